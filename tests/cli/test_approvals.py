@@ -63,7 +63,7 @@ y: yes, once   s: yes, in this session   m: other arguments\r
 n: no, or "n because ..." to say why     x: no, and stop the session\r
 Allow p.delete? [n] """
 
-NEEDS = "needs an approval, and nobody here can give it"
+NEEDS = "requires approval, but there is no approver"
 REFUSED = "neuroscript: p.delete: needs approval; approve it at a terminal, or pass --preapproved 'p.delete'\n"
 
 BEGIN = """
@@ -160,7 +160,7 @@ def test_approved_call_is_shown_and_runs(terminal: Callable[..., Terminal]) -> N
         ("\n", "was not approved"),
         ("n because it is in use\n", "was not approved: it is in use"),
         ("x\n", "was not approved, and the session was stopped"),
-        ("\x04", "was not approved: there was no answer: the input ended before an answer came"),
+        ("\x04", "was not approved: there was no answer: the input ended before an answer was received"),
     ],
 )
 def test_any_other_answer_refuses_the_call(answer: str, said: str, terminal: Callable[..., Terminal]) -> None:
@@ -326,7 +326,7 @@ def test_preapproved_tool_runs_without_a_prompt() -> None:
 
 def test_preapproval_requires_an_exact_name() -> None:
     """A pattern is an error, and a name that matches no tool produces a warning."""
-    text = "execution policy: preapproved: p.* is not the exact name of a tool; no pattern counts here"
+    text = "execution policy: preapproved: p.* is not the exact name of a tool; patterns are not supported here"
     assert Ran(2, "", f"neuroscript: {text}\n") == away("call", "--preapproved", "p.*", "p.delete", "a")
     ran = away("call", "--preapproved", "p.delet", "math.add", "1", "2")
     assert Ran(0, "3.0\n", "neuroscript: warning: no available tool matches --preapproved p.delet\n") == ran
@@ -426,7 +426,7 @@ def test_approval_does_not_cover_nested_calls() -> None:
             4,
             "needs a new approval because these have changed: policy",
         ),
-        (("--deny", "p.*"), 4, "denied by the pattern 'p.*' of deny"),
+        (("--deny", "p.*"), 4, "denied by the pattern 'p.*' in deny"),
     ],
 )
 def test_approval_is_valid_only_under_the_same_policy(words: tuple[str, ...], code: int, said: str) -> None:

@@ -55,8 +55,8 @@ def test_answer_goes_to_stdout_and_calls_to_stderr(api: str, words: tuple[str, .
     assert (ran.code, ran.out) == (0, "Let me see.\nIt is\nfive.\n")
     assert ran.err == (
         f"{ADDED}neuroscript: calls nope.x {{}}\n"
-        "neuroscript: nope.x: error tool.not_found: no tool of that name can be called here. "
-        "Mend the call and make it again.\n"
+        "neuroscript: nope.x: error tool.not_found: no tool with this name is available. "
+        "Fix the arguments and call again.\n"
     )
     assert [asked.streamed for asked in server.requests] == [not words] * 2
 

@@ -189,7 +189,7 @@ def test_verify_reports_an_intact_audit_log(lines: str, key: str) -> None:
     assert head
     expected = f"""\
 {lines}: intact
-7 records, 1 to 7; under this key it finds forgers too
+7 records, 1 to 7; with this key, forgery is detected too
 
 calls without outcome
   line 5  fs.write  call 4 of run run1
@@ -213,9 +213,9 @@ def test_verify_lists_problems_by_line(lines: str, key: str) -> None:
 
     problems = """\
 problems
-  line 2  edited    it does not have its hash, or is no record at all
+  line 2  edited    its hash does not match, or it is not a record
   line 3  removed   record 3 is missing before it
-  line 4  inserted  record 4 stands here once more
+  line 4  inserted  record 4 is repeated here
   line 5  cut tail  records 5 to 7 are missing at the end
 """
     assert (1, f"{lines}: NOT intact", "") == (ran.code, ran.out.partition("\n")[0], ran.err)
@@ -232,7 +232,7 @@ def test_verify_limits_the_listed_problems(lines: str, key: str) -> None:
 
     ran = command("audit", "verify", lines, "--audit-key", key)
 
-    assert (1, 20) == (ran.code, ran.out.count("  edited  it does not have its hash, or is no record at all\n"))
+    assert (1, 20) == (ran.code, ran.out.count("  edited  its hash does not match, or it is not a record\n"))
     assert "  and 4980 more\n" in ran.out
 
 
@@ -259,7 +259,7 @@ def test_verify_without_a_key_states_its_limits(tmp_path: Path) -> None:
     plain = command("audit", "verify", str(tmp_path / "plain"))
     keyed = command("audit", "verify", str(tmp_path / "keyed"))
 
-    worth = "without a key this finds accidents and not forgers, who can make every hash anew"
+    worth = "without a key, damage is detected but not forgery, because every hash can be recomputed"
     assert (0, True) == (plain.code, worth in plain.out.replace("\n", " "))
     assert (1, True) == (
         keyed.code,
@@ -279,14 +279,14 @@ def test_verify_of_a_database_checks_for_damage(tmp_path: Path) -> None:
 
     expected = f"""\
 {path}: no damage
-1 record; a database has no chain of hashes: neither accidents nor forgers are found
+1 record; a database has no hash chain, so neither damage nor forgery is detected
 
 calls without outcome
   line 1  fs.write  call 7 of run run1
 
 """
     assert Ran(0, expected) == ran
-    assert Ran(2, "", "neuroscript: audit: a database has no chain of hashes; leave out key and head\n") == head
+    assert Ran(2, "", "neuroscript: audit: a database has no hash chain; omit key and head\n") == head
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ calls without outcome
     [
         (KEY, 0o600, 0, ""),
         (KEY, 0o644, 0, "warning: {}: other users can access the key; run chmod 600 on the file"),
-        (b"short", 0o600, 2, "{}: the key file holds fewer than 32 bytes; make one with 'openssl rand -hex 32'"),
+        (b"short", 0o600, 2, "{}: the key file has fewer than 32 bytes; create one with 'openssl rand -hex 32'"),
         (None, 0, 2, "cannot read {}: no such file or directory"),
     ],
 )
@@ -368,7 +368,7 @@ def test_other_files_are_rejected(data: bytes, tmp_path: Path) -> None:
         ran = command("audit", action, str(tmp_path / "file"))
         assert (2, "", True) == (ran.code, ran.out, ran.err.endswith(" is not an audit log: no line is a record\n"))
     ran = command("audit", "verify", str(tmp_path / "file"))
-    assert (1, True) == (ran.code, "the file  damaged  no line is a record: the file is no trail\n" in ran.out)
+    assert (1, True) == (ran.code, "the file  damaged  no line is a record: the file is not an audit log\n" in ran.out)
 
 
 def test_empty_file_is_not_an_error(tmp_path: Path) -> None:

@@ -178,12 +178,12 @@ def test_full_device_refuses_only_calls_with_effects(plugin: str, tmp_path: Path
         (("--audit", "."), "cannot write an audit log to .: is a directory"),
         (("--audit", "no/trail"), "cannot write an audit log to no/trail: no such file or directory"),
         (("--audit", "no/a.db"), "cannot write an audit log to no/a.db: no such file or directory"),
-        (("--audit", "tools.py"), "tools.py: the file is no trail; verify it, and write to another file"),
+        (("--audit", "tools.py"), "tools.py: the file is not an audit log; verify it, and write to another file"),
         (("--audit", "text.SQLite"), "text.SQLite: cannot be used as an audit log: file is not a database"),
         (("--audit", "a.jsonl", "--audit-key", "no"), "cannot read no: no such file or directory"),
         (
             ("--audit", "a.jsonl", "--audit-key", "short"),
-            "short: the key file holds fewer than 32 bytes; make one with 'openssl rand -hex 32'",
+            "short: the key file has fewer than 32 bytes; create one with 'openssl rand -hex 32'",
         ),
         (
             ("--audit-key", "short"),
@@ -198,7 +198,7 @@ def test_full_device_refuses_only_calls_with_effects(plugin: str, tmp_path: Path
             "--audit and --record name the same file; use two files, because an audit log contains no values",
         ),
         (("--record", "a\0b"), "a\\x00b is not a path that the system can open"),
-        (("--record", "tools.py"), "recording tools.py: it holds something else than a recording"),
+        (("--record", "tools.py"), "recording tools.py: it is not a recording"),
         (("--record", "no/calls"), "recording no/calls: no such file or directory"),
         (("--record", "/dev/full"), "recording /dev/full: it is not a regular file"),
         (("--audit", "a\0b"), "a\\x00b is not a path that the system can open"),
@@ -274,7 +274,7 @@ def test_recording_can_be_replayed(plugin: str, tmp_path: Path) -> None:
 
     Path(plugin).write_text(PLUGIN.replace("2 * number", "3 * number"))
     changed = process("replay", "-p", plugin, file)
-    assert (1, "line 1: p.double: result: was int, is another one") == (changed.code, changed.out.splitlines()[0])
+    assert (1, "line 1: p.double: result: was int, is a different value") == (changed.code, changed.out.splitlines()[0])
 
 
 def test_audit_log_and_recording_work_together(plugin: str, trail: str, tmp_path: Path) -> None:

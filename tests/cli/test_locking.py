@@ -123,9 +123,9 @@ def test_locked_plugins_run(site: Site) -> None:
 
 
 BREAKING = (
-    "acme-weather 1.1: is not what neuroscript.lock holds: 1 breaking and 2 compatible changes "
-    "(weather.look: args.options.keys.depth.required: must be given now; version: is 1.1, and was 1.0; "
-    "weather.look: description: models read another text; read it before you trust it)"
+    "acme-weather 1.1: does not match neuroscript.lock: 1 breaking and 2 compatible changes "
+    "(weather.look: args.options.keys.depth.required: is now required; version: changed from 1.0 to 1.1; "
+    "weather.look: description: the text that models read changed; review it before you trust it)"
 )
 
 
@@ -140,9 +140,9 @@ def test_changed_plugin_is_reported_and_refused(site: Site) -> None:
     assert (told.code, told.err) == (FAILED, "")
     assert told.out == (
         "acme-weather 1.1\n"
-        "  compatible                version: is 1.1, and was 1.0\n"
-        "  breaking    weather.look  args.options.keys.depth.required: must be given now\n"
-        "  compatible  weather.look  description: models read another text; read it before you trust it\n"
+        "  compatible                version: changed from 1.0 to 1.1\n"
+        "  breaking    weather.look  args.options.keys.depth.required: is now required\n"
+        "  compatible  weather.look  description: the text that models read changed; review it before you trust it\n"
         "\n"
         "1 distribution differs from neuroscript.lock: 1 breaking and 2 compatible changes\n"
     )
@@ -168,12 +168,12 @@ def test_diff_json_lists_every_difference(site: Site) -> None:
         ("zeta-good", "unusable"),
     ]
     assert found["distributions"][1]["changes"] == [
-        {"tool": "weather.look", "kind": "breaking", "path": "args.options", "text": "the argument is gone"},
+        {"tool": "weather.look", "kind": "breaking", "path": "args.options", "text": "the argument was removed"},
         {
             "tool": "weather.look",
             "kind": "breaking",
             "path": "args.city",
-            "text": "a new argument, which must be given",
+            "text": "a new required argument",
         },
     ]
     assert found["distributions"][3]["error"]["code"] == "plugin.import"
@@ -199,7 +199,7 @@ def test_new_and_missing_plugins_are_refused(site: Site) -> None:
     assert done.returncode == USAGE
     assert done.stderr == (
         "neuroscript: plugins: new-good 1.0: is not in neuroscript.lock; "
-        "acme-good 1.0: is in neuroscript.lock, and is not installed\n"
+        "acme-good 1.0: is in neuroscript.lock but not installed\n"
     )
 
 
@@ -273,7 +273,7 @@ def test_unreadable_lock_file_ends_the_command(site: Site, words: tuple[str, ...
     assert wrong == Ran(
         USAGE,
         "",
-        "neuroscript: neuroscript.lock: distributions.a.version: must be a text; "
+        "neuroscript: neuroscript.lock: distributions.a.version: must be a string; "
         "distributions.a.tools: must be a JSON object\n",
     )
     assert gone == Ran(USAGE, "", "neuroscript: neuroscript.lock: cannot be read:  no such file or directory\n")

@@ -252,7 +252,7 @@ def test_tool_needs_approval_unless_its_server_is_trusted(world: World) -> None:
     assert ran(world, "call", "far.token") == Ran(0, "\n")
     world.write(world.table())
     assert ran(world, "call", "--deny", "far.*", "far.token") == Ran(
-        4, "", "neuroscript: far.token: denied by the pattern 'far.*' of deny\n"
+        4, "", "neuroscript: far.token: denied by the pattern 'far.*' in deny\n"
     )
     assert world.told == ["started", "ended"] * 2
 
@@ -403,7 +403,7 @@ def test_file_that_other_users_can_change_starts_nothing(own: Path, world: World
 def test_invalid_own_file_ends_only_commands_that_call_tools(own: Path, world: World) -> None:
     """The file might deny something."""
     own.write_text("[mcp.far]\ncommand = 'server'\n")
-    sentence = "neuroscript.toml:2: mcp.far.command: must be an array of texts, the program and its arguments"
+    sentence = "neuroscript.toml:2: mcp.far.command: must be an array of strings: the program and its arguments"
 
     listed = command("list", "math.add", make_engine=None)
 

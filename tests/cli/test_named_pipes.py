@@ -28,7 +28,7 @@ PLAN = str(ROOT / "docs/examples/plans/sequence.toml")
 MODEL = ("--base-url", "http://127.0.0.1:9/v1", "--model", "local")
 
 COMMANDS = {
-    "call --audit": (("call", "--audit", "pipe", *ADD), "pipe: a trail cannot be kept in a named pipe; name a file"),
+    "call --audit": (("call", "--audit", "pipe", *ADD), "pipe: an audit log cannot be a named pipe; specify a file"),
     "call --audit-key": (
         ("call", "--audit", "trail.jsonl", "--audit-key", "pipe", *ADD),
         "cannot read pipe: it is a named pipe",
@@ -98,7 +98,7 @@ def test_lint_reports_a_named_pipe_among_the_sources(directory: Path) -> None:
 
 
 LIBRARY = {
-    "FileAudit": (lambda path: FileAudit(path), AuditError, "a trail cannot be kept in a named pipe; name a file"),
+    "FileAudit": (lambda path: FileAudit(path), AuditError, "an audit log cannot be a named pipe; specify a file"),
     "read": (lambda path: [*read(path)], OSError, "it is a named pipe"),
     "verify": (lambda path: verify(path), OSError, "it is a named pipe"),
     "read_key": (lambda path: read_key(path), OSError, "it is a named pipe"),

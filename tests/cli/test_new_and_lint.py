@@ -62,8 +62,8 @@ def test_new_reports_every_problem_and_writes_nothing(here: Path) -> None:
 
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == (
-        "neuroscript: new toolset: the module would be called class, which is a word of Python; "
-        "the group fs belongs to neuroscript-fs; give another one with --group\n"
+        "neuroscript: new toolset: the module would be called class, which is a Python keyword; "
+        "the group fs belongs to neuroscript-fs; choose another one with --group\n"
     )
     assert [*here.iterdir()] == []
 
@@ -96,7 +96,7 @@ def test_lint_prints_file_line_and_code(here: Path) -> None:
 
     assert (ran.code, ran.err) == (1, "")
     assert ran.out == (
-        "acme.py:12: lint.print print prints past the Runtime; write rt.println(…)\n1 file, 1 tool, 1 finding\n"
+        "acme.py:12: lint.print print prints without the Runtime; use rt.println(…)\n1 file, 1 tool, 1 finding\n"
     )
 
 
@@ -114,7 +114,7 @@ def test_lint_json_contains_the_findings(here: Path) -> None:
                 "file": "acme.py",
                 "line": 12,
                 "code": "lint.print",
-                "sentence": "print prints past the Runtime; write rt.println(…)",
+                "sentence": "print prints without the Runtime; use rt.println(…)",
             }
         ],
     }

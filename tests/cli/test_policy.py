@@ -127,7 +127,7 @@ def test_process_reads_the_same_file(world: Path, config: Path) -> None:
     """Its environment comes from a shell; commands that call nothing do not read the file."""
     write(config, "policy.deny = ['math.*']\n")
 
-    refused = "neuroscript: math.add: denied by the pattern 'math.*' of deny\n"
+    refused = "neuroscript: math.add: denied by the pattern 'math.*' in deny\n"
     assert process("call", "math.add", "1", "2") == Ran(4, "", refused)
     config.write_text("policy = 1")
     assert process("call", "math.add", "1", "2").code == 2
@@ -145,7 +145,7 @@ def test_grants_trust_and_denials_add_up(world: Path) -> None:
     lacking = "neuroscript: p.put: needs fs:read:data/a; grant it with --grant 'fs:read:data/a'\n"
     assert put(*words) == Ran(4, "", lacking)
     assert put(*words, "--grant", "fs:read:data/**") == Ran(0, "hi\n")
-    denied = "neuroscript: p.put: denied by the pattern 'p.p*' of deny\n"
+    denied = "neuroscript: p.put: denied by the pattern 'p.p*' in deny\n"
     assert put(*words, "--grant", "fs:read:data/**", "--deny", "p.p*") == Ran(4, "", denied)
     assert call(*words, "--grant=*:*:*", "--allow", "p.many", "p.many", "[]").code == 4
     assert call(*words, "p.trusted").code == 4
@@ -170,8 +170,8 @@ def test_profile_is_selected_by_name(world: Path) -> None:
     file = write(world / "a.toml", "[policy]\ngrants = ['fs:*:*']\n[policy.profiles.careful]\ndeny = ['p.put']\n")
     words = ("--policy", file, "--profile")
 
-    assert put(*words, "careful") == Ran(4, "", "neuroscript: p.put: denied by the pattern 'p.put' of deny\n")
-    told = "neuroscript: a.toml:3: policy.profiles.carefull: there is no such profile; did you mean careful?\n"
+    assert put(*words, "careful") == Ran(4, "", "neuroscript: p.put: denied by the pattern 'p.put' in deny\n")
+    told = "neuroscript: a.toml:3: policy.profiles.carefull: unknown profile; did you mean careful?\n"
     assert put(*words, "carefull") == Ran(2, "", told)
     text = "--profile needs a policy file; add --policy FILE"
     assert put("--profile", "careful") == Ran(2, "", f"neuroscript: {text}\n")
@@ -185,7 +185,7 @@ def test_each_error_of_a_file_has_its_own_line(world: Path) -> None:
 
     lines = ran.err.splitlines()
     assert (ran.code, ran.out, len(lines)) == (2, "", 21)
-    assert lines[0] == "neuroscript: a.toml:2: policy.allow: must be an array of texts, in brackets"
+    assert lines[0] == "neuroscript: a.toml:2: policy.allow: must be an array of strings, in brackets"
     assert lines[1:21:19] == ["neuroscript: a.toml:3: policy.x0: unknown key", "neuroscript: a.toml: and 11 more"]
 
 

@@ -111,7 +111,7 @@ def test_unreadable_lines_exit_with_2(path: Path) -> None:
     """The others are run; the first unreadable line is named."""
     path.write_bytes(b"nonsense\n" + path.read_bytes() + b'{"recording":1,')
     told = "2 calls run again, same results\n1 skipped, because their tools are not pure\n"
-    said = f"neuroscript: {path}: 2 lines are unreadable: line 1 is no JSON\n".replace(str(path), _cut(str(path)))
+    said = f"neuroscript: {path}: 2 lines are unreadable: line 1 is not JSON\n".replace(str(path), _cut(str(path)))
 
     assert Ran(2, told, said) == replay(path)
 
@@ -170,9 +170,11 @@ def test_tools_of_a_plugin_file_are_replayed(tmp_path: Path) -> None:
         recording.write(tool, fingerprint(tool), (4,), lent.call("mine.twice", (4,)))
 
     assert Ran(0, "1 call run again, same results\n") == replay(path, "-p", str(file))
-    assert "line 1: mine.twice: there is no such tool" == replay(path).out.splitlines()[0]
+    assert "line 1: mine.twice: unknown tool" == replay(path).out.splitlines()[0]
     file.write_text(PLUGIN.format(factor=3))
-    assert "line 1: mine.twice: result: was int, is another one" == replay(path, "-p", str(file)).out.splitlines()[0]
+    assert (
+        "line 1: mine.twice: result: was int, is a different value" == replay(path, "-p", str(file)).out.splitlines()[0]
+    )
 
 
 def test_200_damaged_recordings(path: Path) -> None:
@@ -201,5 +203,5 @@ def test_replay_in_a_separate_process(tmp_path: Path) -> None:
         recording.write(tool, fingerprint(tool), (1.0, 2.0), 3.0)
         recording.write(tool, fingerprint(tool), (1.0, 2.0), 4.0)
 
-    told = "line 2: math.add: result: was float, is another one\n2 calls run again, up to the first difference\n"
+    told = "line 2: math.add: result: was float, is a different value\n2 calls run again, up to the first difference\n"
     assert Ran(1, told) == process("replay", str(path))

@@ -109,7 +109,7 @@ def until(path: str) -> None:
         ),
         pytest.param(
             ["--deny", "s.*", "s.up", "1"],
-            Ran(4, "", "neuroscript: s.up: denied by the pattern 's.*' of deny\n"),
+            Ran(4, "", "neuroscript: s.up: denied by the pattern 's.*' in deny\n"),
             id="a tool that is denied",
         ),
     ],

@@ -57,9 +57,9 @@ def test_piped_answers_are_used_in_order() -> None:
 @pytest.mark.parametrize(
     ("shell", "text"),
     [
-        ("</dev/null", "no terminal, pipe or file is there to answer"),
-        ("<&-", "no terminal, pipe or file is there to answer"),
-        ("< <(printf 'Ada')", "the input ended before an answer came"),
+        ("</dev/null", "there is no terminal, pipe or file to read an answer from"),
+        ("<&-", "there is no terminal, pipe or file to read an answer from"),
+        ("< <(printf 'Ada')", "the input ended before an answer was received"),
     ],
 )
 def test_tool_fails_at_once_without_an_answer(shell: str, text: str) -> None:
@@ -79,7 +79,7 @@ def test_lines_of_calls_are_not_answers() -> None:
     assert first["error"]["code"] == "prompt.noninteractive"
     assert second["value"] == 3.0
     ran = process("call", "-p", ASK_TWICE, "--input-json", "-", "demo.ask_twice", stdin=b"{}")
-    assert ran == Ran(1, "", NOBODY.format("no terminal, pipe or file is there to answer"))
+    assert ran == Ran(1, "", NOBODY.format("there is no terminal, pipe or file to read an answer from"))
 
 
 # Grants
@@ -127,7 +127,7 @@ def test_execute_has_the_same_options(plugin: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["--grant", "fs:read"], "execution policy: a grant has a scope; write fs:read:* for the whole resource"),
+        (["--grant", "fs:read"], "execution policy: a grant needs a scope; write fs:read:* for the whole resource"),
         (["--grant", "what"], "execution policy: what is not a capability; "),
         (["--deny", ""], "execution policy: deny:  is not a valid pattern"),
         (["-p", "no/such/file.py"], "no/such/file.py: no such Python file or package"),
@@ -238,7 +238,7 @@ def test_deny_rule_for_an_alias_has_an_effect(tmp_path: Path) -> None:
     words = ("-p", str(path))
 
     ran = command("call", *words, "--deny", "g.former", "g.new", "5")
-    assert ran == Ran(4, "", "neuroscript: g.new: denied by the pattern 'g.former' of deny\n")
+    assert ran == Ran(4, "", "neuroscript: g.new: denied by the pattern 'g.former' in deny\n")
     assert "g.former" in command("policy", "check", *words, "--allow", "g.former").out
     checked = json.loads(command("policy", "check", *words, "--deny", "g.former", "--json").out)
     assert checked["idle"] == []

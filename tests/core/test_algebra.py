@@ -212,7 +212,7 @@ def test_rename_takes_a_full_name_or_a_word() -> None:
         (lambda t: t.with_policy("*.copy", tiemout=1), SpecError, "files.copy: tiemout: not a field of ToolPolicy"),
         (lambda t: t.with_policy("*.copy", timeout=-1), SpecError, "policy: timeout must be a positive, finite number of seconds, or None"),
         (lambda t: t.with_policy("*.plain", capabilities=("fs:read:{path}",)), SpecError,
-         "files.plain: policy: fs:read:{path}: {path} names no argument"),
+         "files.plain: policy: fs:read:{path}: {path} is not an argument of the tool"),
         (lambda t: t.described("*", name="x"), SpecError, "files.copy: name: only description, when_to_use, return_help, "
          "category, error_conditions, deprecated can be described"),
         (lambda t: t.hiding("files.cp", mode=1), RegistryError, "toolset files has no tool called files.cp"),
@@ -306,7 +306,7 @@ def test_hidden_url_needs_its_host() -> None:
     assert made.tools[0].policy.capabilities == ("net:read:example.com:443",)
     with engine_of(made, policy=ExecutionPolicy(grants=["net:read:example.com:443"])) as engine:
         assert engine.call("net.get") == "https://EXAMPLE.com/x"
-    with pytest.raises(SpecError, match=r"net\.get: url: expected a URL with a host"):
+    with pytest.raises(SpecError, match=r"net\.get: url: expected a URL with an ASCII host"):
         tools.hiding("net.get", url="nowhere")
 
 

@@ -46,7 +46,7 @@ FIELDS: dict[str, Any] = {
 ASK = "Allow fs.delete? [n] "
 OTHERS = 'New arguments, all of them on one line, for example {"name": "value"}: '
 NOBODY = Approval.reject("there is no terminal to ask for an approval")
-ENDED = Approval.reject("there was no answer: the input ended before an answer came")
+ENDED = Approval.reject("there was no answer: the input ended before an answer was received")
 
 BEGIN = f"""
 import json, os, signal, sys, threading

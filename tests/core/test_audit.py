@@ -142,7 +142,7 @@ class TestFile:
     def test_a_clock_that_tells_nonsense_is_refused(self, make: Any, value: Any, field: str, tmp_path: Path) -> None:
         """Nothing is written, and the next record is."""
         audit = make(tmp_path / "trail")
-        with pytest.raises(AuditError, match="a time of a record is no finite number of seconds"):
+        with pytest.raises(AuditError, match="a time in a record is not a finite number of seconds"):
             audit.write(outcome(1)._replace(**{field: value}))
         audit.write(outcome(2))
         audit.close()
@@ -193,7 +193,7 @@ class TestFile:
         audit.close()
         before = (tmp_path / "trail.jsonl").read_bytes()
 
-        with pytest.raises(AuditError, match="record 1 at the end of the trail does not fit the key"):
+        with pytest.raises(AuditError, match="record 1 at the end of the audit log does not match the key"):
             FileAudit(tmp_path / "trail.jsonl", key=then)
         assert before == (tmp_path / "trail.jsonl").read_bytes()
 
@@ -206,7 +206,7 @@ class TestFile:
 
         with pytest.raises(AuditError) as caught:
             FileAudit(tmp_path / "notes")
-        assert "the file is no trail; verify it, and write to another file" == str(caught.value)
+        assert "the file is not an audit log; verify it, and write to another file" == str(caught.value)
         assert data == (tmp_path / "notes").read_bytes()
 
     def test_what_follows_the_last_record_must_be_torn_and_nothing_else(self, tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ class TestFile:
         with (tmp_path / "trail.jsonl").open("ab") as file:
             file.write(b"hello\n")
 
-        with pytest.raises(AuditError, match="what follows record 2 in the trail is no record"):
+        with pytest.raises(AuditError, match="the data after record 2 in the audit log is not a record"):
             FileAudit(tmp_path / "trail.jsonl", key=KEY)
 
     def test_a_directory_is_none(self, tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ class TestFile:
             audit.close()
             audit.close()
 
-            with pytest.raises(AuditError, match="the audit is closed"):
+            with pytest.raises(AuditError, match="the audit log is closed"):
                 audit.write(outcome())
 
     def test_a_durable_audit_writes_the_same(self, tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ class TestFile:
             FileAudit(tmp_path / "pipe")
         os.close(reader)
 
-        assert str(caught.value) == "a trail cannot be kept in a named pipe; name a file"
+        assert str(caught.value) == "an audit log cannot be a named pipe; specify a file"
 
     def test_a_reader_that_has_gone_raises(self) -> None:
         """A trail may go to a pipe of this process; without its reader no call is recorded any more."""
@@ -306,7 +306,7 @@ class TestFile:
         told = ended(child("cramped", tmp_path / "trail.jsonl", room))[1].decode().splitlines()
 
         size = len((tmp_path / "trail.jsonl").read_bytes().splitlines(keepends=True)[0])
-        reason = f"AuditError the file took {room} of {size} bytes of a record, as a full disk does"
+        reason = f"AuditError only {room} of {size} bytes of a record were written; the disk may be full"
         assert [reason if room else "OSError [Errno 27] File too large"] * 2 == told[:2]
         found = verify(tmp_path / "trail.jsonl", key=KEY, head=told[2])
         assert (True, 2, ()) == (found.is_intact, found.records, found.problems)
@@ -326,8 +326,8 @@ class TestFile:
                 path.write_bytes(lines[0])
             case _:
                 path.write_bytes(b"")
-        texts = {"removed": "the file of the trail was removed"}
-        expected = texts.get(how, "the trail was cut or replaced while it was written: record 2 is gone")
+        texts = {"removed": "the file of the audit log was removed"}
+        expected = texts.get(how, "the audit log was truncated or replaced while it was written: record 2 is gone")
 
         with pytest.raises(AuditError) as caught:
             audit.write(outcome(3))
@@ -467,7 +467,7 @@ class TestDatabase:
 
     def test_a_forked_process_is_refused(self, tmp_path: Path) -> None:
         """SQLite would lose rows of its parent; what that wrote is all there."""
-        text = b"SQLite can not be used in a forked process; make the audit there, or take a FileAudit"
+        text = b"SQLite cannot be used in a forked process; create the audit log there, or use FileAudit"
         assert (0, text) == ended(child("fork", tmp_path / "trail", "database"))
 
         runs = [record["run"] for record in read(tmp_path / "trail")]
@@ -535,7 +535,9 @@ class TestReading:
             file.truncate(20_000_000)
 
         for reader in (read, verify):
-            with pytest.raises(AuditError, match="line 1 has more than 16777216 bytes, so this is no trail"):
+            with pytest.raises(
+                AuditError, match="line 1 has more than 16777216 bytes, so the file is not an audit log"
+            ):
                 list(reader(tmp_path / "trail"))  # type: ignore[operator]
 
     def test_a_foreign_database_is_refused(self, tmp_path: Path) -> None:
@@ -546,7 +548,7 @@ class TestReading:
         for reader in (read, verify):
             with pytest.raises(AuditError) as caught:
                 list(reader(tmp_path / "other.db"))  # type: ignore[operator]
-            assert "the file is no database of a trail, or can not be read (SQLITE_ERROR)" == str(caught.value)
+            assert "the file is not an audit log database, or cannot be read (SQLITE_ERROR)" == str(caught.value)
 
     def test_a_trail_is_read_while_it_is_written(self, tmp_path: Path) -> None:
         """Each record as soon as it is there."""
@@ -591,9 +593,9 @@ class TestKeys:
     @pytest.mark.parametrize(
         ("data", "text"),
         [
-            (b"", "the key file holds fewer than 32 bytes; make one with 'openssl rand -hex 32'"),
-            (b"ab" * 31, "the key file holds fewer than 32 bytes; make one with 'openssl rand -hex 32'"),
-            (b"x" * 5000, "the key file has more than 4096 bytes; a key has 32 or some more"),
+            (b"", "the key file has fewer than 32 bytes; create one with 'openssl rand -hex 32'"),
+            (b"ab" * 31, "the key file has fewer than 32 bytes; create one with 'openssl rand -hex 32'"),
+            (b"x" * 5000, "the key file has more than 4096 bytes; a key has at least 32"),
         ],
     )
     def test_what_is_no_key_is_refused(self, data: bytes, text: str, tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_a_problem_is_named_where_it_is(
     found = found_in(b"".join(change(WHOLE)), head=WHOLE_HEAD)
 
     if expected == [(0, "damaged")]:
-        assert found.problems[0] == Found(0, "damaged", "no line is a record: the file is no trail")
+        assert found.problems[0] == Found(0, "damaged", "no line is a record: the file is not an audit log")
     else:
         assert expected == kinds(found)
 
@@ -173,7 +173,7 @@ def test_a_trail_that_was_cut_and_gone_on_with_is_found_by_the_head(tmp_path: Pa
         audit.write(refused(call))
     audit.close()
 
-    text = "record 5 is another one than the head names: the trail was cut and written anew"
+    text = "record 5 is not the one in the head: the audit log was truncated and rewritten"
     assert (Found(5, "cut tail", text),) == verify(path, key=KEY, head=head).problems
     assert verify(path, key=KEY).is_intact
 
@@ -219,7 +219,7 @@ def test_a_torn_tail_is_finished_and_told(cut: int, tmp_path: Path) -> None:
     recovered = json.loads(lines[3])
     assert ("recovered", len(torn) + 1) == (recovered["kind"], recovered["cut"])
     assert hashlib.sha256(torn + b"\n").hexdigest() == recovered["sha256"]
-    text = f"{len(torn) + 1} bytes are no record: a crash or a full disk cut a write, and the next writer said so"
+    text = f"{len(torn) + 1} bytes are not a record: a crash or a full disk interrupted a write, and the next writer recorded it"
     assert (Found(3, "torn tail repaired", text),) == found.problems
     assert (True, 4) == (found.is_intact, found.records)
 
@@ -241,7 +241,7 @@ def test_a_record_that_lost_its_end_of_line_is_kept(tmp_path: Path) -> None:
     head = written(path, 1)
 
     found = verify(path, key=KEY, head=head)
-    text = "the record before it had lost the end of its line: a crash or a full disk cut a write"
+    text = "the end of the previous line was lost: a crash or a full disk interrupted a write"
     assert (Found(4, "torn tail repaired", text),) == found.problems
     assert (True, 5) == (found.is_intact, found.records)
 
@@ -305,12 +305,12 @@ def test_a_writer_finishes_what_another_one_has_torn(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("written_with", "asked_with", "text"),
     [
-        (KEY, KEY[::-1], "no record at the beginning fits this key: the trail has another one, or was edited"),
-        (None, KEY, "the trail was written without a key"),
+        (KEY, KEY[::-1], "no record at the beginning matches this key: the audit log has another key, or was edited"),
+        (None, KEY, "the audit log was written without a key"),
         (
             KEY,
             None,
-            "no record at the beginning has its plain SHA-256: the trail has a key, which is to be given, or was edited",
+            "no record at the beginning matches its plain SHA-256: the audit log needs its key, or was edited",
         ),
     ],
 )
@@ -337,8 +337,8 @@ def test_an_answer_says_what_it_is_worth(key: bytes | None, tmp_path: Path) -> N
 
     found = verify(tmp_path / "trail.jsonl", key=key, head=head)
 
-    worth = "without a key this finds accidents and not forgers, who can make every hash anew"
-    assert ("under this key it finds forgers too" if key else worth) == found.promise
+    worth = "without a key, damage is detected but not forgery, because every hash can be recomputed"
+    assert ("with this key, forgery is detected too" if key else worth) == found.promise
     assert Verified(3, first=1, last=3, head=head, keyed=key is not None) == found
 
 

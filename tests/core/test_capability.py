@@ -76,40 +76,34 @@ def test_a_template_fills_as_the_page_says(template: str, kind: str, value: str,
          "such as fs:read:data/a.txt"),
         (lambda: Capability.parse("fs:re ad"), "capability: fs:re ad is not a capability; write resource:verb[,verb][:scope["
          ",scope]], such as fs:read:data/a.txt"),
-        (lambda: Capability.parse("fs:*"), "capability: * is not a word; write resource:verb[,verb][:scope[,scope]], such as "
+        (lambda: Capability.parse("fs:*"), "capability: * is not a valid resource or verb; write resource:verb[,verb][:scope[,scope]], such as "
          "fs:read:data/a.txt"),
-        (lambda: Capability.parse("fs:read:"), r"capability: : a scope is empty, or has a comma, a brace or a backslash by "
-         r"itself; write \, \{ \} \\"),
-        (lambda: Capability.parse("fs:read:a,,b"), r"capability: a,,b: a scope is empty, or has a comma, a brace or a "
-         r"backslash by itself; write \, \{ \} \\"),
-        (lambda: Capability.parse("fs:read:a\\"), "capability: a\\: a scope is empty, or has a comma, a brace or a "
-         r"backslash by itself; write \, \{ \} \\"),
-        (lambda: Capability.parse("fs:read:{path}"), r"capability: {path}: a scope is empty, or has a comma, a brace or a "
-         r"backslash by itself; write \, \{ \} \\"),
+        (lambda: Capability.parse("fs:read:"), r"capability: : a scope is empty or contains an unescaped comma, brace or backslash; write \, \{ \} \\"),
+        (lambda: Capability.parse("fs:read:a,,b"), r"capability: a,,b: a scope is empty or contains an unescaped comma, brace or backslash; write \, \{ \} \\"),
+        (lambda: Capability.parse("fs:read:a\\"), r"capability: a\: a scope is empty or contains an unescaped comma, brace or backslash; write \, \{ \} \\"),
+        (lambda: Capability.parse("fs:read:{path}"), r"capability: {path}: a scope is empty or contains an unescaped comma, brace or backslash; write \, \{ \} \\"),
         (lambda: Capability.parse(5), "capability: text must be a string, not int; write resource:verb[,verb][:scope[,scope]], such "
          "as fs:read:data/a.txt"),
         (lambda: Capability("fs", "read"), "capability: verbs must be a list or tuple of strings, not str; write "
          "resource:verb[,verb][:scope[,scope]], such as fs:read:data/a.txt"),
-        (lambda: Capability("fs", ()), "capability: a capability has a verb; write resource:verb[,verb][:scope[,scope]], such "
+        (lambda: Capability("fs", ()), "capability: a capability needs at least one verb; write resource:verb[,verb][:scope[,scope]], such "
          "as fs:read:data/a.txt"),
-        (lambda: Capability("f s", ("read", "5"), ("a,b",)), "capability: f s is not a word; write resource:verb[,verb][:scope"
-         "[,scope]], such as fs:read:data/a.txt; 5 is not a word; write resource:verb[,verb][:scope[,scope]], such as "
-         r"fs:read:data/a.txt; a,b: a scope is empty, or has a comma, a brace or a backslash by itself; write \, \{ \} \\"),
-        (lambda: Grant.parse("fs:read"), "grant: a grant has a scope; write fs:read:* for the whole resource"),
-        (lambda: Grant.parse("fs:read:../a"), "grant: ../a is no scope of fs: the path leads out of the sandbox"),
-        (lambda: Grant.parse("fs:read:a/*/../b"), "grant: a/*/../b is no scope of fs: nobody knows where .. behind a glob leads"),
-        (lambda: Grant.parse("fs:read:[ab]"), r"grant: [ab] is no scope of fs: classes of characters are not known; write \[ "
+        (lambda: Capability("f s", ("read", "5"), ("a,b",)), "capability: f s is not a valid resource or verb; write resource:verb[,verb][:scope"
+         "[,scope]], such as fs:read:data/a.txt; 5 is not a valid resource or verb; write resource:verb[,verb][:scope[,scope]], such as "
+         r"fs:read:data/a.txt; a,b: a scope is empty or contains an unescaped comma, brace or backslash; write \, \{ \} \\"),
+        (lambda: Grant.parse("fs:read"), "grant: a grant needs a scope; write fs:read:* for the whole resource"),
+        (lambda: Grant.parse("fs:read:../a"), "grant: ../a is not a valid scope for fs: the path leads out of the sandbox"),
+        (lambda: Grant.parse("fs:read:a/*/../b"), "grant: a/*/../b is not a valid scope for fs: '..' after a glob is not supported"),
+        (lambda: Grant.parse("fs:read:[ab]"), r"grant: [ab] is not a valid scope for fs: character classes are not supported; write \[ "
          "for a bracket"),
-        (lambda: Grant.parse("*:read:[ab]"), r"grant: [ab] is no scope of *: classes of characters are not known; write \[ "
+        (lambda: Grant.parse("*:read:[ab]"), r"grant: [ab] is not a valid scope for *: character classes are not supported; write \[ "
          "for a bracket"),
-        (lambda: Grant.parse("net:read:a*.com"), "grant: a*.com is no scope of net: a * in a host stands for whole labels; "
+        (lambda: Grant.parse("net:read:a*.com"), "grant: a*.com is not a valid scope for net: * in a host matches whole labels; "
          "write *.example.com"),
-        (lambda: Grant.parse("net:read:bücher.de"), "grant: bücher.de is no scope of net: not a host in ASCII letters, digits, "
-         "- and _, and not an IPv6 address in brackets"),
-        (lambda: Grant.parse("net:read:a.com:99999"), "grant: a.com:99999 is no scope of net: a port is at most 65535"),
-        (lambda: Grant.parse("net:read:https://a.com"), "grant: https://a.com is no scope of net: not a host or host:port; "
-         "write api.example.com:443, *.example.com or [::1]:80"),
-        (lambda: Grant.parse("env:read:\ud800"), "grant: \\ud800 is no scope of env: a scope must be valid Unicode, without "
+        (lambda: Grant.parse("net:read:bücher.de"), "grant: bücher.de is not a valid scope for net: expected a host of ASCII letters, digits, - and _, or an IPv6 address in brackets"),
+        (lambda: Grant.parse("net:read:a.com:99999"), "grant: a.com:99999 is not a valid scope for net: a port is at most 65535"),
+        (lambda: Grant.parse("net:read:https://a.com"), "grant: https://a.com is not a valid scope for net: expected host or host:port, such as api.example.com:443, *.example.com or [::1]:80"),
+        (lambda: Grant.parse("env:read:\ud800"), "grant: \\ud800 is not a valid scope for env: a scope must be valid Unicode, without "
          "lone surrogates"),
     ],
 )  # fmt: skip
@@ -124,24 +118,17 @@ def test_a_bad_text_is_refused_with_what_to_write(make: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "types", "fault"),
     [
-        ("fs:read:{pth}", {"path": ArgType.STRING}, "fs:read:{pth}: {pth} names no argument"),
-        ("fs:read:{}", {"path": ArgType.STRING}, "fs:read:{}: {} names no argument"),
-        ("net:read:{url.port}", {"url": ArgType.STRING}, "net:read:{url.port}: {url.port} has no such attribute; .host is "
-         "the only one"),
-        ("net:read:{url.host}:80", {"url": ArgType.STRING}, "net:read:{url.host}:80: {url.host} is the host of a URL: a "
-         "string, which stands alone in its scope"),
-        ("net:read:{url.host}", {"url": ArgType.INT}, "net:read:{url.host}: {url.host} is the host of a URL: a string, which "
-         "stands alone in its scope"),
-        ("fs:read:{a}", {"a": ArgType.MAP}, "fs:read:{a}: {a} is map; texts, whole numbers, truth values and slices of them "
-         "can fill a scope"),
-        ("fs:read:{a}", {"a": ArgType.BLOB}, "fs:read:{a}: {a} is blob; texts, whole numbers, truth values and slices of them "
-         "can fill a scope"),
-        ("fs:read:{a}/{b}", {"a": ArgType.SLICE_STRING, "b": ArgType.SLICE_STRING}, "fs:read:{a}/{b}: {a}/{b} takes one "
-         "slice, not more"),
-        ("fs:read:{a", {"a": ArgType.STRING}, r"capability: {a: a scope is empty, or has a comma, a brace or a backslash by "
-         r"itself; write \, \{ \} \\"),
-        ("fs:read:../a,{b}", {"a": ArgType.STRING}, "fs:read:../a,{b}: ../a is no scope of fs: the path leads out of the "
-         "sandbox; {b} names no argument"),
+        ("fs:read:{pth}", {"path": ArgType.STRING}, "fs:read:{pth}: {pth} is not an argument of the tool"),
+        ("fs:read:{}", {"path": ArgType.STRING}, "fs:read:{}: {} is not an argument of the tool"),
+        ("net:read:{url.port}", {"url": ArgType.STRING}, "net:read:{url.port}: {url.port} has an unknown attribute; only .host is supported"),
+        ("net:read:{url.host}:80", {"url": ArgType.STRING}, "net:read:{url.host}:80: {url.host} is the host of a URL, so it must be a string and fill the whole scope"),
+        ("net:read:{url.host}", {"url": ArgType.INT}, "net:read:{url.host}: {url.host} is the host of a URL, so it must be a string and fill the whole scope"),
+        ("fs:read:{a}", {"a": ArgType.MAP}, "fs:read:{a}: {a} is map; only strings, integers, booleans and lists of them can fill a scope"),
+        ("fs:read:{a}", {"a": ArgType.BLOB}, "fs:read:{a}: {a} is blob; only strings, integers, booleans and lists of them can fill a scope"),
+        ("fs:read:{a}/{b}", {"a": ArgType.SLICE_STRING, "b": ArgType.SLICE_STRING}, "fs:read:{a}/{b}: {a}/{b} can contain at most one list"),
+        ("fs:read:{a", {"a": ArgType.STRING}, r"capability: {a: a scope is empty or contains an unescaped comma, brace or backslash; write \, \{ \} \\"),
+        ("fs:read:../a,{b}", {"a": ArgType.STRING}, "fs:read:../a,{b}: ../a is not a valid scope for fs: the path leads out of the "
+         "sandbox; {b} is not an argument of the tool"),
     ],
 )  # fmt: skip
 def test_a_bad_template_is_refused_when_it_is_made(text: str, types: dict[str, ArgType], fault: str) -> None:
@@ -173,7 +160,7 @@ def test_a_tool_is_made_only_if_its_needs_name_its_arguments() -> None:
     with pytest.raises(SpecError) as caught:
         ToolImplementation(spec, lambda rt, path: None, policy)
 
-    assert str(caught.value) == "fs.read: policy: fs:read:{pth}: {pth} names no argument"
+    assert str(caught.value) == "fs.read: policy: fs:read:{pth}: {pth} is not an argument of the tool"
 
 
 def test_needs_are_given_as_text_or_parsed_and_kept_as_text() -> None:
@@ -302,7 +289,7 @@ def test_a_url_that_clients_could_read_differently_is_refused(url: str) -> None:
     with pytest.raises(ArgumentError) as caught:
         template.fill([["http://a.com", url]])
 
-    text = "urls[1]: expected a URL with a host in ASCII and a port that is given or known, got str"
+    text = "urls[1]: expected a URL with an ASCII host and an explicit or well-known port, got str"
     assert (text, "arg.url", "model") == (str(caught.value), caught.value.code, caught.value.retry)
 
 
@@ -326,7 +313,7 @@ def test_a_path_that_leaves_the_sandbox_is_covered_by_nothing_at_all() -> None:
     assert not Grant.parse("*:*:*").covers(need)
     with pytest.raises(SpecError) as caught:
         Grant.of(need)
-    assert str(caught.value) == "grant: the need has a scope that nothing covers"
+    assert str(caught.value) == "grant: the need has a scope that no grant can cover"
 
 
 def test_what_is_literal_around_a_glob_is_held_to_what_the_sandbox_opens() -> None:

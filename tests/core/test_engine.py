@@ -115,7 +115,7 @@ def test_refused_call_is_refused_before_its_arguments_are_checked() -> None:
     engine = engine_of(tools)
     texts = {
         "trust": "g.trust: requires a trusted host",
-        "approval": "g.approval: needs an approval, and nobody here can give it",
+        "approval": "g.approval: requires approval, but there is no approver",
     }
 
     for name, text in texts.items():

@@ -564,7 +564,7 @@ def test_a_need_is_held_to_the_policy_in_the_call(way: Any) -> None:
         error = refused_by(lambda: way(session, "net.get", ["n.txt"]))
         assert (error.code, error.retry) == ("inject.invalid", "host")
         assert str(error) == (
-            "net.get: url: expected a URL with a host in ASCII and a port that is given or known, got str "
+            "net.get: url: expected a URL with an ASCII host and an explicit or well-known port, got str "
             "(the host supplies this argument)"
         )
 

@@ -124,8 +124,8 @@ def test_an_amount_is_read_without_running_code_of_the_value() -> None:
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"tool_calls": {"http.*": 1}}, "tool_calls: http.* is not the name of a tool; a pattern goes to rates"),
-        ({"tool_calls": {"": 1}}, "tool_calls:  is not the name of a tool; a pattern goes to rates"),
+        ({"tool_calls": {"http.*": 1}}, "tool_calls: http.* is not the name of a tool; use rates for patterns"),
+        ({"tool_calls": {"": 1}}, "tool_calls:  is not the name of a tool; use rates for patterns"),
         ({"tool_calls": {5: 1}}, "tool_calls must be a mapping with string keys, not dict"),
         ({"tool_calls": {"a.b": -1}}, "tool_calls['a.b'] must be a non-negative integer, not -1"),
         ({"tool_calls": {"a.b": float("nan")}}, "tool_calls['a.b'] must be a non-negative integer, not nan"),
@@ -139,9 +139,8 @@ def test_an_amount_is_read_without_running_code_of_the_value() -> None:
          "minute, hour or day"),
         ({"rates": {"a.b": 5}}, "rates['a.b']: write calls/period, such as 60/minute; a period is second, minute, hour or "
          "day"),
-        ({"rates": {"a.b": "1/minute", "Tool.A.B": "9/minute"}}, "rates['Tool.A.B'] stands there twice, in another "
-         "spelling"),
-        ({"money": {"eur": 1}}, "money: eur is no currency; write three capitals, such as EUR"),
+        ({"rates": {"a.b": "1/minute", "Tool.A.B": "9/minute"}}, "rates['Tool.A.B'] appears twice, in different spellings"),
+        ({"money": {"eur": 1}}, "money: eur is not a currency; write three capital letters, such as EUR"),
         ({"money_per_call": {"EUR": -1}}, "money_per_call['EUR'] must be a number, 0 or more, not -1"),
         ({"money": None}, "money must be a mapping with string keys, not None"),
         ({"seconds": 0}, "seconds must be a number above 0, not 0"),
@@ -237,10 +236,10 @@ def begun(ledger: Ledger, count: int, tool: str = "g.t", outermost: bool = True)
 @pytest.mark.parametrize(
     ("limits", "count", "refusal"),
     [
-        ({"calls": 3}, 3, ("g.t: no more than 3 calls in all are permitted", "limit.calls", "host")),
-        ({"calls": 0}, 0, ("g.t: no more than 0 calls in all are permitted", "limit.calls", "host")),
-        ({"tool_calls": {"tool.G.T": 2}}, 2, ("g.t: no more than 2 calls of this tool are permitted", "limit.tool", "host")),
-        ({"tool_calls": {"g.t": 0}}, 0, ("g.t: no more than 0 calls of this tool are permitted", "limit.tool", "host")),
+        ({"calls": 3}, 3, ("g.t: no more than 3 calls in total are permitted", "limit.calls", "host")),
+        ({"calls": 0}, 0, ("g.t: no more than 0 calls in total are permitted", "limit.calls", "host")),
+        ({"tool_calls": {"tool.G.T": 2}}, 2, ("g.t: no more than 2 calls to this tool are permitted", "limit.tool", "host")),
+        ({"tool_calls": {"g.t": 0}}, 0, ("g.t: no more than 0 calls to this tool are permitted", "limit.tool", "host")),
         ({"concurrency": 2}, 2, ("g.t: no more than 2 calls may run at once; try again when one has ended",
                                  "limit.concurrency", "later")),
         ({"rates": {"g.*": "2/minute"}}, 2, ("g.t: no more than 2 calls in 60 seconds are permitted; try again in 60 seconds",
@@ -398,7 +397,7 @@ def test_a_clock_that_tells_no_time_refuses_what_is_limited_by_it(fault: Any) ->
     begun(ledger, 1)
     clock.now = fault
 
-    text = "g.t: the host's clock tells no time, and how often this tool may be called is counted by it"
+    text = "g.t: the host's clock returned no valid time, so the rate limit of this tool cannot be checked"
     assert (text, "limit.clock", "host") == said(lambda: ledger.begin("g.t", True))
     assert text == str(ledger.peek("g.t"))
     assert begun(ledger, 1, "other.t") == [True]
@@ -412,7 +411,7 @@ def test_a_clock_that_goes_back_refuses_until_it_is_where_it_was() -> None:
     assert begun(ledger, 2) == [True, True]
 
     clock.now = 400.0
-    text = "g.t: the host's clock went back, and how often this tool may be called is counted by it"
+    text = "g.t: the host's clock went backwards, so the rate limit of this tool cannot be checked"
     assert (text, "limit.clock", "later") == said(lambda: ledger.begin("g.t", True))
     clock.now = 999.5
     assert begun(ledger, 2) == [True, False]
@@ -459,7 +458,7 @@ def test_the_same_call_in_a_row_is_noticed() -> None:
     for _ in range(3):
         ledger.begin("g.t", True, b"a")
 
-    text = "g.t: the very same call was made 3 times in a row; give other arguments, or do something else"
+    text = "g.t: the same call was made 3 times in a row; change the arguments, or do something else"
     for _ in range(2):
         assert (text, "limit.repeats", "model") == said(lambda: ledger.begin("g.t", True, b"a"))
     for tool, digest in [("g.t", b"b"), ("g.t", b"a"), ("g.u", b"a"), ("g.t", b"a"), ("g.t", None), ("g.t", b"a")]:
@@ -594,10 +593,10 @@ def test_after_all_is_given_back_nothing_is_left(full_counts: bool) -> None:
 @pytest.mark.parametrize(
     ("limits", "what", "amounts", "text"),
     [
-        ({"fs_bytes": 512}, "fs_bytes", (256, 256, 1), "no more than 512 bytes of files are permitted"),
-        ({"fs_entries": 3}, "fs_entries", (2, 1, 1), "no more than 3 entries of directories are permitted"),
+        ({"fs_bytes": 512}, "fs_bytes", (256, 256, 1), "no more than 512 bytes of file data are permitted"),
+        ({"fs_entries": 3}, "fs_entries", (2, 1, 1), "no more than 3 directory entries are permitted"),
         ({"net_bytes": 10}, "net_bytes", (0, 10, 1), "no more than 10 bytes over the network are permitted"),
-        ({"net_calls": 2}, "net_calls", (1, 1, 1), "no more than 2 requests to other machines are permitted"),
+        ({"net_calls": 2}, "net_calls", (1, 1, 1), "no more than 2 network requests are permitted"),
         ({"sleep": 10}, "sleep", (5, 4.99, "0.02"), "no more than 10 seconds of sleep are permitted"),
         ({"sleep": 10}, "sleep", (0, 0, 10.99), "no more than 10 seconds of sleep are permitted"),
         ({"money": {"EUR": "0.30"}}, "EUR", (0.1, "0.2", 0.01), "no more than 0.30 EUR are permitted"),
@@ -656,7 +655,7 @@ def test_what_was_reserved_is_settled_by_what_was_taken() -> None:
     assert (top.spent["fs_bytes"], ledger.spent["fs_bytes"], tallies) == (530, 530, [{"fs_bytes": 530}] * 2)
     for count in (1, 0):
         refused = said(lambda: ledger.spend("fs_bytes", count, "g.t"))
-        assert refused == ("g.t: no more than 100 bytes of files are permitted", "limit.fs_bytes", "host")
+        assert refused == ("g.t: no more than 100 bytes of file data are permitted", "limit.fs_bytes", "host")
 
 
 def test_what_was_taken_is_said_once() -> None:
@@ -672,7 +671,7 @@ def test_what_was_taken_is_said_once() -> None:
     reserved.settle("1.5")
     for taken in (0, "1.5"):
         assert said(lambda: reserved.settle(taken)) == (
-            "g.t: spend: what was really taken can be said once",
+            "g.t: spend: settle() can be called only once",
             "limit.amount",
             "never",
         )
@@ -685,20 +684,20 @@ WORDS = "fs_bytes, fs_entries, net_bytes, net_calls, sleep"
 @pytest.mark.parametrize(
     ("what", "amount", "text"),
     [
-        ("fs_bytes", 1.0, "a whole number of bytes of files, 0 or more, got float"),
-        ("fs_bytes", -1, "a whole number of bytes of files, 0 or more, got int"),
-        ("fs_bytes", True, "a whole number of bytes of files, 0 or more, got bool"),
-        ("net_calls", "1", "a whole number of requests to other machines, 0 or more, got str"),
+        ("fs_bytes", 1.0, "a whole number of bytes of file data, 0 or more, got float"),
+        ("fs_bytes", -1, "a whole number of bytes of file data, 0 or more, got int"),
+        ("fs_bytes", True, "a whole number of bytes of file data, 0 or more, got bool"),
+        ("net_calls", "1", "a whole number of network requests, 0 or more, got str"),
         ("net_bytes", 10**18, "a whole number of bytes over the network, 0 or more, got int"),
-        ("fs_entries", Decimal(1), "a whole number of entries of directories, 0 or more, got Decimal"),
+        ("fs_entries", Decimal(1), "a whole number of directory entries, 0 or more, got Decimal"),
         ("sleep", float("nan"), "a number of seconds of sleep, 0 or more, got float"),
         ("EUR", -100, "a number of EUR, 0 or more, got int"),
         ("EUR", "1e3", "a number of EUR, 0 or more, got str"),
         ("EUR", None, "a number of EUR, 0 or more, got None"),
-        ("eur", 1, f"one of {WORDS}, or a currency such as EUR, got another word"),
-        ("calls", 1, f"one of {WORDS}, or a currency such as EUR, got another word"),
-        ("calls of g.t", 1, f"one of {WORDS}, or a currency such as EUR, got another word"),
-        (None, 1, f"one of {WORDS}, or a currency such as EUR, got another word"),
+        ("eur", 1, f"one of {WORDS}, or a currency such as EUR, got another string"),
+        ("calls", 1, f"one of {WORDS}, or a currency such as EUR, got another string"),
+        ("calls of g.t", 1, f"one of {WORDS}, or a currency such as EUR, got another string"),
+        (None, 1, f"one of {WORDS}, or a currency such as EUR, got another string"),
     ],
 )
 def test_what_is_no_amount_is_refused(what: Any, amount: Any, text: str) -> None:

@@ -213,7 +213,7 @@ def step(tool: str, *args: Any, code: str = "ok") -> tuple[str, tuple[Any, ...],
 
 
 CASES: dict[str, Case] = {
-    "calls in all": Case(
+    "calls in total": Case(
         {"calls": 3},
         [step("add"), step("fail", code="tool.failed"), step("awaited"), step("add", code="limit.calls")],
         {"calls": 3},
@@ -320,7 +320,7 @@ def test_the_sentence_of_repeats_says_what_to_do(door: str) -> None:
     with pytest.raises(LimitError) as caught:
         DOORS[door](engine, "g.add", (987_654,))
 
-    text = "the very same call was made 3 times in a row; give other arguments, or do something else"
+    text = "the same call was made 3 times in a row; change the arguments, or do something else"
     assert (str(caught.value), caught.value.retry) == (f"g.add: {text}", "model")
 
 
@@ -635,7 +635,7 @@ def let_in(engine: Engine, tries: Tries, attempts: int, *, own_sessions: bool = 
 
 
 LIMITS = {
-    "calls in all": {"calls": MOST},
+    "calls in total": {"calls": MOST},
     "calls of a tool": {"tool_calls": {"g.counted": MOST}},
     "a rate": {"rates": {"g.c*": f"{MOST}/minute"}},
     "all at once": {

@@ -64,7 +64,7 @@ def begun_in(ledgers: list[Ledger], attempts: int) -> int:
 
 
 LIMITS = {
-    "calls in all": {"calls": MOST},
+    "calls in total": {"calls": MOST},
     "calls of a tool": {"tool_calls": {"g.t": MOST}},
     "a rate": {"rates": {"g.*": f"{MOST}/minute"}},
     "at once": {"concurrency": MOST},

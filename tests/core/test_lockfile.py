@@ -143,10 +143,10 @@ SPEC = pinned_tool("acme.b").data["spec"]
         ("[" * 100_000, ["the JSON text nests too deeply"]),
         ('{"lock": 1, "lock": 1}', ["the JSON text contains a duplicate key"]),
         ('{"lock": NaN}', ["NaN is not a JSON number"]),
-        ("[]", ["must be a JSON object, and is list"]),
-        ({"distributions": {}}, ["lock: must be 1, the version of the format that is read here"]),
-        ({"lock": 2, "future": 1}, ["lock: must be 1, the version of the format that is read here"]),
-        ({"lock": True, "distributions": {}}, ["lock: must be 1, the version of the format that is read here"]),
+        ("[]", ["must be a JSON object, not list"]),
+        ({"distributions": {}}, ["lock: must be 1, the supported version of the format"]),
+        ({"lock": 2, "future": 1}, ["lock: must be 1, the supported version of the format"]),
+        ({"lock": True, "distributions": {}}, ["lock: must be 1, the supported version of the format"]),
         ({"lock": 1}, ["distributions: must be a JSON object"]),
         (
             {"lock": 1, "distribution": {}, "distributions": {}},
@@ -156,14 +156,14 @@ SPEC = pinned_tool("acme.b").data["spec"]
             {"lock": 1, "distributions": {"acme": 5}},
             [
                 "distributions.acme: must be a JSON object",
-                "distributions.acme.version: must be a text",
+                "distributions.acme.version: must be a string",
                 "distributions.acme.tools: must be a JSON object",
             ],
         ),
         (locked(hook=[]), ["distributions.acme.hook: unknown key; did you mean hooks?"]),
-        (locked(version=1.0), ["distributions.acme.version: must be a text"]),
-        (locked(hooks=["a", "a"]), ["distributions.acme.hooks: must be an array of texts, each once"]),
-        (locked(hooks=[{}]), ["distributions.acme.hooks: must be an array of texts, each once"]),
+        (locked(version=1.0), ["distributions.acme.version: must be a string"]),
+        (locked(hooks=["a", "a"]), ["distributions.acme.hooks: must be an array of unique strings"]),
+        (locked(hooks=[{}]), ["distributions.acme.hooks: must be an array of unique strings"]),
         (
             locked(aliases={"acme.c": "acme.d"}),
             ['distributions.acme.aliases."acme.c": must be the name of a tool of this distribution'],
@@ -171,18 +171,18 @@ SPEC = pinned_tool("acme.b").data["spec"]
         (
             with_tool(fingerprint="0" * 64),
             [
-                'distributions.acme.tools."acme.b": its definition does not have this fingerprint; one of the two was edited'
+                'distributions.acme.tools."acme.b": the fingerprint does not match the definition; one of them was edited'
             ],
         ),
         (
             with_tool(spec={**SPEC, "description": "another"}),
             [
-                'distributions.acme.tools."acme.b": its definition does not have this fingerprint; one of the two was edited'
+                'distributions.acme.tools."acme.b": the fingerprint does not match the definition; one of them was edited'
             ],
         ),
         (
             with_tool(spec={**SPEC, "name": "c", "fullname": "acme.c"}),
-            ['distributions.acme.tools."acme.b": holds the definition of another tool'],
+            ['distributions.acme.tools."acme.b": contains the definition of another tool'],
         ),
         (with_tool(spec={**SPEC, "argss": []}), ['distributions.acme.tools."acme.b": unknown keys argss @ ToolSpec']),
         (with_tool(policy=None), ['distributions.acme.tools."acme.b": expected dict, got None @ ToolPolicy']),
@@ -200,12 +200,12 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     data["distributions"]["Acme"] = data["distributions"]["acme"]
 
     assert told(data) == [
-        "distributions.acme.version: must be a text",
-        "distributions.acme.hooks: must be an array of texts, each once",
-        "distributions.Acme.version: must be a text",
-        "distributions.Acme.hooks: must be an array of texts, each once",
-        "distributions.acme: is there twice, in two spellings of its name",
-        "distributions.Acme: is there twice, in two spellings of its name",
+        "distributions.acme.version: must be a string",
+        "distributions.acme.hooks: must be an array of unique strings",
+        "distributions.Acme.version: must be a string",
+        "distributions.Acme.hooks: must be an array of unique strings",
+        "distributions.acme: appears twice, in different spellings",
+        "distributions.Acme: appears twice, in different spellings",
     ]
 
 
@@ -276,48 +276,50 @@ GONE = ArgSpec("n", "int")
     ("old", "new", "expected"),
     [
         (pinned("acme.b"), pinned("acme.b"), []),
-        (pinned("acme.b"), pinned("acme.b", version="1.1"), ["compatible version: is 1.1, and was 1.0"]),
+        (pinned("acme.b"), pinned("acme.b", version="1.1"), ["compatible version: changed from 1.0 to 1.1"]),
         (pinned("acme.b"), pinned("acme.b", "acme.c"), ["compatible acme.c: a new tool"]),
-        (pinned("acme.b", "acme.c"), pinned("acme.b"), ["breaking acme.c: the tool is gone"]),
+        (pinned("acme.b", "acme.c"), pinned("acme.b"), ["breaking acme.c: the tool was removed"]),
         (
             pinned("acme.b"),
             pinned("acme.c", aliases={"acme.b": "acme.c"}),
-            ["compatible acme.b: fullname: is called acme.c now"],
+            ["compatible acme.b: fullname: was renamed to acme.c"],
         ),
         (
             pinned("acme.b", aliases={"acme.a": "acme.b"}),
             pinned("acme.c", aliases={"acme.a": "acme.c", "acme.b": "acme.c"}),
-            ["compatible acme.b: fullname: is called acme.c now"],
+            ["compatible acme.b: fullname: was renamed to acme.c"],
         ),
         (
             pinned("acme.b", aliases={"acme.a": "acme.b"}),
             pinned("acme.b"),
-            ["breaking aliases.acme.a: is no old name of a tool any more"],
+            ["breaking aliases.acme.a: is no longer an alias of a tool"],
         ),
         (
             pinned("acme.b", "acme.c", aliases={"acme.a": "acme.b"}),
             pinned("acme.b", "acme.c", aliases={"acme.a": "acme.c"}),
-            ["breaking aliases.acme.a: means another tool"],
+            ["breaking aliases.acme.a: refers to another tool"],
         ),
         (
             pinned("acme.b"),
             pinned("acme.b", aliases={"acme.a": "acme.b"}),
-            ["compatible aliases.acme.a: is an old name of a tool now"],
+            ["compatible aliases.acme.a: is now an alias of a tool"],
         ),
         (
             pinned("acme.b"),
             pinned("acme.b", hooks=("neuroscript_call_finished",)),
-            ["breaking hooks.neuroscript_call_finished: is asked or told of calls by this hook now"],
+            [
+                "breaking hooks.neuroscript_call_finished: now has this hook, which is notified of calls or decides about them"
+            ],
         ),
         (
             pinned("acme.b", hooks=("neuroscript_decide",)),
             pinned("acme.b"),
-            ["breaking hooks.neuroscript_decide: has this hook no more, which may have refused calls"],
+            ["breaking hooks.neuroscript_decide: no longer has this hook, which may have refused calls"],
         ),
         (
             evolve(pinned(), tools={"acme.b": pinned_tool("acme.b", GONE)}),
             pinned("acme.b"),
-            ["breaking acme.b: args.n: the argument is gone"],
+            ["breaking acme.b: args.n: the argument was removed"],
         ),
     ],
 )
@@ -340,8 +342,8 @@ def test_a_distribution_is_refused_unless_it_is_what_is_locked() -> None:
     assert (unknown.code, str(unknown)) == ("plugin.locked", "acme 1.0: is not in neuroscript.lock")
     assert (changed.code, str(changed)) == (
         "plugin.locked",
-        "Acme.Tools 2.0: is not what neuroscript.lock holds: 3 breaking and 3 compatible changes "
-        "(acme.b: the tool is gone; acme.c: the tool is gone; acme.d: the tool is gone; and 3 more)",
+        "Acme.Tools 2.0: does not match neuroscript.lock: 3 breaking and 3 compatible changes "
+        "(acme.b: the tool was removed; acme.c: the tool was removed; acme.d: the tool was removed; and 3 more)",
     )
 
 
@@ -349,14 +351,14 @@ def test_one_change_is_one_change() -> None:
     """And no more."""
     differences = compared(pinned(version="1.0"), pinned(version="1.1"))
 
-    assert summed(differences) == "1 compatible change (version: is 1.1, and was 1.0)"
+    assert summed(differences) == "1 compatible change (version: changed from 1.0 to 1.1)"
 
 
 def test_what_is_locked_and_not_installed_is_missing() -> None:
     """By the name that was locked; what a host leaves out is not looked for."""
     (error,) = WHOLE.missing(["acme-tools", "Zeta"])
 
-    assert (error.code, str(error)) == ("plugin.missing", "empty ?: is in neuroscript.lock, and is not installed")
+    assert (error.code, str(error)) == ("plugin.missing", "empty ?: is in neuroscript.lock but not installed")
 
 
 def test_the_command_and_the_lock_call_the_file_alike() -> None:

@@ -182,5 +182,5 @@ def test_a_network_place_has_one_spelling(text: str, normal: str) -> None:
 )
 def test_what_is_no_network_place_is_refused(text: str) -> None:
     """Without repeating it."""
-    with pytest.raises(ValueError, match=r"^expected (host or host:port|an IPv6 address in the brackets)$"):
+    with pytest.raises(ValueError, match=r"^expected (host or host:port|an IPv6 address in brackets)$"):
         host_port(text)

@@ -76,7 +76,7 @@ def test_a_pattern_matches_what_the_page_says(pattern: str, matching: str, other
         (ExecutionPolicy(allow=()), ToolPolicy(),
          ("g.t: is not allowed by the host", "policy.not_allowed", "", "allow")),
         (ExecutionPolicy(trusted=True, grants=("*:*:*",)), ToolPolicy(requires_approval=True),
-         ("g.t: needs an approval, and nobody here can give it", "policy.approval", "approval", "approval")),
+         ("g.t: requires approval, but there is no approver", "policy.approval", "approval", "approval")),
     ],
 )  # fmt: skip
 def test_a_verdict_says_what_decided(policy: ExecutionPolicy, needs: ToolPolicy, expected: Any) -> None:
@@ -120,11 +120,10 @@ def test_trust_comes_before_deny_and_deny_before_allow_and_allow_before_approval
         ({"deny": ("fs:delete:*",)}, "deny: fs:delete:* is not a valid pattern; use a name, or a pattern such as fs.*"),
         ({"grants": "fs:read:*"}, "grants must be a collection of strings or Grants, not str"),
         ({"grants": (Capability.parse("fs:read"),)}, "grants[0] must be a string or a Grant, not Capability"),
-        ({"grants": ("fs:read",)}, "a grant has a scope; write fs:read:* for the whole resource"),
+        ({"grants": ("fs:read",)}, "a grant needs a scope; write fs:read:* for the whole resource"),
         ({"trusted": 1}, "trusted must be True or False, not int"),
         ({"allow": None, "grants": ("fs", "net:read:a*"), "trusted": "no"}, "allow must be a collection of strings, not None; fs is not a "
-         "capability; write resource:verb[,verb][:scope[,scope]], such as fs:read:data/a.txt; a* is no scope of net: a * in "
-         "a host stands for whole labels; write *.example.com; trusted must be True or False, not str"),
+         "capability; write resource:verb[,verb][:scope[,scope]], such as fs:read:data/a.txt; a* is not a valid scope for net: * in a host matches whole labels; write *.example.com; trusted must be True or False, not str"),
     ],
 )  # fmt: skip
 def test_a_bad_policy_can_not_be_made(settings: dict[str, Any], text: str) -> None:
@@ -198,7 +197,7 @@ def test_a_path_that_no_grant_can_mean_is_the_callers_to_mend(value: str) -> Non
 
     error = refusal("g.t", Missing((need,)))
 
-    said = "needs fs:read of something that no grant can mean, such as a path that leaves the sandbox"
+    said = "needs fs:read for a scope that no grant can cover, such as a path that leaves the sandbox"
     assert f"g.t: {said}" == str(error)
     assert ("policy.capability", "fs:read", "model") == (error.code, error.need, error.retry)
 

@@ -113,27 +113,27 @@ def test_a_file_that_states_nothing_is_the_default(text: str, tmp_path: Path) ->
         ("[policy]\ncalls = 3", ["2: policy.calls: is a limit; write it under [policy.limits]"]),
         ("[policy]\nlimits = 3", ["2: policy.limits: must be a table, [policy.limits]"]),
         ("[policy.limit]", ["1: policy.limit: unknown key; did you mean limits?"]),
-        ("[policy]\nallow = 'fs.*'", ["2: policy.allow: must be an array of texts, in brackets"]),
-        ("[policy]\nallow = {a = 1}", ["2: policy.allow: must be an array of texts, in brackets"]),
+        ("[policy]\nallow = 'fs.*'", ["2: policy.allow: must be an array of strings, in brackets"]),
+        ("[policy]\nallow = {a = 1}", ["2: policy.allow: must be an array of strings, in brackets"]),
         (
             '[policy]\ndeny = [\n  "fs.*", # ["\n  "a b",\n  7,\n\n  """\nx[y]""",\n]',
             [
                 "4: policy.deny[1]: a b is not a valid pattern; use a name, or a pattern such as fs.*",
-                "5: policy.deny[2]: must be a text, in quotes",
+                "5: policy.deny[2]: must be a string, in quotes",
                 "7: policy.deny[3]: x[y] is not a valid pattern; use a name, or a pattern such as fs.*",
             ],
         ),
         (
             '[policy]\ngrants = ["fs:read:*",\n"fs:read",\n\n"fs:read:[a]", "what"]',
             [
-                "3: policy.grants[1]: a grant has a scope; write fs:read:* for the whole resource",
-                r"5: policy.grants[2]: [a] is no scope of fs: classes of characters are not known; write \[ for a bracket",
+                "3: policy.grants[1]: a grant needs a scope; write fs:read:* for the whole resource",
+                r"5: policy.grants[2]: [a] is not a valid scope for fs: character classes are not supported; write \[ for a bracket",
                 "5: policy.grants[3]: what is not a capability; write resource:verb[,verb][:scope[,scope]], such as fs:read:data/a.txt",
             ],
         ),
         (
             '[policy]\npreapproved = ["fs.*"]',
-            ["2: policy.preapproved[0]: fs.* is not the exact name of a tool; no pattern counts here"],
+            ["2: policy.preapproved[0]: fs.* is not the exact name of a tool; patterns are not supported here"],
         ),
         ('[policy]\ntrusted = "yes"', ["2: policy.trusted: must be true or false"]),
         ("[policy]\ntrusted = 1", ["2: policy.trusted: must be true or false"]),
@@ -156,8 +156,8 @@ def test_a_file_that_states_nothing_is_the_default(text: str, tmp_path: Path) ->
         (
             '[policy.limits.tool_calls]\nok = 1\nfs.delete = 0\n"fs.*" = 1\n"fs.read" = "2"',
             [
-                '3: policy.limits.tool_calls.fs: holds names itself; a name with a dot stands in quotes, "fs.delete"',
-                '4: policy.limits.tool_calls."fs.*": fs.* is not the name of a tool; a pattern goes to rates',
+                '3: policy.limits.tool_calls.fs: contains names; put a name with a dot in quotes: "fs.delete"',
+                '4: policy.limits.tool_calls."fs.*": fs.* is not the name of a tool; use rates for patterns',
                 '5: policy.limits.tool_calls."fs.read": must be a non-negative integer, not 2',
             ],
         ),
@@ -165,7 +165,7 @@ def test_a_file_that_states_nothing_is_the_default(text: str, tmp_path: Path) ->
             "[policy]\nlimits.money = {EUR = -1, eur = 2}",
             [
                 "2: policy.limits.money.EUR: must be a number, 0 or more, not -1",
-                "2: policy.limits.money.eur: eur is no currency; write three capitals, such as EUR",
+                "2: policy.limits.money.eur: eur is not a currency; write three capital letters, such as EUR",
             ],
         ),
         (
@@ -195,8 +195,8 @@ def test_all_faults_of_all_tables_are_told_at_once() -> None:
         "neuroscript.toml:1: other: unknown key",
         "neuroscript.toml:3: policy.trusted: must be true or false",
         "neuroscript.toml:5: policy.limits.calls: must be a non-negative integer, not x",
-        "neuroscript.toml:6: policy.profiles.carful: there is no such profile; did you mean careful?",
-        "neuroscript.toml:7: policy.profiles.careful.allow: must be an array of texts, in brackets",
+        "neuroscript.toml:6: policy.profiles.carful: unknown profile; did you mean careful?",
+        "neuroscript.toml:7: policy.profiles.careful.allow: must be an array of strings, in brackets",
     ] == sorted(faults(text, "carful"))
 
 
@@ -205,7 +205,7 @@ def test_a_profile_that_is_not_there_is_a_fault(profile: str) -> None:
     """Nobody is given more than they asked for because of a misspelt name."""
     (fault,) = faults("[policy]\nallow = []\n", profile)
 
-    assert fault.endswith(": there is no such profile")
+    assert fault.endswith(": unknown profile")
 
 
 def test_the_error_holds_its_parts() -> None:
@@ -214,7 +214,7 @@ def test_the_error_holds_its_parts() -> None:
         policy_of_toml("[policy]\nallow = 1\ndeny = 2", source="p.toml")
     error: Any = pickle.loads(pickle.dumps(caught.value))
 
-    problems = tuple(f"policy.{name}: must be an array of texts, in brackets" for name in ("allow", "deny"))
+    problems = tuple(f"policy.{name}: must be an array of strings, in brackets" for name in ("allow", "deny"))
     assert ("p.toml", problems, (2, 3)) == (error.subject, error.problems, error.lines)
     assert f"p.toml:2: {problems[0]}; p.toml:3: {problems[1]}" == str(error) == str(caught.value)
 

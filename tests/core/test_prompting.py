@@ -23,9 +23,9 @@ from tests.terminals import Terminal, read_until, wait_until_asleep
 from neuroscript import PromptError
 from neuroscript.runtime.prompter import LONGEST, ConsolePrompter, Prompter
 
-NOBODY = ("no terminal, pipe or file is there to answer", "prompt.noninteractive", "host")
-NO_OUTPUT = ("no output is there to ask on", "prompt.noninteractive", "host")
-ENDED = ("the input ended before an answer came", "prompt.eof", "host")
+NOBODY = ("there is no terminal, pipe or file to read an answer from", "prompt.noninteractive", "host")
+NO_OUTPUT = ("there is no output to write the prompt to", "prompt.noninteractive", "host")
+ENDED = ("the input ended before an answer was received", "prompt.eof", "host")
 TOO_LONG = ("the answer is longer than 65536 bytes", "prompt.toolong", "host")
 
 ASK = """

@@ -192,7 +192,7 @@ def test_what_no_value_is_written_like_can_not_be_read(data: Any) -> None:
     with pytest.raises(ValueError) as caught:
         read(data)
 
-    assert "no value is written like that" == str(caught.value)
+    assert "the value has an unknown format" == str(caught.value)
 
 
 # What is left out
@@ -219,7 +219,7 @@ SECRET = "hunter2-93b1"
         ),
         pytest.param("lab.give", (datetime.datetime(2026, 1, 1, fold=1),), {}, "form", id="a time that comes twice"),
         pytest.param("lab.give", (array("d", [1.0]),), {}, "form", id="another array"),
-        pytest.param("lab.give", ({1: 2},), {}, "form", id="a key that is no text"),
+        pytest.param("lab.give", ({1: 2},), {}, "form", id="a key that is not UTF-8 text"),
         pytest.param("lab.give", (float("inf"),), {}, "form", id="a number without an end"),
         pytest.param("lab.give", ("x" * LONGEST,), {}, "size", id="more than a line may hold"),
         pytest.param("lab.odd", (2,), {"error": CallTimeout("", state="stopped")}, "host", id="a timeout"),
@@ -296,9 +296,9 @@ def make_notes(path: Path) -> None:
     [
         (Path.mkdir, "is a directory"),
         (make_pipe, "it is not a regular file"),
-        (make_link, "it is a symbolic link; name the file itself"),
-        (make_open, "others can open it; take another name, or chmod 600"),
-        (make_notes, "it holds something else than a recording"),
+        (make_link, "it is a symbolic link; use the path of the file itself"),
+        (make_open, "other users can open it; choose another file or run chmod 600"),
+        (make_notes, "it is not a recording"),
     ],
     ids=["a directory", "a pipe", "a link", "a file for others", "a file of something else"],
 )
@@ -343,7 +343,7 @@ def test_a_line_that_was_cut_off_costs_no_other(path: Path) -> None:
 
     with engine() as lent, Recording(path) as recording:
         record(recording, lent, "lab.odd", [5])
-        assert Replayed(run=2, unreadable=1, fault="line 2 is no JSON") == replay(path, lent)
+        assert Replayed(run=2, unreadable=1, fault="line 2 is not JSON") == replay(path, lent)
 
 
 def test_threads_and_processes_may_write_into_one_recording(path: Path) -> None:
@@ -389,7 +389,7 @@ def test_a_full_disk_fails_no_call(path: Path) -> None:
 
     assert "True\nTrue\nFalse\nTrue\n3 1\n" == done.stdout
     with engine() as lent:
-        assert Replayed(run=3, unreadable=1, fault="line 3 is no JSON") == replay(path, lent)
+        assert Replayed(run=3, unreadable=1, fault="line 3 is not JSON") == replay(path, lent)
 
 
 def test_what_is_written_into_a_closed_recording_is_lost(path: Path) -> None:
@@ -439,7 +439,7 @@ def changed(**more: Any) -> Callable[[Any], Any]:
         pytest.param(
             changed(names=["ada", "eve"]),
             ("value", "result['names'][1]", "str of 3", "str of 3"),
-            "result['names'][1]: was str of 3, is another one",
+            "result['names'][1]: was str of 3, is a different value",
             id="a value",
         ),
         pytest.param(
@@ -469,13 +469,13 @@ def changed(**more: Any) -> Callable[[Any], Any]:
         pytest.param(
             changed(zero=-0.0),
             ("value", "result['zero']", "float", "float"),
-            "result['zero']: was float, is another one",
+            "result['zero']: was float, is a different value",
             id="another zero",
         ),
         pytest.param(
             changed(when=datetime.datetime(2026, 1, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=1)))),
             ("value", "result['when']", "datetime", "datetime"),
-            "result['when']: was datetime, is another one",
+            "result['when']: was datetime, is a different value",
             id="the same time in another zone",
         ),
         pytest.param(
@@ -538,7 +538,7 @@ def test_another_definition_is_a_difference(path: Path) -> None:
         done = replay(path, lent)
 
     assert Replayed(skipped=1, difference=Difference(2, "lab.give", "definition")) == done
-    assert "line 2: lab.give: its definition is not the one that was recorded" == str(done.difference)
+    assert "line 2: lab.give: its definition differs from the recorded one" == str(done.difference)
 
 
 def test_a_tool_that_has_gone_is_a_difference(path: Path) -> None:
@@ -549,7 +549,7 @@ def test_a_tool_that_has_gone_is_a_difference(path: Path) -> None:
         done = replay(path, lent)
 
     assert Replayed(skipped=1, difference=Difference(2, "lab.odd", "tool")) == done
-    assert "line 2: lab.odd: there is no such tool" == str(done.difference)
+    assert "line 2: lab.odd: unknown tool" == str(done.difference)
 
 
 def test_a_replay_has_no_more_authority_than_its_engine(path: Path) -> None:
@@ -578,7 +578,7 @@ def test_nothing_but_a_pure_tool_runs_whatever_a_recording_says(path: Path) -> N
 
         done = replay(path, lent)
 
-    assert (Replayed(unreadable=1, fault="line 1 says of lab.wipe that it is pure, which it is not"), []) == (done, ran)
+    assert (Replayed(unreadable=1, fault="line 1 declares lab.wipe as pure, which it is not"), []) == (done, ran)
 
 
 GOOD = {"recording": 1, "tool": "lab.odd", "fingerprint": "f", "effects": [], "args": [1], "result": 1}
@@ -588,28 +588,28 @@ PURELY = {**GOOD, "effects": ["pure"]}
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        pytest.param(b"\x89PNG\r", "is no text", id="a picture"),
-        pytest.param(b"\0" * 50, "is no JSON", id="zeros"),
-        pytest.param(b"nonsense", "is no JSON", id="words"),
+        pytest.param(b"\x89PNG\r", "is not UTF-8 text", id="a picture"),
+        pytest.param(b"\0" * 50, "is not JSON", id="zeros"),
+        pytest.param(b"nonsense", "is not JSON", id="words"),
         pytest.param(b"[" * 100_000, "cannot be read:  the JSON text nests too deeply", id="brackets without an end"),
         pytest.param(
             b"9" * 5_000, "cannot be read:  a number in the JSON text is too long", id="digits without an end"
         ),
         pytest.param(b'{"a": 1, "a": 2}', "cannot be read:  the JSON text contains a duplicate key", id="a key twice"),
         pytest.param(b'{"a": NaN}', "cannot be read:  NaN is not a JSON number", id="no number"),
-        pytest.param(b"[]", "is no recorded call", id="a list"),
-        pytest.param({"a": 1}, "is no recorded call", id="another object"),
-        pytest.param({**GOOD, "recording": 2}, "is of the form 2, and 1 can be read", id="a later form"),
-        pytest.param({**GOOD, "recording": "1"}, "is no recorded call", id="a form that is a text"),
-        pytest.param({**GOOD, "more": 1}, "is no recorded call", id="a key more"),
-        pytest.param({**GOOD, "code": "x"}, "is no recorded call", id="a result and a code"),
-        pytest.param({**GOOD, "tool": 5}, "is no recorded call", id="a tool that is a number"),
-        pytest.param({**GOOD, "args": {"number": 1}}, "is no recorded call", id="arguments by name"),
-        pytest.param({**GOOD, "effects": "pure"}, "is no recorded call", id="effects as a text"),
-        pytest.param({**GOOD, "fingerprint": None}, "is no recorded call", id="no fingerprint"),
-        pytest.param({"recording": 1, "tool": "a", "left_out": "secret", "args": []}, "is no recorded call", id="both"),
-        pytest.param({**PURELY, "args": [{"$base64": "?"}]}, "holds a value that can not be read", id="not base64"),
-        pytest.param({**PURELY, "result": {"$floats": [1e99]}}, "holds a value that can not be read", id="no floats"),
+        pytest.param(b"[]", "is not a recorded call", id="a list"),
+        pytest.param({"a": 1}, "is not a recorded call", id="another object"),
+        pytest.param({**GOOD, "recording": 2}, "has format version 2, but only 1 is supported", id="a later form"),
+        pytest.param({**GOOD, "recording": "1"}, "is not a recorded call", id="a form that is a text"),
+        pytest.param({**GOOD, "more": 1}, "is not a recorded call", id="a key more"),
+        pytest.param({**GOOD, "code": "x"}, "is not a recorded call", id="a result and a code"),
+        pytest.param({**GOOD, "tool": 5}, "is not a recorded call", id="a tool that is a number"),
+        pytest.param({**GOOD, "args": {"number": 1}}, "is not a recorded call", id="arguments by name"),
+        pytest.param({**GOOD, "effects": "pure"}, "is not a recorded call", id="effects as a text"),
+        pytest.param({**GOOD, "fingerprint": None}, "is not a recorded call", id="no fingerprint"),
+        pytest.param({"recording": 1, "tool": "a", "left_out": "secret", "args": []}, "is not a recorded call", id="both"),
+        pytest.param({**PURELY, "args": [{"$base64": "?"}]}, "contains a value that cannot be read", id="not base64"),
+        pytest.param({**PURELY, "result": {"$floats": [1e99]}}, "contains a value that cannot be read", id="no floats"),
         pytest.param(b"x" * (LONGEST + 5), f"has more than {LONGEST} bytes", id="a line without an end"),
     ],
 )
@@ -630,7 +630,7 @@ def test_a_last_line_that_is_cut_off_is_said(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-9])
 
     with engine() as lent:
-        assert Replayed(run=1, unreadable=1, fault="line 2 is cut off") == replay(path, lent)
+        assert Replayed(run=1, unreadable=1, fault="line 2 is truncated") == replay(path, lent)
 
 
 def test_a_last_line_without_its_end_is_a_line(path: Path) -> None:

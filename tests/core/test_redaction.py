@@ -293,7 +293,10 @@ def test_short_secret_is_refused(value: str | bytes) -> None:
     with pytest.raises(ValueError) as caught:
         SecretSet().add(value)
 
-    assert str(caught.value) == "a secret needs 6 characters or more: hiding a shorter one would hide much else"
+    assert (
+        str(caught.value)
+        == "a secret needs 6 characters or more, because redacting a shorter one would also redact unrelated text"
+    )
 
 
 def test_secret_is_added_once() -> None:
@@ -472,7 +475,7 @@ def test_host_cannot_provide_a_short_secret() -> None:
     with pytest.raises(SpecError) as caught:
         Host(secrets={"pin": "12345", "key": "123456"})
 
-    why = "6 characters or more, for hiding a shorter one would hide much else"
+    why = "6 characters or more, because redacting a shorter one would also redact unrelated text"
     assert caught.value.problems == (f"secrets['pin'] must have {why}",)
 
 

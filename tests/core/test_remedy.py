@@ -183,7 +183,7 @@ def test_tool_with_an_undeclared_need_is_reported() -> None:
 
     assert own.remedy == "t.requires: needs door:open:x, which this call does not declare as a capability"
     assert outer.remedy == (
-        "t.get: needs net:read:example.com:443, which t.outer, which calls it, does not declare as a capability"
+        "t.get: needs net:read:example.com:443, which its caller t.outer does not declare as a capability"
     )
     assert (own.grants, outer.grants) == ((), ())
 
@@ -200,9 +200,9 @@ def test_narrower_policy_layer_suggests_the_same_grant() -> None:
     ("name", "policy", "code", "remedy"),
     [
         ("t.trusted", {}, "policy.trust", "t.trusted: requires a trusted host; pass trusted=True"),
-        ("t.approved", {}, "policy.approval", "t.approved: needs an approval, and nobody here can give it; pass an approver, or preapproved=('t.approved',)"),
-        ("t.ask", {"deny": ["t.*"]}, "policy.denied", "t.ask: denied by the pattern 't.*' of deny"),
-        ("t.ask", {"allow": ["u.*"]}, "policy.not_allowed", "t.ask: no pattern of allow matches it; add 't.ask' to allow"),
+        ("t.approved", {}, "policy.approval", "t.approved: requires approval, but there is no approver; pass an approver, or preapproved=('t.approved',)"),
+        ("t.ask", {"deny": ["t.*"]}, "policy.denied", "t.ask: denied by the pattern 't.*' in deny"),
+        ("t.ask", {"allow": ["u.*"]}, "policy.not_allowed", "t.ask: no pattern in allow matches it; add 't.ask' to allow"),
     ],
 )  # fmt: skip
 def test_every_complete_refusal_has_a_remedy(name: str, policy: Any, code: str, remedy: str) -> None:

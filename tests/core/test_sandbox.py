@@ -427,9 +427,9 @@ def test_errors_name_the_path_below_the_sandbox_and_no_other(files: Files) -> No
     with pytest.raises(SandboxError) as long:
         files.read_bytes("x" * 100)
 
-    assert str(raised.value) == "a/b: there is no such file or directory"
+    assert str(raised.value) == "a/b: no such file or directory"
     assert raised.value.retry == "model"
-    assert str(long.value) == f"{'x' * 64}…: there is no such file or directory"
+    assert str(long.value) == f"{'x' * 64}…: no such file or directory"
 
 
 def test_what_is_outside_is_refused_alike_whether_it_is_there_or_not(tmp_path: Path, backend: Any) -> None:

@@ -78,44 +78,44 @@ def test_a_file_without_such_tables_names_no_server(tmp_path: Path) -> None:
 
 FAULTS = [
     ("mcp = 3", ["1: mcp: must be a table, [mcp]"]),
-    ("[mcp]\nfiles = 3", ["2: mcp.files: must be a table, [mcp.files]", "2: mcp.files: give a command or a url, one of the two"]),
-    ("[mcp.files]", ["1: mcp.files: give a command or a url, one of the two"]),
+    ("[mcp]\nfiles = 3", ["2: mcp.files: must be a table, [mcp.files]", "2: mcp.files: set either command or url"]),
+    ("[mcp.files]", ["1: mcp.files: set either command or url"]),
     (
         "[mcp.files]\ncommand = ['a']\nurl = 'http://x/'",
-        ["1: mcp.files: give a command or a url, one of the two"],
+        ["1: mcp.files: set either command or url"],
     ),
     (
         "[mcp.files]\ncommand = 'rm -rf'\nurls = 'x'",
         [
-            "2: mcp.files.command: must be an array of texts, the program and its arguments",
+            "2: mcp.files.command: must be an array of strings: the program and its arguments",
             "3: mcp.files.urls: unknown key; did you mean url?",
         ],
     ),
-    ("[mcp.a]\ncommand = []", ["2: mcp.a.command: must be an array of texts, the program and its arguments"]),
-    ("[mcp.a]\ncommand = ['']", ["2: mcp.a.command: must be an array of texts, the program and its arguments"]),
-    ("[mcp.a]\ncommand = ['x', 1]", ["2: mcp.a.command: must be an array of texts, the program and its arguments"]),
+    ("[mcp.a]\ncommand = []", ["2: mcp.a.command: must be an array of strings: the program and its arguments"]),
+    ("[mcp.a]\ncommand = ['']", ["2: mcp.a.command: must be an array of strings: the program and its arguments"]),
+    ("[mcp.a]\ncommand = ['x', 1]", ["2: mcp.a.command: must be an array of strings: the program and its arguments"]),
     (
         "[mcp.a]\nurl = 'http://me:hush@x/'",
-        ["2: mcp.a.url: must be an address such as http://127.0.0.1:8000/mcp, without a password in it"],
+        ["2: mcp.a.url: must be an address such as http://127.0.0.1:8000/mcp, without a password"],
     ),
-    ("[mcp.a]\nurl = 'http://x/'\ncwd = '/'", ["1: mcp.a: cwd is for a program, and there is a url"]),
-    ("[mcp.a]\ncommand = ['x']\nheaders = {}", ["1: mcp.a: headers are for a url, and there is a program"]),
+    ("[mcp.a]\nurl = 'http://x/'\ncwd = '/'", ["1: mcp.a: cwd cannot be used with url"]),
+    ("[mcp.a]\ncommand = ['x']\nheaders = {}", ["1: mcp.a: headers cannot be used with command"]),
     (
         "[mcp.a]\ncommand = ['x']\nenv = {A = 1, B = {secrets = 'hush'}, C = \"hu\\nsh\", '' = 'hush'}",
         [
-            '3: mcp.a.env.A: must be a text of one line, in quotes, or {secret = "NAME"}',
-            '3: mcp.a.env.B: must be a text of one line, in quotes, or {secret = "NAME"}',
-            '3: mcp.a.env.C: must be a text of one line, in quotes, or {secret = "NAME"}',
-            '3: mcp.a.env."": is no name of such a text',
+            '3: mcp.a.env.A: must be a string of one line, in quotes, or {secret = "NAME"}',
+            '3: mcp.a.env.B: must be a string of one line, in quotes, or {secret = "NAME"}',
+            '3: mcp.a.env.C: must be a string of one line, in quotes, or {secret = "NAME"}',
+            '3: mcp.a.env."": is not a valid name',
         ],
     ),
     (
         "[mcp.a]\nurl = 'http://x/'\n[mcp.a.headers]\n'A B' = 'hush'",
-        ['4: mcp.a.headers."A B": is no name of such a text'],
+        ['4: mcp.a.headers."A B": is not a valid name'],
     ),
     (
         "[mcp.a]\ncommand = ['x']\nenv = {A = {secret = ''}}",
-        ['3: mcp.a.env.A: must be a text of one line, in quotes, or {secret = "NAME"}'],
+        ['3: mcp.a.env.A: must be a string of one line, in quotes, or {secret = "NAME"}'],
     ),
     (
         "[mcp.a]\ncommand = ['x']\ntimeout = 0\ntrusted = 'yes'\nskip = 1\ncwd = ''\ngroup = 'a b'\naccepted = 3",
@@ -143,18 +143,18 @@ FAULTS = [
     ),
     (
         "[mcp.'../a']\ncommand = ['x']",
-        ['1: mcp."../a": a server is called by letters of ASCII, digits, - and _ alone'],
+        ['1: mcp."../a": a server name can contain only ASCII letters, digits, - and _'],
     ),
-    ("[mcp.2]\ncommand = ['x']", ["1: mcp.2: does not make the name of a group; give one with group"]),
+    ("[mcp.2]\ncommand = ['x']", ["1: mcp.2: is not a valid name of a group; set group"]),
     (
         "[mcp.a]\ncommand = ['x']\n[mcp.b]\ncommand = ['x']\ngroup = 'A'",
-        ["5: mcp.b.group: a is that of a too"],
+        ["5: mcp.b.group: a is also the group of a"],
     ),
     (
         "[policy]\nalow = []\n[mcp.a]\ncomand = []",
         [
             "2: policy.alow: unknown key; did you mean allow?",
-            "3: mcp.a: give a command or a url, one of the two",
+            "3: mcp.a: set either command or url",
             "4: mcp.a.comand: unknown key; did you mean command?",
         ],
     ),

@@ -100,7 +100,7 @@ class Loose:
         (lambda: ToolSpec("a", "g", when_to_use="\ud800"), "g.a: when_to_use must be a valid Unicode string, without lone surrogates"
          ""),
         (lambda: Example(5), "example: args must be a list or tuple, or a mapping with string keys, not int"),
-        (lambda: ToolPolicy(effects=("pure", "writes")), "policy: a pure tool has no other effect but idempotent"),
+        (lambda: ToolPolicy(effects=("pure", "writes")), "policy: a pure tool can have no other effect except idempotent"),
         (lambda: ToolPolicy(effects=("magic",)), "policy: magic is not an effect (clock, deletes, exec, idempotent, model, "
          "net, prompts, pure, random, reads, writes)"),
         (lambda: ToolPolicy(capabilities=("fs",)), "policy: fs is not a capability; write "

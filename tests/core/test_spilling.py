@@ -248,7 +248,7 @@ def test_offloaded_bytes_count_against_the_file_limit(carried: Carried, box: Pat
     assert isinstance(result.error, LimitError)
     assert (
         "limit.fs_bytes", "host",
-        "t.text: returned a result of 200 bytes, which could not be written to a file: no more than 150 bytes of files are permitted",
+        "t.text: returned a result of 200 bytes, which could not be written to a file: no more than 150 bytes of file data are permitted",
     ) == (result.error.code, result.error.retry, str(result.error))  # fmt: skip
     assert not [*box.glob("results/*")]
 
@@ -342,8 +342,7 @@ def test_failed_last_write_is_recorded(tmp_path: Path, door: str) -> None:
     written = len(file.read_text().splitlines())
     assert 0 < written < 200
     assert (
-        "t.astream: returned a result of 200 items or more, which could not be written to a file: no more than 250 bytes of "
-        f"files are permitted (after 200 items); the first {written} items are in the file results/{file.name} of the sandbox"
+        "t.astream: returned a result of 200 items or more, which could not be written to a file: no more than 250 bytes of file data are permitted (after 200 items); the first {written} items are in the file results/{file.name} of the sandbox"
     ) == str(result.error)
     assert ("limit.fs_bytes", 200) == (record.code, record.spent["items"])
 

@@ -124,7 +124,7 @@ def test_overlong_pattern_is_refused() -> None:
 
     assert caught.value.problems == (
         f"allow: {('*a' * 300)[:64]}… is not a valid pattern; use a name, or a pattern such as fs.*",
-        f"preapproved: {'a' * 64}… is not the exact name of a tool; no pattern counts here",
+        f"preapproved: {'a' * 64}… is not the exact name of a tool; patterns are not supported here",
     )
 
 
@@ -223,7 +223,7 @@ def test_string_and_list_in_one_scope_are_limited_together() -> None:
             engine.call("g.t", ("a" * 4_000_000, ["x"] * 100_000))
         (decision,) = engine.check([ToolCall("g.t", ("a" * 4_000_000, ["x"] * 100_000))])
 
-    expected = "g.t: names: expected at most 8388608 characters in what the tool needs, got more"
+    expected = "g.t: names: expected at most 8388608 characters in the capability scopes of one call, got more"
     assert (str(caught.value), caught.value.code, caught.value.retry) == (expected, "limit.text", "model")
     assert (decision.allowed, decision.code, decision.retry) == (False, "limit.text", "model")
 

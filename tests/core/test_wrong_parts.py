@@ -225,7 +225,7 @@ def test_policy_is_narrowed_by_its_fields_only() -> None:
         ExecutionPolicy().narrowed(deni=("fs.*",), within=None)
 
     assert str(caught.value) == (
-        "execution policy: it has no field deni, within; "
+        "execution policy: unknown field deni, within; "
         "the fields are allow, deny, grants, trusted, limits, preapproved, approver"
     )
 

@@ -787,7 +787,7 @@ def test_ah_34_a_fastmcp_server_takes_the_tool_without_what_is_bound(action: Too
     assert wrong.is_error
     assert (
         "error arg.invalid: action: expected string, got int; user_id: expected only action, got an unknown name of type "
-        "str. Mend the call and make it again."
+        "str. Fix the arguments and call again."
     ) == wrong.content[0].text
 
 

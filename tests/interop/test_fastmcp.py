@@ -98,7 +98,7 @@ def test_values_arrive_exact_that_fastmcp_alone_delivers_wrongly_or_not_at_all()
         assert said(asked(server, "g__kinds", count="2", values="[1, 2]")) == "int int int"
         assert said(asked(server, "g__take", count=True)) == (
             "error coercion.bool_as_number: count: expected int, got bool (a boolean is not a number). "
-            "Mend the call and make it again."
+            "Fix the arguments and call again."
         )
     assert asked(alone, "kinds", count="2", values="[1, 2]").is_error
     assert asked(alone, "take", count=True).structured_content == {"result": 1}
@@ -182,7 +182,7 @@ def test_a_denied_tool_is_not_there_and_a_need_is_made_of_the_exact_value() -> N
     assert granted.structured_content == {"result": 2}
     assert refused.is_error
     assert said(refused) == (
-        "error policy.capability: needs stock:take. Only the host can change that: do not make this call again."
+        "error policy.capability: needs stock:take. Only the host can change that; do not repeat this call."
     )
     assert [(each.about.tool, each.types, each.code) for each in trail.records if each.code] == [
         ("g.take", (int,), "ok"),
@@ -200,9 +200,7 @@ def test_a_tool_that_was_offered_is_refused_once_its_session_has_ended() -> None
         answer = asked(server, "g__take", count=1)
 
     assert answer.is_error
-    assert said(answer) == (
-        "error engine.closed: the engine is closed. This call can not succeed: do not make it again."
-    )
+    assert said(answer) == ("error engine.closed: the engine is closed. This call cannot succeed; do not repeat it.")
 
 
 @pytest.mark.parametrize("approves", [True, False])

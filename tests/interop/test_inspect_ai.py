@@ -134,7 +134,7 @@ def test_a_model_mends_its_call_by_what_the_error_says() -> None:
     with engine_of() as engine:
         answers = run(to_inspect_ai(engine), {"count": "two"}, {"cuont": 2}, {"count": "2"})
 
-    mend = "Mend the call and make it again."
+    mend = "Fix the arguments and call again."
     assert answers == [
         (
             "error",
@@ -189,7 +189,7 @@ def test_an_engine_that_takes_only_exact_types_does_so_here() -> None:
     with engine_of(mode="strict") as engine:
         answers = run(to_inspect_ai(engine), {"count": "2"}, {"count": 2})
 
-    text = "error coercion.type: count: expected int, got str. Mend the call and make it again."
+    text = "error coercion.type: count: expected int, got str. Fix the arguments and call again."
     assert (answers, SEEN) == ([("error", text), ("ok", "2")], [(2, None)])
 
 
@@ -202,7 +202,7 @@ def test_what_inspect_has_no_word_for_is_asked_all_the_same() -> None:
         tools = to_inspect_ai(engine)
         answers = asyncio.run(at_once(tools, ("odd__t", {"b": "3"}), ("odd__t", {"a": [1], "b": "4"})))
 
-    text = "error schema.multipleOf: b: expected a multiple of 2, got int. Mend the call and make it again."
+    text = "error schema.multipleOf: b: expected a multiple of 2, got int. Fix the arguments and call again."
     assert answers == [("error", text), ("ok", "4")]
 
 
@@ -254,7 +254,7 @@ def test_policy_and_audit_see_what_the_tool_is_called_with() -> None:
         ("ok", "2"),
         (
             "error",
-            "error policy.capability: needs shop:take. Only the host can change that: do not make this call again.",
+            "error policy.capability: needs shop:take. Only the host can change that; do not repeat this call.",
         ),
     ]
 
@@ -270,7 +270,7 @@ def test_a_call_that_nobody_approves_is_refused() -> None:
     with engine_of(ToolPolicy(requires_approval=True), policy=ExecutionPolicy(approver=refuse)) as engine:
         answers = run(to_inspect_ai(engine), {"count": "2"})
 
-    text = "error policy.rejected: was not approved. This call can not succeed: do not make it again."
+    text = "error policy.rejected: was not approved. This call cannot succeed; do not repeat it."
     assert (answers, SEEN, asked) == ([("error", text)], [], [{"count": 2, "tags": None}])
 
 

@@ -89,7 +89,7 @@ def test_an_argument_that_nobody_knows_is_refused_where_langchain_drops_it() -> 
         (
             "error",
             "error arg.unknown: tag: expected only count, tags, got an unknown name of type list (did you mean tags?). "
-            "Mend the call and make it again.",
+            "Fix the arguments and call again.",
         )
     ]
 
@@ -100,7 +100,7 @@ def test_a_model_mends_its_call_by_what_the_error_says() -> None:
     with engine_of() as engine:
         answers = read(run(to_langchain(engine), *turns))
 
-    text = "count: expected int, got str (a string must be a decimal integer, such as 42). Mend the call and make it again."
+    text = "count: expected int, got str (a string must be a decimal integer, such as 42). Fix the arguments and call again."
     assert answers == [("error", f"error coercion.format: {text}"), ("success", "2")]
 
 
@@ -170,7 +170,7 @@ def test_policy_and_audit_see_what_the_tool_is_called_with() -> None:
         ("success", "2"),
         (
             "error",
-            "error policy.capability: needs shop:take. Only the host can change that: do not make this call again.",
+            "error policy.capability: needs shop:take. Only the host can change that; do not repeat this call.",
         ),
     ]
 
@@ -186,7 +186,7 @@ def test_a_call_that_nobody_approves_is_refused() -> None:
     with engine_of(ToolPolicy(requires_approval=True), policy=ExecutionPolicy(approver=refuse)) as engine:
         answers = read(run(to_langchain(engine), asking(("shop__take", {"count": "2"}))))
 
-    text = "error policy.rejected: was not approved. This call can not succeed: do not make it again."
+    text = "error policy.rejected: was not approved. This call cannot succeed; do not repeat it."
     assert (answers, SEEN, asked) == ([("error", text)], [], [{"count": 2, "tags": None}])
 
 
@@ -209,7 +209,7 @@ def test_an_error_is_raised_where_a_host_says_so() -> None:
         with pytest.raises(ToolException) as caught:
             given.invoke({"count": None})
 
-    text = "error arg.missing: count: expected int, got None. Mend the call and make it again."
+    text = "error arg.missing: count: expected int, got None. Fix the arguments and call again."
     assert (str(caught.value), caught.value.__cause__, caught.value.__context__) == (text, None, None)
 
 

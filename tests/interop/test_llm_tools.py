@@ -47,7 +47,7 @@ GIF = b"GIF89a\x01\x00\x01\x00"
 
 WRONG = (
     "Error: error coercion.format: count: expected int, got str (a string must be a decimal integer, such as 42). "
-    "Mend the call and make it again."
+    "Fix the arguments and call again."
 )
 """What a model reads where it has written no number."""
 
@@ -126,7 +126,7 @@ def test_what_is_denied_later_is_refused_when_the_model_asks() -> None:
 
     assert model.heard == [
         "Error: error policy.stopped: the session was stopped by an approver. "
-        "Only the host can change that: do not make this call again."
+        "Only the host can change that; do not repeat this call."
     ]
 
 
@@ -161,7 +161,7 @@ def test_a_call_that_is_not_approved_is_refused() -> None:
         alone.chain("", tools=to_llm(engine)).text()
 
     assert model.heard == [
-        "Error: error policy.rejected: was not approved: not today. This call can not succeed: do not make it again."
+        "Error: error policy.rejected: was not approved: not today. This call cannot succeed; do not repeat it."
     ]
     assert alone.heard == ['Error: tool "g__times" does not exist']
 

@@ -254,6 +254,6 @@ def test_a_file_that_is_wrong_adds_nothing(tmp_path: Path) -> None:
         add_servers(engine, tmp_path / "p.toml")
 
     assert (str(caught.value), engine.plugin_errors) == (
-        "p.toml:3: mcp.b: give a command or a url, one of the two",
+        "p.toml:3: mcp.b: set either command or url",
         (),
     )

@@ -179,10 +179,10 @@ def test_errors_call_tools_what_the_model_calls_them(engine: Engine) -> None:
     (send,) = offered(engine, "mail.*", subject="loop")
     wrong, unknown = send.execute({"to": 3}), send.session.execute(ToolCall("mail__sent", {}))
 
-    assert send.text(wrong) == "error coercion.type: to: expected string, got int. Mend the call and make it again."
+    assert send.text(wrong) == "error coercion.type: to: expected string, got int. Fix the arguments and call again."
     assert send.text(unknown) == (
-        "error tool.not_found: no tool of that name can be called here; did you mean mail__send? "
-        "Mend the call and make it again."
+        "error tool.not_found: no tool with this name is available; did you mean mail__send? "
+        "Fix the arguments and call again."
     )
 
 
@@ -198,7 +198,7 @@ def test_an_error_is_a_text_that_a_loop_can_send() -> None:
         (asked,) = offered(engine, subject="loop")
         text = asked.text(asked.execute({}))
 
-    assert text == ("error tool.failed: no file a\\udcff. This call can not succeed: do not make it again.")
+    assert text == ("error tool.failed: no file a\\udcff. This call cannot succeed; do not repeat it.")
 
 
 def test_two_tools_of_one_name_are_refused() -> None:

@@ -28,7 +28,7 @@ Call = tuple[str, Any]
 UNTOLD = "An error occurred while running the tool. Please try again."
 """All that the framework tells a model of arguments that do not fit."""
 
-MEND = "Mend the call and make it again."
+MEND = "Fix the arguments and call again."
 
 
 @pytest.fixture
@@ -183,9 +183,7 @@ def test_the_tools_of_a_session_that_has_ended_are_refused(shop: Shop) -> None:
         tools = to_openai_agents(session, tools="shop.tally")
     followed = ran(tools, [("shop__tally", {})])
 
-    assert followed.read == [
-        "error engine.closed: the engine is closed. This call can not succeed: do not make it again."
-    ]
+    assert followed.read == ["error engine.closed: the engine is closed. This call cannot succeed; do not repeat it."]
 
 
 def test_what_the_model_can_not_mend_is_told_too(shop: Shop) -> None:
@@ -202,7 +200,7 @@ def test_approver_and_trail_see_the_exact_values(shop: Shop) -> None:
     assert shop.asked == [{"count": 2}, {"count": 20}]
     assert followed.read == [
         "2",
-        "error policy.rejected: was not approved: that is too much. This call can not succeed: do not make it again.",
+        "error policy.rejected: was not approved: that is too much. This call cannot succeed; do not repeat it.",
     ]
     assert shop.did == ["bought 2"]
     assert shop.trail() == [("shop.buy", "ok", ("int",)), ("shop.buy", "policy.rejected", ("int",))]

@@ -279,9 +279,9 @@ def test_a_conversation_runs_with_a_model_without_tool_calling() -> None:
     told = [asked[-1].content for asked in scripted.asked[1:]]
     assert told == [
         "Call 1, math__add, gave:\nerror arg.not_json: expected arguments as JSON, got str "
-        "(line 1, column 9 is not JSON). Mend the call and make it again.",
+        "(line 1, column 9 is not JSON). Fix the arguments and call again.",
         "Call 1, math__add, gave:\n5\n\nCall 2, without a name, gave:\n"
-        "error tool.not_found: no tool of that name can be called here. Mend the call and make it again.",
+        "error tool.not_found: no tool with this name is available. Fix the arguments and call again.",
     ]
 
 

@@ -75,7 +75,7 @@ def ran(shop: Shop, *turns: Sequence[Call], retries: int = 3) -> Script:
     return script
 
 
-MEND = "Mend the call and make it again."
+MEND = "Fix the arguments and call again."
 
 
 @pytest.mark.parametrize(
@@ -197,8 +197,7 @@ def test_approver_and_trail_see_the_exact_values(shop: Shop) -> None:
         ("success", 2),
         (
             "failed",
-            "error policy.rejected: was not approved: that is too much. "
-            "This call can not succeed: do not make it again.",
+            "error policy.rejected: was not approved: that is too much. This call cannot succeed; do not repeat it.",
         ),
     ]
     assert shop.did == ["bought 2"]

@@ -495,7 +495,7 @@ def test_sm_16_a_dangerous_tool_runs_only_for_a_user_who_says_so() -> None:
         return Approval.approve() if request.arguments["city"] == "Rome" else Approval.reject()
 
     for policy in (None, ExecutionPolicy(allow=("smith.*",))):
-        with pytest.raises(PolicyError, match="needs an approval, and nobody here can give it"):
+        with pytest.raises(PolicyError, match="requires approval, but there is no approver"):
             called(tool, {"city": "Berlin"}, policy)
     with pytest.raises(PolicyError) as caught:
         called(tool, {"city": "Berlin"}, ExecutionPolicy(approver=answered))

@@ -101,12 +101,12 @@ def in_tool(body: str) -> str:
     return tool_of("() -> None", body)
 
 
-FILES = "past the Runtime; use rt.fs, which stays in the sandbox and asks for the grant"
-PROGRAMS = "past the Runtime; state the need shell:exec:… in its ToolPolicy, or call shell.execute through rt.call_tool"
-NETWORK = "past the Runtime; state the need net:read:… or net:write:… in its ToolPolicy, or call http.get through rt.call_tool"
+FILES = "without the Runtime; use rt.fs, which is confined to the sandbox and checks grants"
+PROGRAMS = "without the Runtime; declare the capability shell:exec:… in its ToolPolicy, or call shell.execute with rt.call_tool"
+NETWORK = "without the Runtime; declare the capability net:read:… or net:write:… in its ToolPolicy, or call http.get with rt.call_tool"
 ENVIRONMENT = (
-    "past the Runtime; state the need env:read:… in its ToolPolicy, "
-    "or take what the host lends with rt.get_var or rt.secret"
+    "without the Runtime; declare the capability env:read:… in its ToolPolicy, "
+    "or read values of the host with rt.get_var or rt.secret"
 )
 
 DEFECTS = {
@@ -121,23 +121,23 @@ DEFECTS = {
     ),
     "no docstring": (
         tool_of("() -> None", doc="pass"),
-        "2: lint.description bad has no docstring; say in a sentence what it does",
+        "2: lint.description bad has no docstring; describe the tool in the imperative, such as 'Return the title of a page.'",
     ),
     "no sentence": (
         tool_of("() -> None", doc='"""do it"""'),
-        "2: lint.description the description of bad is no sentence; begin it with a capital and end it with a full stop",
+        "2: lint.description the description of bad is not a sentence; write one in the imperative, such as 'Return the title of a page.'",
     ),
     "no description": (
         'toolset.add(ToolSpec("bad", "acme"), lambda rt: None)',
-        "1: lint.description bad is not described; give it a description",
+        "1: lint.description bad is not described; add a description in the imperative, such as 'Return the title of a page.'",
     ),
     "no words for a parameter": (
         tool_of("(city: str) -> None"),
-        "2: lint.argument argument city of bad has no description; say under Args: what it is",
+        "2: lint.argument argument city of bad has no description; describe it under Args:",
     ),
     "no words for an ArgSpec": (
         'city = ArgSpec("city", ArgType.STRING)',
-        "1: lint.argument argument city has no description; say what it is",
+        "1: lint.argument argument city has no description; describe it",
     ),
     "a stranger": (
         tool_of("() -> None", doc='"""Do it.\n\n    Args:\n        town: Where.\n    """'),
@@ -176,11 +176,11 @@ DEFECTS = {
     # what it is called with
     "rt is not first": (
         tool_of("(a: int, rt: Runtime) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
-        "2: lint.parameter bad takes rt, and not first; put it first",
+        "2: lint.parameter bad takes rt, but not first; make it the first parameter",
     ),
     "rt has another name": (
         tool_of("(runtime: Runtime) -> None"),
-        "2: lint.parameter runtime of bad is the Runtime; call it rt",
+        "2: lint.parameter runtime of bad is the Runtime; name it rt",
     ),
     "by name alone": (
         tool_of("(*, a: list = 1) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
@@ -198,28 +198,28 @@ DEFECTS = {
     ),
     "a default that changes": (
         tool_of("(a: list[str] = []) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
-        "2: lint.default a default of bad can be changed; write None, and make it inside",
+        "2: lint.default a default of bad is mutable; use None and create the value in the function",
     ),
     # past the Runtime
-    "prints": (in_tool("print(1)"), "4: lint.print print prints past the Runtime; write rt.println(…)"),
+    "prints": (in_tool("print(1)"), "4: lint.print print prints without the Runtime; use rt.println(…)"),
     "asks": (
         in_tool("input()"),
-        "4: lint.print input asks at the terminal past the Runtime; write rt.prompt_user(…)",
+        "4: lint.print input reads from the terminal without the Runtime; use rt.prompt_user(…)",
     ),
     "writes to the terminal": (
         in_tool("import sys; sys.stderr.write('x')"),
-        "4: lint.print sys.stderr.write prints past the Runtime; write rt.println(…)",
+        "4: lint.print sys.stderr.write prints without the Runtime; use rt.println(…)",
     ),
-    "opens": (in_tool("open('a').read()"), f"4: lint.outside open reaches files {FILES}"),
+    "opens": (in_tool("open('a').read()"), f"4: lint.outside open accesses files {FILES}"),
     "opens by another name": (
         in_tool("from io import open as reading; reading('a')"),
-        f"4: lint.outside io.open reaches files {FILES}",
+        f"4: lint.outside io.open accesses files {FILES}",
     ),
     "reads a path": (
         in_tool("Path('a').read_text()"),
-        f"4: lint.outside pathlib.Path(…).read_text reaches files {FILES}",
+        f"4: lint.outside pathlib.Path(…).read_text accesses files {FILES}",
     ),
-    "lists": (in_tool("return os.listdir()"), f"4: lint.outside os.listdir reaches files {FILES}"),
+    "lists": (in_tool("return os.listdir()"), f"4: lint.outside os.listdir accesses files {FILES}"),
     "runs": (in_tool("subprocess.run(['x'])"), f"4: lint.outside subprocess.run runs a program {PROGRAMS}"),
     "runs in a helper": (
         "def helper() -> None:\n    os.system('x')",
@@ -227,70 +227,69 @@ DEFECTS = {
     ),
     "connects": (
         in_tool("import socket; socket.create_connection(('a', 1))"),
-        f"4: lint.outside socket.create_connection reaches the network {NETWORK}",
+        f"4: lint.outside socket.create_connection accesses the network {NETWORK}",
     ),
     "fetches": (
         in_tool("import httpx; httpx.get('x')"),
-        f"4: lint.outside httpx.get reaches the network {NETWORK}",
+        f"4: lint.outside httpx.get accesses the network {NETWORK}",
     ),
     "fetches by a method": (
         in_tool("import urllib.request; urllib.request.urlopen('x').read()"),
-        f"4: lint.outside urllib.request.urlopen reaches the network {NETWORK}",
+        f"4: lint.outside urllib.request.urlopen accesses the network {NETWORK}",
     ),
-    "looks into the environment": (
+    "reads the environment": (
         in_tool("return os.environ['X']"),
-        f"4: lint.outside os.environ looks into the environment {ENVIRONMENT}",
+        f"4: lint.outside os.environ reads the environment {ENVIRONMENT}",
     ),
     # at import
     "opens at import": (
         "SETTINGS = open('x').read()",
-        "1: lint.import-effect open runs when the module is imported; do it in the tool that needs it",
+        "1: lint.import-effect open runs when the module is imported; move it into the tool that needs it",
     ),
     "reads a variable at import": (
         "class Settings:\n    home = os.environ['HOME']",
-        "2: lint.import-effect os.environ runs when the module is imported; do it in the tool that needs it",
+        "2: lint.import-effect os.environ runs when the module is imported; move it into the tool that needs it",
     ),
     "asks as a default": (
         "def helper(home=os.getenv('HOME')): ...",
-        "1: lint.import-effect os.getenv runs when the module is imported; do it in the tool that needs it",
+        "1: lint.import-effect os.getenv runs when the module is imported; move it into the tool that needs it",
     ),
     "prints at import": (
         "try:\n    pass\nfinally:\n    print('here')",
-        "4: lint.import-effect print runs when the module is imported; do it in the tool that needs it",
+        "4: lint.import-effect print runs when the module is imported; move it into the tool that needs it",
     ),
     "starts a thread at import": (
         "import threading\nthreading.Thread(target=str).start()",
-        "2: lint.import-effect threading.Thread runs when the module is imported; do it in the tool that needs it",
+        "2: lint.import-effect threading.Thread runs when the module is imported; move it into the tool that needs it",
     ),
     # habits
     "a bare except": (
         in_tool("try: pass\n    except: return"),
-        "5: lint.swallow except takes every error, refusals too; name those that you mean",
+        "5: lint.swallow a bare except hides refusals; catch specific exceptions",
     ),
     "every refusal": (
         in_tool("try: pass\n    except (ValueError, BaseException): return"),
-        "5: lint.swallow refusals are caught and go no further; name the errors you mean",
+        "5: lint.swallow this handler hides refusals; catch specific exceptions",
     ),
     "passed over": (
         in_tool("try: pass\n    except Exception: pass"),
-        "5: lint.swallow every error is caught and passed over, refusals too; name those that you mean",
+        "5: lint.swallow this handler ignores every error, including refusals; catch specific exceptions",
     ),
     "a submodule": (
         "from neuroscript.spec.tool_spec import Example",
-        "1: lint.submodule neuroscript.spec.tool_spec is within neuroscript, and may be another one tomorrow; "
-        "import from neuroscript",
+        "1: lint.submodule neuroscript.spec.tool_spec is internal and may change; import from neuroscript",
     ),
     "the engine": (
         "from neuroscript import Engine",
-        "1: lint.engine a tool never has an Engine; call other tools with rt.call_tool",
+        "1: lint.engine a tool must not use Engine; call other tools with rt.call_tool",
     ),
     "a group of ours": (
         'other = Toolset("fs")',
-        "1: lint.group the group fs belongs to neuroscript-fs; take another word, such as your own name",
+        "1: lint.group the group fs belongs to neuroscript-fs; choose another name, such as that of your organization",
     ),
     "a part of a group of ours": (
         tool_of("() -> None").replace("tool()", 'tool(group="Http.more")'),
-        "1: lint.group the group http.more belongs to neuroscript-http; take another word, such as your own name",
+        "1: lint.group the group http.more belongs to neuroscript-http; choose another name, such as that of your organization",
     ),
 }
 
@@ -405,35 +404,35 @@ def distribution(root: Path, project: str = PROJECT, **files: str) -> Path:
 
 
 PROMISES = {
-    "no toml": (PROJECT + "[", "lint.project it can not be read as TOML; mend it first"),
-    "no project": ("[tool.x]", "lint.project it has no table project; name the distribution there"),
+    "no toml": (PROJECT + "[", "lint.project it is not valid TOML; fix it first"),
+    "no project": ("[tool.x]", "lint.project it has no [project] table; add one with the name of the distribution"),
     "no dependency": (
         PROJECT.replace("neuroscript>=0.1", "attrs>=1"),
-        "lint.project neuroscript is no dependency; add it to dependencies",
+        "lint.project neuroscript is missing from dependencies; add it",
     ),
     "no entry point": (
         PROJECT.partition("[project.entry")[0],
-        'lint.entry-point no entry point offers anything; write [project.entry-points."neuroscript.toolsets"]',
+        'lint.entry-point there is no entry point for a toolset; add [project.entry-points."neuroscript.toolsets"]',
     ),
     "no module": (
         PROJECT.replace(".tools:", ".tols:"),
-        "lint.entry-point entry point weather names the module acme_weather.tols, and there is none in the sources",
+        "lint.entry-point entry point weather refers to the module acme_weather.tols, which is not in the sources",
     ),
     "no attribute": (
         PROJECT.replace(":toolset", ":tools"),
-        "lint.entry-point entry point weather names tools, and acme_weather.tools has no such name",
+        "lint.entry-point entry point weather refers to tools, which acme_weather.tools does not define",
     ),
     "no toolset": (
         PROJECT.replace(":toolset", ":plain"),
-        "lint.entry-point entry point weather names plain, which is no Toolset",
+        "lint.entry-point entry point weather refers to plain, which is not a Toolset",
     ),
     "a module": (
         PROJECT.replace(":toolset", ""),
-        "lint.entry-point entry point weather names a module, and a Toolset is wanted; write module:attribute",
+        "lint.entry-point entry point weather refers to a module instead of a Toolset; write module:attribute",
     ),
     "no target": (
         PROJECT.replace("acme_weather.tools:toolset", "a b"),
-        "lint.entry-point entry point weather is none; write module:attribute",
+        "lint.entry-point entry point weather has an invalid value; write module:attribute",
     ),
 }
 
@@ -460,7 +459,7 @@ def test_a_package_says_that_it_is_typed(tmp_path: Path) -> None:
             str(root / "src" / "acme_weather"),
             0,
             "lint.typed",
-            "the package has no file py.typed; add an empty one, so that type checkers look at it",
+            "the package has no file py.typed; add an empty one, so that type checkers use its annotations",
         ),
     )
 

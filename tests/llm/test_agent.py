@@ -57,17 +57,17 @@ def test_an_agent_repairs_is_refused_and_goes_on(server: ModelServer, api: str, 
         'assistant: calls fs.read {"filepath": "prices.txt"}',
         'assistant: calls math.plus {"a": 1}',
         "tool: fs.read: 184.50 and 96.20",
-        "tool: math.plus: error tool.not_found: no tool of that name can be called here; did you mean "
-        "math__add? Mend the call and make it again.",
+        "tool: math.plus: error tool.not_found: no tool with this name is available; did you mean "
+        "math__add? Fix the arguments and call again.",
         "assistant: asked again after 0 s (llm.rate)",
         'assistant: calls math.add {"num1": "184.50", "num2": " 96.20 "}',
         'assistant: calls math.add {"num1": "many", "num2": 1}',
         "tool: math.add: 280.7 (repaired num1: str -> float, num2: str -> float)",
         "tool: math.add: error coercion.format: num1: expected float, got str "
-        "(a string must be a decimal number, such as -1.5e3). Mend the call and make it again.",
+        "(a string must be a decimal number, such as -1.5e3). Fix the arguments and call again.",
         'assistant: calls fs.delete {"path": "prices.txt"}',
         "tool: fs.delete: error policy.denied: is denied by the host. "
-        "Only the host can change that: do not make this call again.",
+        "Only the host can change that; do not repeat this call.",
         "assistant: The total is 280.7.",
         "tokens: 40 in, 12 out",
     ]

@@ -199,14 +199,14 @@ def test_what_goes_wrong_goes_back_to_the_model_with_what_it_may_do(talk: Any) -
 
     assert lines[6:11] == [
         "tool: t.total: error coercion.type: numbers: expected list of int, got str (write a JSON array, such as [1, 2]). "
-        "Mend the call and make it again.",
-        "tool: t.totals: error tool.not_found: no tool of that name can be called here; did you mean t__total? "
-        "Mend the call and make it again.",
+        "Fix the arguments and call again.",
+        "tool: t.totals: error tool.not_found: no tool with this name is available; did you mean t__total? "
+        "Fix the arguments and call again.",
         "tool: t.note: error policy.denied: is denied by the host. "
-        "Only the host can change that: do not make this call again.",
+        "Only the host can change that; do not repeat this call.",
         "tool: t.fail: error tool.failed: the disk is full. The same call may succeed later.",
         "tool: t.look: error arg.not_json: expected arguments as JSON, got str (line 1, column 2 is not JSON). "
-        "Mend the call and make it again.",
+        "Fix the arguments and call again.",
     ]
 
 
@@ -528,10 +528,7 @@ def test_a_long_result_is_cut_for_the_model_alone(talk: Any) -> None:
 
     talk(made(), "Go.", model=model, chars=100, on_event=events.append)
 
-    assert (
-        model.heard[1][-1].tool_results[0].value
-        == "x" * 100 + "\n[400 further characters of this result were left out]"
-    )
+    assert model.heard[1][-1].tool_results[0].value == "x" * 100 + "\n[400 more characters of this result were omitted]"
     assert [event.result.value for event in events if isinstance(event, Called)] == ["x" * 500]
 
 
@@ -717,7 +714,7 @@ def test_the_text_of_a_failure_is_cut_as_any_result(talk: Any) -> None:
     conversation = talk(engine, "Go.", model=Script([asks(("f.fail", ())), says("Yes.")]), chars=100)
 
     error = conversation.results[0].error
-    assert error.text == "x" * 100 + "\n[400 further characters of this result were left out]"
+    assert error.text == "x" * 100 + "\n[400 more characters of this result were omitted]"
     assert (error.code, error.retry, error.tool) == ("tool.failed", "later", "f.fail")
     assert type(error.__cause__) is ValueError
 

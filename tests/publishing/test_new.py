@@ -187,21 +187,21 @@ def test_any_spelling_gives_its_one_distribution_module_and_group(name: str, tmp
 
 
 BAD = {
-    "": "is no name of a distribution; write letters, digits, and - . or _ between them",
-    "acme weather": "acme weather is no name of a distribution; write letters, digits, and - . or _ between them",
-    "../acme": "../acme is no name of a distribution; write letters, digits, and - . or _ between them",
-    "-acme": "-acme is no name of a distribution; write letters, digits, and - . or _ between them",
-    "wetter-für-acme": "wetter-für-acme is no name of a distribution; write letters, digits, and - . or _ between them",
-    "acme\n": "acme\\n is no name of a distribution; write letters, digits, and - . or _ between them",
-    "import": "the module would be called import, which is a word of Python",
-    "Class": "the module would be called class, which is a word of Python",
-    "2weather": "the module would be called 2weather, which can not be imported; begin the name with a letter; "
-    "2weather is no name of a group; give one with --group: small letters, digits and single _, a letter first",
-    "json": "the module would be called json, as one of Python's own; take a longer name",
-    "NeuroScript": "neuroscript is a distribution of this project; take a name of your own",
-    "neuroscript.fs": "neuroscript-fs is a distribution of this project; take a name of your own",
-    "git": "the group git belongs to neuroscript-git; give another one with --group",
-    "a" * 51: "a group of more than 50 characters leaves no place for names of tools; give one with --group",
+    "": "is not a valid name of a distribution; use letters and digits, with - . or _ between them",
+    "acme weather": "acme weather is not a valid name of a distribution; use letters and digits, with - . or _ between them",
+    "../acme": "../acme is not a valid name of a distribution; use letters and digits, with - . or _ between them",
+    "-acme": "-acme is not a valid name of a distribution; use letters and digits, with - . or _ between them",
+    "wetter-für-acme": "wetter-für-acme is not a valid name of a distribution; use letters and digits, with - . or _ between them",
+    "acme\n": "acme\\n is not a valid name of a distribution; use letters and digits, with - . or _ between them",
+    "import": "the module would be called import, which is a Python keyword",
+    "Class": "the module would be called class, which is a Python keyword",
+    "2weather": "the module would be called 2weather, which cannot be imported; start the name with a letter; "
+    "2weather is not a valid name of a group; set one with --group: lower-case letters, digits and single underscores, starting with a letter",
+    "json": "the module would be called json, which is in the standard library; choose another name",
+    "NeuroScript": "neuroscript is a distribution of this project; choose another name",
+    "neuroscript.fs": "neuroscript-fs is a distribution of this project; choose another name",
+    "git": "the group git belongs to neuroscript-git; choose another one with --group",
+    "a" * 51: "a group of more than 50 characters leaves no room for the names of tools; set one with --group",
 }
 
 
@@ -224,10 +224,10 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
         create("class", tmp_path / "new", group="http.more", author="<>")
 
     assert caught.value.problems == (
-        "the module would be called class, which is a word of Python",
-        "the group http belongs to neuroscript-http; give another one with --group",
-        f"{tmp_path / 'new'} is there and not empty; name another one with --directory",
-        "an author is a name, an address in < >, or both, as in 'Ada <ada@example.org>'",
+        "the module would be called class, which is a Python keyword",
+        "the group http belongs to neuroscript-http; choose another one with --group",
+        f"{tmp_path / 'new'} is not empty; choose another one with --directory",
+        "an author is a name, an email address in < >, or both, such as 'Ada <ada@example.org>'",
     )
     assert files_of(tmp_path) == ["new/mine.txt"]
 

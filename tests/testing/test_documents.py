@@ -42,7 +42,7 @@ PLUGIN = [plugin.OPTION, *fixtures(), *(name for name in vars(plugin.Hooks) if n
         ("Names", testing.__all__),
         ("FakeRuntime", inspect.signature(FakeRuntime).parameters),
         ("Setup", attrs.fields_dict(Setup)),
-        ("The plugin of pytest", PLUGIN),
+        ("The pytest plugin", PLUGIN),
     ],
     ids=["names", "FakeRuntime", "Setup", "plugin"],
 )
@@ -66,6 +66,6 @@ def test_the_documents_say_how_many_laws_there_are() -> None:
     """A law more or less is a change that is told of."""
     changes = (DOCS.parent / "CHANGELOG.md").read_text()
 
-    assert f"There are {len(LAWS)} laws." in REFERENCE
+    assert f"There are {len(LAWS)} contract checks." in REFERENCE
     assert f"There are {len(LAWS)} checks." in HOW_TO
     assert f"{len(LAWS)} contract checks for every tool" in changes

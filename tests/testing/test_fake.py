@@ -111,7 +111,7 @@ def test_after_its_end_everything_is_refused() -> None:
         ),
         (
             lambda rt: rt.call_tool("a.b"),
-            "the tool calls a.b, and the script does not say what that gives: calls={...}",
+            "the tool calls a.b, but the script has no result for it: calls={...}",
         ),
     ],
     ids=["prompt", "model", "call"],

@@ -18,7 +18,7 @@ def test_a_tool_that_crashes_is_found_without_a_value_in_the_text() -> None:
     with pytest.raises(AssertionError) as caught:
         fuzz_toolset(defects.values_taken, examples=100)
 
-    assert "acme.shout: fuzz: fitting arguments end in a IndexError" == str(caught.value)
+    assert "acme.shout: fuzz: valid arguments raise IndexError" == str(caught.value)
 
 
 def test_a_tool_that_takes_whatever_comes_is_left_as_it_is() -> None:

@@ -95,12 +95,12 @@ def test_a_law_can_be_left_out_by_its_name() -> None:
     with pytest.raises(SpecError) as caught:
         laws_of(good, without=["descrbed"])
 
-    assert "laws: there is no law called descrbed" == str(caught.value)
+    assert "contract checks: unknown check descrbed" == str(caught.value)
 
 
 def test_the_reference_lists_every_law() -> None:
     """By name and sentence, in the order in which they are asked."""
-    section = PAGE.read_text().partition("\n## Laws\n")[2].partition("\n## ")[0]
+    section = PAGE.read_text().partition("\n## Contract checks\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", section, re.MULTILINE)
 
     assert rows == [(law.name, law.sentence) for law in LAWS]
@@ -150,9 +150,9 @@ def test_what_a_tool_does_in_temporary_files_of_its_own_needs_nothing() -> None:
 def test_what_leads_out_of_them_is_told() -> None:
     """By a link from there, by the path itself, or by a directory that is made elsewhere."""
     assert [
-        "it does open, and declares no need of fs:write",
-        "it does os.mkdir, and declares no need of fs:write",
-        "it does os.remove, and declares no need of fs:delete",
+        "it causes the event open, but does not declare the capability fs:write",
+        "it causes the event os.mkdir, but does not declare the capability fs:write",
+        "it causes the event os.remove, but does not declare the capability fs:delete",
     ] == told_of_needs(shout_out_of_scratch)
 
 
@@ -162,7 +162,7 @@ async def shout_as_awaited(rt: Runtime, text: str) -> str:
 
 @pytest.mark.parametrize(
     ("result", "faults"),
-    [("A", ("example 1 goes otherwise by acall than by call",)), (UNSET, ())],
+    [("A", ("example 1 behaves differently through acall than through call",)), (UNSET, ())],
     ids=["stated", "open"],
 )
 def test_a_result_that_an_example_states_is_that_of_every_door(result: object, faults: tuple[str, ...]) -> None:
@@ -184,4 +184,4 @@ def test_what_a_stream_does_between_its_items_is_seen_too() -> None:
     toolset = Toolset("acme", (ToolImplementation(defects.spec(examples=(Example(("a",)),), stream=True), letters),))
     faults = [case.faults() for case in laws_of(toolset, QUICK) if case.law.name == "needs-cover"]
 
-    assert [("it does open, and declares no need of fs:read",)] == faults
+    assert [("it causes the event open, but does not declare the capability fs:read",)] == faults

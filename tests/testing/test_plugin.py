@@ -93,8 +93,8 @@ def test_the_laws_run_over_an_installed_distribution(tmp_path: Path) -> None:
 
     assert 1 == done.returncode, done.stdout + done.stderr
     assert "FAILED broken-tools::broken.one[described]" in done.stdout, done.stdout
-    assert "broken.one breaks the law described:\n  its description is no sentence" in done.stdout
-    assert "The law: The description is a sentence." in done.stdout
+    assert "broken.one fails the contract check described:\n  its description is no sentence" in done.stdout
+    assert "Rule: The description is a sentence." in done.stdout
     assert "Traceback" not in done.stdout
 
 

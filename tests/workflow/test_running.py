@@ -440,7 +440,7 @@ def test_no_more_calls_run_at_once_than_a_limit_permits() -> None:
     ("limits", "expected"),
     [
         (Limits(rates={"*": "1/minute"}), []),
-        (Limits(calls=1), ["nodes.one.tool: no more than 1 calls in all are permitted"]),
+        (Limits(calls=1), ["nodes.one.tool: no more than 1 calls in total are permitted"]),
     ],
     ids=["for now", "for good"],
 )

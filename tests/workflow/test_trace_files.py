@@ -116,7 +116,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
         "seconds: must be a number of seconds within 1e+12, got float",
         "nodes[0].tol: unknown key; did you mean tool?",
         "nodes[0].name: must be a letter or _, then letters, digits, _ and -, at most 64, got str",
-        "nodes[0].result: no value is written like that",
+        "nodes[0].result: the value has an unknown format",
         "nodes[0].needs: must be a list of texts",
         "nodes[1].status: must be one of succeeded, failed, skipped, unstarted, got list",
         "nodes[1].error: must be null or an object with code and message, got dict",

@@ -135,7 +135,7 @@ def test_queries_are_validated(tree: Callable[..., Any]) -> None:
 
 def test_handle_of_another_kind_is_refused(engine: Engine) -> None:
     """As is an unknown handle."""
-    expected = "tree.getroot: nothing is kept under this handle"
+    expected = "tree.getroot: this handle is unknown or was released"
 
     assert (expected, "handle.unknown", "model") == refused(engine.call, "tree.getroot", ["tree-0"])
 

@@ -93,7 +93,7 @@ class _Talk:
         _forget(self.stdin.fileno())
         line = typed(self.stdin)
         if not line.endswith(b"\n"):
-            raise PromptError("the input ended before an answer came", code="prompt.eof")
+            raise PromptError("the input ended before an answer was received", code="prompt.eof")
         return line.decode(encoding_of(self.stdin), "replace").strip()
 
 

@@ -1,6 +1,6 @@
-"""The trail of calls: where records are kept, how they are read again, and whether anybody changed them.
+"""The audit log: storing records of calls, reading them, and verifying that they are unchanged.
 
-Each name is loaded when it is first asked for, so that a ring in memory costs nothing of what files and databases need.
+Names are imported on first use, so that an audit log in memory does not load the code for files and databases.
 """
 
 from __future__ import annotations

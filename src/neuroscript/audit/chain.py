@@ -1,9 +1,7 @@
-"""One line of a trail: a record, its number, the hash of the line before it, and a hash over all of that.
+"""Lines of an audit log: a record, its number, the hash of the previous line, and a hash over all of them.
 
-``{"seq":2,"prev":"<hash of line 1>",…,"hash":"<64 hexadecimal digits>"}`` and a newline. The hash is taken over the
-exact bytes before ``,"hash":"``.
-
-Source: reliability.md part 4.5.
+``{"seq":2,"prev":"<hash of line 1>",…,"hash":"<64 hexadecimal digits>"}`` and a newline. The hash covers the exact
+bytes before ``,"hash":"``.
 """
 
 from __future__ import annotations
@@ -17,16 +15,16 @@ from neuroscript.coercion.parameters import BYTES, Form, optional, require
 from neuroscript.errors import AuditError, SpecError
 
 START: Final = b'{"seq":'
-"""What every line begins with."""
+"""The beginning of every line."""
 
 ZEROS: Final = "0" * 64
-"""What stands for the hash of the line before the first."""
+"""The value of ``prev`` in the first line."""
 
 LONGEST: Final = 16 * 1024 * 1024
-"""How many bytes a line may have."""
+"""Maximum size of a line in bytes."""
 
 LEAST_KEY: Final = 32
-"""How many bytes a key has at least."""
+"""Minimum size of a key in bytes."""
 
 KEY: Final = Form(f"{LEAST_KEY} bytes or more", BYTES.accepts, lambda key: len(key) >= LEAST_KEY)
 LINE: Final = re.compile(
@@ -37,13 +35,13 @@ _END: Final = len(f',"hash":"{ZEROS}"}}\n')
 
 
 class Line(NamedTuple):
-    """A line that has the form of one.
+    """A line with the correct format.
 
     Attributes:
         seq: Its number, from 1.
-        prev: The hash of the line before it.
-        hash: Its own hash, as it says.
-        body: The bytes under the hash.
+        prev: The hash of the previous line.
+        hash: Its own hash, not yet verified.
+        body: The bytes that the hash covers.
     """
 
     seq: int
@@ -53,13 +51,13 @@ class Line(NamedTuple):
 
 
 class Seal:
-    """What makes the hash of a line.
+    """Computes the hashes of lines.
 
     Args:
-        key: With one the hash is HMAC-SHA-256, without it is SHA-256.
+        key: With a key the hash is HMAC-SHA-256, without one SHA-256.
 
     Raises:
-        SpecError: The key is shorter than `LEAST_KEY` bytes.
+        SpecError: If the key is shorter than `LEAST_KEY` bytes.
     """
 
     def __init__(self, key: bytes | None = None) -> None:
@@ -68,17 +66,17 @@ class Seal:
 
     @property
     def is_keyed(self) -> bool:
-        """Whether nobody without the key can make the hash."""
+        """Whether hashes can be computed only with a key."""
         return self._key is not None
 
     def of(self, body: bytes) -> str:
-        """Return the hash of some bytes, in hexadecimal digits."""
+        """Return the hash of *body* in hexadecimal digits."""
         if self._key is None:
             return hashlib.sha256(body).hexdigest()
         return hmac.digest(self._key, body, "sha256").hex()
 
     def fits(self, line: Line) -> bool:
-        """Tell whether a line has the hash that it should have."""
+        """Return whether a line has the correct hash."""
         return hmac.compare_digest(self.of(line.body), line.hash)
 
 
@@ -86,10 +84,10 @@ def sealed(seq: int, prev: str, members: str, seal: Seal) -> tuple[bytes, str]:
     """Return a line with its newline, and its hash.
 
     Args:
-        members: Those of the record, as JSON in ASCII without the braces.
+        members: The members of the record as ASCII JSON, without braces.
 
     Raises:
-        AuditError: The line is longer than `LONGEST`.
+        AuditError: If the line is longer than `LONGEST`.
     """
     body = f'{{"seq":{seq},"prev":"{prev}",{members}'.encode("ascii")
     if len(body) + _END > LONGEST:
@@ -99,7 +97,7 @@ def sealed(seq: int, prev: str, members: str, seal: Seal) -> tuple[bytes, str]:
 
 
 def line_of(raw: bytes) -> Line | None:
-    """Return the line that some bytes are, or None where they are none to the last byte."""
+    """Parse a line, or return None unless every byte of it has the correct format."""
     found = LINE.fullmatch(raw)
     if found is None:
         return None
@@ -107,10 +105,10 @@ def line_of(raw: bytes) -> Line | None:
 
 
 def head_of(text: str) -> tuple[int, str]:
-    """Return the number and the hash that a head such as ``12:9f…`` names.
+    """Parse a head such as ``12:9f…`` into a number and a hash.
 
     Raises:
-        SpecError: It is no head.
+        SpecError: If *text* is not a valid head.
     """
     found = HEAD.fullmatch(text)
     if found is None:

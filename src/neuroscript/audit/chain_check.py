@@ -1,7 +1,4 @@
-"""A chain followed line by line: what was edited, taken out, put in, moved or cut off, in memory that does not grow.
-
-Source: issue "Authority", audit: verify finds any edited, removed, inserted or reordered record.
-"""
+"""Verification of a hash chain line by line, in constant memory: finds changed, missing, added and moved records."""
 
 from __future__ import annotations
 
@@ -17,20 +14,20 @@ from neuroscript.audit.reader import data_of
 What = Literal[
     "edited", "removed", "inserted", "reordered", "cut tail", "torn tail", "torn tail repaired", "wrong key", "damaged"
 ]
-"""What can be wrong with a trail."""
+"""The kinds of problems of an audit log."""
 
 LISTED: Final = 1000
-"""How many problems are kept; further ones are counted."""
+"""Maximum number of problems that are stored; further ones are only counted."""
 
 
 @attrs.frozen
 class Found:
-    """Something that is wrong with a trail.
+    """A problem in an audit log.
 
     Attributes:
-        line: The number of the line, from 1; where lines are missing, of the one behind them. 0 means the whole file.
-        what: One of the words of `What`.
-        text: What it is, in a sentence.
+        line: The number of the line, from 1. If lines are missing, the number of the next line; 0 is the whole file.
+        what: The kind of problem, one of `What`.
+        text: A description.
     """
 
     line: int
@@ -40,13 +37,13 @@ class Found:
 
 @attrs.frozen
 class OpenCall:
-    """A call that began and of which no outcome stands in the trail.
+    """A call that began and has no outcome in the audit log.
 
     Attributes:
         tool: The canonical name of the tool.
         run: The id of the engine.
         call: The number of the call within the run.
-        line: Of the record that it began; of a database the id of the row.
+        line: The line of the record of its beginning; in a database the id of the row.
     """
 
     tool: str
@@ -57,13 +54,13 @@ class OpenCall:
 
 @attrs.define
 class Findings:
-    """The problems so far, as many as are kept."""
+    """The problems found so far, up to the maximum number."""
 
     listed: list[Found] = attrs.field(factory=list)
     unlisted: int = 0
 
     def add(self, line: int, what: What, text: str) -> None:
-        """Keep a problem, or count it."""
+        """Store a problem, or only count it."""
         if len(self.listed) < LISTED:
             self.listed.append(Found(line, what, text))
         else:
@@ -72,7 +69,7 @@ class Findings:
 
 @attrs.define
 class Pending:
-    """Lines in a row that are no record of the chain; what they are, the next one tells."""
+    """Consecutive lines that are not records of the chain; the next record determines what they are."""
 
     lines: list[int] = attrs.field(factory=list)
     count: int = 0
@@ -80,7 +77,7 @@ class Pending:
     digest: Any = attrs.field(factory=hashlib.sha256)
 
     def add(self, number: int, raw: bytes) -> None:
-        """Take one more."""
+        """Add a line."""
         if len(self.lines) < LISTED:
             self.lines.append(number)
         self.count += 1
@@ -88,24 +85,24 @@ class Pending:
         self.digest.update(raw)
 
     def is_cut_by(self, record: Mapping[str, Any]) -> bool:
-        """Tell whether a record says of exactly these bytes that they are a torn tail."""
+        """Return whether a ``recovered`` record declares exactly these bytes as the torn end of a line."""
         told = (record.get("kind"), record.get("cut"), record.get("sha256"))
         return told == ("recovered", self.size, self.digest.hexdigest())
 
 
 @attrs.define
 class Chain:
-    """A chain as far as it was followed.
+    """The state of the verification of a chain.
 
     Attributes:
-        seal: What the hashes must fit; None where the key is not known, and the links alone are looked at.
-        head: The number and the hash of a record that must be there, or None.
-        findings: What is wrong so far.
-        records: How many records were well.
-        first: The number of the first of them, 0 where there is none.
-        seq: The number of the last of them, or of lines behind it that take the place of a record.
-        hash: The hash of the last record, or None where it is not known.
-        good: The number and the hash of the last record that was well.
+        seal: Computes the expected hashes; None if the key is unknown and only links are verified.
+        head: The number and the hash of a record that must exist, or None.
+        findings: The problems found so far.
+        records: The number of valid records.
+        first: The number of the first valid record, or 0.
+        seq: The number of the last valid record, or of later lines that take the place of a record.
+        hash: The hash of the last record, or None if unknown.
+        good: The number and the hash of the last valid record.
         open: The calls without outcome, by run and number.
     """
 
@@ -123,13 +120,13 @@ class Chain:
     _last: int = attrs.field(default=0, init=False)
 
     def take(self, number: int, raw: bytes) -> None:
-        """Follow the chain over one line."""
+        """Verify one line."""
         self._last = number
         line, record = line_of(raw), data_of(raw)
         if line is None or record is None or not (self.seal is None or self.seal.fits(line)):
             if not raw.endswith(b"\n"):
                 text = (
-                    "the file ends within a record, as after a crash; the next FileAudit on it will say so in a record"
+                    "the file ends within a record, as after a crash; the next FileAudit that opens it will record this"
                 )
                 self.findings.add(number, "torn tail", text)
                 return
@@ -138,15 +135,15 @@ class Chain:
         if self._pending.count:
             self._settle(line, record)
         elif self._pending.is_cut_by(record):
-            text = "the record before it had lost the end of its line: a crash or a full disk cut a write"
+            text = "the end of the previous line was lost: a crash or a full disk interrupted a write"
             self.findings.add(number, "torn tail repaired", text)
         elif record.get("kind") == "recovered" and record.get("cut"):
-            self.findings.add(number, "removed", "the torn bytes of which it tells are missing before it")
+            self.findings.add(number, "removed", "the truncated bytes that it reports are missing before it")
         if self._link(number, line):
             self._note(number, line, record)
 
     def end(self) -> None:
-        """Tell what can only be told at the end."""
+        """Report the problems that are known only at the end."""
         self.seq += self._pending.count
         self._report_pending(self._pending.count)
         for number, low, high in self._gaps:
@@ -157,12 +154,13 @@ class Chain:
         self.findings.listed.sort(key=lambda found: found.line)
 
     def _settle(self, line: Line, record: Mapping[str, Any]) -> None:
-        """Tell what the lines before a good one are: a torn tail, edited records, or more lines than records."""
+        """Determine what the lines before a valid record are: a torn tail, edited records, or added lines."""
         pending = self._pending
         missing = max(0, line.seq - self.seq - 1)
         if not missing and pending.is_cut_by(record):
             text = (
-                f"{pending.size} bytes are no record: a crash or a full disk cut a write, and the next writer said so"
+                f"{pending.size} bytes are not a record: a crash or a full disk interrupted a write, and the next "
+                "writer recorded it"
             )
             self.findings.add(pending.lines[0], "torn tail repaired", text)
             self._pending = Pending()
@@ -172,28 +170,28 @@ class Chain:
             self.seq, self.hash = self.seq + min(missing, pending.count), None
 
     def _report_pending(self, missing: int) -> None:
-        """Report the lines that are no records, as many of them as edited as there are records *missing*."""
+        """Report invalid lines: as edited as many as there are records *missing*, and the others as inserted."""
         pending, self._pending = self._pending, Pending()
         for index, number in enumerate(pending.lines):
             if index < missing:
-                self.findings.add(number, "edited", "it does not have its hash, or is no record at all")
+                self.findings.add(number, "edited", "its hash does not match, or it is not a record")
             else:
-                self.findings.add(number, "inserted", "it is no record of this chain, and none is missing here")
+                self.findings.add(number, "inserted", "it is not a record of this chain, and no record is missing here")
         self.findings.unlisted += pending.count - len(pending.lines)
 
     def _link(self, number: int, line: Line) -> bool:
-        """Look at where a good line stands, and tell whether it is one of the chain's."""
+        """Verify the position of a valid line, and return whether it is part of the chain."""
         expected = self.seq + 1
         if line.seq < expected:
             return self._earlier(number, line.seq)
         if line.seq > expected:
             self._gap(number, expected, line.seq - 1)
         elif self.hash not in (None, line.prev):
-            self.findings.add(number, "edited", "it does not follow the record before it: one of them was made anew")
+            self.findings.add(number, "edited", "it does not follow the previous record: one of them was rewritten")
         self.seq, self.hash = line.seq, line.hash
         self.good = (line.seq, line.hash)
         if self.head is not None and line.seq == self.head[0] and line.hash != self.head[1]:
-            text = f"record {line.seq} is another one than the head names: the trail was cut and written anew"
+            text = f"record {line.seq} is not the one in the head: the audit log was truncated and rewritten"
             self.findings.add(number, "cut tail", text)
         return True
 
@@ -204,18 +202,18 @@ class Chain:
             self.findings.unlisted += 1
 
     def _earlier(self, number: int, seq: int) -> bool:
-        """Tell whether a record with a number that was passed is one that was missing, or stands here once more."""
+        """Report a record with a past number, and return whether it was missing or is a duplicate."""
         for index, (at, low, high) in enumerate(self._gaps):
             if low <= seq <= high:
                 rest = [(at, low, seq - 1), (at, seq + 1, high)]
                 self._gaps[index : index + 1] = [gap for gap in rest if gap[1] <= gap[2]]
-                self.findings.add(number, "reordered", f"record {seq} stands behind later ones")
+                self.findings.add(number, "reordered", f"record {seq} comes after later records")
                 return True
-        self.findings.add(number, "inserted", f"record {seq} stands here once more")
+        self.findings.add(number, "inserted", f"record {seq} is repeated here")
         return False
 
     def _note(self, number: int, line: Line, record: Mapping[str, Any]) -> None:
-        """Count a record, and remember a call until its outcome comes."""
+        """Count a record, and track a call until its outcome."""
         self.records += 1
         self.first = self.first or line.seq
         match record:

@@ -1,7 +1,4 @@
-"""The parts of a record as compact JSON text; what many records share is written once and kept.
-
-Source: reliability.md part 4.5; performance.md part 0.
-"""
+"""Encoding of records as compact JSON; parts that many records share are encoded once and cached."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from neuroscript.runtime.records import CallRecord, ToolFacts
 from neuroscript.spec.binding import Repair
 
 MOST_KEPT: Final = 4096
-"""How many tools, and how many combinations of types, are kept before all are let go."""
+"""Maximum number of cached tools and of cached combinations of types; the cache is then cleared."""
 
 
 def _plain(value: object) -> Any:
@@ -35,14 +32,14 @@ _written: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False, defau
 
 
 class Forms:
-    """What is kept of tools and types between two records; threads may share it."""
+    """A thread-safe cache of the encoded parts of tools and types."""
 
     def __init__(self) -> None:
         self._facts: dict[int, tuple[ToolFacts, str]] = {}
         self._types: dict[tuple[type, ...], str] = {}
 
     def text(self, record: CallRecord) -> str:
-        """Return the members of a record as JSON, without the braces; of a call that begins only what is known then."""
+        """Return the members of a record as JSON, without braces. For a call that begins, only the known members."""
         (kind, about, run, session, call, parent, depth, policy, time) = record[:9]
         (needs, types, sizes, digest, repairs, code, rule, spent, seconds) = record[9:]
         text = (
@@ -56,7 +53,7 @@ class Forms:
         return f'{text},"code":{quoted(code)},"spent":{spent_text(spent)},"seconds":{number_text(seconds)}'
 
     def facts_text(self, about: ToolFacts) -> str:
-        """Return what all records of a tool share, as members."""
+        """Return the members that all records of a tool share."""
         kept = self._facts.get(id(about))
         if kept is not None and kept[0] is about:
             return kept[1]
@@ -73,7 +70,7 @@ class Forms:
         return text
 
     def types_text(self, types: tuple[type, ...]) -> str:
-        """Return the names of types as an array."""
+        """Return the names of types as a JSON array."""
         text = self._types.get(types)
         if text is None:
             text = list_text(tuple(map(name_of, types)))
@@ -84,23 +81,23 @@ class Forms:
 
 
 def number_text(value: float) -> str:
-    """Return seconds as JSON.
+    """Return a number of seconds as JSON.
 
     Raises:
-        AuditError: It is no finite number, so the clock is wrong.
+        AuditError: If it is not a finite number, because the clock is wrong.
     """
     if type(value) not in (float, int) or not isfinite(value):
-        raise AuditError("a time of a record is no finite number of seconds")
+        raise AuditError("a time in a record is not a finite number of seconds")
     return repr(value)
 
 
 def list_text(texts: tuple[str, ...]) -> str:
-    """Return texts as an array."""
+    """Return strings as a JSON array."""
     return f"[{','.join(map(quoted, texts))}]" if texts else "[]"
 
 
 def sizes_text(sizes: tuple[int, ...]) -> str:
-    """Return whole numbers as an array.
+    """Return integers as a JSON array.
 
     >>> sizes_text((5, 0))
     '[5,0]'
@@ -109,14 +106,14 @@ def sizes_text(sizes: tuple[int, ...]) -> str:
 
 
 def repairs_text(repairs: tuple[Repair, ...]) -> str:
-    """Return what was converted as an array of ``{"where", "got", "became"}``."""
+    """Return conversions as a JSON array of ``{"where", "got", "became"}``."""
     if not repairs:
         return "[]"
     return _written([{"where": each.where, "got": each.got, "became": each.became} for each in repairs])
 
 
 def spent_text(spent: Mapping[str, Any]) -> str:
-    """Return what was used of the limits as an object; decimals are texts.
+    """Return usage of limits as a JSON object; decimals become strings.
 
     >>> spent_text({"calls": 1, "money": {"EUR": Decimal("0.10")}})
     '{"calls":1,"money":{"EUR":"0.10"}}'

@@ -1,4 +1,4 @@
-"""The key of a chain, out of a file that nobody else should read."""
+"""Keys of hash chains, read from private files."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from neuroscript.io.private_files import is_shared
 from neuroscript.io.text_files import open_at_once
 
 MOST: Final = 4096
-"""How many bytes a file of a key has at most."""
+"""Maximum size of a key file in bytes."""
 
 HEX: Final = re.compile(rb"\s*((?:[0-9A-Fa-f]{2})+)\s*")
 
 
 @attrs.frozen
 class KeyFile:
-    """What a file of a key holds.
+    """The content of a key file.
 
     Attributes:
         key: At least 32 bytes.
-        is_private: Whether its owner alone may read or write the file.
+        is_private: Whether only the owner can read or write the file.
     """
 
     key: bytes = attrs.field(repr=False)
@@ -37,20 +37,20 @@ class KeyFile:
 
 
 def read_key(path: str | os.PathLike[str]) -> KeyFile:
-    """Return the key in a file: as hexadecimal digits where it holds nothing else, or else its bytes as they are.
+    """Read a key: hexadecimal digits if the file contains nothing else, otherwise its raw bytes.
 
     Raises:
-        AuditError: It has fewer than 32 bytes, or more than a key has.
-        OSError: The file can not be read.
+        AuditError: If the file has fewer than 32 bytes or is too large.
+        OSError: If the file cannot be read.
     """
     require("read_key", path=(path, PATH))
     with open(path, "rb", opener=open_at_once) as file:
         data = file.read(MOST + 1)
         is_private = not is_shared(os.fstat(file.fileno()))
     if len(data) > MOST:
-        raise AuditError(f"the key file has more than {MOST} bytes; a key has {LEAST_KEY} or some more")
+        raise AuditError(f"the key file has more than {MOST} bytes; a key has at least {LEAST_KEY}")
     digits = HEX.fullmatch(data)
     key = bytes.fromhex(digits[1].decode()) if digits else data
     if len(key) < LEAST_KEY:
-        raise AuditError(f"the key file holds fewer than {LEAST_KEY} bytes; make one with 'openssl rand -hex 32'")
+        raise AuditError(f"the key file has fewer than {LEAST_KEY} bytes; create one with 'openssl rand -hex 32'")
     return KeyFile(key, is_private)

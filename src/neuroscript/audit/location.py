@@ -1,4 +1,4 @@
-"""Which kind of audit log a path means: a database by its suffix, and else a file of lines."""
+"""The kind of audit log at a path: a database by its suffix, otherwise a file of JSON lines."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ DATABASES: Final = (".db", ".sqlite", ".sqlite3")
 
 
 def is_database_path(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a path means a database."""
+    """Return whether a path means a database."""
     return os.fspath(path).lower().endswith(DATABASES)
 
 
 def sink_at(path: str | os.PathLike[str]) -> AuditSink:
-    """Open the audit log at a path: a `SqliteAudit` or a `FileAudit`, without a key.
+    """Open the audit log at a path, as a `SqliteAudit` or as a `FileAudit` without a key.
 
     Raises:
-        AuditError: The file is not an audit log.
-        OSError: The file cannot be opened, read or written.
-        sqlite3.Error: The file is not a database, or cannot be written.
+        AuditError: If the file is not an audit log.
+        OSError: If the file cannot be opened, read or written.
+        sqlite3.Error: If the file is not a database, or cannot be written.
     """
     if is_database_path(path):
         from neuroscript.audit.sqlite import SqliteAudit

@@ -1,4 +1,4 @@
-"""One writer at a time for a file that several processes append to."""
+"""File locks, for several processes that append to one file."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ except ImportError:  # Windows
 
 
 def lock(file: int) -> None:
-    """Wait until nobody else holds the file, and hold it.
+    """Acquire an exclusive lock on a file.
 
     Raises:
-        AuditError: The system has no such locks.
+        AuditError: If the system does not support file locks.
     """
     if fcntl is None:
-        raise AuditError("this system lacks the locks that a FileAudit needs; take a SqliteAudit")
+        raise AuditError("this system does not support the file locks that FileAudit needs; use SqliteAudit")
     fcntl.flock(file, fcntl.LOCK_EX)
 
 
 def unlock(file: int) -> None:
-    """Let others hold the file."""
+    """Release the lock."""
     fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def wait(file: int) -> None:
-    """Wait until nobody writes to the file, as far as the system and the file know locks."""
+    """Wait until no process writes to the file, if the system and the file support locks."""
     if fcntl is not None:
         with suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_SH)

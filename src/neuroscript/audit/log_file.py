@@ -1,7 +1,4 @@
-"""Calls as JSON lines in a chain of hashes: one write for each record, by threads and processes side by side.
-
-Source: issue "Authority", audit; reliability.md part 4.5.
-"""
+"""An audit log as JSON lines in a hash chain, written by several threads and processes at the same time."""
 
 from __future__ import annotations
 
@@ -23,34 +20,34 @@ from neuroscript.io.text_files import open_at_once
 from neuroscript.runtime.records import CallRecord
 
 MODE: Final = 0o600
-"""Who may read a trail that is made here: its owner."""
+"""The mode of new files: only the owner can read them."""
 
 _sync: Final = getattr(os, "fdatasync", os.fsync)
 
 
 class FileAudit:
-    """A trail in a file: a line when a call begins, when it has ended, and when it is refused.
+    """An audit log in a file, with one line when a call begins, when it ends, and when it is refused.
 
-    Each record is one ``write`` on a descriptor that appends, under a lock of the file, so that threads and processes
-    go on with one chain. A file that is there is gone on with. A tail that a crash has torn is finished with a newline
-    and a record of the kind ``recovered`` that says how many bytes are none. A write that the disk takes in part raises
-    and is taken back. A device and a pipe that this process has open, such as ``/dev/stdout``, get a chain from its
-    beginning, from one writer alone. A named pipe is refused, because opening it would wait for another process.
+    Each record is appended in a single ``write`` under a file lock, so that threads and processes extend one chain. An
+    existing file is continued. If a crash has truncated the last line, the next writer ends it with a newline and adds
+    a record of the kind ``recovered`` with the number of invalid bytes. A partial write raises an error and is undone.
+    A device or a pipe that this process has open, such as ``/dev/stdout``, starts a new chain and needs to have only
+    one writer. A named pipe is refused, because opening it would wait for another process.
 
     Args:
-        path: Of the file; it is made with mode 0600 where it is missing.
-        key: 32 bytes or more that make the chain an HMAC-SHA-256, which finds forgers too; without it is SHA-256.
-        durable: Whether each record is on the disk when `write` returns, and not only with the system.
+        path: The path of the file; it is created with mode 0600 if it is missing.
+        key: At least 32 bytes, to use HMAC-SHA-256 for the chain, which also detects forgery; the default is SHA-256.
+        durable: Whether `write` flushes each record to the disk before it returns.
 
     Attributes:
-        digest_key: What the digests of arguments are keyed with, made of *key*, so that they can be compared from one
-            run to the next; None without a key.
+        digest_key: The key of argument digests, derived from *key* so that digests can be compared between runs; None
+            without a key.
 
     Raises:
-        SpecError: The key is too short.
-        AuditError: The file is not a trail, its last record does not fit the key, it is a named pipe, or the system has
-            no locks of files.
-        OSError: The file can not be opened, read or written.
+        SpecError: If the key is too short.
+        AuditError: If the file is not an audit log, its last record does not match the key, it is a named pipe, or the
+            system does not support file locks.
+        OSError: If the file cannot be opened, read or written.
     """
 
     intents: ClassVar[bool] = True
@@ -74,15 +71,15 @@ class FileAudit:
 
     @property
     def head(self) -> str:
-        """``seq:hash`` of the last record that this sink knows of; whoever keeps it can tell when a tail is cut."""
+        """``seq:hash`` of the last record known to this sink. Keep it elsewhere to detect a truncated file."""
         return f"{self._seq}:{self._hash}"
 
     def write(self, record: CallRecord) -> None:
-        """Append a record; when this returns, the system has it, and a crash of the process does not lose it.
+        """Append a record. When this returns, the record survives a crash of the process.
 
         Raises:
-            AuditError: The sink is closed, the file was removed or cut, or took a part of the record.
-            OSError: The file can not be written.
+            AuditError: If the sink is closed, or the file was removed, truncated or only partly written.
+            OSError: If the file cannot be written.
         """
         if not isinstance(record, CallRecord):
             require("FileAudit", record=(record, instance(CallRecord)))
@@ -92,7 +89,7 @@ class FileAudit:
         with self._lock:
             file = self._file
             if file < 0:
-                raise AuditError("the audit is closed")
+                raise AuditError("the audit log is closed")
             lock(file)
             try:
                 self._catch_up()
@@ -103,8 +100,8 @@ class FileAudit:
                 _sync(file)
 
     def close(self) -> None:
-        """Close the file; `head` stays."""
-        if self._pid != os.getpid():  # in a forked process, whose copy of the lock nobody may ever let go
+        """Close the file; `head` stays available."""
+        if self._pid != os.getpid():  # in a forked process, which may have copied a lock that is never released
             self._lock = threading.Lock()
         with self._lock:
             file, self._file = self._file, -1
@@ -112,7 +109,7 @@ class FileAudit:
                 os.close(file)
 
     def _open(self) -> None:
-        """Open the file anew: a process that was forked shares locks with its parent as long as it shares this."""
+        """Open the file again, because a forked process would share locks with its parent through this descriptor."""
         inherited = self._file
         self._pid, self._lock = os.getpid(), threading.Lock()
         self._regular = not self._path.exists() or self._path.is_file()
@@ -121,13 +118,13 @@ class FileAudit:
             self._file = open_at_once(self._path, access | os.O_APPEND | os.O_CREAT, MODE)
         except OSError:
             if self._path.is_fifo():
-                raise AuditError("a trail cannot be kept in a named pipe; name a file") from None
+                raise AuditError("an audit log cannot be a named pipe; specify a file") from None
             raise
         if inherited >= 0:
             os.close(inherited)
 
     def _begin(self) -> None:
-        """Go on where the file ends, and make its name as durable as its records."""
+        """Continue at the end of the file, and make its name as durable as its records."""
         lock(self._file)
         try:
             self._catch_up()
@@ -141,11 +138,11 @@ class FileAudit:
                 os.close(directory)
 
     def _catch_up(self) -> None:
-        """Learn what others have appended, and finish a tail that was torn."""
+        """Read what other processes have appended, and finish a truncated line."""
         if self._regular:
             status = os.fstat(self._file)
             if not status.st_nlink:
-                raise AuditError("the file of the trail was removed")
+                raise AuditError("the file of the audit log was removed")
             if status.st_size != self._size:
                 self._read_tail(status.st_size)
         elif self._torn:
@@ -154,7 +151,9 @@ class FileAudit:
     def _read_tail(self, size: int) -> None:
         tail = tail_of(self._file, size, self._seal)
         if tail.seq < self._seq or (tail.seq == self._seq and tail.hash != self._hash):
-            raise AuditError(f"the trail was cut or replaced while it was written: record {self._seq} is gone")
+            raise AuditError(
+                f"the audit log was truncated or replaced while it was written: record {self._seq} is gone"
+            )
         self._seq, self._hash, self._size = tail.seq, tail.hash, size
         if tail.is_torn:
             self._recover(tail.torn, is_open=tail.is_open)
@@ -169,13 +168,13 @@ class FileAudit:
         written = os.write(self._file, data)
         if written != len(data):
             self._take_back(data[:written])
-            raise AuditError(f"the file took {written} of {len(data)} bytes of a record, as a full disk does")
+            raise AuditError(f"only {written} of {len(data)} bytes of a record were written; the disk may be full")
         self._seq, self._hash, self._size = self._seq + 1, hash, self._size + written
 
     def _take_back(self, part: bytes) -> None:
-        """Cut off the part of a line that was written; where that can not be done, the next record finishes it."""
+        """Remove the written part of a line; if that fails, the next record finishes the line."""
         if not self._regular:
             self._torn += part
             return
-        with suppress(OSError):  # of a file that can only be appended to
+        with suppress(OSError):  # the file may be append-only
             os.ftruncate(self._file, self._size)

@@ -1,7 +1,4 @@
-"""The last calls, kept in memory.
-
-Source: contract section 2, "tell it"; issue "Authority", audit.
-"""
+"""An audit log in memory that stores the most recent calls."""
 
 from __future__ import annotations
 
@@ -14,18 +11,17 @@ from neuroscript.runtime.records import CallRecord
 
 
 class MemoryAudit:
-    """A ring of the last calls that ended or were refused.
+    """A ring buffer of the most recent calls that ended or were refused.
 
     Args:
-        size: How many records it holds; the oldest makes room.
+        size: The maximum number of records; the oldest is dropped.
 
     Raises:
-        SpecError: The size is no whole number above 0.
+        SpecError: If the size is not an integer above 0.
 
     Attributes:
-        intents: False tells the engine that this sink is not to be told when a call begins. A record of that which
-            comes all the same is left out of `records`.
-        write: ``append`` of the ring itself, so that a record costs no call of Python; it raises nothing.
+        intents: False, so the engine does not report calls that begin. `records` omits such a record anyway.
+        write: The ``append`` method of the ring buffer itself, so that a record costs no Python call. Never raises.
     """
 
     intents: ClassVar[bool] = False
@@ -37,8 +33,8 @@ class MemoryAudit:
 
     @property
     def records(self) -> tuple[CallRecord, ...]:
-        """The records of calls that ended or were refused, the oldest first."""
+        """The records of calls that ended or were refused, oldest first."""
         return tuple(record for record in self._ring.copy() if record.kind != "intent")
 
     def close(self) -> None:
-        """Do nothing: the records stay, for whoever made this."""
+        """Do nothing; the records stay available."""

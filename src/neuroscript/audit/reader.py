@@ -1,6 +1,6 @@
-"""Trails read again: the records of a file or a database, as plain data, one after the other.
+"""Reading of audit logs: the records of a file or a database as plain data, one after the other.
 
-Nothing of the file is believed: it may be no trail at all.
+The content is not trusted: the file may not be an audit log at all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from neuroscript.io.text import NotJSON, parsed
 from neuroscript.io.text_files import open_at_once
 
 MAGIC: Final = b"SQLite format 3\0"
-"""What a database begins with."""
+"""The beginning of a database file."""
 
 BUFFER: Final = 256 * 1024
 
@@ -31,15 +31,15 @@ SELECT: Final = f"SELECT id, {', '.join(COLUMNS)} FROM calls WHERE id > ? ORDER 
 
 
 def read(path: str | os.PathLike[str], *, unread: Callable[[int], None] | None = None) -> Iterator[dict[str, Any]]:
-    """Yield each record of a trail as it stands there, the oldest first; whether it is true is asked of `verify`.
+    """Yield each record of an audit log as stored, oldest first. Use `verify` to find out whether it is authentic.
 
     Args:
         path: A file of JSON lines, or a database.
-        unread: Told the number of each line that is no record; without it such lines are passed over.
+        unread: Called with the number of each line that is not a record; by default such lines are skipped.
 
     Raises:
-        AuditError: A line is longer than a record can be, or the database is none of a trail.
-        OSError: The file can not be read.
+        AuditError: If a line is too long, or the database is not an audit log.
+        OSError: If the file cannot be read.
     """
     require("read", path=(path, PATH), unread=(unread, optional(FUNCTION)))
     return _records_at(path, unread)
@@ -55,18 +55,18 @@ def _records_at(path: str | os.PathLike[str], unread: Callable[[int], None] | No
 
 
 def opened(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a trail to be read, or raise an OSError, as for a named pipe."""
+    """Open an audit log for reading, or raise an OSError, for example for a named pipe."""
     return open(path, "rb", buffering=BUFFER, opener=open_at_once)
 
 
 def is_database(stream: BinaryIO) -> bool:
-    """Tell whether a stream at its beginning is a database; nothing of it is taken."""
+    """Return whether a stream at its beginning is a database, without consuming anything."""
     peek: Callable[[int], bytes] = stream.peek  # type: ignore[attr-defined]
     return peek(len(MAGIC)).startswith(MAGIC)
 
 
 def records(stream: BinaryIO, unread: Callable[[int], None] | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the records in what is left of a stream of lines."""
+    """Yield the records in the rest of a stream of lines."""
     for number, raw in numbered(stream):
         record = data_of(raw)
         if record is not None:
@@ -78,10 +78,10 @@ def records(stream: BinaryIO, unread: Callable[[int], None] | None = None) -> It
 def numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """Yield the number of each line, from 1, and its bytes; all but the last end in a newline.
 
-    A line without one is looked at once more when nobody writes, for the writer may have been at it.
+    A line without a newline is read again when no process writes, because a writer may not have finished it.
 
     Raises:
-        AuditError: A line is longer than a record can be.
+        AuditError: If a line is too long.
     """
     number = 0
     while raw := stream.readline(LONGEST + 1):
@@ -90,12 +90,12 @@ def numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
             wait(stream.fileno())
             raw += stream.readline(LONGEST + 1)
         if len(raw) > LONGEST:
-            raise AuditError(f"line {number} has more than {LONGEST} bytes, so this is no trail")
+            raise AuditError(f"line {number} has more than {LONGEST} bytes, so the file is not an audit log")
         yield number, raw
 
 
 def data_of(raw: bytes) -> dict[str, Any] | None:
-    """Return the record in a line, or None where there is none."""
+    """Return the record in a line, or None if the line is not a record."""
     try:
         data = parsed(raw.decode())
     except (NotJSON, UnicodeDecodeError):
@@ -104,10 +104,10 @@ def data_of(raw: bytes) -> dict[str, Any] | None:
 
 
 def rows(path: str | os.PathLike[str], after: int = 0) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the id and the record of each row of a database behind the id *after*, in their order.
+    """Yield the id and the record of each database row after the id *after*, in order.
 
     Raises:
-        AuditError: It is no database of a trail, or it can not be read.
+        AuditError: If the database is not an audit log or cannot be read.
     """
     try:
         with closing(connected(path)) as connection:
@@ -118,18 +118,18 @@ def rows(path: str | os.PathLike[str], after: int = 0) -> Iterator[tuple[int, di
 
 
 def connected(path: str | os.PathLike[str]) -> sqlite3.Connection:
-    """Return a connection to a database that can not change it."""
+    """Return a read-only connection to a database."""
     return sqlite3.connect(f"file:{quote(os.fsencode(Path(path).absolute()))}?mode=ro", uri=True)
 
 
 def unreadable(error: sqlite3.Error) -> AuditError:
-    """Return the error for a database that can not be read; of the texts of SQLite none is repeated."""
+    """Return the error for a database that cannot be read, without quoting SQLite's message."""
     name = getattr(error, "sqlite_errorname", "") or type(error).__name__
-    return AuditError(f"the file is no database of a trail, or can not be read ({name})")
+    return AuditError(f"the file is not an audit log database, or cannot be read ({name})")
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row as a record: what is JSON is read, and a call that has not ended has no code and no time."""
+    """Return a row as a record with decoded JSON; a call that has not ended has no code and no duration."""
     for name in IN_JSON:
         try:
             row[name] = json.loads(row[name])

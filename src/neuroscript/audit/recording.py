@@ -1,13 +1,12 @@
-"""Calls with their content, written down by a host that wants to run them again, and what has become different since.
+"""Recordings of calls with their content, for a host that wants to replay them later.
 
-A recording is JSON lines, one for each call: the tool, the fingerprint of its definition, its effects, the arguments in
-order and the result, or the code of the error. It holds values, so it is for its user alone, and apart from any audit.
-A call that could not be run again, or whose values are not to be written, leaves a line that says why and holds none.
+A recording consists of JSON lines, one for each call: the tool, the fingerprint of its definition, its effects, the
+arguments in order, and the result or the error code. Because it contains values, only its owner can read it, and it is
+separate from the audit log. A call that cannot be replayed, or whose values must not be written, leaves a line that
+gives the reason and contains no values.
 
-Values are plain JSON but for bytes ``{"$base64": text}``, times ``{"$datetime": text}``, embeddings
-``{"$floats": [...]}``, and a map of one key that begins with ``$``, which is ``{"$map": {...}}``.
-
-Source: contract section 5; peers.md part 0, row 7, and part 2, row 43.
+Values are plain JSON except bytes ``{"$base64": text}``, times ``{"$datetime": text}``, embeddings
+``{"$floats": [...]}``, and maps with a single key that begins with ``$``, which become ``{"$map": {...}}``.
 """
 
 from __future__ import annotations
@@ -36,17 +35,17 @@ from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 from neuroscript.tools.tool import ToolImplementation
 
 FORM: Final = 1
-"""The number of the form of a line; it stands at the head of each."""
+"""The version of the format, at the beginning of each line."""
 
 HEAD: Final = b'{"recording":1,'
 LONGEST: Final = 16 * 1024 * 1024
-"""How many bytes a line may have, its end included."""
+"""Maximum size of a line in bytes, including its end."""
 
 Reason = Literal["secret", "handle", "form", "size", "host"]
-"""Why a call is left out: it holds a secret or a handle, something that would not come back exactly, or too much; or
-how it ended was the host's affair and not the tool's, as with a limit."""
+"""Why a call is left out: it contains a secret or a handle, a value that cannot be restored exactly, or too much data;
+or the host decided its outcome and not the tool, as with a limit."""
 
-# What parameters have to be
+# Requirements on parameters
 
 ERROR: Final = instance(CallError)
 TOOL: Final = instance(ToolImplementation)
@@ -56,22 +55,22 @@ _FLAGS: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | get
 
 
 class Unwritable(Exception):
-    """A value that would not come back as it is; its text is a `Reason`."""
+    """A value that cannot be restored exactly; the message is a `Reason`."""
 
 
 class Recording:
-    """A file of calls, made for its user alone (mode 0600) or gone on with; each call is one write at its end.
+    """A file of calls that only its owner can read (mode 0600). Each call is appended in one write when it ends.
 
     Args:
-        path: Where it is. A file that is there must be a recording that nobody else can open.
+        path: The path of the file. An existing file must be a recording that no other user can open.
 
     Attributes:
-        written: How many calls were written.
-        left_out: How many were left out.
-        lost: How many could not be written, for example to a full disk; no call fails for that.
+        written: The number of calls that were written.
+        left_out: The number of calls that were left out.
+        lost: The number of calls that could not be written, for example to a full disk. The calls do not fail.
 
     Raises:
-        SpecError: The file can not be used.
+        SpecError: If the file cannot be used.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -91,14 +90,14 @@ class Recording:
         error: CallError | None = None,
         is_secret: Callable[[Any], bool] | None = None,
     ) -> bool:
-        """Write a call that has ended down, and tell whether that was done.
+        """Write a call that has ended, and return whether it was written.
 
         Args:
-            fingerprint: Of the tool's definition.
-            values: The exact values that the tool was called with, in order.
-            result: Its exact result; of a stream, the list of its items.
-            error: Why there is no result.
-            is_secret: Tells whether a value holds a secret of the host's; where it fails, each does.
+            fingerprint: The fingerprint of the tool's definition.
+            values: The exact argument values, in order.
+            result: The exact result; for a stream, the list of its items.
+            error: The error, or None.
+            is_secret: Returns whether a value contains a secret of the host. If it raises, the value counts as secret.
         """
         parts = {"tool": (tool, TOOL), "fingerprint": (fingerprint, STRING), "values": (values, VALUES)}
         require("Recording", **parts, error=(error, optional(ERROR)), is_secret=(is_secret, optional(FUNCTION)))
@@ -116,14 +115,14 @@ class Recording:
         return is_written
 
     def leave_out(self, tool: ToolImplementation, reason: str) -> None:
-        """Write down that a call was left out, for a `Reason`."""
+        """Record that a call was left out, with the reason."""
         require("Recording", tool=(tool, TOOL), reason=(reason, STRING))
         with self._lock:
             self.left_out += 1
             self._append(_line({"recording": FORM, "tool": tool.name, "left_out": reason}))
 
     def _append(self, line: bytes) -> bool:
-        """Add a line to the file in one write, and tell whether it is there, all of it."""
+        """Append a line in one write, and return whether it was written completely."""
         data = b"\n" + line if self._is_torn else line
         try:
             self._is_torn = self._file is None or os.write(self._file, data) < len(data)
@@ -132,7 +131,7 @@ class Recording:
         return not self._is_torn
 
     def close(self) -> None:
-        """Close the file; what is written after that is lost."""
+        """Close the file; later calls are not recorded."""
         with self._lock:
             file, self._file = self._file, None
         if file is not None:
@@ -152,8 +151,8 @@ def _opened(path: str) -> int:
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _FLAGS, 0o600)
     except (OSError, ValueError) as error:
         reason = (getattr(error, "strerror", "") or type(error).__name__).lower()
-        if getattr(error, "errno", 0) == errno.ELOOP and stat.S_ISLNK(os.lstat(path).st_mode):  # not a link above it
-            reason = "it is a symbolic link; name the file itself"
+        if getattr(error, "errno", 0) == errno.ELOOP and stat.S_ISLNK(os.lstat(path).st_mode):  # not a parent directory
+            reason = "it is a symbolic link; use the path of the file itself"
         raise _unusable(path, reason) from None
     fault = _fault(os.fstat(file), file)
     if fault:
@@ -163,13 +162,13 @@ def _opened(path: str) -> int:
 
 
 def _fault(status: os.stat_result, file: int) -> str:
-    """Return what is wrong with a file that calls are to be added to, or ``""``."""
+    """Return why calls cannot be appended to a file, or ``""``."""
     if not stat.S_ISREG(status.st_mode):
         return "it is not a regular file"
     if is_shared(status) or is_foreign(status):
-        return "others can open it; take another name, or chmod 600"
+        return "other users can open it; choose another file or run chmod 600"
     start = os.pread(file, len(HEAD), 0)
-    return "" if HEAD.startswith(start) else "it holds something else than a recording"
+    return "" if HEAD.startswith(start) else "it is not a recording"
 
 
 def _unusable(path: str, reason: str) -> SpecError:
@@ -197,7 +196,7 @@ def _refuse_secrets(
 
 
 def _refuse_by_rule(rule: ArgSpec, value: Any) -> None:
-    """Refuse an argument, or one of its keys, that is secret or names a thing which only this engine keeps."""
+    """Refuse an argument, or one of its keys, that is secret or refers to an object of this engine."""
     if value is None:
         return
     if rule.secret:
@@ -233,10 +232,10 @@ def _line(data: dict[str, Any]) -> bytes:
 
 
 def written(value: Any) -> Any:
-    """Return an exact value as plain data, out of which `read` makes the very same value.
+    """Return an exact value as plain data from which `read` restores the same value.
 
     Raises:
-        Unwritable: There is no such data.
+        Unwritable: If that is impossible.
 
     >>> written({"$base64": [b"a", 1.0]})
     {'$map': {'$base64': [{'$base64': 'YQ=='}, 1.0]}}
@@ -262,7 +261,7 @@ def written(value: Any) -> Any:
 
 def _written_time(time: datetime.datetime) -> dict[str, str]:
     text = time.isoformat()
-    if repr(datetime.datetime.fromisoformat(text)) != repr(time):  # the name of a time zone, and what is said twice
+    if repr(datetime.datetime.fromisoformat(text)) != repr(time):  # named time zones, and ambiguous local times
         raise Unwritable("form")
     return {"$datetime": text}
 
@@ -272,10 +271,10 @@ def _is_marked(data: dict[str, Any]) -> bool:
 
 
 def read(data: Any) -> Any:
-    """Return the value that `written` wrote.
+    """Return the value that `written` encoded.
 
     Raises:
-        ValueError: It did not write that.
+        ValueError: If *data* has another format.
     """
     if type(data) is list:
         return [read(each) for each in data]
@@ -286,7 +285,7 @@ def read(data: Any) -> Any:
     try:
         return _read_marked(*next(iter(data.items())))
     except (NotBase64, TypeError, ValueError):
-        raise ValueError("no value is written like that") from None
+        raise ValueError("the value has an unknown format") from None
 
 
 def _read_marked(mark: str, data: Any) -> Any:

@@ -1,7 +1,4 @@
-"""Calls as rows of one table of SQLite, one for each call, to be asked with plain SQL while they are written.
-
-Source: issue "Authority", audit; ecosystem.md part 12.
-"""
+"""An audit log in SQLite: one row for each call in a single table, which can be queried while it is written."""
 
 from __future__ import annotations
 
@@ -21,16 +18,16 @@ from neuroscript.policy.tool_policy import LASTING
 from neuroscript.runtime.records import CallRecord
 
 SECONDS: Final = 1.0
-"""How long a row waits at most before it is committed."""
+"""Maximum delay before a row is committed."""
 
 PATIENCE: Final = 10.0
-"""How many seconds a commit waits for another process that writes."""
+"""Maximum number of seconds that a commit waits for another writing process."""
 
 MOST_WAITING: Final = 10_000
-"""How many rows are kept while they can not be committed."""
+"""Maximum number of rows that are held while commits fail."""
 
 MODE: Final = 0o600
-"""Who may read a trail that is made here: its owner."""
+"""The mode of new files: only the owner can read them."""
 
 COLUMNS: Final = (
     *("run", "call", "parent", "depth", "session", "kind", "tool", "code", "rule", "time", "seconds"),
@@ -38,7 +35,7 @@ COLUMNS: Final = (
     *("effects", "needs", "types", "sizes", "repairs", "spent"),
 )
 IN_JSON: Final = ("effects", "needs", "types", "sizes", "repairs", "spent")
-"""The columns that hold JSON."""
+"""The columns that contain JSON."""
 
 SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS calls (
@@ -61,21 +58,21 @@ Row = tuple[str | int | float | None, ...]
 
 
 class SqliteAudit:
-    """A trail in a database: one row for each call, in the table ``calls``.
+    """An audit log in a database, with one row for each call in the table ``calls``.
 
-    A row is written when a call has ended or was refused. When a call begins, one is written for tools with one of the
-    effects `needs.LASTING`, and committed before the call goes on; the outcome takes its place, so that after a crash
-    the calls whose outcome nobody knows are those of the kind ``intent``. Other rows are committed when there are
-    *batch* of them, and at the latest after `SECONDS`: a crash loses those. There is no chain of hashes here.
+    A row is written when a call ends or is refused. For tools with lasting effects (`tool_policy.LASTING`), a row is
+    also written when a call begins, and committed before the call runs; the outcome replaces it. After a crash, the
+    rows of the kind ``intent`` are therefore the calls with an unknown outcome. Other rows are committed in batches of
+    *batch*, and at the latest after `SECONDS`; a crash loses uncommitted rows. There is no hash chain.
 
     Args:
-        path: Of the database; it is made with mode 0600 where it is missing.
-        batch: How many rows are committed at once.
+        path: The path of the database; it is created with mode 0600 if it is missing.
+        batch: The number of rows in one commit.
 
     Raises:
-        SpecError: The batch is no whole number above 0.
-        sqlite3.Error: The file is no database, or can not be written.
-        OSError: The file can not be made.
+        SpecError: If *batch* is not an integer above 0.
+        sqlite3.Error: If the file is not a database, or cannot be written.
+        OSError: If the file cannot be created.
     """
 
     intents: ClassVar[bool] = True
@@ -94,11 +91,11 @@ class SqliteAudit:
         atexit.register(self.close)
 
     def write(self, record: CallRecord) -> None:
-        """Keep a record; one of a call that begins and may do harm is committed when this returns.
+        """Store a record. The beginning of a call with lasting effects is committed when this returns.
 
         Raises:
-            AuditError: The sink is closed.
-            sqlite3.Error: Rows can not be committed; as many as `MOST_WAITING` are kept and tried again.
+            AuditError: If the sink is closed.
+            sqlite3.Error: If rows cannot be committed. Up to `MOST_WAITING` rows are held and tried again.
         """
         if not isinstance(record, CallRecord):
             require("SqliteAudit", record=(record, instance(CallRecord)))
@@ -107,10 +104,10 @@ class SqliteAudit:
             return
         row = self._row(record)
         if self._pid != os.getpid():
-            raise AuditError("SQLite can not be used in a forked process; make the audit there, or take a FileAudit")
+            raise AuditError("SQLite cannot be used in a forked process; create the audit log there, or use FileAudit")
         with self._lock:
             if self._connection is None:
-                raise AuditError("the audit is closed")
+                raise AuditError("the audit log is closed")
             if len(self._rows) >= MOST_WAITING:
                 self._commit()
             self._rows.append(row)
@@ -120,22 +117,22 @@ class SqliteAudit:
                 self._wait()
 
     def flush(self) -> None:
-        """Commit what waits.
+        """Commit all pending rows.
 
         Raises:
-            sqlite3.Error: It can not be committed.
+            sqlite3.Error: If they cannot be committed.
         """
         with self._lock:
             self._commit()
 
     def close(self) -> None:
-        """Commit what waits, and close the database.
+        """Commit all pending rows and close the database.
 
         Raises:
-            sqlite3.Error: The last rows can not be committed; the database is closed all the same.
+            sqlite3.Error: If the last rows cannot be committed. The database is closed anyway.
         """
         atexit.unregister(self.close)
-        if self._pid != os.getpid():  # what waits is its parent's to commit
+        if self._pid != os.getpid():  # the parent process commits its own pending rows
             return
         with self._lock:
             connection, timer = self._connection, self._timer
@@ -164,12 +161,12 @@ class SqliteAudit:
         try:
             self._commit()
         except sqlite3.Error:
-            if urgent:  # the call is not to begin, so nothing is to say that it did
+            if urgent:  # the call will not run, so no row may say that it began
                 self._rows.pop()
             raise
 
     def _commit(self) -> None:
-        """Write out all rows in one transaction; the caller holds the lock."""
+        """Write all rows in one transaction; the caller holds the lock."""
         connection = self._connection
         if connection is None or not self._rows:
             return
@@ -191,7 +188,7 @@ class SqliteAudit:
         timer.start()
 
     def _commit_late(self) -> None:
-        """Commit what has waited long enough; where that fails, the next `write` tries again and tells."""
+        """Commit rows that have waited long enough; if that fails, the next `write` tries again and raises."""
         with self._lock, suppress(sqlite3.Error):
             self._timer = None
             self._commit()

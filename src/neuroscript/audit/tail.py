@@ -1,7 +1,4 @@
-"""The end of a trail that somebody goes on with: its last record, and what a crash or a full disk left behind it.
-
-Source: reliability.md part 4.5, torn tails.
-"""
+"""The end of an existing audit log: its last record, and what a crash or a full disk left after it."""
 
 from __future__ import annotations
 
@@ -16,18 +13,18 @@ from neuroscript.audit.chain import LONGEST, START, ZEROS, Line, Seal, line_of
 from neuroscript.errors import AuditError
 
 FIRST_LOOK: Final = 64 * 1024
-"""How many bytes are read to find the last record; four times as many each time that there is none in them."""
+"""Number of bytes read to find the last record; quadrupled as long as they contain none."""
 
 
 @attrs.frozen
 class Tail:
-    """How a trail ends.
+    """The end of an audit log.
 
     Attributes:
-        seq: The number of its last record, 0 where there is none.
-        hash: The hash of that.
-        torn: The bytes behind it that are no record, with a newline at their end even where the file has none.
-        is_open: Whether the file lacks a newline at its end, behind those bytes or behind the record itself.
+        seq: The number of the last record, or 0.
+        hash: The hash of the last record.
+        torn: The bytes after it that are not a record, ending in a newline even if the file does not.
+        is_open: Whether the file lacks a newline at its end, after those bytes or after the record itself.
     """
 
     seq: int = 0
@@ -37,28 +34,32 @@ class Tail:
 
     @property
     def is_torn(self) -> bool:
-        """Whether somebody has to finish it."""
+        """Whether the next writer has to finish a line."""
         return self.is_open or bool(self.torn)
 
 
 def tail_of(file: int, size: int, seal: Seal) -> Tail:
-    """Return how the first *size* bytes of a file end.
+    """Return the end of the first *size* bytes of a file.
 
     Args:
-        file: A descriptor that can be read.
+        file: A readable descriptor.
 
     Raises:
-        AuditError: The file is no trail, or its last record does not fit the key.
-        OSError: It can not be read.
+        AuditError: If the file is not an audit log, or its last record does not match the key.
+        OSError: If the file cannot be read.
     """
     line, rest, is_open = _last(file, size)
     if line is not None and not seal.fits(line):
         raise AuditError(
-            f"record {line.seq} at the end of the trail does not fit the key: it was written with another key or "
-            "without one, or edited; verify the trail, and write to another file"
+            f"record {line.seq} at the end of the audit log does not match the key: it was edited, or written with "
+            "another key or without one; verify the audit log, and write to another file"
         )
     if not _is_torn(rest):
-        where = "the file is no trail" if line is None else f"what follows record {line.seq} in the trail is no record"
+        where = (
+            "the file is not an audit log"
+            if line is None
+            else f"the data after record {line.seq} in the audit log is not a record"
+        )
         raise AuditError(f"{where}; verify it, and write to another file")
     return Tail(0, ZEROS, rest, is_open) if line is None else Tail(line.seq, line.hash, rest, is_open)
 
@@ -67,16 +68,16 @@ def recovered(torn: bytes, time: str) -> str:
     """Return the members of the record that follows a torn tail.
 
     Args:
-        torn: The bytes that are no record, up to the newline before this record.
-        time: The present one, as JSON.
+        torn: The bytes that are not a record, up to the newline before this record.
+        time: The current time as JSON.
     """
     return f'"kind":"recovered","time":{time},"cut":{len(torn)},"sha256":"{hashlib.sha256(torn).hexdigest()}"'
 
 
 def _last(file: int, size: int) -> tuple[Line | None, bytes, bool]:
-    """Return the last line that has the form of a record, all behind it, and whether a newline is missing at the end.
+    """Return the last line with the format of a record, all bytes after it, and whether the final newline is missing.
 
-    The missing newline stands in what is returned: a record without it is whole, and will be one when it is finished.
+    The result includes the missing newline, because a record without it is complete and becomes valid with it.
     """
     wanted = FIRST_LOOK
     while True:
@@ -101,14 +102,14 @@ def _read(file: int, start: int, end: int) -> bytes:
     while start < end:
         part = os.pread(file, end - start, start)
         if not part:
-            raise AuditError("the trail became shorter while it was read")
+            raise AuditError("the audit log became shorter while it was read")
         parts.append(part)
         start += len(part)
     return b"".join(parts)
 
 
 def _is_torn(rest: bytes) -> bool:
-    """Tell whether bytes behind a record can be what a write left that was cut: at most that, and one try to go on."""
+    """Return whether bytes after a record can be from an interrupted write, and at most one attempt to continue."""
     parts = rest.removesuffix(b"\n").split(b"\n")
     return len(parts) <= 2 and all(_is_fragment(part) for part in parts)
 

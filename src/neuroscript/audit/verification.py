@@ -1,7 +1,4 @@
-"""Whether a trail is what was written: the whole of it, from its first line to a head that somebody kept.
-
-Source: issue "Authority", audit.
-"""
+"""Verification of an audit log, from its first line to a head that was stored elsewhere."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ from neuroscript.coercion.parameters import PATH, STRING, optional, require
 from neuroscript.errors import SpecError
 
 TRIED: Final = 3
-"""How many lines at the beginning must all not fit a key before it is another key, and not lines that were edited."""
+"""Number of leading lines that must all mismatch a key to conclude that the key is wrong and the lines not edited."""
 
 OPEN_CALLS: Final = "SELECT tool, run, call, id FROM calls WHERE kind = 'intent' ORDER BY id"
 COUNTED: Final = "SELECT count(*) FROM calls"
@@ -28,18 +25,18 @@ COUNTED: Final = "SELECT count(*) FROM calls"
 
 @attrs.frozen
 class Verified:
-    """What was found out about a trail.
+    """The result of verifying an audit log.
 
     Attributes:
-        records: How many records are well; of a database, how many there are.
-        problems: What is wrong, by line, as many as are listed.
-        unlisted: How many problems there are beyond those.
-        without_outcome: The calls that began and did not end in the trail: they run now, or a crash ended them.
-        first: The number of the first record, 0 where there is none.
+        records: The number of valid records; for a database, the number of rows.
+        problems: The problems by line, up to the maximum number.
+        unlisted: The number of further problems.
+        without_outcome: The calls that began and did not end: they are still running, or a crash interrupted them.
+        first: The number of the first record, or 0.
         last: The number of the last record.
-        head: ``seq:hash`` of the last record, or ``""`` of a database; to be kept where nobody can change it.
-        keyed: Whether a key was used and the records fit it: then a forger would have been found too.
-        chained: Whether there is a chain of hashes; a database has none.
+        head: ``seq:hash`` of the last record, or ``""`` for a database. Store it where it cannot be changed.
+        keyed: Whether a key was used and the records match it, so that forgery would have been detected.
+        chained: Whether there is a hash chain; databases have none.
     """
 
     records: int
@@ -54,34 +51,34 @@ class Verified:
 
     @property
     def is_intact(self) -> bool:
-        """Whether every record is there as it was written; a torn tail that was repaired takes nothing from that."""
+        """Whether every record is unchanged; a torn tail that was repaired does not count as a change."""
         return not self.unlisted and all(problem.what == "torn tail repaired" for problem in self.problems)
 
     @property
     def promise(self) -> str:
-        """What such an answer is worth, in a sentence."""
+        """What this result proves, in one sentence."""
         if not self.chained:
-            return "a database has no chain of hashes: neither accidents nor forgers are found"
+            return "a database has no hash chain, so neither damage nor forgery is detected"
         if not self.keyed:
-            return "without a key this finds accidents and not forgers, who can make every hash anew"
-        return "under this key it finds forgers too"
+            return "without a key, damage is detected but not forgery, because every hash can be recomputed"
+        return "with this key, forgery is detected too"
 
 
 def verify(path: str | os.PathLike[str], *, key: bytes | None = None, head: str | None = None) -> Verified:
-    """Return whether a trail is whole and unchanged, and which calls in it have no outcome.
+    """Verify that an audit log is complete and unchanged, and find the calls without outcome.
 
-    The file is followed once, in memory that grows with the calls without outcome alone. What is appended meanwhile is
-    looked at as far as it comes.
+    The file is read once, in memory that grows only with the number of calls without outcome. Records that are appended
+    meanwhile are included.
 
     Args:
-        path: Of the trail.
-        key: The one under which it was written.
-        head: What `FileAudit.head` was at some time; with it a tail that was cut off is found.
+        path: The path of the audit log.
+        key: The key that it was written with.
+        head: An earlier value of `FileAudit.head`, to detect a truncated file.
 
     Raises:
-        SpecError: The key is too short, the head is none, or either is given for a database.
-        AuditError: A line is longer than a record can be, or the database is none of a trail.
-        OSError: The file can not be read.
+        SpecError: If the key is too short, the head is invalid, or either is passed for a database.
+        AuditError: If a line is too long, or the database is not an audit log.
+        OSError: If the file cannot be read.
     """
     require("verify", path=(path, PATH), key=(key, optional(KEY)), head=(head, optional(STRING)))
     seal, known = Seal(key), None if head is None else head_of(head)
@@ -89,7 +86,7 @@ def verify(path: str | os.PathLike[str], *, key: bytes | None = None, head: str 
         if not is_database(stream):
             return _followed(stream, seal, known)
     if key is not None or head is not None:
-        raise SpecError("audit", ["a database has no chain of hashes; leave out key and head"])
+        raise SpecError("audit", ["a database has no hash chain; omit key and head"])
     return _counted(path)
 
 
@@ -105,7 +102,10 @@ def _followed(stream: BinaryIO, seal: Seal, head: tuple[int, str] | None) -> Ver
         followed.take(number, raw)
     followed.end()
     if first and not first[0][1].startswith(START) and not followed.records:
-        findings.listed[:], findings.unlisted = [Found(0, "damaged", "no line is a record: the file is no trail")], 0
+        findings.listed[:], findings.unlisted = (
+            [Found(0, "damaged", "no line is a record: the file is not an audit log")],
+            0,
+        )
     return Verified(
         followed.records,
         tuple(findings.listed),
@@ -119,26 +119,24 @@ def _followed(stream: BinaryIO, seal: Seal, head: tuple[int, str] | None) -> Ver
 
 
 def _key_fault(raws: list[bytes], seal: Seal) -> str:
-    """Return why none of the first lines fits the key, or ``""``."""
+    """Return why none of the first lines matches the key, or ``""``."""
     lines = [line for line in map(line_of, raws) if line is not None]
     if not lines or any(map(seal.fits, lines)):
         return ""
     if not seal.is_keyed:
-        return (
-            "no record at the beginning has its plain SHA-256: the trail has a key, which is to be given, or was edited"
-        )
+        return "no record at the beginning matches its plain SHA-256: the audit log needs its key, or was edited"
     if any(map(Seal().fits, lines)):
-        return "the trail was written without a key"
-    return "no record at the beginning fits this key: the trail has another one, or was edited"
+        return "the audit log was written without a key"
+    return "no record at the beginning matches this key: the audit log has another key, or was edited"
 
 
 def _counted(path: str | os.PathLike[str]) -> Verified:
-    """Return what SQLite itself finds wrong with a database, and its calls without outcome."""
+    """Return the problems that SQLite itself finds in a database, and the calls without outcome."""
     findings = Findings()
     try:
         with closing(connected(path)) as connection:
             if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-                findings.add(0, "damaged", "SQLite finds that the database is damaged")
+                findings.add(0, "damaged", "SQLite reports that the database is damaged")
             (records,) = connection.execute(COUNTED).fetchone()
             calls = tuple(OpenCall(*row) for row in connection.execute(OPEN_CALLS))
     except sqlite3.Error as error:

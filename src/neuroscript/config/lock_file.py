@@ -1,10 +1,8 @@
-"""What a host has looked at and takes, as a file: distributions, versions, and the whole definition of each tool.
+"""Lock files: the distributions that a host has reviewed, their versions, and the definition of each tool.
 
-It is JSON, for definitions hold None, which TOML can not say, and all of it is ASCII, so that no letter passes for
-another one. Whatever is wrong is said at once, each with its name. Two sides are compared as `Pinned` values: what the
-file holds, and what is installed.
-
-Source: issue "Plugins", lock file; reliability.md part 4.3; peers.md part 2, row 2.
+The format is JSON, because definitions contain None, which TOML cannot represent. It is pure ASCII, so that no
+character can pass for another. All problems are reported at once, each with its path. The contents of the file and the
+installed distributions are compared as `Pinned` values.
 """
 
 from __future__ import annotations
@@ -39,13 +37,13 @@ from neuroscript.io.toml_errors import named
 from neuroscript.tools.fingerprints import digest_of
 
 FILE: Final = "neuroscript.lock"
-"""How a lock file is called where nobody says another name."""
+"""The default name of a lock file."""
 
 SCHEMA: Final = 1
-"""The version of the format; another one is refused."""
+"""The version of the format. Other versions are refused."""
 
 LONGEST: Final = 16 * 1024 * 1024
-"""How many bytes a file may have."""
+"""Maximum size of a file in bytes."""
 
 
 PINNED: Final = collection(instance(Pinned), "Pinned distributions")
@@ -59,11 +57,11 @@ def _in_order(distributions: Iterable[Pinned]) -> tuple[Pinned, ...]:
 
 @attrs.frozen
 class Lock:
-    """What a host has looked at and takes.
+    """The distributions that a host has reviewed and accepted.
 
     Attributes:
-        distributions: In the order of their names.
-        source: What errors call it.
+        distributions: Sorted by name.
+        source: The name of the file in errors.
     """
 
     distributions: tuple[Pinned, ...] = attrs.field(converter=_in_order)
@@ -74,10 +72,10 @@ class Lock:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Lock:
-        """Return what a file holds.
+        """Read a lock file.
 
         Raises:
-            SpecError: It can not be read, or with everything that is wrong with it.
+            SpecError: If the file cannot be read or is invalid. The error lists every problem.
         """
         require("lock", path=(path, PATH))
         name = shown_path(os.fspath(path))
@@ -85,7 +83,7 @@ class Lock:
 
     @classmethod
     def of_text(cls, text: str, source: str = FILE) -> Lock:
-        """Return what a text holds, which errors call *source*; raises as `read` does."""
+        """Parse the text of a lock file, which errors refer to as *source*; raise errors as `read` does."""
         require("lock", text=(text, STRING), source=(source, STRING))
         try:
             data = parsed(text)
@@ -99,31 +97,31 @@ class Lock:
 
     @property
     def text(self) -> str:
-        """All of it as text; equal locks have one text."""
+        """The content of the file; equal locks have equal texts."""
         import json
 
         found = {each.name: _data(each) for each in self.distributions}
         return f"{json.dumps({'lock': SCHEMA, 'distributions': found}, indent=1)}\n"
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the file anew, whole or not at all.
+        """Write the file atomically.
 
         Raises:
-            OSError: It can not be written; what was there is there still.
+            OSError: If it cannot be written. An existing file is unchanged then.
         """
         require("lock", path=(path, PATH))
         write_whole(path, self.text)
 
     def of(self, name: str) -> Pinned | None:
-        """Return what is locked of the distribution that any spelling of its name means, or None."""
+        """Return the locked distribution with this name in any spelling, or None."""
         require("lock", name=(name, STRING))
         return next((each for each in self.distributions if each.key == normalised(name)), None)
 
     def check(self, offer: Offer) -> None:
-        """Compare what a distribution brings with what is locked.
+        """Compare the contents of a distribution with what is locked.
 
         Raises:
-            PluginError: It is something else.
+            PluginError: If they differ.
         """
         require("lock", offer=(offer, instance(Offer)))
         error = self.refusal(Pinned.of(offer))
@@ -131,7 +129,7 @@ class Lock:
             raise error
 
     def refusal(self, found: Pinned) -> PluginError | None:
-        """Return why a distribution, as it is installed, is not taken, or None where it is what the lock holds."""
+        """Return the error for an installed distribution that differs from the lock, or None if it matches."""
         require("lock", found=(found, instance(Pinned)))
         old = self.of(found.name)
         if old is None:
@@ -139,15 +137,15 @@ class Lock:
         differences = compared(old, found)
         if not differences:
             return None
-        return PluginError(str(found), f"is not what {self.source} holds: {summed(differences)}", code="plugin.locked")
+        return PluginError(str(found), f"does not match {self.source}: {summed(differences)}", code="plugin.locked")
 
     def missing(self, without: Iterable[str] = ()) -> tuple[PluginError, ...]:
-        """Return an error for each locked distribution that is not installed, but for those of these names."""
+        """Return an error for each locked distribution that is not installed, except for the names in *without*."""
         names = as_tuple(without)
         require("lock", without=(names, STRINGS))
         keys = {*(each.key for each in known()), *map(normalised, names)}
         gone = (each for each in self.distributions if each.key not in keys)
-        reason = f"is in {self.source}, and is not installed"
+        reason = f"is in {self.source} but not installed"
         return tuple(PluginError(str(each), reason, code="plugin.missing") for each in gone)
 
 
@@ -163,10 +161,10 @@ def _data(pinned: Pinned) -> dict[str, Any]:
 
 
 class _Reader:
-    """One look at the data of a file.
+    """A parser for the data of one file.
 
     Attributes:
-        faults: What is wrong, each a sentence that begins with its place.
+        faults: The problems, each beginning with its path.
     """
 
     def __init__(self) -> None:
@@ -175,10 +173,10 @@ class _Reader:
     def lock(self, data: object) -> tuple[Pinned, ...]:
         """Return the distributions of a file."""
         if not isinstance(data, dict):
-            self.faults.append(f"must be a JSON object, and is {type_name(data)}")
+            self.faults.append(f"must be a JSON object, not {type_name(data)}")
             return ()
         if type(data.get("lock")) is not int or data["lock"] != SCHEMA:
-            self.faults.append(f"lock: must be {SCHEMA}, the version of the format that is read here")
+            self.faults.append(f"lock: must be {SCHEMA}, the supported version of the format")
             return ()
         self._known((), data, ("lock", "distributions"))
         place: Place = ("distributions",)
@@ -186,7 +184,7 @@ class _Reader:
         counted = Counter(each.key for each in found)
         for each in found:
             if counted[each.key] > 1:
-                self._note((*place, each.name), "is there twice, in two spellings of its name")
+                self._note((*place, each.name), "appears twice, in different spellings")
         return found
 
     def _pinned(self, place: Place, name: str, data: object) -> Pinned:
@@ -194,7 +192,7 @@ class _Reader:
         self._known(place, table, ("version", "hooks", "aliases", "tools"))
         version = table.get("version")
         if not isinstance(version, str):
-            self._note((*place, "version"), "must be a text")
+            self._note((*place, "version"), "must be a string")
         place_of_tools = (*place, "tools")
         tools = {
             each: self._tool((*place_of_tools, each), each, tool)
@@ -214,9 +212,9 @@ class _Reader:
                 self._note(place, problem)
             return tool
         if definition.spec.full_name != name:
-            self._note(place, "holds the definition of another tool")
+            self._note(place, "contains the definition of another tool")
         elif tool.fingerprint != digest_of(tool.data):
-            self._note(place, "its definition does not have this fingerprint; one of the two was edited")
+            self._note(place, "the fingerprint does not match the definition; one of them was edited")
         return tool
 
     def _aliases(self, place: Place, data: object, tools: Mapping[str, PinnedTool]) -> dict[str, str]:
@@ -228,12 +226,12 @@ class _Reader:
 
     def _hooks(self, place: Place, data: object) -> tuple[str, ...]:
         if not isinstance(data, list) or not all(isinstance(each, str) for each in data) or len({*data}) != len(data):
-            self._note(place, "must be an array of texts, each once")
+            self._note(place, "must be an array of unique strings")
             return ()
         return tuple(data)
 
     def _map(self, data: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
-        """Return a table that has to be there."""
+        """Return a required table."""
         return self._table(place, data.get(str(place[-1])))
 
     def _table(self, place: Place, data: object) -> Mapping[str, Any]:

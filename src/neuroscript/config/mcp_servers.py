@@ -1,8 +1,6 @@
-"""The servers that a host's file names: tables ``mcp.NAME``, with what is started or reached, and how it is trusted.
+"""Tables ``mcp.NAME`` of a policy file: MCP servers, how to start or reach them, and how far to trust them.
 
-Looked at here is what stands there. Nothing is started, and what speaks to servers is not known here.
-
-Source: issue "MCP", ``[mcp.NAME]`` in the configuration.
+Tables are validated here. Servers are neither started nor reached.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from neuroscript.policy.scopes import is_tool_pattern
 from neuroscript.tools.injection_sources import Secret
 
 URL: Final = re.compile(r"(https?)://([^/?#@\\\s]+)(?:[/?][!-~]*)?", re.IGNORECASE)
-"""A whole URL, without a name or password in it: its scheme, and where it leads."""
+"""A complete URL without user name and password: its scheme and authority."""
 
 BREAKS: Final = re.compile(r"[\0\r\n]")
 NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -31,28 +29,28 @@ VARIABLE: Final = re.compile(r"[^=\0]+")
 HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 SECONDS: Final = 30.0
-"""How long a call may take, and the opening of a connection, where nothing else is said."""
+"""Default timeout of a call and of opening a connection."""
 
 
 @attrs.frozen
 class ServerTable:
-    """What a table ``mcp.NAME`` states of a server; the words are those of `neuroscript.interop.mcp.from_mcp`.
+    """The settings of a server in a table ``mcp.NAME``; see `neuroscript.interop.mcp.from_mcp`.
 
     Attributes:
-        name: That of the table.
+        name: The name of the table.
         group: The group of the tools.
-        command: The program and its arguments, or nothing.
-        url: The address, or ``""``.
-        env: Texts by name, and secrets of the host.
-        headers: Likewise.
-        cwd: The program's working directory: that of the file, unless another one is stated.
-        timeout: In seconds.
-        trusted: Whether its tools need no approval.
-        trust_annotations: Whether what it says of its tools is believed.
-        select: Patterns of the tools to take, or None.
-        skip: Whether tools that can not be taken are left out.
-        accepted: The file of the definitions that were accepted.
-        plain_http: Whether secrets may go to another machine unencrypted.
+        command: The program and its arguments, or empty.
+        url: The URL, or ``""``.
+        env: Environment variables: strings, or secrets of the host.
+        headers: HTTP headers: strings, or secrets of the host.
+        cwd: The program's working directory; by default the directory of the file.
+        timeout: The timeout in seconds.
+        trusted: Whether its tools run without approval.
+        trust_annotations: Whether its annotations of tools are trusted.
+        select: Patterns of the tools to import, or None.
+        skip: Whether to skip tools that cannot be imported.
+        accepted: The file with the accepted definitions.
+        plain_http: Whether secrets may be sent to another machine unencrypted.
     """
 
     name: str
@@ -72,27 +70,27 @@ class ServerTable:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The names of the secrets that it takes."""
+        """The names of the secrets that it uses."""
         given = (*self.env.values(), *self.headers.values())
         return frozenset(each.name for each in given if isinstance(each, Secret))
 
 
 def tables_in(faults: Faults, place: Place, value: object, directory: str) -> tuple[ServerTable, ...]:
-    """Return the servers that the tables of a table state, in order; what is wrong with any of them is noted.
+    """Return the servers in a table of tables, in order, and note every problem.
 
     Args:
-        directory: That of the file, which relative paths in it begin at.
+        directory: The directory of the file, which relative paths start from.
     """
     found: list[ServerTable] = []
     groups: dict[str, Place] = {}
     for name, each in faults.table(place, value).items():
         here = (*place, name)
         if not NAME.fullmatch(name):
-            faults.note(here, "a server is called by letters of ASCII, digits, - and _ alone")
+            faults.note(here, "a server name can contain only ASCII letters, digits, - and _")
         made = _table(faults, here, faults.table(here, each), directory)
         other = groups.setdefault(made.group, here)
         if other is not here:
-            faults.note((*here, "group"), f"{shown(made.group)} is that of {shown(str(other[-1]))} too")
+            faults.note((*here, "group"), f"{shown(made.group)} is also the group of {shown(str(other[-1]))}")
         found.append(made)
     return tuple(found)
 
@@ -119,39 +117,39 @@ def _table(faults: Faults, here: Place, table: Mapping[str, Any], directory: str
 
 
 def _problems(name: str, table: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is wrong with a table as a whole."""
+    """Yield the problems of a table as a whole."""
     if ("command" in table) == ("url" in table):
-        yield "give a command or a url, one of the two"
+        yield "set either command or url"
     elif "url" in table:
-        yield from (f"{key} is for a program, and there is a url" for key in ("env", "cwd") if key in table)
+        yield from (f"{key} cannot be used with url" for key in ("env", "cwd") if key in table)
     elif "headers" in table:
-        yield "headers are for a url, and there is a program"
+        yield "headers cannot be used with command"
     if NAME.fullmatch(name) and "group" not in table and not is_group(name.replace("-", "_")):
-        yield "does not make the name of a group; give one with group"
+        yield "is not a valid name of a group; set group"
 
 
 def _paths(name: str) -> Iterator[tuple[str, str]]:
-    """Yield the keys that are paths, and what they are otherwise."""
+    """Yield the keys that are paths, and their defaults."""
     yield "cwd", ""
     yield "accepted", f"{name}.mcp.json"
 
 
-# What each key may hold
+# Requirements on each key
 
 
 def is_command(value: object) -> bool:
-    """Tell whether a value is a program with its arguments."""
+    """Return whether a value is a program with its arguments."""
     is_list = isinstance(value, (list, tuple)) and bool(value)
     return is_list and all(isinstance(each, str) and "\0" not in each for each in value) and bool(value[0])  # type: ignore[attr-defined, index]
 
 
 def is_url(value: object) -> bool:
-    """Tell whether a value is a whole address, without a password in it."""
+    """Return whether a value is a complete URL without a password."""
     return isinstance(value, str) and URL.fullmatch(value) is not None
 
 
 def is_group(value: object) -> bool:
-    """Tell whether a value is the name of a group, in any spelling."""
+    """Return whether a value is the name of a group, in any spelling."""
     return isinstance(value, str) and is_group_name(canonical(value))
 
 
@@ -166,7 +164,7 @@ def is_seconds(value: object) -> bool:
 
 
 def is_line(value: object) -> bool:
-    """Tell whether a value is a text of one line."""
+    """Return whether a value is a string of one line."""
     return isinstance(value, str) and not BREAKS.search(value)
 
 
@@ -185,8 +183,8 @@ def _is_bool(value: object) -> bool:
 TRUTH: Final = (_is_bool, "must be true or false")
 
 CHECKS: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
-    "command": (is_command, "must be an array of texts, the program and its arguments"),
-    "url": (is_url, "must be an address such as http://127.0.0.1:8000/mcp, without a password in it"),
+    "command": (is_command, "must be an array of strings: the program and its arguments"),
+    "url": (is_url, "must be an address such as http://127.0.0.1:8000/mcp, without a password"),
     "cwd": (_is_path, "must be the path of a directory, in quotes"),
     "timeout": (_is_number, "must be a positive, finite number of seconds"),
     "trusted": TRUTH,
@@ -196,23 +194,23 @@ CHECKS: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "group": (is_group, "must be the name of a group, such as files"),
     "accepted": (_is_path, "must be the path of a file, in quotes"),
 }
-"""What tells whether a value is right, and what is said where it is not; no value is said."""
+"""A predicate for valid values and the message for invalid ones; messages contain no values."""
 
 
 def _texts(faults: Faults, place: Place, value: object) -> dict[str, str | Secret]:
-    """Return texts by name, or secrets in their places; a value may be secret, so none is said."""
+    """Return strings or secrets by name. Messages contain no values, because values may be secret."""
     found: dict[str, str | Secret] = {}
     names = VARIABLE if place[-1] == "env" else HEADER
     for name, each in faults.table(place, value).items():
         here = (*place, name)
         if not names.fullmatch(name):
-            faults.note(here, "is no name of such a text")
+            faults.note(here, "is not a valid name")
         elif is_line(each):
             found[name] = each
         elif (secret := _secret(each)) is not None:
             found[name] = secret
         else:
-            faults.note(here, 'must be a text of one line, in quotes, or {secret = "NAME"}')
+            faults.note(here, 'must be a string of one line, in quotes, or {secret = "NAME"}')
     return found
 
 
@@ -226,7 +224,7 @@ def _secret(value: object) -> Secret | None:
 
 
 def _patterns(faults: Faults, place: Place, value: object) -> tuple[str, ...]:
-    """Return patterns of tools; one alone may stand without brackets."""
+    """Return tool patterns; a single pattern needs no brackets."""
     given = [value] if isinstance(value, str) else value
     if not isinstance(given, list) or not given:
         faults.note(place, "must be an array of patterns such as files.read_*, in brackets")
@@ -246,6 +244,6 @@ TAKERS: Final[Mapping[str, Callable[[Faults, Place, object], Any]]] = {
     "headers": _texts,
     "select": _patterns,
 }
-"""What takes values that hold others."""
+"""Parsers of values that contain other values."""
 
 KEYS: Final = (*CHECKS, *TAKERS)

@@ -1,7 +1,4 @@
-"""A distribution as a host has looked at it, or as it is installed, and what is different between the two.
-
-Source: issue "Plugins", lock file; reliability.md part 4.3; peers.md part 2, row 2.
-"""
+"""Pinned distributions: a reviewed or installed distribution, and the differences between two of them."""
 
 from __future__ import annotations
 
@@ -22,15 +19,15 @@ from neuroscript.tools.fingerprints import digest_of
 from neuroscript.tools.serialization import spec_from_data
 
 TOLD: Final = 3
-"""How many changes a sentence names; of the others, how many there are."""
+"""Number of changes that a summary lists; the others are only counted."""
 
 
 @attrs.frozen
 class PinnedTool:
-    """A tool as it was, or is.
+    """A tool of a pinned distribution.
 
     Attributes:
-        fingerprint: Of its whole definition, as `neuroscript.tools.fingerprints.fingerprint` gives it.
+        fingerprint: The fingerprint of its whole definition, see `neuroscript.tools.fingerprints.fingerprint`.
         data: Its definition as plain data, under ``spec`` and ``policy``.
     """
 
@@ -39,26 +36,26 @@ class PinnedTool:
 
     @classmethod
     def of(cls, definition: Definition) -> PinnedTool:
-        """Return the tool that a definition describes."""
+        """Return the pinned tool for a definition."""
         data = definition.data
         return cls(digest_of(data), data)
 
     @property
     def definition(self) -> Definition:
-        """Its spec and its policy, or a `SpecError` where the data are none."""
+        """Its spec and its policy. Raises a `SpecError` if the data is invalid."""
         return Definition.of_data(self.data)
 
 
 @attrs.frozen
 class Pinned:
-    """A distribution as it was, or is.
+    """A distribution at one point in time.
 
     Attributes:
-        name: Its name as it is written.
+        name: Its name as written.
         version: Its version.
         tools: Its tools by canonical name.
-        aliases: Old names of its tools, with the names that they have.
-        hooks: The names of its hooks, each once, in order.
+        aliases: Former names of its tools, with their current names.
+        hooks: The unique names of its hooks, sorted.
     """
 
     name: str
@@ -69,10 +66,10 @@ class Pinned:
 
     @classmethod
     def of(cls, offer: Offer) -> Pinned:
-        """Return a distribution as its index tells of it; what the index says of fingerprints is not taken on trust.
+        """Return a distribution as described by its index. Fingerprints are recomputed, not trusted.
 
         Raises:
-            PluginError: The index holds no such definitions.
+            PluginError: If the index contains no valid definitions.
         """
         tools = {tool.name: _indexed(offer, tool) for entry in offer.entries for tool in entry.tools}
         hooks = tuple(dict.fromkeys(hook for entry in offer.entries for hook in entry.hooks))
@@ -83,29 +80,29 @@ class Pinned:
 
     @property
     def key(self) -> str:
-        """Its name as PEP 503 compares it."""
+        """The name, normalised as in PEP 503."""
         return normalised(self.name)
 
 
 def _indexed(offer: Offer, tool: IndexedTool) -> PinnedTool:
-    """Return a tool as an index tells of it."""
+    """Return a tool as described by an index."""
     try:
         found = PinnedTool.of(Definition(spec_from_data(tool.spec), ToolPolicy(**tool.policy)))
     except (SpecError, TypeError):
         found = None
     if found is None or (found.data["spec"]["fullname"], found.fingerprint) != (tool.name, tool.fingerprint):
-        reason = f"its index does not say what {shown(tool.name)} is; make that anew with neuroscript index"
+        reason = f"its index has no valid definition of {shown(tool.name)}; rebuild the index with neuroscript index"
         raise PluginError(str(offer.distribution), reason, code="plugin.index")
     return found
 
 
 @attrs.frozen
 class Difference:
-    """One thing of a distribution that is not what it was.
+    """One difference between two versions of a distribution.
 
     Attributes:
-        tool: The tool that it is about, by the name that was locked, or ``""``.
-        change: What happened.
+        tool: The locked name of the tool, or ``""`` for the distribution itself.
+        change: The change.
     """
 
     tool: str
@@ -116,38 +113,40 @@ class Difference:
 
 
 def compared(old: Pinned, new: Pinned) -> tuple[Difference, ...]:
-    """Return what is not as it was in a distribution; none where it is the same.
+    """Return the differences between two versions of a distribution; none if they are the same.
 
-    A tool that went and left its name as an alias is compared with the tool that the alias means now.
+    A tool that was renamed, with its old name as an alias, is compared with the tool that the alias refers to.
 
     Raises:
-        SpecError: A definition is none; one that a `Lock` has read always is.
+        SpecError: If a definition is invalid. Definitions read by `Lock` are always valid.
     """
     return (*_of_itself(old, new), *_of_tools(old, new))
 
 
 def _of_itself(old: Pinned, new: Pinned) -> Iterator[Difference]:
     if old.version != new.version:
-        yield Difference("", compatible("version", f"is {shown(new.version)}, and was {shown(old.version)}"))
+        yield Difference("", compatible("version", f"changed from {shown(old.version)} to {shown(new.version)}"))
     for hook in sorted({*new.hooks} - {*old.hooks}):
-        yield Difference("", breaking(f"hooks.{hook}", "is asked or told of calls by this hook now"))
+        yield Difference(
+            "", breaking(f"hooks.{hook}", "now has this hook, which is notified of calls or decides about them")
+        )
     for hook in sorted({*old.hooks} - {*new.hooks}):
-        yield Difference("", breaking(f"hooks.{hook}", "has this hook no more, which may have refused calls"))
+        yield Difference("", breaking(f"hooks.{hook}", "no longer has this hook, which may have refused calls"))
     for name, target in sorted(old.aliases.items()):
         meant = new.aliases.get(name)
         if meant is None:
-            yield Difference("", breaking(f"aliases.{name}", "is no old name of a tool any more"))
+            yield Difference("", breaking(f"aliases.{name}", "is no longer an alias of a tool"))
         elif meant != new.aliases.get(target, target):
-            yield Difference("", breaking(f"aliases.{name}", "means another tool"))
+            yield Difference("", breaking(f"aliases.{name}", "refers to another tool"))
     for name in sorted({*new.aliases} - {*old.aliases} - {*old.tools}):
-        yield Difference("", compatible(f"aliases.{name}", "is an old name of a tool now"))
+        yield Difference("", compatible(f"aliases.{name}", "is now an alias of a tool"))
 
 
 def _of_tools(old: Pinned, new: Pinned) -> Iterator[Difference]:
     for name, tool in sorted(old.tools.items()):
         now = new.tools.get(new.aliases.get(name, name))
         if now is None:
-            yield Difference(name, breaking("", "the tool is gone"))
+            yield Difference(name, breaking("", "the tool was removed"))
         elif now.fingerprint != tool.fingerprint:
             yield from (Difference(name, each) for each in changes(tool.definition, now.definition))
     renamed = {new.aliases[name] for name in old.tools if name in new.aliases}
@@ -156,7 +155,7 @@ def _of_tools(old: Pinned, new: Pinned) -> Iterator[Difference]:
 
 
 def summed(differences: Iterable[Difference]) -> str:
-    """Return how many changes of each kind there are, and what the first ones are, the breaking ones before others."""
+    """Return the number of changes of each kind and the first changes, breaking ones first."""
     found = sorted(differences, key=lambda each: each.change.kind)
     first = "; ".join(map(str, found[:TOLD]))
     more = f"; and {len(found) - TOLD} more" if len(found) > TOLD else ""
@@ -164,12 +163,12 @@ def summed(differences: Iterable[Difference]) -> str:
 
 
 def counts_of(differences: Collection[Difference]) -> str:
-    """Return in words how many changes of each kind there are."""
+    """Return the number of changes of each kind in words."""
     counts = " and ".join(f"{number} {kind}" for kind, number in counted(differences).items() if number)
     return f"{counts} change{'s' * (len(differences) != 1)}"
 
 
 def counted(differences: Iterable[Difference]) -> dict[str, int]:
-    """Return how many changes there are of each kind, the breaking ones first."""
+    """Return the number of changes of each kind, breaking ones first."""
     kinds = [each.change.kind for each in differences]
     return {"breaking": kinds.count("breaking"), "compatible": kinds.count("compatible")}

@@ -1,11 +1,9 @@
-"""What a host permits, as a file of TOML: the table ``policy``, and under it profiles that replace parts of it.
+"""Policy files: TOML with a table ``policy`` and, below it, profiles that replace parts of it.
 
-Whatever is wrong is said at once, each with its line and its name. `ExecutionPolicy` and `Limits` judge the values;
-what is asked here is the shape alone. A file that is wrong in part permits nothing: there is no policy then.
+Every problem is reported at once, with its line and its name. `ExecutionPolicy` and `Limits` validate the values; only
+the structure is validated here. A file with any problem yields no policy and therefore permits nothing.
 
-The tables ``mcp.NAME`` beside it name servers of tools; `load_servers` tells of them, and starts none.
-
-Source: contract section 5; issue "Authority", policy as a file.
+Tables ``mcp.NAME`` describe servers of tools; `load_servers` returns them and starts none.
 """
 
 from __future__ import annotations
@@ -28,31 +26,29 @@ from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.policy.limits import Limits
 
 LONGEST: Final = 1024 * 1024
-"""How many bytes a file may have."""
+"""Maximum size of a file in bytes."""
 
 LISTS: Final = ("allow", "deny", "grants", "preapproved")
 KEYS: Final = (*LISTS, "trusted", "limits")
-"""What a profile may state; the table ``policy`` may hold profiles too."""
+"""The keys of a profile; the table ``policy`` may also contain profiles."""
 
 TABLES: Final = ("policy", "mcp")
-"""The outermost tables."""
+"""The top-level tables."""
 
 COUNTS: Final = tuple(field.name for field in attrs.fields(Limits))
 BY_NAME: Final = frozenset(field.name for field in attrs.fields(Limits) if isinstance(field.default, attrs.Factory))  # type: ignore[arg-type]
-"""Limits that are values by name: of a tool, a pattern, a currency."""
+"""Limits that are tables: by tool, by pattern, or by currency."""
 
 
 def load_policy(path: str | os.PathLike[str], *, profile: str | None = None) -> ExecutionPolicy:
-    """Return what the file *path* permits.
+    """Load a policy from a file.
 
     Args:
-        path: A file of TOML in UTF-8, at most `LONGEST` bytes.
-        profile: Which of its profiles replaces parts of it; None is none.
+        path: A TOML file in UTF-8 of at most `LONGEST` bytes.
+        profile: The profile that replaces parts of the policy, or None.
 
     Raises:
-        SpecError: The file can not be read, or something in it is wrong; its ``lines`` say where.
-
-    Source: issue "Authority", policy as a file.
+        SpecError: If the file cannot be read or is invalid; ``lines`` has the line of each problem.
     """
     require("load_policy", path=(path, PATH), profile=(profile, optional(STRING)))
     name = Path(path).name or str(path)
@@ -60,15 +56,13 @@ def load_policy(path: str | os.PathLike[str], *, profile: str | None = None) -> 
 
 
 def load_servers(path: str | os.PathLike[str]) -> tuple[ServerTable, ...]:
-    """Return the servers that the file *path* names, in order. Nothing is started or reached.
+    """Load the MCP servers from a policy file, in order. No server is started or reached.
 
     Args:
-        path: As for `load_policy`; its directory is where relative paths in it begin.
+        path: As for `load_policy`. Relative paths in the file start from its directory.
 
     Raises:
-        SpecError: The file can not be read, or something in it is wrong, in its policy too.
-
-    Source: issue "MCP", ``[mcp.NAME]`` in the configuration.
+        SpecError: If the file cannot be read or is invalid, including its policy.
     """
     name = Path(path).name or str(path)
     text = text_of(path, shown(name), LONGEST)
@@ -77,14 +71,14 @@ def load_servers(path: str | os.PathLike[str]) -> tuple[ServerTable, ...]:
 
 
 def policy_of_toml(text: str, *, source: str = "policy", profile: str | None = None) -> ExecutionPolicy:
-    """Return what a text of TOML permits.
+    """Parse a policy from TOML text.
 
     Args:
-        source: What errors call it.
-        profile: Which of its profiles replaces parts of it; None is none.
+        source: The name of the text in errors.
+        profile: The profile that replaces parts of the policy, or None.
 
     Raises:
-        SpecError: With everything that is wrong with it.
+        SpecError: If the text is invalid. The error lists every problem.
 
     >>> policy_of_toml('policy.deny = ["*.delete"]').deny
     ('*.delete',)
@@ -97,7 +91,7 @@ def policy_of_toml(text: str, *, source: str = "policy", profile: str | None = N
 def _looked_at(
     text: str, source: str, profile: str | None, directory: str
 ) -> tuple[dict[str, Any], tuple[ServerTable, ...]]:
-    """Return what a text states of a policy, and the servers that it names; or raise all that is wrong with it."""
+    """Return the settings of a policy and the servers in a text; raise an error that lists every problem."""
     try:
         document = parsed(text)
     except NotTOML as error:
@@ -112,7 +106,7 @@ def _looked_at(
 
 
 def _stated(faults: Faults, profile: str | None) -> dict[str, Any]:
-    """Return what the document states, as the profile replaces it."""
+    """Return the settings of the document, with parts replaced by the profile."""
     place = ("policy",)
     table = faults.table(place, faults.document.values.get("policy", {}))
     base = _section(faults, place, table, (*KEYS, "profiles"))
@@ -120,7 +114,7 @@ def _stated(faults: Faults, profile: str | None) -> dict[str, Any]:
     if profile is None:
         return base
     if profile not in profiles:
-        faults.unknown((*place, "profiles", profile), profiles, "there is no such profile")
+        faults.unknown((*place, "profiles", profile), profiles, "unknown profile")
         return base
     chosen = profiles[profile]
     limits = {**base.get("limits", {}), **chosen.get("limits", {})}
@@ -135,7 +129,7 @@ def _profiles(faults: Faults, place: Place, value: object) -> dict[str, dict[str
 
 
 def _section(faults: Faults, place: Place, table: Mapping[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
-    """Return what a table states, as keywords of a policy and of its limits."""
+    """Return the settings of a table, as keyword arguments of a policy and of its limits."""
     stated: dict[str, Any] = {}
     for key, value in table.items():
         here = (*place, key)
@@ -155,23 +149,23 @@ def _section(faults: Faults, place: Place, table: Mapping[str, Any], known: tupl
 
 
 def _texts(faults: Faults, place: Place, value: object) -> Iterator[str]:
-    """Yield the texts of an array; what the policy has against one of them is told on its line."""
+    """Yield the strings of an array; problems that the policy finds in one of them are reported on its line."""
     key = str(place[-1])
     if not isinstance(value, list):
-        faults.note(place, "must be an array of texts, in brackets")
+        faults.note(place, "must be an array of strings, in brackets")
         return
     texts = [each for each in value if isinstance(each, str)]
-    is_right = not problems(ExecutionPolicy, key, texts)  # as nearly all are, and then none is looked at alone
+    is_right = not problems(ExecutionPolicy, key, texts)  # the common case; strings are then not checked one by one
     for index, each in enumerate(value):
         here = (*place, index)
         if not isinstance(each, str):
-            faults.note(here, "must be a text, in quotes")
+            faults.note(here, "must be a string, in quotes")
         elif is_right or faults.judge(here, ExecutionPolicy, key, (each,)):
             yield each
 
 
 def _limits(faults: Faults, place: Place, table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return limits, each of which `Limits` has looked at."""
+    """Return limits that `Limits` has validated."""
     for key, value in table.items():
         here = (*place, key)
         if key not in COUNTS:
@@ -188,15 +182,13 @@ def _by_name(faults: Faults, place: Place, table: Mapping[str, Any]) -> None:
     for name, value in table.items():
         here = (*place, name)
         if isinstance(value, dict):
-            faults.note(
-                here, f'holds names itself; a name with a dot stands in quotes, "{shown(_dotted(name, value))}"'
-            )
+            faults.note(here, f'contains names; put a name with a dot in quotes: "{shown(_dotted(name, value))}"')
         else:
             faults.judge(here, Limits, key, {name: value}, f"{key}[{shown(name)!r}]")
 
 
 def _dotted(name: str, value: object) -> str:
-    """Return the name that somebody wrote without quotes, as far as it leads to one value."""
+    """Return the dotted name that was probably meant, up to the first table with several keys."""
     while isinstance(value, dict) and value:
         further, value = next(iter(value.items()))
         name = f"{name}.{further}"

@@ -1,10 +1,9 @@
-"""The definition of a tool, its spec and its policy, and what changed between two of them.
+"""Tool definitions, each a spec and a policy, and the changes between two of them.
 
-Two sides are looked at. Whoever calls the tool: may every call be made as before, and is every result one that could
-come before? And the host: does the tool need no more than before, and is nothing taken away that held it back? What
-models read about a tool never breaks a call, but is always told: a text can be changed to mislead them.
-
-Source: contract sections 1 and 5; issue "Plugins", lock file; reliability.md part 4.3.
+Changes are judged from two sides. For callers: does every call work as before, and is every result one that was
+possible before? For the host: does the tool need no more than before, and is no restriction removed? Descriptions for
+models never break a call, but changes in them are always reported, because a description can be changed to mislead
+models.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ from neuroscript.tools.fingerprints import digest_of
 from neuroscript.tools.serialization import policy_from_data, policy_to_data, spec_from_data, spec_to_data
 
 READ: Final = ("description", "when_to_use", "return_help", "category", "error_conditions")
-"""Fields of a spec that people and models read, and nothing else."""
+"""Fields of a spec that only people and models read."""
 
 PROMISES: Final = frozenset({"pure", "idempotent"})
-"""Effects that are a promise: it is their loss that breaks something."""
+"""Effects that are promises, so losing one is breaking."""
 
 
 @attrs.frozen
 class Definition:
-    """What a tool says of itself.
+    """The definition of a tool.
 
     Attributes:
-        spec: What it takes and returns.
-        policy: What it needs.
+        spec: What it accepts and returns.
+        policy: What it needs from the host.
     """
 
     spec: ToolSpec
@@ -44,41 +43,41 @@ class Definition:
 
     @classmethod
     def of_data(cls, data: Mapping[str, Any]) -> Definition:
-        """Return what plain data under ``spec`` and ``policy`` describe.
+        """Return the definition for plain data under ``spec`` and ``policy``.
 
         Raises:
-            SpecError: With everything that is wrong with one of the two.
+            SpecError: If either is invalid. The error lists every problem.
         """
         return cls(spec_from_data(data["spec"]), policy_from_data(data["policy"]))
 
     @property
     def data(self) -> dict[str, Any]:
-        """It as plain data that JSON can hold."""
+        """The definition as plain data that JSON can represent."""
         return {"spec": spec_to_data(self.spec), "policy": policy_to_data(self.policy)}
 
 
 def changes(old: Definition, new: Definition) -> tuple[Change, ...]:
-    """Return what changed from one definition to another; none where they have one fingerprint, and else some.
+    """Return the changes between two definitions; empty if and only if their fingerprints are equal.
 
     >>> old = Definition(ToolSpec("ping", "net", return_type="int"), ToolPolicy())
     >>> new = Definition(ToolSpec("ping", "net", return_type="string"), ToolPolicy(effects=("net",)))
     >>> for change in changes(old, new):
     ...     print(change.kind, change)
-    breaking return_type: is string, and was int
-    breaking effects: has the effect net too
+    breaking return_type: changed from int to string
+    breaking effects: now has the effect net
     """
     if digest_of(old.data) == digest_of(new.data):
         return ()
     found = (*_spec_changes(old.spec, new.spec), *_policy_changes(old.policy, new.policy))
     if found:
         return found
-    text = "is written in another way" if old == new else "differs in a way that is not known here"
+    text = "is written differently" if old == new else "differs in an unknown way"
     return (judged(old == new, "", text),)
 
 
 def _spec_changes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
     if old.full_name != new.full_name:
-        yield compatible("fullname", f"is called {shown(new.full_name)} now")
+        yield compatible("fullname", f"was renamed to {shown(new.full_name)}")
     yield from argument_changes(old, new)
     yield from _result_changes(old, new)
     for name in READ:
@@ -93,31 +92,31 @@ def _spec_changes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
 
 
 _SCHEMA: Final = {
-    (False, True): "asks more of the arguments now",
-    (True, False): "asks no more than the arguments say",
-    (True, True): "asks something else of the arguments",
+    (False, True): "now has additional constraints on the arguments",
+    (True, False): "no longer has additional constraints on the arguments",
+    (True, True): "has different additional constraints on the arguments",
 }
 
 _DEPRECATED: Final = {
-    (False, True): "is deprecated now",
-    (True, False): "is not deprecated any more",
+    (False, True): "is now deprecated",
+    (True, False): "is no longer deprecated",
     (True, True): TOLD,
 }
 
 
 _STREAMS: Final[Mapping[bool | str, str]] = {
-    True: "gives its result in parts now",
-    False: "gives its result at once now",
-    MAYBE: "gives its result in parts or at once now",
+    True: "now streams its result",
+    False: "no longer streams its result",
+    MAYBE: "may now stream its result",
 }
 
 
 def _result_changes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
     if old.return_type is not new.return_type:
         goes_on = gives_no_more(new.return_type, old.return_type)
-        yield judged(goes_on, "return_type", f"is {new.return_type}, and was {old.return_type}")
+        yield judged(goes_on, "return_type", f"changed from {old.return_type} to {new.return_type}")
     if old.return_nullable != new.return_nullable:
-        text = "may be None now" if new.return_nullable else "is never None any more"
+        text = "may now be None" if new.return_nullable else "can no longer be None"
         yield judged(_may_be_none(old) or not new.return_nullable, "return_nullable", text)
     if old.stream != new.stream:
         yield breaking("stream", _STREAMS[new.stream])
@@ -135,16 +134,16 @@ def _policy_changes(old: ToolPolicy, new: ToolPolicy) -> Iterator[Change]:
     yield from _effect_changes(old, new)
     if old.timeout != new.timeout:
         looser = new.timeout is None or (old.timeout is not None and new.timeout > old.timeout)
-        yield judged(looser, "timeout", "calls are given more time" if looser else "calls are given less time")
+        yield judged(looser, "timeout", "the timeout is longer" if looser else "the timeout is shorter")
     if old.blocking != new.blocking:
-        yield compatible("blocking", "what acall does while it runs is another")
+        yield compatible("blocking", "acall runs it in a different way")
 
 
 _GUARDS: Final = (
-    ("requires_trust", "runs for hosts alone that trust it", "runs for hosts that do not trust it now"),
-    ("requires_approval", "each call has to be approved now", "no call has to be approved any more"),
+    ("requires_trust", "now requires a trusted host", "no longer requires a trusted host"),
+    ("requires_approval", "now requires approval of each call", "no longer requires approval"),
 )
-"""Both ways break something: calls are refused that ran, or calls run that were held back."""
+"""Both directions are breaking: calls are refused that used to run, or calls run that used to be refused."""
 
 
 def _need_changes(old: ToolPolicy, new: ToolPolicy) -> Iterator[Change]:
@@ -152,20 +151,20 @@ def _need_changes(old: ToolPolicy, new: ToolPolicy) -> Iterator[Change]:
     found: list[Change] = []
     for need in sorted(after - before):
         if need[:2] not in {each[:2] for each in before if not each[2]}:
-            found.append(breaking("capabilities", f"needs {_written(need)} too"))
+            found.append(breaking("capabilities", f"now also needs {_written(need)}"))
         elif (*need[:2], "") not in after:
-            found.append(compatible("capabilities", f"needs no more than {_written(need)} of what it needed"))
+            found.append(compatible("capabilities", f"now needs only {_written(need)}"))
     for need in sorted(before - after):
         rest = {each[2] for each in after if each[:2] == need[:2]}
         if "" not in rest and (need[2] or not rest):
-            found.append(compatible("capabilities", f"does not need {_written(need)} any more"))
+            found.append(compatible("capabilities", f"no longer needs {_written(need)}"))
     if not found and old.capabilities != new.capabilities:
-        found.append(compatible("capabilities", "the needs are written in another way"))
+        found.append(compatible("capabilities", "the capabilities are written differently"))
     yield from found
 
 
 def _singles(policy: ToolPolicy) -> Iterator[tuple[str, str, str]]:
-    """Yield each need of one verb and one scope, as it is written; ``""`` is the whole resource."""
+    """Yield each need of one verb and one scope, as written; ``""`` is the whole resource."""
     for text in policy.capabilities:
         resource, verbs, scopes = parts(text)
         for verb in verbs:
@@ -183,13 +182,13 @@ def _effect_changes(old: ToolPolicy, new: ToolPolicy) -> Iterator[Change]:
         is_promise, is_new = word in PROMISES, word in after
         yield judged(is_promise is is_new, "effects", _EFFECT[is_promise, is_new].format(word))
     if before == after and old.effects != new.effects:
-        yield compatible("effects", "the effects stand in another order")
+        yield compatible("effects", "the order of effects changed")
 
 
 _EFFECT: Final = {
-    (True, True): "is {} now",
-    (True, False): "is not {} any more",
-    (False, True): "has the effect {} too",
-    (False, False): "has the effect {} no more",
+    (True, True): "is now {}",
+    (True, False): "is no longer {}",
+    (False, True): "now has the effect {}",
+    (False, False): "no longer has the effect {}",
 }
-"""By whether it is a promise, and whether it is there now."""
+"""Keyed by whether the effect is a promise, and whether it is now present."""

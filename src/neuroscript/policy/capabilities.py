@@ -1,9 +1,7 @@
-r"""What a tool needs and what a host grants, as text and as data.
+r"""Capabilities that tools need and grants that hosts give, as strings and as data.
 
-``resource:verb[,verb][:scope[,scope]]``: a backslash in a scope makes the character behind it literal, and a scope of a
-need may hold globs that its author wrote. One grant must cover one need alone.
-
-Source: contract section 5; upstream ``capability/builder.go`` and ``matcher.go``.
+The syntax is ``resource:verb[,verb][:scope[,scope]]``. A backslash in a scope makes the next character literal. A scope
+of a need may contain globs written by its author. Each single need must be covered by one grant; grants do not combine.
 """
 
 from __future__ import annotations
@@ -21,34 +19,35 @@ from neuroscript.policy.scopes import SURROGATE, WHOLE, Covers, Key, Unfit, cove
 
 WORD: Final = re.compile(r"[a-z][a-z0-9_]*")
 SCOPE: Final = re.compile(r"(?:\\.|\{[^{}]*\}|[^\\,{}])+", re.DOTALL)
-"""One scope; what stands in braces is the name of an argument."""
+"""One scope; braces enclose the name of an argument."""
 
 PLAIN: Final = re.compile(r"(?:\\.|[^\\,{}])+", re.DOTALL)
-"""One scope without arguments."""
+"""One scope without argument names."""
 
 _set: Final = object.__setattr__
 
 WORDS: Final = sequence(STRING, "strings")
 HOW: Final = "write resource:verb[,verb][:scope[,scope]], such as fs:read:data/a.txt"
 TEXT: Final = Form(STRING.words, STRING.accepts, hint=HOW)
-BROKEN: Final = r"a scope is empty, or has a comma, a brace or a backslash by itself; write \, \{ \} \\"
+BROKEN: Final = r"a scope is empty or contains an unescaped comma, brace or backslash; write \, \{ \} \\"
 
 
 @attrs.frozen
 class Capability:
-    """A need: what a tool does to the world, and to which part of it.
+    """A need: what a tool does, and to which part of which resource.
 
-    Two verbs or two scopes are as many needs, and no scope is the whole resource.
+    Two verbs or two scopes mean two single needs. Without a scope the need is for the whole resource.
 
     >>> str(Capability.parse("FS:read,write:data/a.txt"))
     'fs:read,write:data/a.txt'
 
     Attributes:
-        resource: One word, such as ``fs``; another case is lowered.
-        verbs: Words, such as ``read``; another case is lowered.
-        scopes: Parts of the resource, as they are written in the text.
+        resource: The name of the resource, such as ``fs``; converted to lower case.
+        verbs: Names of operations, such as ``read``; converted to lower case.
+        scopes: Parts of the resource, as written in the string.
 
     Raises:
+        SpecError: If a field is invalid. The error lists every problem.
         SpecError: With everything that is wrong with it.
     """
 
@@ -61,12 +60,12 @@ class Capability:
 
     @classmethod
     def parse(cls, text: str) -> Capability:
-        """Return the need that a text describes, or raise a `SpecError` that says what to write."""
+        """Parse a capability string, or raise a `SpecError` that says what to write."""
         return cls(*parts(text))
 
     @classmethod
     def literal(cls, resource: str, verb: str, scope: str) -> Capability:
-        r"""Return the need of one thing, whatever characters its name has.
+        r"""Return the need for one exact item, whatever characters its name contains.
 
         >>> print(Capability.literal("fs", "read", "a*b"))
         fs:read:a\*b
@@ -84,18 +83,18 @@ NEED: Final = instance(Capability)
 
 @attrs.frozen
 class Grant:
-    """What a host permits: a need with patterns, which covers every need within it.
+    """A permission of the host: a need with patterns, which covers every need that matches it.
 
     >>> Grant.parse("fs:read:data/**").covers(Capability.parse("fs:read:data/a/b.txt"))
     True
 
     Attributes:
-        resource: One word, or ``*`` for every resource.
-        verbs: Words, or ``*`` for every verb.
-        scopes: Patterns; ``*`` alone is the whole resource. There is always one.
+        resource: The name of the resource, or ``*`` for every resource.
+        verbs: Names of operations, or ``*`` for every operation.
+        scopes: At least one pattern; ``*`` alone means the whole resource.
 
     Raises:
-        SpecError: With everything that is wrong with it.
+        SpecError: If a field is invalid. The error lists every problem.
     """
 
     resource: str
@@ -114,35 +113,35 @@ class Grant:
                 yield covers(kind, key_of(kind, scope))
             except Unfit as error:
                 if kind == self.resource:
-                    raise SpecError("grant", [f"{shown(scope)} is no scope of {kind}: {error}"]) from None
+                    raise SpecError("grant", [f"{shown(scope)} is not a valid scope for {kind}: {error}"]) from None
 
     @classmethod
     def parse(cls, text: str) -> Grant:
-        """Return the grant that a text describes, or raise a `SpecError` that says what to write."""
+        """Parse a grant string, or raise a `SpecError` that says what to write."""
         return cls(*parts(text))
 
     @classmethod
     def of(cls, need: Capability) -> Grant:
-        """Return the grant of a need and no more: what is literal stays literal, and no scope is the whole resource.
+        """Return the narrowest grant that covers a need. Literals stay literal; no scope means the whole resource.
 
         Raises:
-            SpecError: The need has a scope that nothing covers.
+            SpecError: If the need has a scope that no grant can cover.
         """
         if type(need) is not Capability:
             require("grant", need=(need, NEED))
         try:
             return cls(need.resource, need.verbs, need.scopes or ("*",))
-        except SpecError:  # whose text tells the scope, which may be a value of a call
-            raise SpecError("grant", ["the need has a scope that nothing covers"]) from None
+        except SpecError:  # its message quotes the scope, which may be an argument value
+            raise SpecError("grant", ["the need has a scope that no grant can cover"]) from None
 
     def covers(self, need: Capability) -> bool:
-        """Tell whether this grant alone covers each of the needs that *need* stands for."""
+        """Return whether this grant alone covers every single need in *need*."""
         if type(need) is not Capability:
             require("grant", need=(need, NEED))
         return uncovered([need], [self]) is None
 
     def admits(self, resource: str, verb: str, key: Key) -> bool:
-        """Tell whether this grant covers a single need, whose scope is given as its key."""
+        """Return whether this grant covers a single need whose scope is already a key."""
         if resource != self.resource and self.resource != "*":
             return False
         if verb not in self.verbs and "*" not in self.verbs:
@@ -155,7 +154,7 @@ class Grant:
 
 
 def singles(need: Capability) -> tuple[Capability, ...]:
-    """Return the single needs, of one verb and at most one scope each, that a need stands for."""
+    """Return the single needs of a need: one for each combination of verb and scope."""
     if len(need.verbs) == 1 and len(need.scopes) < 2:
         return (need,)
     scopes: list[tuple[str, ...]] = [(scope,) for scope in need.scopes] or [()]
@@ -163,7 +162,7 @@ def singles(need: Capability) -> tuple[Capability, ...]:
 
 
 def single(resource: str, verb: str, scopes: tuple[str, ...]) -> Capability:
-    """Return a need of parts that are known to be right, without the cost of a second look at them."""
+    """Return a need from parts that are known to be valid, without validating them again."""
     need = object.__new__(Capability)
     _set(need, "resource", resource)
     _set(need, "verbs", (verb,))
@@ -174,7 +173,7 @@ def single(resource: str, verb: str, scopes: tuple[str, ...]) -> Capability:
 def uncovered(needs: Iterable[Capability], grants: Sequence[Grant]) -> Capability | None:
     """Return the first single need that none of *grants* covers, or None.
 
-    A need whose scope means nothing, such as a path that leaves the sandbox, is covered by nothing at all.
+    A need with an invalid scope, such as a path that leaves the sandbox, is never covered.
     """
     for need in needs:
         for each in singles(need):
@@ -185,7 +184,7 @@ def uncovered(needs: Iterable[Capability], grants: Sequence[Grant]) -> Capabilit
 
 
 def scope_key(need: Capability) -> Key | None:
-    """Return the scope of a single need in its normal form, or None where it has one that means nothing."""
+    """Return the normal form of a single need's scope, or None if the scope is invalid."""
     try:
         return key_of(need.resource, need.scopes[0]) if need.scopes else WHOLE
     except Unfit:
@@ -193,7 +192,7 @@ def scope_key(need: Capability) -> Key | None:
 
 
 def normal(need: Capability) -> Capability:
-    """Return a single need as whoever decides about it is to see it: of a path the one spelling that the sandbox opens.
+    """Return a single need as approvers see it, with a path in the exact spelling that the sandbox opens.
 
     >>> print(normal(Capability.parse("fs:read:data/./x")))
     fs:read:data/x
@@ -205,10 +204,10 @@ def normal(need: Capability) -> Capability:
 
 
 def parts(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """Return the resource, the verbs and the scopes that a text names; a scope keeps its escapes and its braces.
+    """Split a capability string into resource, verbs and scopes; scopes keep their escapes and braces.
 
     Raises:
-        SpecError: It is no such text; what the parts are is not looked at.
+        SpecError: If *text* does not have the form of a capability. The parts themselves are not validated.
     """
     require("capability", text=(text, TEXT))
     resource, *rest = text.split(":", 2)
@@ -218,7 +217,7 @@ def parts(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
 
 
 def scopes_of(text: str) -> tuple[str, ...]:
-    """Return the scopes that stand in *text* with commas between them, or raise a `SpecError`."""
+    """Split a comma-separated string of scopes, or raise a `SpecError`."""
     scopes = tuple(SCOPE.findall(text))
     if not scopes or ",".join(scopes) != text:
         raise SpecError("capability", [f"{shown(text)}: {BROKEN}"])
@@ -241,7 +240,7 @@ def _settle(thing: Capability | Grant, subject: str, *, wild: bool) -> None:
 
 
 def _faults(thing: Capability | Grant, subject: str, wild: bool) -> Iterator[str]:
-    """Bring the fields into their exact form, and yield a sentence for each that can not be."""
+    """Normalise the fields, and yield a message for each one that is invalid."""
     faults = [*field_problems(thing, resource=STRING, verbs=WORDS, scopes=WORDS)]
     if faults:
         yield from (f"{fault}; {HOW}" for fault in faults)
@@ -251,9 +250,9 @@ def _faults(thing: Capability | Grant, subject: str, wild: bool) -> Iterator[str
     _set(thing, "scopes", tuple(thing.scopes))
     for word in (thing.resource, *thing.verbs):
         if WORD.fullmatch(word) is None and not (wild and word == "*"):
-            yield f"{shown(word)} is not a word; {HOW}"
+            yield f"{shown(word)} is not a valid resource or verb; {HOW}"
     if not thing.verbs:
-        yield f"a {subject} has a verb; {HOW}"
+        yield f"a {subject} needs at least one verb; {HOW}"
     if wild and not thing.scopes:
-        yield f"a grant has a scope; write {shown(_text(thing))}:* for the whole resource"
+        yield f"a grant needs a scope; write {shown(_text(thing))}:* for the whole resource"
     yield from (f"{shown(scope)}: {BROKEN}" for scope in thing.scopes if PLAIN.fullmatch(scope) is None)

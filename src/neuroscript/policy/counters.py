@@ -1,8 +1,6 @@
-"""What is counted against one limit each: a sum, the calls in a stretch of time, the same call in a row.
+"""Counters of single limits: a sum, a sliding window of calls, and repetitions of the same call.
 
-None of them locks anything: they are looked at and changed under the lock of their ledger.
-
-Source: contract section 5; reliability.md part 4.4.
+Counters do not lock. Their ledger holds its lock while it reads or changes them.
 """
 
 from __future__ import annotations
@@ -21,19 +19,19 @@ from neuroscript.policy.limits import Rate
 Amount = int | Decimal
 
 SLACK: Final = 1.0
-"""Seconds by which a clock may be behind the last call: it is read before the lock is held, by many at a time."""
+"""Seconds that a clock reading may lie before the last call, because several threads read the clock before locking."""
 
 
 @attrs.define(eq=False, repr=False)
 class Counter:
-    """A sum that must not pass a limit.
+    """A sum that must not exceed a limit.
 
     Attributes:
         most: The limit.
-        noun: What is counted, as the refusal says it.
-        code: Of the refusal.
+        noun: What is counted, for the error message.
+        code: The error code of a refusal.
         retry: Who can make a refused call succeed.
-        used: The sum, exact; above the limit only where more happened than was reserved.
+        used: The exact sum. It exceeds the limit only if a tool used more than it had reserved.
     """
 
     most: Amount
@@ -46,22 +44,22 @@ class Counter:
         self.used = type(self.most)(0)
 
     def refusal(self, tool: str) -> LimitError:
-        """Return what is raised where the limit would be passed."""
+        """Return the error for a call that would exceed the limit."""
         text = f"no more than {written(self.most)} {self.noun}"
         return LimitError(text, tool=tool, code=self.code, retry=self.retry)
 
 
 def written(most: Amount) -> str:
-    """Return a limit as digits, without an exponent."""
+    """Return a limit in decimal digits, without an exponent."""
     return f"{most:f}" if type(most) is Decimal else str(most)
 
 
 class Window:
-    """The moments of the last calls, as many as there may be in a stretch of time; exact, whenever that begins.
+    """A sliding window over the times of the last calls. It is exact: a period may begin at any moment.
 
     Args:
-        rate: So many calls in so many seconds.
-        clock: The host's, in seconds.
+        rate: The number of calls permitted per number of seconds.
+        clock: The host's clock, in seconds.
     """
 
     def __init__(self, rate: Rate, clock: Callable[[], float]) -> None:
@@ -70,22 +68,22 @@ class Window:
         self._moments: deque[float] = deque(maxlen=rate.calls)
 
     def moment(self, tool: str) -> float:
-        """Return what the clock says; it is the host's code, so no lock may be held.
+        """Return the time of the host's clock. This runs host code, so the caller must not hold a lock.
 
         Raises:
-            LimitError: ``limit.clock``, where that is no time.
+            LimitError: With the code ``limit.clock``, if the clock returns no finite number.
         """
         now = _told_by(self._clock)
         if now is None:
-            text = "the host's clock tells no time, and how often this tool may be called is counted by it"
+            text = "the host's clock returned no valid time, so the rate limit of this tool cannot be checked"
             raise LimitError(text, tool=tool, code="limit.clock")
         return now
 
     def refusal(self, tool: str, now: float) -> LimitError | None:
-        """Return why there can be no call at that moment, or None."""
+        """Return the error for a call at time *now*, or None if it is permitted."""
         moments, rate = self._moments, self._rate
         if moments and now < moments[-1] - SLACK:
-            text = "the host's clock went back, and how often this tool may be called is counted by it"
+            text = "the host's clock went backwards, so the rate limit of this tool cannot be checked"
             return LimitError(text, tool=tool, code="limit.clock", retry="later")
         if len(moments) < rate.calls or now - moments[0] >= rate.seconds:
             return None
@@ -96,14 +94,14 @@ class Window:
         return LimitError(text, tool=tool, code="limit.rate", retry="later")
 
     def take(self, now: float) -> float:
-        """Count a call, and return the moment that it counts at; the oldest one that is no longer needed goes."""
+        """Record a call and return the time that it is recorded with. The oldest unneeded entry is dropped."""
         if self._moments:
             now = max(now, self._moments[-1])
         self._moments.append(now)
         return now
 
     def give_back(self, moment: float) -> None:
-        """Count a call no longer that was counted at *moment*."""
+        """Remove a call that was recorded at *moment*."""
         if moment in self._moments:
             self._moments.remove(moment)
 
@@ -122,10 +120,10 @@ def _told_by(clock: Callable[[], float]) -> float | None:
 
 
 class Row:
-    """How often the very same call was made in a row.
+    """The number of identical calls made in a row.
 
     Args:
-        most: How often it may be.
+        most: The maximum.
     """
 
     def __init__(self, most: int) -> None:
@@ -135,14 +133,14 @@ class Row:
         self._before: tuple[tuple[str, bytes] | None, int] = (None, 0)
 
     def refusal(self, tool: str, digest: bytes | None) -> LimitError | None:
-        """Return why this call can not be made once more, or None; one without a digest is like no other."""
+        """Return the error for one more identical call, or None. A call without a digest never counts as identical."""
         if digest is None or self._last != (tool, digest) or self._count < self._most:
             return None
-        text = f"the very same call was made {self._count} times in a row; give other arguments, or do something else"
+        text = f"the same call was made {self._count} times in a row; change the arguments, or do something else"
         return LimitError(text, tool=tool, code="limit.repeats", retry="model")
 
     def take(self, tool: str, digest: bytes | None) -> None:
-        """Count a call."""
+        """Record a call."""
         call = None if digest is None else (tool, digest)
         if call is None or call != self._last:
             self._before = (self._last, self._count)
@@ -150,7 +148,7 @@ class Row:
         self._count += 1
 
     def give_back(self, tool: str, digest: bytes | None) -> None:
-        """Count a call no longer; if it broke a row, that goes on, unless others were made meanwhile."""
+        """Remove a recorded call. If it interrupted a series, the series continues unless other calls followed."""
         if self._last != (None if digest is None else (tool, digest)) or not self._count:
             return
         self._count -= 1

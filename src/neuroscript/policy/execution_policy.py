@@ -1,10 +1,6 @@
-"""Whether a call may run, and what decided it.
+"""Execution policies: what a host permits, and the decision about each call.
 
-Source: contract section 5; upstream's makers ask for such a preflight (upstream.md part 11).
-
-What a host permits: decisions that depend on nothing else, and change nothing.
-
-Source: contract section 5.
+Decisions are pure: they depend only on the policy and the call, and change nothing.
 """
 
 from __future__ import annotations
@@ -50,20 +46,20 @@ RETRY: Final = one_of(*RETRIES)
 
 @attrs.frozen
 class Decision:
-    """Whether a call may run, and what decided it.
+    """Whether a call may run, and why.
 
     Attributes:
-        tool: The canonical name of the tool, or the name that was asked for where there is none.
-        allowed: Whether it may run.
-        rule: The pattern, the word or the hook that decided; of a call that may run, the pattern that allows it.
-        code: Of the refusal, for example ``policy.denied``, or ``""``.
-        need: What the call needs and was not permitted, or ``""``.
-        text: The refusal in words, or ``""``.
+        tool: The canonical name of the tool, or the requested name if the tool is unknown.
+        allowed: Whether the call may run.
+        rule: What decided: a pattern, a rule or a hook. For an allowed call, the pattern that allows it.
+        code: The error code of a refusal, such as ``policy.denied``, or ``""``.
+        need: The need of the call that is not permitted, or ``""``.
+        text: The message of the refusal, or ``""``.
         retry: Who can make the call succeed.
-        asks: Whether somebody has to approve it first.
-        remedy: What the host can change so that the call may run, or ``""``; for people, not for a model.
-        needs: Everything that it lacks, with scopes.
-        grants: The narrowest grants that would permit it, where it lacks some.
+        asks: Whether the call requires approval first.
+        remedy: What the host can change to permit the call, or ``""``. Show it to people, not to a model.
+        needs: Every need that is not met, with scopes.
+        grants: The narrowest grants that would permit the call.
     """
 
     tool: str
@@ -84,7 +80,7 @@ class Decision:
 
     @classmethod
     def of(cls, error: CallError, tool: str = "") -> Decision:
-        """Return the refusal that an error is."""
+        """Return the decision that corresponds to an error."""
         require("decision", error=(error, REFUSAL), tool=(tool, STRING))
         text = str(error).removeprefix(f"{error.tool}: ")
         decision = cls(error.tool or tool, False, code=error.code, text=text, retry=error.retry, remedy=error.remedy)
@@ -94,14 +90,14 @@ class Decision:
 
 
 def _permits(given: Collection[str | Grant]) -> tuple[Grant, ...]:
-    """The same for grants."""
+    """Declare the accepted types of grants to type checkers."""
     return cast(tuple[Grant, ...], given)
 
 
 NEEDLESS: Final = ToolPolicy()
 
 
-# What parameters and fields have to be
+# Parameters and fields
 
 GRANT: Final = Form("a string or a Grant", lambda grant: isinstance(grant, (str, Grant)))
 
@@ -122,7 +118,7 @@ VALUES: Final = Form("a list or tuple", lambda values: isinstance(values, (list,
 
 
 class Implementation(Protocol):
-    """A tool as far as a policy looks at it."""
+    """The part of a tool that a policy looks at."""
 
     @property
     def name(self) -> str:
@@ -130,35 +126,33 @@ class Implementation(Protocol):
 
     @property
     def policy(self) -> ToolPolicy:
-        """What it needs."""
+        """What the tool needs."""
 
     @property
     def templates(self) -> tuple[Any, ...]:
-        """The same, as what fills it from the arguments of a call."""
+        """The compiled templates of these needs, filled in from the arguments of a call."""
 
 
 @attrs.frozen(kw_only=True)
 class ExecutionPolicy:
-    """What a host permits: which tools may run at all, and what they may do to the world.
+    """What a host permits: which tools may run, and which resources they may use.
 
-    A pattern of tools is a glob over canonical names, in which ``*`` crosses dots: ``fs.*`` is a group and all groups
-    below it. Any case and a leading ``tool.`` are taken. What *deny* matches is refused, whatever *allow* says.
+    A tool pattern is a glob over canonical names in which ``*`` crosses dots: ``fs.*`` matches a group and all groups
+    below it. Case and a leading ``tool.`` are ignored. *deny* takes precedence over *allow*.
 
     Attributes:
-        allow: Patterns of the tools that may run; without one, none may.
-        deny: Patterns of the tools that may not.
-        grants: What they may do, as text or as `Grant`; they are kept as `Grant`.
+        allow: Patterns of tools that may run. If empty, no tool may run.
+        deny: Patterns of tools that may not run.
+        grants: What tools may do, as strings or as `Grant`; stored as `Grant`.
         trusted: Whether tools that require trust may run.
-        limits: How much they may do; None is ``Limits()``.
-        preapproved: Exact names of tools that require an approval and need not be asked about.
-        approver: Who is asked about the others: a callable, sync or async, that takes an `ApprovalRequest` and returns
-            an `Approval`. Without one they are refused.
-        within: What this can only narrow: a call has to be permitted there too.
+        limits: How much tools may use; None means ``Limits()``.
+        preapproved: Exact names of tools that require approval but run without a prompt.
+        approver: A callable, sync or async, that decides about the other tools that require approval. It takes an
+            `ApprovalRequest` and returns an `Approval`. Without one, those calls are refused.
+        within: The enclosing policy. A call must be permitted there too, so this policy can only narrow it.
 
     Raises:
-        SpecError: With everything that is wrong with it.
-
-    Source: contract section 5; upstream ``policy.go``.
+        SpecError: If a field is invalid. The error lists every problem.
     """
 
     allow: tuple[str, ...] = ("*",)
@@ -180,10 +174,10 @@ class ExecutionPolicy:
         self._matchers.update((each, tool_matcher(each)) for each in (*self.allow, *self.deny))
 
     def narrowed(self, **changes: Any) -> ExecutionPolicy:
-        """Return the same policy with some fields changed, within this one: it can permit no more.
+        """Return a copy with some fields changed, enclosed by this policy, so that it cannot permit more.
 
         Args:
-            changes: Fields by name. Limits that are not given are none of its own; those of this one hold on.
+            changes: Fields by name. Limits default to none; the limits of this policy continue to apply.
 
         >>> ExecutionPolicy(deny=("fs.*",)).narrowed(deny=()).verdict("fs.read", ToolPolicy()).code
         'policy.denied'
@@ -192,16 +186,16 @@ class ExecutionPolicy:
         unknown = [name for name in changes if name not in known]
         if unknown:
             names = ", ".join(map(shown, unknown))
-            raise SpecError("execution policy", [f"it has no field {names}; the fields are {', '.join(known)}"])
+            raise SpecError("execution policy", [f"unknown field {names}; the fields are {', '.join(known)}"])
         return attrs.evolve(self, within=self, **{"limits": None, **changes})
 
     @property
     def layers(self) -> tuple[ExecutionPolicy, ...]:
-        """This policy and those that it is within, the outermost last; each of them has to permit a call."""
+        """This policy and the policies that enclose it, outermost last; each of them must permit a call."""
         return (self,) if self.within is None else (self, *self.within.layers)
 
     def least(self, limit: str, otherwise: Any = None) -> Any:
-        """Return the lowest of a limit of one call, such as ``seconds`` or ``items``, by all layers."""
+        """Return the lowest value of a limit per call, such as ``seconds`` or ``items``, over all layers."""
         if type(limit) is not str:
             require("execution policy", limit=(limit, STRING))
         try:
@@ -212,28 +206,25 @@ class ExecutionPolicy:
 
     @property
     def counts(self) -> bool:
-        """Whether something has to be counted, by any layer."""
+        """Whether any layer has something to count."""
         return any(layer.limits is not None and not layer.limits.is_idle for layer in self.layers)
 
     @property
     def compares(self) -> bool:
-        """Whether calls are compared with those before them, by any layer."""
+        """Whether any layer compares calls with previous ones."""
         return any(layer.limits is not None and layer.limits.repeats is not None for layer in self.layers)
 
     def inside(self, ceiling: ExecutionPolicy) -> ExecutionPolicy:
-        """Return the same policy with *ceiling* as its outermost layer."""
+        """Return a copy with *ceiling* as its outermost layer."""
         require("execution policy", ceiling=(ceiling, POLICY))
         if any(layer is ceiling for layer in self.layers):
             return self
         return attrs.evolve(self, within=ceiling if self.within is None else self.within.inside(ceiling))
 
     def verdict(self, name: str, needs: ToolPolicy) -> PolicyError | None:
-        """Return why the tool *name* may not run at all, or None; no argument is looked at.
+        """Return why the tool *name* may not run at all, or None. Arguments are not considered.
 
-        Trust is asked first, then what is denied, then what is allowed, then whether each call needs an approval that
-        nobody can give here.
-
-        Source: the order is that of contract section 2; upstream ``CanCall``.
+        The order of the checks is: trust, deny, allow, then whether a required approval has an approver.
         """
         if type(name) is not str or type(needs) is not ToolPolicy:
             require("execution policy", name=(name, STRING), needs=(needs, NEEDS))
@@ -244,17 +235,17 @@ class ExecutionPolicy:
                 if refusal is not None:
                     return refusal
         if needs.requires_approval and self.approvers(tool) is None:
-            text = "needs an approval, and nobody here can give it"
+            text = "requires approval, but there is no approver"
             refusal = PolicyError(text, tool=tool, code="policy.approval", need="approval", rule="approval")
             refusal.remedy = f"{tool}: {text}; pass an approver, or preapproved=({tool!r},)"
             return refusal
         return None
 
     def denial(self, old: str, tool: str) -> PolicyError | None:
-        """Return why a tool may not run that had the name *old* before, if that is denied, or None.
+        """Return the refusal of a tool whose former name *old* is denied, or None.
 
         Args:
-            tool: What it is called now.
+            tool: Its current name.
         """
         require("execution policy", old=(old, STRING), tool=(tool, STRING))
         for layer in self.layers:
@@ -281,21 +272,21 @@ class ExecutionPolicy:
         if self.allowing(tool):
             return None
         refused = PolicyError("is not allowed by the host", tool=tool, code="policy.not_allowed", rule="allow")
-        refused.remedy = f"{tool}: no pattern of allow matches it; add {tool!r} to allow"
+        refused.remedy = f"{tool}: no pattern in allow matches it; add {tool!r} to allow"
         return refused
 
     def allowing(self, name: str) -> str:
-        """Return the first pattern of *allow* that matches a tool, or ``""``."""
+        """Return the first pattern in *allow* that matches a tool, or ``""``."""
         if type(name) is not str:
             require("execution policy", name=(name, STRING))
         tool = canonical(name)
         return next((pattern for pattern in self.allow if self._matchers[pattern](tool)), "")
 
     def approvers(self, name: str) -> tuple[Callable[..., Any], ...] | None:
-        """Return who has to approve each call of a tool that requires it, the innermost first; None where nobody can.
+        """Return the approvers of a tool that requires approval, innermost first, or None if there are none.
 
-        A layer that lists the tool in *preapproved* asks nobody; one that is within another and has no approver leaves
-        it to that one.
+        A layer that lists the tool in *preapproved* needs no approver. A layer without an approver defers to the layer
+        that encloses it.
         """
         if type(name) is not str:
             require("execution policy", name=(name, STRING))
@@ -305,10 +296,10 @@ class ExecutionPolicy:
         return tuple(dict.fromkeys(layer.approver for layer in asking if layer.approver is not None))
 
     def uncovered(self, needs: Iterable[Capability], above: Iterable[Sequence[Grant]] = ()) -> Capability | None:
-        """Return the first single need that not every layer and every tool above grants, or None.
+        """Return the first single need that a layer or a tool above does not grant, or None.
 
         Args:
-            above: What the tools above in a chain of calls hold.
+            above: The grants of the tools above in a chain of calls.
         """
         asked = tuple(needs)
         held = chain((layer.grants for layer in self.layers), above)
@@ -322,15 +313,15 @@ class ExecutionPolicy:
         *,
         hidden: Collection[str] = (),
     ) -> Decision:
-        """Return whether a call may run, and what decides it; nothing is changed by asking.
+        """Return whether a call may run, and why. This changes nothing.
 
         Args:
-            tool: Its name, what it needs, and the templates of that.
+            tool: The name, the needs and the capability templates of a tool.
             values: One coerced value for each argument, in order.
-            above: What the tools above in a chain of calls hold, see `CallFrame.held`.
-            hidden: The names of secret arguments; scopes that they fill are not shown.
+            above: The grants of the tools above in a chain of calls, see `CallFrame.held`.
+            hidden: The names of secret arguments. Scopes that they fill are not shown.
 
-        Limits are not asked, for they depend on what was called before.
+        Limits are not checked, because they depend on previous calls.
         """
         above = as_tuple(above)
         require(
@@ -356,10 +347,10 @@ class ExecutionPolicy:
         return Decision(tool.name, True, rule=self.allowing(tool.name), asks=asks)
 
     def unmatched(self, names: Iterable[str], old: Iterable[str] = ()) -> tuple[str, ...]:
-        """Return the patterns of *allow* and *deny*, and the names elsewhere, that match none of these names.
+        """Return the patterns in *allow* and *deny*, and the names in other fields, that match none of these names.
 
         Args:
-            old: Names that tools had before; *deny* holds for them too.
+            old: Former names of tools; *deny* also applies to them.
         """
         names, old = as_tuple(names), as_tuple(old)
         require("execution policy", names=(names, STRINGS), old=(old, STRINGS))
@@ -372,7 +363,7 @@ class ExecutionPolicy:
         return tuple(each for each, matches in asked if each not in denied and not any(map(matches, tools)))
 
     def unused(self, needs: Iterable[str]) -> tuple[Grant, ...]:
-        """Return the grants that can cover none of these needs, which are templates as tools write them."""
+        """Return the grants that can cover none of these needs, which are capability templates of tools."""
         from neuroscript.policy.templates import may_cover
 
         needs = as_tuple(needs)
@@ -394,7 +385,7 @@ def _filled_by(names: Collection[str], templates: Iterable[Any], values: Sequenc
 
 def _denial(tool: str, pattern: str) -> PolicyError:
     refused = PolicyError("is denied by the host", tool=tool, code="policy.denied", rule=pattern)
-    refused.remedy = f"{tool}: denied by the pattern {pattern!r} of deny"
+    refused.remedy = f"{tool}: denied by the pattern {pattern!r} in deny"
     return refused
 
 
@@ -432,11 +423,11 @@ def _preapproved(policy: ExecutionPolicy) -> Iterator[str]:
     object.__setattr__(policy, "preapproved", tuple(dict.fromkeys(map(canonical, names))))
     for name in names:
         if not is_exact_tool(canonical(name)):
-            yield f"preapproved: {shown(name)} is not the exact name of a tool; no pattern counts here"
+            yield f"preapproved: {shown(name)} is not the exact name of a tool; patterns are not supported here"
 
 
 def _limit_faults(limits: object) -> Iterator[str]:
-    if limits is None:  # as most are, and then nothing is loaded for it
+    if limits is None:  # the common case, which avoids an import
         return
     from neuroscript.policy.limits import Limits
 

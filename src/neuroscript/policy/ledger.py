@@ -1,9 +1,7 @@
-"""What sessions have used of their limits: reserved before anything happens, settled after, under one lock.
+"""Usage of limits by sessions: reserved before an action, settled after it, under one lock.
 
-A call that begins takes its place in every count that it concerns, of its session and of all above it, or in none. What
-happens in it (bytes, seconds, money) is spent before it is done, and settled by what it really took.
-
-Source: contract section 5; reliability.md part 4.4, T17; upstream ``pkg/capability/limits.go``, which locks nothing.
+A call reserves one unit in each counter that applies to it, in its session and every parent session, or in none.
+Resources used during the call (bytes, seconds, money) are reserved before use and settled with the actual amount.
 """
 
 from __future__ import annotations
@@ -21,37 +19,37 @@ from neuroscript.policy.counters import Amount, Counter, Row, Window, written
 from neuroscript.policy.limits import CURRENCY, LARGEST, Limits, Rate, amount
 
 DIGITS: Final = 2_000
-"""Significant digits of a sum of decimals: more than any can have, so none is ever rounded."""
+"""Significant digits of decimal sums: more than any sum can have, so none is ever rounded."""
 
 Begun = tuple[tuple[float, ...], bytes | None]
-"""What tells one call from others: when it began by the clock of each rate, and its digest."""
+"""Identifies one call: its start time by the clock of each rate, and its digest."""
 
 Plan = tuple[tuple[Counter, ...], tuple[Window, ...], tuple[Row, ...]]
-"""All that the calls of one tool are counted against, of a whole chain of ledgers."""
+"""Everything that calls of one tool are counted against, in a whole chain of ledgers."""
 
 _NOUNS: Final = {
-    "calls": ("calls in all", "limit.calls"),
-    "fs_bytes": ("bytes of files", "limit.fs_bytes"),
-    "fs_entries": ("entries of directories", "limit.fs_entries"),
+    "calls": ("calls in total", "limit.calls"),
+    "fs_bytes": ("bytes of file data", "limit.fs_bytes"),
+    "fs_entries": ("directory entries", "limit.fs_entries"),
     "net_bytes": ("bytes over the network", "limit.net_bytes"),
-    "net_calls": ("requests to other machines", "limit.net_calls"),
+    "net_calls": ("network requests", "limit.net_calls"),
     "sleep": ("seconds of sleep", "limit.sleep"),
 }
 
 WHOLE: Final = ("fs_bytes", "fs_entries", "net_bytes", "net_calls")
-"""What is spent in whole numbers; sleep and money are decimals."""
+"""Resources counted in integers; sleep and money are decimals."""
 
 SPENT: Final = (*WHOLE, "sleep")
-"""What is spent besides money."""
+"""Resources that a tool can spend, besides money."""
 
 
 class Ledger:
-    """What a session has used, and what it may use; counts add up in it and in its parents.
+    """The usage and the limits of one session; usage also counts in its parents.
 
     Args:
-        limits: Its own; None for none.
-        clock: The host's, in seconds; rates are measured by it.
-        parent: What its counts add up in too. The whole chain shares one lock.
+        limits: The limits of this session, or None.
+        clock: The host's clock in seconds, for rates.
+        parent: The ledger that also counts this usage. A chain of ledgers shares one lock.
     """
 
     def __init__(self, limits: Limits | None, clock: Callable[[], float], parent: Ledger | None = None) -> None:
@@ -70,39 +68,41 @@ class Ledger:
 
     @property
     def is_idle(self) -> bool:
-        """Whether neither it nor any parent has something to count."""
+        """Whether neither this ledger nor a parent has anything to count."""
         return all(ledger._limits.is_idle for ledger in self._chain)
 
     @property
     def compares(self) -> bool:
-        """Whether `begin` has use for the digest of an outermost call."""
+        """Whether `begin` needs the digest of an outermost call."""
         return any(ledger._row is not None for ledger in self._chain)
 
     def concerns(self, tool: str, outermost: bool) -> bool:
-        """Tell whether the calls of a tool are counted at all; for others `begin`, `refund` and `end` do nothing."""
+        """Return whether calls of a tool are counted; if not, `begin`, `refund` and `end` do nothing."""
         return any(self._plan(tool, outermost))
 
     @property
     def spent(self) -> Mapping[str, Amount]:
-        """What was used of each limit of this session, at this moment, by name.
+        """The current usage of each limit of this session, by name.
 
-        ``calls``, ``calls of math.add``, ``fs_bytes``, ``EUR`` and so on; ``concurrency`` is how many calls run.
+        Names are ``calls``, ``calls of math.add``, ``fs_bytes``, ``EUR`` and so on; ``concurrency`` is the number of
+        running calls.
         """
         with self._lock:
             return MappingProxyType({name: counter.used for name, counter in self._counters.items()})
 
-    # A call
+    # Calls
 
     def begin(self, tool: str, outermost: bool, digest: bytes | None = None) -> Begun | None:
-        """Reserve a call: in every count that it concerns, or in none.
+        """Reserve a call in each counter that applies to it, or in none.
 
         Args:
             tool: The canonical name.
-            outermost: Whether it comes from outside; only such calls count as concurrent and as repeated.
-            digest: Of its arguments; without one it is like no other call.
+            outermost: Whether the call comes from outside; only such calls count as concurrent and as repeated.
+            digest: The digest of its arguments. Without one, the call never counts as repeated.
 
         Returns:
-            What `refund` takes to give back exactly this call; None where any call of the tool is as good.
+            The value that `refund` needs to return exactly this call, or None if calls of the tool are
+            interchangeable.
 
         Raises:
             LimitError: ``limit.calls``, ``.tool``, ``.concurrency``, ``.rate``, ``.clock`` or ``.repeats``.
@@ -120,11 +120,11 @@ class Ledger:
         return None
 
     def compiled(self, tool: str) -> tuple[Callable[..., object], Callable[..., None] | None]:
-        """Return `begin` and `end` of one tool, for its compiled line.
+        """Return `begin` and `end` for one tool, for its compiled call pipeline.
 
         Returns:
-            What takes the frame of a call and its digest and reserves it, and what takes the frame when the call has
-            ended; None where nothing is to be done then.
+            A function that reserves a call, given its frame and its digest, and a function that takes the frame when
+            the call has ended, or None if nothing is to be done then.
         """
         counters, windows, rows = self._plan(tool, True)
         lock = self._lock
@@ -167,10 +167,10 @@ class Ledger:
             return tuple(map(Window.take, windows, now)), digest
 
     def refund(self, tool: str, outermost: bool, begun: Begun | None = None) -> None:
-        """Give a call back that was reserved and never began; no `end` follows.
+        """Return the reservation of a call that never began. Do not call `end` for it.
 
         Args:
-            begun: What `begin` returned; without it, what is counted by rates and in a row stays counted.
+            begun: The value returned by `begin`. Without it, rates and repetitions keep counting the call.
         """
         counters, windows, rows = self._plan(tool, outermost)
         moments, digest = begun or ((), None)
@@ -183,14 +183,14 @@ class Ledger:
                 row.give_back(tool, digest)
 
     def end(self, outermost: bool) -> None:
-        """Say that a call has ended, so that another may run in its place."""
+        """Record that a call has ended, so that another one may run."""
         if outermost and self._slots:
             with self._lock:
                 for slot in self._slots:
                     slot.used = max(0, slot.used - 1)
 
     def peek(self, tool: str) -> LimitError | None:
-        """Return what `begin` would raise now for a call from outside that was not made before; nothing is changed."""
+        """Return the error that `begin` would raise now for a new call from outside; change nothing."""
         plan = self._plan(tool, True)
         try:
             now = [window.moment(tool) for window in plan[1]]
@@ -209,20 +209,21 @@ class Ledger:
             plan = self._plans[outermost][tool] = (counters, tuple(windows), tuple(rows))
         return plan
 
-    # What happens in it
+    # Resources used during a call
 
     def spend(self, what: str, amount: object, tool: str, tallies: Sequence[dict[str, Any]] = ()) -> Reserved:
-        """Reserve what a tool is about to take, or has just taken, of a limit: in every sum, or in none.
+        """Reserve an amount of a resource in every sum, or in none. Call it just before or just after the use.
 
         Args:
             what: ``fs_bytes``, ``fs_entries``, ``net_bytes``, ``net_calls``, ``sleep`` (seconds) or a currency.
-            amount: A whole number; of sleep and money also a decimal, a float or a text of digits.
-            tool: The canonical name of the tool that does it.
-            tallies: What its call and those that it stands in have spent, by name, for each to be added to; the
-                innermost first. What one call may cost is asked of the last, the outermost.
+            amount: An integer; for sleep and money also a decimal, a float or a string of digits.
+            tool: The canonical name of the tool.
+            tallies: Usage by name of the call and each call that encloses it, innermost first; the amount is added to
+                each. Limits per call apply to the last, the outermost.
 
         Raises:
-            LimitError: A limit would be passed, ``limit.money`` and so on; ``limit.amount`` where that is no amount.
+            LimitError: With the code of the exceeded limit, such as ``limit.money``, or with ``limit.amount`` if the
+                amount is invalid.
         """
         exact = checked(what, amount, tool)
         counters = self._sums.get(what, ())
@@ -252,7 +253,7 @@ class Ledger:
             tally[what] = self._sum(tally.get(what, 0), change)
 
     def _sum(self, first: Amount, second: Amount) -> Amount:
-        """Return a sum that is exact, whatever decimal context a thread has."""
+        """Return an exact sum, independent of the thread's decimal context."""
         return first + second if isinstance(second, int) else self._exact.add(first, second)
 
     def _difference(self, first: Amount, second: Amount) -> Amount:
@@ -260,7 +261,7 @@ class Ledger:
 
 
 class Reserved:
-    """What a tool has spent, until it is known what it really took; made by `Ledger.spend`."""
+    """An amount that a tool has reserved, until the actual amount is known; returned by `Ledger.spend`."""
 
     __slots__ = ("_amount", "_counters", "_ledger", "_settled", "_tallies", "_tool", "_what")
 
@@ -282,41 +283,41 @@ class Reserved:
         self._settled = False
 
     def settle(self, amount: object) -> None:
-        """Say what was really taken, once.
+        """Replace the reserved amount by the actual one. Can be called once.
 
-        What is less is given back; what is more is counted, even above the limit, for it has happened, and what comes
-        after is refused.
+        The unused part is returned. A larger amount is counted even beyond the limit, because it has been used, and
+        later calls are refused.
 
         Raises:
-            LimitError: ``limit.amount``, where that is no amount, or it was said before.
+            LimitError: With the code ``limit.amount``, if the amount is invalid or already settled.
         """
         exact = checked(self._what, amount, self._tool)
         ledger = self._ledger
         with ledger._lock:
             if self._settled:
-                text = "spend: what was really taken can be said once"
+                text = "spend: settle() can be called only once"
                 raise LimitError(text, tool=self._tool, code="limit.amount", retry="never")
             self._settled = True
             ledger._add(self._what, ledger._difference(exact, self._amount), self._counters, self._tallies)
 
 
 def uncounted(what: str, amount: object, tool: str) -> Reserved:
-    """Check what a tool spends where nothing is limited: a mistake of its author is one there too.
+    """Validate an amount where no limit applies, because an invalid amount is an error in the tool there too.
 
     Raises:
-        LimitError: ``limit.amount``, where that is no amount.
+        LimitError: With the code ``limit.amount``, if the amount is invalid.
     """
     return Ledger(None, time).spend(what, amount, tool)
 
 
 def checked(what: object, given: object, tool: str) -> Amount:
-    """Return what is spent as an exact number.
+    """Return an amount as an exact number.
 
     Raises:
-        LimitError: ``limit.amount``, where it is none, or *what* is nothing that can be spent.
+        LimitError: With the code ``limit.amount``, if the amount is invalid or *what* is unknown.
     """
     if type(what) is not str or (what not in SPENT and CURRENCY.fullmatch(what) is None):
-        raise _misspent(f"one of {', '.join(SPENT)}, or a currency such as EUR, got another word", tool)
+        raise _misspent(f"one of {', '.join(SPENT)}, or a currency such as EUR, got another string", tool)
     if what in WHOLE:
         if type(given) is int and 0 <= given <= LARGEST:
             return given
@@ -338,7 +339,7 @@ def _counters(limits: Limits) -> Iterator[tuple[str, Counter]]:
         if most is not None:
             yield name, Counter(most, f"{noun} are permitted", code)
     for tool, most in limits.tool_calls.items():
-        yield f"calls of {tool}", Counter(most, "calls of this tool are permitted", "limit.tool")
+        yield f"calls of {tool}", Counter(most, "calls to this tool are permitted", "limit.tool")
     for currency, most in limits.money.items():
         yield currency, Counter(most, f"{currency} are permitted", "limit.money")
     if limits.concurrency is not None:
@@ -347,7 +348,7 @@ def _counters(limits: Limits) -> Iterator[tuple[str, Counter]]:
 
 
 def _joined(own: Mapping[str, Counter], above: Mapping[str, tuple[Counter, ...]]) -> dict[str, tuple[Counter, ...]]:
-    """Return the counters of a whole chain by name."""
+    """Return the counters of a whole chain of ledgers by name."""
     return {**above, **{name: (counter, *above.get(name, ())) for name, counter in own.items()}}
 
 
@@ -356,7 +357,7 @@ def _least(first: Mapping[str, Decimal], second: Mapping[str, Decimal]) -> Mappi
 
 
 def _refusal(tool: str, plan: Plan, now: Sequence[float], digest: bytes | None) -> LimitError | None:
-    """Return what the first of the counts says against a call, or None."""
+    """Return the error of the first counter that forbids a call, or None."""
     counters, windows, rows = plan
     for counter in counters:
         if counter.used >= counter.most:

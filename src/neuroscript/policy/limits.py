@@ -1,8 +1,6 @@
-"""How much a host permits: counts, rates, bytes, money and time; numbers that can not lie, and no state.
+"""Limits that a host sets: calls, rates, bytes, money and time.
 
-Whole numbers stay whole and decimals stay decimal, so that a thousand times a tenth of a cent is what it says.
-
-Source: contract section 5; upstream ``pkg/capability/limits.go``, whose counters truncate, race and take NaN.
+Limits are immutable data. Integers stay integers and amounts are decimals, so sums never lose precision.
 """
 
 from __future__ import annotations
@@ -22,20 +20,20 @@ from neuroscript.names import canonical
 from neuroscript.policy.scopes import is_exact_tool, is_tool_pattern, tool_matcher
 
 CURRENCY: Final = re.compile(r"[A-Z]{3}")
-"""A currency as ISO 4217 writes it."""
+"""An ISO 4217 currency code."""
 
 NUMBER: Final = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)
 RATE: Final = re.compile(r"([1-9][0-9]{0,8})/(second|minute|hour|day)", re.ASCII)
 PERIODS: Final = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 
 LARGEST: Final = 10**18 - 1
-"""The largest number that counts anything."""
+"""The largest amount that can be counted."""
 
 PLACES: Final = 400
-"""How many decimal places a number may have; a float has fewer."""
+"""Maximum number of decimal places, more than any float has."""
 
 DEEPEST: Final = 64
-"""How deep calls may stand in each other at most; each takes some of the stack."""
+"""Maximum depth of nested calls; each level uses some of the stack."""
 
 _COUNTS: Final = (
     *("calls", "fs_bytes", "fs_entries", "net_bytes", "net_calls", "concurrency"),
@@ -43,14 +41,14 @@ _COUNTS: Final = (
 )
 _AT_LEAST_ONE: Final = frozenset({"concurrency", "repeats"})
 Amount = Decimal | int | float | str
-"""A number that counts something: ``0.10`` as a string is exact, too."""
+"""An amount; the string ``"0.10"`` is exact too."""
 
 _MONEY: Final = ("money", "money_per_call")
 
 
 @attrs.frozen
 class Rate:
-    """So many calls in any stretch of time of so many seconds.
+    """A number of calls per number of seconds, in any window of that length.
 
     >>> Rate.parse("60/minute")
     Rate(calls=60, seconds=60)
@@ -61,7 +59,7 @@ class Rate:
 
     @classmethod
     def parse(cls, text: str) -> Rate:
-        """Return the rate that a text such as ``60/minute`` names, or raise a ValueError."""
+        """Parse a rate such as ``60/minute``, or raise a ValueError."""
         found = RATE.fullmatch(text)
         if found is None:
             raise ValueError("write calls/period, such as 60/minute; a period is second, minute, hour or day")
@@ -69,42 +67,42 @@ class Rate:
 
 
 def _amount(given: Amount | None) -> Decimal | None:
-    """Show type checkers what a field takes; it is converted with the other fields, so that all faults are listed."""
+    """Declare the accepted types to type checkers; conversion happens with the other fields, to report all problems."""
     return cast(Decimal | None, given)
 
 
 def _amounts(given: Mapping[str, Amount]) -> Mapping[str, Decimal]:
-    """The same for amounts by currency."""
+    """Declare the accepted types for amounts by currency."""
     return cast(Mapping[str, Decimal], given)
 
 
 @attrs.frozen(kw_only=True)
 class Limits:
-    """How much may be done; None, or a name that is missing, is no limit.
+    """Upper limits of what calls may use. None, or a missing name, means no limit.
 
-    Counts, bytes and money are of one session and of all below it; *seconds*, *depth*, *money_per_call*,
-    *result_bytes* and *items* are of one call.
+    Counts, bytes and money apply to a session and all sessions below it. *seconds*, *depth*, *money_per_call*,
+    *result_bytes* and *items* apply to each call.
 
     Attributes:
-        calls: Calls in all, nested ones too.
-        tool_calls: Calls of one tool by its name; zero is never.
-        rates: ``"60/minute"`` by pattern of tools; all tools that match share it.
-        depth: How many calls may stand in each other, 1 to `DEEPEST`.
-        seconds: Wall seconds of one outermost call, with everything within.
+        calls: Total number of calls, including nested ones.
+        tool_calls: Number of calls by tool name; zero forbids the tool.
+        rates: Rates such as ``"60/minute"`` by tool pattern; all matching tools share one rate.
+        depth: Maximum depth of nested calls, 1 to `DEEPEST`.
+        seconds: Wall-clock seconds of one outermost call, including nested calls.
         fs_bytes: Bytes read from and written to files.
-        fs_entries: Entries of directories that are listed.
+        fs_entries: Directory entries listed.
         net_bytes: Bytes sent and received.
-        net_calls: Requests to other machines.
-        money: What all calls may cost, by currency (``EUR``): whole numbers, decimals, or such a text.
-        money_per_call: What one outermost call may cost, with everything within, by currency.
+        net_calls: Network requests.
+        money: Cost of all calls by currency (``EUR``): integers, decimals or strings of digits.
+        money_per_call: Cost of one outermost call by currency, including nested calls.
         sleep: Seconds that tools may sleep.
-        concurrency: Outermost calls that may run at once.
-        result_bytes: Size of one result, or of all items of a stream: its bytes of text, and 8 for each value.
-        items: How many items one stream may give.
+        concurrency: Outermost calls that may run at the same time.
+        result_bytes: Size of one result, or of all items of a stream: its string bytes, plus 8 for each value.
+        items: Number of items in one stream.
         repeats: How often the same outermost call with the same arguments may be made in a row.
 
     Raises:
-        SpecError: With everything that is wrong with it.
+        SpecError: If a limit is invalid. The error lists every problem.
 
     >>> Limits(tool_calls={"tool.HTTP.get": 3}, money={"EUR": "0.10"}).money["EUR"]
     Decimal('0.10')
@@ -134,26 +132,26 @@ class Limits:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing has to be counted; depth, seconds and the size of a result are of one call alone."""
+        """Whether nothing has to be counted across calls; depth, seconds and result size concern single calls."""
         return attrs.evolve(self, depth=16, seconds=None, result_bytes=None, items=None) == Limits()
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """The tools and patterns of tools that are named here."""
+        """The tool names and tool patterns that these limits mention."""
         return (*self.tool_calls, *self.rates)
 
     def rates_of(self, tool: str) -> Iterator[str]:
-        """Yield the patterns of *rates* that match a canonical name."""
+        """Yield the patterns in *rates* that match a canonical tool name."""
         if type(tool) is not str:
             require("limits", tool=(tool, STRING))
         return (pattern for pattern in self.rates if tool_matcher(pattern)(tool))
 
 
 def amount(value: object) -> Decimal | None:
-    """Return a number that counts something, exactly, or None where *value* is no such number.
+    """Return an amount as an exact decimal, or None if *value* is not a valid amount.
 
-    A float is the decimal that Python writes for it. NaN, infinities, truth values, what is below zero and what has
-    more than 18 digits before the point are none.
+    A float becomes the decimal that Python prints for it. NaN, infinities, booleans, negative numbers and numbers with
+    more than 18 digits before the decimal point are invalid.
 
     >>> amount(0.1), amount("2.50"), amount(3), amount(-1), amount(float("nan"))
     (Decimal('0.1'), Decimal('2.50'), Decimal('3'), None, None)
@@ -175,7 +173,7 @@ def amount(value: object) -> Decimal | None:
 
 
 def _counts(number: Decimal) -> bool:
-    """Tell whether a sum of such numbers can be exact."""
+    """Return whether sums of such numbers are exact."""
     if not number.is_finite() or not 0 <= number <= LARGEST:
         return False
     exponent = number.as_tuple().exponent
@@ -196,7 +194,7 @@ def _tool_faults(limits: Limits) -> Iterator[str]:
     yield from BY_NAME.problems("tool_calls", limits.tool_calls)
     for name, most in _items(limits.tool_calls):
         if not is_exact_tool(canonical(name)):
-            yield f"tool_calls: {shown(name)} is not the name of a tool; a pattern goes to rates"
+            yield f"tool_calls: {shown(name)} is not the name of a tool; use rates for patterns"
         elif type(most) is not int or not 0 <= most <= LARGEST:
             yield f"tool_calls[{shown(name)!r}] must be a non-negative integer, not {_told(most)}"
         else:
@@ -216,7 +214,7 @@ def _rate_faults(limits: Limits) -> Iterator[str]:
         except ValueError as error:
             yield f"rates[{shown(pattern)!r}]: {error}"
         if canonical(pattern) in rates:
-            yield f"rates[{shown(pattern)!r}] stands there twice, in another spelling"
+            yield f"rates[{shown(pattern)!r}] appears twice, in different spellings"
         rates[canonical(pattern)] = rate
     object.__setattr__(limits, "rates", rates)
 
@@ -227,7 +225,7 @@ def _amount_faults(limits: Limits) -> Iterator[str]:
         yield from BY_NAME.problems(name, getattr(limits, name))
         for currency, given in _items(getattr(limits, name)):
             if CURRENCY.fullmatch(currency) is None:
-                yield f"{name}: {shown(currency)} is no currency; write three capitals, such as EUR"
+                yield f"{name}: {shown(currency)} is not a currency; write three capital letters, such as EUR"
             elif (most := amount(given)) is None:
                 yield f"{name}[{currency!r}] must be a number, 0 or more, not {_told(given)}"
             else:
@@ -245,12 +243,12 @@ def _amount_faults(limits: Limits) -> Iterator[str]:
 
 
 def _items(given: Any) -> list[tuple[Any, Any]]:
-    """Return the items of a mapping by strings; of anything else, which has been refused, none."""
+    """Return the items of a mapping with string keys, or nothing for any other value, which is already reported."""
     return list(given.items()) if BY_NAME.accepts(given) else []
 
 
 def _told(value: object) -> str:
-    """Return a number as it is written and of anything else the type: a limit is no value of a call."""
-    if isinstance(value, int) and abs(value) > LARGEST:  # Python may refuse to write all its digits
+    """Return a number as written, or the type of any other value. A limit is not an argument, so it may be shown."""
+    if isinstance(value, int) and abs(value) > LARGEST:  # Python may refuse to print all its digits
         return "one of more than 18 digits"
     return shown(str(value)) if isinstance(value, (int, float, str, Decimal)) else type_name(value)

@@ -1,8 +1,6 @@
-"""A path as the sandbox will open it, and a network place as a client will reach it: by their letters alone.
+"""Normalisation of sandbox paths and network addresses, without file system or network access.
 
-Nothing here looks at a file system. What is opened is what was compared: grants ask the same functions.
-
-Source: contract section 5; reliability.md T1 and T8.
+Grants and the sandbox call the same functions, so the path that a grant is compared with is the path that is opened.
 """
 
 from __future__ import annotations
@@ -16,39 +14,39 @@ from neuroscript.errors import SandboxError
 
 LONGEST_PATH: Final = 4095
 LONGEST_NAME: Final = 255
-"""In bytes of UTF-8, as most file systems count."""
+"""Bytes of UTF-8 in one path segment, as most file systems count."""
 
 DEEPEST: Final = 256
-"""How many names a path may have, so that no call makes or removes a shaft of directories."""
+"""Maximum number of segments, so that no call creates or removes an excessively deep tree of directories."""
 
 WINDOWS: Final = os.name == "nt"
 
 UNSEEN: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
 )
-"""Controls, marks that turn the writing round, and characters without a width: two names could look alike."""
+"""Control characters, bidirectional marks and zero-width characters, which can make two different names look alike."""
 
 DRIVE: Final = re.compile(r"[A-Za-z]:")
 DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³]) *(?:\..*)?", re.IGNORECASE)
 SHORT: Final = re.compile(r"~[0-9]")
-"""What Windows takes for a device whatever the extension, and what stands in the short form of another name."""
+"""Names that Windows treats as devices regardless of extension, and the mark of 8.3 short names."""
 
 PLACE: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s/@?#\\\[\]:]*[^\s/@?#\\\[\]:.])\.?)(?::([0-9]{1,5}))?")
 
 LOCAL: Final = "http://127.0.0.1:8080/v1"
-"""The address of a server as an example, for whoever gives none that is one."""
+"""Example server address for error messages."""
 
 
 def relative(path: object, *, windows: bool = WINDOWS) -> tuple[str, ...]:
-    """Return the names of a path below the sandbox, with ``.``, ``//`` and ``..`` taken out; ``()`` is its root.
+    """Return the segments of a path relative to the sandbox, ``.``, ``//`` and ``..`` resolved; ``()`` is the root.
 
     Args:
-        path: A text; a subclass of str is read through str's own slots.
-        windows: Whether the names that mean something else on Windows are refused too.
+        path: A string. A subclass of str is read through str's own methods.
+        windows: Whether to refuse names that have a special meaning on Windows.
 
     Raises:
-        SandboxError: ``sandbox.`` and one of argtype, empty, toolong, nul, encoding, control, separator, absolute,
-            escape, name. The text does not repeat the path.
+        SandboxError: With the code ``sandbox.`` and one of argtype, empty, toolong, nul, encoding, control, separator,
+            absolute, escape, name. The message does not repeat the path.
 
     >>> relative("data/./old/../a.txt")
     ('data', 'a.txt')
@@ -61,27 +59,27 @@ def relative(path: object, *, windows: bool = WINDOWS) -> tuple[str, ...]:
     if len(segments) > DEEPEST or any(len(name.encode()) > LONGEST_NAME for name in segments):
         raise _refused("toolong", f"a path has at most {DEEPEST} names of at most {LONGEST_NAME} bytes each")
     if windows and any(_means_something_else(name) for name in segments):
-        raise _refused("name", "a path must not name a device, a stream or a short form of Windows")
+        raise _refused("name", "a path must not name a Windows device, stream or short name")
     return tuple(segments)
 
 
 def spelling(segments: tuple[str, ...]) -> str:
-    """Return the one spelling of a path: its names with ``/`` between them, ``.`` for the root."""
+    """Return the canonical form of a path: its segments joined by ``/``, or ``.`` for the root."""
     return "/".join(segments) or "."
 
 
 def names_directory(path: str) -> bool:
-    """Tell whether a path is written so that it can only mean a directory: ``a/``, ``a/.``, ``.``."""
+    """Return whether a path can only mean a directory, as ``a/``, ``a/.`` and ``.`` do."""
     return path.rpartition("/")[2] in ("", ".", "..")
 
 
 def host_port(text: str) -> str:
-    """Return the one spelling of ``host`` or ``host:port``: lower case, no last dot, IPv6 compressed, in brackets.
+    """Return the canonical form of ``host`` or ``host:port``: lower case, no trailing dot, compressed IPv6 in brackets.
 
-    A port stays as it is given; none is added. ``*`` in a host is a character as any other.
+    The port is neither changed nor added. ``*`` in a host is an ordinary character.
 
     Raises:
-        ValueError: If it is neither; the text does not repeat it.
+        ValueError: If *text* is neither. The message does not repeat it.
 
     >>> host_port("Example.COM.:443"), host_port("[0:0::1]:80")
     ('example.com:443', '[::1]:80')
@@ -100,28 +98,28 @@ def _compressed(address: str) -> str:
     try:
         return inet_ntop(AF_INET6, inet_pton(AF_INET6, address))
     except OSError:
-        raise ValueError("expected an IPv6 address in the brackets") from None
+        raise ValueError("expected an IPv6 address in brackets") from None
 
 
 def _plain(path: object) -> str:
-    """Return the text of a path that could be one on any system; its length is looked at before its characters."""
+    """Return a path as a string that is valid on every system; check its length before its characters."""
     text = flattened(path)
     if type(text) is not str:
-        raise _refused("argtype", "a path must be a text")
+        raise _refused("argtype", "a path must be a string")
     if not text:
         raise _refused("empty", "a path must not be empty; the sandbox itself is '.'")
     if len(text) > LONGEST_PATH:
         raise _refused("toolong", f"a path has at most {LONGEST_PATH} bytes")
     if "\0" in text:
-        raise _refused("nul", "a path must not hold a NUL")
+        raise _refused("nul", "a path must not contain a NUL character")
     if not is_unicode(text):
         raise _refused("encoding", "a path must be valid Unicode, without lone surrogates")
     if len(text.encode()) > LONGEST_PATH:
         raise _refused("toolong", f"a path has at most {LONGEST_PATH} bytes")
     if UNSEEN.search(text):
-        raise _refused("control", "a path must not hold characters that are not seen")
+        raise _refused("control", "a path must not contain invisible characters")
     if "\\" in text:
-        raise _refused("separator", "a path is written with '/', and must not hold a backslash")
+        raise _refused("separator", "a path uses '/' as its separator and must not contain a backslash")
     if text[0] == "/":
         raise _refused("absolute", "a path must be relative to the sandbox")
     return text
@@ -148,7 +146,7 @@ def _refused(word: str, text: str) -> SandboxError:
 
 
 def is_address(text: str) -> bool:
-    """Tell whether a text is the address of a server that speaks HTTP, with no character that could steer anything.
+    """Return whether a string is the URL of an HTTP server and contains no spaces or control characters.
 
     >>> is_address(LOCAL), is_address("127.0.0.1:8080")
     (True, False)

@@ -1,4 +1,4 @@
-"""Refusals by policy: what a call needed, in few words for its caller, and what to grant, for the host."""
+"""Policy refusals: a short message for the caller, and the grants to add for the host."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from neuroscript.io.text import LONGEST, shown
 from neuroscript.policy.capabilities import Capability, Grant, normal, scope_key, singles, uncovered
 
 LOGGER: Final = "refusal"
-"""The child of the host's logger that gets refusals."""
+"""The child of the host's logger that receives refusals."""
 
 ESCAPED: Final = re.compile(r"\\(.)")
 CREDENTIALS: Final = re.compile(r"://[^/?#]*@|[?#]")
-"""What a URL must not show: user info, a query, a fragment."""
+"""Parts of a URL that must not be shown: user info, query and fragment."""
 
 
 class Refusal(str):
-    """A refusal as the log shows it.
+    """A refusal as it appears in the log.
 
     Attributes:
-        error: The refusal itself, for handlers of the host.
+        error: The original error, for the host's log handlers.
     """
 
     error: CallError
 
     @classmethod
     def of(cls, error: CallError, redactor: Any = None) -> Refusal:
-        """Return the text of a refusal: its remedy, or its code, because other texts may quote values.
+        """Return the log message of a refusal: its remedy, or only its code, because other texts may quote values.
 
         Args:
-            redactor: Replaces secrets; None where there are none.
+            redactor: Replaces secrets; None if there are none.
         """
         text = error.remedy or f"{error.tool}: refused ({error.code})"
         if redactor is not None and redactor.text(text) != text:
@@ -46,7 +46,7 @@ class Refusal(str):
 
 
 def without_advice(remedy: str, grants: Sequence[str]) -> str:
-    """Return a remedy without the grants that it suggests."""
+    """Return a remedy without its suggested grants."""
     return remedy.removesuffix(_advice(grants))
 
 
@@ -64,12 +64,12 @@ def fault(tool: str, check: str, error: BaseException) -> PolicyError:
 
 @attrs.frozen
 class Missing:
-    """What a call needs and does not have.
+    """The needs of a call that are not met.
 
     Attributes:
         grants: The needs that a layer of the host's policy does not cover.
-        declared: The needs that a tool in the chain of calls has not declared.
-        tool: That tool.
+        declared: The needs that a tool in the chain of calls does not declare.
+        tool: The name of that tool.
     """
 
     grants: tuple[Capability, ...]
@@ -83,11 +83,11 @@ class Missing:
 def missing(
     needs: Iterable[Capability], layers: Sequence[Sequence[Grant]], above: Iterable[tuple[str, Sequence[Grant]]] = ()
 ) -> Missing:
-    """Return what a call needs and does not have.
+    """Return the needs of a call that are not met.
 
     Args:
         layers: The grants of each layer of the host's policy.
-        above: The tools in the chain of calls, the innermost first, each with what it has declared for its call.
+        above: The tools in the chain of calls, innermost first, each with the needs that it declared for its call.
     """
     asked = [each for need in needs for each in singles(need)]
     by_host = tuple(need for need in asked if any(uncovered((need,), grants) is not None for grants in layers))
@@ -99,20 +99,20 @@ def missing(
 
 
 def refusal(tool: str, lacks: Missing, hidden: Collection[Capability] = (), redactor: Any = None) -> PolicyError:
-    """Return the refusal of a tool for lack of a grant, or of a declaration by a tool above it.
+    """Return the refusal of a call that lacks a grant, or a declaration by a tool above it.
 
-    Its text names the first need that is missing, without its scope, because that may be a value of the call. Its
-    ``remedy``, which is for the host alone, names all of them with their scopes, and the narrowest grants for them.
+    The message names the first missing need without its scope, because the scope may be an argument value. The
+    ``remedy``, which only the host sees, names every missing need with its scope, and the narrowest grants for them.
 
     Args:
         hidden: Needs whose scopes must not be shown, because secret arguments fill them.
-        redactor: Replaces secrets; the scope of a need that holds one is not shown either. None where there are none.
+        redactor: Replaces secrets; None if there are none. A scope that contains a secret is not shown either.
     """
     hidden = {*hidden, *(each for each in (*lacks.grants, *lacks.declared) if _holds_secret(each, redactor))}
     first = (*lacks.grants, *lacks.declared)[0]
     text = f"{first.resource}:{first.verbs[0]}" if first in hidden else need_text(first)
     if scope_key(first) is None:
-        said = f"needs {text} of something that no grant can mean, such as a path that leaves the sandbox"
+        said = f"needs {text} for a scope that no grant can cover, such as a path that leaves the sandbox"
         return PolicyError(said, tool=tool, code="policy.capability", need=text, rule="grants", retry="model")
     error = PolicyError(f"needs {text}", tool=tool, code="policy.capability", need=text, rule="grants")
     wanted = lacks.declared or lacks.grants
@@ -120,7 +120,7 @@ def refusal(tool: str, lacks: Missing, hidden: Collection[Capability] = (), reda
     error.needs = tuple(each.text for each in found)
     what = f"{tool}: needs {', '.join(each.plain for each in found)}"
     if lacks.declared:
-        who = "this call does" if lacks.tool == tool else f"{lacks.tool}, which calls it, does"
+        who = "this call does" if lacks.tool == tool else f"its caller {lacks.tool} does"
         error.remedy = f"{what}, which {who} not declare as a capability"
     elif all(each.grant for each in found):
         error.grants = tuple(each.grant for each in found)
@@ -131,7 +131,7 @@ def refusal(tool: str, lacks: Missing, hidden: Collection[Capability] = (), reda
 
 
 def _holds_secret(need: Capability, redactor: Any) -> bool:
-    """Return whether the whole scope of a need holds a secret; in a scope that was cut, a part of one is not found."""
+    """Return whether the full scope of a need contains a secret; a truncated scope could hide part of one."""
     if redactor is None or not need.scopes:
         return False
     scopes = {scope for each in (need, normal(need)) for scope in each.scopes}
@@ -142,7 +142,7 @@ def _holds_secret(need: Capability, redactor: Any) -> bool:
 def need_text(need: Capability) -> str:
     """Return a single need as errors show it: the resource and the verb.
 
-    Its scope may be a value of the call, so only a path is shown, and only if it stays below the sandbox.
+    The scope may be an argument value, so only a path is shown, and only if it stays inside the sandbox.
     """
     text = f"{need.resource}:{need.verbs[0]}"
     if need.resource == "fs" and need.scopes and scope_key(need) is not None:
@@ -151,17 +151,17 @@ def need_text(need: Capability) -> str:
 
 
 def filled_text(need: Capability, *, is_hidden: bool = False) -> str:
-    """Return a single need with its scope, for the host: escaped, cut, and without secrets and credentials."""
+    """Return a single need with its scope, for the host: escaped, truncated, without secrets and credentials."""
     return _shown(need, is_hidden).plain
 
 
 class Shown(NamedTuple):
-    """A single need as the host is shown it.
+    """A single need as shown to the host.
 
     Attributes:
-        text: As a capability is written.
-        plain: As a person reads it, without escapes of characters that mean something in a scope.
-        grant: The grant that covers it and nothing else, or ``""`` if its scope is not shown in full.
+        text: The need in capability syntax.
+        plain: The need without escapes, for people.
+        grant: The grant that covers exactly this need, or ``""`` if its scope is not shown in full.
     """
 
     text: str

@@ -1,16 +1,14 @@
-"""What a scope of each resource means: its text as a key, and the keys that it covers.
+"""Scopes of capabilities: their normal form as keys, and which keys a scope covers.
 
-A key is the normal form of a scope. The globs that its author wrote stand in it as symbols, which no text can hold,
-for they are lone surrogates. So one match tells whether a grant covers a need: a symbol of the need is matched only by
-a glob of the grant that is as wide, and what is literal is never a glob, whatever characters it has.
+A key is the normal form of a scope. Globs written by the author of a scope are represented by lone surrogates, which no
+valid string contains. A single match therefore decides whether a grant covers a need: a glob in the need is matched
+only by a glob in the grant that is at least as wide, and a literal is never a glob, whatever characters it contains.
 
 ==========  ============================================================================================
-fs          paths below the sandbox; ``*`` and ``?`` stay in a segment, ``**`` is any number of segments
-net         ``host[:port]``; ``*`` stands for whole labels, a leading one for none too; no port is every port
-all others  globs in which case does not matter
+fs          paths below the sandbox; ``*`` and ``?`` match within a segment, ``**`` any number of segments
+net         ``host[:port]``; ``*`` matches whole labels, a leading ``*`` also none; no port means every port
+all others  case-insensitive globs
 ==========  ============================================================================================
-
-Source: contract section 5; upstream ``capability/matcher.go``.
 """
 
 from __future__ import annotations
@@ -26,54 +24,54 @@ Key = str
 Covers = Callable[[Key], bool]
 
 ANY: Final = "\ud800"
-"""What ``*`` stands for in a key: some characters of a segment, one or more labels, any port, any text."""
+"""Stands for ``*`` in a key: characters within a segment, one or more labels, any port, or any string."""
 
 ONE: Final = "\ud801"
-"""What ``?`` stands for."""
+"""Stands for ``?`` in a key."""
 
 MANY: Final = "\ud802"
-"""Any number of whole segments or labels, none too: ``**`` in a path, a leading ``*`` in a host."""
+"""Any number of whole segments or labels, including none: ``**`` in a path, a leading ``*`` in a host."""
 
 DIGITS: Final = "\ud803"
-"""What ``*`` stands for in a host of numbers: labels that are numbers too, so that no name poses as an address."""
+"""Stands for ``*`` in a numeric host: it matches numeric labels only, so that no name poses as an address."""
 
 WHOLE: Final = "\ud804"
-"""The key of the whole resource, and the scope ``*``."""
+"""The key of the whole resource, which the scope ``*`` means."""
 
 TOOLS: Final = re.compile(r"[a-z0-9_.*?]+")
-"""What a pattern of tools is made of; with any other character it would match no name."""
+"""The characters of a tool pattern. A pattern with any other character would match no name."""
 
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
 MARKED: Final = re.compile("[\\\\*?[\ud800-\udfff]")
 STARS: Final = re.compile(r"\*+")
 SPECIAL: Final = re.compile(r"[\\:,*?\[{}]|\A/")
 SYNTAX: Final = "\\:,*?[{}"
-"""The characters that mean something in a scope; a backslash before one makes it literal."""
+"""The characters with a special meaning in a scope; a backslash before one makes it literal."""
 
 BEHIND: Final = {"\\\\": "\ud805", "\\*": "\ud806", "\\?": "\ud807", "\\[": "\ud808"}
-"""What escaped characters become while the globs around them are read, the backslash first."""
+"""Placeholders for escaped characters while the surrounding globs are read; the backslash comes first."""
 
 PLACE: Final = r"(\[[^\]]*\]|(?:\\.|[^\\:\[])+)(?::(\*|[0-9]{1,5}))?"
 LABEL: Final = r"[a-z0-9_-]+"
 HOST: Final = rf"{LABEL}(?:\.{LABEL})*|\[[0-9a-f:.]+\]"
-"""Compiled where a host is first looked at: every process would pay for it, and few have to do with hosts."""
+"""Compiled on first use, because every process would pay for it and few handle hosts."""
 
-NO_HOST: Final = "not a host in ASCII letters, digits, - and _, and not an IPv6 address in brackets"
+NO_HOST: Final = "expected a host of ASCII letters, digits, - and _, or an IPv6 address in brackets"
 
 
 class Unfit(ValueError):
-    """A scope that means nothing for its resource; its text says what to write."""
+    """A scope that is invalid for its resource; the message says what to write."""
 
 
 def literal(text: str) -> str:
-    r"""Return the scope that means *text* and nothing else.
+    r"""Return the scope that matches *text* literally.
 
     >>> print(literal("a:b*"))
     a\:b\*
     """
     if not SPECIAL.search(text):
         return text
-    for mark in SYNTAX:  # a value may consist of them, and a call for each of its characters would take seconds
+    for mark in SYNTAX:  # one call per character would take seconds for a value made of special characters
         text = text.replace(mark, f"\\{mark}")
     return f"\\{text}" if text[0] == "/" else text
 
@@ -82,13 +80,13 @@ def key_of(resource: str, scope: str) -> Key:
     """Return the normal form of a scope; ``*`` alone is `WHOLE`.
 
     Raises:
-        Unfit: It means nothing for that resource.
+        Unfit: If the scope is invalid for that resource.
     """
     return WHOLE if scope == "*" else _KEYS.get(resource, _text_key)(scope)
 
 
 def covers(resource: str, key: Key) -> Covers:
-    """Return what tells whether the scope of *key* covers that of another key of the same resource."""
+    """Return a predicate that tests whether the scope of *key* covers another key of the same resource."""
     if key == WHOLE:
         return lambda other: True
     if not SURROGATE.search(key):
@@ -98,22 +96,22 @@ def covers(resource: str, key: Key) -> Covers:
 
 
 def is_tool_pattern(text: str) -> bool:
-    """Tell whether *text*, already canonical, can match the name of a tool: it is a name or a glob over names."""
+    """Return whether *text*, already canonical, is a tool name or a glob over tool names."""
     return len(text) <= MAX_NAME_CHARS and TOOLS.fullmatch(text) is not None
 
 
 def is_exact_tool(text: str) -> bool:
-    """Tell whether *text*, already canonical, can match the one name that it is, and no other."""
+    """Return whether *text*, already canonical, is a tool name without globs."""
     return is_tool_pattern(text) and not {*"*?"} & {*text}
 
 
 def tool_matcher(pattern: str) -> Covers:
-    """Return what tells whether a canonical name matches a canonical pattern, in which ``*`` crosses dots."""
+    """Return a predicate that tests canonical names against a canonical pattern, in which ``*`` crosses dots."""
     return covers("tool", key_of("tool", pattern))
 
 
 def _marked(scope: str) -> str:
-    """Return a scope with its globs as symbols and its escapes resolved; ``**`` is `MANY`."""
+    """Return a scope with globs replaced by symbols and escapes resolved; ``**`` becomes `MANY`."""
     if not MARKED.search(scope):
         return scope
     if SURROGATE.search(scope):
@@ -121,7 +119,7 @@ def _marked(scope: str) -> str:
     for escaped, symbol in BEHIND.items():
         scope = scope.replace(escaped, symbol)
     if "[" in scope:
-        raise Unfit(r"classes of characters are not known; write \[ for a bracket")
+        raise Unfit(r"character classes are not supported; write \[ for a bracket")
     if "*" in scope:
         scope = STARS.sub(lambda stars: MANY if stars[0] == "**" else ANY, scope)
     scope = scope.replace("?", ONE).replace("\\", "")
@@ -143,10 +141,10 @@ def _escaped(piece: str, one: str) -> str:
 
 
 def _spread(pieces: Sequence[str], gap: str, first_gap: str = "") -> str:
-    """Return the pattern of *pieces* with gaps between them.
+    """Return a regular expression that matches *pieces* in order with gaps between them.
 
-    Each piece in the middle is taken where it first fits, for good: nothing is lost by that, and no key can make the
-    match take long.
+    Each middle piece matches at its first possible position and never backtracks. No match is lost by that, and the
+    time stays linear for every key.
     """
     if len(pieces) == 1:
         return pieces[0]
@@ -155,7 +153,7 @@ def _spread(pieces: Sequence[str], gap: str, first_gap: str = "") -> str:
     return head + "".join(f"(?>{each}?{piece})" for each, piece in zip(gaps, middle, strict=True)) + last_gap + tail
 
 
-# Paths: each segment of a key ends in a slash, the root is the empty key
+# Paths: each segment of a key ends in a slash; the root is the empty key
 
 
 def _path_key(scope: str) -> Key:
@@ -181,11 +179,11 @@ def _segments(path: str) -> list[str]:
 
 
 def _glob(segment: str) -> str:
-    """Return a segment at or behind the first glob; what is literal in it must be fit for a path."""
+    """Return a segment at or after the first glob. Its literal characters must be valid in a path."""
     from neuroscript.policy.paths import relative
 
     if segment == "..":
-        raise Unfit("nobody knows where .. behind a glob leads")
+        raise Unfit("'..' after a glob is not supported")
     relative(f"x/{SURROGATE.sub('x', segment)}")
     return segment if segment == MANY else segment.replace(MANY, ANY)
 
@@ -206,13 +204,13 @@ def _segment_pattern(segment: str) -> str:
     return _spread([_escaped(piece, f"[^/{ANY}{MANY}]") for piece in segment.split(ANY)], "[^/]*")
 
 
-# Places: each label of a key ends in a dot, then comes the port
+# Hosts: each label of a key ends in a dot, followed by the port
 
 
 def _place_key(scope: str) -> Key:
     found = re.fullmatch(PLACE, scope)
     if found is None:
-        raise Unfit("not a host or host:port; write api.example.com:443, *.example.com or [::1]:80")
+        raise Unfit("expected host or host:port, such as api.example.com:443, *.example.com or [::1]:80")
     host, port = found.groups()
     if port not in (None, "*") and int(port) > 65535:
         raise Unfit("a port is at most 65535")
@@ -227,22 +225,22 @@ def _host_key(host: str) -> Key:
         return f"{literal_host(text)}."
     labels = text.removesuffix(".").replace(MANY, ANY).split(".")
     if not all(label == ANY or re.fullmatch(LABEL, label) for label in labels):
-        raise Unfit("a * in a host stands for whole labels; write *.example.com")
+        raise Unfit("* in a host matches whole labels; write *.example.com")
     numbers = [label for label in labels if label != ANY]
     if numbers and all(map(str.isdigit, numbers)):
         labels = [DIGITS if label == ANY else label for label in labels]
     elif labels[:2] == [ANY, ANY]:
-        del labels[0]  # none or more, and then one or more, is one or more
+        del labels[0]  # "none or more" followed by "one or more" is "one or more"
     elif labels[0] == ANY:
         labels[0] = MANY
     return "".join(f"{label}." for label in labels)
 
 
 def literal_host(host: str) -> str:
-    """Return a host that holds no globs as it is compared: lower case, an IPv6 literal in brackets, no last dot.
+    """Return a host without globs in the form used for comparison: lower case, IPv6 in brackets, no trailing dot.
 
     Raises:
-        Unfit: It is not one that every client reads alike.
+        Unfit: If clients could interpret the host differently.
     """
     from neuroscript.policy.paths import host_port
 

@@ -1,10 +1,8 @@
-"""Needs that depend on the arguments of a call: text with the names of arguments in braces.
+"""Capability templates: needs that name arguments in braces and are filled in for each call.
 
-``fs:read:{path}`` asks for the path that a call names. A text fills in as one literal scope, a slice as one need for
-each element, None as the whole resource, and ``{url.host}`` as the host and port of a URL. A text that is empty limits
-nothing, so it asks for the whole resource too. All is decided when a template is made; filling it looks at values.
-
-Source: contract section 5.
+``fs:read:{path}`` needs the path that a call passes. A string fills in as one literal scope, a list as one need per
+element, None as the whole resource, and ``{url.host}`` as the host and port of a URL. An empty string restricts
+nothing, so it means the whole resource too. Parsing decides everything in advance; filling only looks at values.
 """
 
 from __future__ import annotations
@@ -22,25 +20,25 @@ from neuroscript.policy.capabilities import Capability, Grant, parts, single, si
 from neuroscript.policy.scopes import Unfit, key_of, literal, literal_host
 
 Values = Sequence[Any]
-"""One coerced value for each argument, in order; of a variadic tool, the further ones behind them."""
+"""One coerced value for each argument, in order; the further values of a variadic tool follow."""
 
 Fill = Callable[[Values], tuple[Capability, ...]]
-"""Values in, the single needs of that call out."""
+"""Function from argument values to the single needs of that call."""
 
 Texts = Callable[[Values], Iterable[str | None]]
-"""Values in, texts out, each a whole scope or a piece of one; None stands for the whole resource."""
+"""Function from argument values to strings, each a scope or a piece of one; None means the whole resource."""
 
 PIECE: Final = re.compile(r"((?:\\.|[^\\{}])+)|\{([^{}]*)\}", re.DOTALL)
 URL: Final = re.compile(
     r"([a-z][a-z0-9+.-]*)://(?:[^\s\\/?#@]*@)?(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{0,5}))?(?:[/?#][^\s\\]*)?",
     re.IGNORECASE | re.ASCII,
 )
-"""A URL that every client reads alike: one ``@`` at most, a host in ASCII, no blanks, no backslashes."""
+"""A URL that every client interprets alike: at most one ``@``, an ASCII host, no blanks, no backslashes."""
 
 PORTS: Final = {"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21"}
 
 MAX_SCOPE_CHARS: Final = 8 * 1024 * 1024
-"""How many characters the needs of one call may have that a scope with several arguments asks for."""
+"""Maximum number of characters in the needs of one call, for scopes that combine several arguments."""
 
 FITTING: Final[dict[ArgType, Callable[[Any], str]]] = {
     ArgType.STRING: literal,
@@ -49,17 +47,17 @@ FITTING: Final[dict[ArgType, Callable[[Any], str]]] = {
     ArgType.INT: str,
     ArgType.BOOL: lambda value: "true" if value else "false",
 }
-"""The types that can fill a scope, and how a value of each stands in it."""
+"""The types that can fill a scope, and the string form of a value of each."""
 
 
 @attrs.frozen(eq=False)
 class Template:
-    """A need of a tool, to be filled from the arguments of a call.
+    """A need of a tool that is filled in from the arguments of a call.
 
     Attributes:
-        text: The template as it is written, resource and verbs in lower case.
+        text: The template as written, with resource and verbs in lower case.
         fill: Takes one coerced value for each argument, in order, and returns the single needs of that call. Raises an
-            `ArgumentError` where a URL names no host and port.
+            `ArgumentError` if a URL has no usable host and port.
     """
 
     text: str
@@ -67,14 +65,14 @@ class Template:
 
     @classmethod
     def parse(cls, text: str, types: Mapping[str, ArgType], *, variadic: bool = False) -> Template:
-        """Return the template that a text describes.
+        """Parse a template.
 
         Args:
-            types: The type of each argument of the tool by its name, in order.
-            variadic: Whether the last of them is the type of each further value.
+            types: The type of each argument of the tool by name, in order.
+            variadic: Whether the last type applies to every further value.
 
         Raises:
-            SpecError: It is no capability, or names an argument that there is not or that can fill no scope.
+            SpecError: If *text* is not a capability, or names an unknown argument or one that cannot fill a scope.
 
         >>> template = Template.parse("fs:read:data/{name}", {"name": ArgType.STRING})
         >>> [str(need) for need in template.fill(["a.txt"])]
@@ -94,17 +92,17 @@ class Template:
 
 
 def normal(text: str) -> str:
-    """Return a template as it is kept, resource and verbs in lower case and scopes as they are.
+    """Return a template in normal form: resource and verbs in lower case, scopes unchanged.
 
     Raises:
-        SpecError: It is no capability; what its arguments are is not looked at.
+        SpecError: If *text* is not a capability. The names of arguments are not validated.
     """
     need = _shape(text)
     return ":".join(filter(None, (need.resource, ",".join(need.verbs), ",".join(parts(text)[2]))))
 
 
 def may_cover(grant: Grant, text: str) -> bool:
-    """Tell whether a grant can cover something that a template, as a tool writes it, may ask for."""
+    """Return whether a grant can cover any need that a template may produce."""
     need = _shape(text)
     if grant.resource not in ("*", need.resource) or not {"*", *need.verbs}.intersection(grant.verbs):
         return False
@@ -114,7 +112,7 @@ def may_cover(grant: Grant, text: str) -> bool:
 
 
 def filled_by(names: Collection[str], templates: Iterable[Template], values: Values) -> frozenset[Capability]:
-    """Return the needs of a call that are filled from one of some arguments.
+    """Return the needs of a call that are filled from at least one of the arguments *names*.
 
     Args:
         values: One coerced value for each argument, in order.
@@ -124,7 +122,7 @@ def filled_by(names: Collection[str], templates: Iterable[Template], values: Val
 
 
 def named_in(text: str) -> frozenset[str]:
-    """Return the names that may be those of arguments in a template, as a tool writes it.
+    """Return the names in braces in a template, which may be names of arguments.
 
     >>> sorted(named_in("fs:read:{path},{url.host}"))
     ['path', 'url', 'url.host']
@@ -134,16 +132,16 @@ def named_in(text: str) -> frozenset[str]:
 
 
 def _shape(text: str) -> Capability:
-    """Return a template with ``x`` for each argument."""
+    """Return a template with ``x`` in place of each argument."""
     resource, verbs, scopes = parts(text)
     return Capability(resource, verbs, tuple(PIECE.sub(lambda found: found[1] or "x", scope) for scope in scopes))
 
 
 def place_of(url: str) -> str:
-    """Return the scope of the host and port that a client of *url* connects to, ``host:port``.
+    """Return the scope ``host:port`` of the server that a client of *url* connects to.
 
     Raises:
-        Unfit: It has no host that every client reads alike, or no port and a scheme without a known one.
+        Unfit: If clients could interpret the host differently, or the port is missing and unknown for the scheme.
 
     >>> place_of("http://good.example@EVIL.example./path")
     'evil.example:80'
@@ -158,7 +156,7 @@ def place_of(url: str) -> str:
     return f"{literal_host(host)}:{number}"
 
 
-NO_PLACE: Final = "a URL with a host in ASCII and a port that is given or known"
+NO_PLACE: Final = "a URL with an ASCII host and an explicit or well-known port"
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -181,7 +179,7 @@ class _Argument:
         return ELEMENTS.get(self.type, self.type)
 
     def items(self, values: Values) -> Iterable[Any]:
-        """Return the values that stand in a scope each; one None where the argument is None."""
+        """Return the values that each fill a scope; a single None if the argument is None."""
         if self.variadic:
             return values[self.index :]
         value = values[self.index]
@@ -192,16 +190,16 @@ _Arguments = Mapping[str, _Argument]
 
 
 _Piece = tuple[str, str | None]
-"""A text as it is written, or what stands in braces with ``""`` before it."""
+"""A literal piece and None, or ``""`` and the contents of a pair of braces."""
 
 
 def slots(scope: str) -> list[_Piece]:
-    """Return the pieces of a scope: each a text as it is written, or what stands in braces."""
+    """Return the pieces of a scope: literals, and the contents of braces."""
     return [(found[1] or "", found[2]) for found in PIECE.finditer(scope)]
 
 
 def _split(name: str, arguments: _Arguments) -> tuple[str, str]:
-    """Return the name of an argument and of its attribute; an argument's own name may hold a dot."""
+    """Split ``argument.attribute`` into its two names; the name of an argument may itself contain a dot."""
     if name in arguments or "." not in name:
         return name, ""
     argument, _, attribute = name.rpartition(".")
@@ -217,31 +215,31 @@ def _faults(resource: str, scope: str, arguments: _Arguments) -> Iterator[str]:
         yield from (f"{{{shown(name)}}} {fault}" for fault in _slot_faults(name, len(pieces) == 1, arguments))
     found = [arguments[_split(name, arguments)[0]] for name in names if _split(name, arguments)[0] in arguments]
     if sum(each.is_many for each in found) > 1:
-        yield f"{shown(scope)} takes one slice, not more"
+        yield f"{shown(scope)} can contain at most one list"
 
 
 def _literal_faults(resource: str, scope: str) -> Iterator[str]:
     try:
         key_of(resource, scope)
     except Unfit as error:
-        yield f"{shown(scope)} is no scope of {resource}: {error}"
+        yield f"{shown(scope)} is not a valid scope for {resource}: {error}"
 
 
 def _slot_faults(name: str, alone: bool, arguments: _Arguments) -> Iterator[str]:
     argument, attribute = _split(name, arguments)
     found = arguments.get(argument)
     if found is None:
-        yield "names no argument"
+        yield "is not an argument of the tool"
     elif attribute not in ("", "host"):
-        yield "has no such attribute; .host is the only one"
+        yield "has an unknown attribute; only .host is supported"
     elif attribute and (found.element is not ArgType.STRING or not alone):
-        yield "is the host of a URL: a string, which stands alone in its scope"
+        yield "is the host of a URL, so it must be a string and fill the whole scope"
     elif found.element not in FITTING or (found.variadic and found.type in ELEMENTS):
-        yield f"is {found.type}; texts, whole numbers, truth values and slices of them can fill a scope"
+        yield f"is {found.type}; only strings, integers, booleans and lists of them can fill a scope"
 
 
 def _filler(need: Capability, scopes: Sequence[str], arguments: _Arguments) -> Fill:
-    """Return what fills a template, as plain as the template allows."""
+    """Return the function that fills a template, as simple as the template allows."""
     resource, verbs = need.resource, need.verbs
     pieces = [slots(scope) for scope in scopes]
     if all(name is None for scope in pieces for _, name in scope):
@@ -257,7 +255,7 @@ def _filler(need: Capability, scopes: Sequence[str], arguments: _Arguments) -> F
 
 
 def _of_one_text(resource: str, verb: str, index: int) -> Fill:
-    """Return what fills the template of most tools."""
+    """Return the fill function for the most common form of template."""
 
     def fill(values: Values) -> tuple[Capability, ...]:
         text = values[index]
@@ -267,7 +265,7 @@ def _of_one_text(resource: str, verb: str, index: int) -> Fill:
 
 
 def _scope(scope: Sequence[_Piece], arguments: _Arguments) -> Texts:
-    """Return what gives the texts of one scope."""
+    """Return the function that produces the strings of one scope."""
     pieces = [(_piece(text, name, arguments), name or "") for text, name in scope]
     if len(pieces) == 1:
         return pieces[0][0]
@@ -284,12 +282,12 @@ def _scope(scope: Sequence[_Piece], arguments: _Arguments) -> Texts:
 
 
 def _require_room(texts: Sequence[str | None], added: Sequence[str | None], name: str) -> None:
-    """Raise an `ArgumentError` where texts and what is added to each of them would be too long together.
+    """Raise an `ArgumentError` if the combined scopes would be too long.
 
-    Only one argument of a scope is a list, but a long text beside it is repeated for each of its items.
+    Only one argument of a scope may be a list, but a long string beside it is repeated for each item.
     """
     if _chars(texts) * len(added) + _chars(added) * len(texts) > MAX_SCOPE_CHARS:
-        expected = f"at most {MAX_SCOPE_CHARS} characters in what the tool needs"
+        expected = f"at most {MAX_SCOPE_CHARS} characters in the capability scopes of one call"
         raise ArgumentError([Problem(name, "limit.text", expected, "more")])
 
 

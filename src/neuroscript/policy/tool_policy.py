@@ -1,7 +1,4 @@
-"""What a tool needs of its host.
-
-Source: contract section 5.
-"""
+"""The policy that a tool declares: its effects, and what it needs from the host."""
 
 from __future__ import annotations
 
@@ -18,41 +15,41 @@ from neuroscript.policy.capabilities import Capability
 EFFECTS: Final = frozenset(
     {"pure", "idempotent", "reads", "writes", "deletes", "net", "exec", "model", "clock", "random", "prompts"}
 )
-"""The closed set of words for what a tool does beyond giving its result."""
+"""The closed set of side effects that a tool can declare."""
 
 LASTING: Final = frozenset({"writes", "deletes", "exec", "net"})
-"""Effects that nobody can take back."""
+"""Effects that cannot be undone."""
 
 QUICK: Final = frozenset({"pure", "idempotent", "clock", "random"})
-"""Effects for which nothing is waited for."""
+"""Effects that do not block."""
 
 SEES: Final = frozenset({"pure", "reads", "net", "clock", "random"})
-"""Effects of which a tool that only looks has at least one."""
+"""A read-only tool declares at least one of these effects."""
 
 ACTS: Final = frozenset({"writes", "deletes", "exec", "prompts", "model"})
-"""Effects of which it has none."""
+"""A read-only tool declares none of these effects."""
 
 
 def _needs(given: Collection[str | Capability]) -> tuple[str, ...]:
-    """Tell type checkers what is taken; it gets its form with the other fields, so that all faults are told at once."""
+    """Declare the accepted types to type checkers; conversion happens with the other fields, to report all problems."""
     return cast(tuple[str, ...], given)
 
 
 @attrs.frozen
 class ToolPolicy:
-    """What a tool needs.
+    """What a tool needs from the host.
 
     Attributes:
-        requires_trust: Whether it runs only for a host that says ``trusted=True``.
-        capabilities: Needs as text, ``resource:verb[,verb][:scope[,scope]]``, or as `Capability`; a scope may name
-            arguments in braces. They are kept as text.
-        effects: Words of `EFFECTS`.
-        requires_approval: Whether each call is to be approved.
-        timeout: Seconds after which its caller is freed.
-        blocking: Whether ``acall`` runs it on a thread; None means "if it has effects that wait for something".
+        requires_trust: Whether it runs only on a trusted host (``trusted=True``).
+        capabilities: Needs as strings, ``resource:verb[,verb][:scope[,scope]]``, or as `Capability`. A scope may name
+            arguments in braces. They are stored as strings.
+        effects: Members of `EFFECTS`.
+        requires_approval: Whether every call requires approval.
+        timeout: Seconds after which the caller stops waiting.
+        blocking: Whether ``acall`` runs it on a thread. None means: if one of its effects may block.
 
     Raises:
-        SpecError: With everything that is wrong with it.
+        SpecError: If a field is invalid. The error lists every problem.
     """
 
     requires_trust: bool = attrs.field(default=False, kw_only=True)
@@ -69,17 +66,17 @@ class ToolPolicy:
 
     @property
     def waits(self) -> bool:
-        """Whether ``acall`` has to run the tool on a thread, so that the event loop goes on."""
+        """Whether ``acall`` runs the tool on a thread, to avoid blocking the event loop."""
         return not QUICK.issuperset(self.effects) if self.blocking is None else self.blocking
 
     @property
     def is_idempotent(self) -> bool:
-        """Whether a call that is made twice has the effect of one; what declares no effects is not known to be so."""
+        """Whether calling the tool twice has the effect of calling it once; False if it declares no effects."""
         return not {"idempotent", "pure"}.isdisjoint(self.effects)
 
     @property
     def only_looks(self) -> bool:
-        """Whether the tool changes nothing and asks nobody; what declares no effects is not known to only look."""
+        """Whether the tool changes nothing and prompts no user; False if it declares no effects."""
         return not SEES.isdisjoint(self.effects) and ACTS.isdisjoint(self.effects) and not self.requires_approval
 
 
@@ -96,7 +93,7 @@ def _capabilities(policy: ToolPolicy) -> Iterator[str]:
         yield from NEEDS.problems("capabilities", policy.capabilities)
         return
     needs = listed(policy.capabilities)
-    if needs:  # most tools need nothing, and then nothing is loaded for it
+    if needs:  # most tools need nothing, which avoids an import
         from neuroscript.policy.templates import normal
     texts: list[str] = []
     for need in needs:
@@ -116,11 +113,11 @@ def _effects(policy: ToolPolicy) -> Iterator[str]:
     known = ", ".join(sorted(EFFECTS))
     yield from (f"{shown(word)} is not an effect ({known})" for word in words if word not in EFFECTS)
     if "pure" in words and not {"pure", "idempotent"}.issuperset(words):
-        yield "a pure tool has no other effect but idempotent"
+        yield "a pure tool can have no other effect except idempotent"
 
 
 def listed(values: Collection[Any]) -> tuple[Any, ...]:
-    """Return values once each, those of a set in the order of their texts."""
+    """Return unique values, those of a set sorted by their string form."""
     return tuple(dict.fromkeys(sorted(values, key=str) if isinstance(values, (set, frozenset)) else values))
 
 

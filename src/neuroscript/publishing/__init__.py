@@ -1,1 +1,1 @@
-"""What publishers of toolsets begin with: a complete distribution, written from a template."""
+"""Tools for publishers of toolsets: a scaffold, static checks, and a build hook."""

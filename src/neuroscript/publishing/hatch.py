@@ -1,4 +1,4 @@
-"""A build hook of hatchling: each wheel brings the index of its tools, so that no engine has to read it first.
+"""A hatchling build hook that adds the index of a project's tools to its wheel, so that engines need not build it.
 
 ```toml
 [build-system]
@@ -7,8 +7,6 @@ build-backend = "hatchling.build"
 
 [tool.hatch.build.hooks.neuroscript]
 ```
-
-Source: issue "Plugins", discovery; hatchling's reference of build hooks.
 """
 
 from __future__ import annotations
@@ -29,19 +27,19 @@ from neuroscript.io.user_cache import write_json
 
 
 class IndexHook(BuildHookInterface[Any]):
-    """Adds ``neuroscript.json`` to the metadata of a wheel; an editable one has none, for its sources change."""
+    """Adds ``neuroscript.json`` to the metadata of a wheel. Editable wheels get none, because their sources change."""
 
     PLUGIN_NAME = "neuroscript"
 
     def dependencies(self) -> list[str]:
-        """Return what the project needs when it runs, for it is imported to make its index."""
+        """Return the runtime dependencies of the project, which is imported to build its index."""
         return list(self.metadata.core.dependencies)
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Load the project in a process of its own, and add its index to the wheel, unless its toolsets are computed.
+        """Import the project in a separate process, and add its index to the wheel unless its toolsets are computed.
 
         Raises:
-            PluginError: An engine could not use the wheel.
+            PluginError: If an engine could not use the wheel.
         """
         if self.target_name != "wheel" or version == "editable":
             return
@@ -57,7 +55,7 @@ class IndexHook(BuildHookInterface[Any]):
         build_data["extra_metadata"][file] = FILE
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Take the file away from which the wheel has its index."""
+        """Remove the temporary file that contained the index."""
         if hasattr(self, "_folder"):
             self._folder.cleanup()
 
@@ -68,12 +66,12 @@ class IndexHook(BuildHookInterface[Any]):
         return Distribution(normalised(core.name), core.raw_name, self.metadata.version, "", tuple(points))
 
     def _folders(self) -> list[str]:
-        """Return where the packages of the project may lie."""
+        """Return the directories that may contain the packages of the project."""
         sources = (os.path.join(self.root, each) for each in (*self.build_config.sources, "src", ""))  # noqa: PTH118
         return [each for each in dict.fromkeys(sources) if Path(each).is_dir()]
 
 
 @hookimpl
 def hatch_register_build_hook() -> type[IndexHook]:
-    """Tell hatchling of the hook."""
+    """Register the build hook with hatchling."""
     return IndexHook

@@ -1,11 +1,4 @@
-"""What a new distribution is called: itself, its module, its group of tools; and what none may be called.
-
-Source: PEP 503 (names of distributions), PEP 8 (names of modules), contract section 1 (groups).
-
-A new distribution, whole or not at all.
-
-Source: contract section 7; issue "Plugins", the publisher's kit.
-"""
+"""Scaffolding of a new distribution from a template: its names, and its files, which are written all or not at all."""
 
 from __future__ import annotations
 
@@ -29,20 +22,20 @@ from neuroscript.io.text import shown, shown_path
 from neuroscript.names import canonical, is_word
 
 NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
-"""Of distributions."""
+"""Valid names of distributions."""
 
 
 LONGEST: Final = 50
-"""Characters of a group, so that the names of its tools have no more than 64 on the wire."""
+"""Maximum number of characters in a group, so that the wire names of its tools have at most 64."""
 
 
 @attrs.frozen
 class Names:
-    """What a distribution and its parts are called.
+    """The names of a distribution and its parts.
 
     Attributes:
-        distribution: As PEP 503 spells it.
-        module: What is imported.
+        distribution: The name of the distribution, normalised as in PEP 503.
+        module: The name of its module.
         group: The group of its tools.
     """
 
@@ -52,7 +45,7 @@ class Names:
 
 
 def named(name: str, group: str | None = None) -> Names:
-    """Return what a distribution of that name and its parts are called; they may be such as can not be.
+    """Derive the names of a distribution and its parts, which may be invalid.
 
     >>> named("Acme.Weather")
     Names(distribution='acme-weather', module='acme_weather', group='acme_weather')
@@ -63,13 +56,13 @@ def named(name: str, group: str | None = None) -> Names:
 
 
 def faults(name: str, names: Names) -> Iterator[str]:
-    """Yield a sentence for each reason why nothing can be called so.
+    """Yield the reasons why these names are invalid.
 
     Args:
-        name: The name as it was given.
+        name: The name of the distribution as passed.
     """
     if NAME.fullmatch(name) is None:
-        yield f"{shown(name)} is no name of a distribution; write letters, digits, and - . or _ between them"
+        yield f"{shown(name)} is not a valid name of a distribution; use letters and digits, with - . or _ between them"
         return
     yield from _module_faults(names)
     yield from _group_faults(names)
@@ -78,13 +71,13 @@ def faults(name: str, names: Names) -> Iterator[str]:
 def _module_faults(names: Names) -> Iterator[str]:
     module = shown(names.module)
     if names.distribution == "neuroscript" or names.distribution in FIRST_PARTY:
-        yield f"{names.distribution} is a distribution of this project; take a name of your own"
+        yield f"{names.distribution} is a distribution of this project; choose another name"
     elif keyword.iskeyword(names.module):
-        yield f"the module would be called {module}, which is a word of Python"
+        yield f"the module would be called {module}, which is a Python keyword"
     elif not names.module.isidentifier():
-        yield f"the module would be called {module}, which can not be imported; begin the name with a letter"
+        yield f"the module would be called {module}, which cannot be imported; start the name with a letter"
     elif names.module in sys.stdlib_module_names:
-        yield f"the module would be called {module}, as one of Python's own; take a longer name"
+        yield f"the module would be called {module}, which is in the standard library; choose another name"
 
 
 def _group_faults(names: Names) -> Iterator[str]:
@@ -92,13 +85,13 @@ def _group_faults(names: Names) -> Iterator[str]:
     owner = owner_of(names.group)
     if not all(map(is_word, words)):
         yield (
-            f"{shown(names.group)} is no name of a group; "
-            "give one with --group: small letters, digits and single _, a letter first"
+            f"{shown(names.group)} is not a valid name of a group; "
+            "set one with --group: lower-case letters, digits and single underscores, starting with a letter"
         )
     elif owner is not None:
-        yield f"the group {shown(words[0])} belongs to {owner}; give another one with --group"
+        yield f"the group {shown(words[0])} belongs to {owner}; choose another one with --group"
     elif len(names.group) > LONGEST:
-        yield f"a group of more than {LONGEST} characters leaves no place for names of tools; give one with --group"
+        yield f"a group of more than {LONGEST} characters leaves no room for the names of tools; set one with --group"
 
 
 TEMPLATE: Final = Path(__file__).with_name("template")
@@ -114,7 +107,7 @@ FILES: Final[Mapping[str, str]] = {
     "tests/conftest.py": "conftest.py",
     "tests/test_toolset.py": "test_toolset.py",
 }
-"""Each file of a distribution, and which template it is made of."""
+"""The template of each file in a distribution."""
 
 
 WORD: Final = re.compile(r"<<(\w+)>>")
@@ -126,17 +119,18 @@ AUTHOR: Final = re.compile(
 
 
 def create(name: str, directory: Path | None = None, *, group: str | None = None, author: str = "") -> Path:
-    """Write a distribution with a toolset, and return its directory.
+    """Write a new distribution with a toolset, and return its directory.
 
     Args:
-        name: What it is called, in any spelling.
-        directory: What is made; it may be there, but empty. None is one of its name in the working directory.
-        group: The group of its tools; None is its module's name.
-        author: Who wrote it, as in ``Ada <ada@example.org>``; nobody is named where it is empty.
+        name: The name of the distribution, in any spelling.
+        directory: The directory to create, which may exist if it is empty. By default it is created in the working
+            directory, with the name of the distribution.
+        group: The group of its tools; by default the name of its module.
+        author: The author, as in ``Ada <ada@example.org>``; if empty, no author is set.
 
     Raises:
-        SpecError: With everything that keeps it from being written; nothing is, then.
-        OSError: The system refuses to write it; nothing of it is left, but for new directories above it.
+        SpecError: If the distribution cannot be written. The error lists every problem, and nothing is written.
+        OSError: If the system refuses to write it. Nothing remains, except new parent directories.
     """
     names = named(name, group)
     target = (Path(names.distribution) if directory is None else directory).absolute()
@@ -157,7 +151,7 @@ def create(name: str, directory: Path | None = None, *, group: str | None = None
 
 
 def written(names: Names, author: str = "") -> dict[str, str]:
-    """Return the text of each file by its path in the distribution."""
+    """Return the contents of each file by its path in the distribution."""
     from neuroscript import __version__
 
     words = {
@@ -184,14 +178,14 @@ def _fill(root: Path, texts: Mapping[str, str]) -> None:
 
 def _directory_faults(target: Path) -> Iterator[str]:
     if target.is_symlink() or (target.exists() and not target.is_dir()):
-        yield f"{shown_path(str(target))} is there and no directory; name another one with --directory"
+        yield f"{shown_path(str(target))} exists and is not a directory; choose another one with --directory"
     elif target.is_dir() and any(target.iterdir()):
-        yield f"{shown_path(str(target))} is there and not empty; name another one with --directory"
+        yield f"{shown_path(str(target))} is not empty; choose another one with --directory"
 
 
 def _author_faults(author: str) -> Iterator[str]:
     if author and (AUTHOR.fullmatch(author) is None or not author.isprintable()):
-        yield "an author is a name, an address in < >, or both, as in 'Ada <ada@example.org>'"
+        yield "an author is a name, an email address in < >, or both, such as 'Ada <ada@example.org>'"
 
 
 def _authors(author: str) -> str:

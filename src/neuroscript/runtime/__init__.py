@@ -1,1 +1,1 @@
-"""What a tool sees, what a host provides, and what redacts secrets between the two."""
+"""The runtime that a tool receives, the host that provides it, and the redaction of secrets between the two."""

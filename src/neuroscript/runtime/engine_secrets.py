@@ -105,7 +105,7 @@ class CallerSecrets(NamedTuple):
 
 
 def _host_secrets(host: Host, policy: ExecutionPolicy) -> Iterator[tuple[Capability, str]]:
-    """Yield each secret of the host with the capability that permits to read it."""
+    """Yield each secret of the host with the capability that permits reading it."""
     for name, value in host.secrets.items():
         yield Capability.literal("secret", "read", name), value
     names = exact_variables(policy)

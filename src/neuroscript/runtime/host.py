@@ -1,7 +1,4 @@
-"""What an embedder lends to the tools of an engine; every part has a default.
-
-Source: contract section 4; issue "The Runtime and the Host".
-"""
+"""The host: what an embedding application provides to the tools of an engine. Every part has a default."""
 
 from __future__ import annotations
 
@@ -41,13 +38,13 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Progress:
-    """How far a call is.
+    """The progress of a call.
 
     Attributes:
         tool: The canonical name of its tool.
-        done: How much has been done, in units of the tool's choice.
-        total: How much there is to do, or None.
-        text: What is being done.
+        done: The amount done, in units of the tool's choice.
+        total: The total amount, or None if unknown.
+        text: A description of the current step.
     """
 
     tool: str
@@ -57,11 +54,11 @@ class Progress:
 
 
 class DefaultPrompter:
-    """Prompts on the console; its `ConsolePrompter` is made when a prompt is first shown.
+    """Prompts on the console; its `ConsolePrompter` is created at the first prompt.
 
     Args:
-        stdin: Where answers come from, or None for the process's.
-        stderr: Where prompts are written, or None for the process's.
+        stdin: The stream to read answers from; None means the process's.
+        stderr: The stream to write prompts to; None means the process's.
     """
 
     def __init__(self, stdin: TextIO | None, stderr: TextIO | None) -> None:
@@ -81,29 +78,29 @@ class DefaultPrompter:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Host:
-    """The world that tools see.
+    """The environment that tools run in.
 
     Attributes:
-        logger: A `logging.Logger`, or what is shaped like one; tools get a child of it where it has children. The
-            default is the logger ``neuroscript``.
-        stdin: Where answers come from; None means the process's, when it is first asked for.
-        stdout: Where tools print; None means the process's.
-        stderr: Where prompts are written; None means the process's.
-        prompter: Who asks a user; by default one that uses *stdin* and *stderr*.
-        sandbox_dir: The directory that `Runtime.fs` can not leave. One that is given is opened and tried when the
-            engine is made; the default, the user's data directory of this application, when it is first needed.
+        logger: A `logging.Logger`, or an object with the same methods. Tools get a child of it if it supports children.
+            The default is the logger ``neuroscript``.
+        stdin: The stream that prompts read from; None means the process's, looked up on first use.
+        stdout: The stream that tools print to; None means the process's.
+        stderr: The stream that prompts are written to; None means the process's.
+        prompter: Prompts a user for tools; the default uses *stdin* and *stderr*.
+        sandbox_dir: The directory that `Runtime.fs` is confined to. An explicit directory is opened and tested when the
+            engine is created. The default, this application's user data directory, is opened on first use.
         llm: The model that tools may use.
-        variables: What each session's variables are at first: plain values by name.
-        constants: Plain values by name that no tool can set.
-        secrets: Texts by name, for tools that are granted ``secret:read:NAME``; each has 6 characters or more, and is
-            seen in nothing that leaves a tool.
-        clock: Seconds since 1970-01-01 UTC. Plans go by it; one with a coroutine function ``wait(seconds)`` is also
-            what they wait by.
-        random: Where `Runtime.random` comes from; by default the operating system.
-        progress: Called with a `Progress` whenever a tool tells how far it is; what it raises is let go.
+        variables: The initial variables of each session: plain values by name.
+        constants: Plain values by name that tools can read but not set.
+        secrets: Strings by name, for tools that are granted ``secret:read:NAME``. Each has at least 6 characters, and
+            is redacted in everything that leaves a tool.
+        clock: Returns seconds since 1970-01-01 UTC. Plans use it for timestamps, and also to wait if it has a coroutine
+            method ``wait(seconds)``.
+        random: The source of `Runtime.random`; by default the operating system.
+        progress: Called with a `Progress` whenever a tool reports progress. Exceptions that it raises are ignored.
 
     Raises:
-        SpecError: With everything that is wrong with it.
+        SpecError: If a part is invalid. The error lists every problem.
     """
 
     logger: Logger | None = None
@@ -130,7 +127,7 @@ class Host:
 
     @property
     def output(self) -> TextIO:
-        """Where tools print."""
+        """The stream that tools print to."""
         return self.stdout if self.stdout is not None else sys.stdout
 
     def logger_of(self, tool: str) -> Logger:
@@ -147,7 +144,7 @@ class Host:
         return logger if child is None else child(tool)
 
     def directory(self) -> str:
-        """Return where the sandbox is."""
+        """Return the path of the sandbox directory."""
         if self.sandbox_dir is not None:
             return os.fspath(self.sandbox_dir)
         from neuroscript.io.user_cache import sandbox_directory
@@ -155,10 +152,10 @@ class Host:
         return sandbox_directory()
 
 
-# What each field has to be
+# Requirements on each field
 
 ASKED: Final = ("ask", "ask_with_tools", "reply")
-"""The methods of a model, of which a model that does less than the protocol has at least one."""
+"""The methods of a model; a model that does not implement the whole protocol has at least one of them."""
 
 LOGGER: Final = shaped("a logging.Logger", "debug", "info", "warning", "error")
 PROMPTER: Final = shaped("a Prompter", "ask")
@@ -202,11 +199,11 @@ def _secret_faults(secrets: object) -> Iterator[str]:
     if faults or not isinstance(secrets, Mapping):
         yield from faults
         return
-    if secrets:  # as most hosts have none, and then nothing is loaded for it
+    if secrets:  # most hosts have none, which avoids an import
         from neuroscript.runtime.secret_forms import SHORTEST
     for name, value in secrets.items():
         if len(value) < SHORTEST:
-            why = f"{SHORTEST} characters or more, for hiding a shorter one would hide much else"
+            why = f"{SHORTEST} characters or more, because redacting a shorter one would also redact unrelated text"
             yield f"secrets[{shown(name)!r}] must have {why}"
 
 

@@ -1,7 +1,4 @@
-"""What a tool sees of the world, and the facts of a call: who asks for what, and what came of it.
-
-Source: contract sections 1 and 4.
-"""
+"""The interfaces that tools see, and the data of a call: its request and its result."""
 
 from __future__ import annotations
 
@@ -25,14 +22,14 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Entry:
-    """One name in the sandbox; of a link the link itself, never what it points to.
+    """One entry in the sandbox. The entry of a link describes the link itself, never its target.
 
     Attributes:
-        path: Relative to the sandbox's root, with ``/``; ``.`` is the root. A name that no path can spell stands here
-            escaped, with backslashes, so that it can be seen and not be opened.
+        path: Relative to the sandbox's root, with ``/``; ``.`` is the root. A name that is not a valid path is shown
+            with backslash escapes, so that it can be listed but not opened.
         kind: ``"file"``, ``"dir"``, ``"symlink"`` or ``"other"``.
-        size: In bytes; 0 for what is no file.
-        modified: When it was written last, in seconds since 1970-01-01 UTC.
+        size: Size in bytes; 0 unless it is a file.
+        modified: Last modification, in seconds since 1970-01-01 UTC.
     """
 
     path: str
@@ -52,19 +49,19 @@ class Entry:
 
 
 Entries = list[Entry]
-"""A list, by a name that `Files.list` does not hide."""
+"""An alias of ``list`` for annotations after `Files.list`, which shadows the built-in."""
 
 
 class Files(Protocol):
-    """Files below the sandbox, which no path leaves and no link leads out of.
+    """Files in the sandbox. No path or link leads out of it.
 
-    A path is a relative text with ``/`` between its parts. Each operation asks for what it needs, ``fs:read:PATH``,
-    ``fs:write:PATH`` or ``fs:delete:PATH``, which the calling tool must have declared and the host granted.
+    A path is a relative string with ``/`` between its parts. Each operation requires ``fs:read:PATH``,
+    ``fs:write:PATH`` or ``fs:delete:PATH``, which the calling tool must declare and the host must grant.
 
     Raises:
-        PolicyError: The tool, or one above it in the chain of calls, may not.
-        SandboxError: The path can not be used, or what it names is not what the operation is for.
-        LimitError: There is more than the host permits.
+        PolicyError: If the tool, or a tool above it in the chain of calls, lacks a permission.
+        SandboxError: If the path is invalid or unsuitable for the operation.
+        LimitError: If a limit of the host would be exceeded.
     """
 
     @overload
@@ -74,71 +71,71 @@ class Files(Protocol):
     def open(self, path: str, mode: Literal["r"]) -> IO[str]: ...
 
     def open(self, path: str, mode: str = "rb") -> IO[Any]:
-        """Return a file to read from; the text of mode ``r`` is UTF-8."""
+        """Open a file for reading. Mode ``r`` reads UTF-8."""
 
     def read_bytes(self, path: str) -> bytes:
-        """Return what a file holds."""
+        """Return the contents of a file."""
 
     def read_text(self, path: str) -> str:
-        """Return what a file holds as a text of UTF-8."""
+        """Return the contents of a UTF-8 file as a string."""
 
     def stat(self, path: str) -> Entry:
-        """Return what is known of a name."""
+        """Return the metadata of an entry."""
 
     def exists(self, path: str) -> bool:
-        """Tell whether there is something of that name."""
+        """Return whether an entry exists."""
 
     def list(self, path: str = "") -> Entries:
-        """Return what a directory holds, by name, as far as it may be read."""
+        """Return the entries of a directory by name, as far as they may be read."""
 
     def walk(self, path: str = "") -> Entries:
-        """Return what a directory holds, at every depth; a directory comes before its entries."""
+        """Return the entries of a directory at every depth; a directory comes before its entries."""
 
     def glob(self, pattern: str) -> Entries:
-        """Return the entries that match: ``*`` and ``?`` stay in a part of the path, ``**`` crosses."""
+        """Return the entries that match a pattern; ``*`` and ``?`` stay in a path segment, ``**`` crosses segments."""
 
     def hash(self, path: str, algorithm: str = "sha256") -> str:
-        """Return the digest of a file, in lower-case hexadecimal digits."""
+        """Return the digest of a file in lower-case hexadecimal digits."""
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        """Make *data* what a file holds: all of it, or nothing has changed. Missing directories are made."""
+        """Replace the contents of a file atomically. Missing directories are created."""
 
     def write_text(self, path: str, text: str) -> None:
-        """Write a text as UTF-8, as `write_bytes` does."""
+        """Write a string as UTF-8, like `write_bytes`."""
 
     def append(self, path: str, data: str | bytes) -> None:
-        """Add to the end of a file, which is made where it is missing."""
+        """Append to a file, which is created if it does not exist."""
 
     def mkdir(self, path: str) -> bool:
-        """Make a directory, and those above it, and tell whether it was missing."""
+        """Create a directory and its parents, and return whether it was missing."""
 
     def delete(self, path: str) -> bool:
-        """Delete a file, a link or an empty directory, and tell whether it was there."""
+        """Delete a file, a link or an empty directory, and return whether it existed."""
 
     def move(self, source: str, destination: str) -> None:
-        """Give a file or a directory another path, which must be free."""
+        """Move a file or a directory to a path that does not exist."""
 
     def pinned(self, path: str) -> AbstractContextManager[str]:
-        """Lend a path for libraries that open files by name; on Linux it stays on that very file or directory."""
+        """Provide a path for libraries that open files by name; on Linux it always refers to the same file."""
 
     def resolve(self, path: str) -> str:
-        """Return an absolute path. It was right when it was looked at, and no longer than that: `pinned` holds it."""
+        """Return an absolute path. It may become invalid at any time; use `pinned` to keep it valid."""
 
 
 class Handles(Protocol):
-    """Things that tools keep for their caller from one call to the next; the caller holds their names alone."""
+    """Objects that tools store for their caller between calls; the caller only receives their handles."""
 
     def new(self, thing: object, kind: str, release: Callable[[], object] | None = None) -> Handle:
-        """Keep *thing* and return a handle of it; *release* is called once, when it is given up."""
+        """Store *thing* and return a handle to it; *release* is called once, when the object is released."""
 
     def get(self, handle: Handle | str, kind: str) -> Any:
-        """Return the thing itself; `ToolFailed` with ``handle.unknown`` or ``handle.kind`` where it is none of that."""
+        """Return the object, or raise a `ToolFailed` with ``handle.unknown`` or ``handle.kind``."""
 
     def kind(self, handle: Handle | str) -> str | None:
-        """Return what kind of thing it is, or None if it is kept no longer."""
+        """Return the kind of an object, or None if it is no longer stored."""
 
     def release(self, handle: Handle | str) -> bool:
-        """Give a thing up, and tell whether it was kept."""
+        """Release an object, and return whether it was stored."""
 
 
 @attrs.frozen
@@ -146,12 +143,12 @@ class Turn:
     """One turn of a conversation with a model.
 
     Attributes:
-        role: Who speaks.
-        content: What is said.
-        tool_calls: What a model asks to be called.
-        tool_results: What came of what it asked for.
-        native: The turn as the model's own API wrote it, plain data by the key of that API, to be sent back to it as it
-            was; None where nothing was kept. It tells what the other fields have no word for, such as signed thoughts.
+        role: The role of the speaker.
+        content: The text of the turn.
+        tool_calls: The calls that a model requests.
+        tool_results: The results of requested calls.
+        native: The turn in the format of the model's own API, as plain data keyed by the name of that API, to be sent
+            back unchanged; None if it was not retained. It carries data without a field here, such as signed thoughts.
     """
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -165,24 +162,24 @@ class Turn:
 
 
 class LLM(Protocol):
-    """A model that a host lends; whatever goes wrong is an `LLMError`."""
+    """A model provided by the host. Every failure is an `LLMError`."""
 
     def ask(self, turns: Sequence[Turn]) -> Turn:
-        """Return the model's turn after *turns*."""
+        """Return the model's turn that follows *turns*."""
 
     def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[ToolSpec]) -> Turn:
-        """Return the model's turn, which may ask for calls of *tools*."""
+        """Return the model's turn, which may request calls of *tools*."""
 
     def embed(self, text: str) -> Sequence[float]:
-        """Return the embedding of a text."""
+        """Return the embedding of a string."""
 
 
 @attrs.frozen
 class ToolInfo:
-    """What one tool may know of another; to call it there is ``rt.call_tool``.
+    """The description of a tool that other tools can see; use ``rt.call_tool`` to call it.
 
     Attributes:
-        origin: The distribution or file that brought it, or ``host``.
+        origin: The distribution or file that provides it, or ``host``.
     """
 
     spec: ToolSpec
@@ -194,7 +191,7 @@ class ToolInfo:
 
 
 class Logger(Protocol):
-    """The part of `logging.Logger` that tools may count on."""
+    """The part of `logging.Logger` that tools can rely on."""
 
     def debug(self, msg: str, *args: object) -> None: ...
     def info(self, msg: str, *args: object) -> None: ...
@@ -203,7 +200,7 @@ class Logger(Protocol):
 
 
 class Random(Protocol):
-    """The part of `random.Random` that tools may count on."""
+    """The part of `random.Random` that tools can rely on."""
 
     def random(self) -> float: ...
     def getrandbits(self, k: int, /) -> int: ...
@@ -211,93 +208,96 @@ class Random(Protocol):
 
 
 class Reservation(Protocol):
-    """What a tool has reserved of a limit."""
+    """An amount of a limit that a tool has reserved."""
 
     def settle(self, amount: object) -> None:
-        """Say what was really taken, once: less gives the difference back, more is counted too, for it has happened."""
+        """Replace the reserved amount by the actual one, once. Unused amounts are returned; excess is counted."""
 
 
 class Runtime(Protocol):
-    """The first argument of every tool; it ends with the call, and then refuses with ``runtime.closed``."""
+    """The first argument of every tool. After the call has ended, its methods raise ``runtime.closed``."""
 
     def println(self, *values: object) -> None:
-        """Write one line to the host's output, in one piece, control characters escaped."""
+        """Write one line to the host's output atomically, with control characters escaped."""
 
     def prompt_user(self, prompt: str, *, secret: bool = False) -> str:
-        """Return what a user answers, one line; `PromptError` where nobody can."""
+        """Return a user's one-line answer, or raise a `PromptError` if there is no user to ask."""
 
     @property
     def logger(self) -> Logger:
-        """The host's logger of this tool."""
+        """The host's logger for this tool."""
 
     def get_var(self, name: str, default: Any = None) -> Any:
         """Return a copy of the caller's variable *name*, or *default*."""
 
     def set_var(self, name: str, value: Any) -> None:
-        """Set the caller's variable *name* to a copy of *value*, which is made of plain values."""
+        """Set the caller's variable *name* to a copy of *value*, which must be plain data."""
 
     def update_var(self, name: str, change: Callable[[Any], Any]) -> Any:
-        """Set a variable to what *change* makes of its value, None at first, and return it; nobody comes in between."""
+        """Set a variable to ``change(value)`` atomically and return it; the value is None if the variable is unset."""
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The names of the caller's variables and of the host's constants, in order."""
+        """The names of the caller's variables and of the host's constants, sorted."""
 
     @property
     def sandbox_dir(self) -> str:
-        """The absolute path of the sandbox, which exists and can be written; `fs` is the safe way into it."""
+        """The absolute path of the sandbox, which exists and is writable. Use `fs` to access it safely."""
 
     @property
     def fs(self) -> Files:
-        """The files below the sandbox."""
+        """The files in the sandbox."""
 
     def call_tool(self, name: str, args: Sequence[Any] = ()) -> Any:
-        """Call another tool by position, as ``Engine.call`` does; no deeper than the engine permits."""
+        """Call another tool with positional arguments, like ``Engine.call``, within the limit on depth."""
 
     def call_tool_named(self, name: str, mapping: Mapping[str, Any]) -> Any:
-        """Call another tool by name, as ``Engine.call_named`` does."""
+        """Call another tool with named arguments, like ``Engine.call_named``."""
 
     @property
     def tools(self) -> Mapping[str, ToolInfo]:
-        """The tools that this host lets be called, by canonical name."""
+        """The tools that the host permits to be called, by canonical name."""
 
     @property
     def llm(self) -> LLM:
-        """The model that the host lends, under ``model:use``; `LLMError` where it lends none."""
+        """The model provided by the host; requires ``model:use``. Raises an `LLMError` if the host has no model."""
 
     @property
     def handles(self) -> Handles:
-        """What tools keep for the caller."""
+        """Objects that tools store for the caller."""
 
     def require(self, capability: str | Capability) -> None:
-        """Raise a `PolicyError` unless this call may do what *capability* says; for needs known only while running."""
+        """Raise a `PolicyError` unless this call has a capability that is known only at run time."""
 
     def spend(self, what: str, amount: object) -> Reservation:
-        """Reserve what is about to be taken of a limit; `LimitError` where there is no more, and nothing is reserved.
+        """Reserve an amount of a resource before using it.
+
+        Operations of `fs` count automatically.
 
         Args:
             what: ``fs_bytes``, ``fs_entries``, ``net_bytes``, ``net_calls``, ``sleep`` (seconds), or a currency.
-            amount: A whole number; of sleep and money also a decimal, a float or a text such as ``0.10``.
+            amount: An integer; for sleep and money also a decimal, a float or a string such as ``0.10``.
 
-        What goes through `fs` is counted there.
+        Raises:
+            LimitError: If the limit would be exceeded. Nothing is reserved then.
         """
 
     def secret(self, name: str) -> str:
-        """Return a value that the host lends under ``secret:read:NAME``; `ToolFailed` where it lends none."""
+        """Return a secret of the host; requires ``secret:read:NAME``. Raises a `ToolFailed` if it is not defined."""
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
-        """Tell the host how far this call is."""
+        """Report the progress of this call to the host."""
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody waits for the result any more."""
+        """Whether the caller no longer waits for the result."""
 
     @property
     def deadline(self) -> float | None:
-        """When nobody will wait for the result any more, on the clock of `time.monotonic`."""
+        """The time at which the caller stops waiting, on the clock of `time.monotonic`, or None."""
 
     def now(self) -> float:
-        """Return the time by the host's clock, in seconds since 1970-01-01 UTC."""
+        """Return the time of the host's clock, in seconds since 1970-01-01 UTC."""
 
     @property
     def random(self) -> Random:
@@ -306,12 +306,12 @@ class Runtime(Protocol):
 
 @attrs.frozen
 class ToolCall:
-    """One call as a model, a script or a user asks for it; nothing in it has been looked at yet.
+    """A call as requested by a model, a script or a user; nothing in it is validated yet.
 
     Attributes:
-        name: The tool, in any spelling that a wire or a person uses.
-        arguments: In order, by name, or the JSON text of either.
-        id: What the asker calls this call.
+        name: The name of the tool, in any accepted spelling.
+        arguments: A sequence, a mapping by name, or JSON of either.
+        id: The requester's id of this call.
     """
 
     name: str
@@ -321,17 +321,17 @@ class ToolCall:
 
 @attrs.frozen
 class ToolResult:
-    """What came of a `ToolCall`.
+    """The outcome of a `ToolCall`.
 
     Attributes:
-        id: The call's own id.
-        tool: The tool's canonical name, or the name as asked for where there is no such tool.
-        value: The result, exact in the declared type; None where there is an error.
-        error: Why there is no result.
-        repairs: One for each value that was converted.
-        seconds: How long it took, gates included.
-        spilled: The file that holds the whole of a result that was too large, a `Spilled`, or None; the value is a text
-            then: its beginning, and where the whole is.
+        id: The id of the call.
+        tool: The canonical name of the tool, or the requested name if the tool is unknown.
+        value: The result, exact in the declared type, or None if the call failed.
+        error: The error, or None.
+        repairs: One entry for each value that was converted.
+        seconds: The duration, including checks.
+        spilled: The file that contains a result that was too large, as a `Spilled`, or None. The value is then a string
+            with the beginning of the result and the location of the file.
     """
 
     id: str
@@ -344,11 +344,11 @@ class ToolResult:
 
     @property
     def ok(self) -> bool:
-        """Whether there is a result."""
+        """Whether the call succeeded."""
         return self.error is None
 
 
-# What the fields of a turn have to be
+# Requirements on the fields of a turn
 
 ROLE: Final = one_of("system", "user", "assistant", "tool")
 

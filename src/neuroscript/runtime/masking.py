@@ -1,7 +1,4 @@
-"""Which values of a call are secret, and its arguments as they may be shown to a person.
-
-Source: contract sections 1 and 5; reliability.md T19 and T20.
-"""
+"""Secret arguments of a call, and a copy of its arguments that is safe to show to a person."""
 
 from __future__ import annotations
 
@@ -13,14 +10,14 @@ from neuroscript.coercion.values import copied
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 
 MAPS: Final = ArgType.SLICE_MAP
-"""The type whose values hold maps, each with the declared keys."""
+"""The type whose values are lists of maps, each with the declared keys."""
 
 
 def secret_values(spec: ToolSpec, values: Sequence[Any]) -> Iterator[Any]:
-    """Yield the values of a call that are secret, each whole; None is none.
+    """Yield each secret argument value of a call as a whole, except None.
 
     Args:
-        values: One exact value for each argument, in order; of a variadic one all that there are.
+        values: One exact value for each argument, in order, and all values of a variadic argument.
     """
     for arg, value in _paired(spec, values):
         yield from _secret_in(arg, value)
@@ -43,10 +40,10 @@ def _secret_in(arg: ArgSpec, value: Any) -> Iterator[Any]:
 
 
 def masked(spec: ToolSpec, values: Sequence[Any]) -> dict[str, Any]:
-    """Return a copy of the arguments of a call by name, ``[secret]`` in the place of each secret; None stays None.
+    """Return a copy of the arguments of a call by name, with ``[secret]`` in place of each secret except None.
 
     Args:
-        values: One exact value for each argument, in order; of a variadic one all that there are, which give a list.
+        values: One exact value for each argument, in order, and all values of a variadic argument, which become a list.
     """
     shown = [_masked(arg, value) for arg, value in _paired(spec, values)]
     names = [arg.name for arg in spec.args]
@@ -60,7 +57,7 @@ def _masked(arg: ArgSpec, value: Any) -> Any:
     if value is None:
         return None
     if arg.secret:
-        from neuroscript.runtime.redaction import MARK  # which has much to load
+        from neuroscript.runtime.redaction import MARK  # expensive to import
 
         return MARK
     if not any(key.holds_secret for key in arg.keys):

@@ -1,7 +1,4 @@
-"""A question to whoever sits at the console, and one line as the answer.
-
-Source: contract section 4; reliability.md T20 and part 4.6.
-"""
+"""Prompts on the console: one question, and one line as the answer."""
 
 from __future__ import annotations
 
@@ -19,36 +16,36 @@ from neuroscript.errors import PromptError
 from neuroscript.io.text import escaped, is_terminal
 
 LONGEST: Final = 64 * 1024
-"""Bytes of an answer."""
+"""Maximum size of an answer in bytes."""
 
 
 TERMINAL: Final = Lock()
-"""Held while a question stands on a terminal: whoever asks there, the process asks one thing at a time."""
+"""Held while a prompt is shown on a terminal, so that the process shows one prompt at a time."""
 
 
 ReadLine = Callable[[int], bytes]
-"""Takes at most so many bytes of the next line, its end included; none at the end of the input."""
+"""Reads at most a number of bytes of the next line, including its end; returns nothing at the end of the input."""
 
 
 class Prompter(Protocol):
-    """Asks the user for tools."""
+    """Prompts a user on behalf of tools."""
 
     def ask(self, prompt: str, *, secret: bool = False) -> str:
-        """Return the answer to *prompt*, one line; a *secret* one is not to be seen while it is typed.
+        """Return the answer to *prompt*, one line; a *secret* answer is not shown while it is typed.
 
         Raises:
-            PromptError: There is no answer.
+            PromptError: If there is no answer.
         """
 
 
 class ConsolePrompter:
-    """Asks on a terminal, or takes piped answers line by line; one question at a time, whichever thread asks.
+    """Prompts on a terminal, or reads piped answers line by line. Thread-safe: it shows one prompt at a time.
 
-    It takes one line from the input's descriptor and not a byte more: whoever reads there next finds all the rest.
+    It reads exactly one line from the input's file descriptor, so that the next reader finds all the rest.
 
     Args:
-        stdin: Where answers come from; None is ``sys.stdin`` at the time of the question.
-        output: Where questions go; None is ``sys.stderr`` at that time.
+        stdin: The stream to read answers from; None means ``sys.stdin`` at the time of the prompt.
+        output: The stream to write prompts to; None means ``sys.stderr`` at the time of the prompt.
     """
 
     def __init__(self, stdin: TextIO | None = None, output: TextIO | None = None) -> None:
@@ -58,15 +55,16 @@ class ConsolePrompter:
         self._lock = Lock()
 
     def ask(self, prompt: str, *, secret: bool = False) -> str:
-        """Write *prompt*, escaped, and return the next line without its end; what is not Unicode in it is replaced.
+        """Write *prompt*, escaped, and return the next line without its end. Invalid Unicode in it is replaced.
 
         Args:
-            secret: Whether a terminal is not to echo what is typed.
+            secret: Whether to turn off the terminal's echo.
 
         Raises:
-            PromptError: prompt.noninteractive, where no terminal, pipe, socket or file is there to read, or nothing to
-                write to; prompt.eof; prompt.toolong, for an answer above `LONGEST`, of which nothing is left over.
-            KeyboardInterrupt: Ctrl-C.
+            PromptError: ``prompt.noninteractive`` if there is no terminal, pipe, socket or file to read from, or no
+                output to write to; ``prompt.eof``; ``prompt.toolong`` for an answer longer than `LONGEST`, which is
+                consumed completely.
+            KeyboardInterrupt: If the user presses Ctrl-C.
         """
         require("ConsolePrompter", prompt=(prompt, STRING), secret=(secret, FLAG))
         with self._lock:
@@ -81,7 +79,7 @@ class ConsolePrompter:
 
 @contextmanager
 def alone_on(stream: TextIO | None) -> Iterator[None]:
-    """Let nobody else of this process ask on a terminal meanwhile; any other stream holds nobody up."""
+    """Hold the terminal for one prompt; does nothing for other streams."""
     if not is_terminal(stream):
         yield
         return
@@ -90,30 +88,30 @@ def alone_on(stream: TextIO | None) -> Iterator[None]:
 
 
 def typed(stdin: TextIO) -> bytes:
-    """Return the next line that somebody types at a terminal, its end included unless the input ended in it.
+    """Return the next line typed at a terminal, including its end unless the input ended.
 
     Raises:
-        PromptError: As `ConsolePrompter.ask`.
-        KeyboardInterrupt: Ctrl-C.
+        PromptError: As for `ConsolePrompter.ask`.
+        KeyboardInterrupt: If the user presses Ctrl-C.
     """
     return line_of(_reader(stdin, _descriptor(stdin), secret=False))
 
 
 def _descriptor(stdin: TextIO | None) -> int | None:
-    """Return the descriptor that answers come from, None for a stream that is to be read itself."""
+    """Return the file descriptor to read answers from, or None for a stream that has to be read directly."""
     if stdin is None or stdin.closed:
-        raise noninteractive("no terminal, pipe or file is there to answer")
+        raise noninteractive("there is no terminal, pipe or file to read an answer from")
     try:
         descriptor = stdin.fileno()
     except OSError:
         return None
     if not _can_answer(descriptor):
-        raise noninteractive("no terminal, pipe or file is there to answer")
+        raise noninteractive("there is no terminal, pipe or file to read an answer from")
     return None if sys.platform == "win32" else descriptor
 
 
 def _can_answer(descriptor: int) -> bool:
-    """Tell a terminal, a pipe, a socket or a file from a device such as ``/dev/null``."""
+    """Return whether a descriptor is a terminal, a pipe, a socket or a file, not a device such as ``/dev/null``."""
     try:
         mode = os.fstat(descriptor).st_mode
     except OSError:
@@ -122,13 +120,13 @@ def _can_answer(descriptor: int) -> bool:
 
 
 def noninteractive(what: str) -> PromptError:
-    """Return the error for a question that nobody can answer here."""
+    """Return the error for a prompt that cannot be answered."""
     return PromptError(what, code="prompt.noninteractive")
 
 
 @contextmanager
 def _silent(descriptor: int | None) -> Iterator[None]:
-    """Let a terminal echo nothing but the end of a line, and as before when that is over, however it ends."""
+    """Turn off a terminal's echo except for line ends, and restore its settings on exit."""
     if descriptor is None or not os.isatty(descriptor):
         yield
         return
@@ -139,7 +137,7 @@ def _silent(descriptor: int | None) -> Iterator[None]:
     silent = [*before]
     silent[3] = before[3] & ~termios.ECHO | termios.ECHONL
     restore = partial(_set_terminal, descriptor, before)
-    atexit.register(restore)  # for a thread that still waits when the process ends
+    atexit.register(restore)  # in case a thread is still waiting when the process exits
     try:
         _set_terminal(descriptor, silent)
         yield
@@ -151,28 +149,28 @@ def _silent(descriptor: int | None) -> Iterator[None]:
 def _set_terminal(descriptor: int, settings: list[Any]) -> None:
     import termios
 
-    with suppress(termios.error):  # the terminal has gone, and nobody types there
+    with suppress(termios.error):  # the terminal is gone
         termios.tcsetattr(descriptor, termios.TCSANOW, settings)
 
 
 def write_out(text: str, output: TextIO | None) -> None:
-    """Write a question in one piece; what steers a terminal has to be taken out of it before.
+    """Write a prompt in one piece. The caller must have removed terminal control sequences.
 
     Raises:
-        PromptError: prompt.noninteractive, where it can not be written.
+        PromptError: With the code ``prompt.noninteractive``, if it cannot be written.
     """
     if output is None:
-        raise noninteractive("no output is there to ask on")
+        raise noninteractive("there is no output to write the prompt to")
     encoding = encoding_of(output)
     try:
         output.write(text.encode(encoding, "backslashreplace").decode(encoding))
         output.flush()
     except (OSError, ValueError):
-        raise noninteractive("no output is there to ask on") from None
+        raise noninteractive("there is no output to write the prompt to") from None
 
 
 def encoding_of(stream: TextIO) -> str:
-    """Return how a stream turns text into bytes."""
+    """Return the encoding of a stream."""
     return getattr(stream, "encoding", None) or "utf-8"
 
 
@@ -200,7 +198,7 @@ def _byte_of(descriptor: int) -> bytes:
     while True:
         try:
             return os.read(descriptor, 1)
-        except BlockingIOError:  # somebody who shares it has set it not to wait
+        except BlockingIOError:  # another process that shares the descriptor made it non-blocking
             from selectors import EVENT_READ, DefaultSelector
 
             with DefaultSelector() as selector:
@@ -215,13 +213,13 @@ def _typed_on_windows(size: int) -> bytes:
 
 
 def line_of(read: ReadLine) -> bytes:
-    """Return the next line, or raise a `PromptError` that says why there is none."""
+    """Return the next line, or raise a `PromptError` that says why it cannot be read."""
     try:
         line = _whole_line(read)
     except (OSError, ValueError):
-        raise noninteractive("no terminal, pipe or file is there to answer") from None
+        raise noninteractive("there is no terminal, pipe or file to read an answer from") from None
     if not line:
-        raise PromptError("the input ended before an answer came", code="prompt.eof")
+        raise PromptError("the input ended before an answer was received", code="prompt.eof")
     return line
 
 

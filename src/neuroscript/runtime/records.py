@@ -1,7 +1,4 @@
-"""The facts of calls that hooks, approvers and audits share; no value of a call is among those of a record.
-
-Source: contract section 5; reliability.md part 4.5.
-"""
+"""Records of calls that hooks, approvers and audit sinks share. A call record contains no argument values."""
 
 from __future__ import annotations
 
@@ -16,25 +13,25 @@ from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.spec.binding import Repair
 
 Kind = Literal["intent", "outcome", "refused"]
-"""What a record tells: a call begins, it has ended, or it never began."""
+"""The event that is recorded: a call begins, it has ended, or it was refused before it began."""
 
 CLOSED: Final = "stream.closed"
-"""The code of a stream that its reader closed before its end."""
+"""The code of a stream that its reader closed early."""
 
 
 @attrs.frozen
 class PendingCall:
-    """A call that fits and that nothing has refused so far, for hooks that may refuse it.
+    """A call with valid arguments that has not been refused so far, for hooks that may refuse it.
 
     Attributes:
         tool: The canonical name of the tool.
-        arguments: A copy of the very values that the tool's function would get, by name; of a variadic argument the
+        arguments: A copy of the values that the tool's function would receive, by name; for a variadic argument the
             list of its values.
-        needs: What the call needs, filled from these values.
-        policy: What the tool asks for.
+        needs: What the call needs, filled in from these values.
+        policy: The policy of the tool.
         session: The id of the session.
         depth: 1 for a call from outside.
-        above: The tools of the calls that it stands in, the innermost first.
+        above: The tools of the enclosing calls, innermost first.
     """
 
     tool: str
@@ -48,17 +45,17 @@ class PendingCall:
 
 @attrs.frozen
 class ToolFacts:
-    """What all records of one tool share.
+    """Data that all records of one tool share.
 
     Attributes:
         tool: The canonical name.
-        fingerprint: SHA-256 of its whole spec and policy, in hexadecimal digits; ``""`` where there is no such tool.
-        distribution: Who brings it, such as ``neuroscript-std``, or what its host calls it.
-        version: Of the distribution, or ``""``.
+        fingerprint: SHA-256 of its whole spec and policy, in hexadecimal digits; ``""`` if the tool is unknown.
+        distribution: The distribution that provides it, such as ``neuroscript-std``, or the host's name for it.
+        version: The version of the distribution, or ``""``.
         rule: The pattern that allows it, or what refused it before its arguments were looked at.
         secret: Whether one of its arguments is secret.
-        effects: What it does beyond giving its result.
-        injected: The names of further arguments, which the host gives in each call.
+        effects: Its side effects.
+        injected: The names of further arguments, which the host supplies in each call.
     """
 
     tool: str
@@ -76,29 +73,29 @@ class ToolFacts:
 
 
 class CallRecord(NamedTuple):
-    """What is told of one call, when it begins, when it has ended, or when it was refused.
+    """One event of one call: it begins, it has ended, or it was refused.
 
-    A plain tuple, for one is made in every call that somebody watches.
+    It is a plain tuple because one is created in every observed call.
 
     Attributes:
-        kind: What it tells.
-        about: What all records of the tool share.
-        run: The id of the engine, another one at each start.
+        kind: The event.
+        about: The data that all records of the tool share.
+        run: The id of the engine, different at each start.
         session: The id of the session.
         call: The number of the call within the run, from 1.
-        parent: The number of the call that it stands in, or 0.
+        parent: The number of the enclosing call, or 0.
         depth: 1 for a call from outside.
-        policy: The digest of what the host permits, SHA-256 in hexadecimal digits.
+        policy: The digest of the host's policy, SHA-256 in hexadecimal digits.
         time: When the call began, in seconds since 1970-01-01 UTC by the host's clock.
-        needs: What the call needs, such as ``fs:read:data/a.txt``; of any scope but a path only the resource and verb.
-        types: The exact type of each argument, in order; none where they did not fit.
-        sizes: The length of each text, of bytes and of each container, and 0 for anything else.
-        digest: A keyed digest of the arguments (BLAKE2b, 16 bytes), none where they did not fit.
-        repairs: Where a value was converted, from which type and to which.
+        needs: What the call needs, such as ``fs:read:data/a.txt``. Scopes other than paths are omitted.
+        types: The exact type of each argument, in order; empty if the arguments are invalid.
+        sizes: The length of each string, bytes and container, and 0 for other values.
+        digest: A keyed digest of the arguments (BLAKE2b, 16 bytes); empty if the arguments are invalid.
+        repairs: For each converted value, where it was, its original type and its new type.
         code: ``""`` while it runs, ``"ok"``, `CLOSED`, or the code of its error.
         rule: What decided: the pattern that allows the tool, or what refused the call.
-        spent: What the call has used of the limits, by name; of a stream also its own ``items`` and ``result_bytes``.
-        seconds: How long it took.
+        spent: What the call has used of the limits, by name; for a stream also its ``items`` and ``result_bytes``.
+        seconds: The duration.
     """
 
     kind: Kind
@@ -127,14 +124,14 @@ class CallRecord(NamedTuple):
 
 
 class AuditSink(Protocol):
-    """Where records of calls are kept. What a method raises is its failure, and what follows is the engine's affair.
+    """Stores records of calls. An exception from a method counts as a failure of the sink; the engine handles it.
 
-    A sink with an attribute ``intents`` that is False is not told when a call begins. One with an attribute
-    ``digest_key``, 32 bytes, has the digests of arguments made under it. Threads may write at once.
+    A sink whose attribute ``intents`` is False receives no records of calls that begin. A sink with an attribute
+    ``digest_key``, 32 bytes, determines the key of argument digests. Several threads may write at once.
     """
 
     def write(self, record: CallRecord, /) -> None:
-        """Keep a record; when this returns, the record is as safe as this sink makes it."""
+        """Store a record. When this returns, the record is as durable as this sink makes it."""
 
     def close(self) -> None:
-        """Write out whatever is left; no record comes after."""
+        """Flush and close the sink; no record follows."""

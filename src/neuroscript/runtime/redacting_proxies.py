@@ -1,7 +1,4 @@
-"""A host's logger and its model, as tools get them where there are secrets: none of these gets through.
-
-Source: contract section 6; reliability.md part 4.5.
-"""
+"""Proxies of a host's logger and model that redact secrets before they leave a tool."""
 
 from __future__ import annotations
 
@@ -20,10 +17,10 @@ from neuroscript.spec.tool_spec import ToolSpec
 
 
 class DiscreetLogger:
-    """A logger that writes each message out, its exception too, and passes it on redacted.
+    """A logger that formats each message, including its exception, and passes it on redacted.
 
     Args:
-        logger: What is shaped like a `logging.Logger`.
+        logger: A `logging.Logger`, or an object with the same methods.
     """
 
     def __init__(self, logger: Any, secrets: Redactor) -> None:
@@ -31,39 +28,39 @@ class DiscreetLogger:
         self._secrets = secrets
 
     def debug(self, msg: object, *args: object, **options: Any) -> None:
-        """Log a message of level DEBUG."""
+        """Log a message at level DEBUG."""
         self._pass(10, "debug", msg, args, options)
 
     def info(self, msg: object, *args: object, **options: Any) -> None:
-        """Log a message of level INFO."""
+        """Log a message at level INFO."""
         self._pass(20, "info", msg, args, options)
 
     def warning(self, msg: object, *args: object, **options: Any) -> None:
-        """Log a message of level WARNING."""
+        """Log a message at level WARNING."""
         self._pass(30, "warning", msg, args, options)
 
     def error(self, msg: object, *args: object, **options: Any) -> None:
-        """Log a message of level ERROR."""
+        """Log a message at level ERROR."""
         self._pass(40, "error", msg, args, options)
 
     def exception(self, msg: object, *args: object, **options: Any) -> None:
-        """Log a message of level ERROR, with the exception that is being handled."""
+        """Log a message at level ERROR, with the exception that is being handled."""
         self._pass(40, "error", msg, args, {"exc_info": True, **options})
 
     def critical(self, msg: object, *args: object, **options: Any) -> None:
-        """Log a message of level CRITICAL."""
+        """Log a message at level CRITICAL."""
         self._pass(50, "critical", msg, args, options)
 
     def log(self, level: int, msg: object, *args: object, **options: Any) -> None:
-        """Log a message of some level."""
+        """Log a message at a given level."""
         self._pass(level, "", msg, args, options)
 
     def getChild(self, suffix: str) -> DiscreetLogger:  # noqa: N802
-        """Return the logger below this one, as discreet."""
+        """Return a child logger, which redacts too."""
         return DiscreetLogger(self._logger.getChild(suffix), self._secrets)
 
     def __getattr__(self, name: str) -> Any:
-        """Return what else the logger has; to what can be called only redacted values are given."""
+        """Return another attribute of the logger; if it is callable, its arguments are redacted."""
         found = getattr(self._logger, name)
         if not callable(found):
             return found
@@ -86,17 +83,17 @@ class DiscreetLogger:
 
 
 def message_of(msg: object, args: tuple[object, ...]) -> str:
-    """Return a log message with its arguments as `logging` formats it; if they do not fit, with their number."""
+    """Return a log message formatted as by `logging`; if the arguments do not match, append their number."""
     try:
         if len(args) == 1 and args[0] and isinstance(args[0], Mapping):
             return str(msg) % args[0]
         return str(msg) % args if args else str(msg)
     except Exception:
-        return f"{msg} (with {len(args)} values that do not fit)"
+        return f"{msg} (with {len(args)} arguments that do not match)"
 
 
 def _trace(given: Any) -> str:
-    """Return the lines of an exception as ``exc_info`` names it, below the message."""
+    """Return the traceback that ``exc_info`` refers to, to be appended to the message."""
     if not given:
         return ""
     import sys
@@ -107,29 +104,29 @@ def _trace(given: Any) -> str:
 
 
 def _caller(logger: Any, options: dict[str, Any]) -> dict[str, int]:
-    """Return the option by which `logging` names the tool's own line, two calls above."""
+    """Return the option that makes `logging` report the tool's own line, two frames above."""
     from logging import Logger, LoggerAdapter
 
     return {"stacklevel": options.get("stacklevel", 1) + 2} if isinstance(logger, (Logger, LoggerAdapter)) else {}
 
 
 class DiscreetModel:
-    """A model that is asked with redacted turns; what it answers is not looked at."""
+    """A model that receives redacted turns; its answers are not redacted."""
 
     def __init__(self, model: LLM, secrets: Redactor) -> None:
         self._model = model
         self._secrets = secrets
 
     def ask(self, turns: Sequence[Turn]) -> Turn:
-        """Return the model's turn after *turns*."""
+        """Return the model's turn that follows *turns*."""
         return self._model.ask(self._redacted(turns))
 
     def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[ToolSpec]) -> Turn:
-        """Return the model's turn, which may ask for calls of *tools*."""
+        """Return the model's turn, which may request calls of *tools*."""
         return self._model.ask_with_tools(self._redacted(turns), tools)
 
     def embed(self, text: str) -> Sequence[float]:
-        """Return the embedding of a text."""
+        """Return the embedding of a string."""
         return self._model.embed(self._secrets.text(text))
 
     def _redacted(self, turns: Sequence[Turn]) -> list[Turn]:
@@ -137,8 +134,8 @@ class DiscreetModel:
 
 
 def redacted_turn(secrets: Redactor, turn: Turn) -> Turn:
-    """Return a turn with what is said, asked for and told in it redacted."""
-    if not isinstance(turn, Turn):  # as some models take it
+    """Return a turn with its content, its calls and their results redacted."""
+    if not isinstance(turn, Turn):  # some models accept other types
         redacted: Turn = secrets.plain(turn)
         return redacted
     return attrs.evolve(
@@ -151,15 +148,15 @@ def redacted_turn(secrets: Redactor, turn: Turn) -> Turn:
 
 
 def redacted_call(secrets: Redactor, call: ToolCall) -> ToolCall:
-    """Return a call as it may be told; with secrets in its arguments it can not be made again."""
+    """Return a redacted call; if its arguments contained secrets, it cannot be repeated."""
     return attrs.evolve(call, name=secrets.plain(call.name), arguments=secrets.plain(call.arguments))
 
 
 def redacted_decision(secrets: Redactor, decision: Decision) -> Decision:
-    """Return a decision as it may be told; what a host decides by stays as it is."""
+    """Return a redacted decision; fields that a host bases decisions on are unchanged."""
     tool = decision.tool if decision.code != ToolNotFound.CODE else secrets.text(decision.tool)
     needs, grants, remedy = secrets.plain(decision.needs), decision.grants, decision.remedy
-    if secrets.plain(grants) is not grants:  # what stands there instead would permit something else
+    if secrets.plain(grants) is not grants:  # a redacted grant would permit something else
         grants, remedy = (), without_advice(remedy, grants)
     rule, need, text, remedy = map(secrets.text, (decision.rule, decision.need, decision.text, remedy))
     told = {"rule": rule, "need": need, "text": text, "remedy": remedy, "needs": needs, "grants": grants}
@@ -167,7 +164,7 @@ def redacted_decision(secrets: Redactor, decision: Decision) -> Decision:
 
 
 def redacted_result(secrets: Redactor, result: ToolResult) -> ToolResult:
-    """Return a result as it may be told; the error in it is the same one, redacted in place, see `Redactor.error`."""
+    """Return a redacted result; its error is the same object, redacted in place, see `Redactor.error`."""
     error = None if result.error is None else secrets.error(result.error)
     name = secrets.text(result.tool) if isinstance(error, ToolNotFound) else result.tool
     repairs = tuple(Repair(secrets.text(each.where), each.got, each.became) for each in result.repairs)

@@ -1,4 +1,4 @@
-"""The removal of secrets from texts, values and errors."""
+"""Removal of secrets from strings, values and errors."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ GUESSABLE_CHARS: Final = 16
 """Length below which a secret can be guessed by trying values."""
 
 MAX_PASSES: Final = 4
-"""Passes over one text: a mark that replaces a secret may complete another one."""
+"""Passes over one string, because a mark that replaces a secret may complete another one."""
 
 MARK: Final = "[secret]"
 """The replacement of a secret."""
 
 FIELD: Final = re.compile(r"[A-Za-z][A-Za-z_.-]*")
-"""A key that only names what it holds: to hide ``Authorization`` everywhere would hide no secret."""
+"""A key that only names its value; hiding ``Authorization`` everywhere would hide no secret."""
 
 SAME: Final = frozenset({"tool", "state", "_code", "_retry", "seconds", "_has_ended"})
 """Attributes of an error on which hosts base decisions; they are never redacted in place."""
@@ -139,10 +139,10 @@ class Redactor:
 
 
 def secrets_in(value: object) -> list[str | bytes]:
-    """Return what has to be hidden of a secret value: strings, bytes and numbers, at any depth, each once.
+    """Return the parts of a secret value to hide: unique strings, bytes and numbers, at any depth.
 
-    Anything shorter than `SHORTEST` is left out, and so are keys that only name what they hold. Of more than
-    `MAX_CALL_SECRETS` the last are returned, and of a longer one the first `MAX_CALL_SECRET_CHARS`.
+    Parts shorter than `SHORTEST` and keys that only name their values are left out. If there are more than
+    `MAX_CALL_SECRETS`, the last ones are returned, and from a longer one the first `MAX_CALL_SECRET_CHARS`.
     """
     found = (each[:MAX_CALL_SECRET_CHARS] for each in _texts_in(value) if len(each) >= SHORTEST)
     return list(dict.fromkeys(found))[-MAX_CALL_SECRETS:]
@@ -168,7 +168,7 @@ def _is(one: object, other: object) -> bool:
 
 
 def _free(key: Any, taken: dict[Any, Any], numbers: dict[Any, int]) -> Any:
-    """Return *key*, or a numbered one where *key* is taken; *numbers* has the last number of each."""
+    """Return *key*, or a numbered variant if it is taken; *numbers* stores the last number of each key."""
     if key not in taken or not isinstance(key, (str, bytes)):
         return key
     number = numbers.get(key, 1) + 1

@@ -1,7 +1,4 @@
-"""What a model answered: its turn, why it ended, what it cost in tokens, and what it took to get it.
-
-Source: issue "Models: clients, the loop in which a model calls tools, and every model API's own shapes".
-"""
+"""Replies of a model: its turn, why it ended, its token usage, and the retries it took."""
 
 from __future__ import annotations
 
@@ -15,12 +12,12 @@ from neuroscript.io.text import type_name
 from neuroscript.runtime.interfaces import Turn
 
 Stop = Literal["end", "tools", "length", "refused"]
-"""Why a turn ended: all was said, tools are asked for, there was no more room, or the model would not answer."""
+"""Why a turn ended: it is complete, it requests tools, it reached the token limit, or the model refused."""
 
 
 @attrs.frozen
 class Usage:
-    """How many tokens were counted, by the model's own count; 0 where it tells none.
+    """Token counts as reported by the model; 0 if it reports none.
 
     >>> Usage(10, 2) + Usage(5, 1)
     Usage(input_tokens=15, output_tokens=3)
@@ -35,11 +32,11 @@ class Usage:
 
 @attrs.frozen
 class Retried:
-    """A request that was made again.
+    """A request that was repeated.
 
     Attributes:
-        code: Why, as the code of an `LLMError`: ``llm.rate``.
-        seconds: How long was waited before the next one.
+        code: The reason, as the code of an `LLMError`, such as ``llm.rate``.
+        seconds: The delay before the next request.
     """
 
     code: str
@@ -48,14 +45,14 @@ class Retried:
 
 @attrs.frozen
 class Reply:
-    """One answer of a model.
+    """One reply of a model.
 
     Attributes:
-        turn: What it said and what it asks for; the names of tools are canonical.
+        turn: Its content and the calls that it requests; tool names are canonical.
         stop: Why it ended.
-        usage: What it cost.
-        retries: One for each request that had to be made again.
-        seconds: How long it took, with all retries.
+        usage: Its token usage.
+        retries: One entry for each request that was repeated.
+        seconds: The duration, including retries.
     """
 
     turn: Turn
@@ -65,7 +62,7 @@ class Reply:
     seconds: float = 0.0
 
 
-# What a model has to return
+# Requirements on what a model returns
 
 FORMS: Final = {
     "turn": instance(Turn),
@@ -77,10 +74,10 @@ FORMS: Final = {
 
 
 def turn_of(found: object, method: str) -> Turn:
-    """Return what a method of a model returned, which has to be a turn.
+    """Return the turn that a model's method returned.
 
     Raises:
-        LLMError: ``llm.failed``, where it is something else.
+        LLMError: With the code ``llm.failed``, if it is not a turn.
     """
     if isinstance(found, Turn):
         return found
@@ -89,10 +86,10 @@ def turn_of(found: object, method: str) -> Turn:
 
 
 def reply_of(found: object) -> Reply:
-    """Return what the method ``reply`` of a model returned, which has to be a reply with exact fields.
+    """Return the reply that a model's method ``reply`` returned, after validating its fields.
 
     Raises:
-        LLMError: ``llm.failed``, where it is something else.
+        LLMError: With the code ``llm.failed``, if it is not a valid reply.
     """
     if not isinstance(found, Reply):
         text = f"the model returned {type_name(found)}; its reply must return a neuroscript.runtime.replies.Reply"
@@ -104,13 +101,13 @@ def reply_of(found: object) -> Reply:
 
 
 def whole(reply: Reply) -> Turn:
-    """Return the turn of a reply, if the model said all that it would have.
+    """Return the turn of a reply if it is complete.
 
     Raises:
-        LLMError: ``llm.refused`` or ``llm.length``.
+        LLMError: With the code ``llm.refused`` or ``llm.length``.
     """
     if reply.stop == "refused":
         raise LLMError("the model refused to answer", code="llm.refused", retry="never")
     if reply.stop == "length":
-        raise LLMError("the reply was cut, for there was no more room for it", code="llm.length", retry="host")
+        raise LLMError("the reply was truncated because it reached the token limit", code="llm.length", retry="host")
     return reply.turn

@@ -1,7 +1,4 @@
-"""What came of a call, as the text that its model reads: the result, or what to do about the error.
-
-Source: contract section 6, ``.retry``; peers.md part 0.1, "error text".
-"""
+"""The text of a call's result as a model reads it: the value, or an error and what to do about it."""
 
 from __future__ import annotations
 
@@ -19,19 +16,19 @@ from neuroscript.runtime.interfaces import ToolResult
 from neuroscript.runtime.wire_names import WireNames
 
 ADVICE: Final[Mapping[Retry, str]] = {
-    "model": "Mend the call and make it again.",
+    "model": "Fix the arguments and call again.",
     "later": "The same call may succeed later.",
-    "host": "Only the host can change that: do not make this call again.",
-    "never": "This call can not succeed: do not make it again.",
+    "host": "Only the host can change that; do not repeat this call.",
+    "never": "This call cannot succeed; do not repeat it.",
 }
-"""What a model may do about an error, by who can make the call succeed."""
+"""Advice for a model about an error, by who can make the call succeed."""
 
 
 def result_text(result: ToolResult, names: WireNames | None = None) -> str:
-    """Return a result as a model reads it: a text as it is, everything else as JSON; an error with what to do about it.
+    """Return a result as a model reads it: strings unchanged, other values as JSON, errors with advice.
 
     Args:
-        names: What the model calls the tools; by default as the rule spells them.
+        names: The names of tools that the model uses; by default the standard wire names.
 
     >>> result_text(ToolResult("c1", "math.add", 5))
     '5'
@@ -45,10 +42,10 @@ def result_text(result: ToolResult, names: WireNames | None = None) -> str:
 
 
 def shortened(result: ToolResult, longest: int) -> ToolResult:
-    """Return a result of which a model reads at most *longest* characters, and how many were left out.
+    """Return a result shortened to *longest* characters, with the number of omitted characters.
 
-    Of an error that is what a tool says in a `ToolFailed`; the texts of all others are short. So is that of a result
-    that stands in a file.
+    Of errors, only the message of a `ToolFailed` is shortened, because all others are short. The text of a result that
+    was written to a file is short too.
     """
     if result.spilled is not None:
         return result
@@ -62,14 +59,14 @@ def shortened(result: ToolResult, longest: int) -> ToolResult:
 
 
 def _cut(text: str, longest: int) -> str:
-    return f"{text[:longest]}\n[{len(text) - longest} further characters of this result were left out]"
+    return f"{text[:longest]}\n[{len(text) - longest} more characters of this result were omitted]"
 
 
 def error_text(error: CallError, names: WireNames) -> str:
-    """Return the text of an error without the tool's own name, and with others as the model calls them."""
+    """Return the text of an error without its own tool's name, and with other tools under the model's names."""
     if isinstance(error, ToolNotFound):
         near = " or ".join(map(names.wire, error.near))
-        return "no tool of that name can be called here" + (f"; did you mean {near}?" if near else "")
+        return "no tool with this name is available" + (f"; did you mean {near}?" if near else "")
     if isinstance(error, ArgumentError):
         return str(error).removeprefix(f"{error.tool}: ")
     return error.text or shown(error.code)

@@ -1,7 +1,4 @@
-"""The forms in which a secret may be met: as it is, and as it is written in JSON, code, URLs, HTML and bytes.
-
-Source: reliability.md parts 4.5 and 5.5.
-"""
+"""The encoded forms in which a secret may appear: raw, and in JSON, code, URLs, HTML and bytes."""
 
 from __future__ import annotations
 
@@ -12,29 +9,29 @@ from typing import Final, NamedTuple
 from neuroscript.io.text import shown
 
 SHORTEST: Final = 6
-"""Characters, or bytes, of a secret; hiding a shorter one would hide much else."""
+"""Minimum length of a secret, in characters or bytes; redacting a shorter one would also redact unrelated text."""
 
 URL_SAFE: Final = str.maketrans("+/", "-_")
 IN_SCRIPTS: Final = str.maketrans({"<": r"\u003c", ">": r"\u003e", "&": r"\u0026"})
-"""How JSON is written by those who put it into HTML, Go's encoder among them."""
+"""JSON escapes for embedding in HTML, as written by Go's encoder, for example."""
 
 ESCAPE: Final = re.compile(r"\\(?:u([0-9a-f]{4})|.)")
-"""One escape of JSON, and the digits in it."""
+"""One JSON escape and its digits."""
 
 UNQUOTED: Final = ("", "/", "!'()*", ";,/?:@&=+$!'()*#")
-"""What is left as it is in URLs: by ``quote_plus``, ``quote``, ``encodeURIComponent`` and ``encodeURI``."""
+"""Characters left unescaped in URLs by ``quote_plus``, ``quote``, ``encodeURIComponent`` and ``encodeURI``."""
 
 QUOTES: Final = (('"', "'"), ("&quot;", "&#x27;"), ("&quot;", "&#39;"), ("&#34;", "&#39;"), ("&quot;", "'"))
-"""How the two quotes are written in HTML, by those who escape neither, both or the double one."""
+"""HTML escapes of the two quotation marks, by encoders that escape neither, both or only the double one."""
 
 
 class Form(NamedTuple):
     """One form of a secret.
 
     Attributes:
-        text: What is looked for.
-        before: Whether a character before it, of base64, has bits of the secret too.
-        after: Whether a character behind it has, and ``=`` may follow.
+        text: The string to search for.
+        before: Whether a base64 character before it may also encode bits of the secret.
+        after: Whether a base64 character after it may, and ``=`` may follow.
     """
 
     text: str
@@ -45,8 +42,8 @@ class Form(NamedTuple):
 def forms_of(secret: str | bytes) -> frozenset[Form]:
     """Return the forms of a secret: raw, JSON, repr, URL, HTML, hexadecimal digits and base64, as text and as bytes.
 
-    What stands between blanks is hidden without them too: a file ends with a line, and who reads it strips that. So is
-    what has several lines where they are made one.
+    The secret is also hidden without surrounding whitespace, because the line end of a file is often stripped, and with
+    several lines joined into one.
     """
     folded = " ".join(secret.split()) if isinstance(secret, str) else b" ".join(secret.split())
     others = {secret.strip(), folded} - {secret}
@@ -61,13 +58,13 @@ def _forms(secret: str | bytes) -> Iterator[Form]:
     written = inner.union(texts, map(shown, texts), *map(_json, texts), *map(_escaped, inner), _url(data))
     for text in (*written, data.hex(), data.hex().upper()):
         yield Form(text)
-        if not text.isascii():  # as the bytes of UTF-8 are, read as characters
+        if not text.isascii():  # UTF-8 bytes that are decoded as characters
             yield Form(_bytes_of(text).decode("latin-1"))
     yield from _base64(data)
 
 
 def _bytes_of(text: str) -> bytes:
-    """Return the bytes of a text, which may hold lone surrogates: in the environment they stand for bytes."""
+    """Return the bytes of a string, which may contain lone surrogates: in the environment they stand for bytes."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -75,14 +72,14 @@ def _bytes_of(text: str) -> bytes:
 
 
 def _read(secret: str | bytes) -> set[str]:
-    """Return the texts that a secret may be read as."""
+    """Return the strings that a secret may be decoded as."""
     if isinstance(secret, str):
         return {secret}
     return {secret.decode("utf-8", "surrogateescape"), secret.decode("latin-1")}
 
 
 def _escaped(text: str) -> Iterator[str]:
-    """Yield a text in JSON and in repr; what is in some form is often a part of what is written so in its turn."""
+    """Yield a string in JSON and repr form, and these forms escaped once more."""
     from json import dumps
 
     yield dumps(text)[1:-1]
@@ -92,7 +89,7 @@ def _escaped(text: str) -> Iterator[str]:
 
 
 def _json(text: str) -> Iterator[str]:
-    """Yield a text in JSON as others write it."""
+    """Yield a string as other JSON encoders write it."""
     from json import dumps
 
     for ascii_alone in (True, False):
@@ -106,7 +103,7 @@ def _repr_of_bytes(data: bytes) -> Iterator[str]:
 
 
 def _quoted(body: str) -> Iterator[str]:
-    """Yield what stands between quotes, by which of them they are."""
+    """Yield the contents of a quoted string, for each style of quotation mark."""
     yield body
     yield body.replace(r"\'", "'")
 
@@ -134,7 +131,7 @@ def _cases(quoted: str) -> Iterator[str]:
 
 
 def _base64(data: bytes) -> Iterator[Form]:
-    """Yield what is sure of a secret in base64, by how many bytes stand before it."""
+    """Yield the parts of a secret in base64 that do not depend on neighbouring bytes, for each alignment."""
     from base64 import b64encode
 
     for offset, unsure in enumerate((0, 2, 3)):

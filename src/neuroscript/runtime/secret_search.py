@@ -1,4 +1,4 @@
-"""Search a text for many literal strings at once, in time that grows linearly with the text."""
+"""Search of a string for many literal strings at once, in time that grows linearly with its length."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONG_RUN_CHARS: Final = 2 * HEAD_CHARS
 MAX_COMPARISONS_PER_CHAR: Final = 8
 """Comparisons of a form with the text per character, after which the rest of the text counts as one span.
 
-Only texts and secrets that were made for it get there: whoever supplies both could otherwise stall the process.
+Only strings and secrets crafted for this reach it: an attacker who supplies both could otherwise stall the process.
 """
 
 COMPARED_CHARS: Final = 4096
@@ -28,7 +28,7 @@ COMPARED_CHARS: Final = 4096
 BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]")
 
 Span = tuple[int, int]
-"""Where a form begins in a text, and where it ends."""
+"""The start and the end of a form in a string."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -49,7 +49,9 @@ class FormFinder:
 
     def __init__(self, forms: Iterable[Form]) -> None:
         self._forms: dict[str, Form] = {}
-        for form in sorted(set(forms)):  # of equal texts the form that covers the most comes last, and stays
+        for form in sorted(
+            set(forms)
+        ):  # of forms with equal texts, the one that covers the most comes last and is kept
             self._forms[form.text] = form
         self._by_head: dict[str, list[Form]] = {}
         for form in sorted(self._forms.values(), key=_length, reverse=True):
@@ -84,10 +86,10 @@ class FormFinder:
         return head
 
     def _spans_in_run(self, text: str, start: int, end: int, period: int) -> Generator[Span, None, int]:
-        """Yield the spans of the forms that start in a stretch of text which repeats itself every *period* characters.
+        """Yield the spans of the forms that start in a stretch of text with a period of *period* characters.
 
-        A form that repeats itself throughout starts anywhere in the stretch, as long as it ends there. Any other form
-        stops repeating itself where the stretch does, so there is one place where it can start.
+        A form with the same period throughout can start anywhere in the stretch, if it ends there. Any other form stops
+        repeating where the stretch does, so it can start in one place only.
 
         Returns:
             The number of comparisons.
@@ -106,7 +108,7 @@ class FormFinder:
 
 
 def _longest_span(text: str, start: int, forms: Iterable[Form]) -> Generator[Span, None, int]:
-    """Yield the span of the first of *forms* that stands at *start*, if any, and return the number of comparisons."""
+    """Yield the span of the first of *forms* found at *start*, if any, and return the number of comparisons."""
     comparisons = 0
     for form in forms:
         comparisons += _cost(form)
@@ -117,11 +119,11 @@ def _longest_span(text: str, start: int, forms: Iterable[Form]) -> Generator[Spa
 
 
 def _repeated_spans(text: str, first: int, end: int, period: int, form: Form) -> Generator[Span, None, int]:
-    """Yield the spans of a form that stands at *first* and every *period* characters after that, up to *end*."""
+    """Yield the spans of a form that occurs at *first* and every *period* characters after that, up to *end*."""
     last = first + (end - first - len(form.text)) // period * period
     if last < first:
         return 0
-    if len(form.text) >= period:  # each overlaps the next
+    if len(form.text) >= period:  # consecutive occurrences overlap
         yield _span(text, first, form)[0], _span(text, last, form)[1]
         return 1
     yield from (_span(text, start, form) for start in range(first, last + 1, period))
@@ -148,13 +150,13 @@ def _length(form: Form) -> int:
 
 
 def _period(text: str) -> int:
-    """Return the number of characters after which *text* repeats itself, at most half its length, or 0."""
+    """Return the period of *text* in characters, at most half its length, or 0 if it does not repeat."""
     periods = range(1, len(text) // 2 + 1)
     return next((each for each in periods if text[each:] == text[:-each]), 0)
 
 
 def _run_end(text: str, start: int, period: int) -> int:
-    """Return where *text* stops to repeat what stands *period* characters before, from *start* on."""
+    """Return where *text*, from *start* on, stops being periodic."""
     end, step = start + period, LONG_RUN_CHARS
     while end + step <= len(text) and text[end : end + step] == text[end - period : end - period + step]:
         end, step = end + step, step * 2
@@ -166,7 +168,7 @@ def _run_end(text: str, start: int, period: int) -> int:
 
 
 def _trie(heads: Sequence[str], at: int = 0) -> str:
-    """Return a pattern that matches the longest of some sorted heads, which agree in their first *at* characters."""
+    """Return a regular expression that matches the longest of sorted heads with the same first *at* characters."""
     branches: list[str] = []
     ends = ""
     position = 0

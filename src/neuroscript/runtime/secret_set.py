@@ -1,4 +1,4 @@
-"""Secrets that are hidden in the same texts: those of the host, and the latest ones of calls."""
+"""A set of secrets that are redacted together: the host's, and the most recent ones of calls."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ MAX_CALL_SECRETS: Final = 1_000
 """Secrets of calls that one set retains; secrets of the host are retained as long as the engine."""
 
 MAX_CALL_SECRET_CHARS: Final = 256 * 1024
-"""Characters that the secrets of calls in one set may have together; of a longer secret, this many are hidden."""
+"""Total characters of the secrets of calls in one set; from a longer secret, this many are hidden."""
 
 Text = str | bytes
 
 
 class SecretSet:
-    """Secrets that are hidden in the same texts. Thread-safe."""
+    """Secrets that are redacted together. Thread-safe."""
 
     def __init__(self) -> None:
         self._permanent: dict[Text, frozenset[Form]] = {}
@@ -39,10 +39,11 @@ class SecretSet:
         """Hide a secret for as long as this set exists, and return whether it is new.
 
         Raises:
-            ValueError: It has fewer than `SHORTEST` characters.
+            ValueError: If it has fewer than `SHORTEST` characters.
         """
         if len(secret) < SHORTEST:
-            raise ValueError(f"a secret needs {SHORTEST} characters or more: hiding a shorter one would hide much else")
+            why = "redacting a shorter one would also redact unrelated text"
+            raise ValueError(f"a secret needs {SHORTEST} characters or more, because {why}")
         with self._lock:
             is_new = secret not in self._permanent
             if is_new:
@@ -80,7 +81,7 @@ class SecretSet:
         self._recent[secret] = forms
 
     def _drop(self, sent: dict[Text, None]) -> None:
-        """Forget the oldest of the secrets that one sender has sent."""
+        """Forget the oldest secret of one sender."""
         oldest = next(iter(sent))
         del sent[oldest], self._recent[oldest]
         sender = self._senders.pop(oldest)
@@ -98,9 +99,9 @@ class SecretSet:
     def _settled(self) -> tuple[Layer, ...]:
         """Return finders for all secrets.
 
-        To make one finder for all of them takes long, so a new secret gets one of its own. Finders of similar sizes are
-        merged, so there are few, and each secret is merged into another one only a few times. Secrets that were dropped
-        leave as soon as they are as many as a quarter of the others.
+        Building one finder for all secrets is slow, so a new secret gets its own. Finders of similar sizes are merged,
+        so there are few, and each secret is merged only a few times. Dropped secrets are removed when they number a
+        quarter of the others.
         """
         with self._lock:
             layers = list(self._layers)
@@ -120,7 +121,7 @@ class SecretSet:
 
 
 class Layer(NamedTuple):
-    """Some secrets of a set, with what finds their forms."""
+    """Some secrets of a set, and the finder for their forms."""
 
     secrets: tuple[Text, ...]
     finder: FormFinder

@@ -1,7 +1,4 @@
-"""What the tools of one caller remember from one call to the next: variables, and handles of things that stay here.
-
-Source: contract section 4; upstream's handle registry, which frees nothing.
-"""
+"""State of one caller between calls: variables, and objects behind handles."""
 
 from __future__ import annotations
 
@@ -24,18 +21,18 @@ if TYPE_CHECKING:
     from neuroscript.runtime.engine_secrets import CallerSecrets
 
 ID_BYTES: Final = 16
-"""How much chance there is in a handle's id, so that nobody guesses one."""
+"""Random bytes in a handle's id, so that it cannot be guessed."""
 
 
 class Variables:
-    """Plain values by name, copied in and out.
+    """Plain values by name. They are copied when stored and when read.
 
     Args:
-        initial: What they are at first.
-        constants: What a host lends to be read alone; they stand before variables of the same name.
+        initial: The initial variables.
+        constants: Read-only values of the host; they take precedence over variables of the same name.
 
     Raises:
-        CoercionError: One of them is no plain value.
+        CoercionError: If a value is not plain data.
     """
 
     def __init__(self, initial: Mapping[str, Any] | None = None, constants: Mapping[str, Any] | None = None) -> None:
@@ -48,16 +45,16 @@ class Variables:
         return iter(sorted(self._values.copy()))
 
     def get(self, name: str, default: Any) -> Any:
-        """Return a copy of what is called *name*, or *default*."""
+        """Return a copy of the value of *name*, or *default*."""
         value = self._values.get(name, default)
         return default if value is default else copied(value)
 
     def set(self, name: str, value: object) -> None:
-        """Call a copy of *value* by *name*.
+        """Set *name* to a copy of *value*.
 
         Raises:
-            CoercionError: It is no plain value.
-            ToolFailed: The name is that of a constant.
+            CoercionError: If the value is not plain data.
+            ToolFailed: If *name* is a constant.
         """
         self._refuse_constant(name)
         copy = plain_copy(value)
@@ -65,13 +62,13 @@ class Variables:
             self._values[name] = copy
 
     def drop(self, name: str) -> None:
-        """Let nothing be called *name* any more; a constant stays."""
+        """Delete the variable *name*; a constant stays."""
         with self._lock:
             if name not in self._constants:
                 self._values.pop(name, None)
 
     def update(self, name: str, change: Callable[[Any], Any]) -> Any:
-        """Set *name* to what *change* makes of it. It is called again where somebody else was quicker."""
+        """Set *name* to the result of *change*, which is called again if another thread changed it meanwhile."""
         self._refuse_constant(name)
         while True:
             old = self._values.get(name)
@@ -99,7 +96,7 @@ def plain_copy(value: object) -> Any:
 
 @attrs.frozen(eq=False, repr=False)
 class Kept:
-    """A thing behind a handle."""
+    """An object behind a handle."""
 
     thing: Any
     kind: str
@@ -107,48 +104,48 @@ class Kept:
 
 
 class Handles:
-    """Things by the ids of their handles; each lives until it is released, or its caller's session ends."""
+    """Objects by the ids of their handles; each lives until it is released or its caller's session ends."""
 
     def __init__(self) -> None:
         self._kept: dict[str, Kept] = {}
 
     def new(self, thing: object, kind: str, release: Callable[[], object] | None = None) -> Handle:
-        """Keep *thing* and return its handle.
+        """Store *thing* and return its handle.
 
         Args:
             kind: ASCII letters, digits and ``. _ -``.
-            release: Called once, when the thing is given up; what it raises is let go.
+            release: Called once, when the object is released. Exceptions that it raises are ignored.
 
         Raises:
-            ValueError: *kind* is no such word.
+            ValueError: If *kind* is invalid.
         """
         handle = Handle(f"{kind}-{os.urandom(ID_BYTES).hex()}", kind)
         if not kind or ":" in kind or lax_handle(handle) is not handle.id:
-            raise ValueError("a kind is made of ASCII letters, digits and . _ -, at most 95 of them")
+            raise ValueError("a kind consists of 1 to 95 ASCII letters, digits and . _ -")
         self._kept[handle.id] = Kept(thing, kind, release)
         return handle
 
     def get(self, handle: Handle | str, kind: str) -> Any:
-        """Return the thing that *handle* names.
+        """Return the object that *handle* refers to.
 
         Raises:
-            ToolFailed: ``handle.unknown``, or ``handle.kind`` where it is of another kind.
+            ToolFailed: With the code ``handle.unknown``, or ``handle.kind`` if the object is of another kind.
         """
         kept = self._kept.get(_id(handle))
         if kept is None:
-            raise ToolFailed("nothing is kept under this handle", code="handle.unknown", retry="model")
+            raise ToolFailed("this handle is unknown or was released", code="handle.unknown", retry="model")
         if kept.kind != kind:
             text = f"expected a handle of kind {kind}, got one of kind {kept.kind}"
             raise ToolFailed(text, code="handle.kind", retry="model")
         return kept.thing
 
     def kind(self, handle: Handle | str) -> str | None:
-        """Return of what kind the thing is that *handle* names, or None if none is kept."""
+        """Return the kind of the object that *handle* refers to, or None if it is not stored."""
         kept = self._kept.get(_id(handle))
         return None if kept is None else kept.kind
 
     def release(self, handle: Handle | str) -> bool:
-        """Give a thing up, and tell whether it was kept."""
+        """Release an object, and return whether it was stored."""
         kept = self._kept.pop(_id(handle), None)
         if kept is not None and kept.release is not None:
             with suppress(Exception):
@@ -156,7 +153,7 @@ class Handles:
         return kept is not None
 
     def close(self) -> None:
-        """Give everything up, the newest first."""
+        """Release all objects, newest first."""
         while self._kept:
             with suppress(IndexError):
                 self.release(list(self._kept)[-1])
@@ -173,7 +170,7 @@ class Memory:
     """The variables, the handles and the secrets of one caller.
 
     Attributes:
-        secrets: The secrets that it has received or sent, a `CallerSecrets`, or None as long as there are none.
+        secrets: The secrets that it has received or sent, a `CallerSecrets`, or None if there are none.
     """
 
     def __init__(self, initial: Mapping[str, Any], constants: Mapping[str, Any]) -> None:

@@ -1,7 +1,4 @@
-"""Names of tools and of arguments as the APIs of models take them, and the way back.
-
-Source: seed-systems.md part 3, wire names; issue "Models", names mapped both ways.
-"""
+"""Wire names: names of tools and arguments that model APIs accept, and their mapping back."""
 
 from __future__ import annotations
 
@@ -29,29 +26,29 @@ class Specified(Protocol):
 
 
 LONGEST: Final = 64
-"""How many characters the APIs of OpenAI, Anthropic and Google take in the name of a tool."""
+"""Maximum number of characters in a tool name for the APIs of OpenAI, Anthropic and Google."""
 
 DIGITS: Final = 8
-"""How many digits of a digest end a name that had to be cut."""
+"""Number of digest digits at the end of a truncated name."""
 
 KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-"""What Anthropic takes as the name of an argument; one that is none has it refuse the whole request."""
+"""Argument names that Anthropic accepts; any other name makes it reject the whole request."""
 
 OTHERS: Final = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 @attrs.frozen
 class WireNames:
-    """The tools that a model is told of, by the names that it is told.
+    """The mapping between canonical names of tools and the names that a model uses.
 
-    A name of more than 64 characters is cut, and ends in a digest of all of it. What stands in no table is spelt by the
-    rule alone, ``group__name``, so that names of tools that a model made up are told as it wrote them, as far as the
-    APIs take them.
+    A name of more than 64 characters is truncated and ends in a digest of the whole name. Names that are not in the
+    table are converted by the rule ``group__name``, so that tool names invented by a model are reported as it wrote
+    them, as far as the APIs permit.
 
     Attributes:
-        wires: What a model calls a tool, by canonical name.
-        tools: The canonical names, by what a model calls them.
-        keys: What arguments are called by whose names Anthropic takes no tool, as `odd_keys` says, by canonical name.
+        wires: Wire names of tools, by canonical name.
+        tools: Canonical names, by wire name.
+        keys: Replacements of argument names that Anthropic rejects, see `odd_keys`, by canonical tool name.
     """
 
     wires: Mapping[str, str] = attrs.field(factory=dict)
@@ -63,7 +60,7 @@ class WireNames:
         """Return the names of *tools*, each a `ToolImplementation`, a `ToolInfo` or a `ToolSpec`.
 
         Raises:
-            RegistryError: Two of them would have one name; both are named.
+            RegistryError: If two of them would have the same name. The error names both.
 
         >>> from neuroscript import ToolSpec
         >>> WireNames.of([ToolSpec("add", "math")]).wires
@@ -75,10 +72,10 @@ class WireNames:
 
     @classmethod
     def under(cls, wires: Mapping[str, str], keys: Mapping[str, Mapping[str, str]] | None = None) -> WireNames:
-        """Return the names that *wires* says, by canonical name; *keys* is that of the attributes.
+        """Return a mapping from explicit wire names by canonical name; *keys* is the attribute of that name.
 
         Raises:
-            RegistryError: Two of them are one; both tools are named.
+            RegistryError: If two wire names are equal. The error names both tools.
         """
         known: dict[str, str] = {}
         for name, wire in wires.items():
@@ -87,7 +84,7 @@ class WireNames:
         return cls(wires, known, keys or {})
 
     def wire(self, name: str) -> str:
-        """Return what a model calls the tool of a canonical name, and how an API takes one that a model made up.
+        """Return the wire name of a tool; a name invented by a model is made acceptable to the APIs.
 
         >>> WireNames().wire("math.add"), WireNames().wire("look up!")
         ('math__add', 'look_up_')
@@ -95,7 +92,7 @@ class WireNames:
         return self.wires.get(name) or cut(OTHERS.sub("_", wire_name(name[:MAX_SPELLING_CHARS])))
 
     def tool(self, wire: str) -> str:
-        """Return the canonical name of what a model calls *wire*; of a tool that it was not told of, the one it means.
+        """Return the canonical name for a wire name, also if it is not in the table.
 
         >>> WireNames().tool("math__add")
         'math.add'
@@ -104,14 +101,14 @@ class WireNames:
 
 
 def cut(wire: str) -> str:
-    """Return a name in at most `LONGEST` characters; names that begin alike stay different."""
+    """Return a name with at most `LONGEST` characters; names with the same beginning stay different."""
     if len(wire) <= LONGEST:
         return wire
     return f"{wire[: LONGEST - DIGITS - 1]}_{sha256(wire.encode()).hexdigest()[:DIGITS]}"
 
 
 def odd_keys(spec: ToolSpec) -> Mapping[str, str]:
-    """Return what the arguments of a tool are called whose own names are no `KEY`, by their names; mostly none are.
+    """Return replacements for the argument names of a tool that do not match `KEY`; usually none.
 
     >>> from neuroscript import ArgSpec, ToolSpec
     >>> odd_keys(ToolSpec("find", "mail", (ArgSpec("$top", "int"), ArgSpec("user-id", "string"))))
@@ -136,6 +133,6 @@ def _renamed(names: Iterable[str], taken: set[str]) -> dict[str, str]:
 
 
 def spec_of(tool: Specified | ToolSpec) -> ToolSpec:
-    """Return the `ToolSpec` of a tool, or of what is one."""
+    """Return the `ToolSpec` of a tool, or the spec itself."""
     spec: ToolSpec = getattr(tool, "spec", cast("ToolSpec", tool))
     return spec

@@ -1,6 +1,6 @@
-"""Files below one directory, through its descriptor; it asks two callables, what may be done and what it costs.
+"""Confined access to the files below one directory.
 
-Source: contract section 4; reliability.md parts 0 and 2.3.
+Two callables supplied by the caller decide which operations are permitted, and count what they use.
 """
 
 from neuroscript.sandbox.root import Backend, Sandbox

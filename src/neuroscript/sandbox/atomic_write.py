@@ -1,10 +1,10 @@
-"""Write a file so that its content is the old or the new one, whatever happens meanwhile.
+"""Atomic writes: a file has either its old content or the new one, whatever happens meanwhile.
 
-The content goes to a file without a name, from there to the disk, and then takes the place of the old one. The system
-removes a file without a name when its writer is killed. To replace another file it needs a name for a moment,
-``.<name>.<random>.tmp``; a process that is killed in that moment leaves it behind. On a file system without such files,
-a process that is killed at any time while it writes leaves it behind. Nothing here deletes what another process left: a
-name does not prove that the file is not the user's own.
+The content is written to an unnamed file, flushed to the disk, and then replaces the old file. The system removes an
+unnamed file if its writer is killed. To replace an existing file, it needs the name ``.<name>.<random>.tmp`` for a
+moment; a process killed in that moment leaves the temporary file behind. On file systems without unnamed files, a
+process killed at any time during the write leaves it behind. Such files are never deleted here, because a name does not
+prove that a file is not the user's own.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from neuroscript.errors import SandboxError
 from neuroscript.sandbox.directory import Folder, failure
 
 NAME_KEPT: Final = 200
-"""How many bytes of a name its temporary one keeps, so that it is no longer than a name may be."""
+"""Bytes of a file's name that its temporary name contains, so that it does not exceed the maximum length."""
 
 PERMISSIONS: Final = 0o777
 TRIES: Final = 32
 
 
 def replace(folder: Folder, name: str, data: memoryview) -> None:
-    """Make *data* the content of a file; an old one keeps its permissions, and its content if anything fails."""
+    """Replace the content of a file. An existing file keeps its permissions, and its content if anything fails."""
     permissions = _permissions(folder, name)
     temporary = temporary_name(name)
     descriptor = folder.create_unnamed()
@@ -43,41 +43,42 @@ def replace(folder: Folder, name: str, data: memoryview) -> None:
 
 
 def plain(data: object) -> memoryview:
-    """Return the bytes that are to be written.
+    """Return the bytes to write.
 
     Raises:
-        SandboxError: ``sandbox.argtype`` if it is none of bytes, bytearray and memoryview.
+        SandboxError: With the code ``sandbox.argtype``, unless *data* is bytes, a bytearray or a memoryview.
     """
     content = lax_blob(data) if isinstance(data, (bytes, bytearray, memoryview)) else None
     if type(content) is not bytes:
-        raise SandboxError("what is written must be bytes", code="sandbox.argtype", retry="model")
+        raise SandboxError("data must be bytes", code="sandbox.argtype", retry="model")
     return memoryview(content)
 
 
 def encoded(text: object) -> memoryview:
-    """Return the bytes of a text that is to be written, as UTF-8.
+    """Return a string to write as UTF-8.
 
     Raises:
-        SandboxError: ``sandbox.argtype`` if it is no text, ``sandbox.encoding`` if it has lone surrogates.
+        SandboxError: With the code ``sandbox.argtype`` if it is not a string, or ``sandbox.encoding`` if it contains
+            lone surrogates.
     """
     content = lax_string(text)
     if type(content) is str:
         return memoryview(content.encode())
     if content is STRING_ENCODING:
-        raise SandboxError(f"what is written: {STRING_ENCODING.hint}", code="sandbox.encoding", retry="model")
-    raise SandboxError("what is written must be a text", code="sandbox.argtype", retry="model")
+        raise SandboxError(f"data: {STRING_ENCODING.hint}", code="sandbox.encoding", retry="model")
+    raise SandboxError("data must be a string", code="sandbox.argtype", retry="model")
 
 
 def temporary_name(name: str) -> str:
-    """Return a name that no file has yet."""
+    """Return a file name that is not in use."""
     kept = name.encode()[:NAME_KEPT].decode(errors="ignore")
     return f".{kept}.{os.urandom(8).hex()}.tmp"
 
 
 def append(folder: Folder, name: str, data: memoryview) -> None:
-    """Add *data* to the end of a file, which is made if it is missing; if anything fails, it is as it was.
+    """Append to a file, which is created if it is missing. If anything fails, the file is restored.
 
-    The file is written in place, so one that has a second name is refused: that may lie outside.
+    The file is written in place, so a file with several hard links is refused: another link may be outside the sandbox.
     """
     descriptor, created = _opened_at_end(folder, name)
     try:
@@ -97,7 +98,7 @@ def append(folder: Folder, name: str, data: memoryview) -> None:
 
 
 def _permissions(folder: Folder, name: str) -> int | None:
-    """Return the permissions of the file that is to be replaced, None where there is none; nothing else is replaced."""
+    """Return the permissions of the file to be replaced, or None if it is missing; refuse anything but a file."""
     try:
         mode = folder.status(name).st_mode
     except FileNotFoundError:
@@ -126,7 +127,7 @@ def _write(descriptor: int, data: memoryview) -> None:
 
 
 def _opened_at_end(folder: Folder, name: str) -> tuple[int, bool]:
-    """Return a descriptor at the end of a file, and whether the file was made for it."""
+    """Return a descriptor at the end of a file, and whether the file was created."""
     for _ in range(TRIES):
         with suppress(FileExistsError):
             return folder.create(name, os.O_WRONLY | os.O_APPEND), True
@@ -140,6 +141,6 @@ def _add(descriptor: int, data: memoryview, size: int) -> None:
         _write(descriptor, data)
     except OSError:
         end = os.lseek(descriptor, 0, os.SEEK_CUR)
-        if size < end == os.fstat(descriptor).st_size <= size + len(data):  # nobody else has added anything
+        if size < end == os.fstat(descriptor).st_size <= size + len(data):  # no other process has appended anything
             os.ftruncate(descriptor, size)
         raise

@@ -1,9 +1,7 @@
-"""The sandbox where no directory can be held open, as on Windows: by paths, with a look at every name on the way.
+"""Sandbox access by path, for systems such as Windows where directories cannot be held open.
 
-Best effort: each name is looked at for a link or another reparse point, and the path that a descriptor was really
-opened at must lie below the root. Between that look and a change of a name somebody else may put a link there.
-
-Source: reliability.md part 2.3, the row of Windows.
+This is best effort: each path segment is checked for links and other reparse points, and the real path of an opened
+descriptor must be below the root. Another process can still replace a segment by a link between check and use.
 """
 
 from __future__ import annotations
@@ -27,22 +25,22 @@ REPARSE: Final = 0x400
 
 @attrs.frozen
 class Named:
-    """A `Folder` by its path, and the root that it must not leave, both as the system spells them."""
+    """A `Folder` identified by its path, and the root that it must stay below, both as the system spells them."""
 
     root: str
     path: str
 
     def below(self, segments: Segments) -> Named:
-        """Return the directory that *segments* lead to."""
+        """Return the directory at *segments*."""
         path = self._looked_at(segments)
         if not stat.S_ISDIR(os.lstat(path).st_mode):
             raise failure(errno.ENOTDIR)
         return Named(self.root, path)
 
     def open(self, segments: Segments, flags: int) -> int:
-        """Return a descriptor of what is there."""
+        """Return a descriptor of the entry at *segments*."""
         path = self._looked_at(segments)
-        if stat.S_ISDIR(os.lstat(path).st_mode):  # Windows opens no directory
+        if stat.S_ISDIR(os.lstat(path).st_mode):  # Windows cannot open directories
             raise failure(errno.EISDIR)
         return self._kept_below(os.open(path, flags | ALWAYS))
 
@@ -51,19 +49,19 @@ class Named:
         return self._kept_below(os.open(self._at(name), flags | os.O_CREAT | os.O_EXCL | ALWAYS, 0o666))
 
     def create_unnamed(self) -> None:
-        """Return None: Windows has no files without names."""
+        """Return None, because Windows has no unnamed files."""
 
     def status(self, name: str) -> os.stat_result:
-        """Return what is known of a name itself."""
+        """Return the status of a name without following links."""
         return os.lstat(self._at(name))
 
     def scan(self) -> Iterator[os.DirEntry[str]]:
-        """Yield what is in the directory."""
+        """Yield the entries of the directory."""
         with os.scandir(self.path) as entries:
             yield from entries
 
     def mkdir(self, name: str) -> None:
-        """Make an empty directory."""
+        """Create an empty directory."""
         os.mkdir(self._at(name))
 
     def rmdir(self, name: str) -> None:
@@ -71,16 +69,16 @@ class Named:
         os.rmdir(self._at(name))
 
     def unlink(self, name: str) -> None:
-        """Remove a name that is no directory."""
+        """Remove a name that is not a directory."""
         os.unlink(self._at(name))
 
     def put(self, descriptor: int, temporary: str, name: str) -> None:
-        """Close, then rename: Windows renames no open file."""
+        """Close the file, then rename it, because Windows cannot rename an open file."""
         os.close(descriptor)
         os.replace(self._at(temporary), self._at(name))
 
     def move(self, name: str, folder: Folder, new: str) -> None:
-        """Rename after a look at the new name."""
+        """Rename an entry after checking that the new name is free."""
         assert isinstance(folder, Named)
         with suppress(FileNotFoundError):
             folder.status(new)
@@ -88,7 +86,7 @@ class Named:
         os.rename(self._at(name), folder._at(new))
 
     def close(self) -> None:
-        """Do nothing: nothing is held."""
+        """Do nothing, because nothing is held open."""
 
     def __enter__(self) -> Named:
         return self
@@ -119,13 +117,13 @@ class Named:
 
 
 def opened(directory: str) -> tuple[str, Folder]:
-    """Return the name of this way, and the root of a sandbox."""
+    """Return the name of this backend, and the root of a sandbox."""
     root = os.path.realpath(directory)
     return "named", Named(root, root)
 
 
 def final_path(descriptor: int) -> str:
-    """Return where a descriptor was really opened."""
+    """Return the real path of an open descriptor."""
     if sys.platform != "win32":
         return os.readlink(f"/proc/self/fd/{descriptor}")
     import ctypes

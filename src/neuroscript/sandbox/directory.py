@@ -1,9 +1,7 @@
-"""A directory of the sandbox that is held: what every system must be able to do with it, and how its refusals are told.
+"""The directory operations that every platform provides to the sandbox, and the mapping of their errors.
 
-The methods of a `Folder` take one name, or names that lead downwards, and raise OSError; ELOOP says that a name is a
-link. `refusal` turns that into a `SandboxError`. Where nothing can be held open, see `named`; else see `beneath`.
-
-Source: reliability.md part 2.3.
+The methods of a `Folder` take one name, or names leading downwards, and raise OSError; ELOOP means that a name is a
+link. `refusal` converts these errors to `SandboxError`. The implementations are in `open_beneath` and `by_path`.
 """
 
 from __future__ import annotations
@@ -19,53 +17,53 @@ from neuroscript.errors import Retry, SandboxError
 from neuroscript.io.text import shown
 
 Segments = tuple[str, ...]
-"""Names that lead downwards; ``()`` is the directory itself."""
+"""Names leading downwards; ``()`` is the directory itself."""
 
 Spend = Callable[[str, int], object]
-"""Is told ``fs_bytes`` or ``fs_entries`` and how many; raises a LimitError to refuse."""
+"""Called with ``fs_bytes`` or ``fs_entries`` and an amount; raises a LimitError to refuse."""
 
 
 class Folder(Protocol):
-    """One directory, the root of the sandbox or below it; closed when its ``with`` block ends."""
+    """The root of the sandbox or a directory below it; closed at the end of its ``with`` block."""
 
     def below(self, segments: Segments) -> Folder:
-        """Return the directory that *segments* lead to; ENOTDIR where something else is there."""
+        """Return the directory at *segments*; raise ENOTDIR if it is something else."""
 
     def open(self, segments: Segments, flags: int) -> int:
-        """Return a descriptor of what is there, without waiting for anybody and without becoming a terminal's owner."""
+        """Return a descriptor of the entry at *segments*, without blocking and without acquiring a terminal."""
 
     def create(self, name: str, flags: int) -> int:
-        """Return a descriptor of a new file; EEXIST where the name is taken, by a link too."""
+        """Return a descriptor of a new file; raise EEXIST if the name is taken, even by a link."""
 
     def create_unnamed(self) -> int | None:
-        """Return a descriptor of a new file without a name, or None where the file system has no such files."""
+        """Return a descriptor of a new unnamed file, or None if the file system does not support unnamed files."""
 
     def status(self, name: str) -> os.stat_result:
-        """Return what is known of a name itself, a link not followed."""
+        """Return the status of a name without following links."""
 
     def scan(self) -> Iterator[os.DirEntry[str]]:
-        """Yield what is in the directory, in no order; an entry may be asked only while it is the last one."""
+        """Yield the entries of the directory in no order; an entry is valid only until the next one is yielded."""
 
     def mkdir(self, name: str) -> None:
-        """Make an empty directory."""
+        """Create an empty directory."""
 
     def rmdir(self, name: str) -> None:
         """Remove an empty directory."""
 
     def unlink(self, name: str) -> None:
-        """Remove a name that is no directory; of a link the link itself."""
+        """Remove a name that is not a directory; for a link, remove the link itself."""
 
     def put(self, descriptor: int, temporary: str, name: str) -> None:
-        """Rename the file that was created as *temporary*, or without a name, to *name*, and close it.
+        """Rename the file created as *temporary*, or without a name, to *name*, and close it.
 
-        It replaces what had that name. A file without a name is called *temporary* for a moment.
+        An existing file is replaced. An unnamed file is called *temporary* for a moment.
         """
 
     def move(self, name: str, folder: Folder, new: str) -> None:
-        """Call what has *name* here *new* in *folder*; EEXIST where that name is taken."""
+        """Move the entry *name* to *new* in *folder*; raise EEXIST if that name is taken."""
 
     def close(self) -> None:
-        """Hold the directory no longer."""
+        """Close the directory."""
 
     def __enter__(self) -> Folder: ...
 
@@ -73,7 +71,7 @@ class Folder(Protocol):
 
 
 def made(root: Folder, segments: Segments) -> Folder:
-    """Return the directory that *segments* lead to, and make what is missing of it."""
+    """Return the directory at *segments*, and create missing directories."""
     with suppress(FileNotFoundError):
         return root.below(segments)
     folder = root.below(())
@@ -92,7 +90,7 @@ def _step(folder: Folder, name: str) -> Folder:
 
 
 def made_one(folder: Folder, name: str) -> bool:
-    """Make a directory, and tell whether it was missing; ELOOP or EEXIST where something else has its name."""
+    """Create a directory, and return whether it was missing; raise ELOOP or EEXIST if another kind of entry exists."""
     try:
         folder.mkdir(name)
     except FileExistsError:
@@ -104,38 +102,38 @@ def made_one(folder: Folder, name: str) -> bool:
 
 
 REFUSALS: Final[dict[int, tuple[str, str, Retry]]] = {
-    errno.ENOENT: ("notfound", "there is no such file or directory", "model"),
+    errno.ENOENT: ("notfound", "no such file or directory", "model"),
     errno.ELOOP: ("symlink", "links are not followed", "model"),
-    errno.EMLINK: ("hardlink", "has a second name, and is not written in place", "model"),
-    errno.ENOTDIR: ("notdir", "is not a directory, or lies below something that is none", "model"),
+    errno.EMLINK: ("hardlink", "has several hard links, so it is not written in place", "model"),
+    errno.ENOTDIR: ("notdir", "is not a directory, or is below something that is not a directory", "model"),
     errno.EISDIR: ("type", "is a directory", "model"),
-    errno.ENXIO: ("type", "is not the kind of file that is asked for", "model"),
-    errno.ENODEV: ("type", "is not the kind of file that is asked for", "model"),
-    errno.EOPNOTSUPP: ("type", "is not the kind of file that is asked for", "model"),
-    errno.EEXIST: ("exists", "exists already", "model"),
+    errno.ENXIO: ("type", "is not the expected kind of file", "model"),
+    errno.ENODEV: ("type", "is not the expected kind of file", "model"),
+    errno.EOPNOTSUPP: ("type", "is not the expected kind of file", "model"),
+    errno.EEXIST: ("exists", "already exists", "model"),
     errno.ENOTEMPTY: ("notempty", "is a directory that is not empty", "model"),
     errno.ENAMETOOLONG: ("toolong", "is too long for the file system", "model"),
-    errno.EINVAL: ("name", "is a name that the file system does not take", "model"),
-    errno.EILSEQ: ("name", "is a name that the file system does not take", "model"),
-    errno.EACCES: ("permission", "the system does not permit it", "host"),
-    errno.EPERM: ("permission", "the system does not permit it", "host"),
+    errno.EINVAL: ("name", "is not a valid name on this file system", "model"),
+    errno.EILSEQ: ("name", "is not a valid name on this file system", "model"),
+    errno.EACCES: ("permission", "the operating system denied permission", "host"),
+    errno.EPERM: ("permission", "the operating system denied permission", "host"),
     errno.EROFS: ("readonly", "the file system is read-only", "host"),
-    errno.ENOSPC: ("full", "there is no room left", "host"),
-    errno.EDQUOT: ("full", "there is no room left", "host"),
-    errno.EFBIG: ("full", "there is no room left", "host"),
-    errno.EAGAIN: ("raced", "the directories changed all the time", "later"),
-    errno.ESTALE: ("gone", "the sandbox is no longer there", "host"),
+    errno.ENOSPC: ("full", "no space left", "host"),
+    errno.EDQUOT: ("full", "no space left", "host"),
+    errno.EFBIG: ("full", "no space left", "host"),
+    errno.EAGAIN: ("raced", "the directories kept changing", "later"),
+    errno.ESTALE: ("gone", "the sandbox directory no longer exists", "host"),
 }
-"""By error number: the word of the code, the text, and who can mend it."""
+"""By error number: the last part of the error code, the message, and who can correct the problem."""
 
 
 def refusal(error: OSError, path: str) -> SandboxError:
-    """Return what a tool is told instead of an OSError; *path* is below the sandbox, as its one spelling."""
+    """Return the error that a tool receives in place of an OSError; *path* is canonical and relative to the sandbox."""
     number = error.errno or errno.EIO
     word, text, retry = REFUSALS.get(number, ("io", os.strerror(number).lower(), "host"))
     return SandboxError(f"{shown(path)}: {text}", code=f"sandbox.{word}", retry=retry)
 
 
 def failure(number: int) -> OSError:
-    """Return the OSError of an error number, which does not say what it happened to."""
+    """Return the OSError for an error number, without a path."""
     return OSError(number, os.strerror(number))

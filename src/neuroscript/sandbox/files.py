@@ -1,8 +1,7 @@
-"""What a tool sees of the sandbox: each operation asks first, opens once, and never leaves anything half done.
+"""The file operations that a tool can use. Each checks permissions first, opens once, and leaves nothing half done.
 
-Two callables decide: ``may`` for the right, ``spend`` for bytes and entries. Policy and ledger are not known here.
-
-Source: contract section 4, ``fs``; reliability.md part 2.3.
+Two callables decide: ``may`` about permissions, ``spend`` about bytes and entries. Policies and ledgers are not used
+directly.
 """
 
 from __future__ import annotations
@@ -29,26 +28,26 @@ from neuroscript.sandbox.listing import ALL_BELOW, CHILDREN, Pattern, entry, fou
 from neuroscript.sandbox.reader import Metered, decoded, digest, opened
 
 MOST_READ: Final = 100 * 1024 * 1024
-"""How many bytes are read at once where the caller does not say it."""
+"""Maximum number of bytes read at once, unless the caller sets a limit."""
 
 
 class Ground(Protocol):
-    """What holds the root; see `Sandbox`."""
+    """The owner of the root; see `Sandbox`."""
 
     def held(self, path: str) -> AbstractContextManager[Folder]:
-        """Lend the root for one operation on *path*."""
+        """Provide the root for one operation on *path*."""
 
     def resolve(self, path: str) -> str:
-        """Return an absolute path, true only while nobody else changes the tree."""
+        """Return an absolute path, valid only as long as no other process changes the tree."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class Place:
-    """A path that was looked at and permitted.
+    """A validated and permitted path.
 
     Attributes:
         segments: Its names.
-        directory: Whether it is written so that only a directory fits.
+        directory: Whether it is written so that only a directory matches.
     """
 
     segments: Segments
@@ -56,22 +55,22 @@ class Place:
 
     @property
     def path(self) -> str:
-        """The one spelling."""
+        """The canonical form of the path."""
         return spelling(self.segments)
 
     @property
     def name(self) -> str:
-        """The last name; the sandbox itself has none that could be changed."""
+        """The last name; raises for the sandbox itself, which cannot be changed."""
         if not self.segments:
-            raise SandboxError(".: the sandbox itself can not be changed", code="sandbox.isroot", retry="model")
+            raise SandboxError(".: the sandbox itself cannot be changed", code="sandbox.isroot", retry="model")
         return self.segments[-1]
 
 
 @attrs.frozen(eq=False, repr=False)
 class Files:
-    """Files below the sandbox, by relative paths with ``/``; a CallError or a SandboxError is all that is raised.
+    """Files below the sandbox, by relative paths with ``/``. The only exceptions raised are CallError and SandboxError.
 
-    A path that ends in ``/`` means a directory. Links are seen and can be deleted, and are never followed or moved.
+    A path that ends in ``/`` means a directory. Links can be listed and deleted, but are never followed or moved.
     """
 
     _ground: Ground
@@ -84,7 +83,7 @@ class Files:
             return file.within(limit)
 
     def read_text(self, path: str, *, encoding: str = "utf-8") -> str:
-        """Return the content of a file as a text, line ends as they are."""
+        """Return the content of a file as a string, with line endings unchanged."""
         with self._reading(path) as (file, place):
             return decoded(file.within(MOST_READ), encoding, shown(place.path))
 
@@ -95,21 +94,23 @@ class Files:
     def open(self, path: str, mode: Literal["r"]) -> IO[str]: ...
 
     def open(self, path: str, mode: str = "rb") -> IO[Any]:
-        """Return a file to read from, as bytes or as UTF-8 with line ends as they are; it is the caller's to close."""
+        """Open a file for reading as bytes, or as UTF-8 with line endings unchanged. The caller must close it."""
         if mode not in ("r", "rb"):
-            raise SandboxError("a file is opened to be read, as 'r' or 'rb'", code="sandbox.argtype", retry="model")
+            raise SandboxError(
+                "files are opened for reading, with mode 'r' or 'rb'", code="sandbox.argtype", retry="model"
+            )
         place = self._place("read", path)
         with self._ground.held(place.path) as root:
             file = io.BufferedReader(self._opened(root, place))
         return file if mode == "rb" else io.TextIOWrapper(file, encoding="utf-8", newline="")
 
     def hash(self, path: str, algorithm: str = "sha256") -> str:
-        """Return a hash of a file's content as hexadecimal digits."""
+        """Return the hash of a file's content in hexadecimal digits."""
         with self._reading(path) as (file, _):
             return digest(file, algorithm)
 
     def stat(self, path: str) -> Entry:
-        """Return what is known of a name; of a link, the link itself."""
+        """Return the metadata of an entry; for a link, of the link itself."""
         place = self._place("read", path)
         with self._ground.held(place.path) as root, root.below(place.segments[:-1]) as folder:
             status = folder.status(place.segments[-1] if place.segments else ".")
@@ -117,7 +118,7 @@ class Files:
             return entry(place.segments, status)
 
     def exists(self, path: str) -> bool:
-        """Tell whether there is such a name; a link is there whether or not it leads anywhere."""
+        """Return whether an entry exists. A link exists even if its target does not."""
         try:
             self.stat(path)
         except SandboxError as error:
@@ -127,17 +128,17 @@ class Files:
         return True
 
     def list(self, path: str = "") -> Entries:
-        """Return what is in a directory, by name, as far as it may be read."""
+        """Return the entries of a directory, sorted by name, as far as they may be read."""
         return self._below(path, CHILDREN)
 
     def walk(self, path: str = "") -> Entries:
-        """Return what is below a directory, each directory before what is in it, by name, as far as it may be read."""
+        """Return all entries below a directory, sorted by name, each directory before its entries."""
         return self._below(path, ALL_BELOW)
 
     def glob(self, pattern: str) -> Entries:
-        """Return what fits a pattern: ``*``, ``?``, ``[a-z]`` within a name, ``**`` for any number of names.
+        """Return the entries that match a pattern of ``*``, ``?``, ``[a-z]``, and ``**`` for zero or more names.
 
-        Names that begin with a dot fit as all others. A pattern that ends in ``/`` fits directories alone.
+        Names that begin with a dot match like all others. A pattern that ends in ``/`` matches directories only.
         """
         place = _placed(pattern)
         start, rest = split(place.segments)
@@ -151,10 +152,10 @@ class Files:
 
     @contextmanager
     def pinned(self, path: str) -> Iterator[str]:
-        """Give a file or a directory a name for those who want one, such as a database or a program's directory.
+        """Provide a path for libraries that open files by name, such as databases and subprocesses.
 
-        On Linux the name leads to what was opened, even if the tree changes meanwhile; elsewhere it is an absolute
-        path, which does not. What is done by that name, writing too, is neither asked for nor counted.
+        On Linux the path leads to the opened file or directory, even if the tree changes meanwhile. On other systems it
+        is an ordinary absolute path. Operations through this path, including writes, are neither checked nor counted.
         """
         place = self._place("read", path)
         if sys.platform != "linux":
@@ -170,27 +171,27 @@ class Files:
             os.close(descriptor)
 
     def resolve(self, path: str) -> str:
-        """Return an absolute path, true only while nobody else changes the tree: a look, and no more than that."""
+        """Return an absolute path, valid only as long as no other process changes the tree."""
         place = self._place("read", path)
         return self._ground.resolve(place.path)
 
     def write_bytes(self, path: str, data: bytes) -> None:
-        """Make *data* the content of a file; it has the old content or the new one, whatever happens meanwhile.
+        """Replace the content of a file atomically.
 
-        Missing directories are made. A file that is replaced keeps its permissions.
+        Missing directories are created. A replaced file keeps its permissions.
         """
         self._change(path, plain(data), replace)
 
     def write_text(self, path: str, text: str) -> None:
-        """Make *text* the content of a file, as UTF-8; see `write_bytes`."""
+        """Replace the content of a file with a string as UTF-8; see `write_bytes`."""
         self._change(path, encoded(text), replace)
 
     def append(self, path: str, data: str | bytes) -> None:
-        """Add bytes, or a text as UTF-8, to the end of a file; missing directories and a missing file are made."""
+        """Append bytes, or a string as UTF-8, to a file; the file and missing directories are created."""
         self._change(path, encoded(data) if isinstance(data, str) else plain(data), append)
 
     def mkdir(self, path: str) -> bool:
-        """Make a directory and what is missing above it; tell whether it was missing."""
+        """Create a directory and its missing parents; return whether it was missing."""
         place = self._place("write", path)
         with self._ground.held(place.path) as root:
             if not place.segments:
@@ -199,7 +200,7 @@ class Files:
                 return made_one(folder, place.name)
 
     def delete(self, path: str) -> bool:
-        """Delete a file, a link or an empty directory; tell whether there was one."""
+        """Delete a file, a link or an empty directory; return whether it existed."""
         place = self._place("delete", path)
         with self._ground.held(place.path) as root:
             try:
@@ -210,9 +211,9 @@ class Files:
         return True
 
     def move(self, source: str, destination: str) -> None:
-        """Give a file or a directory another path, which must be free, in a directory that exists.
+        """Move a file or a directory to a path that does not exist, in a directory that exists.
 
-        A directory takes with it all that is below, so each of these names is asked for too.
+        Moving a directory moves everything below it, so permission for each of these paths is checked too.
         """
         origin, target = _placed(source), _placed(destination)
         self._may("delete", origin.path)
@@ -287,7 +288,7 @@ def _require_directory(place: Place, status: os.stat_result) -> None:
 
 
 def _require_plain(place: Place, status: os.stat_result) -> None:
-    """Refuse what is neither a file nor a directory, and a file where only a directory fits."""
+    """Refuse anything but files and directories, and files where only a directory matches."""
     _require_directory(place, status)
     if stat.S_ISLNK(status.st_mode):
         raise failure(errno.ELOOP)
@@ -299,7 +300,7 @@ def _require_elsewhere(origin: Place, target: Place) -> None:
     if target.segments == origin.segments:
         raise failure(errno.EEXIST)
     if target.segments[: len(origin.segments)] == origin.segments:
-        text = f"{shown(target.path)}: a directory can not be moved into itself"
+        text = f"{shown(target.path)}: a directory cannot be moved into itself"
         raise SandboxError(text, code="sandbox.name", retry="model")
 
 

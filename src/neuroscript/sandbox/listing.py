@@ -1,7 +1,4 @@
-"""What is in a directory and below it: by name, no link followed, and no more than can be looked at.
-
-Source: reliability.md part 2.3, T9, P044 to P046.
-"""
+"""Directory listings and pattern matching: sorted by name, without following links, and limited in size."""
 
 from __future__ import annotations
 
@@ -23,56 +20,57 @@ Kind = Literal["file", "dir", "symlink", "other"]
 KINDS: Final[dict[int, Kind]] = {stat.S_IFREG: "file", stat.S_IFDIR: "dir", stat.S_IFLNK: "symlink"}
 
 MOST_ENTRIES: Final = 100_000
-"""How many names one call looks at."""
+"""Maximum number of entries that one call examines."""
 
 TOLD: Final = 1_000
-"""How many names of one directory are looked at before they are spent."""
+"""Number of entries of one directory after which they are counted against the limit."""
 
 MAGIC: Final = re.compile(r"[*?\[]")
 
 
 def entry(segments: Segments, status: os.stat_result) -> Entry:
-    """Return the `Entry` of what *segments* lead to."""
+    """Return the `Entry` for the path *segments*."""
     kind = KINDS.get(stat.S_IFMT(status.st_mode), "other")
     return Entry(escaped(spelling(segments)), kind, status.st_size if kind == "file" else 0, status.st_mtime)
 
 
 @attrs.frozen(eq=False, repr=False)
 class Pattern:
-    """A path in which ``*``, ``?`` and ``[…]`` stand for characters of one name and ``**`` for any number of names.
+    """A path pattern: ``*``, ``?`` and ``[…]`` match characters of one name, ``**`` matches any number of names.
 
-    It is matched from directory to directory: a state is how many of its names have been used up, and after each name
-    there is a set of them. So a pattern can not make the search take long, and nothing is entered in vain.
+    Matching proceeds directory by directory. A state is the number of pattern parts used up, and each name leads from
+    one set of states to the next. Therefore no pattern makes the search slow, and only promising directories are
+    entered.
     """
 
     names: tuple[Callable[[str], object] | None, ...]
-    """What a name must fit; None is ``**``."""
+    """A predicate on names for each part; None is ``**``."""
 
     @classmethod
     def of(cls, segments: Iterable[str]) -> Pattern:
-        """Return the pattern that *segments* write."""
+        """Return the pattern written as *segments*."""
         from fnmatch import translate
 
         return cls(tuple(None if name == "**" else re.compile(translate(name)).match for name in segments))
 
     def first(self) -> frozenset[int]:
-        """Return the states before any name."""
+        """Return the initial states."""
         return self._with_none_skipped({0})
 
     def after(self, states: frozenset[int], name: str) -> frozenset[int]:
-        """Return the states after one more name; none if nothing can fit any more."""
+        """Return the states after one more name; empty if nothing can match any more."""
         return self._with_none_skipped(self._used(state, name) for state in states)
 
     def fits(self, states: frozenset[int]) -> bool:
-        """Tell whether what was read so far is a whole match."""
+        """Return whether the names so far are a complete match."""
         return len(self.names) in states
 
     def goes_on(self, states: frozenset[int]) -> bool:
-        """Tell whether something longer may match."""
+        """Return whether a longer path may match."""
         return any(state < len(self.names) for state in states)
 
     def _used(self, state: int, name: str) -> int:
-        """Return the state that follows, -1 if there is none."""
+        """Return the state after *name*, or -1 if the part does not match."""
         if state == len(self.names):
             return -1
         fits = self.names[state]
@@ -95,20 +93,22 @@ ALL_BELOW: Final = Pattern((None,))
 
 
 def split(segments: Segments) -> tuple[Segments, Segments]:
-    """Return the directory that a pattern's search begins in, and the rest of the pattern, at least one name."""
+    """Return the directory where the search for a pattern starts, and the rest of the pattern, at least one name."""
     count = next((index for index, name in enumerate(segments) if MAGIC.search(name)), len(segments))
     count = min(count, max(0, len(segments) - 1))
     return segments[:count], segments[count:]
 
 
 def found(root: Folder, start: Segments, pattern: Pattern, permits: Callable[[str], bool], spend: Spend) -> list[Entry]:
-    """Return what fits *pattern* below *start*, a directory before what is in it, by name.
+    """Return the entries below *start* that match *pattern*, sorted by name, each directory before its entries.
 
-    What is not permitted is neither returned nor entered. A directory that can not be read, or is gone by then, is
-    returned and not entered. Each name of a directory that is read is spent, whether or not it fits.
+    Entries that are not permitted are neither returned nor entered. A directory that cannot be read, or that was
+    removed meanwhile, is returned but not entered. Each entry of a directory that is read counts against the limit,
+    even without a match.
 
     Raises:
-        LimitError: ``limit.fs_entries`` for more than 100,000 names or 256 levels, and where *spend* refuses.
+        LimitError: With the code ``limit.fs_entries``, for more than 100,000 entries or 256 levels, or raised by
+            *spend*.
     """
     entries: list[Entry] = []
     looked_at = 0
@@ -129,7 +129,7 @@ def found(root: Folder, start: Segments, pattern: Pattern, permits: Callable[[st
 
 
 def is_spellable(segments: Segments) -> bool:
-    """Tell whether there is a path that leads there."""
+    """Return whether a valid path leads to *segments*."""
     try:
         return relative("/".join(segments)) == segments
     except SandboxError:
@@ -137,8 +137,8 @@ def is_spellable(segments: Segments) -> bool:
 
 
 def too_many() -> LimitError:
-    """Return what is raised for a tree that is too large."""
-    text = f"there are more than {MOST_ENTRIES} names or {DEEPEST} levels to look at"
+    """Return the error for a tree that is too large."""
+    text = f"the directory tree has more than {MOST_ENTRIES} entries or {DEEPEST} levels"
     return LimitError(text, code="limit.fs_entries")
 
 

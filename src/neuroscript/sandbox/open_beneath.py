@@ -1,9 +1,8 @@
-"""Opening below one directory so that no name, no link and no race leads out of it.
+"""Opening files below a directory so that no name, link or race condition leads out of it.
 
-Two ways that give the same answers. openat2 lets the kernel refuse every link on the way (Linux 5.6). The walk opens
-one name after the other with O_NOFOLLOW. ``..`` is never given to the kernel: with O_NOFOLLOW it would leave the root.
-
-Source: reliability.md part 2.3; openat2(2), rename(2).
+Two backends behave identically. With openat2 the kernel rejects every link in a path (Linux 5.6). Otherwise each path
+segment is opened separately with O_NOFOLLOW. ``..`` is never passed to the kernel, because O_NOFOLLOW does not prevent
+it from leaving the root. See openat2(2) and rename(2).
 """
 
 from __future__ import annotations
@@ -23,18 +22,18 @@ from neuroscript.sandbox.atomic_write import temporary_name
 from neuroscript.sandbox.directory import Folder, Segments, failure
 
 Opener = Callable[[int, Segments, int], int]
-"""The descriptor of a directory, names below it and the flags of open(2) give a descriptor, or OSError."""
+"""Opens a path, given the descriptor of a directory, the names below it and the flags of open(2)."""
 
 Renamer = Callable[[int, str, int, str], None]
-"""As renameat(2); EEXIST where the new name is taken."""
+"""Like renameat(2), but raises EEXIST if the new name is taken."""
 
 ALWAYS: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 STEP: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""How a directory is held only to go on from it; O_PATH needs no right to read it, as the kernel's own way down."""
+"""Flags to open an intermediate directory. Like path resolution in the kernel, O_PATH needs no read permission."""
 
 UNNAMED: Final = getattr(os, "O_TMPFILE", 0) | os.O_RDWR | os.O_CLOEXEC
 NO_UNNAMED: Final = {errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT}
-"""What file systems and kernels answer that have no files without names."""
+"""Errors of file systems and kernels without unnamed files."""
 
 SYS_OPENAT2: Final = 437
 BENEATH: Final = 0x08 | 0x04 | 0x02
@@ -42,22 +41,22 @@ BENEATH: Final = 0x08 | 0x04 | 0x02
 
 RENAME_NOREPLACE: Final = 1
 TRIES: Final = 32
-"""How often a look-up is tried that the kernel gave up because directories moved meanwhile."""
+"""Attempts at a look-up that the kernel abandons because directories are moved meanwhile."""
 
 PSEUDO: Final = {0x9FA0, 0x62656572}
-"""The file systems proc and sysfs, whose files are doors into the system."""
+"""The file systems proc and sysfs, whose files give access to the system."""
 
 
 def opened(directory: str, backend: str) -> tuple[str, Folder]:
-    """Open the root of a sandbox; return the name of the way that is taken below it, and the root."""
+    """Open the root of a sandbox; return the name of the backend and the root."""
     libc = _libc() if sys.platform == "linux" else None
     by_kernel = _openat2(libc) if libc and backend != "walk" else None
     if backend == "openat2" and by_kernel is None:
-        raise SandboxError("sandbox: openat2 is not offered here", code="sandbox.backend")
+        raise SandboxError("sandbox: openat2 is not available on this system", code="sandbox.backend")
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     if libc and _file_system(libc, descriptor) in PSEUDO:
         os.close(descriptor)
-        raise SandboxError("sandbox: a file system of the kernel can not be one", code="sandbox.type")
+        raise SandboxError("sandbox: a kernel file system such as /proc cannot be used", code="sandbox.type")
     rename = _renameat2(libc) if libc else None
     unnamed = sys.platform == "linux" and _has_unnamed(descriptor)
     return ("openat2" if by_kernel else "walk"), Beneath(descriptor, by_kernel or walk, rename, unnamed)
@@ -65,7 +64,7 @@ def opened(directory: str, backend: str) -> tuple[str, Folder]:
 
 @attrs.frozen(eq=False, repr=False)
 class Beneath:
-    """A `Folder` by its descriptor."""
+    """A `Folder` identified by its descriptor."""
 
     descriptor: int
     opener: Opener
@@ -73,34 +72,34 @@ class Beneath:
     has_unnamed: bool
 
     def below(self, segments: Segments) -> Beneath:
-        """Return the directory that *segments* lead to."""
+        """Return the directory at *segments*."""
         return attrs.evolve(self, descriptor=self.opener(self.descriptor, segments, STEP))
 
     def open(self, segments: Segments, flags: int) -> int:
-        """Return a descriptor of what is there."""
+        """Return a descriptor of the entry at *segments*."""
         return self.opener(self.descriptor, segments, flags | ALWAYS)
 
     def create(self, name: str, flags: int) -> int:
-        """Return a descriptor of a new file, readable and writable as the process's umask has it."""
+        """Return a descriptor of a new file, with permissions according to the process's umask."""
         return os.open(name, flags | os.O_CREAT | os.O_EXCL | ALWAYS, 0o666, dir_fd=self.descriptor)
 
     def create_unnamed(self) -> int | None:
-        """Return a descriptor of a new file without a name, or None where the file system has no such files."""
+        """Return a descriptor of a new unnamed file, or None if the file system does not support unnamed files."""
         if not self.has_unnamed:
             return None
         try:
             return os.open(".", UNNAMED, 0o666, dir_fd=self.descriptor)
-        except OSError as error:  # such as a mount below the root
+        except OSError as error:  # for example below a mount point
             if error.errno in NO_UNNAMED:
                 return None
             raise
 
     def status(self, name: str) -> os.stat_result:
-        """Return what is known of a name itself."""
+        """Return the status of a name without following links."""
         return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
 
     def scan(self) -> Iterator[os.DirEntry[str]]:
-        """Yield what is in the directory."""
+        """Yield the entries of the directory."""
         descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self.descriptor)
         try:
             with os.scandir(descriptor) as entries:
@@ -109,7 +108,7 @@ class Beneath:
             os.close(descriptor)
 
     def mkdir(self, name: str) -> None:
-        """Make an empty directory."""
+        """Create an empty directory."""
         os.mkdir(name, dir_fd=self.descriptor)
 
     def rmdir(self, name: str) -> None:
@@ -117,11 +116,11 @@ class Beneath:
         os.rmdir(name, dir_fd=self.descriptor)
 
     def unlink(self, name: str) -> None:
-        """Remove a name that is no directory."""
+        """Remove a name that is not a directory."""
         os.unlink(name, dir_fd=self.descriptor)
 
     def put(self, descriptor: int, temporary: str, name: str) -> None:
-        """Rename the file, and close it."""
+        """Rename the file and close it."""
         try:
             if not os.fstat(descriptor).st_nlink:
                 _link_unnamed(descriptor, temporary, self.descriptor)
@@ -130,7 +129,7 @@ class Beneath:
             os.close(descriptor)
 
     def move(self, name: str, folder: Folder, new: str) -> None:
-        """Rename without replacing; where the system can not do that in one step, see `_link_or_rename`."""
+        """Rename without replacing; see `_link_or_rename` for systems that cannot do this in one step."""
         assert isinstance(folder, Beneath)
         if self.rename is not None:
             try:
@@ -141,7 +140,7 @@ class Beneath:
         return _link_or_rename(self.descriptor, name, folder.descriptor, new)
 
     def close(self) -> None:
-        """Hold the directory no longer."""
+        """Close the directory."""
         os.close(self.descriptor)
 
     def __enter__(self) -> Beneath:
@@ -152,7 +151,7 @@ class Beneath:
 
 
 def walk(root: int, segments: Segments, flags: int) -> int:
-    """Open one name after the other below *root*, none of which may be a link."""
+    """Open one segment after the other below *root*; none of them may be a link."""
     if not segments:
         return os.open(".", flags, dir_fd=root)
     folder = root
@@ -169,7 +168,7 @@ def walk(root: int, segments: Segments, flags: int) -> int:
 
 
 def _has_unnamed(folder: int) -> bool:
-    """Return whether a file in a directory can be written before it has a name; it is tried."""
+    """Return whether unnamed files work in a directory, by trying it."""
     name = temporary_name("probe")
     try:
         descriptor = os.open(".", UNNAMED, 0o600, dir_fd=folder)
@@ -178,7 +177,7 @@ def _has_unnamed(folder: int) -> bool:
     try:
         _link_unnamed(descriptor, name, folder)
         os.unlink(name, dir_fd=folder)
-    except OSError:  # without /proc, or where a security module forbids hard links
+    except OSError:  # /proc is missing, or a security module forbids hard links
         return False
     finally:
         os.close(descriptor)
@@ -194,21 +193,21 @@ def _step(name: str, flags: int, folder: int) -> int:
         try:
             return os.open(name, flags, dir_fd=folder)
         except OSError as error:
-            if error.errno == errno.EMLINK:  # FreeBSD's word for a link
+            if error.errno == errno.EMLINK:  # FreeBSD reports links this way
                 raise failure(errno.ELOOP) from None
             if error.errno != errno.ENOTDIR:
                 raise
-        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode  # this only says why, and decides nothing
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode  # only selects the error; decides nothing
         if not stat.S_ISDIR(mode):
             raise failure(errno.ELOOP if stat.S_ISLNK(mode) else errno.ENOTDIR)
     raise failure(errno.EAGAIN)
 
 
 def _link_or_rename(source: int, name: str, target: int, new: str) -> None:
-    """Give a file its second name and take the first; that refuses a taken name at once.
+    """Add the new hard link to a file and remove the old one, which fails atomically if the new name is taken.
 
-    A directory, and a file where there are no hard links, is renamed after a look at the new name: whoever takes it in
-    between loses an empty directory or that file.
+    A directory, or a file on a file system without hard links, is renamed after checking that the new name is free. If
+    another process creates it meanwhile, its empty directory or file is overwritten.
     """
     if not stat.S_ISDIR(os.stat(name, dir_fd=source, follow_symlinks=False).st_mode):
         try:
@@ -224,7 +223,7 @@ def _link_or_rename(source: int, name: str, target: int, new: str) -> None:
 
 
 def _libc() -> Any:
-    """Return the C library, or None where Python can not call it."""
+    """Return the C library, or None if Python cannot call it."""
     try:
         import ctypes
 
@@ -234,7 +233,7 @@ def _libc() -> Any:
 
 
 def _openat2(libc: Any) -> Opener | None:
-    """Return an opener by openat2, or None where the kernel is too old or a filter hides it."""
+    """Return an opener that uses openat2, or None if the kernel is too old or a filter blocks the call."""
     import ctypes
 
     how_to = ctypes.c_uint64 * 3
@@ -244,7 +243,7 @@ def _openat2(libc: Any) -> Opener | None:
 
     def opener(root: int, segments: Segments, flags: int) -> int:
         path = "/".join(segments).encode() or b"."
-        how = how_to(flags & ~os.O_NOFOLLOW, 0, BENEATH)  # with O_NOFOLLOW a last link is ENOTDIR, not ELOOP
+        how = how_to(flags & ~os.O_NOFOLLOW, 0, BENEATH)  # O_NOFOLLOW would turn ELOOP into ENOTDIR for a final link
         for _ in range(TRIES):
             descriptor = call(SYS_OPENAT2, root, path, how, ctypes.sizeof(how))
             if descriptor >= 0:
@@ -261,7 +260,7 @@ def _openat2(libc: Any) -> Opener | None:
 
 
 def _renameat2(libc: Any) -> Renamer | None:
-    """Return a rename that refuses a taken name, or None where the C library has none."""
+    """Return a rename function that never replaces, or None if the C library has none."""
     import ctypes
 
     if not hasattr(libc, "renameat2"):
@@ -275,7 +274,7 @@ def _renameat2(libc: Any) -> Renamer | None:
 
 
 def _file_system(libc: Any, descriptor: int) -> int:
-    """Return the number of a file system's kind, or 0."""
+    """Return the magic number of a file system, or 0."""
     import ctypes
 
     status = (ctypes.c_long * 32)()

@@ -1,7 +1,4 @@
-"""A regular file that is open for reading: each byte is spent as it is read, and nothing is read without an end.
-
-Source: reliability.md part 2.2, T5 and T9.
-"""
+"""Reading of regular files: every byte counts against the limits as it is read, and no read is unbounded."""
 
 from __future__ import annotations
 
@@ -15,18 +12,18 @@ from neuroscript.errors import LimitError, SandboxError
 from neuroscript.sandbox.directory import Folder, Segments, Spend, failure
 
 CHUNK: Final = 256 * 1024
-"""How many bytes are read before it is asked whether that was too many."""
+"""Number of bytes read between two checks of the limit."""
 
 
 class Metered(io.FileIO):
-    """The bytes of a file; the number of those that were read is told to *spend*, which may raise."""
+    """The bytes of a file. The number of bytes read is reported to *spend*, which may raise."""
 
     def __init__(self, descriptor: int, spend: Spend) -> None:
         super().__init__(descriptor, "r")
         self._spend = spend
 
     def read(self, size: int | None = -1) -> bytes:
-        """Return at most *size* bytes, or all that are left, in chunks."""
+        """Return at most *size* bytes, or all remaining ones, in chunks."""
         if size is None or size < 0:
             return self.readall()
         data = super().read(size) or b""
@@ -34,32 +31,32 @@ class Metered(io.FileIO):
         return data
 
     def readall(self) -> bytes:
-        """Return all that is left."""
+        """Return all remaining bytes."""
         return b"".join(iter(lambda: self.read(CHUNK), b""))
 
     def readinto(self, buffer: Any) -> int:
-        """Read into *buffer* and return how many bytes came."""
+        """Read into *buffer* and return the number of bytes read."""
         count = super().readinto(buffer) or 0
         self._spend("fs_bytes", count)
         return count
 
     def within(self, limit: int) -> bytes:
-        """Return all that is left, if that is no more than *limit* bytes, whatever size the file claims to have.
+        """Return all remaining bytes if there are at most *limit*, regardless of the file's reported size.
 
         Raises:
-            LimitError: ``limit.fs_bytes``.
+            LimitError: With the code ``limit.fs_bytes``.
         """
         parts, limit = [], max(limit, 0)
         while part := self.read(min(CHUNK, limit + 1)):
             parts.append(part)
             limit -= len(part)
             if limit < 0:
-                raise LimitError("the file has more bytes than may be read", code="limit.fs_bytes")
+                raise LimitError("the file has more bytes than the limit permits", code="limit.fs_bytes")
         return b"".join(parts)
 
 
 def opened(folder: Folder, segments: Segments, spend: Spend) -> Metered:
-    """Open a regular file; whatever else is there is opened without waiting, looked at, and closed."""
+    """Open a regular file. Any other kind of file is opened without blocking, examined and closed."""
     descriptor = folder.open(segments, os.O_RDONLY)
     try:
         mode = os.fstat(descriptor).st_mode
@@ -72,10 +69,10 @@ def opened(folder: Folder, segments: Segments, spend: Spend) -> Metered:
 
 
 def digest(file: Metered, algorithm: str) -> str:
-    """Return a hash of all that is left, as hexadecimal digits.
+    """Return the hash of all remaining bytes in hexadecimal digits.
 
     Raises:
-        SandboxError: ``sandbox.argtype`` if *algorithm* is not one that every Python has.
+        SandboxError: With the code ``sandbox.argtype``, if not every Python provides *algorithm*.
     """
     import hashlib
 
@@ -88,12 +85,14 @@ def digest(file: Metered, algorithm: str) -> str:
 
 
 def decoded(data: bytes, encoding: str, path: str) -> str:
-    """Return the text that *data* is in an encoding, line ends as they are.
+    """Decode *data*, with line endings unchanged.
 
     Raises:
-        SandboxError: ``sandbox.encoding`` if it is none, or there is no such encoding.
+        SandboxError: With the code ``sandbox.encoding``, if *data* is not valid or the encoding is unknown.
     """
     try:
         return data.decode(encoding)
     except (UnicodeError, LookupError):
-        raise SandboxError(f"{path}: is no text in that encoding", code="sandbox.encoding", retry="model") from None
+        raise SandboxError(
+            f"{path}: is not valid text in that encoding", code="sandbox.encoding", retry="model"
+        ) from None

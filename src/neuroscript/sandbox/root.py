@@ -1,7 +1,4 @@
-"""One directory that tools may use: opened once, held, and asked for by its descriptor from then on.
-
-Source: contract section 4; reliability.md parts 0 and 2.3.
-"""
+"""The sandbox directory: opened once, and accessed only through its descriptor from then on."""
 
 from __future__ import annotations
 
@@ -28,30 +25,30 @@ UNWRITABLE: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 class Sandbox:
-    """A directory and what lies below it; no name, no link and no race leads out of it. One belongs to one engine.
+    """A directory that confines all access to the files below it. A sandbox belongs to one engine.
 
-    Links are not followed, whoever made them and wherever they lead. A directory that is moved away or removed while it
-    is in use is gone, even if another one takes its name. Mounts below it are followed: only the system's operator can
-    make them. On Windows it is best effort, see `named`.
+    Links are not followed, regardless of their origin and target. A directory that is moved or removed while in use is
+    gone, even if another one takes its name. Mounts below it are followed, because only administrators can create them.
+    On Windows, confinement is best effort; see `by_path`.
 
     Attributes:
-        directory: Where it is, as an absolute path.
+        directory: Its absolute path.
         backend: How files are opened: ``openat2``, ``walk`` or, on Windows, ``named``.
     """
 
     def __init__(self, directory: str, *, backend: Backend = "auto", symlinks: Literal["deny"] = "deny") -> None:
-        """Open the directory, make it if it is missing, and try to write to it.
+        """Open the directory, create it if it is missing, and test whether it is writable.
 
         Args:
-            backend: ``auto`` takes openat2 where the kernel has it, else the walk.
-            symlinks: What becomes of links; there is one answer so far.
+            backend: ``auto`` uses openat2 if the kernel supports it, and otherwise ``walk``.
+            symlinks: How to treat links; ``deny`` is the only option.
 
         Raises:
-            SandboxError: ``sandbox.`` and one of missing, type, permission, readonly, full, backend.
+            SandboxError: With the code ``sandbox.`` and one of missing, type, permission, readonly, full, backend.
         """
         require("sandbox", directory=(directory, STRING), backend=(backend, BACKEND), symlinks=(symlinks, SYMLINKS))
         if not directory:
-            raise SandboxError("sandbox: no directory is given", code="sandbox.missing")
+            raise SandboxError("sandbox: no directory is specified", code="sandbox.missing")
         self.directory = os.path.abspath(directory)
         self._lock = threading.Lock()
         self._users = 1  # the sandbox itself, until it is closed
@@ -66,25 +63,26 @@ class Sandbox:
             raise
 
     def files(self, may: Callable[[str, str], None], spend: Spend) -> Files:
-        """Return what one tool sees of the sandbox.
+        """Return the file operations for one tool.
 
         Args:
-            may: Is asked before anything is touched, with ``read``, ``write`` or ``delete`` and the path in its one
-                spelling; raises a PolicyError to refuse.
-            spend: Is told ``fs_bytes`` and how many: of a write before it, of a read after each part of it; and
-                ``fs_entries``: how many names of a directory were looked at, before any is returned. Raises a
-                LimitError to refuse.
+            may: Called before each operation with ``read``, ``write`` or ``delete`` and the canonical path; raises a
+                PolicyError to refuse.
+            spend: Called with ``fs_bytes`` and a number of bytes, before a write and after each part of a read, and
+                with ``fs_entries`` and a number of directory entries before any is returned. Raises a LimitError to
+                refuse.
         """
         require("sandbox", may=(may, FUNCTION), spend=(spend, FUNCTION))
         return Files(self, may, spend)
 
     def resolve(self, path: str) -> str:
-        """Return an absolute path for those who can use nothing else; true only while nobody else changes the tree.
+        """Return an absolute path for code that cannot use anything else.
 
-        What was looked at may be a link by the time it is opened. Tools use `Files`, which opens what it looked at.
+        It is valid only as long as no other process changes the tree: a checked path may be a link by the time it is
+        opened. Tools use `Files`, which opens exactly what it has checked.
 
         Raises:
-            SandboxError: If the path leads out of the sandbox, or over a link.
+            SandboxError: If the path leads out of the sandbox or through a link.
         """
         require("sandbox", path=(path, STRING))
         segments = relative(path)
@@ -95,7 +93,7 @@ class Sandbox:
 
     @contextmanager
     def held(self, path: str) -> Iterator[Folder]:
-        """Lend the root for one operation on *path*, so that it is not closed meanwhile; tell OSErrors as ours."""
+        """Hold the root open for one operation on *path*, and convert OSError to SandboxError."""
         with self._lock:
             if self._closed:
                 raise _gone()
@@ -110,7 +108,7 @@ class Sandbox:
             self._leave()
 
     def close(self) -> None:
-        """Let the directory go, once those who use it now have done; what is asked for later is refused as gone."""
+        """Close the directory as soon as running operations have ended; later operations are refused."""
         with self._lock:
             closed, self._closed = self._closed, True
         if not closed:
@@ -128,7 +126,7 @@ class Sandbox:
             self._root.close()
 
     def _require(self) -> None:
-        """Refuse if the directory is no longer where it was; this says only why, the descriptor leads nowhere else."""
+        """Refuse if the directory was moved. This only selects the error; the descriptor never leads elsewhere."""
         try:
             status = os.stat(self.directory)
         except PermissionError:
@@ -145,7 +143,7 @@ def _opened(directory: str, backend: Backend) -> tuple[str, Folder]:
     except (FileExistsError, NotADirectoryError):
         raise SandboxError("sandbox: is not a directory", code="sandbox.type") from None
     except (OSError, ValueError):
-        raise SandboxError("sandbox: is not there and can not be made", code="sandbox.missing") from None
+        raise SandboxError("sandbox: does not exist and cannot be created", code="sandbox.missing") from None
     try:
         if os.name == "nt":
             from neuroscript.sandbox import by_path as named
@@ -159,7 +157,7 @@ def _opened(directory: str, backend: Backend) -> tuple[str, Folder]:
 
 
 def _try_to_write(root: Folder) -> None:
-    """Make a file, get it to the disk, and remove it: whether tools can write is not left to be found out by them."""
+    """Create, flush and remove a file, so that a read-only sandbox is reported early and not by tools."""
     name = temporary_name("probe")
     try:
         descriptor = root.create(name, os.O_WRONLY)
@@ -170,9 +168,9 @@ def _try_to_write(root: Folder) -> None:
             root.unlink(name)
     except OSError as error:
         if error.errno in UNWRITABLE:
-            raise SandboxError("sandbox: can not be written to", code="sandbox.readonly") from None
+            raise SandboxError("sandbox: is not writable", code="sandbox.readonly") from None
         raise refusal(error, "sandbox") from None
 
 
 def _gone() -> SandboxError:
-    return SandboxError("the sandbox is no longer there", code="sandbox.gone")
+    return SandboxError("the sandbox directory no longer exists", code="sandbox.gone")

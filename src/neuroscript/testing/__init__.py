@@ -1,8 +1,6 @@
-"""What the authors of toolsets test with: a Runtime that follows a script, laws for every tool, and a fuzzer.
+"""Test kit for authors of toolsets: a scripted Runtime, contract checks for every tool, and a fuzzer.
 
-Every name is here; what holds it is loaded when it is first asked for, hypothesis with `fuzz_toolset` alone.
-
-Source: contract section 7; issue "Plugins", the publisher's kit.
+Names are imported on first use; hypothesis is loaded only by `fuzz_toolset`.
 """
 
 from __future__ import annotations

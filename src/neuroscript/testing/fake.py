@@ -1,8 +1,6 @@
-"""A Runtime that follows a script and remembers what a tool did with it, so that a function is tested without a host.
+"""A scripted Runtime that records what a tool does, to test a tool's function without a host.
 
-Files, variables, handles and limits are those of a real engine; what comes from outside is in the script.
-
-Source: contract section 4; issue "Plugins", the publisher's kit.
+Files, variables, handles and limits behave as in a real engine; everything else comes from the script.
 """
 
 from __future__ import annotations
@@ -44,13 +42,13 @@ ALL: Final = "*:*:*"
 """The grant that covers every need."""
 
 TOOL: Final = "test.tool"
-"""What the tool is called whose Runtime this is."""
+"""The name of the tool that this Runtime belongs to."""
 
 NOON: Final = 1_700_000_000.0
-"""What the clock shows where the script says nothing, in seconds since 1970-01-01 UTC."""
+"""The default time of the clock, in seconds since 1970-01-01 UTC."""
 
 SEED: Final = 0
-"""So that a test draws the same numbers each time."""
+"""The seed of random numbers, so that every test draws the same ones."""
 
 
 ITEMS: Final = Form("a list or tuple", lambda items: isinstance(items, (list, tuple)))
@@ -74,36 +72,36 @@ FORMS: Final = {
 
 
 class ScriptError(AssertionError):
-    """A tool asked for what the script of its test does not have, or left something of it unused."""
+    """A tool requested something that the script of its test does not provide, or left part of the script unused."""
 
 
 class FakeRuntime:
-    """A `Runtime` for one test, to be given to the function of a tool as its first argument.
+    """A `Runtime` for one test. Pass it to a tool's function as the first argument.
 
-    Used as a context, it ends with a `ScriptError` where the script was not used up, or had not enough, even when the
-    tool caught the error of that.
+    As a context manager, it raises a `ScriptError` at the end if part of the script is unused or something was missing,
+    even if the tool caught that error.
 
     Args:
-        answers: What the user answers, in order.
-        model: What the model says, in order: a text, a `Turn`, or an error that it raises.
-        clock: What `now` gives: one number for good, or several in order.
-        files: What the sandbox holds, by path: a text, bytes, or None for a directory.
+        answers: The answers of the user, in order.
+        model: The replies of the model, in order: strings, `Turn` objects, or errors to raise.
+        clock: The results of `now`: a single number, or several in order.
+        files: The files in the sandbox by path: strings, bytes, or None for a directory.
         variables: The caller's variables.
-        secrets: What the host lends, by name.
-        calls: What other tools give, by canonical name: a value, an error that is raised, or a function of the
-            arguments that were given.
-        tools: Tools that `tools` shows.
-        grants: What the host grants; by default all.
-        deadline: On the clock of `time.monotonic`.
+        secrets: The secrets of the host, by name.
+        calls: The results of other tools by canonical name: a value, an error to raise, or a function that takes the
+            arguments.
+        tools: The tools in `tools`.
+        grants: The grants of the host; by default everything.
+        deadline: The deadline on the clock of `time.monotonic`.
 
     Attributes:
-        lines: What was printed, a text for each line.
-        prompts: What the user was asked.
-        turns: What the model was asked, in order.
-        told: Each `Progress`.
+        lines: The printed lines.
+        prompts: The prompts shown to the user.
+        turns: The turns passed to the model, in order.
+        told: Each reported `Progress`.
         called: The calls of other tools, as `ToolCall`.
-        logged: Level and text of each line of the log.
-        is_cancelled: What `cancelled` says; a test may set it.
+        logged: The level and the message of each log entry.
+        is_cancelled: The value of `cancelled`; a test may set it.
 
     >>> from neuroscript.testing import FakeRuntime
     >>> with FakeRuntime(answers=["Ada"]) as rt:
@@ -179,18 +177,18 @@ class FakeRuntime:
 
     @property
     def lines(self) -> list[str]:
-        """What was printed, a text for each line."""
+        """The printed lines."""
         return self._out.getvalue().splitlines()
 
     def misused(self, text: str) -> ScriptError:
-        """Return the error of a tool that asks for what is not in the script, and remember the first one."""
+        """Return the error for a request that is not in the script, and remember the first one."""
         require("FakeRuntime", text=(text, STRING))
         error = ScriptError(text)
         self._misuse = self._misuse or error
         return error
 
     def verify(self) -> None:
-        """Raise a `ScriptError` where the script had not enough, or something of it was not used."""
+        """Raise a `ScriptError` if something was missing in the script or part of it is unused."""
         if self._misuse is not None:
             raise self._misuse
         scripts = (self._answers, self._said, self._clock)
@@ -199,7 +197,7 @@ class FakeRuntime:
             raise ScriptError(f"the tool did not use the whole script: {' and '.join(left)} left")
 
     def close(self) -> None:
-        """End the call: whatever is asked now is refused, as after a real one. The sandbox is deleted."""
+        """End the call. Later requests are refused, as by a real Runtime, and the sandbox is deleted."""
         self._rt._frame = None
         self._engine.close()
         self._place.cleanup()
@@ -225,7 +223,7 @@ class FakeRuntime:
     # The Runtime
 
     def println(self, *values: object) -> None:
-        """Write one line."""
+        """Record one printed line."""
         self._rt.println(*values)
 
     def prompt_user(self, prompt: str, *, secret: bool = False) -> str:
@@ -234,7 +232,7 @@ class FakeRuntime:
 
     @property
     def logger(self) -> Logger:
-        """What writes to `logged`."""
+        """A logger that writes to `logged`."""
         logger: Logger = self._rt.logger
         return logger
 
@@ -247,7 +245,7 @@ class FakeRuntime:
         self._rt.set_var(name, value)
 
     def update_var(self, name: str, change: Callable[[Any], Any]) -> Any:
-        """Set a variable to what *change* makes of it."""
+        """Set a variable to the result of *change*."""
         return self._rt.update_var(name, change)
 
     @property
@@ -266,19 +264,19 @@ class FakeRuntime:
         return self._rt.fs
 
     def call_tool(self, name: str, args: Sequence[Any] = ()) -> Any:
-        """Return what the script says that this tool gives."""
+        """Return the scripted result of this tool."""
         require("call_tool", name=(name, STRING), args=(args, ITEMS))
         return self._called(name, tuple(args))
 
     def call_tool_named(self, name: str, mapping: Mapping[str, Any]) -> Any:
-        """Return what the script says that this tool gives."""
+        """Return the scripted result of this tool."""
         require("call_tool_named", name=(name, STRING), mapping=(mapping, BY_NAME))
         return self._called(name, dict(mapping))
 
     def _called(self, name: str, args: Any) -> Any:
         self.called.append(ToolCall(name, args))
         if name not in self._calls:
-            raise self.misused(f"the tool calls {name}, and the script does not say what that gives: calls={{...}}")
+            raise self.misused(f"the tool calls {name}, but the script has no result for it: calls={{...}}")
         given = self._calls[name]
         if isinstance(given, Exception):
             raise given
@@ -286,7 +284,7 @@ class FakeRuntime:
 
     @property
     def tools(self) -> Mapping[str, ToolInfo]:
-        """The tools that the test lends."""
+        """The tools that the test provides."""
         return self._rt.tools
 
     @property
@@ -296,15 +294,15 @@ class FakeRuntime:
 
     @property
     def handles(self) -> Handles:
-        """What tools keep; it dies with this Runtime."""
+        """The objects stored by tools; they are released with this Runtime."""
         return self._rt.handles
 
     def require(self, capability: str | Capability) -> None:
-        """Raise a `PolicyError` where no grant of the test covers it."""
+        """Raise a `PolicyError` unless a grant of the test covers the capability."""
         self._rt.require(capability)
 
     def spend(self, what: str, amount: object) -> Reservation:
-        """Reserve something; a test has no limits."""
+        """Reserve an amount; a test has no limits."""
         return self._rt.spend(what, amount)
 
     def secret(self, name: str) -> str:
@@ -317,12 +315,12 @@ class FakeRuntime:
 
     @property
     def cancelled(self) -> bool:
-        """What the test set, or whether the call has ended."""
+        """The value set by the test, or True after the call has ended."""
         return self.is_cancelled or self._rt.cancelled
 
     @property
     def deadline(self) -> float | None:
-        """What the test says."""
+        """The deadline set by the test."""
         return self._rt.deadline
 
     def now(self) -> float:
@@ -331,12 +329,12 @@ class FakeRuntime:
 
     @property
     def random(self) -> Random:
-        """Numbers that are the same in each test."""
+        """Random numbers that are the same in each test."""
         return self._rt.random
 
 
 class _Script:
-    """What comes in turn, from one keyword of the test."""
+    """A sequence of scripted items, from one keyword argument of the test."""
 
     def __init__(self, name: str, items: Iterable[Any], rt: FakeRuntime) -> None:
         self.name = name

@@ -1,8 +1,6 @@
-"""Tools under drawn values: what fits a spec ends in a result or in a failure on purpose, what does not in an error.
+"""Fuzzing of tools: valid arguments must lead to a result or a deliberate failure, invalid ones to an ArgumentError.
 
-It needs hypothesis, which is loaded when it is called: ``pip install "neuroscript[test]"``.
-
-Source: issue "Plugins", the publisher's kit; contract section 3.
+It requires hypothesis, which is imported on first use: ``pip install "neuroscript[test]"``.
 """
 
 from __future__ import annotations
@@ -28,25 +26,25 @@ if TYPE_CHECKING:
 SEED: Final = Form("an integer", lambda seed: type(seed) is int)
 INT: Final = 2**63 - 1
 LONGEST: Final = 50
-"""Characters, items and keys of a drawn value."""
+"""Maximum number of characters, items and keys in a generated value."""
 
 
 def fuzz_toolset(
     toolsets: Toolset | Sequence[Toolset], setup: Setup | None = None, *, examples: int = 50, seed: int = 0
 ) -> None:
-    """Call each tool with drawn values through a real engine.
+    """Call each tool with generated values through a real engine.
 
-    Tools with the effects ``exec`` and ``net``, and those that only a host's trust or approval lets run, are left out.
+    Tools with the effects ``exec`` and ``net``, and tools that require trust or approval, are skipped.
 
     Args:
-        toolsets: One set, or those that are delivered together.
-        setup: The world of their examples.
-        examples: How many calls are drawn for each tool, of each kind.
-        seed: The same one draws the same calls.
+        toolsets: One toolset, or several that are delivered together.
+        setup: The environment that the examples need.
+        examples: The number of valid and of invalid calls generated for each tool.
+        seed: The same seed generates the same calls.
 
     Raises:
-        AssertionError: A value that fits ended in an error that the tool did not mean, or one that does not fit did
-            not end in an `ArgumentError`; the text names tool, argument and type, and no value.
+        AssertionError: If valid arguments lead to an unintended error, or invalid ones do not lead to an
+            `ArgumentError`. The message names tool, argument and type, but no value.
     """
     sets = toolsets_of("fuzz", toolsets)
     require("fuzz", setup=(setup, optional(instance(Setup))), examples=(examples, COUNT), seed=(seed, SEED))
@@ -72,11 +70,11 @@ def _faults(
     with (setup or Setup()).world(watching) as world:
 
         def valid(args: dict[str, Any]) -> None:
-            trial = tried(world, log, tool, args, "fitting arguments")
+            trial = tried(world, log, tool, args, "valid arguments")
             if trial.crash:
-                faults[f"fitting arguments end in a {trial.crash}"] = None
+                faults[f"valid arguments raise {trial.crash}"] = None
             if isinstance(trial.error, ArgumentError):
-                faults[f"fitting arguments are refused with {trial.error.code}"] = None
+                faults[f"valid arguments are refused with {trial.error.code}"] = None
 
         def invalid(args: dict[str, Any]) -> None:
             try:
@@ -84,9 +82,9 @@ def _faults(
             except ArgumentError:
                 return
             except CallError as error:
-                faults[f"arguments that do not fit end in {error.code}"] = None
+                faults[f"invalid arguments end in {error.code}"] = None
             else:
-                faults["arguments that do not fit are taken"] = None
+                faults["invalid arguments are accepted"] = None
 
         for run, strategy in ((valid, arguments(tool)), (invalid, wrong_arguments(tool))):
             bounded = settings(
@@ -101,7 +99,7 @@ def _faults(
 
 
 def arguments(tool: ToolImplementation) -> SearchStrategy[dict[str, Any]]:
-    """Return what draws arguments by name that fit the spec of a tool."""
+    """Return a strategy for valid arguments of a tool, by name."""
     from hypothesis import strategies as st
 
     def drawn(arg: ArgSpec, is_rest: bool) -> SearchStrategy[Any]:
@@ -117,7 +115,7 @@ def arguments(tool: ToolImplementation) -> SearchStrategy[dict[str, Any]]:
 
 
 def wrong_arguments(tool: ToolImplementation) -> SearchStrategy[dict[str, Any]]:
-    """Return what draws arguments by name of which one does not fit."""
+    """Return a strategy for arguments of a tool, by name, of which one is invalid."""
     from hypothesis import strategies as st
 
     names = [arg.name for arg in tool.spec.args]
@@ -130,7 +128,7 @@ def wrong_arguments(tool: ToolImplementation) -> SearchStrategy[dict[str, Any]]:
 
 
 def values(arg: ArgSpec) -> SearchStrategy[Any]:
-    """Return what draws values that an argument takes."""
+    """Return a strategy for values that an argument accepts."""
     from hypothesis import strategies as st
 
     drawn = _typed(arg)

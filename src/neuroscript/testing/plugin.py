@@ -1,8 +1,6 @@
-"""The plugin of pytest: fixtures for the tests of toolsets, and ``--neuroscript-toolset DIST``, which runs the laws.
+"""A pytest plugin with fixtures for toolsets, and ``--neuroscript-toolset DIST`` to run the contract checks.
 
-Until one of them is used it loads nothing of this project but the root.
-
-Source: issue "Plugins", the publisher's kit; pytest, "writing plugins".
+Until one of them is used, it imports nothing of this project except the root package.
 """
 
 from __future__ import annotations
@@ -22,11 +20,11 @@ OPTION = "--neuroscript-toolset"
 
 
 class Hooks:
-    """What the tests of a distribution may tell this plugin."""
+    """The hooks that the tests of a distribution can implement for this plugin."""
 
     @pytest.hookspec(firstresult=True)
     def pytest_neuroscript_setup(self, distribution: str) -> Any:
-        """Return the `neuroscript.testing.Setup` of a distribution's examples; to be written into a conftest."""
+        """Return the `neuroscript.testing.Setup` of a distribution's examples. Implement it in ``conftest.py``."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="DIST",
-        help="run the laws of neuroscript.testing over the toolsets of an installed distribution; may be repeated",
+        help="run the contract checks of neuroscript.testing on an installed distribution; can be repeated",
     )
 
 
@@ -47,7 +45,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add an item for each tool and law of the distributions that the option names."""
+    """Add a test item for each check and tool of the distributions that the option names."""
     for name in config.getoption(OPTION):
         items.extend(Distribution.from_parent(session, name=name, nodeid=name).collect())
 
@@ -56,10 +54,10 @@ class Distribution(pytest.Collector):
     """The toolsets of one installed distribution."""
 
     def collect(self) -> list[pytest.Item]:
-        """Return an item for each law and tool.
+        """Return a test item for each check and tool.
 
         Raises:
-            pytest.UsageError: There is no such distribution, or it offers no toolset that can be used.
+            pytest.UsageError: If the distribution is not installed or provides no usable toolset.
         """
         from neuroscript.testing.checks.check import laws_of
 
@@ -85,28 +83,28 @@ def _toolsets(name: str) -> list[Any]:
 
 
 class LawItem(pytest.Item):
-    """One law of one tool."""
+    """One contract check of one tool."""
 
     def __init__(self, *, case: LawCase, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.case = case
 
     def runtest(self) -> None:
-        """Ask the law."""
+        """Run the check."""
         self.case.check()
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
-        """Return the sentences of what breaks the law; of any other error the trace."""
+        """Return the problems found by the check, or the traceback of any other error."""
         from neuroscript.testing.checks.check import LawsBroken
 
         if not isinstance(excinfo.value, LawsBroken):
             return str(super().repr_failure(excinfo, style))
         faults = [fault for each in excinfo.value.report.violations for fault in each.faults]
-        return "\n".join([f"{self.case.subject} breaks the law {self.case.law.name}:", *(f"  {f}" for f in faults),
-                          f"The law: {self.case.law.sentence}"])  # fmt: skip
+        title = f"{self.case.subject} fails the contract check {self.case.law.name}:"
+        return "\n".join([title, *(f"  {fault}" for fault in faults), f"Rule: {self.case.law.sentence}"])
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """Return where the item is told to be."""
+        """Return the location shown for the test item."""
         return Path(self.parent.name if self.parent else ""), None, self.name
 
 
@@ -120,7 +118,7 @@ def sandbox(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def runtime() -> Iterator[FakeRuntime]:
-    """A `FakeRuntime` with an empty script; it ends with the test."""
+    """A `FakeRuntime` with an empty script, closed at the end of the test."""
     from neuroscript.testing.fake import FakeRuntime
 
     with FakeRuntime() as rt:

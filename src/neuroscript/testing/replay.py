@@ -1,9 +1,7 @@
-"""A recording run again: its calls of pure tools, up to the first that does not give what it gave.
+"""Replay of recordings: calls of pure tools run again until the first difference.
 
-A recording is taken as a file that anybody may have written. It makes nothing happen: what runs is a tool that the
-engine knows as pure, by its own definition, and it runs through the engine's line.
-
-Source: contract section 5; peers.md part 2, row 43.
+A recording is not trusted. Only tools that the engine itself defines as pure are run, and every call takes the engine's
+call pipeline.
 """
 
 from __future__ import annotations
@@ -25,21 +23,21 @@ from neuroscript.tools.tool import ToolImplementation
 
 OK: Final = "ok"
 PIECE: Final = 64 * 1024
-"""How many bytes of a line that is too long are read at once, and forgotten."""
+"""Number of bytes of an overlong line that are read, and discarded, at a time."""
 
 What = Literal["tool", "definition", "code", "type", "size", "key", "value"]
 
 
 @attrs.frozen
 class Difference:
-    """What a call gave when it was recorded, and what it gives now; types and sizes, and no value.
+    """A difference between a recorded call and its replay, described by types and sizes without values.
 
     Attributes:
         line: The number of its line in the recording, from 1.
         tool: The canonical name of the tool.
-        what: What differs: there is no such tool, its definition is another one, the code with which it ended, or in
-            its result the type, the size or the value of something, or a key that only one of the two has.
-        where: The place in the result, such as ``result['names'][1]``, or ``""``.
+        what: What differs: the tool is unknown, its definition changed, the error code differs, or in the result the
+            type, the size or the value of an item, or a key that exists only once.
+        where: The path in the result, such as ``result['names'][1]``, or ``""``.
         was: What was recorded, such as ``str of 5``.
         now: What it is now.
     """
@@ -54,11 +52,11 @@ class Difference:
     def __str__(self) -> str:
         match self.what:
             case "tool":
-                told = "there is no such tool"
+                told = "unknown tool"
             case "definition":
-                told = "its definition is not the one that was recorded"
+                told = "its definition differs from the recorded one"
             case "value":
-                told = f"was {self.was}, is another one"
+                told = f"was {self.was}, is a different value"
             case _:
                 told = f"was {self.was}, is {self.now}"
         return ": ".join(each for each in (f"line {self.line}", self.tool, self.where, told) if each)
@@ -66,15 +64,15 @@ class Difference:
 
 @attrs.frozen
 class Replayed:
-    """What became of a recording.
+    """The result of a replay.
 
     Attributes:
-        run: How many calls were run again.
-        skipped: How many were calls of tools that are not pure.
-        left_out: How many were left out when it was recorded.
-        unreadable: How many lines are no recorded calls.
+        run: The number of calls that were run again.
+        skipped: The number of calls of tools that are not pure.
+        left_out: The number of calls that were left out of the recording.
+        unreadable: The number of lines that are not recorded calls.
         fault: What is wrong with the first of these, or ``""``.
-        difference: The first one, at which it ended, or None.
+        difference: The first difference, which ended the replay, or None.
     """
 
     run: int = 0
@@ -86,25 +84,25 @@ class Replayed:
 
     @property
     def ok(self) -> bool:
-        """Whether every line could be read, and every call that was run gave what it gave."""
+        """Whether every line was readable and every call had the recorded outcome."""
         return self.difference is None and not self.unreadable
 
 
 def replay(path: str | os.PathLike[str], engine: Engine) -> Replayed:
-    """Run the calls of a recording again that are calls of pure tools, up to the first difference.
+    """Run the recorded calls of pure tools again, until the first difference.
 
     Raises:
-        OSError: The file can not be read, or is a named pipe.
+        OSError: If the file cannot be read or is a named pipe.
     """
     with open(path, "rb", opener=open_at_once) as file:
         return replayed(file.readline, engine)
 
 
 def replayed(readline: Callable[[int], bytes], engine: Engine) -> Replayed:
-    """Do the same for a recording that is open.
+    """Replay an open recording.
 
     Args:
-        readline: Gives the next bytes up to the end of a line, at most so many; none at the end.
+        readline: Returns the next bytes up to the end of a line, at most a number of bytes, or nothing at the end.
     """
     so_far = Replayed()
     again = _Again(engine)
@@ -125,7 +123,7 @@ def replayed(readline: Callable[[int], bytes], engine: Engine) -> Replayed:
 
 
 def _lines(readline: Callable[[int], bytes]) -> Iterator[tuple[int, bytes | None]]:
-    """Yield the lines that are not blank with their numbers; None for one that is too long, of which little is held."""
+    """Yield the lines that are not blank, with their numbers, and None for a line that is too long."""
     number = 0
     while line := readline(LONGEST):
         number += 1
@@ -138,12 +136,12 @@ def _lines(readline: Callable[[int], bytes]) -> Iterator[tuple[int, bytes | None
 
 
 class _Unreadable(Exception):
-    """A line that is no recorded call; its text goes on from "line 3"."""
+    """A line that is not a recorded call; the message continues the text "line 3"."""
 
 
 @attrs.frozen
 class _Call:
-    """A recorded call of a tool that was pure then."""
+    """A recorded call of a tool that was pure at the time."""
 
     tool: str
     fingerprint: str
@@ -153,57 +151,57 @@ class _Call:
 
 
 def _call(line: bytes | None) -> _Call | Literal["skipped", "left_out"]:
-    """Return the call that a line holds, or what is counted of it.
+    """Return the call in a line, or the counter that the line belongs to.
 
     Raises:
-        _Unreadable: It holds none.
+        _Unreadable: If the line is not a recorded call.
     """
     if line is None:
         raise _Unreadable(f"has more than {LONGEST} bytes")
     try:
         return _call_of(parsed(line.decode()))
     except UnicodeDecodeError:
-        raise _Unreadable("is no text") from None
+        raise _Unreadable("is not UTF-8 text") from None
     except NotJSON as error:
         if error.code != "arg.not_json":
-            raise _Unreadable(f"cannot be read:  {error.hint}") from None
-        raise _Unreadable("is no JSON" if line.endswith(b"\n") else "is cut off") from None
+            raise _Unreadable(f"cannot be read: {error.hint}") from None
+        raise _Unreadable("is not JSON" if line.endswith(b"\n") else "is truncated") from None
     except (ValueError, RecursionError):
-        raise _Unreadable("holds a value that can not be read") from None
+        raise _Unreadable("contains a value that cannot be read") from None
 
 
 def _call_of(data: Any) -> _Call | Literal["skipped", "left_out"]:
     match data:
         case {"recording": int(form), "tool": str(), **rest} if form != FORM and type(form) is int:
-            raise _Unreadable(f"is of the form {shown(str(form))}, and {FORM} can be read")
+            raise _Unreadable(f"has format version {shown(str(form))}, but only {FORM} is supported")
         case {"recording": int(), "tool": str(), "left_out": str(), **rest} if not rest:
             return "left_out"
         case {"recording": int(), "tool": str(tool), "effects": list(effects), "args": list(args), **rest}:
             pass
         case _:
-            raise _Unreadable("is no recorded call")
+            raise _Unreadable("is not a recorded call")
     match rest:
         case {"fingerprint": str(mark), "result": result} if len(rest) == 2:
             code = OK
         case {"fingerprint": str(mark), "code": str(code)} if len(rest) == 2:
             result = None
         case _:
-            raise _Unreadable("is no recorded call")
+            raise _Unreadable("is not a recorded call")
     return _Call(tool, mark, read(args), code, read(result)) if "pure" in effects else "skipped"
 
 
 class _Again:
-    """Calls run again, one after the other, by one engine."""
+    """Runs recorded calls again with one engine."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._fingerprints: dict[str, str] = {}
 
     def difference(self, line: int, call: _Call) -> Difference | None:
-        """Run a call again and return what is different, if anything is.
+        """Run a call again and return the difference, if any.
 
         Raises:
-            _Unreadable: It says that its tool is pure, and the tool says that it is not.
+            _Unreadable: If the recording declares its tool as pure, but the engine does not.
         """
         tool: ToolImplementation | None = self._engine.tools.get(call.tool)
         if tool is None:
@@ -211,7 +209,7 @@ class _Again:
         if self._fingerprint_of(tool) != call.fingerprint:
             return Difference(line, tool.name, "definition")
         if "pure" not in tool.policy.effects:
-            raise _Unreadable(f"says of {tool.name} that it is pure, which it is not")
+            raise _Unreadable(f"declares {tool.name} as pure, which it is not")
         result = self._engine.execute(ToolCall(tool.name, call.args))
         code = OK if result.error is None else result.error.code
         if code != call.code:
@@ -228,7 +226,7 @@ class _Again:
 
 
 def _differences(where: Where, was: Any, now: Any) -> Iterator[tuple[What, Where, str, str]]:
-    """Yield what is different between two values, and where; of maps and of lists of one length, in their members."""
+    """Yield the differences between two values and their paths; maps and lists of equal length are compared by item."""
     if type(was) is not type(now):
         yield "type", where, _told(was), _told(now)
     elif isinstance(was, dict):
@@ -243,11 +241,11 @@ def _differences(where: Where, was: Any, now: Any) -> Iterator[tuple[What, Where
     elif isinstance(was, list):
         for index, (old, new) in enumerate(zip(was, now, strict=True)):
             yield from _differences((where, index), old, new)
-    elif repr(was) != repr(now):  # for -0.0 is 0.0, and one time may be written in two zones
+    elif repr(was) != repr(now):  # -0.0 equals 0.0, and equal times may be in two time zones
         yield "value", where, _told(was), _told(now)
 
 
 def _told(value: Any) -> str:
-    """Return the type of a value, and its size where it has one."""
+    """Return the type of a value, and its size if it has one."""
     name = type_name(value)
     return f"{name} of {len(value)}" if hasattr(value, "__len__") else name

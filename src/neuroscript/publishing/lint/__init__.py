@@ -1,1 +1,1 @@
-"""What can be told of a toolset without running it: its sources are read, and nothing of it is imported."""
+"""Static checks of a toolset: its sources are parsed and never imported."""

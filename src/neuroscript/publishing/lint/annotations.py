@@ -1,6 +1,6 @@
-"""An annotation as it is written, as the thing that it means: only the standard library is looked into.
+"""Evaluation of annotations in source code, without importing anything but the standard library.
 
-Source: contract section 1; `neuroscript.spec.annotations` says what a tool can be annotated with.
+See `neuroscript.spec.annotations` for the annotations that a tool can have.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ STANDARD: Final = frozenset(
     {"array", "builtins", "collections", "collections.abc", "datetime", "decimal", "fractions", "pathlib", "typing"}
     | {"typing_extensions", "uuid"}
 )
-"""Modules whose names mean the same everywhere."""
+"""Modules whose contents are the same everywhere."""
 
 RECORDS: Final = ("attr.", "attrs.", "dataclasses.dataclass")
-"""What makes a class whose fields are the keys of a map."""
+"""Prefixes of decorators for classes whose fields become the keys of a map."""
 
 DEEPEST: Final = 20
-"""How far names that stand for other annotations are followed."""
+"""Maximum depth of annotations that refer to other annotations."""
 
 
 class Unknown(Exception):
-    """It can not be told without importing something."""
+    """The meaning cannot be determined without importing something."""
 
 
 def meaning(node: ast.AST, module: Module, depth: int = 0) -> Any:
-    """Return the type, or the form of typing, that an annotation means.
+    """Return the type, or the typing construct, that an annotation means.
 
     Raises:
-        Unknown: That is said in another distribution, or in a way that only running it would tell.
+        Unknown: If it is defined in another distribution, or only at run time.
     """
     if depth > DEEPEST:
         raise Unknown
@@ -63,7 +63,7 @@ def _expression(text: str) -> ast.expr:
 
 
 def _local(bound: ast.AST, module: Module, depth: int) -> Any:
-    """Return what a name of this module means: a class as one of that name, another annotation as what it means."""
+    """Return the meaning of a name defined in this module: a placeholder class for a class, or another annotation."""
     if not isinstance(bound, ast.ClassDef):
         return meaning(bound, module, depth)
     if any(module.dotted(each).startswith(RECORDS) for each in bound.decorator_list):

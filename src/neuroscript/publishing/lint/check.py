@@ -1,7 +1,4 @@
-"""Every finding of a path: a file, a package, or a distribution with all that it promises.
-
-Source: issue "Plugins", ``neuroscript lint PATH``.
-"""
+"""All findings of the static checks for a file, a package, or a distribution with its ``pyproject.toml``."""
 
 from __future__ import annotations
 
@@ -22,12 +19,12 @@ from neuroscript.publishing.lint.tools import declared, declares
 
 @attrs.frozen
 class Linted:
-    """What became of a look at some sources.
+    """The result of checking some sources.
 
     Attributes:
-        files: How many files of Python were read.
-        tools: How many tools are declared in them.
-        findings: What is wrong, in the order of files and lines.
+        files: The number of Python files read.
+        tools: The number of tools declared in them.
+        findings: The findings, in the order of files and lines.
     """
 
     files: int
@@ -36,13 +33,14 @@ class Linted:
 
 
 def lint(path: Path) -> Linted:
-    """Return what is wrong with a toolset, as far as its sources tell it; nothing of it is imported.
+    """Check the sources of a toolset without importing them.
 
     Args:
-        path: A file of Python, the directory of a package, or that of a distribution, with its ``pyproject.toml``.
+        path: A Python file, the directory of a package, or the directory of a distribution with its
+            ``pyproject.toml``.
 
     Raises:
-        FileNotFoundError: There is nothing, or no file of Python in it.
+        FileNotFoundError: If the path does not exist, or contains no Python file.
     """
     files = _files(path)
     if not files:
@@ -61,13 +59,13 @@ def lint(path: Path) -> Linted:
             count += sum(len(tools) for tools in declared(module))
         except RecursionError:
             found.append(
-                module.finding(None, "lint.syntax", "the file is nested too deeply to be read; make it flatter")
+                module.finding(None, "lint.syntax", "the file is nested too deeply to be parsed; reduce the nesting")
             )
     return Linted(len(files), count, tuple(sorted(set(found))))
 
 
 def _files(path: Path) -> dict[Path, str]:
-    """Return the files of Python, and what each is imported as."""
+    """Return the Python files, and the module name of each."""
     if path.is_file():
         return {path: path.stem}
     root = _root(path)
@@ -75,7 +73,7 @@ def _files(path: Path) -> dict[Path, str]:
 
 
 def _root(path: Path) -> Path:
-    """Return the directory from which the modules of a directory are imported."""
+    """Return the directory that the modules of a directory are imported from."""
     if (path / "__init__.py").is_file():
         return path.parent
     return path / "src" if (path / "src").is_dir() else path
@@ -108,7 +106,7 @@ def _distribution(path: Path) -> str:
 
 
 def _tool_modules(modules: Mapping[str, Module], *, alone: bool) -> list[Module]:
-    """Return the modules that declare tools, and those of the same sources that they import."""
+    """Return the modules that declare tools, and the modules of the same sources that they import."""
     waiting = [name for name, module in modules.items() if alone or declares(module)]
     found: dict[str, Module] = {}
     while waiting:
@@ -144,5 +142,5 @@ def _strange_groups(module: Module, distribution: str) -> Iterator[Finding]:
     for node, group in groups(module):
         owner = owner_of(group)
         if owner not in (None, distribution):
-            told = f"the group {group} belongs to {owner}; take another word, such as your own name"
+            told = f"the group {group} belongs to {owner}; choose another name, such as that of your organization"
             yield module.finding(node, "lint.group", told)

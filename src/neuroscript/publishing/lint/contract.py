@@ -1,6 +1,6 @@
-"""What a tool says of itself: names, words, annotations, and a function that can be called so.
+"""Checks of how a tool is declared: names, descriptions, annotations and the parameters of its function.
 
-Source: contract section 1; the sentences are those of `neuroscript.spec.signature` and `neuroscript.spec.annotations`.
+The messages correspond to those of `neuroscript.spec.signature` and `neuroscript.spec.annotations`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from neuroscript.spec.signature import ANY_NAME, docstring, item, returned
 from neuroscript.spec.tool_spec import RUNTIME
 
 SENTENCE: Final = re.compile(r"[A-Z].*[.]", re.DOTALL)
-"""As the law `described` has it."""
+"""The same pattern as in the contract check ``described``."""
 
 MUTABLE: Final = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 GROUPED: Final = {
@@ -30,13 +30,13 @@ GROUPED: Final = {
     "neuroscript.ToolSpec": (1, "group"),
     "neuroscript.tool": (1, "group"),
 }
-"""What takes a group, and as which argument."""
+"""Calls that take a group, and the position and name of that argument."""
 
 MAKERS: Final = frozenset({"builtins.list()", "builtins.dict()", "builtins.set()", "builtins.bytearray()"})
 
 
 def read_off(module: Module, tool: ReadOff) -> Iterator[Finding]:
-    """Yield what is wrong with a tool that is read off a function."""
+    """Yield the findings for a tool that is derived from a function."""
     yield from _named(module, tool.call, "tool", tool.name)
     yield from _documented(module, tool)
     yield from _parameters(module, tool)
@@ -44,20 +44,26 @@ def read_off(module: Module, tool: ReadOff) -> Iterator[Finding]:
 
 
 def written(module: Module, tool: Written) -> Iterator[Finding]:
-    """Yield what is wrong with a tool whose spec is written out."""
+    """Yield the findings for a tool with an explicit spec."""
     yield from _named(module, tool.spec, "tool", tool.name)
     if not is_open(tool.spec):
         given = keyword(tool.spec, "description")
         text = "" if given is None else text_of(given)
         if text is not None:
-            yield from _sentence(module, tool.spec, tool.name, text, "give it a description")
+            yield from _sentence(
+                module,
+                tool.spec,
+                tool.name,
+                text,
+                "add a description in the imperative, such as 'Return the title of a page.'",
+            )
     if tool.function is not None:
         yield from _callable(module, tool, tool.function)
         yield from _defaults(module, tool.function)
 
 
 def arguments(module: Module) -> Iterator[Finding]:
-    """Yield each ArgSpec of a module that says nothing of what it is, keys of maps too."""
+    """Yield a finding for each ArgSpec without a description, including keys of maps."""
     for node in ast.walk(module.tree):
         if not isinstance(node, ast.Call) or module.dotted(node.func) != "neuroscript.ArgSpec" or is_open(node):
             continue
@@ -65,11 +71,11 @@ def arguments(module: Module) -> Iterator[Finding]:
         if given is None or text_of(given) == "":
             name = text_of(argument(node, 0, "name"))
             which = "" if name is None else f" {shown(name)}"
-            yield module.finding(node, "lint.argument", f"argument{which} has no description; say what it is")
+            yield module.finding(node, "lint.argument", f"argument{which} has no description; describe it")
 
 
 def groups(module: Module) -> Iterator[tuple[ast.Call, str]]:
-    """Yield each group that a module names, canonical, and where."""
+    """Yield each group that a module names, in canonical form, and where."""
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Call) and module.dotted(node.func) in GROUPED:
             named = text_of(argument(node, *GROUPED[module.dotted(node.func)]))
@@ -82,7 +88,7 @@ def groups(module: Module) -> Iterator[tuple[ast.Call, str]]:
 
 
 def grouped(module: Module) -> Iterator[Finding]:
-    """Yield each group that can not be called so."""
+    """Yield a finding for each invalid group name."""
     for node, group in groups(module):
         for word in group.split("."):
             yield from _named(module, node, "group", word)
@@ -98,21 +104,31 @@ def _documented(module: Module, tool: ReadOff) -> Iterator[Finding]:
     function, name = tool.function, shown(tool.name)
     text = ast.get_docstring(function)
     if text is None:
-        yield module.finding(function, "lint.description", f"{name} has no docstring; say in a sentence what it does")
+        yield module.finding(
+            function,
+            "lint.description",
+            f"{name} has no docstring; describe the tool in the imperative, such as 'Return the title of a page.'",
+        )
         return
     try:
         described = docstring(inspect.cleandoc(text))
     except ValueError as error:
         yield module.finding(function, "lint.description", f"{name}: {error}")
         return
-    yield from _sentence(module, function, tool.name, described.summary, "say in a sentence what it does")
+    yield from _sentence(
+        module,
+        function,
+        tool.name,
+        described.summary,
+        "describe it in the imperative, such as 'Return the title of a page.'",
+    )
     parameters = [each.arg for each in _all(function)]
     for parameter in (each.arg for each in _all(function) if not _is_runtime(module, each)):
         if parameter != RUNTIME and not described.args.get(parameter):
             yield module.finding(
                 function,
                 "lint.argument",
-                f"argument {parameter} of {name} has no description; say under Args: what it is",
+                f"argument {parameter} of {name} has no description; describe it under Args:",
             )
     for stranger in described.args:
         if stranger not in parameters:
@@ -128,7 +144,8 @@ def _sentence(module: Module, node: ast.AST, name: str, text: str, instead: str)
         yield module.finding(
             node,
             "lint.description",
-            f"the description of {shown(name)} is no sentence; begin it with a capital and end it with a full stop",
+            f"the description of {shown(name)} is not a sentence; write one in the imperative, such as "
+            "'Return the title of a page.'",
         )
 
 
@@ -139,9 +156,11 @@ def _parameters(module: Module, tool: ReadOff) -> Iterator[Finding]:
     given = positional[takes_runtime:]
     for parameter in given:
         if parameter.arg == RUNTIME:
-            yield module.finding(parameter, "lint.parameter", f"{name} takes {RUNTIME}, and not first; put it first")
+            yield module.finding(
+                parameter, "lint.parameter", f"{name} takes {RUNTIME}, but not first; make it the first parameter"
+            )
         elif _is_runtime(module, parameter):
-            instead = "call it rt" if parameter is positional[0] else "call it rt and put it first"
+            instead = "name it rt" if parameter is positional[0] else "name it rt and make it the first parameter"
             yield module.finding(parameter, "lint.parameter", f"{parameter.arg} of {name} is the Runtime; {instead}")
         else:
             yield from _annotated(module, parameter, name)
@@ -188,12 +207,14 @@ def _defaults(module: Module, function: Function) -> Iterator[Finding]:
     for default in (*function.args.defaults, *filter(None, function.args.kw_defaults)):
         if isinstance(default, MUTABLE) or module.dotted(default) in MAKERS:
             yield module.finding(
-                default, "lint.default", f"a default of {function.name} can be changed; write None, and make it inside"
+                default,
+                "lint.default",
+                f"a default of {function.name} is mutable; use None and create the value in the function",
             )
 
 
 def _callable(module: Module, tool: Written, function: Function) -> Iterator[Finding]:
-    """Yield that a function does not take what its spec says, where both stand in the source."""
+    """Yield a finding if the parameters of a function do not match its spec, when both are in the source."""
     wanted = _wanted(module, tool.spec)
     if wanted is None or function.args.vararg is not None:
         return
@@ -204,7 +225,9 @@ def _callable(module: Module, tool: Written, function: Function) -> Iterator[Fin
         if default is None
     ]
     if needed:
-        told = f"{function.name} is called by position, but asks for {', '.join(needed)} by name"
+        told = (
+            f"{function.name} is called with positional arguments, but has keyword-only parameters: {', '.join(needed)}"
+        )
         yield module.finding(function, "lint.parameter", told)
     if found != wanted:
         told = f"{function.name} must take ({', '.join(wanted)}), not ({', '.join(found)})"

@@ -1,7 +1,4 @@
-"""What was found, and the codes by which it is known.
-
-Source: issue "Plugins", the publisher's kit.
-"""
+"""Findings of the static checks and their codes."""
 
 from __future__ import annotations
 
@@ -11,36 +8,36 @@ from typing import Final
 import attrs
 
 CODES: Final[Mapping[str, str]] = {
-    "lint.syntax": "A file can not be read as Python.",
-    "lint.name": "The name of a tool, a group or a toolset is none that can be called.",
-    "lint.description": "A tool is not described in a sentence.",
-    "lint.argument": "An argument is not described, or something is that is no argument.",
-    "lint.annotation": "A parameter or a result has no annotation, or one that names no ArgType.",
-    "lint.parameter": "The function can not be called as the tool is: `rt` first, then the arguments, by position.",
-    "lint.default": "A default can be changed, and then is another one for the next call.",
-    "lint.print": "A tool talks to the terminal past its Runtime.",
-    "lint.outside": "A tool reaches files, programs, the network or the environment with no need that says so.",
-    "lint.import-effect": "Importing the module does something.",
-    "lint.swallow": "An error is swallowed, and with it a refusal.",
-    "lint.submodule": "Something is imported from within neuroscript; only its root keeps its names.",
+    "lint.syntax": "A file cannot be parsed as Python.",
+    "lint.name": "The name of a tool, a group or a toolset is invalid.",
+    "lint.description": "A tool has no description, or the description is not a sentence.",
+    "lint.argument": "An argument has no description, or a description refers to an unknown argument.",
+    "lint.annotation": "A parameter or a result has no annotation, or one that is not an ArgType.",
+    "lint.parameter": "The function's parameters do not match the tool: `rt` first, then the arguments, by position.",
+    "lint.default": "A default is mutable, so one call can affect the next.",
+    "lint.print": "A tool uses the terminal directly instead of its Runtime.",
+    "lint.outside": "A tool uses files, programs, the network or the environment without declaring a capability.",
+    "lint.import-effect": "Importing the module has a side effect.",
+    "lint.swallow": "An exception handler hides refusals.",
+    "lint.submodule": "A submodule of neuroscript is imported; only the names of the root package are stable.",
     "lint.engine": "A tool imports the engine.",
-    "lint.project": "`pyproject.toml` can not be read, or does not depend on neuroscript.",
-    "lint.entry-point": "An entry point names what is not there, or there is none.",
+    "lint.project": "`pyproject.toml` cannot be read, or does not depend on neuroscript.",
+    "lint.entry-point": "An entry point refers to something that does not exist, or there is no entry point.",
     "lint.group": "A group belongs to a distribution of this project.",
-    "lint.typed": "A package does not say that it is typed.",
+    "lint.typed": "A package has no `py.typed` marker.",
 }
-"""Every code, and what it means."""
+"""Every code and its meaning."""
 
 
 @attrs.frozen(order=True)
 class Finding:
-    """One thing that is wrong.
+    """One problem in the sources.
 
     Attributes:
-        file: Where, as the path was given.
-        line: In which line, from 1; 0 where it is the file as a whole.
+        file: The file, relative to the checked path as passed.
+        line: The line, from 1, or 0 for the file as a whole.
         code: One of `CODES`.
-        sentence: What is wrong, and what to write instead.
+        sentence: The problem, and how to fix it.
     """
 
     file: str

@@ -1,4 +1,4 @@
-"""What a tool should not do to its host: swallow its refusals, count on its inner parts, start an engine of its own."""
+"""Checks for misuse of the host: hidden refusals, imports of internal modules, and tools that use an engine."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from neuroscript.publishing.lint.sources import Module, origin_of
 
 ENGINES: Final = frozenset({"neuroscript.Engine", "neuroscript.Session"})
 ALL: Final = frozenset({"builtins.BaseException", "neuroscript.NeuroScriptError"})
-"""What is caught with every refusal in it."""
+"""Exceptions whose handlers also catch refusals."""
 
 
 def habits(module: Module) -> Iterator[Finding]:
-    """Yield what is found of that in a module."""
+    """Yield the findings of these checks for a module."""
     for node in ast.walk(module.tree):
         match node:
             case ast.ExceptHandler():
@@ -28,16 +28,16 @@ def habits(module: Module) -> Iterator[Finding]:
                 yield from _imported(module, node, origin)
                 for alias in aliases:
                     if f"{origin}.{alias.name}" in ENGINES:
-                        told = f"a tool never has an {alias.name}; call other tools with rt.call_tool"
+                        told = f"a tool must not use {alias.name}; call other tools with rt.call_tool"
                         yield module.finding(node, "lint.engine", told)
             case ast.Attribute() if module.dotted(node) in ENGINES:
-                told = f"a tool never has an {node.attr}; call other tools with rt.call_tool"
+                told = f"a tool must not use {node.attr}; call other tools with rt.call_tool"
                 yield module.finding(node, "lint.engine", told)
 
 
 def _imported(module: Module, node: ast.AST, origin: str) -> Iterator[Finding]:
     if origin.startswith("neuroscript."):
-        told = f"{origin} is within neuroscript, and may be another one tomorrow; import from neuroscript"
+        told = f"{origin} is internal and may change; import from neuroscript"
         yield module.finding(node, "lint.submodule", told)
 
 
@@ -47,14 +47,12 @@ def _swallowed(module: Module, handler: ast.ExceptHandler) -> Iterator[Finding]:
     if any(isinstance(node, ast.Raise) for each in handler.body for node in ast.walk(each)):
         return
     if handler.type is None:
-        yield module.finding(
-            handler, "lint.swallow", "except takes every error, refusals too; name those that you mean"
-        )
+        yield module.finding(handler, "lint.swallow", "a bare except hides refusals; catch specific exceptions")
     elif names & ALL:
-        yield module.finding(handler, "lint.swallow", "refusals are caught and go no further; name the errors you mean")
+        yield module.finding(handler, "lint.swallow", "this handler hides refusals; catch specific exceptions")
     elif "builtins.Exception" in names and all(_does_nothing(each) for each in handler.body):
         yield module.finding(
-            handler, "lint.swallow", "every error is caught and passed over, refusals too; name those that you mean"
+            handler, "lint.swallow", "this handler ignores every error, including refusals; catch specific exceptions"
         )
 
 

@@ -1,7 +1,4 @@
-"""What ``pyproject.toml`` promises, and whether the sources keep it.
-
-Source: contract section 7; packaging.python.org, "entry points".
-"""
+"""Checks of ``pyproject.toml`` against the sources."""
 
 from __future__ import annotations
 
@@ -26,11 +23,11 @@ NAME: Final = re.compile(r"\s*(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)")
 
 @attrs.frozen(eq=False, repr=False)
 class Project:
-    """A ``pyproject.toml``.
+    """A ``pyproject.toml`` file.
 
     Attributes:
-        path: Where it lies.
-        shown: The same, as findings tell it.
+        path: Its path.
+        shown: Its path as shown in findings.
         lines: Its lines.
         table: Its table ``project``.
     """
@@ -42,33 +39,33 @@ class Project:
 
     @property
     def name(self) -> str:
-        """The name of the distribution as PEP 503 compares it; ``""`` where it has none."""
+        """The name of the distribution, normalised as in PEP 503, or ``""``."""
         name = self.table.get("name")
         return normalised(name) if isinstance(name, str) else ""
 
     def finding(self, near: str, code: str, sentence: str) -> Finding:
-        """Return a finding at the first line that has the text *near*."""
+        """Return a finding at the first line that contains *near*."""
         line = next((index for index, each in enumerate(self.lines, 1) if near and near in each), 0)
         return Finding(self.shown, line, code, sentence)
 
 
 def read(path: Path, shown: str) -> Project | Finding:
-    """Return a ``pyproject.toml``, or why it can not be read."""
+    """Return a ``pyproject.toml``, or a finding that says why it cannot be read."""
     try:
         text = path.read_text("utf-8")
         table = tomllib.loads(text).get("project")
     except (OSError, ValueError, RecursionError):
-        return Finding(shown, 0, "lint.project", "it can not be read as TOML; mend it first")
+        return Finding(shown, 0, "lint.project", "it is not valid TOML; fix it first")
     if not isinstance(table, dict):
-        return Finding(shown, 0, "lint.project", "it has no table project; name the distribution there")
+        return Finding(shown, 0, "lint.project", "it has no [project] table; add one with the name of the distribution")
     return Project(path, shown, tuple(text.splitlines()), table)
 
 
 def promises(project: Project, modules: Mapping[str, Module]) -> Iterator[Finding]:
-    """Yield what is promised and not kept.
+    """Yield a finding for everything in the project file that does not match the sources.
 
     Args:
-        modules: The modules of the distribution by the names by which they are imported.
+        modules: The modules of the distribution by name.
     """
     yield from _depends(project)
     entries = project.table.get("entry-points", {})
@@ -81,7 +78,7 @@ def promises(project: Project, modules: Mapping[str, Module]) -> Iterator[Findin
             for fault in _target_faults(group, target, modules):
                 yield project.finding(f"{name} =", "lint.entry-point", f"entry point {shown(name)} {fault}")
     if not found and "entry-points" not in project.table.get("dynamic", ()):
-        told = f'no entry point offers anything; write [project.entry-points."{TOOLSETS}"]'
+        told = f'there is no entry point for a toolset; add [project.entry-points."{TOOLSETS}"]'
         yield project.finding("", "lint.entry-point", told)
 
 
@@ -90,22 +87,22 @@ def _depends(project: Project) -> Iterator[Finding]:
     matches = [NAME.match(each) for each in given if isinstance(each, str)] if isinstance(given, list) else []
     names = {normalised(match["name"]) for match in matches if match}
     if "neuroscript" not in names and "dependencies" not in project.table.get("dynamic", ()):
-        told = "neuroscript is no dependency; add it to dependencies"
+        told = "neuroscript is missing from dependencies; add it"
         yield project.finding("dependencies", "lint.project", told)
 
 
 def _target_faults(group: str, target: object, modules: Mapping[str, Module]) -> Iterator[str]:
     match = TARGET.fullmatch(target.strip()) if isinstance(target, str) else None
     if match is None:
-        yield "is none; write module:attribute"
+        yield "has an invalid value; write module:attribute"
         return
     module = modules.get(match["module"])
     if module is None:
-        yield f"names the module {shown(match['module'])}, and there is none in the sources"
+        yield f"refers to the module {shown(match['module'])}, which is not in the sources"
         return
     first = (match["attribute"] or "").partition(".")[0]
     if group == TOOLSETS and not first:
-        yield "names a module, and a Toolset is wanted; write module:attribute"
+        yield "refers to a module instead of a Toolset; write module:attribute"
     elif first:
         yield from _attribute_faults(group, module, first, modules)
 
@@ -114,14 +111,14 @@ def _attribute_faults(group: str, module: Module, name: str, modules: Mapping[st
     open_ended = "__getattr__" in module.top or "*" in module.names
     bound = module.top.get(name)
     if bound is None and not open_ended and f"{module.name}.{name}" not in modules:
-        yield f"names {shown(name)}, and {module.name} has no such name"
+        yield f"refers to {shown(name)}, which {module.name} does not define"
     elif group == TOOLSETS and isinstance(bound, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Constant)):
-        yield f"names {shown(name)}, which is no Toolset"
+        yield f"refers to {shown(name)}, which is not a Toolset"
 
 
 def typed(packages: Sequence[Path], shown_as: Mapping[Path, str]) -> Iterator[Finding]:
-    """Yield each package that has no marker ``py.typed``."""
+    """Yield a finding for each package without a marker file ``py.typed``."""
     for package in packages:
         if not (package / "py.typed").is_file():
-            told = "the package has no file py.typed; add an empty one, so that type checkers look at it"
+            told = "the package has no file py.typed; add an empty one, so that type checkers use its annotations"
             yield Finding(shown_as[package], 0, "lint.typed", told)

@@ -1,7 +1,4 @@
-"""What a module does past the Runtime: files, programs, the network, the environment, the terminal, and all at import.
-
-Source: design.md, rules 3 and 8; contract section 5.
-"""
+"""Checks for side effects that bypass the Runtime, and for side effects of importing a module."""
 
 from __future__ import annotations
 
@@ -16,18 +13,18 @@ from neuroscript.publishing.lint.finding import Finding
 from neuroscript.publishing.lint.sources import Module, top_level
 
 NEED: Final = re.compile(r"(?P<resource>[a-z_]+):[a-z_]+(,[a-z_]+)*(:\S+)?")
-"""A need, as the text of a `ToolPolicy`."""
+"""A capability string, as in a `ToolPolicy`."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class Door:
-    """A way out.
+    """A kind of side effect.
 
     Attributes:
-        names: What stands for it in the source, anchored, without the brackets of a call.
-        what: What is done, for a sentence.
-        instead: What to write.
-        resources: Words of needs, one of which says so; with none of them no need helps.
+        names: Matches the dotted names that cause it, without the parentheses of calls.
+        what: What happens, for a message.
+        instead: What to do instead.
+        resources: Resources of capabilities, one of which declares it. If empty, it is never permitted.
         code: The code of the finding.
     """
 
@@ -55,13 +52,13 @@ DOORS: Final = (
     Door(
         _names(r"builtins\.print", r"sys\.(stdout|stderr)(\.\w+)*"),
         "prints",
-        "write rt.println(…)",
+        "use rt.println(…)",
         code="lint.print",
     ),
     Door(
         _names(r"builtins\.input", r"sys\.stdin(\.\w+)*", r"getpass\.getpass"),
-        "asks at the terminal",
-        "write rt.prompt_user(…)",
+        "reads from the terminal",
+        "use rt.prompt_user(…)",
         code="lint.print",
     ),
     Door(
@@ -74,8 +71,8 @@ DOORS: Final = (
             r"glob\.i?glob",
             rf"pathlib\.\w*Path(\(\)|\.\w+)*\.({OF_PATHS})",
         ),
-        "reaches files",
-        "use rt.fs, which stays in the sandbox and asks for the grant",
+        "accesses files",
+        "use rt.fs, which is confined to the sandbox and checks grants",
         ("shell",),
     ),
     Door(
@@ -86,7 +83,7 @@ DOORS: Final = (
             r"asyncio\.create_subprocess_(exec|shell)",
         ),
         "runs a program",
-        "state the need shell:exec:… in its ToolPolicy, or call shell.execute through rt.call_tool",
+        "declare the capability shell:exec:… in its ToolPolicy, or call shell.execute with rt.call_tool",
         ("shell",),
     ),
     Door(
@@ -97,18 +94,18 @@ DOORS: Final = (
             r"asyncio\.(open_connection|start_server)",
             r"(httpx|requests|aiohttp|urllib3|websockets)\.([a-z]+|(Async|Http)?Client|(Client)?Session|PoolManager)",
         ),
-        "reaches the network",
-        "state the need net:read:… or net:write:… in its ToolPolicy, or call http.get through rt.call_tool",
+        "accesses the network",
+        "declare the capability net:read:… or net:write:… in its ToolPolicy, or call http.get with rt.call_tool",
         ("net",),
     ),
     Door(
         _names(r"os\.(environb?(\.\w+)?|getenvb?|putenv|unsetenv)"),
-        "looks into the environment",
-        "state the need env:read:… in its ToolPolicy, or take what the host lends with rt.get_var or rt.secret",
+        "reads the environment",
+        "declare the capability env:read:… in its ToolPolicy, or read values of the host with rt.get_var or rt.secret",
         ("env", "shell"),
     ),
 )
-"""Every way out that is known by its name. A program reaches files and the environment, so who may run one may too."""
+"""Every known kind of side effect. A capability to run programs also covers files and the environment."""
 
 BUSY: Final = _names(
     r"neuroscript\.Engine",
@@ -118,11 +115,11 @@ BUSY: Final = _names(
     r"asyncio\.run",
     r"(signal\.signal|atexit\.register|os\.(chdir|umask|putenv)|random\.seed|locale\.setlocale)",
 )
-"""What else nothing that is imported should do."""
+"""Further calls that should not run on import."""
 
 
 def needs(modules: Iterable[Module]) -> frozenset[str]:
-    """Return the resources that the needs in some modules name, such as ``net``."""
+    """Return the resources of all capabilities in some modules, such as ``net``."""
     found = set()
     for module in modules:
         for node in ast.walk(module.tree):
@@ -133,26 +130,26 @@ def needs(modules: Iterable[Module]) -> frozenset[str]:
 
 
 def outside(module: Module, stated: frozenset[str]) -> Iterator[Finding]:
-    """Yield what a module does past the Runtime, but for what the tools' needs say.
+    """Yield a finding for each side effect of a module that bypasses the Runtime and is not declared.
 
     Args:
-        stated: The resources that they name.
+        stated: The resources of the declared capabilities.
     """
     early = {id(node) for node in _early(module)}
     for node in (use for statement in _body(module) for use in _uses(statement)):
         name = module.dotted(node)
         door = _door(name)
         if door is not None and stated.isdisjoint(door.resources) and id(node) not in early:
-            yield module.finding(node, door.code, f"{_short(name)} {door.what} past the Runtime; {door.instead}")
+            yield module.finding(node, door.code, f"{_short(name)} {door.what} without the Runtime; {door.instead}")
 
 
 def at_import(module: Module) -> Iterator[Finding]:
-    """Yield what a module does when it is imported."""
+    """Yield a finding for each side effect of importing a module."""
     called = {id(node.func) for node in ast.walk(module.tree) if isinstance(node, ast.Call)}
     for node in _early(module):
         name = module.dotted(node)
         if _door(name) or (id(node) in called and BUSY.fullmatch(name)):
-            told = f"{_short(name)} runs when the module is imported; do it in the tool that needs it"
+            told = f"{_short(name)} runs when the module is imported; move it into the tool that needs it"
             yield module.finding(node, "lint.import-effect", told)
 
 
@@ -161,13 +158,13 @@ def _door(name: str) -> Door | None:
 
 
 def _early(module: Module) -> Iterator[ast.expr]:
-    """Yield what is used while a module is imported."""
+    """Yield the expressions that are evaluated while a module is imported."""
     for statement in top_level(_body(module)):
         yield from _now(statement)
 
 
 def _body(module: Module) -> Iterator[ast.stmt]:
-    """Yield the statements of a module, but for what is there for programs or type checkers."""
+    """Yield the statements of a module, except blocks for scripts and for type checkers."""
     return (node for node in module.tree.body if not (isinstance(node, ast.If) and _is_guard(module, node.test)))
 
 
@@ -179,7 +176,7 @@ def _is_guard(module: Module, test: ast.expr) -> bool:
 
 
 def _now(statement: ast.stmt) -> Iterator[ast.expr]:
-    """Yield what is used as soon as a statement is reached: nothing of what waits in a function."""
+    """Yield the expressions that are evaluated when a statement is executed, without the bodies of functions."""
     if isinstance(statement, ast.ClassDef):
         yield from (use for each in top_level(statement.body) for use in _now(each))
     for part in _parts(statement):
@@ -188,10 +185,10 @@ def _now(statement: ast.stmt) -> Iterator[ast.expr]:
 
 
 def _uses(node: ast.AST, *, waiting: bool = True) -> Iterator[ast.expr]:
-    """Yield each longest expression of names and dots, with what is called behind it left out.
+    """Yield each longest dotted expression, without the names accessed on the results of calls.
 
     Args:
-        waiting: Whether to go into what only runs later, such as a lambda.
+        waiting: Whether to include code that runs later, such as lambdas.
     """
     if isinstance(node, ast.Lambda) and not waiting:
         return
@@ -202,7 +199,7 @@ def _uses(node: ast.AST, *, waiting: bool = True) -> Iterator[ast.expr]:
 
 
 def _parts(node: ast.AST) -> Iterable[ast.AST]:
-    """Return what stands within a node, without annotations, and without the names before a dot."""
+    """Return the children of a node, without annotations and without the parts of dotted names."""
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             return [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults), *node.body]

@@ -1,4 +1,4 @@
-"""The sources of a distribution, a package or a file, parsed, and what the names in them stand for."""
+"""Parsed sources of a distribution, a package or a file, and the resolution of names in them."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from neuroscript.publishing.lint.finding import Finding
 BUILTINS: Final = frozenset(dir(builtins))
 
 IGNORED: Final = re.compile(r"#\s*neuroscript:\s*ignore\[([^\]]*)\]")
-"""What at the end of a line says which findings are meant to be there."""
+"""A comment at the end of a line that lists findings to ignore."""
 
 LEFT_OUT: Final = frozenset({"__pycache__", "build", "dist", "docs", "node_modules", "site-packages", "tests", "venv"})
-"""Directories that hold no sources of a toolset; those that begin with a dot do not either."""
+"""Directories without sources of a toolset; hidden directories are skipped too."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class Module:
-    """A file of Python.
+    """A Python file.
 
     Attributes:
-        path: Where it lies.
-        shown: The same, as findings tell it.
-        name: What it is imported as; for a file alone its stem.
-        tree: Its text, parsed.
+        path: Its path.
+        shown: Its path as shown in findings.
+        name: Its module name; for a single file, its stem.
+        tree: Its syntax tree.
         lines: Its lines.
-        names: Local names that were imported, and what they stand for, as in ``{"p": "os.path"}``.
-        top: What the names of its top level are bound by.
-        bound: All names that are bound anywhere in it.
+        names: Imported local names and what they refer to, as in ``{"p": "os.path"}``.
+        top: The nodes that bind the names at its top level.
+        bound: All names bound anywhere in it.
     """
 
     path: Path
@@ -51,9 +51,9 @@ class Module:
     bound: frozenset[str]
 
     def dotted(self, node: ast.AST | None) -> str:
-        """Return what an expression of names and dots stands for, as in ``os.environ.get``; else ``""``.
+        """Return the full name that a dotted expression refers to, such as ``os.environ.get``, or ``""``.
 
-        A call stands with brackets behind it: ``pathlib.Path().read_text``.
+        Calls are marked with parentheses: ``pathlib.Path().read_text``.
         """
         match node:
             case ast.Name(id=name) if name in self.names:
@@ -69,11 +69,11 @@ class Module:
         return ""
 
     def finding(self, node: ast.AST | None, code: str, sentence: str) -> Finding:
-        """Return a finding at the line of *node*, or of the file as a whole."""
+        """Return a finding at the line of *node*, or for the file as a whole."""
         return Finding(self.shown, getattr(node, "lineno", 0), code, sentence)
 
     def ignores(self, finding: Finding) -> bool:
-        """Tell whether the line of a finding says that it is meant to be so."""
+        """Return whether a comment on the line of a finding says to ignore it."""
         if not 0 < finding.line <= len(self.lines):
             return False
         match = IGNORED.search(self.lines[finding.line - 1])
@@ -82,7 +82,7 @@ class Module:
 
 
 def files_of(path: Path) -> Iterator[Path]:
-    """Yield the files of Python below a directory, in the order of their paths."""
+    """Yield the Python files below a directory, sorted by path."""
     for folder, folders, names in os.walk(path):
         folders[:] = sorted(name for name in folders if name not in LEFT_OUT and not name.startswith("."))
         yield from (Path(folder, name) for name in sorted(names) if name.endswith(".py"))
@@ -97,14 +97,14 @@ def _text(path: Path) -> str:
 
 
 def parsed(path: Path, shown: str, name: str) -> Module | Finding:
-    """Return a file as a module, or why it can not be read."""
+    """Parse a file, or return a finding that says why it cannot be parsed."""
     try:
         text = _text(path)
         tree = ast.parse(text)
     except SyntaxError as error:
-        return Finding(shown, error.lineno or 0, "lint.syntax", "the file can not be read as Python; mend it first")
+        return Finding(shown, error.lineno or 0, "lint.syntax", "the file cannot be parsed as Python; fix it first")
     except (OSError, ValueError, RecursionError, MemoryError):
-        return Finding(shown, 0, "lint.syntax", "the file can not be read as a text of Python; mend it first")
+        return Finding(shown, 0, "lint.syntax", "the file cannot be read as Python source; fix it first")
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     nodes = list(ast.walk(tree))
     return Module(
@@ -132,7 +132,7 @@ def _imported(nodes: Iterable[ast.AST], package: str) -> Iterator[tuple[str, str
 
 
 def origin_of(node: ast.ImportFrom, package: str) -> str:
-    """Return the module that is imported from, a relative one as seen from *package*."""
+    """Return the name of the module that is imported from; relative names are resolved against *package*."""
     if not node.level:
         return node.module or ""
     parts = package.split(".")
@@ -141,7 +141,7 @@ def origin_of(node: ast.ImportFrom, package: str) -> str:
 
 
 def top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements that run when a module is imported, those in blocks too, but not what waits in functions."""
+    """Yield the statements that run when a module is imported, including nested blocks but not bodies of functions."""
     for node in body:
         yield node
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):

@@ -1,4 +1,4 @@
-"""The tools that a module declares: by a decorator, by `neuroscript.tool`, or by a `ToolSpec`."""
+"""Detection of the tools in a module: by decorator, by `neuroscript.tool`, or by a `ToolSpec`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @attrs.frozen(eq=False, repr=False)
 class ReadOff:
-    """A tool that is read off a function.
+    """A tool that is derived from a function.
 
     Attributes:
-        function: It.
-        call: What makes it a tool, with the words that go along.
+        function: The function.
+        call: The call that makes it a tool, with its options.
     """
 
     function: Function
@@ -26,17 +26,17 @@ class ReadOff:
 
     @property
     def name(self) -> str:
-        """What the tool is called, as far as its source says it."""
+        """The name of the tool, if the source determines it."""
         return text_of(keyword(self.call, "name")) or self.function.name
 
 
 @attrs.frozen(eq=False, repr=False)
 class Written:
-    """A tool whose spec is written out.
+    """A tool with an explicit spec.
 
     Attributes:
         spec: The call of `ToolSpec`.
-        function: What carries it out, where that is a function of the module.
+        function: Its implementation, if that is a function in the module.
     """
 
     spec: ast.Call
@@ -44,12 +44,12 @@ class Written:
 
     @property
     def name(self) -> str:
-        """What the tool is called, as far as its source says it."""
+        """The name of the tool, if the source determines it."""
         return text_of(argument(self.spec, 0, "name")) or ""
 
 
 def declared(module: Module) -> tuple[list[ReadOff], list[Written]]:
-    """Return the tools of a module, those of each way in the order in which they stand there."""
+    """Return the tools of a module by kind of declaration, each in source order."""
     sets = _toolsets(module)
     calls = sorted(
         (node for node in ast.walk(module.tree) if isinstance(node, ast.Call)),
@@ -59,14 +59,14 @@ def declared(module: Module) -> tuple[list[ReadOff], list[Written]]:
 
 
 def declares(module: Module) -> bool:
-    """Tell whether a module has to do with tools: it declares some, or has a toolset."""
+    """Return whether a module declares tools or contains a toolset."""
     return any(declared(module)) or any(
         module.dotted(node) == "neuroscript.Toolset()" for node in ast.walk(module.tree)
     )
 
 
 def _toolsets(module: Module) -> set[str]:
-    """Return the names that are those of toolsets, or may be: some are imported."""
+    """Return the names that are, or may be, toolsets; imported names may be."""
     found = {name for name in module.names if name == "toolset"}
     for node in ast.walk(module.tree):
         match node:
@@ -90,14 +90,14 @@ def _decorated(module: Module, sets: set[str]) -> Iterator[ReadOff]:
 
 
 def _as_call(decorator: ast.expr) -> ast.Call:
-    """Return ``@toolset.tool`` as the call that it stands for, without options."""
+    """Return ``@toolset.tool`` as the equivalent call without options."""
     if isinstance(decorator, ast.Call):
         return decorator
     return ast.copy_location(ast.Call(func=decorator, args=[], keywords=[]), decorator)
 
 
 def _is_tool(node: ast.expr, sets: set[str]) -> bool:
-    """Tell whether an expression is ``toolset.tool``, or a call of it."""
+    """Return whether an expression is ``toolset.tool`` or a call of it."""
     match node.func if isinstance(node, ast.Call) else node:
         case ast.Attribute(value=ast.Name(id=name), attr="tool"):
             return name in sets
@@ -133,23 +133,23 @@ def _name(node: ast.AST) -> str:
 
 
 def argument(call: ast.Call, place: int, name: str) -> ast.expr | None:
-    """Return what a call gives for a parameter, by its place or its name."""
+    """Return the argument of a call for a parameter, by position or by name."""
     if place < len(call.args):
         return call.args[place]
     return keyword(call, name)
 
 
 def keyword(call: ast.Call, name: str) -> ast.expr | None:
-    """Return what a call gives by a name."""
+    """Return the keyword argument of a call with this name."""
     return next((each.value for each in call.keywords if each.arg == name), None)
 
 
 def is_open(call: ast.Call) -> bool:
-    """Tell whether a call is given more than its source says: ``*values`` or ``**words``."""
+    """Return whether a call unpacks arguments, as ``*values`` or ``**options``, that the source does not show."""
     starred = any(isinstance(each, ast.Starred) for each in call.args)
     return starred or any(each.arg is None for each in call.keywords)
 
 
 def text_of(node: ast.AST | None) -> str | None:
-    """Return a text that stands in the source, or None where it is something else."""
+    """Return the value of a string literal, or None for any other node."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None

@@ -1,10 +1,7 @@
-"""What an audit event of Python means for the world outside, as a need.
+"""Mapping from Python's audit events to capabilities, to detect undeclared side effects.
 
-Source: PEP 578; the table of audit events of Python; contract section 5.
-
-What a tool makes for itself with `tempfile`, and nobody else looks at: what it does there is no effect outside.
-
-Source: PEP 578; the table of audit events of Python.
+Operations on a tool's own temporary files, made with `tempfile`, are not side effects. See PEP 578 and the table of
+audit events in the Python documentation.
 """
 
 from __future__ import annotations
@@ -38,22 +35,22 @@ NEEDS: Final = {
     ),
     **dict.fromkeys(("os.putenv", "os.unsetenv"), "env:write"),
 }
-"""The need that goes with an event, but for ``open``."""
+"""The capability for each event except ``open``."""
 
 
 LIBRARIES: Final = tuple({sysconfig.get_paths()[each] for each in ("stdlib", "platstdlib", "purelib", "platlib")})
-"""Where modules are read from when they are loaded."""
+"""The directories that modules are imported from."""
 
 
 SYSTEM: Final = ("/usr/share/zoneinfo", "/usr/lib", "/lib", "/dev/null", "/dev/urandom", "/etc/localtime", "/proc/self")
-"""What Python and its libraries read for themselves."""
+"""Files that Python and its libraries read internally."""
 
 
 CODE: Final = (".py", ".pyc", ".so", ".pyd", ".pth")
 
 
 def needed(event: str, args: tuple[Any, ...]) -> str:
-    """Return the need of whoever causes an event, or nothing where it is no effect outside.
+    """Return the capability that an event needs, or ``""`` if it is not an external effect.
 
     >>> needed("socket.connect", (None, ("127.0.0.1", 80)))
     'net:read'
@@ -66,7 +63,7 @@ def needed(event: str, args: tuple[Any, ...]) -> str:
 
 
 def _opened(path: object, mode: object, flags: object) -> str:
-    if isinstance(path, int):  # what is open already, such as a pipe
+    if isinstance(path, int):  # already open, such as a pipe
         return ""
     if isinstance(flags, int) and flags & WRITING and path != os.devnull:
         return "fs:write"
@@ -89,7 +86,7 @@ FOLLOWING: Final[dict[str, tuple[tuple[int, int | None], ...]]] = {
     "os.chmod": ((0, 2),),
     "os.chown": ((0, 3),),
 }
-"""Events that mean what a link leads to: where in their arguments a path is, and where the directory that it is of."""
+"""Events that follow links: the positions of a path and of its directory in their arguments."""
 
 
 STAYING: Final[dict[str, tuple[tuple[int, int | None], ...]]] = {
@@ -99,19 +96,19 @@ STAYING: Final[dict[str, tuple[tuple[int, int | None], ...]]] = {
     "os.link": ((0, 2), (1, 3)),
     "os.rename": ((0, 2), (1, 3)),
 }
-"""Events that mean a link itself."""
+"""Events that act on a link itself."""
 
 
 class Scratch:
-    """The temporary files and directories that have been made while somebody looked."""
+    """The temporary files and directories created during a check."""
 
     def __init__(self) -> None:
         self._places: set[str] = set()
 
     def holds(self, event: str, args: tuple[Any, ...]) -> bool:
-        """Tell whether an event stays within them, and take note of one that makes another.
+        """Return whether an event only affects temporary files, and record new ones.
 
-        A directory that is opened for writing is where `tempfile` makes a file without a name.
+        Opening a directory for writing is how `tempfile` creates an unnamed file.
         """
         if event in MAKING:
             self._note(_place(args[0], None, follow=False))
@@ -128,7 +125,7 @@ class Scratch:
         return bool(found) and all(map(self._has, found))
 
     def _note(self, place: str) -> None:
-        """Remember one that is made where temporary files belong; elsewhere it is a file like others."""
+        """Record a path in the directory for temporary files; elsewhere it is an ordinary file."""
         if os.path.dirname(place) == os.path.realpath(tempfile.gettempdir()):
             self._places.add(place)
 
@@ -137,7 +134,7 @@ class Scratch:
 
 
 def _place(path: object, directory: object, *, follow: bool) -> str:
-    """Return where a path of an event leads to, without links; nothing where that can not be told."""
+    """Return the real path that an event refers to, or ``""`` if it cannot be determined."""
     if isinstance(path, int):
         return _path_of(path)
     if not isinstance(path, (str, bytes, os.PathLike)):

@@ -1,7 +1,4 @@
-"""Laws of what a tool does when it is called, each through a real engine.
-
-Source: issue "Plugins", the publisher's kit; contract sections 3, 4 and 6.
-"""
+"""Contract checks of a tool's behaviour, by calls through a real engine."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from neuroscript.tools.tool import ToolImplementation
 THREADS: Final = 8
 
 WAITING: Final = 30.0
-"""Seconds until a thread gives up waiting for the others to begin."""
+"""Seconds that a thread waits for the others to begin."""
 
 EFFECTS: Final = {
     "now": ("clock",),
@@ -34,28 +31,28 @@ EFFECTS: Final = {
     "update_var": ("writes",),
     "secret": ("reads",),
 }
-"""What a tool does that uses this member of the Runtime."""
+"""The effects that may declare the use of each member of the Runtime."""
 
 PATHS: Final = "sandbox."
-"""The group of errors that may name a path below the sandbox, which is the one value that an error may hold."""
+"""Codes of errors that may contain a path inside the sandbox, the only argument value permitted in errors."""
 
 HARMLESS: Final = frozenset({"cancelled", "deadline", "progress", "logger", "spend"})
-"""Members of the Runtime that a pure tool may use, for they change nothing that it gives."""
+"""Members of the Runtime that a pure tool may use, because they do not affect its result."""
 
 
 def _examples(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     for example, trial in bench.examples(tool):
         code = "" if trial.error is None else trial.error.code
         if example.error and code != example.error:
-            yield f"{trial.what} says that it fails with {example.error}, and it {_went(code)}"
+            yield f"{trial.what} declares the error {example.error}, but it {_went(code)}"
         elif not example.error and code:
             yield f"{trial.what} {_went(code)}"
         elif example.result is not UNSET and repr(exact(example.result)) != trial.came:
-            yield f"{trial.what} gives another result than it says"
+            yield f"{trial.what} returns a different result from the one it declares"
 
 
 def _went(code: str) -> str:
-    return f"fails with {code}" if code else "goes well"
+    return f"fails with {code}" if code else "succeeds"
 
 
 def _in_time(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
@@ -66,7 +63,7 @@ def _in_time(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
 
 
 def _crashes(bench: Bench, tool: ToolImplementation, kind: str) -> Iterator[str]:
-    crashes = {f"{trial.what} ends in a {trial.crash}" for trial in bench.varied(tool, kind) if trial.crash}
+    crashes = {f"{trial.what} raises {trial.crash}" for trial in bench.varied(tool, kind) if trial.crash}
     yield from sorted(crashes)
 
 
@@ -100,7 +97,7 @@ def _discreet(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
         if trial.error is None or trial.error.code.startswith(PATHS):
             continue
         if CANARY in f"{trial.error} {trial.error.args!r}":
-            yield f"{trial.what} is repeated in the text of the error {trial.error.code}"
+            yield f"{trial.what} is repeated in the error {trial.error.code}"
 
 
 def _kept(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
@@ -110,27 +107,27 @@ def _kept(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
 
 def _released(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     if any(trial.kept for _, trial in bench.examples(tool)):
-        yield "somebody still holds its Runtime when the call has ended"
+        yield "its Runtime is still referenced after the call has ended"
 
 
 def _deterministic(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     if "pure" in tool.policy.effects:
         for first, second in bench.twice(tool):
             if first.came != second.came:
-                yield f"it says that it is pure, and {first.what} gives something else the second time"
+                yield f"it is declared pure, but {first.what} returns a different result the second time"
 
 
 def _alone(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     if "pure" in tool.policy.effects:
         used = {name for trial in bench.all_trials(tool) if trial.seen for name in trial.seen.members} - HARMLESS
-        yield from (f"it says that it is pure, and uses rt.{name}" for name in sorted(used))
+        yield from (f"it is declared pure, but uses rt.{name}" for name in sorted(used))
 
 
 def _idempotent(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     if "idempotent" in tool.policy.effects and "pure" not in tool.policy.effects:
         for first, second in bench.twice(tool):
             if first.state != second.state:
-                yield f"it says that it is idempotent, and a second {first.what} changes files or variables again"
+                yield f"it is declared idempotent, but a second {first.what} changes files or variables again"
 
 
 def _threads(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
@@ -141,11 +138,11 @@ def _threads(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
             args = bench.prepared(world, tool, example.args)
             alone = tried(world, Log(), tool, args, "").came
             if set(_at_once(world, tool, args)) != {alone}:
-                yield f"example {index} gives something else when {THREADS} threads call it at once"
+                yield f"example {index} returns a different result when {THREADS} threads call it at once"
 
 
 def _at_once(world: World, tool: ToolImplementation, args: Any) -> Iterator[str]:
-    """Yield what comes of a call on each of several threads, which begin together."""
+    """Yield the outcome of a call on each of several threads that start together."""
     barrier = Barrier(THREADS)
 
     def one(_: int) -> str:
@@ -162,11 +159,11 @@ def _doors(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
         for (example, one), (_, other) in zip(first, bench.examples(tool, door), strict=True):
             is_known = example.result is not UNSET or "pure" in tool.policy.effects
             if _compared(one, is_known) != _compared(other, is_known):
-                yield f"{one.what} goes otherwise by {door} than by call"
+                yield f"{one.what} behaves differently through {door} than through call"
 
 
 def _compared(trial: Trial, is_known: bool) -> str:
-    """Return what has to be alike: all of it where nobody but the arguments and the world decides, else its type."""
+    """Return what has to be equal: the outcome if only arguments and setup determine it, otherwise its type."""
     if trial.error is not None or is_known:
         return trial.came
     return type(trial.value).__name__
@@ -183,11 +180,11 @@ def _streams(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
             for _ in items:
                 break
             if not _ends(items, bench.last_source()):
-                yield f"example {index}: its generator goes on after it was closed"
+                yield f"example {index}: its generator continues after it was closed"
 
 
 def _ends(items: Any, source: object) -> bool:
-    """Close a stream, and tell whether the generator behind it has ended."""
+    """Close a stream, and return whether its generator has ended."""
     try:
         items.close()
     except CallError:
@@ -201,37 +198,46 @@ def _told(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     used = {name for trial in bench.all_trials(tool) if trial.seen for name in trial.seen.members}
     for name in sorted(used & EFFECTS.keys()):
         if not set(EFFECTS[name]).intersection(tool.policy.effects):
-            yield f"it uses rt.{name}, and {' or '.join(EFFECTS[name])} is not among its effects"
+            yield f"it uses rt.{name}, but its effects do not include {' or '.join(EFFECTS[name])}"
 
 
 BEHAVES: Final = ("examples-true", "examples-end")
 
 LAWS: Final = (
-    Law("examples-end", "Each example ends in time.", _in_time),
-    Law("examples-true", "Each example gives the result or the error that it says.", _examples, ("examples-end",)),
-    Law("result-typed", "What the function gives is of the declared type, whatever it is called with.", _typed),
-    Law("values-taken", "Every common value of a declared type ends in a result, or in a failure on purpose.", _common),
-    Law("hard-values-taken", "So does a value that is seldom met: NUL, the largest numbers, deep lists.", _hard),
-    Law("choices-taken", "So does each choice of an argument.", _choices),
-    Law("none-taken", "So does None, where an argument is nullable.", _none),
-    Law("omitted-taken", "So does a call without an optional argument.", _omitted),
+    Law("examples-end", "Each example ends within the time limit.", _in_time),
+    Law(
+        "examples-true", "Each example returns the result or the error that it declares.", _examples, ("examples-end",)
+    ),
+    Law("result-typed", "The function always returns a value of the declared type.", _typed),
+    Law("values-taken", "Every common value of a declared type leads to a result or a deliberate failure.", _common),
+    Law("hard-values-taken", "Every rare value does too, such as NUL, the largest numbers and deep lists.", _hard),
+    Law("choices-taken", "Every choice of an argument leads to a result or a deliberate failure.", _choices),
+    Law("none-taken", "None leads to a result or a deliberate failure if the argument is nullable.", _none),
+    Law("omitted-taken", "Omitting an optional argument leads to a result or a deliberate failure.", _omitted),
     Law(
         "errors-discreet",
-        "No error repeats a value of the call; names are cut, and paths of the sandbox may be named.",
+        "Errors contain no argument values, except paths in the sandbox and shortened names.",
         _discreet,
     ),
-    Law("arguments-kept", "The function changes no argument.", _kept),
-    Law("runtime-released", "Nothing holds the Runtime when the call has ended.", _released),
-    Law("deterministic", "A pure tool gives the same for the same arguments.", _deterministic, ("pure-alone",)),
+    Law("arguments-kept", "The function does not change its arguments.", _kept),
+    Law("runtime-released", "The Runtime is not referenced after the call has ended.", _released),
+    Law(
+        "deterministic", "A pure tool returns the same result for the same arguments.", _deterministic, ("pure-alone",)
+    ),
     Law("pure-alone", "A pure tool uses no part of the Runtime that reads or changes anything.", _alone),
-    Law("idempotent", "A second call of an idempotent tool changes nothing more.", _idempotent),
-    Law("thread-safe", "A pure tool gives the same to eight threads at once.", _threads, ("deterministic", *BEHAVES)),
+    Law("idempotent", "A second call of an idempotent tool changes nothing.", _idempotent),
+    Law(
+        "thread-safe",
+        "A pure tool returns the same result when eight threads call it at once.",
+        _threads,
+        ("deterministic", *BEHAVES),
+    ),
     Law(
         "doors-agree",
-        "A call, an awaited call and that of a model go alike.",
+        "`call`, `acall` and `execute` behave the same.",
         _doors,
         ("deterministic", "examples-end"),
     ),
     Law("streams-close", "The generator of a stream ends when its reader stops.", _streams),
-    Law("effects-told", "What a tool does with the Runtime is among its effects.", _told),
+    Law("effects-told", "The effects of a tool declare what it does with the Runtime.", _told),
 )

@@ -1,7 +1,4 @@
-"""All laws, over all tools of a toolset: as one report, or one after the other for a test runner.
-
-Source: issue "Plugins", the publisher's kit.
-"""
+"""All contract checks for all tools of a toolset, as one report or as separate cases for a test runner."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ from neuroscript.tools.tool import ToolImplementation
 from neuroscript.tools.toolset import Toolset
 
 LAWS: Final[tuple[Law, ...]] = (*telling.LAWS, *behaving.LAWS, *isolated.LAWS, *shipping.LAWS)
-"""Every law, in the order in which they are asked."""
+"""Every contract check, in the order in which they run."""
 
 BY_NAME: Final = {law.name: law for law in LAWS}
 
@@ -43,10 +40,10 @@ VIOLATIONS: Final = sequence(instance(Violation), "Violations")
 
 
 class LawsBroken(AssertionError):
-    """A toolset breaks laws; the text has a line for each tool and law.
+    """A toolset fails contract checks; the message has a line for each tool and check.
 
     Attributes:
-        report: Everything that was found.
+        report: The whole report.
     """
 
     def __init__(self, report: Report) -> None:
@@ -57,12 +54,12 @@ class LawsBroken(AssertionError):
 
 @attrs.frozen
 class Report:
-    """What became of a check.
+    """The result of checking a toolset.
 
     Attributes:
-        toolset: What was checked.
-        asked: How many times a law was asked of a tool.
-        violations: What was found, in the order of the tools and laws.
+        toolset: The name of the toolset.
+        asked: The number of checks that were run, one per check and tool.
+        violations: The failed checks, in the order of tools and checks.
     """
 
     toolset: str
@@ -74,27 +71,27 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether no law is broken."""
+        """Whether every check passed."""
         return not self.violations
 
     @property
     def broken(self) -> tuple[str, ...]:
-        """The names of the laws that are broken, each once."""
+        """The unique names of the checks that failed."""
         return tuple(dict.fromkeys(each.law for each in self.violations))
 
     def __str__(self) -> str:
-        head = f"{self.toolset}: {len(self.violations)} of {self.asked} laws are broken"
-        lines = (f"{each}\n    the law: {BY_NAME[each.law].sentence}" for each in self.violations)
+        head = f"{self.toolset}: {len(self.violations)} of {self.asked} contract checks failed"
+        lines = (f"{each}\n    rule: {BY_NAME[each.law].sentence}" for each in self.violations)
         return "\n".join([head, *lines])
 
 
 @attrs.frozen(eq=False)
 class LawCase:
-    """One law and one tool, or all tools together.
+    """One contract check of one tool, or of all tools together.
 
     Attributes:
-        law: The law.
-        tool: The tool; None for a law of all of them.
+        law: The check.
+        tool: The tool, or None for a check of all tools.
     """
 
     law: Law
@@ -103,11 +100,11 @@ class LawCase:
 
     @property
     def subject(self) -> str:
-        """The name of the tool, or what all of them are called together."""
+        """The name of the tool, or the common name of all tools."""
         return self._bench.name if self.tool is None else self.tool.name
 
     def faults(self) -> tuple[str, ...]:
-        """Return what breaks the law, a sentence each; none where a law that it presumes is broken."""
+        """Return the problems found, as sentences; none if a check that this one depends on fails."""
         key = f"{self.law.name} {self.subject}"
         if key not in self._bench.found:
             asked = not any(self._presumed(name).faults() for name in self.law.presumes)
@@ -116,7 +113,7 @@ class LawCase:
         return found
 
     def check(self) -> None:
-        """Raise a `LawsBroken` where the law is broken."""
+        """Raise a `LawsBroken` if the check fails."""
         faults = self.faults()
         if faults:
             raise LawsBroken(Report(self._bench.name, 1, (Violation(self.law.name, self.subject, faults),)))
@@ -136,22 +133,22 @@ def laws_of(
     without: Collection[str] = (),
     name: str = "",
 ) -> tuple[LawCase, ...]:
-    """Return each law with each tool that it is asked of; nothing has run yet.
+    """Return each contract check with each tool that it applies to, without running any.
 
     Args:
-        toolsets: One set, or those that are delivered together.
-        setup: The world of their examples.
-        without: Names of laws to leave out.
-        name: What they are called together.
+        toolsets: One toolset, or several that are delivered together.
+        setup: The environment that the examples need.
+        without: Names of checks to skip.
+        name: The common name of the toolsets.
 
     Raises:
-        SpecError: There is no law of such a name.
+        SpecError: If *without* contains an unknown name.
     """
     sets = toolsets_of("laws", toolsets)
     require("laws", setup=(setup, SETUP), without=(without, STRINGS), name=(name, STRING))
     unknown = sorted(set(without) - BY_NAME.keys())
     if unknown:
-        raise SpecError("laws", [f"there is no law called {each}" for each in unknown])
+        raise SpecError("contract checks", [f"unknown check {each}" for each in unknown])
     tools = tuple(tool for each in sets for tool in each)
     bench = Bench(name or " ".join(each.name for each in sets), tools, setup or Setup(), sets)
     return tuple(_cases([law for law in LAWS if law.name not in without], tools, bench))
@@ -170,17 +167,17 @@ def check_toolset(
     without: Collection[str] = (),
     raises: bool = True,
 ) -> Report:
-    """Ask every law of every tool, through a real engine, and return what was found.
+    """Run every contract check for every tool through a real engine, and return a report.
 
     Args:
-        toolsets: One set, or those that are delivered together.
-        setup: The world of their examples.
-        without: Names of laws to leave out.
-        raises: Whether to raise where a law is broken.
+        toolsets: One toolset, or several that are delivered together.
+        setup: The environment that the examples need.
+        without: Names of checks to skip.
+        raises: Whether to raise an error if a check fails.
 
     Raises:
-        LawsBroken: With all violations.
-        SpecError: There is no law of such a name.
+        LawsBroken: If a check fails. The error lists every violation.
+        SpecError: If *without* contains an unknown name.
     """
     require("laws", raises=(raises, FLAG))
     cases = laws_of(toolsets, setup, without=without)

@@ -1,7 +1,4 @@
-"""A law, and what breaks it.
-
-Source: issue "Plugins", the publisher's kit.
-"""
+"""A contract check and its violations."""
 
 from __future__ import annotations
 
@@ -13,19 +10,19 @@ import attrs
 from neuroscript.coercion.parameters import FLAG, FUNCTION, STRING, STRINGS, require_fields
 
 Check = Callable[[Any, Any], Iterator[str]]
-"""Takes a `Bench` and a tool, None for a law of all tools together, and yields a sentence for each fault."""
+"""Takes a `Bench` and a tool, or None for a check of all tools together, and yields a sentence for each problem."""
 
 
 @attrs.frozen
 class Law:
-    """What holds for every good tool.
+    """A rule that every good tool follows, and the function that checks it.
 
     Attributes:
-        name: A few words with hyphens, by which it is called in reports and can be left out.
-        sentence: What it asks.
-        check: Yields what breaks it.
-        presumes: Laws without which it says nothing: where one of them is broken, it is not asked.
-        of_all: Whether it is a law of all tools together, not of each.
+        name: The name in reports, in lower case with hyphens. Use it to skip the check.
+        sentence: The rule.
+        check: Yields the violations of the rule.
+        presumes: Checks that this one depends on; it does not run if one of them fails.
+        of_all: Whether it applies to all tools together instead of each tool.
     """
 
     name: str
@@ -41,12 +38,12 @@ class Law:
 
 @attrs.frozen
 class Violation:
-    """One law that one tool breaks.
+    """A contract check that one tool fails.
 
     Attributes:
-        law: The name of the law.
-        tool: The canonical name of the tool, or that of the toolset.
-        faults: What is wrong, a sentence each; none holds a value of a call.
+        law: The name of the check.
+        tool: The canonical name of the tool, or the name of the toolset.
+        faults: The problems, as sentences without argument values.
     """
 
     law: str

@@ -1,8 +1,6 @@
-"""Imports a module in a fresh process under an audit hook, and tells as JSON what that did and what tools it has.
+"""Imports a module in a fresh process under an audit hook, and prints its side effects and its tools as JSON.
 
 Run as ``python -m neuroscript.testing.checks.child_process MODULE FILE NAME``; it prints one line.
-
-Source: issue "Plugins", the publisher's kit; PEP 578.
 """
 
 from __future__ import annotations
@@ -14,16 +12,16 @@ from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import Any, Final
 
-import neuroscript.engine.engine  # noqa: F401 - loaded, so that what it takes is not put down to the module
+import neuroscript.engine.engine  # noqa: F401 - preloaded, so that its own side effects are not attributed to the module
 from neuroscript.testing.checks.audit_events import needed
 from neuroscript.tools.fingerprints import fingerprint
 
 HOOK: Final = "neuroscript_toolsets"
-"""The hook that brings toolsets; ``HOOK:NAME`` names one of them."""
+"""The hook that provides toolsets; ``HOOK:NAME`` names one of them."""
 
 
 def told(module: str, file: str, name: str) -> dict[str, Any]:
-    """Return the events of importing *module*, and the fingerprints of the tools of the toolset *name* in it."""
+    """Return the events of importing *module*, and the fingerprints of the tools in its toolset *name*."""
     events: list[str] = []
     is_watching = [True]
 

@@ -1,7 +1,4 @@
-"""Laws of what a tool says of itself, which are read off its spec and its policy.
-
-Source: issue "Plugins", the publisher's kit; contract sections 1 and 5.
-"""
+"""Contract checks of a tool's spec and policy."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from neuroscript.testing.checks.trials import Bench
 from neuroscript.tools.tool import ToolImplementation, WithoutRuntime
 
 LONGEST: Final = 64
-"""Characters of a tool's name that the APIs of models take."""
+"""Maximum number of characters in a tool name for model APIs."""
 
 NAME: Final = re.compile(r"\b[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+\b")
 SENTENCE: Final = re.compile(r"[A-Z].*[.]", re.DOTALL)
@@ -26,10 +23,10 @@ SENTENCE: Final = re.compile(r"[A-Z].*[.]", re.DOTALL)
 SECRETS: Final = frozenset(
     {"password", "passwd", "passphrase", "secret", "api_key", "apikey", "access_token", "private_key", "secret_key"}
 )
-"""Names of arguments whose values nobody may see."""
+"""Names of arguments that usually hold secrets."""
 
 ENGINES: Final = ("arg.", "coercion.", "limit.", "policy.", "return.")
-"""Codes of errors that the engine raises by itself."""
+"""Prefixes of error codes that the engine itself raises."""
 
 EFFECT_OF: Final = {
     "fs:write": "writes",
@@ -40,17 +37,17 @@ EFFECT_OF: Final = {
     "shell:exec": "exec",
     "model:use": "model",
 }
-"""What somebody does who needs this."""
+"""The effect that goes with a capability."""
 
 
 def _name(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     if len(tool.spec.wire_name) > LONGEST:
-        yield f"its name has {len(tool.spec.wire_name)} characters on the wire, and models take {LONGEST}"
+        yield f"its name has {len(tool.spec.wire_name)} characters on the wire, but models accept at most {LONGEST}"
 
 
 def _description(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     if SENTENCE.fullmatch(tool.spec.description) is None:
-        yield "its description is no sentence: begin it with a capital and end it with a full stop"
+        yield "its description is not a sentence; write one in the imperative, such as 'Return the title of a page.'"
 
 
 def _arguments(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
@@ -64,12 +61,12 @@ def _keys(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
 
 def _result(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     if not tool.spec.return_help and tool.spec.return_type not in (ArgType.NIL, ArgType.VOID):
-        yield "return_help does not say what the result means"
+        yield "return_help is missing; say what the result means"
 
 
 def _when(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     if not tool.spec.when_to_use:
-        yield "when_to_use does not say when it is the right tool"
+        yield "when_to_use is missing; say when to choose this tool"
 
 
 def _others(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
@@ -77,7 +74,7 @@ def _others(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     groups = {each.spec.group for each in bench.tools}
     for name in sorted(set(NAME.findall(tool.spec.when_to_use)) - names):
         if name.rpartition(".")[0] in groups:
-            yield f"when_to_use names {name}, and there is no such tool"
+            yield f"when_to_use mentions {name}, which does not exist"
 
 
 def _distinct(bench: Bench, tool: None) -> Iterator[str]:
@@ -85,11 +82,11 @@ def _distinct(bench: Bench, tool: None) -> Iterator[str]:
         counted = Counter(text for each in bench.tools if (text := getattr(each.spec, what)))
         for text in (text for text, count in counted.items() if count > 1):
             names = [each.name for each in bench.tools if getattr(each.spec, what) == text]
-            yield f"{' and '.join(names)} have one {what}, so that nobody can choose between them"
+            yield f"{' and '.join(names)} have the same {what}, so a model cannot choose between them"
 
 
 def is_refused(tool: ToolImplementation) -> bool:
-    """Tell whether only a host that trusts or approves it lets a tool run, so that its examples can not show more."""
+    """Return whether a tool runs only on a host that trusts or approves it, so that its examples cannot succeed."""
     return tool.policy.requires_trust or tool.policy.requires_approval
 
 
@@ -98,18 +95,18 @@ def _shown(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
         if not tool.spec.examples:
             yield "it has no example"
     elif all(example.error for example in tool.spec.examples):
-        yield "it has no example of a call that goes well"
+        yield "it has no example of a call that succeeds"
 
 
 def _failing(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     if tool.spec.args and not any(example.error for example in tool.spec.examples):
-        yield "it has no example of a call that fails; give one with the code of its error"
+        yield "it has no example of a call that fails; add one with its error code"
 
 
 def _results(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     for index, example in enumerate(tool.spec.examples, 1):
         if "pure" in tool.policy.effects and example.result is UNSET and not example.error:
-            yield f"example {index} leaves its result open, and a pure tool always gives the same"
+            yield f"example {index} declares no result, but a pure tool always returns the same one"
 
 
 def _conditions(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
@@ -122,7 +119,7 @@ def _conditions(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
 def _secrets(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     for arg in (part for each in tool.spec.args for part in (each, *each.keys)):
         if arg.name.lower().replace("-", "_") in SECRETS and not arg.holds_secret:
-            yield f"{arg.name} is not marked as secret, so that its values are seen in records"
+            yield f"{arg.name} is not marked as secret, so its values appear in audit logs"
 
 
 def _effects(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
@@ -131,7 +128,7 @@ def _effects(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
         for verb in verbs.split(","):
             effect = EFFECT_OF.get(f"{resource}:{verb}")
             if effect is not None and effect not in tool.policy.effects:
-                yield f"it needs {resource}:{verb}, and {effect} is not among its effects"
+                yield f"it needs {resource}:{verb}, but its effects do not include {effect}"
 
 
 def _annotations(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
@@ -139,35 +136,37 @@ def _annotations(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
         return
     try:
         parameters = list(inspect.signature(tool.func, eval_str=True).parameters.values())[1:]
-    except Exception:  # annotations for type checkers alone
+    except Exception:  # annotations that exist for type checkers only
         return
     if any(each.kind is each.VAR_POSITIONAL for each in parameters):
         return
     for arg, parameter in zip(tool.spec.args, parameters, strict=False):
         wanted: Any = parameter.annotation
         if wanted in PLAIN and arg.cls is None and BUILTINS.get(arg.type) is not wanted:
-            yield f"{arg.name} is declared as {arg.type}, and the function expects {wanted.__name__}"
+            yield f"{arg.name} is declared as {arg.type}, but the function expects {wanted.__name__}"
 
 
 PLAIN: Final = (str, int, float, bool, bytes, list, dict)
-"""Annotations that mean one exact type."""
+"""Annotations that correspond to one exact type."""
 
 LAWS: Final = (
-    Law("name-fits", "A name has at most 64 characters where it is sent to a model.", _name),
+    Law("name-fits", "The wire name has at most 64 characters.", _name),
     Law("described", "The description is a sentence.", _description),
     Law("arguments-described", "Each argument has a description.", _arguments),
     Law("keys-described", "Each key of a map has a description.", _keys),
     Law("result-described", "`return_help` says what a result means.", _result),
-    Law("when-to-use", "`when_to_use` says when the tool is the right one.", _when),
-    Law("others-exist", "A tool that `when_to_use` names in a group of the toolset is there.", _others),
-    Law("distinct", "No two tools are described alike.", _distinct, of_all=True),
-    Law("success-shown", "An example shows a call that goes well.", _shown),
-    Law("failure-shown", "A tool that takes arguments shows a call that fails.", _failing),
-    Law("results-shown", "Each good example of a pure tool says what it gives.", _results),
+    Law("when-to-use", "`when_to_use` says when to choose the tool.", _when),
+    Law("others-exist", "The tools of the toolset's groups that `when_to_use` mentions exist.", _others),
+    Law("distinct", "No two tools have the same description or `when_to_use`.", _distinct, of_all=True),
+    Law("success-shown", "An example shows a call that succeeds.", _shown),
+    Law("failure-shown", "A tool with arguments has an example of a call that fails.", _failing),
+    Law("results-shown", "Each successful example of a pure tool declares its result.", _results),
     Law(
-        "failures-described", "`error_conditions` is there where an example fails with a code of its own.", _conditions
+        "failures-described",
+        "`error_conditions` is set if an example fails with an error code of the tool.",
+        _conditions,
     ),
-    Law("secrets-marked", "An argument that is called like a secret is `secret`.", _secrets),
-    Law("effects-of-needs", "Whoever needs a capability has the effect that goes with it.", _effects),
-    Law("types-agree", "A plain annotation of the function is the type that is declared.", _annotations),
+    Law("secrets-marked", "An argument with the name of a secret is marked `secret`.", _secrets),
+    Law("effects-of-needs", "A tool that needs a capability declares the corresponding effect.", _effects),
+    Law("types-agree", "Plain annotations of the function match the declared types.", _annotations),
 )

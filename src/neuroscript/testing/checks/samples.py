@@ -1,7 +1,4 @@
-"""Values of each declared type: common ones, and those that have broken tools before.
-
-Source: contract section 3; issue "Plugins", the publisher's kit.
-"""
+"""Sample values of each declared type: common ones, and difficult ones that tools often mishandle."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from neuroscript.errors import CallError
 from neuroscript.spec.tool_spec import ArgSpec
 
 CANARY: Final = "canary-7f3a9c51-" * 5
-"""A text that nothing else spells; longer than what an error may show of a name, so that only a leak shows it whole."""
+"""A string that occurs nowhere else, longer than names in errors can be, so that it appears in full only if leaked."""
 
 COMMON: Final[dict[ArgType, tuple[Any, ...]]] = {
     ArgType.STRING: ("", "a", CANARY, "two words", "é\U0001f600", "5", "[1]"),
@@ -29,7 +26,7 @@ COMMON: Final[dict[ArgType, tuple[Any, ...]]] = {
     ArgType.ANY: (0, "a", CANARY, [1], {"a": 1}),
     ArgType.MAP: ({}, {"a": 1}, {CANARY: CANARY}),
 }
-"""What callers give."""
+"""Common values."""
 
 HARD: Final[dict[ArgType, tuple[Any, ...]]] = {
     ArgType.STRING: (
@@ -46,19 +43,19 @@ HARD: Final[dict[ArgType, tuple[Any, ...]]] = {
     ArgType.ANY: (None, "\x00", 2**63 - 1, 1.7e308, [], {}, [[[[[]]]]], [None], b"\xff"),
     ArgType.MAP: ({"": None}, {"a": {"b": {"c": []}}}, {"__class__": 1, "$base64": "?"}),
 }
-"""What callers seldom give, and a tool has to stand."""
+"""Rare values that a tool has to handle."""
 
 WRONG: Final[tuple[Any, ...]] = (object(), {1, 2}, float("nan"), 2**70 + 1, "\ud800", [object()], (object(),))
-"""What no argument takes."""
+"""Values that no argument accepts."""
 
 
 def fitting(arg: ArgSpec, *, hard: bool = False) -> Iterator[Any]:
-    """Yield values that an argument takes; *hard* ones are seldom met."""
+    """Yield values that an argument accepts; *hard* ones are rare."""
     yield from (value for value in _of(arg, HARD if hard else COMMON) if takes(arg, value))
 
 
 def takes(arg: ArgSpec, value: object) -> bool:
-    """Tell whether a value is one of an argument's, None left aside."""
+    """Return whether an argument accepts a value, ignoring None."""
     if value is None:
         return False
     try:

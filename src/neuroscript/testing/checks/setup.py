@@ -1,7 +1,4 @@
-"""The world in which examples are true: files, variables, secrets, answers and a model that a host would lend.
-
-Source: issue "Plugins", the publisher's kit.
-"""
+"""The environment in which examples run: files, variables, secrets, answers and a model provided by the host."""
 
 from __future__ import annotations
 
@@ -44,24 +41,24 @@ from neuroscript.tools.tool import ToolImplementation
 from neuroscript.tools.toolset import Toolset
 
 MOMENT: Final = 1_700_000_000
-"""When every file of the sandbox was changed last, in seconds since 1970-01-01 UTC."""
+"""The modification time of every file in the sandbox, in seconds since 1970-01-01 UTC."""
 
 SLEEP: Final = Decimal("0.2")
-"""Seconds that tools may sleep in one world, so that a value that is drawn at random holds nobody up."""
+"""Seconds that tools may sleep in one environment, so that random argument values do not cause long waits."""
 
 Prepare = Callable[[Engine, str, Any], Any]
-"""Takes an engine, the name of a tool and the arguments of an example, and returns those to call it with."""
+"""Takes an engine, the name of a tool and the arguments of an example, and returns the arguments to call it with."""
 
 
 class Parrot:
-    """A model that says what it hears in capitals, and asks for each tool with what stands in its first example."""
+    """A model that repeats its input in capitals, and requests each tool with the arguments of its first example."""
 
     def ask(self, turns: Sequence[Turn]) -> Turn:
-        """Return the last turn's text in capitals."""
+        """Return the text of the last turn in capitals."""
         return Turn("assistant", turns[-1].content.upper())
 
     def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[ToolSpec]) -> Turn:
-        """Ask for a call of each tool."""
+        """Request a call of each tool."""
         calls = (ToolCall(tool.full_name, _first_args(tool), id=tool.name) for tool in tools)
         return Turn("assistant", "I would", tool_calls=tuple(calls))
 
@@ -76,19 +73,19 @@ def _first_args(tool: ToolSpec) -> Any:
 
 @attrs.frozen(kw_only=True)
 class Setup:
-    """What the examples of a toolset count on; each example begins in a new world of it.
+    """The environment that the examples of a toolset need. Each example runs in a new copy of it.
 
     Attributes:
-        files: What the sandbox holds, by path; None is a directory. A text is written as UTF-8.
+        files: The files in the sandbox by path, as strings or bytes; None is a directory. Strings are written as UTF-8.
         variables: The caller's variables.
-        secrets: What the host lends, by name.
-        answers: What a user answers, in turn and from the beginning again.
+        secrets: The secrets of the host, by name.
+        answers: The answers of the user, in order and repeated.
         llm: The model.
-        grants: What the host grants; None means all that the tools ask for.
-        trusted: Whether the host trusts its tools.
-        toolsets: Further tools, for those that call others.
-        prepare: Makes real what an example can only name, such as a handle.
-        seconds: How long one example may take.
+        grants: The grants of the host; None means everything that the tools need.
+        trusted: Whether the host is trusted.
+        toolsets: Further toolsets, for tools that call other tools.
+        prepare: Replaces placeholders in the arguments of an example, such as handles, by real values.
+        seconds: The time limit of one example.
     """
 
     files: Mapping[str, str | bytes | None] = attrs.field(factory=dict)
@@ -107,9 +104,9 @@ class Setup:
 
     @contextmanager
     def world(self, tools: Iterable[ToolImplementation]) -> Iterator[World]:
-        """Lend a new world with an engine of these tools; it is gone afterwards.
+        """Provide a new environment with an engine of these tools, and remove it afterwards.
 
-        Warnings are ignored in it: a test runner may make errors of them, and hosts do not.
+        Warnings are ignored in it, because a test runner may turn them into errors and hosts do not.
         """
         given: tuple[ToolImplementation, ...] = as_tuple(tools)
         require("setup", tools=(given, IMPLEMENTATIONS))
@@ -155,7 +152,7 @@ def toolsets_of(subject: str, toolsets: Toolset | Sequence[Toolset]) -> tuple[To
     """Return one toolset or several as a tuple.
 
     Raises:
-        SpecError: It is something else.
+        SpecError: If it is neither.
     """
     sets = (toolsets,) if isinstance(toolsets, Toolset) else toolsets
     require(subject, toolsets=(sets, FORMS["toolsets"]))
@@ -164,21 +161,21 @@ def toolsets_of(subject: str, toolsets: Toolset | Sequence[Toolset]) -> tuple[To
 
 @attrs.frozen(eq=False, repr=False)
 class World:
-    """An engine, its sandbox, and what its tools print."""
+    """An engine, its sandbox, and the output of its tools."""
 
     engine: Engine
     root: Path
     out: StringIO
 
     def state(self) -> tuple[Any, ...]:
-        """Return what there is, in a form that can be compared: files with their contents, and variables."""
+        """Return the files with their contents, and the variables, in a form that can be compared."""
         files = {str(path): path.read_bytes() if path.is_file() else None for path in sorted(self.root.rglob("*"))}
         variables = self.engine.memory.variables
         return files, {name: repr(variables.get(name, None)) for name in variables}
 
 
 class _Answers:
-    """A user who gives the same answers over and over."""
+    """A user who repeats a list of answers."""
 
     def __init__(self, answers: Sequence[str]) -> None:
         self._answers = tuple(answers)
@@ -190,7 +187,7 @@ class _Answers:
 
 
 def granted(tools: Iterable[ToolImplementation]) -> tuple[str, ...]:
-    """Return grants for all that these tools can ask for."""
+    """Return grants for everything that these tools need."""
     needs = (need for tool in tools for need in tool.policy.capabilities)
     return tuple(sorted({f"{need.partition(':')[0]}:*:*" for need in needs}))
 

@@ -1,7 +1,4 @@
-"""The law of what is shipped beside the tools: an index that says what the code says.
-
-Source: issue "Plugins", the publisher's kit; contract section 7.
-"""
+"""The contract check of the index that a distribution ships: it matches the code."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from neuroscript.errors import PluginError
 from neuroscript.testing.checks.check_case import Law
 from neuroscript.testing.checks.trials import Bench
 
-STALE: Final = "make it anew with neuroscript index"
+STALE: Final = "rebuild it with neuroscript index"
 
 
 def _indexed(bench: Bench, tool: None) -> Iterator[str]:
@@ -27,7 +24,7 @@ def _indexed(bench: Bench, tool: None) -> Iterator[str]:
 
 
 def _meant(point: EntryPoint) -> Any:
-    """Return the object of an entry point whose module has been imported, or None."""
+    """Return the object of an entry point whose module is already imported, or None."""
     found: Any = sys.modules.get(point.module)
     for name in filter(None, point.attribute.split(".")):
         found = getattr(found, name, None)
@@ -35,12 +32,12 @@ def _meant(point: EntryPoint) -> Any:
 
 
 def _here(distribution: Distribution) -> tuple[IndexedEntry, ...]:
-    """Return the index that would be made of a distribution now, as it is read from a file."""
+    """Return the index that the distribution would get now, as if read from a file."""
     from neuroscript.discovery.index_builder import index, load
 
     try:
         made = json.dumps(written(distribution, tuple(map(index, load(distribution)))))
-    except PluginError:  # which other laws say
+    except PluginError:  # reported by other checks
         return ()
     return entries_of(json.loads(made), distribution) or ()
 
@@ -48,11 +45,9 @@ def _here(distribution: Distribution) -> tuple[IndexedEntry, ...]:
 def _differing(distribution: Distribution, there: IndexedEntry, here: IndexedEntry) -> Iterator[str]:
     told, meant = ({tool.name: tool for tool in each.tools} for each in (there, here))
     names = sorted(name for name in told.keys() | meant.keys() if told.get(name) != meant.get(name))
-    yield from (f"{name} is not what the index of {distribution} says; {STALE}" for name in names)
+    yield from (f"{name} differs from the index of {distribution}; {STALE}" for name in names)
     if not names and there != here:
-        yield f"entry point {here.name} is not what the index of {distribution} says; {STALE}"
+        yield f"entry point {here.name} differs from the index of {distribution}; {STALE}"
 
 
-LAWS: Final = (
-    Law("index-current", "The index that a distribution ships is what its code says.", _indexed, of_all=True),
-)
+LAWS: Final = (Law("index-current", "The index that a distribution ships matches its code.", _indexed, of_all=True),)

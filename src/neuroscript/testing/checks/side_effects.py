@@ -1,9 +1,7 @@
-"""Laws that take a process of their own, for what an audit hook sees can not be unseen: files, programs, the network.
+"""Contract checks that need a separate process, because audit hooks cannot be removed: files, programs, the network.
 
-A tool's examples run in a fork of this process, so that any toolset can be tried; its module is imported anew in a
-fresh one.
-
-Source: issue "Plugins", the publisher's kit; PEP 578; contract section 5.
+The examples of a tool run in a fork of this process, so that any toolset can be checked. Its module is imported in a
+fresh process.
 """
 
 from __future__ import annotations
@@ -34,29 +32,29 @@ from neuroscript.tools.tool import ToolImplementation, WithoutRuntime
 from neuroscript.tools.toolset import Toolset
 
 MOST: Final = 300.0
-"""Seconds that all examples of a toolset may take together in the process that watches them."""
+"""Time limit for all examples of a toolset together, in the process that observes them."""
 
 IMPORTING: Final = 30
-"""Seconds that a module may take to be imported in a fresh process."""
+"""Time limit for importing a module in a fresh process."""
 
 CHILD: Final = "neuroscript.testing.checks.child_process"
 
 
 def _touching(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     if "failed" in _told(bench):
-        yield f"the process that watches its examples has failed, or took longer than {MOST:g} seconds"
+        yield f"the process that runs its examples failed or took longer than {MOST:g} seconds"
     held = {need.partition(":")[0] for need in tool.policy.capabilities}
     verbs = {f"{part[0]}:{verb}" for need in tool.policy.capabilities for part in [need.split(":")] for verb in
              part[1].split(",")}  # fmt: skip
     for need, event in _touched(bench).get(tool.name, []):
         resource = need.partition(":")[0]
         if need not in verbs and not (resource in held and need in ("fs:read", "net:read")):
-            yield f"it does {event}, and declares no need of {need}"
+            yield f"it causes the event {event}, but does not declare the capability {need}"
 
 
 def _printing(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     if tool.name in _told(bench)["printed"]:
-        yield "it prints by itself; rt.println puts lines where the host wants them"
+        yield "it prints directly; use rt.println, which writes to the host's output"
 
 
 def _touched(bench: Bench) -> dict[str, list[list[str]]]:
@@ -65,7 +63,7 @@ def _touched(bench: Bench) -> dict[str, list[list[str]]]:
 
 
 def _told(bench: Bench) -> dict[str, Any]:
-    """Return what a fork of this process tells of the examples of all tools; nothing where there are no forks."""
+    """Return what a fork of this process reports about the examples of all tools, or nothing if fork is unsupported."""
     if "watched" not in bench.found:
         nothing: dict[str, Any] = {"touched": {}, "printed": []}
         told = forked(lambda: _watch(bench), MOST) if hasattr(os, "fork") else nothing
@@ -75,7 +73,7 @@ def _told(bench: Bench) -> dict[str, Any]:
 
 
 def _watch(bench: Bench) -> dict[str, Any]:
-    """Run every example under an audit hook, which stays: this belongs into a process that ends soon."""
+    """Run every example under an audit hook. The hook cannot be removed, so run this in a short-lived process."""
     touched: dict[str, list[list[str]]] = {}
     printed: list[str] = []
     current: list[str] = []
@@ -104,13 +102,13 @@ def _watch(bench: Bench) -> dict[str, Any]:
 
 
 def _marked(bench: Bench, tool: ToolImplementation, current: list[str]) -> list[ToolImplementation]:
-    """Return all tools, one of which says in *current* that it runs."""
+    """Return all tools, one of which adds its name to *current* while it runs."""
     log = _Marks(tool, current)
     return [watched(each, log) if each.name == tool.name else each for each in bench.tools]
 
 
 class _Marks(Log):
-    """Says in a list who runs, from where the function begins to where it returns; of a stream, to its end."""
+    """Records in a list which tool runs, from the start of its function to its return, or to the end of its stream."""
 
     def __init__(self, tool: ToolImplementation, current: list[str]) -> None:
         super().__init__()
@@ -118,20 +116,20 @@ class _Marks(Log):
         self._current = current
 
     def entered(self, seen: Seen) -> None:
-        """Say that the tool runs."""
+        """Record that the tool runs."""
         self._current.append(self._tool.name)
 
     def left(self, seen: Seen) -> None:
-        """Say that it does no longer."""
+        """Record that it no longer runs."""
         if not (self._tool.spec.stream and is_iterator(seen.source)):
             self._current.clear()
 
 
 def forked(run: Callable[[], Any], seconds: float) -> Any:
-    """Return what *run* gives in a fork of this process, as JSON can tell it; None where it fails or takes too long."""
+    """Run a function in a fork of this process; return its result through JSON, or None if it fails or times out."""
     read, write = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of other threads: the child needs none of them
+        warnings.simplefilter("ignore", DeprecationWarning)  # about threads, which the child does not need
         child = os.fork()
     if child == 0:
         code = 1
@@ -154,7 +152,7 @@ def forked(run: Callable[[], Any], seconds: float) -> Any:
 
 def _read(descriptor: int, end: float) -> str:
     parts: list[bytes] = []
-    with DefaultSelector() as selector:  # select() takes no descriptor above 1023
+    with DefaultSelector() as selector:  # select() does not support descriptors above 1023
         selector.register(descriptor, EVENT_READ)
         while selector.select(max(0.0, end - monotonic())):
             part = os.read(descriptor, 65_536)
@@ -165,10 +163,10 @@ def _read(descriptor: int, end: float) -> str:
 
 
 def home_of(toolset: Toolset) -> tuple[str, str, str] | None:
-    """Return the module, its file and the name under which a toolset stands there; None where it stands nowhere.
+    """Return a toolset's module, the file of the module and the toolset's name in it, or None if there is no such name.
 
-    Of several modules the one that holds functions of its tools, then one of the same package; then one of that package
-    whose hook brings a toolset of that name.
+    Candidates are, in this order: a module that defines functions of its tools, another module of the same package, and
+    a module of that package whose hook provides a toolset of that name.
     """
     own = {_module(tool) for tool in toolset}
     packages = {name.partition(".")[0] for name in own}
@@ -201,7 +199,10 @@ def _computing(toolset: Toolset, packages: Collection[str]) -> Iterator[tuple[st
 def _importable(bench: Bench, tool: None) -> Iterator[str]:
     for toolset in bench.toolsets:
         if home_of(toolset) is None:
-            yield f"toolset {toolset.name} has no name in a module and comes of no hook: no entry point can offer it"
+            yield (
+                f"toolset {toolset.name} is not a module attribute and is not provided by a hook, so no entry point "
+                "can refer to it"
+            )
 
 
 def _imports(bench: Bench) -> Iterator[tuple[Toolset, dict[str, Any]]]:
@@ -212,7 +213,7 @@ def _imports(bench: Bench) -> Iterator[tuple[Toolset, dict[str, Any]]]:
 
 
 def _imported(bench: Bench, module: str, file: str, name: str) -> dict[str, Any]:
-    """Return what a fresh process tells of importing a module."""
+    """Return the result of importing a module in a fresh process."""
     key = f"import {module}:{name}"
     if key not in bench.found:
         argv = [sys.executable, "-m", CHILD, module, file, name]
@@ -230,19 +231,19 @@ def _imported(bench: Bench, module: str, file: str, name: str) -> dict[str, Any]
 def _quiet(bench: Bench, tool: None) -> Iterator[str]:
     for toolset, told in _imports(bench):
         for event in told.get("events", []):
-            yield f"importing the module of toolset {toolset.name} does {event}"
+            yield f"importing the module of toolset {toolset.name} causes the event {event}"
 
 
 def _stable(bench: Bench, tool: None) -> Iterator[str]:
     for toolset, told in _imports(bench):
         if told.get("failed"):
-            yield f"toolset {toolset.name} can not be imported in a fresh process"
+            yield f"toolset {toolset.name} cannot be imported in a fresh process"
             continue
         here = {tool.name: fingerprint(tool) for tool in toolset}
         others = told["tools"]
         for name in sorted(here.keys() | others.keys()):
             if here.get(name) != others.get(name):
-                yield f"{name} is defined otherwise in another process"
+                yield f"{name} has a different definition in another process"
 
 
 def _api(bench: Bench, tool: None) -> Iterator[str]:
@@ -254,10 +255,14 @@ def _api(bench: Bench, tool: None) -> Iterator[str]:
 
 
 LAWS: Final = (
-    Law("needs-cover", "What a tool does to files, programs and the network, it declares as needs.", _touching),
-    Law("prints-by-runtime", "A tool prints by `rt.println` alone.", _printing),
-    Law("importable", "The toolset has a name in a module, or comes of the hook of one.", _importable, of_all=True),
-    Law("import-quiet", "Importing it has no effect outside.", _quiet, of_all=True),
-    Law("stable", "Its tools are defined alike in every process.", _stable, ("importable",), of_all=True),
-    Law("api-version", "It is made for a version of the Runtime that there is.", _api, of_all=True),
+    Law(
+        "needs-cover",
+        "A tool declares a capability for all that it does with files, programs and the network.",
+        _touching,
+    ),
+    Law("prints-by-runtime", "A tool prints only with `rt.println`.", _printing),
+    Law("importable", "The toolset is a module attribute, or is provided by a hook.", _importable, of_all=True),
+    Law("import-quiet", "Importing it has no side effects.", _quiet, of_all=True),
+    Law("stable", "Its tools have the same definition in every process.", _stable, ("importable",), of_all=True),
+    Law("api-version", "It supports an existing version of the Runtime API.", _api, of_all=True),
 )

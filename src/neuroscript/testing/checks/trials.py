@@ -1,7 +1,4 @@
-"""Calls of a tool through a real engine, with somebody who watches what its function gets, does and keeps.
-
-Source: issue "Plugins", the publisher's kit.
-"""
+"""Calls of a tool through a real engine that observe what its function receives, does and retains."""
 
 from __future__ import annotations
 
@@ -25,22 +22,22 @@ from neuroscript.tools.tool import ToolImplementation, WithoutRuntime
 
 YOUNG: Final = 1
 OLD: Final = 2
-"""Generations of the collector of garbage, each with the younger ones."""
+"""Generations of the garbage collector; each includes the younger ones."""
 
 OUTSIDE: Final = frozenset({"exec", "net"})
-"""Effects of tools that are called with nothing but their own examples: nobody knows where other values would go."""
+"""Effects of tools that are called only with their own examples, because other values could have real consequences."""
 
 
 @attrs.define(eq=False)
 class Seen:
-    """What was seen of one call of a function.
+    """Observations of one call of a function.
 
     Attributes:
         members: The members of the Runtime that it used.
         changed: Whether it changed an argument.
-        raised: What it raised.
-        runtime: The Runtime, for as long as somebody holds it.
-        source: The iterator that it returned, of a stream.
+        raised: The exception that it raised.
+        runtime: A weak reference to the Runtime.
+        source: For a stream, the iterator that it returned.
     """
 
     members: set[str] = attrs.field(factory=set)
@@ -51,7 +48,7 @@ class Seen:
 
 
 class WatchedRuntime:
-    """A Runtime that tells which of its members are used."""
+    """A Runtime that records which of its members are used."""
 
     __slots__ = ("__weakref__", "_rt", "_seen")
 
@@ -66,21 +63,21 @@ class WatchedRuntime:
 
 
 class Log:
-    """Remembers what was seen of the last call."""
+    """Stores the observations of the last call."""
 
     def __init__(self) -> None:
         self.last: Seen | None = None
 
     def entered(self, seen: Seen) -> None:
-        """Note that a function begins."""
+        """Record that a function begins."""
         self.last = seen
 
     def left(self, seen: Seen) -> None:
-        """Note that it has returned, or raised."""
+        """Record that it has returned or raised."""
 
 
 def watched(tool: ToolImplementation, log: Log) -> ToolImplementation:
-    """Return a tool that does the same, and tells *log* what is seen of each call."""
+    """Return a tool that behaves the same and reports observations of each call to *log*."""
     free = isinstance(tool.func, WithoutRuntime)
     func = tool.func.func if isinstance(tool.func, WithoutRuntime) else tool.func
     watching = _awaited(func, log, free) if tool.is_coroutine else _called(func, log, free)
@@ -135,16 +132,16 @@ def _text(values: tuple[Any, ...], free: bool) -> str:
 
 @attrs.frozen(eq=False)
 class Trial:
-    """One call and what came of it.
+    """One call and its outcome.
 
     Attributes:
-        what: Which call it was, for a sentence; without a value of it.
-        value: The result; of a stream the list of its items.
-        error: What was raised instead.
-        seen: What was seen of the function; None where it was not reached.
-        seconds: How long it took.
-        kept: Whether the Runtime was still held when the call had ended well.
-        state: What files and variables there were afterwards, see `World.state`.
+        what: A description of the call, without argument values.
+        value: The result; for a stream, the list of its items.
+        error: The error, or None.
+        seen: The observations of the function; None if it was not called.
+        seconds: The duration.
+        kept: Whether the Runtime was still referenced after the call had succeeded.
+        state: The files and variables afterwards, see `World.state`.
     """
 
     what: str
@@ -157,12 +154,12 @@ class Trial:
 
     @property
     def came(self) -> str:
-        """What came of it, in a form that is equal only to that of an equal result of the same types."""
+        """The outcome, in a form that is equal only for equal outcomes of the same types."""
         return f"error {self.error.code}" if self.error is not None else repr(exact(self.value))
 
     @property
     def crash(self) -> str:
-        """The type of what the function raised and did not mean to, or nothing."""
+        """The type of an exception that the function did not raise on purpose, or ``""``."""
         if type(self.error) is not ToolFailed or isinstance(self.error.__cause__, (NeuroScriptError, type(None))):
             return ""
         if self.seen is not None and isinstance(self.seen.raised, NeuroScriptError):
@@ -171,7 +168,7 @@ class Trial:
 
 
 def exact(value: Any) -> Any:
-    """Return a value in a form that is equal only to that of an equal value of the same types."""
+    """Return a value in a form that is equal only for equal values of the same types."""
     match value:
         case list():
             return [exact(each) for each in value]
@@ -182,18 +179,18 @@ def exact(value: Any) -> Any:
 
 
 def call(engine: Any, name: str, args: Any) -> Any:
-    """Call a tool in order or by name."""
+    """Call a tool with positional or named arguments."""
     return engine.call_named(name, args) if isinstance(args, Mapping) else engine.call(name, args)
 
 
 def acall(engine: Any, name: str, args: Any) -> Any:
-    """Call it as a coroutine."""
+    """Call a tool as a coroutine."""
     awaited = engine.acall_named if isinstance(args, Mapping) else engine.acall
     return asyncio.run(awaited(name, args))
 
 
 def execute(engine: Any, name: str, args: Any) -> Any:
-    """Call it as a model does."""
+    """Call a tool as a model does."""
     result = engine.execute(ToolCall(engine.tools[name].spec.wire_name, args))
     if result.error is not None:
         raise result.error
@@ -201,13 +198,13 @@ def execute(engine: Any, name: str, args: Any) -> Any:
 
 
 DOORS: Final[dict[str, Callable[[Any, str, Any], Any]]] = {"call": call, "acall": acall, "execute": execute}
-"""The ways into an engine: each takes it, the name of a tool and its arguments in order or by name."""
+"""The entry points of an engine: each takes the engine, the name of a tool and its arguments, in order or by name."""
 
 
 def tried(
     world: World, log: Log, tool: ToolImplementation, args: Any, what: str, door: Callable[..., Any] = call
 ) -> Trial:
-    """Make one call and return what came of it."""
+    """Make one call and return its outcome."""
     log.last = None
     started, value, failure = monotonic(), None, None
     try:
@@ -223,7 +220,7 @@ def _is_kept(seen: Seen | None) -> bool:
     if seen is None or seen.runtime is None:
         return False
     seen.source = seen.source if inspect.isgenerator(seen.source) and seen.source.gi_frame is not None else None
-    for generation in (YOUNG, OLD):  # what a call has left is young, and all else that lives here may be much
+    for generation in (YOUNG, OLD):  # objects of the call are young, and collecting all other objects may be slow
         if seen.runtime() is not None:
             gc.collect(generation)
     return seen.runtime() is not None
@@ -231,14 +228,14 @@ def _is_kept(seen: Seen | None) -> bool:
 
 @attrs.define(eq=False)
 class Bench:
-    """The tools that are tried, and what has been found of them so far, so that nothing is tried twice.
+    """The tools to check and cached results, so that no call is made twice.
 
     Attributes:
-        name: What they are called together.
-        tools: All of them.
-        setup: The world of their examples.
-        toolsets: The sets that they come in.
-        found: What the processes of `isolated` have told.
+        name: The common name of the tools.
+        tools: All tools.
+        setup: The environment that the examples need.
+        toolsets: The toolsets of the tools.
+        found: The results of separate processes.
     """
 
     name: str
@@ -251,20 +248,20 @@ class Bench:
     _log: Log = attrs.field(init=False, factory=Log)
 
     def last_source(self) -> Any:
-        """Return the iterator that the function gave last, and hold it no longer."""
+        """Return the last iterator that the function returned, and drop the reference to it."""
         return None if self._log.last is None else self._log.last.source
 
     def prepared(self, world: World, tool: ToolImplementation, args: Any) -> Any:
-        """Return the arguments of an example as they are to be given."""
+        """Return the arguments of an example after preparation."""
         prepare = self.setup.prepare
         return args if prepare is None else prepare(world.engine, tool.name, args)
 
     def with_watch(self, tool: ToolImplementation) -> list[ToolImplementation]:
-        """Return all tools, with a watch on one of them."""
+        """Return all tools, one of which is observed."""
         return [watched(each, self._log) if each.name == tool.name else each for each in self.tools]
 
     def examples(self, tool: ToolImplementation, door: str = "call") -> list[tuple[Example, Trial]]:
-        """Return each example of a tool with what came of it, each in a world of its own."""
+        """Return each example of a tool with its outcome, each in a new environment."""
         key = tool.name, door
         if key not in self._examples:
             self._examples[key] = [
@@ -279,7 +276,7 @@ class Bench:
             return tried(world, self._log, tool, args, f"example {index}", DOORS[door])
 
     def twice(self, tool: ToolImplementation) -> Iterator[tuple[Trial, Trial]]:
-        """Yield, for each example that goes well, two calls one after the other in one world."""
+        """Yield, for each example that succeeds, two consecutive calls in one environment."""
         for index, example in enumerate(tool.spec.examples, 1):
             if example.error:
                 continue
@@ -289,14 +286,14 @@ class Bench:
                 yield first, tried(world, self._log, tool, args, f"example {index}")
 
     def base(self, tool: ToolImplementation) -> dict[str, Any] | None:
-        """Return the arguments by name of the first example that goes well; None where there is none."""
+        """Return the arguments by name of the first example that succeeds, or None."""
         for example, trial in self.examples(tool):
             if trial.error is None and not example.error:
                 return _by_name(tool, example.args)
         return None
 
     def varied(self, tool: ToolImplementation, kind: str) -> list[Trial]:
-        """Return calls in which one argument of the first good example is another one.
+        """Return calls that differ from the first successful example in one argument.
 
         Args:
             kind: ``common`` and ``hard`` values, each of the ``choices``, ``none``, or ``omitted``.
@@ -316,7 +313,7 @@ class Bench:
                 yield tried(world, self._log, tool, args, what)
 
     def all_trials(self, tool: ToolImplementation) -> Iterator[Trial]:
-        """Yield every call of a tool that has been thought of."""
+        """Yield the outcome of every call of a tool."""
         yield from (trial for _, trial in self.examples(tool))
         for kind in ("common", "hard", "choices", "none", "omitted"):
             yield from self.varied(tool, kind)
@@ -333,7 +330,7 @@ def _by_name(tool: ToolImplementation, args: Any) -> dict[str, Any]:
 
 
 def variations(tool: ToolImplementation, base: dict[str, Any], kind: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield arguments in which one is another, and what that one is, without its value."""
+    """Yield arguments of which one is changed, and a description of the change without the value."""
     for place, arg in enumerate(tool.spec.args):
         is_rest = tool.spec.variadic and place == len(tool.spec.args) - 1
         if kind in ("common", "hard"):
