@@ -342,7 +342,7 @@ def test_failed_last_write_is_recorded(tmp_path: Path, door: str) -> None:
     written = len(file.read_text().splitlines())
     assert 0 < written < 200
     assert (
-        "t.astream: returned a result of 200 items or more, which could not be written to a file: no more than 250 bytes of file data are permitted (after 200 items); the first {written} items are in the file results/{file.name} of the sandbox"
+        f"t.astream: returned a result of 200 items or more, which could not be written to a file: no more than 250 bytes of file data are permitted (after 200 items); the first {written} items are in the file results/{file.name} of the sandbox"
     ) == str(result.error)
     assert ("limit.fs_bytes", 200) == (record.code, record.spent["items"])
 

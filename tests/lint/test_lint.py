@@ -1,4 +1,4 @@
-"""``neuroscript lint``: each thing that is wrong is found at its line, nothing else is, and nothing is imported."""
+"""The static checks of ``neuroscript lint``: every defect is found at its line, and nothing is imported."""
 
 from __future__ import annotations
 
@@ -300,16 +300,16 @@ def found_in(path: Path, text: str) -> list[str]:
     return [str(each).removeprefix(f"{path}:") for each in lint(path).findings]
 
 
-def test_nothing_is_found_where_nothing_is_wrong(tmp_path: Path) -> None:
-    """In tools of every way, with every kind of annotation."""
+def test_valid_toolset_has_no_findings(tmp_path: Path) -> None:
+    """The toolset declares tools in every way, with every kind of annotation."""
     path = tmp_path / "good.py"
 
     assert found_in(path, HEAD + GOOD) == []
     assert lint(path).tools == 5
 
 
-def test_a_decorator_without_parentheses_declares_a_tool_too(tmp_path: Path) -> None:
-    """Its defects are found at the same lines."""
+def test_decorator_without_parentheses_declares_tool(tmp_path: Path) -> None:
+    """The defects of such a tool are found at the same lines."""
     path = tmp_path / "bad.py"
     with_parentheses = found_in(path, HEAD + tool_of("(x) -> None"))
 
@@ -318,8 +318,8 @@ def test_a_decorator_without_parentheses_declares_a_tool_too(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", DEFECTS)
-def test_each_defect_alone_is_found_at_its_line(name: str, tmp_path: Path) -> None:
-    """With a code, and a sentence that says what to write."""
+def test_defect_is_found_at_its_line(name: str, tmp_path: Path) -> None:
+    """The finding has a code, and a sentence that says how to fix the problem."""
     text, expected = DEFECTS[name]
     before = (HEAD + GOOD).count("\n")
     line, _, told = expected.partition(":")
@@ -327,8 +327,8 @@ def test_each_defect_alone_is_found_at_its_line(name: str, tmp_path: Path) -> No
     assert found_in(tmp_path / "bad.py", f"{HEAD}{GOOD}{text}\n") == [f"{before + int(line)}:{told}"]
 
 
-def test_a_line_may_say_that_it_is_meant_so(tmp_path: Path) -> None:
-    """It names the codes; others of the same line are still told."""
+def test_comment_ignores_finding(tmp_path: Path) -> None:
+    """The comment names the codes to ignore; other findings on the line are still reported."""
     text = f"{HEAD}{in_tool('print(open(1))  # neuroscript: ignore[lint.outside]')}"
 
     assert [each.split()[1] for each in found_in(tmp_path / "bad.py", text)] == ["lint.print"]
@@ -342,16 +342,16 @@ def test_a_line_may_say_that_it_is_meant_so(tmp_path: Path) -> None:
         ("env:read:{name}", "return os.environ['x']"),
     ],
 )
-def test_a_tool_that_states_its_need_may(need: str, use: str, tmp_path: Path) -> None:
-    """For these there is no other way than past the Runtime; a program reaches files and the environment too."""
+def test_declared_capability_permits_side_effect(need: str, use: str, tmp_path: Path) -> None:
+    """The Runtime has no members for these; a capability to run programs also covers files and the environment."""
     path = tmp_path / "stated.py"
 
     assert found_in(path, f"{HEAD}{in_tool(use)}") != []
     assert found_in(path, f"{HEAD}NEEDS = ToolPolicy(capabilities=({need!r},))\n{in_tool(use)}") == []
 
 
-def test_nothing_is_imported_or_run(tmp_path: Path) -> None:
-    """Neither the module nor what it imports."""
+def test_sources_are_not_imported(tmp_path: Path) -> None:
+    """Neither the module nor its imports are executed."""
     mark = tmp_path / "mark"
     path = tmp_path / "effects_of_a_lint.py"
 
@@ -370,8 +370,8 @@ def test_nothing_is_imported_or_run(tmp_path: Path) -> None:
     + [b"x = " + b"-" * 50_000 + b"1\n", b"x = a" + b".b" * 20_000 + b"\n", b"x = " + b"1 + " * 20_000 + b"1\n"],
     ids=["syntax", "nul", "bytes", "coding", "brackets", "minus", "dots", "plus"],
 )
-def test_a_file_that_can_not_be_read_is_one_finding_at_most(data: bytes, tmp_path: Path) -> None:
-    """Never a traceback."""
+def test_unreadable_file_has_at_most_one_finding(data: bytes, tmp_path: Path) -> None:
+    """Arbitrary bytes never cause an exception."""
     path = tmp_path / "odd.py"
     path.write_bytes(data)
 
@@ -438,8 +438,8 @@ PROMISES = {
 
 
 @pytest.mark.parametrize("name", PROMISES)
-def test_a_promise_that_is_not_kept_is_found(name: str, tmp_path: Path) -> None:
-    """In pyproject.toml, at the line that has it."""
+def test_wrong_project_file_is_found(name: str, tmp_path: Path) -> None:
+    """The finding is at the line of pyproject.toml that has the problem."""
     text, expected = PROMISES[name]
     root = distribution(tmp_path, text)
 
@@ -449,8 +449,8 @@ def test_a_promise_that_is_not_kept_is_found(name: str, tmp_path: Path) -> None:
     assert ("weather =" in text.splitlines()[found.line - 1]) == ("entry point weather" in expected)
 
 
-def test_a_package_says_that_it_is_typed(tmp_path: Path) -> None:
-    """By its marker."""
+def test_package_needs_typed_marker(tmp_path: Path) -> None:
+    """A package without the file py.typed has a finding."""
     root = distribution(tmp_path)
     (root / "src" / "acme_weather" / "py.typed").unlink()
 
@@ -464,8 +464,8 @@ def test_a_package_says_that_it_is_typed(tmp_path: Path) -> None:
     )
 
 
-def test_what_tools_import_is_held_to_the_same_and_nothing_else_is(tmp_path: Path) -> None:
-    """A command of the same package may print."""
+def test_imported_modules_are_checked_and_others_are_not(tmp_path: Path) -> None:
+    """A command-line program in the same package may print."""
     tools = f"from acme_weather import helping\n{HEAD}{GOOD}"
     files = {"tools": tools, "helping": "from . import deep\n", "deep": "def f(): print()\n", "cli": "print(1)\n"}
     root = distribution(tmp_path, **files)
@@ -476,8 +476,8 @@ def test_what_tools_import_is_held_to_the_same_and_nothing_else_is(tmp_path: Pat
         ]
 
 
-def test_a_distribution_of_ours_may_use_its_groups(tmp_path: Path) -> None:
-    """As one of its files may."""
+def test_first_party_distribution_can_use_its_groups(tmp_path: Path) -> None:
+    """A single file of such a distribution can use them too."""
     root = distribution(tmp_path, PROJECT.replace("acme-weather", "neuroscript-fs"))
     tools = root / "src" / "acme_weather" / "tools.py"
     tools.write_text(tools.read_text().replace('Toolset("acme")', 'Toolset("fs")'))
@@ -486,16 +486,16 @@ def test_a_distribution_of_ours_may_use_its_groups(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("plugins/*/pyproject.toml")), ids=lambda path: path.parent.name)
-def test_nothing_is_found_in_our_own_distributions(path: Path) -> None:
-    """And their tools are seen."""
+def test_first_party_distributions_have_no_findings(path: Path) -> None:
+    """Their tools are detected."""
     found = lint(path.parent)
 
     assert found.findings == ()
     assert found.tools > 0
 
 
-def test_the_reference_lists_every_code_and_each_is_tried_here() -> None:
-    """With the sentence of the source."""
+def test_reference_lists_every_code() -> None:
+    """The reference has the sentence of each code, and each code is tested here."""
     lines = (ROOT / "docs" / "reference" / "lint.md").read_text().splitlines()
     rows = [re.fullmatch(r"\| `(lint\.[a-z-]+)` \| (.*) \|", line) for line in lines]
     tried = {code for _, told in (*DEFECTS.values(), *PROMISES.values()) for code in re.findall(r"lint\.[a-z-]+", told)}

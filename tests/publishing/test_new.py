@@ -1,4 +1,4 @@
-"""``neuroscript new toolset``: what it writes is whole, and holds whatever we ask of a good distribution."""
+"""``neuroscript new toolset``: the scaffolded distribution is complete and meets every requirement."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def project(tmp_path: Path) -> Path:
     return create("acme-weather", tmp_path / "acme-weather", author="Ada Lovelace <ada@example.org>")
 
 
-def test_a_distribution_is_complete(project: Path) -> None:
-    """Its files, its names, and nothing of the template left in them."""
+def test_distribution_is_complete(project: Path) -> None:
+    """It has all files and names, and no placeholders of the template."""
     table = tomllib.loads((project / "pyproject.toml").read_text())
 
     assert files_of(project) == FILES
@@ -73,8 +73,8 @@ def test_a_distribution_is_complete(project: Path) -> None:
 
 @pytest.mark.parametrize("words", [{}, {"group": "weather.of_acme"}], ids=["its own group", "a dotted group"])
 @pytest.mark.parametrize("name", ["acme-weather", "zz", "a-distribution-with-a-name-of-many-words"])
-def test_what_is_written_passes_every_static_check(name: str, words: dict[str, str], tmp_path: Path) -> None:
-    """ruff as it comes, its formatter too, mypy in its strict mode, and our own lint."""
+def test_scaffold_passes_every_static_check(name: str, words: dict[str, str], tmp_path: Path) -> None:
+    """ruff with default settings, its formatter, mypy in strict mode, and ``neuroscript lint``."""
     project = create(name, tmp_path / "new", **words)
     run(sys.executable, "-m", "ruff", "check", cwd=project)
     run(sys.executable, "-m", "ruff", "format", "--check", cwd=project)
@@ -95,8 +95,8 @@ def test_what_is_written_passes_every_static_check(name: str, words: dict[str, s
     assert lint(project).tools == 2
 
 
-def test_its_tests_pass_where_it_is_found(project: Path, tmp_path: Path) -> None:
-    """As installed, with the interpreter of these tests: every law of every tool among them."""
+def test_scaffolded_tests_pass(project: Path, tmp_path: Path) -> None:
+    """When installed for this interpreter, including every contract check of every tool."""
     site = tmp_path / "site"
     named = Published("acme-weather", "", entry="acme-weather", target="toolset")
     for path, text in named.files().items():
@@ -120,8 +120,8 @@ def plugin() -> list[str]:
     return [] if "neuroscript.testing.plugin" in names else ["-p", "neuroscript.testing.plugin"]
 
 
-def test_it_installs_and_passes_its_tests_without_a_network(project: Path, tmp_path: Path) -> None:
-    """In an environment that has nothing, with pip, which takes all from a folder of wheels that is made here."""
+def test_scaffold_installs_without_network(project: Path, tmp_path: Path) -> None:
+    """pip installs it into an empty environment from a local folder of wheels, and its tests pass."""
     (tmp_path / "wheels").mkdir()
     wheels = wheelhouse(tmp_path / "wheels", "neuroscript", "hatchling", "editables", "pytest")
     venv.create(tmp_path / "env", with_pip=False)
@@ -139,8 +139,8 @@ def test_it_installs_and_passes_its_tests_without_a_network(project: Path, tmp_p
     assert "1 plugin: 1 usable, 0 unusable" in checked
 
 
-def test_its_wheel_holds_the_package_alone(project: Path, tmp_path: Path) -> None:
-    """With its marker, without its tests; and an index of its tools, which our build hook has made."""
+def test_wheel_contains_only_package(project: Path, tmp_path: Path) -> None:
+    """With its marker and without its tests, and with an index of its tools from the build hook."""
     built(project, tmp_path)
 
     (wheel,) = tmp_path.glob("*.whl")
@@ -154,8 +154,8 @@ def test_its_wheel_holds_the_package_alone(project: Path, tmp_path: Path) -> Non
     assert [tool["name"] for tool in entry["tools"]] == ["acme_weather.slug", "acme_weather.headings"]
 
 
-def test_our_own_wheel_brings_the_template(tmp_path: Path) -> None:
-    """Every file of it."""
+def test_project_wheel_contains_template(tmp_path: Path) -> None:
+    """Every file of the template is included."""
     built(ROOT, tmp_path)
 
     (wheel,) = tmp_path.glob("*.whl")
@@ -178,8 +178,8 @@ NAMES = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_any_spelling_gives_its_one_distribution_module_and_group(name: str, tmp_path: Path) -> None:
-    """As PEP 503 and PEP 8 spell them."""
+def test_names_are_derived_from_any_spelling(name: str, tmp_path: Path) -> None:
+    """As PEP 503 and PEP 8 define them."""
     project = create(name, tmp_path / "new")
 
     assert named(name) == NAMES[name]
@@ -206,8 +206,8 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD, ids=range(len(BAD)))
-def test_a_name_that_can_not_be_is_refused(name: str, tmp_path: Path) -> None:
-    """With the reason, and nothing is written."""
+def test_invalid_name_is_refused(name: str, tmp_path: Path) -> None:
+    """The error has the reason, and nothing is written."""
     with pytest.raises(SpecError) as caught:
         create(name, tmp_path / "new" / "deep")
 
@@ -215,8 +215,8 @@ def test_a_name_that_can_not_be_is_refused(name: str, tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == []
 
 
-def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
-    """Of the name, of the group, of the place and of the author."""
+def test_all_problems_are_reported_at_once(tmp_path: Path) -> None:
+    """Problems of the name, the group, the directory and the author."""
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "mine.txt").write_text("mine")
 
@@ -232,8 +232,8 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     assert files_of(tmp_path) == ["new/mine.txt"]
 
 
-def test_an_empty_directory_is_filled_and_anything_else_is_kept(tmp_path: Path) -> None:
-    """A file, and a link wherever it leads, are not replaced."""
+def test_only_empty_directory_is_filled(tmp_path: Path) -> None:
+    """Files, and links to any target, are not replaced."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("mine")
     (tmp_path / "link").symlink_to(tmp_path / "empty")
@@ -255,8 +255,8 @@ def test_an_empty_directory_is_filled_and_anything_else_is_kept(tmp_path: Path) 
         ("Ädä <a@b.test>", 'authors = [{ name = "Ädä", email = "a@b.test" }]\n'),
     ],
 )
-def test_an_author_is_written_as_toml(author: str, expected: str, tmp_path: Path) -> None:
-    """Whatever stands in the name; nobody, where nobody is named."""
+def test_author_is_written_as_toml(author: str, expected: str, tmp_path: Path) -> None:
+    """Any name is escaped, and an empty author is omitted."""
     text = (create("acme", tmp_path / "new", author=author) / "pyproject.toml").read_text("utf-8")
 
     assert [line for line in text.splitlines(keepends=True) if line.startswith("authors")] == [expected] * bool(
@@ -265,8 +265,8 @@ def test_an_author_is_written_as_toml(author: str, expected: str, tmp_path: Path
     tomllib.loads(text)
 
 
-def test_nothing_is_left_where_it_can_not_be_written(tmp_path: Path) -> None:
-    """The directory above it is a file, or a directory appears there meanwhile."""
+def test_failed_write_leaves_nothing(tmp_path: Path) -> None:
+    """The parent is a file, or the directory is created concurrently."""
     (tmp_path / "file").write_text("mine")
 
     with pytest.raises(OSError, match=r"directory|exists"):

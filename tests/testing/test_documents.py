@@ -1,4 +1,4 @@
-"""What the documents tell of the kit is what there is."""
+"""The documentation of the test kit matches the code."""
 
 from __future__ import annotations
 
@@ -46,24 +46,24 @@ PLUGIN = [plugin.OPTION, *fixtures(), *(name for name in vars(plugin.Hooks) if n
     ],
     ids=["names", "FakeRuntime", "Setup", "plugin"],
 )
-def test_the_reference_has_each_name_and_no_other(section: str, names: Iterable[str]) -> None:
+def test_reference_lists_exactly_the_names(section: str, names: Iterable[str]) -> None:
     """In the first column of a table."""
     assert sorted(names) == sorted(first_cells(section))
 
 
-def test_the_plugin_has_an_option_fixtures_and_a_hook() -> None:
-    """The list above is read off its source."""
+def test_plugin_has_option_fixtures_and_hook() -> None:
+    """The list above is read from the source."""
     assert {"--neuroscript-toolset", "sandbox", "runtime", "engine", "pytest_neuroscript_setup"} == set(PLUGIN)
 
 
 @pytest.mark.parametrize("name", PLUGIN)
-def test_the_how_to_shows_all_of_the_plugin(name: str) -> None:
-    """In a text or in an example."""
+def test_how_to_shows_whole_plugin(name: str) -> None:
+    """In prose or in an example."""
     assert re.search(rf"(?<![\w-]){re.escape(name)}(?!\w)", HOW_TO)
 
 
-def test_the_documents_say_how_many_laws_there_are() -> None:
-    """A law more or less is a change that is told of."""
+def test_documents_state_number_of_checks() -> None:
+    """Adding or removing a check is a change that users are told about."""
     changes = (DOCS.parent / "CHANGELOG.md").read_text()
 
     assert f"There are {len(LAWS)} contract checks." in REFERENCE

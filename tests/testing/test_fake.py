@@ -1,4 +1,4 @@
-"""A Runtime that follows a script: what a tool is given, what is remembered of it, and what a wrong script says."""
+"""FakeRuntime: what the script provides to a tool, what is recorded, and the errors of a wrong script."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def greet(rt: Runtime, name: str) -> str:
 
 
 @pytest.mark.parametrize("name", MEMBERS)
-def test_it_has_each_member_of_the_runtime(name: str) -> None:
-    """A property where that is one, else a method that takes the same."""
+def test_fake_runtime_has_every_member(name: str) -> None:
+    """Properties are properties, and methods take the same parameters."""
     mine, theirs = vars(FakeRuntime)[name], vars(Runtime)[name]
 
     assert type(mine) is type(theirs)
@@ -29,8 +29,8 @@ def test_it_has_each_member_of_the_runtime(name: str) -> None:
         assert inspect.signature(mine) == inspect.signature(theirs)
 
 
-def test_a_tool_gets_the_script_and_leaves_a_record() -> None:
-    """What it prints and asks is there for a test to look at."""
+def test_script_is_provided_and_output_is_recorded() -> None:
+    """Tests can inspect printed lines and prompts."""
     with FakeRuntime(answers=["Ada"]) as rt:
         answer = greet(rt, "Bob")
 
@@ -39,8 +39,8 @@ def test_a_tool_gets_the_script_and_leaves_a_record() -> None:
     assert ["and you?"] == rt.prompts
 
 
-def test_files_variables_and_secrets_are_those_of_a_real_host() -> None:
-    """In a temporary directory, copied in and out, and lent by name."""
+def test_files_variables_and_secrets_behave_as_in_real_host() -> None:
+    """Files are in a temporary directory; variables are copied when stored and when read."""
     with FakeRuntime(files={"a/b.txt": "x", "c": None}, variables={"n": [1]}, secrets={"key": "secret"}) as rt:
         rt.fs.write_text("c/d.txt", rt.fs.read_text("a/b.txt") + rt.secret("key"))
         rt.get_var("n").append(2)
@@ -51,8 +51,8 @@ def test_files_variables_and_secrets_are_those_of_a_real_host() -> None:
         assert ("n",) == rt.variables
 
 
-def test_the_model_says_what_the_script_says() -> None:
-    """A text, a turn, or an error; what it was asked is remembered."""
+def test_model_replies_are_scripted() -> None:
+    """A reply is a string, a turn or an error; requests are recorded."""
     asked = [Turn("user", "hello")]
     with FakeRuntime(model=["hi", Turn("assistant", "there"), LLMError("no")]) as rt:
         said = [rt.llm.ask(asked).content, rt.llm.ask(asked).content]
@@ -63,8 +63,8 @@ def test_the_model_says_what_the_script_says() -> None:
     assert [tuple(asked)] * 3 == rt.turns
 
 
-def test_other_tools_give_what_the_script_says() -> None:
-    """A value, an error, or what a function makes of the arguments."""
+def test_results_of_other_tools_are_scripted() -> None:
+    """A result is a value, an error or a function of the arguments."""
     with FakeRuntime(calls={"a.b": 5, "a.c": lambda args: args["x"], "a.d": CallError("no", code="tool.failed")}) as rt:
         given = [rt.call_tool("a.b", [1]), rt.call_tool_named("a.c", {"x": 7})]
         with pytest.raises(CallError):
@@ -74,21 +74,21 @@ def test_other_tools_give_what_the_script_says() -> None:
     assert [ToolCall("a.b", (1,)), ToolCall("a.c", {"x": 7}), ToolCall("a.d", ())] == rt.called
 
 
-def test_the_clock_stands_or_goes_as_the_script_says() -> None:
-    """And random numbers are the same each time."""
+def test_clock_is_scripted() -> None:
+    """Random numbers are the same in every test."""
     with FakeRuntime(clock=5) as still, FakeRuntime(clock=[1, 2]) as going:
         assert [5.0, 5.0, 1.0, 2.0] == [still.now(), still.now(), going.now(), going.now()]
         assert still.random.random() == going.random.random()
 
 
-def test_what_no_grant_covers_is_refused() -> None:
+def test_missing_grant_is_refused() -> None:
     """By default a test grants everything."""
     with FakeRuntime(grants=["fs:read:data/**"], files={"notes.txt": "x"}) as rt, pytest.raises(PolicyError):
         rt.fs.read_text("notes.txt")
 
 
-def test_after_its_end_everything_is_refused() -> None:
-    """As after a real call."""
+def test_closed_runtime_refuses_everything() -> None:
+    """It behaves like a real Runtime after its call."""
     with FakeRuntime() as rt:
         rt.is_cancelled = True
         assert rt.cancelled
@@ -116,10 +116,8 @@ def test_after_its_end_everything_is_refused() -> None:
     ],
     ids=["prompt", "model", "call"],
 )
-def test_a_script_that_has_not_enough_is_an_error_even_if_the_tool_catches_it(
-    use: Callable[[FakeRuntime], object], text: str
-) -> None:
-    """The error comes again at the end of the context."""
+def test_exhausted_script_raises_on_exit(use: Callable[[FakeRuntime], object], text: str) -> None:
+    """The error is raised again at the end of the context, even if the tool caught it."""
     with pytest.raises(ScriptError) as at_end, FakeRuntime() as rt:
         with pytest.raises(ScriptError) as at_once:
             use(rt)
@@ -128,16 +126,16 @@ def test_a_script_that_has_not_enough_is_an_error_even_if_the_tool_catches_it(
     assert text == str(at_end.value)
 
 
-def test_a_script_that_is_not_used_up_is_an_error() -> None:
-    """Else a tool that asks no longer would go unnoticed."""
+def test_unused_script_raises_on_exit() -> None:
+    """Otherwise a tool that no longer prompts would go unnoticed."""
     with pytest.raises(ScriptError) as caught, FakeRuntime(answers=["a", "b"], model=["c"]) as rt:
         rt.prompt_user("?")
 
     assert "the tool did not use the whole script: 1 of answers and 1 of model left" == str(caught.value)
 
 
-def test_one_text_is_no_script() -> None:
-    """It would be taken for its letters."""
+def test_string_is_not_a_script() -> None:
+    """A string would be read as a sequence of characters."""
     with pytest.raises(SpecError) as caught:
         FakeRuntime(answers="yes")
 

@@ -1,4 +1,4 @@
-"""Each law of the kit catches the one toolset that breaks it, and says so; a good toolset breaks none."""
+"""Contract checks: a good toolset passes all of them, and each defective toolset fails exactly one."""
 
 from __future__ import annotations
 
@@ -48,23 +48,23 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "testing.md"
 
 
-def test_a_good_toolset_breaks_no_law() -> None:
-    """And every law was asked of it."""
+def test_good_toolset_passes_every_check() -> None:
+    """Every check runs for every tool."""
     report = check_toolset(good, QUICK)
 
     assert report.ok
     assert report.asked == len(LAWS)
 
 
-def test_there_are_enough_laws_and_a_defect_for_each() -> None:
-    """In the order in which they are asked."""
+def test_every_check_has_a_defective_toolset() -> None:
+    """The toolsets are in the order of the checks."""
     assert len(LAWS) >= 25
     assert [law.name for law in LAWS] == list(DEFECTS)
 
 
 @pytest.mark.parametrize(("law", "toolset"), DEFECTS.items(), ids=DEFECTS)
-def test_a_defect_breaks_its_law_and_no_other(law: str, toolset: Toolset, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The text of the error names the law, the tool and what the law asks."""
+def test_defect_fails_exactly_one_check(law: str, toolset: Toolset, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the check, the tool and the rule."""
     monkeypatch.chdir(ROOT)  # from where a fresh process finds what the modules share
     monkeypatch.syspath_prepend(str(OUTDATED))
     gc.freeze()  # where a Runtime is held, all garbage is looked for after each call
@@ -75,11 +75,11 @@ def test_a_defect_breaks_its_law_and_no_other(law: str, toolset: Toolset, monkey
     assert (law,) == caught.value.report.broken, str(caught.value)
     (sentence,) = [each.sentence for each in LAWS if each.name == law]
     assert f": {law}: " in str(caught.value)
-    assert f"the law: {sentence}" in str(caught.value)
+    assert f"rule: {sentence}" in str(caught.value)
 
 
-def test_an_index_that_is_current_breaks_no_law(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same distribution, with the index that its publisher makes now."""
+def test_current_index_passes_every_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same distribution passes with an index that is rebuilt."""
     monkeypatch.chdir(ROOT)
     monkeypatch.syspath_prepend(str(tmp_path))
     shutil.copytree(OUTDATED, tmp_path, dirs_exist_ok=True)
@@ -89,8 +89,8 @@ def test_an_index_that_is_current_breaks_no_law(tmp_path: Path, monkeypatch: pyt
     assert law.faults() == ()
 
 
-def test_a_law_can_be_left_out_by_its_name() -> None:
-    """And one that there is not is an error, so that no law is left out by a slip of the pen."""
+def test_check_can_be_skipped_by_name() -> None:
+    """An unknown name is an error, so that a typo skips no check."""
     assert check_toolset(DEFECTS["described"], QUICK, without=["described"]).ok
     with pytest.raises(SpecError) as caught:
         laws_of(good, without=["descrbed"])
@@ -98,8 +98,8 @@ def test_a_law_can_be_left_out_by_its_name() -> None:
     assert "contract checks: unknown check descrbed" == str(caught.value)
 
 
-def test_the_reference_lists_every_law() -> None:
-    """By name and sentence, in the order in which they are asked."""
+def test_reference_lists_every_check() -> None:
+    """By name and rule, in the order in which the checks run."""
     section = PAGE.read_text().partition("\n## Contract checks\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", section, re.MULTILINE)
 
@@ -142,13 +142,13 @@ def told_of_needs(func: Callable[..., str]) -> list[str]:
     return [*case.faults()]
 
 
-def test_what_a_tool_does_in_temporary_files_of_its_own_needs_nothing() -> None:
-    """Nobody else looks at them; nor is a pipe, which is open already, a file that is written."""
+def test_own_temporary_files_need_no_capability() -> None:
+    """No other process uses them. A pipe that is already open counts as no file either."""
     assert [] == told_of_needs(shout_by_files)
 
 
-def test_what_leads_out_of_them_is_told() -> None:
-    """By a link from there, by the path itself, or by a directory that is made elsewhere."""
+def test_path_out_of_temporary_directory_is_reported() -> None:
+    """By a link, by the path itself, or by a directory created elsewhere."""
     assert [
         "it causes the event open, but does not declare the capability fs:write",
         "it causes the event os.mkdir, but does not declare the capability fs:write",
@@ -165,8 +165,8 @@ async def shout_as_awaited(rt: Runtime, text: str) -> str:
     [("A", ("example 1 behaves differently through acall than through call",)), (UNSET, ())],
     ids=["stated", "open"],
 )
-def test_a_result_that_an_example_states_is_that_of_every_door(result: object, faults: tuple[str, ...]) -> None:
-    """Of a tool that is not pure only its type would be compared, for who knows what decides."""
+def test_declared_result_is_compared_for_every_entry_point(result: object, faults: tuple[str, ...]) -> None:
+    """Without a declared result, only the types are compared unless the tool is pure."""
     examples = (Example(("a",), result), defects.WRONG)
     tool = ToolImplementation(defects.spec(examples=examples), shout_as_awaited, policy=defects.NOTHING)
     (case,) = [case for case in laws_of(Toolset("acme", (tool,)), QUICK) if case.law.name == "doors-agree"]
@@ -179,8 +179,8 @@ def letters(rt: Runtime, text: str) -> Iterator[str]:
         yield from file.read(1) and text
 
 
-def test_what_a_stream_does_between_its_items_is_seen_too() -> None:
-    """Its function has returned by then, and its generator still runs."""
+def test_side_effects_between_stream_items_are_observed() -> None:
+    """The function has returned by then, but its generator still runs."""
     toolset = Toolset("acme", (ToolImplementation(defects.spec(examples=(Example(("a",)),), stream=True), letters),))
     faults = [case.faults() for case in laws_of(toolset, QUICK) if case.law.name == "needs-cover"]
 

@@ -1,4 +1,4 @@
-"""The plugin of pytest, in a process of its own, as an author meets it."""
+"""The pytest plugin, in a separate process, as authors use it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def run(place: Path, *args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, cwd=place, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_the_fixtures_are_there(tmp_path: Path) -> None:
+def test_fixtures_are_available(tmp_path: Path) -> None:
     """An engine over a sandbox, and a Runtime with an empty script."""
     (tmp_path / "test_it.py").write_text(FIXTURES)
 
@@ -67,8 +67,8 @@ def test_the_fixtures_are_there(tmp_path: Path) -> None:
     assert "1 passed" in done.stdout, done.stdout
 
 
-def test_a_plugin_that_is_not_used_loads_nothing_of_the_engine(tmp_path: Path) -> None:
-    """The root, the door of the kit, and itself."""
+def test_unused_plugin_does_not_import_engine(tmp_path: Path) -> None:
+    """Only the root package, the package of the kit and the plugin itself are imported."""
     (tmp_path / "test_it.py").write_text(STARTED)
 
     done = run(tmp_path)
@@ -85,8 +85,8 @@ def installed(place: Path, name: str, text: str = BREAKING, more: str = "") -> N
     (info / "entry_points.txt").write_text(f"[neuroscript.toolsets]\nbroken = broken_tools:toolset\n{more}")
 
 
-def test_the_laws_run_over_an_installed_distribution(tmp_path: Path) -> None:
-    """One item for each tool and law; what is wrong stands there in sentences, without a trace."""
+def test_checks_run_on_installed_distribution(tmp_path: Path) -> None:
+    """There is one item for each tool and check; failures are sentences without a traceback."""
     installed(tmp_path, "broken-tools")
 
     done = run(tmp_path, "--neuroscript-toolset", "broken-tools")
@@ -98,8 +98,8 @@ def test_the_laws_run_over_an_installed_distribution(tmp_path: Path) -> None:
     assert "Traceback" not in done.stdout
 
 
-def test_a_sound_distribution_keeps_every_law_by_both_doors(tmp_path: Path) -> None:
-    """A toolset that it names, and one that its hook computes: each is defined alike when its module is loaded anew."""
+def test_sound_distribution_passes_with_toolset_and_hook(tmp_path: Path) -> None:
+    """Toolsets from an entry point and from a hook have the same definition in a new process."""
     installed(tmp_path, "sound-tools", KEEPING, "[neuroscript.plugins]\nsound = broken_tools\n")
 
     done = run(tmp_path, "--neuroscript-toolset", "sound-tools", "-rA")
@@ -109,8 +109,8 @@ def test_a_sound_distribution_keeps_every_law_by_both_doors(tmp_path: Path) -> N
     assert "PASSED sound-tools::sound-tools[importable]" in done.stdout
 
 
-def test_a_distribution_that_is_not_there_is_an_error_of_usage(tmp_path: Path) -> None:
-    """The option and the name are in the text."""
+def test_unknown_distribution_is_usage_error(tmp_path: Path) -> None:
+    """The message contains the option and the name."""
     done = run(tmp_path, "--neuroscript-toolset", "nothing-at-all")
 
     assert 4 == done.returncode
