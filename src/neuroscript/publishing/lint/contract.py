@@ -225,9 +225,7 @@ def _callable(module: Module, tool: Written, function: Function) -> Iterator[Fin
         if default is None
     ]
     if needed:
-        told = (
-            f"{function.name} is called with positional arguments, but has keyword-only parameters: {', '.join(needed)}"
-        )
+        told = f"{function.name} is called with positional arguments, but {', '.join(needed)} is keyword-only"
         yield module.finding(function, "lint.parameter", told)
     if found != wanted:
         told = f"{function.name} must take ({', '.join(wanted)}), not ({', '.join(found)})"
