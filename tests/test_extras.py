@@ -111,7 +111,7 @@ LINES: Final = (
     (
         "llm",
         "from neuroscript.llm import model; model('tiny')",
-        "LLMError: the package llm, which knows models by their names, is not installed; "
+        "LLMError: the package llm, which resolves model names, is not installed; "
         'install it with: pip install "neuroscript[llm]"',
     ),
     (
@@ -122,7 +122,7 @@ LINES: Final = (
     (
         "llm",
         "from neuroscript.cli import main; main(['models', 'list'])",
-        "neuroscript: the package llm, which knows models by their names, is not installed; "
+        "neuroscript: the package llm, which resolves model names, is not installed; "
         'install it with: pip install "neuroscript[llm]"\n',
     ),
     (

@@ -218,14 +218,14 @@ def test_failure_has_a_message_an_exit_code_and_a_transcript(kind: str, server: 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        pytest.param(["--model", "nosuch"], "no model is called nosuch; see: neuroscript models list", id="model"),
+        pytest.param(["--model", "nosuch"], "unknown model nosuch; to list the known models, run: neuroscript models list", id="model"),
         pytest.param(
             ["--api", "anthropic", "--model", "x"],
-            "there is no key for this model; set ANTHROPIC_API_KEY, or run: llm keys set anthropic",
+            "no key for this model; set ANTHROPIC_API_KEY, or run: llm keys set anthropic",
             id="key",
         ),
         pytest.param(
-            [], "there is no key for this model; set OPENAI_API_KEY, or run: llm keys set openai", id="default"
+            [], "no key for this model; set OPENAI_API_KEY, or run: llm keys set openai", id="default"
         ),
     ],
 )

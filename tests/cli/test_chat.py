@@ -186,7 +186,7 @@ def test_chat_needs_a_key() -> None:
     ran = process("chat", "--api", "anthropic", "--model", "x", stdin=b"a\n")
 
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("neuroscript: there is no key for this model; set ANTHROPIC_API_KEY")
+    assert ran.err.startswith("neuroscript: no key for this model; set ANTHROPIC_API_KEY")
 
 
 # With a terminal

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.cli.conftest import Ran, command
 
-NO_TYPE = "type: expected one of function, function_call, tool_use, or none at all"
+NO_TYPE = "type: expected one of function, function_call, tool_use, or no type"
 NO_JSON = "expected a tool call as JSON, got invalid JSON"
 ECHO = {"id": "1", "name": "probe.echo", "arguments": {"text": "ä"}}
 
@@ -116,7 +116,7 @@ def test_first_failed_call_sets_the_exit_code(calls: list[str], code: int) -> No
             id="no name",
         ),
         pytest.param(
-            b'{"id": "7", "type": "custom"}', "7", "call.type", f"{NO_TYPE}, got another text", id="another type"
+            b'{"id": "7", "type": "custom"}', "7", "call.type", f"{NO_TYPE}, got another string", id="another type"
         ),
         pytest.param(
             b"x" * (16 * 2**20 + 1), "", "limit.text", "expected at most 16777216 bytes, got more", id="too long"

@@ -79,7 +79,7 @@ def test_check_reports_a_failed_model(server: ModelServer) -> None:
     server.script(status(401, word="invalid_api_key"))
     ran = command("models", "check", "tiny", "--base-url", server.base_url())
 
-    text = "the model's server refused the key, or what may be done with it (401 invalid_api_key)"
+    text = "the model's server rejected the key, or the key lacks a permission (401 invalid_api_key)"
     assert (ran.code, ran.out, ran.err) == (1, f"tiny does not answer: {text} (llm.auth)\n", "")
 
 
@@ -88,10 +88,10 @@ def test_check_reports_a_failed_model(server: ModelServer) -> None:
     [
         ([], "expected an action: list, check (see neuroscript models --help)"),
         (["check"], "expected NAME or --base-url (see neuroscript models check --help)"),
-        (["check", "gopher"], "no model is called gopher; see: neuroscript models list"),
+        (["check", "gopher"], "unknown model gopher; to list the known models, run: neuroscript models list"),
         (
             ["check", "gpt-4o-mini"],
-            "there is no key for this model; set OPENAI_API_KEY, or run: llm keys set openai",
+            "no key for this model; set OPENAI_API_KEY, or run: llm keys set openai",
         ),
         (
             ["list", "--base-url", "http://\x01"],

@@ -297,23 +297,23 @@ def test_a_reply_tells_why_it_ended(reason: Any, calls: list[ToolCall], stop: st
 @pytest.mark.parametrize(
     ("data", "code", "retry", "text"),
     [
-        ("<html>", "llm.format", "host", "what the server sent is no reply: expected a map, got str"),
-        ({"content": "x"}, "llm.format", "host", "what the server sent is no reply: it has no list under content"),
+        ("<html>", "llm.format", "host", "the server did not send a valid reply: expected a map, got str"),
+        ({"content": "x"}, "llm.format", "host", "the server did not send a valid reply: it has no list under content"),
         (
             {"content": [{"type": "tool_use", "id": "t", "input": {}}]},
             "llm.format",
             "host",
-            "what the server sent is no reply: it asks for a call that is none: "
+            "the server did not send a valid reply: it contains an invalid call: "
             "name: expected the name of a tool, got nothing",
         ),
         (
             {"content": ["x"]},
             "llm.format",
             "host",
-            "what the server sent is no reply: content: expected a list of maps, got list",
+            "the server did not send a valid reply: content: expected a list of maps, got list",
         ),
-        (message([]), "llm.empty", "later", "the model said nothing"),
-        (message([], stop_reason="tool_use"), "llm.empty", "later", "the model said nothing"),
+        (message([]), "llm.empty", "later", "the model returned an empty reply"),
+        (message([], stop_reason="tool_use"), "llm.empty", "later", "the model returned an empty reply"),
         (
             {"type": "error", "error": {"type": "overloaded_error", "message": "canary"}},
             "llm.server",

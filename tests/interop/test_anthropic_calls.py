@@ -144,7 +144,7 @@ def test_a_stream_that_ends_early_is_cut() -> None:
         with pytest.raises(LLMError) as caught:
             assembled(pieces[:count])
         assert (caught.value.code, caught.value.retry) == ("llm.cut", "later")
-        assert str(caught.value) == "the reply ended before it was whole"
+        assert str(caught.value) == "the reply ended before it was complete"
 
 
 def test_json_without_an_end_goes_on_as_it_is() -> None:
@@ -167,9 +167,9 @@ def test_json_without_an_end_goes_on_as_it_is() -> None:
     ("piece", "text"),
     [
         ("<html>", "expected a map, got str"),
-        ({"kind": "x"}, "a piece of it has no type"),
-        ({"type": "content_block_delta", "index": 3, "delta": {}}, "a piece of it belongs to a block that never began"),
-        ({"type": "content_block_start", "content_block": {}}, "a piece of it has no index"),
+        ({"kind": "x"}, "an event has no type"),
+        ({"type": "content_block_delta", "index": 3, "delta": {}}, "an event belongs to a block that did not start"),
+        ({"type": "content_block_start", "content_block": {}}, "an event has no index"),
         ({"type": "message_start", "message": "x"}, "message: expected a map, got str"),
     ],
 )
@@ -181,7 +181,7 @@ def test_what_is_no_event_says_so(piece: Any, text: str) -> None:
     assert (caught.value.code, caught.value.retry, caught.value.text) == (
         "llm.format",
         "host",
-        f"what the server sent is no reply: {text}",
+        f"the server did not send a valid reply: {text}",
     )
 
 

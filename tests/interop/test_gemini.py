@@ -269,17 +269,17 @@ def test_a_call_that_is_not_told_to_its_end_has_arguments_that_are_no_json() -> 
 @pytest.mark.parametrize(
     ("pieces", "text"),
     [
-        ([{"stringValue": "x"}], "a piece of a call has no path"),
-        ([{"jsonPath": "$..x"}], "a piece of a call has a path that can not be read"),
-        ([{"jsonPath": "$", "stringValue": "x"}], "a piece of a call is of no argument"),
-        ([{"jsonPath": "$.x[1]", "stringValue": "x"}], "the pieces of a call do not fit together"),
+        ([{"stringValue": "x"}], "a piece of an argument has no path"),
+        ([{"jsonPath": "$..x"}], "a piece of an argument has an invalid path"),
+        ([{"jsonPath": "$", "stringValue": "x"}], "a piece of an argument does not name the argument"),
+        ([{"jsonPath": "$.x[1]", "stringValue": "x"}], "the pieces of an argument do not fit together"),
         (
             [{"jsonPath": "$.x", "numberValue": 1}, {"jsonPath": "$.x.y", "numberValue": 1}],
-            "the pieces of a call do not fit together",
+            "the pieces of an argument do not fit together",
         ),
         (
             [{"jsonPath": "$.x.y", "numberValue": 1}, {"jsonPath": "$.x", "numberValue": 1}],
-            "two pieces of a call are of one place",
+            "two pieces of an argument have the same path",
         ),
     ],
 )
@@ -291,7 +291,7 @@ def test_pieces_of_calls_that_make_no_sense_say_so(pieces: list[dict[str, Any]],
     assert (caught.value.code, caught.value.retry, caught.value.text) == (
         "llm.format",
         "host",
-        f"what the server sent is no reply: {text}",
+        f"the server did not send a valid reply: {text}",
     )
 
 
@@ -337,21 +337,21 @@ def test_a_prompt_that_was_blocked_is_refused() -> None:
 @pytest.mark.parametrize(
     ("data", "code", "retry", "text"),
     [
-        ("<html>", "llm.format", "host", "what the server sent is no reply: expected a map, got str"),
-        ({"content": "x"}, "llm.format", "host", "what the server sent is no reply: it has no candidates"),
-        ({"candidates": []}, "llm.empty", "later", "the model said nothing"),
-        (response([], ""), "llm.empty", "later", "the model said nothing"),
+        ("<html>", "llm.format", "host", "the server did not send a valid reply: expected a map, got str"),
+        ({"content": "x"}, "llm.format", "host", "the server did not send a valid reply: it has no candidates"),
+        ({"candidates": []}, "llm.empty", "later", "the model returned an empty reply"),
+        (response([], ""), "llm.empty", "later", "the model returned an empty reply"),
         (
             response([], "", finishReason="MALFORMED_FUNCTION_CALL"),
             "llm.empty",
             "later",
-            "the model wrote what its own server could not read",
+            "the model's server could not parse the model's reply",
         ),
         (
             chunk({"functionCall": {"args": {}}}),
             "llm.format",
             "host",
-            "what the server sent is no reply: it asks for a call that is none: "
+            "the server did not send a valid reply: it contains an invalid call: "
             "functionCall['name']: expected the name of a tool, got nothing",
         ),
         (

@@ -168,7 +168,7 @@ NO_NAME = {"type": "function_call", "call_id": "c1", "arguments": "{}"}
     ("api", "data", "code", "text"),
     [
         pytest.param(CHAT, HTML, "llm.format", "expected a map with choices, got str", id="chat, HTML"),
-        pytest.param(CHAT, ERROR, "llm.format", "it is an error of the server (server_error)", id="chat, error"),
+        pytest.param(CHAT, ERROR, "llm.format", "it is a server error (server_error)", id="chat, error"),
         pytest.param(
             CHAT, {"object": "list"}, "llm.format", "choices: expected list, got nothing", id="chat, another map"
         ),
@@ -179,12 +179,12 @@ NO_NAME = {"type": "function_call", "call_id": "c1", "arguments": "{}"}
             CHAT,
             {"choices": [{"message": {"tool_calls": [{"id": "c1", "function": {"arguments": "{}"}}]}}]},
             "llm.format",
-            "it asks for a call that is none: function['name']: expected the name of a tool, got nothing",
+            "it contains an invalid call: function['name']: expected the name of a tool, got nothing",
             id="chat, a call without a name",
         ),
         pytest.param(RESPONSES, HTML, "llm.format", "expected a map with output, got str", id="responses, HTML"),
         pytest.param(
-            RESPONSES, ERROR, "llm.format", "it is an error of the server (server_error)", id="responses, error"
+            RESPONSES, ERROR, "llm.format", "it is a server error (server_error)", id="responses, error"
         ),
         pytest.param(
             RESPONSES, {"output": ["x"]}, "llm.format", "output[0]: expected a map, got str", id="responses, no item"
@@ -193,7 +193,7 @@ NO_NAME = {"type": "function_call", "call_id": "c1", "arguments": "{}"}
             RESPONSES,
             {"output": [NO_NAME]},
             "llm.format",
-            "it asks for a call that is none: name: expected the name of a tool, got nothing",
+            "it contains an invalid call: name: expected the name of a tool, got nothing",
             id="responses, a call without a name",
         ),
     ],
@@ -204,28 +204,28 @@ def test_what_is_no_reply_is_refused(api: Wire, data: Any, code: str, text: str)
         api.read(data, NAMES)
 
     error = caught.value
-    assert (error.code, error.retry, str(error)) == (code, "host", f"what the server sent is no reply: {text}")
+    assert (error.code, error.retry, str(error)) == (code, "host", f"the server did not send a valid reply: {text}")
 
 
 @pytest.mark.parametrize(
     ("api", "data", "code", "text"),
     [
-        pytest.param(CHAT, {"choices": []}, "llm.empty", "the reply holds no choice", id="chat, no choice"),
-        pytest.param(CHAT, wire.chat_reply(), "llm.empty", "the model said nothing", id="chat, nothing said"),
-        pytest.param(CHAT, wire.chat_reply(content=" \n"), "llm.empty", "the model said nothing", id="chat, blanks"),
-        pytest.param(RESPONSES, wire.response([]), "llm.empty", "the model said nothing", id="responses, no output"),
+        pytest.param(CHAT, {"choices": []}, "llm.empty", "the reply has no choices", id="chat, no choice"),
+        pytest.param(CHAT, wire.chat_reply(), "llm.empty", "the model returned an empty reply", id="chat, nothing said"),
+        pytest.param(CHAT, wire.chat_reply(content=" \n"), "llm.empty", "the model returned an empty reply", id="chat, blanks"),
+        pytest.param(RESPONSES, wire.response([]), "llm.empty", "the model returned an empty reply", id="responses, no output"),
         pytest.param(
             RESPONSES,
             wire.response([wire.REASONING]),
             "llm.empty",
-            "the model said nothing",
+            "the model returned an empty reply",
             id="responses, thoughts alone",
         ),
         pytest.param(
             RESPONSES,
             wire.response([], "queued"),
             "llm.cut",
-            "the reply is not whole, but queued",
+            "the reply is not complete but queued",
             id="responses, queued",
         ),
     ],
@@ -295,7 +295,7 @@ def test_a_stream_that_ends_early_is_cut(api: Wire, pieces: list[dict[str, Any]]
     assert (caught.value.code, caught.value.retry, str(caught.value)) == (
         "llm.cut",
         "later",
-        "the reply ended before it was whole",
+        "the reply ended before it was complete",
     )
 
 

@@ -257,7 +257,7 @@ def test_a_model_without_tool_calling_calls_tools() -> None:
             system,
             turns[1],
             Turn("assistant", written),
-            Turn("user", "Call 1, math__add, gave:\n5\n\nCall 2, without a name, gave:\nnone"),
+            Turn("user", "Call 1, math__add, returned:\n5\n\nCall 2, without a name, returned:\nnone"),
         ],
     ]
     assert model.embed("abc") == [3.0]
@@ -278,9 +278,9 @@ def test_a_conversation_runs_with_a_model_without_tool_calling() -> None:
     assert said.answer == "It is 5."
     told = [asked[-1].content for asked in scripted.asked[1:]]
     assert told == [
-        "Call 1, math__add, gave:\nerror arg.not_json: expected arguments as JSON, got str "
+        "Call 1, math__add, returned:\nerror arg.not_json: expected arguments as JSON, got str "
         "(line 1, column 9 is not JSON). Fix the arguments and call again.",
-        "Call 1, math__add, gave:\n5\n\nCall 2, without a name, gave:\n"
+        "Call 1, math__add, returned:\n5\n\nCall 2, without a name, returned:\n"
         "error tool.not_found: no tool with this name is available. Fix the arguments and call again.",
     ]
 
@@ -296,7 +296,7 @@ def test_a_turn_of_another_model_is_told_as_this_one_would_write_it() -> None:
         Turn("assistant", 'So be it.\n```tool_call\n{"name": "math__add", "arguments": {"num1": 2}}\n```'),
         Turn(
             "user",
-            "Call 1, math__add, gave:\nerror call.failed: this call was not made. The same call may succeed later.",
+            "Call 1, math__add, returned:\nerror call.failed: this call was not made. The same call may succeed later.",
         ),
     ]
     assert answer == Turn("assistant", CALL), "without tools nothing is read off it"

@@ -93,7 +93,7 @@ ARGUMENTS = "expected a map, a list or JSON text"
 MISSING = [
     pytest.param({}, "name: expected the name of a tool, got nothing", id="nothing at all"),
     pytest.param({"name": None}, "name: expected the name of a tool, got None", id="no name"),
-    pytest.param({"name": ""}, "name: expected the name of a tool, got an empty text", id="an empty name"),
+    pytest.param({"name": ""}, "name: expected the name of a tool, got an empty string", id="an empty name"),
     pytest.param(
         {"name": ["x"], "arguments": 5},
         f"name: expected the name of a tool, got list; arguments: {ARGUMENTS}, got int",
@@ -136,17 +136,17 @@ MISSING = [
     ),
     pytest.param(
         {"functionCall": {"name": "x", "args": {}, "willContinue": True}},
-        "functionCall['willContinue']: expected a whole call, got a piece of one",
+        "functionCall['willContinue']: expected a complete call, got a partial one",
         id="a piece of a call",
     ),
     pytest.param(
         {"type": "server_tool_use", "name": "x", "input": {}},
-        "type: expected one of function, function_call, tool_use, or none at all, got another text",
+        "type: expected one of function, function_call, tool_use, or no type, got another string",
         id="a call that ran elsewhere",
     ),
     pytest.param(
         {**PLAIN, "type": 5},
-        "type: expected one of function, function_call, tool_use, or none at all, got int",
+        "type: expected one of function, function_call, tool_use, or no type, got int",
         id="a number for a type",
     ),
     pytest.param([], "expected a map that is a tool call, got list", id="a list"),

@@ -11,23 +11,23 @@ from neuroscript.llm.errors import of_status
 from neuroscript.llm.wire import gemini
 from neuroscript.llm.wire.replies import told
 
-KEY = "the model's server refused the key, or what may be done with it"
-PAID = "the account at the model's server is used up, or not paid for"
+KEY = "the model's server rejected the key, or the key lacks a permission"
+PAID = "the account at the model's server has no credit left"
 SLOW = "the request to the model's server took too long"
 FAILED = "the model's server failed"
-REFUSED = "the model's server refused the request"
+REFUSED = "the model's server rejected the request"
 
 STATUSES = {
     400: ("llm.request", "host", REFUSED),
     401: ("llm.auth", "host", KEY),
     402: ("llm.auth", "host", PAID),
     403: ("llm.auth", "host", KEY),
-    404: ("llm.model", "host", "the model's server knows no such model or address"),
+    404: ("llm.model", "host", "the model's server does not know the model or the address"),
     408: ("llm.timeout", "later", SLOW),
     409: ("llm.request", "host", REFUSED),
     413: ("llm.request", "host", REFUSED),
     422: ("llm.request", "host", REFUSED),
-    429: ("llm.rate", "later", "the model's server takes no more requests at present"),
+    429: ("llm.rate", "later", "the model's server limits requests at present"),
     500: ("llm.server", "later", FAILED),
     502: ("llm.server", "later", FAILED),
     503: ("llm.server", "later", FAILED),
@@ -63,7 +63,7 @@ def test_a_redirection_is_no_answer() -> None:
     error = of_status(307, {}).error
 
     assert (error.code, error.retry) == ("llm.format", "host")
-    assert error.text == "the model's server sends requests elsewhere; is the address right? (307)"
+    assert error.text == "the model's server redirects requests; check the address (307)"
 
 
 @pytest.mark.parametrize("status", [[404], {"a": 1}, 404.0, True, 200, 10**9, None])

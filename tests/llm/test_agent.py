@@ -59,7 +59,7 @@ def test_an_agent_repairs_is_refused_and_goes_on(server: ModelServer, api: str, 
         "tool: fs.read: 184.50 and 96.20",
         "tool: math.plus: error tool.not_found: no tool with this name is available; did you mean "
         "math__add? Fix the arguments and call again.",
-        "assistant: asked again after 0 s (llm.rate)",
+        "assistant: retried after 0 s (llm.rate)",
         'assistant: calls math.add {"num1": "184.50", "num2": " 96.20 "}',
         'assistant: calls math.add {"num1": "many", "num2": 1}',
         "tool: math.add: 280.7 (repaired num1: str -> float, num2: str -> float)",
@@ -96,7 +96,7 @@ def test_an_agent_that_comes_to_no_answer_shows_what_was_done(
     cut = why_it_ended(), capsys.readouterr().out
 
     assert refused[0] == "llm.refused: the model refused to answer"
-    assert endless[0] == "llm.turns: the model came to no end in 8 turns"
+    assert endless[0] == "llm.turns: the model did not finish within 8 turns"
     assert cut[0].startswith("llm.cut: ")
     assert len(server.requests) == 1 + 3
     for (_, told), times in ((refused, 1), (endless, 8), (cut, 1)):

@@ -220,7 +220,7 @@ def test_a_reply_that_never_ends_is_given_up(api: Api, stream: bool, server: Mod
     with pytest.raises(LLMError) as caught:
         reach(api, stream=stream, longest=0.35).reply(HI)
 
-    assert str(caught.value) == "the model's reply was not whole after 0.35 s"
+    assert str(caught.value) == "the model's reply was not complete after 0.35 s"
     assert (caught.value.code, caught.value.retry, len(server.requests)) == ("llm.timeout", "later", 1)
 
 
@@ -254,7 +254,7 @@ def test_a_long_wait_is_told_and_not_waited_for(server: ModelServer, reach: Reac
         reach("openai-chat").reply(HI)
 
     assert str(caught.value) == (
-        "the model's server takes no more requests at present (429 some_error); it asks to wait 3600 s"
+        "the model's server limits requests at present (429 some_error); try again after 3600 s"
     )
 
 
@@ -282,7 +282,7 @@ def test_a_server_that_can_not_be_reached_is_tried_again(api: Api) -> None:
         client.reply(HI, on_retry=told.append)
 
     assert (str(caught.value), caught.value.code, caught.value.retry) == (
-        "the model's server can not be reached",
+        "the model's server cannot be reached",
         "llm.connect",
         "later",
     )
@@ -388,7 +388,7 @@ def test_no_redirection_is_followed(api: Api, stream: bool, server: ModelServer,
     with pytest.raises(LLMError) as caught:
         reach(api, stream=stream).ask(HI)
 
-    assert str(caught.value) == "the model's server sends requests elsewhere; is the address right? (307 some_error)"
+    assert str(caught.value) == "the model's server redirects requests; check the address (307 some_error)"
     assert (caught.value.code, caught.value.retry, len(server.requests)) == ("llm.format", "host", 1)
 
 
@@ -414,7 +414,7 @@ def test_anthropic_gives_no_embeddings(reach: Reach) -> None:
         reach("anthropic").embed("tea")
 
     assert (str(caught.value), caught.value.code, caught.value.retry) == (
-        "Anthropic gives no embeddings",
+        "Anthropic does not support embeddings",
         "llm.request",
         "host",
     )
@@ -501,7 +501,7 @@ def test_a_key_that_no_header_can_carry_is_told_at_once(api: Api, key: str) -> N
         model("tiny", base_url="http://127.0.0.1:1", api=api, key=key)
 
     assert (str(caught.value), caught.value.code, caught.value.retry) == (
-        "the key can not be sent: a line end or no ASCII is in it",
+        "the key cannot be sent: expected printable ASCII characters",
         "llm.key",
         "host",
     )
@@ -516,7 +516,7 @@ def test_a_proxy_that_can_not_be_used_is_told_at_once(proxy: str, monkeypatch: p
         model("tiny", base_url="http://127.0.0.1:1")
 
     assert (caught.value.code, caught.value.retry) == ("llm.connect", "host")
-    assert caught.value.text.endswith("; are the proxies of the environment right?")
+    assert caught.value.text.endswith("; check the proxy settings of the environment")
     assert "canary" not in caught.value.text
     assert caught.value.__context__ is None
 
@@ -580,5 +580,5 @@ def test_a_wait_that_is_longer_than_all_may_take_is_not_waited_for(server: Model
     with pytest.raises(LLMError) as caught:
         reach("openai-chat", longest=2.0).ask(HI)
 
-    assert caught.value.text.endswith("; it asks to wait 5 s")
+    assert caught.value.text.endswith("; try again after 5 s")
     assert time.monotonic() - began < 1.5

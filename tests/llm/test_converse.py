@@ -327,11 +327,11 @@ def test_an_answer_of_a_type_is_exact_and_its_faults_go_back(talk: Any) -> None:
 
     assert conversation.answer == [1, 2]
     assert conversation.turns[0].content == (
-        "Give your last answer as JSON that fits this JSON Schema, and nothing besides: "
+        "Give your final answer as JSON that matches this JSON Schema, and nothing else: "
         '{"type": "array", "items": {"type": "integer"}}'
     )
     assert conversation.turns[3].content == (
-        "That answer does not fit: answer: expected list of int, got str (write a JSON array, such as [1, 2]). "
+        "That answer is invalid: answer: expected list of int, got str (write a JSON array, such as [1, 2]). "
         "Answer again."
     )
 
@@ -370,7 +370,7 @@ def test_an_answer_that_never_fits_is_an_error_that_says_so(talk: Any) -> None:
 
     assert (caught.value.code, caught.value.retry) == ("llm.answer", "never")
     assert caught.value.text == (
-        "none of 2 turns gave an answer that fits: answer: expected int, got str "
+        "none of 2 turns gave a valid answer: answer: expected int, got str "
         "(a string must be a decimal integer, such as 42)"
     )
     assert len(caught.value.conversation.replies) == 2
@@ -414,10 +414,10 @@ def test_a_model_that_never_stops_is_stopped_by_turns_and_by_calls(talk: Any) ->
         talk(made(log=log), "Go.", model=Script([asks(("t.note", ["a"]), ("t.note", ["b"]))] * 9), calls=5)
 
     assert (turns.value.code, turns.value.retry) == ("llm.turns", "host")
-    assert turns.value.text == "the model came to no end in 3 turns"
+    assert turns.value.text == "the model did not finish within 3 turns"
     assert len(turns.value.conversation.replies) == len(turns.value.conversation.results) == 3
     assert (calls.value.code, calls.value.retry) == ("llm.calls", "host")
-    assert calls.value.text == "the model asked for more than 5 calls"
+    assert calls.value.text == "the model requested more than 5 calls"
     assert (len(log), len(calls.value.conversation.results)) == (4, 4)
 
 
@@ -506,7 +506,7 @@ def test_a_listener_is_told_of_everything_in_order(talk: Any) -> None:
     assert events[0] == retry
     assert [event.text for event in events if isinstance(event, Said)] == ["o", "k"]
     assert (conversation.usage, len(conversation.replies)) == (Usage(20, 4), 2)
-    assert transcript(conversation).splitlines()[1] == "assistant: asked again after 0.5 s (llm.rate)"
+    assert transcript(conversation).splitlines()[1] == "assistant: retried after 0.5 s (llm.rate)"
 
 
 def test_a_listener_that_fails_changes_nothing(talk: Any, caplog: pytest.LogCaptureFixture) -> None:
@@ -698,7 +698,7 @@ def test_a_reply_is_told_with_its_own_retries() -> None:
     turns = (Turn("user", "Go."), says("one"), says("half"))
 
     assert transcript(Conversation(turns, (gone, retried))).splitlines() == [
-        "user: Go.", "assistant: asked again after 1 s (llm.rate)", "assistant: one", "assistant: half",
+        "user: Go.", "assistant: retried after 1 s (llm.rate)", "assistant: one", "assistant: half",
     ]  # fmt: skip
 
 

@@ -95,24 +95,24 @@ def test_an_embedding_has_a_model_of_its_own(at_home: ModelServer, monkeypatch: 
 @pytest.mark.parametrize(
     ("name", "settings", "code", "text"),
     [
-        ("no\nsuch", {}, "llm.unknown", "no model is called no\\nsuch; see: neuroscript models list"),
+        ("no\nsuch", {}, "llm.unknown", "unknown model no\\nsuch; to list the known models, run: neuroscript models list"),
         (
             "gpt-4o-mini",
             {},
             "llm.key",
-            "there is no key for this model; set OPENAI_API_KEY, or run: llm keys set openai",
+            "no key for this model; set OPENAI_API_KEY, or run: llm keys set openai",
         ),
         (
             "claude-haiku-4.5",
             {},
             "llm.key",
-            "there is no key for this model; set ANTHROPIC_API_KEY, or run: llm keys set anthropic",
+            "no key for this model; set ANTHROPIC_API_KEY, or run: llm keys set anthropic",
         ),
         (
             "gpt-new",
             {"api": "openai-responses"},
             "llm.key",
-            "there is no key for this model; set OPENAI_API_KEY, or run: llm keys set openai",
+            "no key for this model; set OPENAI_API_KEY, or run: llm keys set openai",
         ),
     ],
     ids=["unknown", "openai", "anthropic", "api"],
@@ -132,7 +132,7 @@ def test_what_can_not_be_reached_is_told_at_once(name: str, settings: dict[str, 
         (
             "llm",
             {},
-            "the package llm, which knows models by their names, is not installed; "
+            "the package llm, which resolves model names, is not installed; "
             'install it with: pip install "neuroscript[llm]"',
         ),
         (
@@ -252,9 +252,9 @@ def parrots_call() -> Any:
 @pytest.mark.parametrize(
     ("said", "text", "code", "retry"),
     [
-        ("fail", "the plugin of this model failed with ValueError", "llm.format", "host"),
-        ("nothing", "the model said nothing", "llm.empty", "later"),
-        ("endless", "the model's reply was not whole after 0.2 s", "llm.timeout", "later"),
+        ("fail", "the plugin for this model failed (ValueError)", "llm.format", "host"),
+        ("nothing", "the model returned an empty reply", "llm.empty", "later"),
+        ("endless", "the model's reply was not complete after 0.2 s", "llm.timeout", "later"),
     ],
 )
 def test_what_goes_wrong_in_a_plugin_is_told_without_its_text(

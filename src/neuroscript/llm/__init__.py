@@ -1,6 +1,6 @@
-"""Models: clients that reach them, and the loop in which a model calls the tools of an engine.
+"""Model clients and the conversation loop in which a model calls the tools of an engine.
 
-Every public name is here; the room that holds it is loaded when it is first asked for.
+Every public name is exported here; the module that defines it is loaded on first access.
 """
 
 from __future__ import annotations

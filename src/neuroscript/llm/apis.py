@@ -1,10 +1,6 @@
-"""The doors to the SDKs of OpenAI and of Anthropic, which one generator wrote: they are opened and asked alike.
+"""The supported server APIs: request bodies, SDK clients and environment variables for keys.
 
-Source: openai-python and anthropic-sdk-python, README, "Timeouts", "Making custom requests".
-
-The APIs that a server may follow: their bodies, their SDKs, and where their keys stand.
-
-Source: OpenAI API reference, "Chat Completions" and "Responses"; Anthropic API reference, "Messages".
+The SDKs of OpenAI and Anthropic come from one generator, so one class covers both.
 """
 
 from __future__ import annotations
@@ -22,19 +18,19 @@ from neuroscript.llm.wire.openai import CHAT, RESPONSES, to_tools
 from neuroscript.runtime.wire_names import WireNames
 
 ACCOUNT: Final = ("organization", "project")
-"""What a client of OpenAI takes from the environment beside the key."""
+"""Settings besides the key that a client of OpenAI reads from the environment."""
 
 
 @attrs.frozen
 class Sdk:
-    """One of the two.
+    """The SDK of OpenAI or of Anthropic.
 
     Attributes:
-        title: What is said to be missing where it is not installed.
-        extra: The extra that brings it.
-        client: The name of its client.
-        variable: Where the key of its maker's own address stands in the environment.
-        imported: Imports it.
+        title: The name shown when the SDK is not installed.
+        extra: The extra that installs it.
+        client: The name of its client class.
+        variable: The environment variable that holds the key for the vendor's own server.
+        imported: Imports and returns the SDK.
     """
 
     title: str
@@ -44,18 +40,18 @@ class Sdk:
     imported: Callable[[], Any]
 
     def opened(self, base_url: str, key: str) -> Any:
-        """Return a client of an address; ``""`` is its maker's own.
+        """Return a client for *base_url*; ``""`` means the vendor's own server.
 
         Raises:
-            LLMError: ``llm.missing``.
+            LLMError: ``llm.missing``, if the SDK is not installed.
         """
         return getattr(self._module(), self.client)(api_key=key, base_url=base_url or None)
 
     def limited(self, client: Any, connect: float, silence: float, own: bool) -> Any:
-        """Return a client like *client* that makes each request once, with timeouts in seconds.
+        """Return a copy of *client* that sends each request once, with timeouts in seconds.
 
         Args:
-            own: Whether its address is that of the API's maker; another one is not told of an account there.
+            own: Whether the client talks to the vendor's own server. Other servers do not receive the account settings.
         """
         limited = client.with_options(max_retries=0, timeout=self._module().Timeout(silence, connect=connect))
         for name in () if own else ACCOUNT:
@@ -64,9 +60,9 @@ class Sdk:
         return limited
 
     def unread(self, client: Any, path: str, body: dict[str, Any] | None) -> Any:
-        """Make a request, without a body a GET, and return its stream, of which only the head has been read.
+        """Send a request and return its stream with only the response headers read. Without a body it is a GET.
 
-        No redirection is followed: the key, and all that was said, would go where nobody has sent it.
+        Redirects are not followed, because they would send the key and the conversation to another address.
         """
         taken = {"cast_to": object, "stream": True, "stream_cls": self._module().Stream[object]}
         options = {"follow_redirects": False}
@@ -101,22 +97,22 @@ ANTHROPIC: Final = Sdk("the SDK of Anthropic", "anthropic", "Anthropic", "ANTHRO
 
 
 ApiName = Literal["openai-chat", "openai-responses", "anthropic"]
-"""What an API is called here."""
+"""The name of an API, as `model` takes it."""
 
 
 DEFAULT_TOKENS: Final = 4096
-"""How many tokens a reply of Anthropic may have where nobody says."""
+"""The token limit of a reply from Anthropic when the host sets none; that API requires a limit."""
 
 
 @attrs.frozen
 class Known:
-    """What leads to the servers of one API.
+    """How to reach servers of one API.
 
     Attributes:
-        api: Returns the API; strict where it is asked to be.
-        opened: Returns a client of its SDK, by address and key.
-        variable: Where its key stands in the environment.
-        alias: What its key is called in the store of ``llm``.
+        api: Returns the API; the argument turns strict mode on.
+        opened: Returns a client of its SDK, from an address and a key.
+        variable: The environment variable that holds the key.
+        alias: The name of the key in the key store of ``llm``.
     """
 
     api: Callable[[bool], Api]
@@ -170,4 +166,4 @@ APIS: Final[Mapping[ApiName, Known]] = {
     "openai-responses": Known(_responses, OPENAI.opened, OPENAI.variable, "openai"),
     "anthropic": Known(_messages, ANTHROPIC.opened, ANTHROPIC.variable, "anthropic"),
 }
-"""Every API by its name."""
+"""All APIs by name."""

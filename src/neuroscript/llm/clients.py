@@ -1,8 +1,6 @@
-"""A model that tools and conversations talk to, by its name alone.
+"""Model clients: reach a model by its name.
 
-``model(name)`` finds out which API the name means; ``model(name, base_url=…)`` talks to any server that follows one.
-
-Source: issue "Models", clients; contract section 1, ``llm``.
+``model(name)`` finds the API of a known model; ``model(name, base_url=…)`` talks to any server with a compatible API.
 """
 
 from __future__ import annotations
@@ -42,15 +40,15 @@ from neuroscript.runtime.replies import Reply, Retried, whole
 from neuroscript.spec.tool_spec import ToolSpec
 
 CONNECT: Final = 10.0
-"""How many seconds a connection may take to be there, where less was not asked for."""
+"""Maximum seconds for opening a connection; a shorter *timeout* takes precedence."""
 
 UNUSED: Final = "none"
-"""What is sent as a key where there is none: the SDKs want one."""
+"""The placeholder sent when there is no key, because the SDKs require one."""
 
 Key = str | Callable[[], str] | None
-"""A key, or what gives it; None is that of the environment, or of the store of ``llm``."""
+"""A key, or a function that returns one. None means the environment or the key store of ``llm``."""
 
-# What each parameter has to be
+# The expected form of each parameter
 
 FORMS: Final = {
     "name": STRING,
@@ -76,20 +74,25 @@ TOOLS: Final = sequence(instance(ToolSpec), "ToolSpecs")
 
 
 class Way(Protocol):
-    """What reaches one model."""
+    """A connection to one model."""
 
     @property
     def title(self) -> str:
-        """The API, as people call it."""
+        """The display name of the API."""
 
     def attempt(self, turns: Sequence[Turn], tools: Sequence[ToolSpec], hear: Hear, until: float) -> Reply:
-        """Make one request; *hear* is given the text while it is said, *until* is when all has to be there."""
+        """Make one request.
+
+        Args:
+            hear: Receives the text of the reply as it arrives.
+            until: The deadline for the whole reply, on the clock of `time.monotonic`.
+        """
 
     def embed(self, text: str, until: float) -> list[float]:
-        """Return the embedding of a text."""
+        """Return the embedding of *text*."""
 
     def names(self, until: float) -> list[str]:
-        """Return the names of models that the server lists."""
+        """Return the names of the models that the server lists."""
 
     def close(self) -> None:
         """Close the connections."""
@@ -97,10 +100,12 @@ class Way(Protocol):
 
 @attrs.frozen
 class Model:
-    """A model behind the `LLM` protocol. Use it with ``with``, or `close` it; threads may share it.
+    """A model client that implements the `LLM` protocol.
+
+    Use it in a ``with`` statement, or call `close`. It can be shared between threads.
 
     Attributes:
-        name: As it was asked for.
+        name: The name that was passed to `model`.
     """
 
     name: str
@@ -109,7 +114,7 @@ class Model:
 
     @property
     def api(self) -> str:
-        """The API that it speaks, for example ``OpenAI Chat``."""
+        """The display name of the API, for example ``OpenAI Chat``."""
         return self._way.title
 
     def reply(
@@ -119,15 +124,16 @@ class Model:
         on_text: Callable[[str], object] | None = None,
         on_retry: Callable[[Retried], object] | None = None,
     ) -> Reply:
-        """Return what the model answers to *turns*.
+        """Return the model's reply to *turns*.
 
         Args:
-            tools: What it may ask to be called.
-            on_text: Is given the text while it is said, in pieces. Once it was given any, nothing is tried again.
-            on_retry: Is told of each request that is made again, before the wait for it.
+            tools: The tools that the model may call.
+            on_text: Receives the text of the reply in pieces, as it arrives. After the first piece, the request is not
+                retried.
+            on_retry: Receives each retry before the wait for it.
 
         Raises:
-            LLMError: There is no reply; its code says why, and its retry who can change that.
+            LLMError: If there is no reply. The code names the reason, and *retry* says who can fix it.
         """
         require(
             "reply",
@@ -153,20 +159,20 @@ class Model:
         return attrs.evolve(reply, retries=retries, seconds=time.monotonic() - began)
 
     def ask(self, turns: Sequence[Turn]) -> Turn:
-        """Return the model's turn after *turns*; `LLMError` as `reply`, and where the model did not say all."""
+        """Return the model's turn after *turns*; `LLMError` as `reply`, and if the reply is incomplete."""
         return whole(self.reply(turns))
 
     def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[ToolSpec]) -> Turn:
-        """Return the model's turn, which may ask for calls of *tools*; `LLMError` as `ask`."""
+        """Return the model's turn, which may contain calls of *tools*; `LLMError` as `ask`."""
         return whole(self.reply(turns, tools))
 
     def embed(self, text: str) -> Sequence[float]:
-        """Return the embedding of a text; `LLMError` as `reply`, ``llm.request`` where the API gives none."""
+        """Return the embedding of *text*; `LLMError` as `reply`, ``llm.request`` if the API has no embeddings."""
         require("embed", text=(text, STRING))
         return persisted(lambda until: self._way.embed(text, until), self._patience)[0]
 
     def names(self) -> list[str]:
-        """Return the names of models that its server lists, in order; `LLMError` as `reply`."""
+        """Return the sorted names of the models that the server lists; `LLMError` as `reply`."""
         return persisted(self._way.names, self._patience)[0]
 
     def close(self) -> None:
@@ -184,7 +190,7 @@ class Model:
 
 @attrs.frozen
 class Wishes:
-    """What a host asks of a model, as `model` explains."""
+    """The settings of a model client; `model` describes them."""
 
     key: Key = attrs.field(repr=False)
     timeout: float
@@ -196,7 +202,7 @@ class Wishes:
 
     @property
     def text(self) -> str | None:
-        """The key as it is now; `LLMError` where the function of the host returns anything but a string."""
+        """The current key; `LLMError` if the host's function does not return a string."""
         key: Any = self.key() if callable(self.key) else self.key
         if key is not None and not isinstance(key, str):
             raise LLMError(f"key returned {type_name(key)} instead of a string", code="llm.key", retry="host")
@@ -218,28 +224,29 @@ def model(
     strict: bool = False,
     options: Mapping[str, Any] | None = None,
 ) -> Model:
-    """Return a model, which nothing has been asked of yet.
+    """Return a client for a model, without making a request yet.
 
     Args:
-        name: A name or an alias that the package ``llm`` knows; of an address or an API, what its server calls it.
-        base_url: The address of a server that follows an API; by default that of the model.
-        key: A key, or what gives it. By default it is that of the environment, or of the store of ``llm``; an address
-            of your own is sent none of these, only the one given here.
-        api: ``openai-chat``, ``openai-responses`` or ``anthropic``; by default what the name means, and of an address
-            ``openai-chat``.
-        timeout: For how many seconds a server may be silent, before its answer and between the pieces of one.
-        longest: How many seconds a reply may take in all, with what is tried again.
-        attempts: How many requests are made at most; only what can succeed later is tried again.
-        pause: How many seconds are waited before the second request, twice as long before each further one.
-        max_tokens: How many tokens a reply may have; by default as many as the API gives, of Anthropic's 4096.
+        name: A name or alias that the ``llm`` package knows. With *base_url* or *api*: the name that the server uses.
+        base_url: The address of a server with a compatible API; by default the vendor's own.
+        key: A key, or a function that returns one. By default it comes from the environment or from the key store of
+            ``llm``. With *base_url*, only the key passed here is sent.
+        api: ``openai-chat``, ``openai-responses`` or ``anthropic``. By default it follows from the name; with
+            *base_url*
+            it is ``openai-chat``.
+        timeout: How many seconds the server may be silent, before and during a reply.
+        longest: Maximum seconds for a reply, including retries.
+        attempts: Maximum number of requests. Only errors that may be temporary are retried.
+        pause: Seconds before the first retry; doubled for each further one.
+        max_tokens: Maximum tokens of a reply; by default the API's own limit, or 4096 for Anthropic.
         stream: Whether replies are streamed.
-        strict: Whether tools ask for the strict mode of an API where they can.
+        strict: Whether tools use the API's strict mode where possible.
         options: Further members of each request, such as ``{"temperature": 0}``.
 
     Raises:
-        LLMError: ``llm.unknown``, ``llm.missing``, ``llm.key``; ``llm.connect`` where the environment names a proxy
-            that can not be used.
-        SpecError: The address is none, the API is none of these, or a number is too small; all of it at once.
+        LLMError: ``llm.unknown``, ``llm.missing`` or ``llm.key``; ``llm.connect`` if the environment names a proxy that
+            cannot be used.
+        SpecError: If arguments are invalid; it lists all problems at once.
     """
     parts = {"name": name, "base_url": base_url, "key": key, "api": api, "timeout": timeout, "longest": longest}
     parts |= {"attempts": attempts, "pause": pause, "max_tokens": max_tokens, "stream": stream, "strict": strict}
@@ -250,7 +257,7 @@ def model(
 
 
 def _direct(name: str, base_url: str, api: ApiName, wishes: Wishes) -> Way:
-    """Return the way to a model at an address, or at that of its API."""
+    """Return the connection to a model at *base_url*, or at the vendor's own server."""
     known = APIS[api]
     key = wishes.text or (UNUSED if base_url else os.environ.get(known.variable) or library.stored_key(known.alias))
     if not key:
@@ -260,7 +267,7 @@ def _direct(name: str, base_url: str, api: ApiName, wishes: Wishes) -> Way:
 
 
 def _by_name(name: str, wishes: Wishes) -> Way:
-    """Return the way to a model that ``llm`` knows."""
+    """Return the connection to a model that ``llm`` knows."""
     found = library.found(name)
     key = library.key_of(found.model, wishes.text)
     match found.way:
@@ -283,22 +290,22 @@ def _opened(opened: Callable[[], Any], key: str | None) -> Any:
     """Return a client of an SDK.
 
     Raises:
-        LLMError: ``llm.key``, ``llm.missing``; ``llm.connect`` where the SDK does not like the environment.
+        LLMError: ``llm.key`` or ``llm.missing``; ``llm.connect`` if the SDK rejects the environment.
     """
     if key and not (key.isascii() and key.isprintable()):
-        raise LLMError("the key can not be sent: a line end or no ASCII is in it", code="llm.key", retry="host")
+        raise LLMError("the key cannot be sent: expected printable ASCII characters", code="llm.key", retry="host")
     try:
         return opened()
     except LLMError:
         raise
     except Exception as error:
         kind = type(error).__name__
-    text = f"its SDK can not be used here ({kind}); are the proxies of the environment right?"
+    text = f"the SDK cannot create a client ({kind}); check the proxy settings of the environment"
     raise LLMError(text, code="llm.connect", retry="host")
 
 
 def _transport(api: Api, called: str, client: Any, wishes: Wishes, *, own: bool) -> Transport:
-    """Return the way of an API; *own* tells that the server is that of the API itself."""
+    """Return the connection for an API; *own* means that the server is the API vendor's own."""
     silence = min(wishes.timeout, wishes.seconds)
     limited = api.limited(client, min(CONNECT, silence), silence, own)
     longest = api.own_longest if own else ""

@@ -1,10 +1,6 @@
-"""Functions on threads: some at the same time, or one beside a loop that goes on.
+"""Execution of conversation steps: ask the model, run its tool calls, and notify the listener.
 
-All of these threads are daemons: one that nobody waits for any more keeps no process from ending.
-
-What carries out the steps of a conversation: a model is asked, calls are made, and whoever listens is told.
-
-Source: issue "Models", the loop; contract section 2.
+Work runs on daemon threads, so a call that was abandoned does not keep the process alive.
 """
 
 from __future__ import annotations
@@ -34,25 +30,25 @@ T = TypeVar("T")
 
 
 LOOK: Final = 0.2
-"""Seconds between two looks whether somebody has interrupted a wait."""
+"""Seconds between two checks for an interrupt during a wait."""
 
 
 def together(acts: Sequence[Callable[[], T]], most: int) -> tuple[T, ...]:
-    """Return what functions return that run at the same time, in order.
+    """Run functions at the same time and return their results in order.
 
-    Where the wait for them ends early, what has not begun does not begin.
+    If the wait ends early, functions that have not started do not start.
 
     Args:
-        most: How many run at once, at most.
+        most: Maximum number of functions that run at once.
 
     Raises:
-        BaseException: What the first of them that fails raises.
+        BaseException: The exception of the first function, in order, that fails.
     """
     jobs = deque((Future[T](), copy_context(), act) for act in acts)
     futures = [future for future, _, _ in jobs]
 
     def work() -> None:
-        with suppress(IndexError):  # there is no more
+        with suppress(IndexError):  # no jobs are left
             while True:
                 future, context, act = jobs.popleft()
                 context.run(_settle, future, act)
@@ -66,14 +62,14 @@ def together(acts: Sequence[Callable[[], T]], most: int) -> tuple[T, ...]:
 
 
 def _result(future: Future[T]) -> T:
-    """Return what comes of a function; an interrupt just before the wait begins is noticed by the next look."""
+    """Wait for *future* in short intervals, so that an interrupt that arrives just before a wait is noticed."""
     while not future.done():
         wait((future,), LOOK)
     return future.result()
 
 
 async def beside(act: Callable[[], T]) -> T:
-    """Return what a function returns that runs on a thread of its own; who gives up does not wait for it."""
+    """Run a function on its own thread and return its result; a cancelled caller does not wait for it."""
     import asyncio
 
     future = Future[T]()
@@ -93,18 +89,18 @@ def _settle(future: Future[T], act: Callable[[], T]) -> None:
 
 
 TOGETHER: Final = 8
-"""How many calls of one turn run at the same time, at most."""
+"""Maximum number of calls of one turn that run at the same time."""
 
 
 Listener = Callable[[Event], object]
 
 
 class GivenUp(BaseException):
-    """Nobody waits for a reply any more; whoever reads it stops."""
+    """Stops the reading of a reply that no caller waits for any more."""
 
 
 class Model(Protocol):
-    """A model that streams, counts and retries, as the clients of `neuroscript.llm` do; any `LLM` can be asked."""
+    """A model that streams, counts tokens and retries, like the clients of `neuroscript.llm`. Any `LLM` works too."""
 
     def reply(
         self,
@@ -113,18 +109,18 @@ class Model(Protocol):
         on_text: Callable[[str], object] | None = None,
         on_retry: Callable[[Retried], object] | None = None,
     ) -> Reply:
-        """Return the reply after *turns*; its text is given to *on_text* as it comes."""
+        """Return the reply after *turns*; pass its text to *on_text* as it arrives."""
 
 
 @attrs.define
 class Doer:
-    """Asks and calls for one conversation.
+    """Runs the steps of one conversation.
 
     Attributes:
-        session: Whose tools are called.
-        model: Who is asked.
-        listener: Who is told, or None.
-        is_over: Whether the conversation has ended; nobody is told anything from then on.
+        session: The session that runs the tool calls.
+        model: The model.
+        listener: Receives events, or None.
+        is_over: Whether the conversation has ended. The listener receives no events after that.
     """
 
     session: Session
@@ -140,7 +136,7 @@ class Doer:
         return reply
 
     async def aask(self, asked: Ask) -> Reply:
-        """Return the model's reply, which is asked for on a thread."""
+        """Return the model's reply; the request runs on a thread."""
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -155,12 +151,12 @@ class Doer:
         return reply
 
     def run(self, asked: Run) -> tuple[ToolResult, ...]:
-        """Make the calls of one turn, each by ``execute``."""
+        """Run the calls of one turn, each with ``execute``."""
         calls = [partial(self._called, call, asked) for call in asked.calls]
         return together(calls, TOGETHER) if asked.together else tuple(call() for call in calls)
 
     async def arun(self, asked: Run) -> tuple[ToolResult, ...]:
-        """Make the calls of one turn, each by ``aexecute``."""
+        """Run the calls of one turn, each with ``aexecute``."""
         import asyncio
 
         if not asked.together:
@@ -174,7 +170,7 @@ class Doer:
         return tuple(await asyncio.gather(*map(called, asked.calls)))
 
     def tell(self, event: Event) -> None:
-        """Report an event to the listener; its first failure is logged."""
+        """Pass an event to the listener and log the listener's first failure."""
         if self.listener is None or self.is_over:
             return
         try:
@@ -193,7 +189,7 @@ class Doer:
         return self._ended(call, await self.session.aexecute(call, asked.seconds, on_item=self._hearing(call)))
 
     def _hearing(self, call: ToolCall) -> Callable[[Any], object] | None:
-        """Return what tells each item of a stream, or None where nobody listens."""
+        """Return a function that reports each stream item, or None without a listener."""
         return None if self.listener is None else lambda item: self.tell(Gave(call, item))
 
     def _ended(self, call: ToolCall, result: ToolResult) -> ToolResult:
@@ -202,7 +198,7 @@ class Doer:
         return result
 
     def _turn(self, asked: Ask) -> Turn:
-        """Return the turn of a model that gives no replies."""
+        """Return the turn of a model that has no ``reply`` method."""
         model: Any = self.model
         if asked.tools:
             return turn_of(model.ask_with_tools(asked.turns, asked.tools), "ask_with_tools")
@@ -232,8 +228,8 @@ class Doer:
             turn = self._turn(asked)
         except (LLMError, GivenUp):
             raise
-        except BaseException as error:  # also sys.exit and a cancellation, which would end more than the conversation
-            if is_interrupt(error) or error in ended_by:  # it is not the model that failed, but who listens
+        except BaseException as error:  # SystemExit and CancelledError too: a model must end only its conversation
+            if is_interrupt(error) or error in ended_by:  # raised by the listener, not by the model
                 raise
             self.session._log_failure("the model", error)
             failed = LLMError(f"the model failed ({type_name(error)})", code="llm.failed")

@@ -1,9 +1,7 @@
-"""What went wrong with a model, as an `LLMError`: from the errors of an SDK, of its transport, and of HTTP.
+"""Conversion of SDK, transport and HTTP errors into `LLMError`.
 
-The SDKs of OpenAI and of Anthropic come from one generator, so their errors are told apart by the names of their
-classes. Of a server's own words only its status and its code are told, for its sentences repeat what was sent.
-
-Source: issue "Models", clear errors; docs/reference/errors.md, models.
+The SDKs of OpenAI and Anthropic come from one generator, so class names identify their errors. Only the status and the
+error code of a server are reported, because its messages may repeat what was sent.
 """
 
 from __future__ import annotations
@@ -21,30 +19,31 @@ from neuroscript.errors import LLMError
 from neuroscript.llm.wire.replies import WORD, meaning
 
 DOORS: Final = frozenset({"openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2"})
-"""The packages whose errors are those of a request."""
+"""The packages whose exceptions are request errors."""
 
 CUT: Final = frozenset({"RemoteProtocolError", "ReadError", "CloseError"})
-"""Errors of a connection that was there and broke."""
+"""Exceptions that mean an open connection broke."""
 
-PAID: Final = "the account at the model's server is used up, or not paid for"
+PAID: Final = "the account at the model's server has no credit left"
 TEXTS: Final[Mapping[str, str]] = {
-    "llm.auth": "the model's server refused the key, or what may be done with it",
-    "llm.format": "the model's server sends requests elsewhere; is the address right?",
-    "llm.model": "the model's server knows no such model or address",
-    "llm.rate": "the model's server takes no more requests at present",
-    "llm.request": "the model's server refused the request",
+    "llm.auth": "the model's server rejected the key, or the key lacks a permission",
+    "llm.format": "the model's server redirects requests; check the address",
+    "llm.model": "the model's server does not know the model or the address",
+    "llm.rate": "the model's server limits requests at present",
+    "llm.request": "the model's server rejected the request",
     "llm.server": "the model's server failed",
     "llm.timeout": "the request to the model's server took too long",
 }
-"""What is told of the code of a status."""
+"""The message for each error code."""
 
 
 @attrs.frozen
 class Fault:
-    """An error of a request, and how long its server asks to wait.
+    """The error of a request.
 
     Attributes:
-        wait: In seconds; None where the server says nothing.
+        error: The error.
+        wait: How many seconds the server asks to wait, or None.
     """
 
     error: LLMError
@@ -52,30 +51,30 @@ class Fault:
 
 
 def missing(package: str, extra: str) -> LLMError:
-    """Return the error that a package is not there, with the line that installs it."""
+    """Return the error for a package that is not installed, with the command that installs it."""
     return LLMError(f"{package} is not installed; install it with: {mending(extra)}", code="llm.missing")
 
 
 def format_error(kind: str) -> LLMError:
-    """Return the error that an answer is of another shape; *kind* is its content type."""
+    """Return the error for a response in the wrong format; *kind* is its content type."""
     told = kind if re.fullmatch(r"[a-z0-9.+-]{1,40}/[a-z0-9.+-]{1,40}", kind) else "something else"
-    text = f"the model's server answered with {told}, which is no answer of this API; is the address right?"
+    text = f"the model's server answered with {told}, which is not a reply of this API; check the address"
     return LLMError(text, code="llm.format", retry="host")
 
 
 def cut_error() -> LLMError:
-    """Return the error that a reply ended too early."""
-    text = "the connection to the model's server broke before the reply was whole"
+    """Return the error for a reply that ended too early."""
+    text = "the connection to the model's server broke before the reply was complete"
     return LLMError(text, code="llm.cut", retry="later")
 
 
 def timeout_error(seconds: float) -> LLMError:
-    """Return the error that a whole reply took too long."""
-    return LLMError(f"the model's reply was not whole after {seconds:g} s", code="llm.timeout", retry="later")
+    """Return the error for a reply that took too long."""
+    return LLMError(f"the model's reply was not complete after {seconds:g} s", code="llm.timeout", retry="later")
 
 
 def fault_of(error: BaseException) -> Fault | None:
-    """Return what an error means for a request, or None where it is no error of a request."""
+    """Return the fault that *error* means, or None if it is not a request error."""
     if isinstance(error, LLMError):
         return Fault(LLMError(error.text, code=error.code, retry=error.retry))
     kinds = {kind.__name__ for kind in type(error).__mro__}
@@ -93,16 +92,16 @@ def _of_transport(kinds: set[str]) -> LLMError:
     if kinds & CUT:
         return cut_error()
     if kinds & {"APIConnectionError", "TransportError"}:
-        return LLMError("the model's server can not be reached", code="llm.connect", retry="later")
-    return LLMError("the model's server sent what its SDK can not read", code="llm.format", retry="host")
+        return LLMError("the model's server cannot be reached", code="llm.connect", retry="later")
+    return LLMError("the model's server sent a response that its SDK cannot read", code="llm.format", retry="host")
 
 
 def of_status(status: int, headers: Mapping[str, str], body: Any = None) -> Fault:
-    """Return what a status of HTTP, 300 or more, means.
+    """Return the fault for an HTTP status of 300 or more.
 
     Args:
-        headers: Those of the response, looked up in lower case.
-        body: What it says, as plain data; only its code is looked at.
+        headers: The response headers, with lower-case keys.
+        body: The response body as plain data; only its error code is read.
     """
     word = code_word(body)
     code, retry = meaning(status, word)
@@ -112,7 +111,7 @@ def of_status(status: int, headers: Mapping[str, str], body: Any = None) -> Faul
 
 
 def code_word(body: Any) -> str:
-    """Return the code, or else the type, that the body of an error names, or ``""``.
+    """Return the code, or else the type, in the body of an error, or ``""``.
 
     >>> code_word({"error": {"message": "…", "type": "overloaded_error"}})
     'overloaded_error'
@@ -125,7 +124,9 @@ def code_word(body: Any) -> str:
 
 
 def asked_wait(headers: Mapping[str, str]) -> float | None:
-    """Return how many seconds a server asks to wait: ``retry-after-ms``, or ``Retry-After`` in seconds or as a date.
+    """Return how many seconds a server asks to wait, from ``retry-after-ms`` or ``Retry-After``.
+
+    ``Retry-After`` may be seconds or a date.
 
     >>> asked_wait({"retry-after": "2"})
     2.0

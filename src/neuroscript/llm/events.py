@@ -1,7 +1,4 @@
-"""A conversation in which a model called tools: what was said and called, how it ended, what is told meanwhile.
-
-Source: issue "Models: clients, the loop in which a model calls tools, and every model API's own shapes".
-"""
+"""The result of a conversation, its error, and the events that a host receives while it runs."""
 
 from __future__ import annotations
 
@@ -22,12 +19,14 @@ REPLIES: Final = sequence(instance(Reply), "Replies")
 
 @attrs.frozen
 class Conversation:
-    """What was said and done, from the system's turn to the last one.
+    """The turns of a conversation, starting with the system turn.
 
     Attributes:
-        turns: All turns, those of the history too; the results in them are what the model read.
-        replies: What the model answered, in order; their turns stand in *turns* too.
-        answer: The last answer, a text or the exact value that was asked for; None where it did not come to one.
+        turns: All turns, including the history. The results in them are what the model read.
+        replies: The model's replies in order; their turns are in *turns* too.
+        answer: The final answer: a string, or the exact value that was requested. None if the conversation did not
+            reach
+            one.
     """
 
     turns: tuple[Turn, ...]
@@ -39,20 +38,20 @@ class Conversation:
 
     @property
     def usage(self) -> Usage:
-        """How many tokens all replies took together, by the model's own count."""
+        """The tokens of all replies together, as the model counted them."""
         return sum((reply.usage for reply in self.replies), Usage())
 
     @property
     def results(self) -> tuple[ToolResult, ...]:
-        """What came of each call, in order."""
+        """The result of each call, in order."""
         return tuple(result for turn in self.turns for result in turn.tool_results)
 
 
 class ConversationError(LLMError):
-    """A conversation did not come to its answer; what was said and done until then is kept.
+    """A conversation that ended without an answer.
 
     Attributes:
-        conversation: All of it.
+        conversation: Everything up to that point.
     """
 
     def __init__(self, text: str, *, code: str, retry: Retry, conversation: Conversation) -> None:
@@ -64,7 +63,7 @@ class ConversationError(LLMError):
 
 @attrs.frozen
 class Said:
-    """A piece of text, as it came from the model."""
+    """A piece of the model's text, as it arrived."""
 
     text: str
 
@@ -74,7 +73,7 @@ class Said:
 
 @attrs.frozen
 class Retrying:
-    """A request is made again, after some seconds."""
+    """A request will be repeated after a wait."""
 
     retried: Retried
 
@@ -84,7 +83,7 @@ class Retrying:
 
 @attrs.frozen
 class Replied:
-    """A reply has come, whole."""
+    """A complete reply has arrived."""
 
     reply: Reply
 
@@ -94,7 +93,10 @@ class Replied:
 
 @attrs.frozen
 class Calling:
-    """A call that the model asked for begins; nothing of it has been looked at, so its arguments may hold secrets."""
+    """A call that the model requested begins.
+
+    The call has not been checked yet, so its arguments may contain secrets.
+    """
 
     call: ToolCall
 
@@ -104,7 +106,7 @@ class Calling:
 
 @attrs.frozen
 class Called:
-    """A call has ended; what its tool calls secret stands neither in the call nor in the result."""
+    """A call has ended. Secrets are redacted from both the call and the result."""
 
     call: ToolCall
     result: ToolResult
@@ -115,7 +117,7 @@ class Called:
 
 @attrs.frozen
 class Gave:
-    """A call gave an item of its stream, in which no secret stands; the call is as it began."""
+    """A call produced a stream item. Secrets are redacted from the item; the call is as it began."""
 
     call: ToolCall
     item: Any
@@ -125,4 +127,4 @@ class Gave:
 
 
 Event = Said | Retrying | Replied | Calling | Gave | Called
-"""What a host is told while a conversation goes on."""
+"""An event that a host receives during a conversation."""

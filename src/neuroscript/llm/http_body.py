@@ -1,7 +1,4 @@
-"""An answer of HTTP as its bytes arrive: one piece of JSON, or the events of a stream, within a time and a size.
-
-Source: WHATWG HTML, server-sent events; issue "Models", timeouts, HTML instead of JSON.
-"""
+"""HTTP response bodies, read as one JSON value or as server-sent events, with limits on time and size."""
 
 from __future__ import annotations
 
@@ -18,21 +15,21 @@ from neuroscript.io.text import MAX_VALUES, has_more_values
 from neuroscript.llm.errors import cut_error, format_error, timeout_error
 
 LARGEST: Final = 64 * 1024 * 1024
-"""How many bytes an answer may have; a conversation is smaller by far."""
+"""Maximum bytes of a response; conversations are far smaller."""
 
 EVENTS: Final = "text/event-stream"
 DONE: Final = "[DONE]"
-"""What stands for the end of a stream of OpenAI's Chat API; it is no JSON."""
+"""The end marker of a stream of OpenAI's Chat API; it is not JSON."""
 
 
 @attrs.frozen
 class Body:
-    """The body of a response that has not been read yet.
+    """The unread body of a response.
 
     Attributes:
-        response: Of ``httpx`` or ``httpx2``.
-        until: When all of it has to be there, on the clock of `time.monotonic`.
-        seconds: How long that was in all, for the error.
+        response: A response of ``httpx`` or ``httpx2``.
+        until: The deadline for the whole body, on the clock of `time.monotonic`.
+        seconds: The length of that limit, for the error message.
     """
 
     response: Any
@@ -41,20 +38,20 @@ class Body:
 
     @property
     def kind(self) -> str:
-        """Its content type, in lower case and without parameters."""
+        """The content type in lower case, without parameters."""
         text: str = self.response.headers.get("content-type", "")
         return text.partition(";")[0].strip().lower()
 
     @property
     def is_streamed(self) -> bool:
-        """Whether it is a stream of events."""
+        """Whether the body is an event stream."""
         return self.kind == EVENTS
 
     def whole(self) -> Any:
-        """Return the data of an answer in one piece.
+        """Return the data of a response that is one JSON value.
 
         Raises:
-            LLMError: ``llm.format`` where it is no JSON; ``llm.cut`` where it ends too early; ``llm.timeout``.
+            LLMError: ``llm.format`` if it is not JSON, ``llm.cut`` if it ends too early, or ``llm.timeout``.
         """
         text = b"".join(self._chunks()).strip()
         begun, ended = text.startswith((b"{", b"[")), text.endswith((b"}", b"]"))
@@ -63,7 +60,7 @@ class Body:
         return self._data(text)
 
     def events(self) -> Iterator[Any]:
-        """Yield the data of each event, or `DONE`; one that has not ended when the stream does is none.
+        """Yield the data of each event, or `DONE`. An unfinished event at the end of the stream is dropped.
 
         Raises:
             LLMError: As `whole`.
@@ -95,7 +92,7 @@ class Body:
 
 
 def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines that chunks of bytes hold, without their ends; the last one only if it has an end.
+    """Yield the lines in chunks of bytes, without line ends; a last line without an end is dropped.
 
     >>> [*lines([b"a\\r\\nb", b"c\\n", b"d"])]
     [b'a', b'bc']

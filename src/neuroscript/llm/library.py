@@ -1,8 +1,6 @@
-"""The door to the ``llm`` package, which knows the names, keys and addresses of models, and brings others as plugins.
+"""Access to the ``llm`` package, which knows model names, keys and addresses and supports more models through plugins.
 
-Its models of OpenAI and of Anthropic lend us their clients; every other one is asked through the package itself.
-
-Source: docs of ``llm``, "Python API" and "Writing a model plugin"; issue "Models", clients.
+For its models of OpenAI and Anthropic the clients here make the requests. All other models are asked through ``llm``.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from neuroscript.runtime.wire_names import WireNames
 from neuroscript.spec.tool_spec import ToolSpec
 
 KEY: Final = "llm"
-"""What stands in `Turn.native` for the messages of the package."""
+"""The key in `Turn.native` for the messages of the package."""
 
 WAYS: Final[Mapping[tuple[str, str], str]] = {
     ("llm.default_plugins.openai_models", "Chat"): "openai-chat",
@@ -35,7 +33,7 @@ WAYS: Final[Mapping[tuple[str, str], str]] = {
     ("llm.default_plugins.openai_models", "OpenAIEmbeddingModel"): "openai-embeddings",
     ("llm_anthropic", "ClaudeMessages"): "anthropic",
 }
-"""Which API the models of a class speak; all others are asked through the package."""
+"""The API of each model class; models of all other classes are asked through the package."""
 
 
 @attrs.frozen
@@ -43,10 +41,10 @@ class Found:
     """A model that the package knows.
 
     Attributes:
-        name: As it was asked for.
-        model: The package's own.
+        name: The name or alias that was requested.
+        model: The package's model object.
         way: One of the values of `WAYS`, or ``llm``.
-        embeds: Whether it gives embeddings, and nothing else.
+        embeds: Whether the model is an embedding model.
     """
 
     name: str
@@ -56,46 +54,46 @@ class Found:
 
 
 def package() -> Any:
-    """Return the package.
+    """Return the ``llm`` package.
 
     Raises:
-        LLMError: ``llm.missing``.
+        LLMError: ``llm.missing``, if it is not installed.
     """
     try:
         import llm
     except ImportError:
-        failed = missing("the package llm, which knows models by their names,", "llm")
+        failed = missing("the package llm, which resolves model names,", "llm")
     else:
         return llm
     raise failed
 
 
 def found(name: str) -> Found:
-    """Return the model of a name or an alias; one for embeddings where there is no other.
+    """Return the model for a name or an alias; an embedding model only if no other model has the name.
 
     Raises:
-        LLMError: ``llm.unknown``, ``llm.missing``.
+        LLMError: ``llm.unknown`` or ``llm.missing``.
     """
     models, embedders = package().get_model_aliases(), package().get_embedding_model_aliases()
     if name in models:
         return Found(name, models[name], way(models[name]))
     if name in embedders:
         return Found(name, embedders[name], way(embedders[name]), embeds=True)
-    text = f"no model is called {shown(name)}; see: neuroscript models list"
+    text = f"unknown model {shown(name)}; to list the known models, run: neuroscript models list"
     raise LLMError(text, code="llm.unknown", retry="host")
 
 
 def way(model: Any) -> str:
-    """Return which API a model of the package speaks, by the nearest of its classes that is known."""
+    """Return the API of a model of the package, from the nearest known class in its MRO."""
     kinds = ((kind.__module__, kind.__name__) for kind in type(model).__mro__)
     return next((WAYS[kind] for kind in kinds if kind in WAYS), "llm")
 
 
 def key_of(model: Any, key: str | None) -> str | None:
-    """Return the key of a model: the one given, else that of the package's store or of the environment.
+    """Return the key for a model: *key* if present, else from the package's store or the environment.
 
     Raises:
-        LLMError: ``llm.key``: it needs one, and there is none.
+        LLMError: ``llm.key``, if the model needs a key and there is none.
     """
     try:
         found: str | None = model.get_key(key)
@@ -106,7 +104,7 @@ def key_of(model: Any, key: str | None) -> str | None:
 
 
 def has_key(model: Any) -> bool:
-    """Tell whether there is a key for a model of the package, or it needs none."""
+    """Return whether a model of the package has a key or needs none."""
     try:
         key_of(model, None)
     except LLMError:
@@ -115,14 +113,14 @@ def has_key(model: Any) -> bool:
 
 
 def no_key(variable: str, alias: str) -> LLMError:
-    """Return the error that there is no key, with what puts one there."""
+    """Return the error for a missing key, with the ways to set one."""
     ways = [f"set {variable}" if variable else "", f"run: llm keys set {alias}" if alias else ""]
-    text = f"there is no key for this model; {', or '.join(filter(None, ways))}"
+    text = f"no key for this model; {', or '.join(filter(None, ways))}"
     return LLMError(text, code="llm.key", retry="host")
 
 
 def stored_key(alias: str) -> str | None:
-    """Return a key of the package's store, or None where there is none, or no package."""
+    """Return a key of the package's store, or None if there is no such key or the package is not installed."""
     try:
         import llm
     except ImportError:
@@ -133,9 +131,9 @@ def stored_key(alias: str) -> str | None:
 
 @attrs.frozen
 class Library:
-    """A model that is asked through the package: one of its plugins knows how.
+    """A model that is asked through the package, which delegates to one of its plugins.
 
-    The plugin makes the request with a client of its own, so its timeouts hold, and retries that it makes are not told.
+    The plugin makes the request with its own client, so its own timeouts apply, and its retries are not reported.
     """
 
     found: Found
@@ -146,17 +144,17 @@ class Library:
 
     @property
     def title(self) -> str:
-        """The package's name."""
+        """The name of the package."""
         return "llm"
 
     def attempt(self, turns: Sequence[Turn], tools: Sequence[ToolSpec], hear: Hear, until: float) -> Reply:
-        """Make one request and return the reply; no tool is run.
+        """Make one request and return the reply, without running tools.
 
         Raises:
-            LLMError: What went wrong, as far as it can be told.
+            LLMError: If the request fails, as specific as the plugin's error allows.
         """
         if tools and not self.found.model.supports_tools:
-            raise LLMError("this model takes no tools", code="llm.request", retry="host")
+            raise LLMError("this model does not support tools", code="llm.request", retry="host")
         names = WireNames.of(tools)
         asked = {"stream": self.stream and self.found.model.can_stream, "key": self.key, "options": dict(self.options)}
         offered = {"tools": [_tool(spec, names) for spec in tools]} if tools else {}
@@ -172,26 +170,26 @@ class Library:
         return reply
 
     def embed(self, text: str, until: float) -> list[float]:
-        """Return the embedding of a text.
+        """Return the embedding of *text*.
 
         Raises:
-            LLMError: ``llm.request``: the model gives none.
+            LLMError: ``llm.request``, if the model has no embeddings.
         """
         if not self.found.embeds:
-            raise LLMError("this model gives no embeddings", code="llm.request", retry="host")
+            raise LLMError("this model does not support embeddings", code="llm.request", retry="host")
         numbers: list[float] = _guarded(lambda: self.found.model.embed(text, key=self.key))
         return numbers
 
     def names(self, until: float) -> list[str]:
-        """Return nothing: the package does not ask servers what they have."""
+        """Return an empty list, because the package does not ask servers for their models."""
         return []
 
     def close(self) -> None:
-        """Do nothing: the plugin closes what it opened."""
+        """Do nothing, because the plugin closes its own connections."""
 
 
 def _guarded(act: Any) -> Any:
-    """Return what *act* returns; an error of a plugin becomes one of ours, without its text."""
+    """Call *act*; a plugin's exception becomes an `LLMError` that does not repeat its message."""
     try:
         return act()
     except Exception as error:
@@ -206,7 +204,7 @@ def _failure(error: Exception) -> LLMError:
         return known.error
     if type(status) is int and 400 <= status < 600:
         return of_status(status, {}).error
-    text = f"the plugin of this model failed with {type(error).__name__}"
+    text = f"the plugin for this model failed ({type(error).__name__})"
     return LLMError(text, code="llm.format", retry="host")
 
 
@@ -241,7 +239,7 @@ def _reply(said: Any, names: WireNames) -> Reply:
     calls = [_call(each, at, names) for at, each in enumerate(said.tool_calls(), 1)]
     text = said.text()
     if not text.strip() and not calls:
-        raise LLMError("the model said nothing", code="llm.empty", retry="later")
+        raise LLMError("the model returned an empty reply", code="llm.empty", retry="later")
     counted = said.usage()
     kept = [message.to_dict() for message in said.messages()]
     turn = Turn("assistant", text, tuple(calls), native={KEY: kept})

@@ -1,7 +1,4 @@
-"""A conversation in which a model may call the tools of an engine, from sync code and from async code.
-
-Source: issue "Models", the loop; contract sections 2 and 6.
-"""
+"""Conversations in which a model may call the tools of an engine, from sync and async code."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ from neuroscript.runtime.interfaces import LLM, Turn
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 
 CHARS: Final = 100_000
-"""How many characters a model reads of one result, where a host says nothing else."""
+"""Default limit on the characters of a result that the model reads."""
 
 
 def converse(
@@ -55,33 +52,35 @@ def converse(
     chars: int = CHARS,
     on_event: Listener | None = None,
 ) -> Conversation:
-    """Ask a model, make the calls that it asks for, and return the conversation when it has answered.
+    """Ask a model, run the tool calls it requests, and return the conversation when it has answered.
 
-    Every call is made by ``execute``, under the policy of *engine*; the model is told of each error in words that let
-    it mend its call. The calls of one turn run together where all of their tools only look, and else in order.
+    Each call runs through ``execute`` under the policy of *engine*. The model receives errors with a hint, so that it
+    can
+    correct its call. The calls of one turn run at the same time if all their tools are read-only, otherwise in order.
 
     Args:
-        engine: An `Engine`, or a session of one; variables, handles, limits and approvals are its own.
-        prompt: What the model is asked.
-        tools: Patterns over canonical names, such as ``fs.*``: which tools the model may call, of those that may be
-            called at all; ``()`` is none.
-        model: Who is asked; by default the model that the host lends.
-        system: How the model is to answer; it stands before everything else.
-        history: Turns of a conversation that goes on, as `Conversation.turns` gives them; a turn that asks for calls
-            without all of their results behind it is left out, for no API takes one.
-        answer: The type of the last answer, or an `ArgSpec`; an answer that does not fit goes back to the model with
-            its problems. None is a text, as it comes.
-        turns: How many replies are asked for, at most.
-        calls: How many calls are made, at most; a turn that asks for more than are left has none of its calls made.
-        seconds: How long all of it may take; what has begun is waited for.
-        chars: How many characters the model reads of one result.
-        on_event: Told of every piece of text, reply, retry and call; what it raises is logged, and the conversation
-            goes on.
+        engine: An `Engine` or a session of one; its variables, handles, limits and approvals apply.
+        prompt: The user's prompt.
+        tools: Patterns over canonical names, such as ``fs.*``, for the tools that the model may call. They select from
+            the tools that the policy permits; ``()`` selects none.
+        model: The model; by default the one that the host provides.
+        system: Instructions for the model, placed before everything else.
+        history: The turns of an earlier conversation to continue, as in `Conversation.turns`. A turn whose calls do not
+            all have results is left out, because no API accepts one.
+        answer: The type of the final answer, or an `ArgSpec`. An invalid answer goes back to the model with its
+            problems.
+            None accepts any text.
+        turns: Maximum number of replies.
+        calls: Maximum number of calls. If a turn requests more than are left, none of its calls run.
+        seconds: Maximum time for the conversation. A call that has begun is awaited.
+        chars: Maximum characters of one result that the model reads.
+        on_event: Receives every piece of text, reply, retry and call. Its exceptions are logged, and the conversation
+            continues.
 
     Raises:
-        ConversationError: It came to no answer; all that was said and done is in it.
-        SpecError: No tool matches a pattern, or a limit is none.
-        LLMError: ``llm.none``, where neither *model* nor the host gives a model.
+        ConversationError: If there is no answer; it holds the conversation so far.
+        SpecError: If no tool matches a pattern, or an argument is invalid.
+        LLMError: ``llm.none``, if neither *model* nor the host provides a model.
     """
     parts = {"engine": engine, "prompt": prompt, "system": system, "model": model, "on_event": on_event}
     parts |= {"turns": turns, "calls": calls, "seconds": seconds, "chars": chars, "history": history, "answer": answer}
@@ -115,10 +114,11 @@ async def aconverse(
     chars: int = CHARS,
     on_event: Listener | None = None,
 ) -> Conversation:
-    """Return what `converse` returns, without holding up the loop that awaits it.
+    """Return what `converse` returns, without blocking the event loop.
 
-    The model is asked on a thread; one that is being asked when the caller gives up is left behind, and is read no
-    further than to the next piece of its reply. *on_event* is called on the loop.
+    The model is asked on a thread. If the caller is cancelled during a request, the request is abandoned and stops at
+    the
+    next piece of its reply. *on_event* is called on the event loop.
     """
     parts = {"engine": engine, "prompt": prompt, "system": system, "model": model, "on_event": on_event}
     parts |= {"turns": turns, "calls": calls, "seconds": seconds, "chars": chars, "history": history, "answer": answer}
@@ -144,7 +144,7 @@ def _conversation(done: StopIteration) -> Conversation:
 
 @contextmanager
 def _kept(talk: Talk, doer: Doer) -> Iterator[None]:
-    """Keep what was said and done in the error by which a conversation ends; nobody is told anything after its end."""
+    """Attach the conversation to the error that ends it, and silence the listener afterwards."""
     try:
         yield
     except LLMError as error:
@@ -159,7 +159,7 @@ def _kept(talk: Talk, doer: Doer) -> Iterator[None]:
 def _model(engine: Session, model: LLM | None) -> LLM:
     found = engine.host.llm if model is None else model
     if found is None:
-        raise LLMError("there is no model to ask: give one, or have the host lend one", code="llm.none")
+        raise LLMError("no model to ask: pass one, or let the host provide one", code="llm.none")
     return found
 
 
@@ -172,10 +172,10 @@ def _begun(
     answer: ArgType | str | ArgSpec | None,
     limits: tuple[int, int, float | None, int],
 ) -> Talk:
-    """Return a conversation at its beginning.
+    """Return a conversation at its start.
 
     Raises:
-        SpecError: With everything that is wrong with it.
+        SpecError: With every problem.
     """
     turns, calls, seconds, chars = limits
     session = narrowed(engine, tools, "converse")
@@ -193,7 +193,7 @@ def _begun(
 
 
 def _opening(system: str, history: Sequence[Turn], answer: ToolSpec | None) -> list[Turn]:
-    """Return the turns before the prompt; there is one turn of the system at most, and it comes first."""
+    """Return the turns before the prompt, with at most one system turn, which comes first."""
     told = system if answer is None else "\n\n".join(filter(None, (system, instruction(answer))))
     before = _answered(history)
     if not told:
@@ -202,7 +202,7 @@ def _opening(system: str, history: Sequence[Turn], answer: ToolSpec | None) -> l
 
 
 def _answered(history: Sequence[Turn]) -> list[Turn]:
-    """Return the turns without those whose calls have not all been made, as where a conversation failed."""
+    """Return the turns without those that lack results for some calls, which a failed conversation can leave behind."""
     return [
         turn
         for at, turn in enumerate(history, 1)
@@ -214,7 +214,7 @@ def _results(turns: Sequence[Turn]) -> int:
     return sum(len(turn.tool_results) for turn in takewhile(lambda turn: turn.tool_results, turns))
 
 
-# What each parameter has to be
+# The expected form of each parameter
 
 FORMS: Final = {
     "engine": instance(Session, "an Engine is one"),

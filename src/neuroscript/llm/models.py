@@ -1,7 +1,4 @@
-"""Which models there are, what each needs, and whether one answers.
-
-Source: issue "Models", ``models list|check``.
-"""
+"""The list of known models, and a check that a model answers."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from neuroscript.runtime.interfaces import Turn
 from neuroscript.runtime.replies import Usage
 
 QUESTION: Final = "Answer with the one word: ready"
-"""What a model is asked to find out whether it answers."""
+"""The prompt that checks whether a model answers."""
 
 
 NOTHING: Final = Usage()
@@ -25,15 +22,15 @@ NOTHING: Final = Usage()
 
 @attrs.frozen
 class KnownModel:
-    """A model that the package ``llm`` knows.
+    """A model that the ``llm`` package knows.
 
     Attributes:
         aliases: Its other names.
-        api: What it is reached by: ``openai-chat``, ``openai-responses``, ``anthropic``, ``openai-embeddings``, or
-            ``llm`` where a plugin of that package knows how.
-        has_tools: Whether it can ask for calls of tools.
-        has_key: Whether there is what it needs of a key.
-        variable: Where its key stands in the environment; ``""`` where it needs none, or has no such place.
+        api: ``openai-chat``, ``openai-responses``, ``anthropic`` or ``openai-embeddings``, or ``llm`` if a plugin of
+            that package makes the requests.
+        has_tools: Whether it can call tools.
+        has_key: Whether its key is available, or it needs none.
+        variable: The environment variable for its key; ``""`` if it needs none or has no variable.
     """
 
     name: str
@@ -46,12 +43,12 @@ class KnownModel:
 
 @attrs.frozen
 class Checked:
-    """What came of one small request.
+    """The result of one small request.
 
     Attributes:
-        api: The API that was spoken, as people call it.
-        seconds: How long it took.
-        error: Why there was no reply; None where there was one.
+        api: The display name of the API.
+        seconds: The duration of the request.
+        error: Why there was no reply, or None.
     """
 
     name: str
@@ -67,7 +64,7 @@ class Checked:
 
 
 def known() -> list[KnownModel]:
-    """Return every model that the package ``llm`` knows, by name; nothing is asked of any network.
+    """Return every model that the ``llm`` package knows, sorted by name, without any network access.
 
     Raises:
         LLMError: ``llm.missing``.
@@ -92,7 +89,7 @@ def _facts(model: Any, aliases: Any, has_tools: bool) -> KnownModel:
 
 
 def check(model: Model) -> Checked:
-    """Return what came of one small request to a model."""
+    """Send one small request to a model and return the result."""
     try:
         reply = model.reply([Turn("user", QUESTION)])
     except LLMError as error:

@@ -1,8 +1,6 @@
-"""The tools of a session that somebody else's loop offers to its model, and the calls that come back from there.
+"""Tools of a session for the agent loop of another framework, and the calls that come back from it.
 
-Each call goes through the session, so that its policy, its limits and its trail hold whoever's loop it is.
-
-Source: contract section 2; issue "MCP and the frameworks", all through the one line.
+Each call goes through the session, so its policy, limits and audit log apply in every loop.
 """
 
 from __future__ import annotations
@@ -26,13 +24,13 @@ from neuroscript.runtime.wire_names import WireNames
 
 @attrs.frozen(eq=False)
 class Offered:
-    """One tool as a model is told of it.
+    """One tool as a model sees it.
 
     Attributes:
-        name: What the model calls it, ``group__name``.
+        name: The name that the model uses, ``group__name``.
         info: The tool.
-        session: Which carries its calls out.
-        names: What the model calls all tools that it is offered.
+        session: The session that runs its calls.
+        names: The names of all offered tools.
     """
 
     name: str
@@ -42,16 +40,16 @@ class Offered:
 
     @property
     def description(self) -> str:
-        """What the model is told that it does."""
+        """The description that the model reads."""
         return description(self.info.spec)
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of its arguments, a copy of your own, without the defaults of secrets."""
+        """The JSON Schema of the arguments, without defaults of secrets. Each access returns a new copy."""
         return dict(deepcopy(schema_of(self.info.spec)))
 
     def execute(self, arguments: Mapping[str, Any] | str, id: str = "") -> ToolResult:
-        """Make a call as the model sent it and return what came of it; a `CallError` is never raised.
+        """Run a call as the model sent it and return the result; a `CallError` is never raised.
 
         Args:
             arguments: By name, as plain values or as JSON text.
@@ -59,25 +57,25 @@ class Offered:
         return self.session.execute(ToolCall(self.info.spec.full_name, arguments, id=id))
 
     async def aexecute(self, arguments: Mapping[str, Any] | str, id: str = "") -> ToolResult:
-        """Return what `execute` returns, without holding up the loop that awaits it."""
+        """Return what `execute` returns, without blocking the event loop."""
         return await self.session.aexecute(ToolCall(self.info.spec.full_name, arguments, id=id))
 
     def text(self, result: ToolResult) -> str:
-        """Return what came of a call as the model reads it, fit to be sent: the result, or the error and what to do."""
+        """Return the result of a call as the model reads it: the value, or the error and what to do."""
         return sendable(result_text(result, self.names))
 
 
 def offered(session: Session, tools: str | Iterable[str] = "*", *, subject: str) -> tuple[Offered, ...]:
-    """Return the tools that a model may be offered: those that the session permits, and of them those of *tools*.
+    """Return the tools to offer to a model: those that match *tools* and that the session permits.
 
     Args:
-        session: An engine, or a session of one, by which all calls are carried out.
-        tools: Patterns of canonical names, as in ``math.*``; no other tool can be called.
-        subject: Who asks, for the error.
+        session: An engine, or a session of one, that runs all calls.
+        tools: Patterns over canonical names, such as ``math.*``. Other tools cannot be called.
+        subject: The caller, for the error message.
 
     Raises:
-        SpecError: A pattern is none, or matches no tool that may be called.
-        RegistryError: Two tools would have one name.
+        SpecError: If a pattern is invalid or matches no permitted tool.
+        RegistryError: If two tools would have the same name.
     """
     patterns = (tools,) if isinstance(tools, str) else tuple(tools)
     within = narrowed(session, patterns, subject)
@@ -86,13 +84,13 @@ def offered(session: Session, tools: str | Iterable[str] = "*", *, subject: str)
 
 
 def narrowed(session: Session, patterns: tuple[str, ...], subject: str) -> Session:
-    """Return a session that permits the tools of some patterns alone, of those that *session* permits.
+    """Return a session that permits only the tools that match *patterns*, out of those that *session* permits.
 
     Args:
-        subject: Who asks, for the error.
+        subject: The caller, for the error message.
 
     Raises:
-        SpecError: A pattern is none, or matches no tool that may be called.
+        SpecError: If a pattern is invalid or matches no permitted tool.
     """
     within = session if patterns == ("*",) else session.narrowed(session.policy.narrowed(allow=patterns))
     missed = unmatched(within, (each for each in patterns if each != "*"))
@@ -102,6 +100,6 @@ def narrowed(session: Session, patterns: tuple[str, ...], subject: str) -> Sessi
 
 
 def unmatched(session: Session, patterns: Iterable[str]) -> list[str]:
-    """Return the patterns that match no tool that may be called."""
+    """Return the patterns that match no permitted tool."""
     matchers = {each: tool_matcher(canonical(each)) for each in patterns}
     return [each for each, matches in matchers.items() if not any(map(matches, session.infos))]

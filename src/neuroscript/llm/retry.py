@@ -1,9 +1,7 @@
-"""The one place where a request is made again.
+"""Retries of model requests.
 
-Whatever can succeed later is tried again, as long as nothing of the answer was told to anybody: after that, a second
-answer would be told behind the first.
-
-Source: issue "Models", retries in one place; RFC 9110, section 10.2.3.
+Temporary failures are retried until the first piece of a reply has been passed on. After that, a second reply would
+follow the beginning of the first one.
 """
 
 from __future__ import annotations
@@ -22,21 +20,20 @@ from neuroscript.runtime.replies import Retried
 T = TypeVar("T")
 
 ASKED: Final = 60.0
-"""How many seconds a server may ask to wait; one that asks for more gets no further request."""
+"""The longest wait in seconds that a server may ask for; if it asks for more, the request is not retried."""
 
 LONGEST: Final = 8.0
-"""How many seconds are waited at most where the server does not say how long."""
+"""The longest wait in seconds when the server does not name one."""
 
 
 @attrs.frozen
 class Patience:
-    """How long a request is tried.
+    """The retry policy of a request.
 
     Attributes:
-        attempts: How many requests are made at most.
-        pause: How many seconds are waited before the second one; twice as long before each further one, up
-            to `LONGEST`.
-        seconds: How long all of it may take.
+        attempts: Maximum number of requests.
+        pause: Seconds before the first retry; doubled for each further one, up to `LONGEST`.
+        seconds: Maximum time for all requests together.
     """
 
     attempts: int
@@ -51,15 +48,15 @@ def persisted(
     said: Callable[[], bool] = bool,
     on_retry: Callable[[Retried], object] | None = None,
 ) -> tuple[T, tuple[Retried, ...]]:
-    """Return what the first try that succeeds gives, and one fact for each try before it.
+    """Return the result of the first successful request, and a record of each retry.
 
     Args:
-        make: Makes the request; it is given until when all has to be there, on the clock of `time.monotonic`.
-        said: Tells whether something of the answer was told; nothing is tried again then.
-        on_retry: Is told of each further try, before the wait for it.
+        make: Makes the request; its argument is the deadline on the clock of `time.monotonic`.
+        said: Returns whether a piece of the reply has been passed on. The request is not retried after that.
+        on_retry: Receives each retry before the wait for it.
 
     Raises:
-        LLMError: That of the last try.
+        LLMError: The error of the last request.
     """
     until = time.monotonic() + patience.seconds
     retries: list[Retried] = []
@@ -77,7 +74,10 @@ def persisted(
 
 
 def _tried(make: Callable[[float], T], until: float) -> tuple[list[T], Fault | None]:
-    """Return what was made, or the fault; an error of an SDK holds the key, so none is left as the context of ours."""
+    """Return the result or the fault.
+
+    SDK exceptions hold the key, so the raised error must not have one as its context.
+    """
     try:
         return [make(until)], None
     except Exception as error:
@@ -88,7 +88,7 @@ def _tried(make: Callable[[float], T], until: float) -> tuple[list[T], Fault | N
 
 
 def _wait(patience: Patience, fault: Fault, before: int, until: float) -> float | None:
-    """Return how long to wait for the next try, or None if there is to be none."""
+    """Return the seconds before the next request, or None to give up."""
     if fault.error.retry != "later" or before + 1 >= patience.attempts:
         return None
     wait = fault.wait
@@ -100,5 +100,5 @@ def _wait(patience: Patience, fault: Fault, before: int, until: float) -> float 
 def _told(fault: Fault) -> LLMError:
     if fault.wait is None or fault.wait < 1 or fault.error.retry != "later":
         return fault.error
-    text = f"{fault.error.text}; it asks to wait {fault.wait:.0f} s"
+    text = f"{fault.error.text}; try again after {fault.wait:.0f} s"
     return LLMError(text, code=fault.error.code, retry=fault.error.retry)

@@ -1,7 +1,4 @@
-"""A conversation as steps that do no waiting: what is to be asked, what is to be called, and when it is over.
-
-Source: issue "Models", the loop; design.md, rule 6.
-"""
+"""The state machine of a conversation: it yields the next request or calls and does no I/O itself."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ from neuroscript.spec.tool_spec import ToolSpec
 
 @attrs.frozen
 class Ask:
-    """Ask the model for its next turn."""
+    """A step that asks the model for its next turn."""
 
     turns: tuple[Turn, ...]
     tools: tuple[ToolSpec, ...]
@@ -34,11 +31,11 @@ class Ask:
 
 @attrs.frozen
 class Run:
-    """Make the calls of one turn; the answer is the result of each, in order.
+    """A step that runs the calls of one turn and sends back their results in order.
 
     Attributes:
-        together: Whether they may run at the same time.
-        until: When they have to be over, on the clock of `time.monotonic`, or None.
+        together: Whether the calls may run at the same time.
+        until: The deadline on the clock of `time.monotonic`, or None.
     """
 
     calls: tuple[ToolCall, ...]
@@ -47,7 +44,7 @@ class Run:
 
     @property
     def seconds(self) -> float | None:
-        """How long a call that begins now may take, or None."""
+        """How many seconds a call that begins now may take, or None."""
         return None if self.until is None else max(0.001, self.until - time.monotonic())
 
 
@@ -56,19 +53,19 @@ Steps = Generator[Ask | Run, Any, Conversation]
 
 @attrs.define
 class Talk:
-    """One conversation as far as it has come.
+    """The state of one conversation.
 
     Attributes:
-        session: Whose tools are called.
-        tools: Those that the model is told of.
-        turns: What was said.
-        most_turns: How many replies are asked for, at most.
-        most_calls: How many calls are made, at most.
-        most_chars: How many characters the model reads of one result.
-        until: When it has to be over, on the clock of `time.monotonic`, or None.
-        answer: The spec of its last answer, or None where a text will do.
-        made: How many calls were asked for.
-        is_secret: Whether the answer is, or holds, what its spec calls secret.
+        session: The session that runs the tool calls.
+        tools: The tools that the model may call.
+        turns: The turns so far.
+        most_turns: Maximum number of replies.
+        most_calls: Maximum number of calls.
+        most_chars: Maximum characters of one result that the model reads.
+        until: The deadline on the clock of `time.monotonic`, or None.
+        answer: The spec of the final answer, or None if any text is accepted.
+        made: The number of calls requested so far.
+        is_secret: Whether the answer is or contains a secret according to its spec.
     """
 
     session: Session
@@ -84,7 +81,7 @@ class Talk:
     is_secret: bool = False
 
     def conversation(self, answer: Any = None) -> Conversation:
-        """Return what there is of it, without the secrets that were met on the way, but for those of the answer."""
+        """Return the conversation so far, with secrets redacted except those in the answer."""
         secrets = self.session.secrets
         if secrets is None:
             return Conversation(tuple(self.turns), tuple(self.replies), answer)
@@ -92,10 +89,11 @@ class Talk:
         return Conversation(self._sent(), replies, answer if self.is_secret else secrets.plain(answer))
 
     def steps(self) -> Steps:
-        """Go on until the model has answered.
+        """Yield steps until the model has answered, and return the conversation.
 
         Raises:
-            LLMError: The model refused or had no more room, or a limit was reached; what is thrown in passes.
+            LLMError: If the model refused or ran out of tokens, or a limit was reached. Exceptions thrown in pass
+                through.
         """
         fault = ""
         while True:
@@ -134,17 +132,15 @@ class Talk:
     def _require_turn(self, fault: str) -> None:
         if len(self.replies) >= self.most_turns:
             if fault:
-                raise _ended(
-                    f"none of {self.most_turns} turns gave an answer that fits: {fault}", "llm.answer", "never"
-                )
-            raise _ended(f"the model came to no end in {self.most_turns} turns", "llm.turns")
+                raise _ended(f"none of {self.most_turns} turns gave a valid answer: {fault}", "llm.answer", "never")
+            raise _ended(f"the model did not finish within {self.most_turns} turns", "llm.turns")
         if self.until is not None and time.monotonic() >= self.until:
-            raise _ended("the conversation came to no end in its time", "llm.seconds")
+            raise _ended("the conversation did not finish in time", "llm.seconds")
 
     def _run(self, calls: tuple[ToolCall, ...]) -> Run:
         self.made += len(calls)
         if self.made > self.most_calls:
-            raise _ended(f"the model asked for more than {self.most_calls} calls", "llm.calls")
+            raise _ended(f"the model requested more than {self.most_calls} calls", "llm.calls")
         calls = _of_distinct_ids(calls)
         infos = self.session.infos
         together = len(calls) > 1 and all(only_looks(infos.get(_name(call))) for call in calls)
@@ -152,11 +148,11 @@ class Talk:
 
     def _require_open(self) -> None:
         if self.session._is_stopped or self.session.is_closed:
-            raise _ended("the session has ended, and with it the conversation", "llm.stopped")
+            raise _ended("the conversation ended because its session ended", "llm.stopped")
 
 
 REPEATED: Final = "not called, because an earlier call of this turn has the same id; use a new id for each call"
-"""What a model reads as the result of such a call."""
+"""The result that a model reads for such a call."""
 
 
 def _of_distinct_ids(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
@@ -166,7 +162,7 @@ def _of_distinct_ids(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
 
 
 def _is_seen(call: ToolCall, seen: set[str]) -> bool:
-    """Tell whether a call has the id of an earlier one, and note its id."""
+    """Return whether an earlier call has the same id, and record the id."""
     if type(call.id) is not str or not call.id:
         return False
     is_seen = call.id in seen
@@ -175,7 +171,7 @@ def _is_seen(call: ToolCall, seen: set[str]) -> bool:
 
 
 def _in_order(calls: Sequence[ToolCall], made: Sequence[ToolResult]) -> Iterator[ToolResult]:
-    """Yield a result for each call: those of the calls that were made, and an error for each of the others."""
+    """Yield a result for each call: its own if it ran, otherwise an error."""
     results, seen = iter(made), set[str]()
     for call in calls:
         if _is_seen(call, seen):
@@ -186,12 +182,12 @@ def _in_order(calls: Sequence[ToolCall], made: Sequence[ToolResult]) -> Iterator
 
 
 def _name(call: ToolCall) -> str:
-    """Return the canonical name of a call, ``""`` where a model wrote something else than a name."""
+    """Return the canonical name of a call, or ``""`` if the model did not write a string."""
     return from_wire(call.name) if isinstance(call.name, str) else ""
 
 
 def only_looks(tool: ToolInfo | None) -> bool:
-    """Tell whether a tool changes nothing and asks nobody; what is not found by its name is not known to."""
+    """Return whether a tool is known to be read-only and needs no approval. An unknown tool is not."""
     return tool is not None and tool.policy.only_looks
 
 

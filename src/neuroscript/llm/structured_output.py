@@ -1,7 +1,4 @@
-"""The last answer of a model as an exact value: what it is told to give, and what it gave.
-
-Source: contract section 3; issue "Models", ``answer=``.
-"""
+"""The final answer of a model as an exact value: the instruction, the parsing, and the request to correct it."""
 
 from __future__ import annotations
 
@@ -19,46 +16,47 @@ from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 
 OPENED: Final = re.compile(r"```[a-z]*[ \t]*\n")
 CLOSED: Final = re.compile(r"\n[ \t]*```")
-"""The two ends of a block that a model puts around JSON."""
+"""The start and the end of a fenced block that a model may put around JSON."""
 
 
 def answer_spec(answer: ArgType | str | ArgSpec) -> ToolSpec:
-    """Return the spec of which a model's answer is the only argument.
+    """Return a spec whose only argument is the model's answer.
 
     Raises:
-        SpecError: *answer* is no type of an argument.
+        SpecError: If *answer* is not a valid argument type.
     """
     arg = answer if isinstance(answer, ArgSpec) else ArgSpec("answer", cast(ArgType, answer))
     return ToolSpec("answer", "model", (arg,))
 
 
 def instruction(spec: ToolSpec) -> str:
-    """Return what a model is told of the answer that it shall give, ``""`` where any text will do."""
+    """Return the instruction for the requested answer, or ``""`` if any text is accepted."""
     (arg,) = spec.args
     schema = dict(spec_to_schema(spec, exact=False)["properties"][arg.name])
     if schema == {"type": "string"}:
         return ""
-    return f"Give your last answer as JSON that fits this JSON Schema, and nothing besides: {json.dumps(schema)}"
+    return f"Give your final answer as JSON that matches this JSON Schema, and nothing else: {json.dumps(schema)}"
 
 
 def exact_answer(spec: ToolSpec, text: str) -> Any:
-    """Return what a model answered as the exact value that *spec* asks for.
+    """Return the model's answer as the exact value that *spec* requires.
 
-    A text of which nothing else is asked is what it is; anything else is read as JSON, also where it stands in the only
-    fenced block of the answer. A text that was asked for as JSON may come without quotes.
+    An unconstrained string answer is used as it is. Any other answer is parsed as JSON, also if it is in the only
+    fenced
+    block of the reply. A string that was requested as JSON may come without quotes.
 
     Raises:
-        ArgumentError: It does not fit, with every problem.
+        ArgumentError: If the answer is invalid, with every problem.
     """
     (arg,) = spec.args
     try:
         return bind_named(spec, {arg.name: _given(spec, arg, text)})[0]
     except ArgumentError as error:
-        raise ArgumentError(error.problems, found=error.total) from None  # as no tool is meant
+        raise ArgumentError(error.problems, found=error.total) from None  # without the name of a tool
 
 
 def _given(spec: ToolSpec, arg: ArgSpec, text: str) -> Any:
-    """Return the value that a text gives; one of no JSON is a text itself, which may fit."""
+    """Return the value in *text*; text that is not JSON is used as a string, which may be valid."""
     if arg.type is ArgType.STRING:
         said = _said(text, text) if instruction(spec) else text
         return said if type(said) is str or (said is None and (arg.nullable or not arg.required)) else text
@@ -80,7 +78,7 @@ def _candidates(text: str) -> list[str]:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Yield what stands in each fenced block; two searches, for one expression takes the square of the time."""
+    """Yield the content of each fenced block. Two searches stay linear; one combined expression would be quadratic."""
     at = 0
     while (opened := OPENED.search(text, at)) and (closed := CLOSED.search(text, opened.end())):
         yield text[opened.end() : closed.start()]
@@ -88,5 +86,5 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def complaint(error: ArgumentError) -> str:
-    """Return what a model is told of an answer that did not fit."""
-    return f"That answer does not fit: {error}. Answer again."
+    """Return the message that asks a model to correct an invalid answer."""
+    return f"That answer is invalid: {error}. Answer again."

@@ -1,7 +1,4 @@
-"""A conversation to read: a line for each turn, call, repair, refusal and retry.
-
-Source: issue "Models", transcript.
-"""
+"""Readable transcripts of conversations: one line for each turn, call, repair, refusal and retry."""
 
 from __future__ import annotations
 
@@ -20,7 +17,9 @@ from neuroscript.tools.serialization import result_to_data
 
 
 def transcript(conversation: Conversation) -> str:
-    """Return a conversation as lines in which nothing steers a terminal; it holds what was said and given.
+    """Return a conversation as lines without terminal control sequences.
+
+    The lines contain everything that was said, and the arguments and results of the calls.
 
     >>> from neuroscript import Turn
     >>> print(transcript(Conversation((Turn("user", "Hello?"), Turn("assistant", "Hello.")))))
@@ -32,7 +31,7 @@ def transcript(conversation: Conversation) -> str:
 
 
 def _with_replies(conversation: Conversation) -> Iterator[tuple[Turn, Reply | None]]:
-    """Yield each turn with the reply that it stands in; those of the history, and half ones, have none."""
+    """Yield each turn with its reply; turns of the history and incomplete turns have none."""
     replies = [*conversation.replies]
     for turn in conversation.turns:
         at = next((at for at, reply in enumerate(replies) if turn.role == "assistant" and reply.turn == turn), -1)
@@ -42,7 +41,7 @@ def _with_replies(conversation: Conversation) -> Iterator[tuple[Turn, Reply | No
 
 def _lines(turn: Turn, reply: Reply | None) -> Iterator[str]:
     for retried in reply.retries if reply else ():
-        yield f"{turn.role}: asked again after {retried.seconds:.2g} s ({retried.code})"
+        yield f"{turn.role}: retried after {retried.seconds:.2g} s ({retried.code})"
     if turn.content or not (turn.tool_calls or turn.tool_results):
         yield f"{turn.role}: {_indented(turn.content)}"
     yield from (f"{turn.role}: calls {call_line(call)}" for call in turn.tool_calls)
@@ -50,13 +49,13 @@ def _lines(turn: Turn, reply: Reply | None) -> Iterator[str]:
 
 
 def call_line(call: ToolCall) -> str:
-    """Return a call as its model wrote it, in one line."""
+    """Return a call on one line, as the model wrote it."""
     arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(plain(call.arguments), default=str)
     return escaped(f"{call.name} {arguments}")
 
 
 def result_line(result: ToolResult) -> str:
-    """Return what came of a call, with its repairs, in one line."""
+    """Return the result of a call on one line, with its repairs."""
     repairs = ", ".join(f"{each.where}: {each.got} -> {each.became}" for each in result.repairs)
     return escaped(f"{result.tool}: {result_text(result)}" + (f" (repaired {repairs})" if repairs else ""))
 
@@ -66,7 +65,7 @@ def _indented(text: str) -> str:
 
 
 def conversation_to_data(conversation: Conversation) -> dict[str, Any]:
-    """Return a conversation as plain data that JSON can hold: its turns, its tokens and its answer."""
+    """Return the turns, tokens, retries and answer of a conversation as JSON-compatible data."""
     usage = conversation.usage
     return {
         "answer": plain(conversation.answer),

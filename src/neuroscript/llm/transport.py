@@ -1,7 +1,4 @@
-"""One way to a model: an API of HTTP, whose bodies are those of its `Wire` and whose requests are made by its SDK.
-
-Source: issue "Models", clients.
-"""
+"""A model behind an HTTP API: its `Wire` defines the bodies, and its SDK makes the requests."""
 
 from __future__ import annotations
 
@@ -25,20 +22,20 @@ Hear = Callable[[str], object]
 
 @attrs.frozen
 class Api:
-    """What is to be known of an API beside its `Wire`.
+    """The facts about an API that are not part of its `Wire`.
 
     Attributes:
-        path: Where its requests go, below the address of its server.
-        longest: The member of a request that bounds the tokens of a reply.
-        own_longest: The same for the server of the API itself, where it is another one; ``""`` where it is not.
-        default: How many tokens that are where nobody says, because the API wants a number; 0 where it needs none.
-        streaming: What a request for a stream says.
-        unread: Makes a request with a client of the SDK; of the answer only the head has been read.
-        limited: Returns a client with timeouts, of a connection and of silence, that makes each request once; the last
-            argument tells whether it is that of the API's maker.
-        listed: Where the server lists its models.
-        end: The piece that servers may leave out where their stream ends with `DONE` anyway; None where there is none.
-        embeds: Whether the same address gives embeddings, as OpenAI's does.
+        path: The path of its requests, relative to the server's address.
+        longest: The request member that limits the tokens of a reply.
+        own_longest: The same member for the vendor's own server, if it differs; otherwise ``""``.
+        default: The token limit to send if the host sets none and the API requires one; otherwise 0.
+        streaming: The members that request a stream.
+        unread: Makes a request with a client of the SDK and reads only the response headers.
+        limited: Returns a client that sends each request once, with timeouts for connecting and for silence. The last
+            argument says whether it talks to the vendor's own server.
+        listed: The path of the list of models.
+        end: The final chunk that servers may omit before `DONE`, or None.
+        embeds: Whether the same address serves embeddings, as OpenAI's does.
     """
 
     wire: Wire
@@ -56,12 +53,12 @@ class Api:
 
 @attrs.frozen
 class Transport:
-    """A model at a server.
+    """A model on a server.
 
     Attributes:
-        model: What the server calls the model.
-        client: The SDK's, which makes each request once.
-        seconds: How long a reply may take in all.
+        model: The name that the server uses for the model.
+        client: The SDK client, which sends each request once.
+        seconds: Maximum seconds for a reply.
     """
 
     api: Api
@@ -75,15 +72,15 @@ class Transport:
 
     @property
     def title(self) -> str:
-        """The API, as people call it."""
+        """The display name of the API."""
         return self.api.wire.title
 
     def attempt(self, turns: Sequence[Turn], tools: Sequence[ToolSpec], hear: Hear, until: float) -> Reply:
         """Make one request and return the reply.
 
         Raises:
-            LLMError: What the answer means, or what it is instead of one.
-            Exception: What the SDK, or its transport, raises.
+            LLMError: If the server reports an error, or its response is not a reply.
+            Exception: Any exception of the SDK or of its HTTP transport.
         """
         names = WireNames.of(tools)
         stream = self.api.unread(self.client, self.api.path, self._body(turns, tools, names))
@@ -109,7 +106,7 @@ class Transport:
     def _assembled(self, body: Body, names: WireNames, hear: Hear) -> Reply:
         assembler = self.api.wire.assembler(names)
         for event in body.events():
-            if event == DONE:  # whatever becomes of the connection then
+            if event == DONE:  # the reply is complete even if the connection then breaks
                 return self._ended(assembler) if self.api.end else assembler.reply()
             text = assembler.take(event)
             if text:
@@ -117,7 +114,7 @@ class Transport:
         return assembler.reply()
 
     def _ended(self, assembler: Assembler) -> Reply:
-        """Return the reply of a stream that came to its end, if need be without having said why."""
+        """Return the reply of a stream that ended with `DONE`, even if no chunk named the reason."""
         try:
             return assembler.reply()
         except LLMError as error:
@@ -127,13 +124,13 @@ class Transport:
         return assembler.reply()
 
     def embed(self, text: str, until: float) -> list[float]:
-        """Return the embedding of a text.
+        """Return the embedding of *text*.
 
         Raises:
-            LLMError: ``llm.request``, where the API has none; as `attempt`.
+            LLMError: ``llm.request`` if the API has no embeddings; otherwise as `attempt`.
         """
         if not self.api.embeds:
-            raise LLMError(f"{self.title} gives no embeddings", code="llm.request", retry="host")
+            raise LLMError(f"{self.title} does not support embeddings", code="llm.request", retry="host")
         request = {"model": self.model, "input": text, "encoding_format": "float", **self.options}
         with closing(self.api.unread(self.client, "/embeddings", request)) as stream:
             data = Body(stream.response, until, self.seconds).whole()
@@ -143,7 +140,7 @@ class Transport:
         raise format_error("")
 
     def names(self, until: float) -> list[str]:
-        """Return the names of models that the server lists, in order.
+        """Return the sorted names of the models that the server lists.
 
         Raises:
             LLMError: As `attempt`.

@@ -1,4 +1,4 @@
-"""What the APIs of models send and receive, with a package for each API."""
+"""Request and response formats of model APIs, with one package for each vendor."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What every module of a model API gives: tools out, a conversation out, replies in, whole or in pieces.
-
-Source: issue "Models", model APIs; design.md, rule 7.
-"""
+"""The interface that every model API implements: tools and conversations out, complete or streamed replies in."""
 
 from __future__ import annotations
 
@@ -16,35 +13,35 @@ from neuroscript.runtime.wire_names import WireNames
 
 
 class Assembler(Protocol):
-    """The pieces of one streamed reply, put together."""
+    """Assembles one streamed reply."""
 
     def take(self, piece: Any) -> str:
-        """Take the next piece, an SDK's object or plain data, and return the text that the model said in it, or ``""``.
+        """Add the next piece, an SDK object or plain data, and return its text, or ``""``.
 
         Raises:
-            LLMError: ``llm.format``, where it is no piece of this API; what the piece itself tells as an error.
+            LLMError: ``llm.format`` if it is not a piece of this API, or the error that the piece reports.
         """
 
     def reply(self) -> Reply:
-        """Return the whole reply.
+        """Return the complete reply.
 
         Raises:
-            LLMError: ``llm.cut``, where the pieces ended before the reply did; what `Wire.read` raises.
+            LLMError: ``llm.cut`` if the pieces ended before the reply did; otherwise as `Wire.read`.
         """
 
 
 @attrs.frozen
 class Wire:
-    """How one API writes tools, turns and replies; each entry is a public function of its module.
+    """The functions that convert tools, turns and replies for one API.
 
     Attributes:
-        title: What people call it, for example ``OpenAI Chat``.
-        key: What stands in `Turn.native` for it, for example ``openai.chat``; a turn is sent back as it was to its own
-            API alone.
-        tools: What stands under ``tools`` in a request.
-        conversation: The members of a request that hold the turns.
-        read: The reply that a whole answer holds, an SDK's object or plain data.
-        assembler: What puts the pieces of a streamed answer together.
+        title: The display name, for example ``OpenAI Chat``.
+        key: The key in `Turn.native`, for example ``openai.chat``. A turn is sent back in native form only to the API
+            that it came from.
+        tools: Returns the value of ``tools`` in a request.
+        conversation: Returns the request members that hold the turns.
+        read: Returns the reply in a complete response, an SDK object or plain data.
+        assembler: Returns an assembler for a streamed response.
     """
 
     title: str

@@ -1,9 +1,7 @@
-"""What stands in an object that should be a call; what is missing or of another kind is named, its value never.
+"""Validation of tool calls in API responses. Errors name the member that is wrong and never contain its value.
 
-An id may be missing, for there are servers that give none. Arguments may be missing where nothing else stands beside
-the name that could have been meant as them, so that none are ever dropped.
-
-Source: contract section 6; peers.md part 0.1, "unknown extra arg silently dropped".
+An id may be missing, because some servers send none. Arguments may be missing only if no other member could have been
+meant as arguments, so that none are dropped silently.
 """
 
 from __future__ import annotations
@@ -18,20 +16,20 @@ from neuroscript.errors import ArgumentError, Problem
 from neuroscript.runtime.interfaces import ToolCall
 
 IDLE: Final = frozenset({"id", "call_id", "index", "name", "status", "type"})
-"""Members beside which arguments may be missing."""
+"""Members that cannot be meant as arguments."""
 
 ARGUMENTS: Final = "a map, a list or JSON text"
 
 
 @attrs.frozen
 class Member:
-    """A place in the object: the map that holds it, its key there, and the key of that map itself, if it is within one.
+    """A member of an object in a response.
 
     Attributes:
-        holder: The map.
-        key: The key.
-        within: The key of the map, for errors, or ``""``.
-        required: Whether it must be there.
+        holder: The map that holds the member.
+        key: The member's key.
+        within: The key of *holder* itself, for errors, or ``""``.
+        required: Whether the member must be present.
     """
 
     holder: Mapping[str, Any]
@@ -41,22 +39,22 @@ class Member:
 
     @property
     def value(self) -> Any:
-        """What stands there, None where nothing does."""
+        """The member's value, or None if it is missing."""
         return self.holder.get(self.key)
 
     def problem(self, expected: str) -> Problem:
-        """Return what is wrong with it, if it is not what was *expected*."""
+        """Return the problem of a member that is not what was *expected*."""
         where = f"{self.within}['{self.key}']" if self.within else self.key
         if self.value is None:
             return Problem(where, "arg.missing", expected, "None" if self.key in self.holder else "nothing")
-        return Problem(where, "arg.type", expected, "an empty text" if self.value == "" else type_name(self.value))
+        return Problem(where, "arg.type", expected, "an empty string" if self.value == "" else type_name(self.value))
 
 
 def inner(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return the map that stands under *key*.
+    """Return the map under *key*.
 
     Raises:
-        ArgumentError: There is none, or it is something else.
+        ArgumentError: If it is missing or not a map.
     """
     member = Member(data, key)
     if not isinstance(member.value, Mapping):
@@ -65,10 +63,10 @@ def inner(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def call_of(*, id: Member, name: Member, arguments: Member) -> ToolCall:
-    """Return the call whose parts stand at these places.
+    """Return the call that consists of these members.
 
     Raises:
-        ArgumentError: With everything that is missing or of another kind.
+        ArgumentError: With every member that is missing or has the wrong type.
     """
     problems = [*_id_problems(id), *_name_problems(name), *_argument_problems(arguments)]
     if problems:

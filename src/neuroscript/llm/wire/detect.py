@@ -1,7 +1,4 @@
-"""Tool calls as the APIs of models send them, each read by its own module, without any SDK.
-
-Source: contract section 2; issue "The contract runs", command line.
-"""
+"""Detection of the API that a tool call came from; each call is read by the module of its API, without any SDK."""
 
 from __future__ import annotations
 
@@ -22,11 +19,11 @@ __all__ = ["Shape", "call_id", "read_call", "shape_of"]
 
 @attrs.frozen
 class Shape:
-    """One way of writing a call down.
+    """A format of tool calls.
 
     Attributes:
-        title: What people call it, for example ``OpenAI Chat``.
-        read: Returns the call that an object of this shape asks for.
+        title: The display name, for example ``OpenAI Chat``.
+        read: Returns the call in an object of this format.
     """
 
     title: str
@@ -37,13 +34,14 @@ class Shape:
 
 
 def read_call(data: Mapping[str, Any]) -> ToolCall:
-    """Return the call that a decoded JSON object asks for, in whichever of the known shapes it is.
+    """Return the call in a decoded JSON object of any known format.
 
-    The plain shape is ``{"id", "name", "arguments"}``, with arguments as a map, a list, or JSON text of either; the
-    others are those of OpenAI's Chat Completions and Responses, Anthropic's Messages and Google's Gemini.
+    The plain format is ``{"id", "name", "arguments"}``, with arguments as a map, a list, or JSON text of either. The
+    others
+    are those of OpenAI's Chat Completions and Responses, Anthropic's Messages and Google's Gemini.
 
     Raises:
-        ArgumentError: It is none of them, or something is missing; it is named, and no value is.
+        ArgumentError: If the format is unknown or a member is missing. It never contains values.
 
     >>> read_call({"id": "1", "name": "math.add", "arguments": {"num1": "2", "num2": 3}})
     ToolCall(name='math.add', arguments={'num1': '2', 'num2': 3}, id='1')
@@ -52,10 +50,10 @@ def read_call(data: Mapping[str, Any]) -> ToolCall:
 
 
 def shape_of(data: Mapping[str, Any]) -> Shape:
-    """Return the shape in which a decoded JSON object is a call; its members are not looked at yet.
+    """Return the format of a call in a decoded JSON object, without validating its members.
 
     Raises:
-        ArgumentError: It has none of the known shapes.
+        ArgumentError: If the format is unknown.
     """
     if not isinstance(data, Mapping):
         raise ArgumentError([Problem("", "arg.type", "a map that is a tool call", type_name(data))])
@@ -63,8 +61,8 @@ def shape_of(data: Mapping[str, Any]) -> Shape:
     if kind is None:
         return _untyped(data)
     if not isinstance(kind, str) or kind not in TYPED:
-        other = "another text" if isinstance(kind, str) else type_name(kind)
-        raise ArgumentError([Problem("type", "call.type", f"one of {', '.join(TYPED)}, or none at all", other)])
+        other = "another string" if isinstance(kind, str) else type_name(kind)
+        raise ArgumentError([Problem("type", "call.type", f"one of {', '.join(TYPED)}, or no type", other)])
     return TYPED[kind]
 
 
@@ -75,7 +73,7 @@ def _untyped(data: Mapping[str, Any]) -> Shape:
 
 
 def call_id(data: Mapping[str, Any]) -> str:
-    """Return the id in an object that should be a call, or ``""``; whatever else is wrong with it, this never fails."""
+    """Return the id in an object that may be a call, or ``""``; never raise."""
     if not isinstance(data, Mapping):
         return ""
     parts = [data.get(key) for key in gemini.KEYS]
@@ -97,4 +95,4 @@ TYPED: Final = {
     "function_call": Shape("OpenAI Responses", openai.read_responses_call),
     "tool_use": Shape("Anthropic", anthropic.read_call),
 }
-"""The shapes that say of themselves what they are, by their ``type``."""
+"""The formats that identify themselves by their ``type``."""

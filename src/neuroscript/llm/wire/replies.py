@@ -1,11 +1,4 @@
-"""What the server of a model tells as an error, by the word or the status that it has for it.
-
-Source: Anthropic API reference, "Errors"; Google API design guide, "Errors"; RFC 9110, status codes.
-
-What a reply comes to, when all of it was read: whether anything was said, and whether tools are asked for.
-
-Source: issue "Models", clear errors.
-"""
+"""Errors that model servers report in a reply, and the checks on a complete reply."""
 
 from __future__ import annotations
 
@@ -18,11 +11,11 @@ from neuroscript.runtime.interfaces import Turn
 from neuroscript.runtime.replies import Reply, Stop, Usage
 
 WORD: Final = re.compile(r"[a-z0-9_.-]{1,64}")
-"""A word that is told of a server's error; everything else that it says might repeat the conversation."""
+"""An error code that may be reported. Anything else in a server's error might repeat the conversation."""
 
 
 QUOTA: Final = re.compile(r"insufficient_quota|billing_hard_limit_reached|billing_not_active")
-"""Words with which 429 means that there is no money left, which no waiting changes."""
+"""Error codes with which status 429 means that no credit is left, so waiting does not help."""
 
 
 KINDS: Final[tuple[tuple[re.Pattern[str], str, Retry], ...]] = (
@@ -43,7 +36,7 @@ KINDS: Final[tuple[tuple[re.Pattern[str], str, Retry], ...]] = (
         "host",
     ),
 )
-"""What the words of OpenAI, Anthropic and Google mean; every other one is a fault of the server."""
+"""The meaning of error codes of OpenAI, Anthropic and Google; any other code is a server error."""
 
 
 STATUSES: Final[Mapping[int, tuple[str, Retry]]] = {
@@ -55,15 +48,15 @@ STATUSES: Final[Mapping[int, tuple[str, Retry]]] = {
     429: ("llm.rate", "later"),
     504: ("llm.timeout", "later"),
 }
-"""What statuses mean, and who acts; all others mean what their hundreds mean."""
+"""The meaning of HTTP statuses, and who can act; all others follow from their class, such as 4xx."""
 
 
 SERVER: Final[tuple[str, Retry]] = ("llm.server", "later")
-"""A fault of the server, whatever it was."""
+"""An unspecified server error."""
 
 
 def told(word: Any, status: Any = None) -> LLMError:
-    """Return the error that a server told within an answer, by its word, or else by its number.
+    """Return the error that a server reported within a reply, from its error code or its status.
 
     >>> told("overloaded_error").text
     'the server ended the reply with an error (overloaded_error)'
@@ -75,12 +68,12 @@ def told(word: Any, status: Any = None) -> LLMError:
 
 
 def in_brackets(word: str) -> str:
-    """Return a word in brackets after a blank, ``""`` where there is none."""
+    """Return *word* in parentheses after a space, or ``""``."""
     return f" ({word})" if word else ""
 
 
 def word_of(error: Any) -> str:
-    """Return a server's own word for an error, ``""`` where it has none that may be told.
+    """Return the error code of a server's error, or ``""`` if it has none that may be reported.
 
     >>> word_of({"type": "error", "code": 429, "message": "You said ..."})
     '429'
@@ -98,7 +91,7 @@ def _meaning(word: str, status: Any) -> tuple[str, Retry]:
 
 
 def meaning(status: int, word: str = "") -> tuple[str, Retry]:
-    """Return the code of a status, 300 or more, that came with a word, and who can do something about it."""
+    """Return the code for an HTTP status of 300 or more with a server's error code, and who can act."""
     if status == 429 and QUOTA.fullmatch(word):
         return "llm.rate", "host"
     if status in STATUSES:
@@ -109,11 +102,11 @@ def meaning(status: int, word: str = "") -> tuple[str, Retry]:
 
 
 def settled(turn: Turn, stop: Stop, usage: Usage) -> Reply:
-    """Return a reply; one that ended with calls asks for tools.
+    """Return a reply; if it ended normally with calls, its stop reason is ``tools``.
 
     Raises:
-        LLMError: ``llm.empty``, nothing was said, and not for want of room or will.
+        LLMError: ``llm.empty``, if the reply is empty although it was neither truncated nor refused.
     """
     if stop == "end" and not turn.content.strip() and not turn.tool_calls:
-        raise LLMError("the model said nothing", code="llm.empty", retry="later")
+        raise LLMError("the model returned an empty reply", code="llm.empty", retry="later")
     return Reply(turn, "tools" if stop == "end" and turn.tool_calls else stop, usage)

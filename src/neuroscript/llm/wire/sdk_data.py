@@ -1,7 +1,4 @@
-"""What an SDK's object holds, as plain data; without any SDK, for those of all of them are Pydantic's.
-
-Source: issue "Models", tool calls in as the SDKs' objects or plain data.
-"""
+"""Plain data from SDK objects. No SDK is imported, because the objects of all SDKs are Pydantic models."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from neuroscript.errors import LLMError
 
 
 def dumped(thing: Any) -> Any:
-    """Return what came over the wire of an SDK's object, at every level of plain data too, under the wire's names."""
+    """Return the wire data of an SDK object, with the API's names; objects nested in plain data are converted too."""
     if isinstance(thing, Mapping):
         return {key: dumped(each) for key, each in thing.items()}
     if isinstance(thing, (list, tuple)):
@@ -25,10 +22,10 @@ def dumped(thing: Any) -> Any:
 
 
 def map_of(thing: Any) -> Mapping[str, Any]:
-    """Return an SDK's object, or plain data, as a map.
+    """Return an SDK object or plain data as a map.
 
     Raises:
-        LLMError: ``llm.format``, it is something else, a page of HTML for one.
+        LLMError: ``llm.format``, if it is anything else, such as an HTML page.
     """
     data = dumped(thing)
     if not isinstance(data, Mapping):
@@ -37,10 +34,10 @@ def map_of(thing: Any) -> Mapping[str, Any]:
 
 
 def maps_in(data: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    """Return the list of maps that stands under *key*; where nothing stands there, none.
+    """Return the list of maps under *key*, or an empty list if it is missing.
 
     Raises:
-        LLMError: ``llm.format``, it is something else.
+        LLMError: ``llm.format``, if it is anything else.
     """
     found = data.get(key)
     if found is None:
@@ -51,7 +48,7 @@ def maps_in(data: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
 
 
 def map_in(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """Return the map that stands under *key*, an empty one where nothing does; `LLMError` for something else."""
+    """Return the map under *key*, or an empty map if it is missing; `LLMError` for anything else."""
     found = data.get(key)
     if found is not None and not isinstance(found, Mapping):
         raise strange(f"{key}: expected a map, got {type_name(found)}")
@@ -59,7 +56,7 @@ def map_in(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def text_in(data: Mapping[str, Any], key: str) -> str:
-    """Return the text that stands under *key*, ``""`` where nothing does; `LLMError` for something else."""
+    """Return the string under *key*, or ``""`` if it is missing; `LLMError` for anything else."""
     found = data.get(key)
     if found is not None and not isinstance(found, str):
         raise strange(f"{key}: expected string, got {type_name(found)}")
@@ -67,11 +64,11 @@ def text_in(data: Mapping[str, Any], key: str) -> str:
 
 
 def count_in(data: Mapping[str, Any], *keys: str) -> int:
-    """Return the sum of the whole numbers that stand under *keys*; what is none counts as 0."""
+    """Return the sum of the positive integers under *keys*; other values count as 0."""
     found = [data.get(key) for key in keys]
     return sum(each for each in found if type(each) is int and each > 0)
 
 
 def strange(why: str) -> LLMError:
-    """Return what is said of an answer of another shape."""
-    return LLMError(f"what the server sent is no reply: {why}", code="llm.format", retry="host")
+    """Return the error for a response in the wrong format."""
+    return LLMError(f"the server did not send a valid reply: {why}", code="llm.format", retry="host")

@@ -1,10 +1,6 @@
-"""What a model API is told of a tool, made once for each spec.
+"""Tool definitions and call arguments as model APIs need them.
 
-Source: issue "Models", what exporting costs; design.md, rule 7.
-
-Arguments for APIs that take nothing but a map of them.
-
-Source: Anthropic documentation, "Fine-grained tool streaming", invalid JSON in tool responses.
+A definition is made once for each spec. APIs accept only a map as arguments, so `mapped` wraps any other value.
 """
 
 from __future__ import annotations
@@ -21,7 +17,7 @@ from neuroscript.spec.tool_spec import ToolSpec
 
 
 def description(spec: ToolSpec) -> str:
-    """Return what a model is told of a tool: that it is deprecated, what it does, and when it is the right one.
+    """Return the description that a model reads: a deprecation notice, what the tool does, and when to use it.
 
     >>> description(ToolSpec("ping", "net", description="Ask who is there.", deprecated="use net.find"))
     'Deprecated: use net.find. Ask who is there.'
@@ -31,7 +27,7 @@ def description(spec: ToolSpec) -> str:
 
 
 def schema_of(spec: ToolSpec) -> Mapping[str, Any]:
-    """Return what a tool takes as standard JSON Schema, without the defaults of its secrets, which no model needs.
+    """Return the arguments of a tool as standard JSON Schema, without defaults of secrets.
 
     >>> from neuroscript import ArgSpec
     >>> spec = ToolSpec("ping", "net", (ArgSpec("key", "string", secret=True, default="sesame"),))
@@ -44,10 +40,10 @@ def schema_of(spec: ToolSpec) -> Mapping[str, Any]:
 
 
 def _discreet(node: Any, *, is_rule: bool = True) -> Any:
-    """Return a part of a schema in which no rule has a default that holds a secret.
+    """Return a part of a schema, without the defaults of rules that hold a secret.
 
     Args:
-        is_rule: Whether it is a rule, rather than rules by name.
+        is_rule: Whether the part is a rule, rather than a map of rules by name.
     """
     if isinstance(node, list):
         return [_discreet(each) for each in node]
@@ -60,7 +56,7 @@ def _discreet(node: Any, *, is_rule: bool = True) -> Any:
 
 
 def _hides(node: Any) -> bool:
-    """Tell whether there is a secret in what a part of a schema asks."""
+    """Return whether a part of a schema contains a secret."""
     parts = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
     return (isinstance(node, dict) and node.get("writeOnly") is True) or any(map(_hides, parts))
 
@@ -68,10 +64,10 @@ def _hides(node: Any) -> bool:
 def made(
     tools: Iterable[Any], names: WireNames | None, key: str, make: Callable[[ToolSpec, str], dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return what *make* makes of each tool and its name, kept with its spec under *key* and the name.
+    """Return the result of *make* for each tool and its name, cached on the spec under *key* and the name.
 
     Raises:
-        RegistryError: Two of them would have one name, where no *names* are given.
+        RegistryError: If *names* is None and two tools would have the same name.
     """
     specs = [spec_of(tool) for tool in tools]
     names = names or WireNames.of(specs)
@@ -87,15 +83,15 @@ def made(
 
 
 MALFORMED: Final = "INVALID_JSON"
-"""Under which a text stands that is no JSON, so that a model can see what it wrote."""
+"""The key for arguments that are not valid JSON, so that a model sees what it wrote."""
 
 
 IN_ORDER: Final = "arguments"
-"""Under which arguments stand that were given in order."""
+"""The key for positional arguments."""
 
 
 def mapped(arguments: Any) -> dict[str, Any]:
-    """Return the arguments of a `ToolCall` as a map that JSON holds.
+    """Return the arguments of a `ToolCall` as a JSON-compatible map.
 
     >>> mapped('{"a": 1}'), mapped('{"a": '), mapped([1, 2])
     ({'a': 1}, {'INVALID_JSON': '{"a": '}, {'arguments': [1, 2]})
@@ -109,7 +105,7 @@ def mapped(arguments: Any) -> dict[str, Any]:
 
 
 def renamed(arguments: Any, keys: Mapping[str, str]) -> Any:
-    """Return arguments with other names for some of them, where they are a map; everything else as it is.
+    """Return arguments with some keys renamed if they are a map; return any other value unchanged.
 
     >>> renamed({"$top": 1, "b": 2}, {"$top": "_top"})
     {'_top': 1, 'b': 2}
@@ -120,7 +116,7 @@ def renamed(arguments: Any, keys: Mapping[str, str]) -> Any:
 
 
 def read(arguments: Any) -> Any:
-    """Return what the JSON text of arguments says, where it is a map or a list; everything else as it is."""
+    """Return arguments decoded from JSON if they are a map or a list; return any other value unchanged."""
     if not isinstance(arguments, str):
         return arguments
     if not arguments.strip():

@@ -1,10 +1,7 @@
-"""The ids of calls: each once in a reply, and each once in a conversation, as an API takes them.
+"""Call ids and conversations in the form that model APIs accept.
 
-Source: issue "Models", model APIs; OpenAI and Anthropic API references, ids of calls.
-
-A conversation as APIs want it that ask for one result of each call, at once after the turn that asked for them.
-
-Source: Anthropic API reference, "Tool use" (``tool_result`` blocks); Gemini API reference, "Function calling".
+Ids are unique within a reply and within a conversation. Every call has exactly one result, directly after the turn that
+requested it.
 """
 
 from __future__ import annotations
@@ -20,11 +17,11 @@ from neuroscript.errors import CallError
 from neuroscript.runtime.interfaces import ToolCall, ToolResult, Turn
 
 KEPT = 30
-"""How many characters are kept of an id that gives way to another."""
+"""Maximum characters taken from an id that is replaced."""
 
 
 def filled_ids(ids: Sequence[Any]) -> list[str]:
-    """Return ids of calls, each once; one that is missing, or is there twice, becomes ``call_1`` for the first call.
+    """Return unique call ids; a missing or repeated id is replaced, by ``call_1`` for the first call.
 
     >>> filled_ids(["a", None, "a"])
     ['a', 'call_2', 'call_3']
@@ -40,11 +37,11 @@ def filled_ids(ids: Sequence[Any]) -> list[str]:
 
 @attrs.frozen
 class Ids:
-    """The ids of a conversation; one that stands already, or that its API would refuse, gives way to another.
+    """The call ids of a conversation; an id that is taken or that the API would reject is replaced.
 
     Attributes:
-        fits: What the API takes.
-        known: Those that stand.
+        fits: The pattern of ids that the API accepts.
+        known: The ids that are taken.
     """
 
     fits: re.Pattern[str]
@@ -52,12 +49,12 @@ class Ids:
 
     @classmethod
     def of(cls, fits: re.Pattern[str], turns: Iterable[Turn], key: str) -> Ids:
-        """Return the ids of turns; those of a turn that goes back as it was, under *key*, stand already."""
+        """Return the ids of *turns*; those of turns with a native form under *key* are taken already."""
         native = (turn for turn in turns if (turn.native or {}).get(key))
         return cls(fits, {call.id for turn in native for call in turn.tool_calls})
 
     def told(self, calls: Iterable[ToolCall]) -> list[str]:
-        """Return the ids of the calls of a turn that does not go back as it was."""
+        """Return the ids to send for the calls of a turn that has no native form."""
         return [self._told(call.id) for call in calls]
 
     def _told(self, id: str) -> str:
@@ -74,16 +71,16 @@ def _free(word: str, count: int, taken: set[str]) -> str:
 
 
 UNMADE: Final = CallError("this call was not made", retry="later")
-"""What came of a call of which a conversation tells no result."""
+"""The result of a call for which the conversation contains none."""
 
 
 @attrs.frozen
 class Exchange:
-    """A turn that is no turn of results, and what came of the calls that it asks for.
+    """A turn other than a turn of results, with the results of its calls.
 
     Attributes:
         turn: The turn.
-        results: One for each of its calls, in their order; one that nobody gave says that the call was not made.
+        results: One result for each call, in order. A missing result becomes an error that says the call was not made.
     """
 
     turn: Turn
@@ -91,7 +88,10 @@ class Exchange:
 
 
 def exchanges(turns: Iterable[Turn]) -> list[Exchange]:
-    """Return the turns with their results; a result of no call is left out, and what else its turn says stays."""
+    """Return the turns paired with their results.
+
+    A result without a call is dropped; the content of its turn stays.
+    """
     open: list[_Open] = []
     asked: _Open | None = None
     for turn in turns:
@@ -109,7 +109,7 @@ def exchanges(turns: Iterable[Turn]) -> list[Exchange]:
 
 @attrs.frozen
 class _Open:
-    """A turn whose results may be still to come; the places of its calls that have none stand by their ids."""
+    """A turn that may still receive results, with the positions of its unanswered calls by id."""
 
     turn: Turn
     places: dict[str, deque[int]] = attrs.field(factory=dict)

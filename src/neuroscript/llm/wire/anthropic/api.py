@@ -1,7 +1,4 @@
-"""Anthropic's Messages API as a `Wire`.
-
-Source: Anthropic API reference, "Messages".
-"""
+"""Anthropic's Messages API as a `Wire`."""
 
 from __future__ import annotations
 
@@ -15,4 +12,4 @@ from neuroscript.llm.wire.anthropic.turns import conversation
 from neuroscript.llm.wire.api import Wire
 
 MESSAGES: Final = Wire("Anthropic", KEY, tools, conversation, read, MessageAssembler)
-"""Anthropic's Messages; what a request needs besides, ``model`` and ``max_tokens``, is the transport's."""
+"""Anthropic's Messages API. The transport adds ``model`` and ``max_tokens``."""

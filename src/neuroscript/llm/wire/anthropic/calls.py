@@ -1,7 +1,4 @@
-"""Tool calls as Anthropic's Messages API sends them: ``tool_use`` blocks.
-
-Source: Anthropic API reference, "Messages", content blocks of an assistant's message.
-"""
+"""Tool calls of Anthropic's Messages API: ``tool_use`` blocks."""
 
 from __future__ import annotations
 
@@ -12,14 +9,14 @@ from neuroscript.llm.wire.calls import Member, call_of
 from neuroscript.runtime.interfaces import ToolCall
 
 KEY: Final = "anthropic.messages"
-"""Under which the blocks of a message stand in `Turn.native`."""
+"""The key in `Turn.native` for the blocks of a message."""
 
 
 def read_call(data: Mapping[str, Any]) -> ToolCall:
-    """Return the call that a ``tool_use`` block asks for.
+    """Return the call in a ``tool_use`` block.
 
     Raises:
-        ArgumentError: Something is missing, or of another kind; it is named.
+        ArgumentError: If a member is missing or has the wrong type.
 
     >>> read_call({"type": "tool_use", "id": "t1", "name": "math__add", "input": {"num1": 2, "num2": 3}})
     ToolCall(name='math__add', arguments={'num1': 2, 'num2': 3}, id='t1')

@@ -1,7 +1,4 @@
-"""What Anthropic's Messages API answered.
-
-Source: Anthropic API reference, "Messages", the response: ``content``, ``stop_reason``, ``usage``.
-"""
+"""Replies of Anthropic's Messages API."""
 
 from __future__ import annotations
 
@@ -23,21 +20,22 @@ STOPS: Final[Mapping[str, Stop]] = {
     "model_context_window_exceeded": "length",
     "refusal": "refused",
 }
-"""Why a message ended; with any other reason it is ``end``, or ``tools`` where calls are asked for."""
+"""The meaning of ``stop_reason``; any other reason means ``end``, or ``tools`` if there are calls."""
 
 PAUSED: Final = "pause_turn"
-"""Why a message ended that its server goes on with, once it is sent back to it as it is."""
+"""The stop reason of a message that the server continues after it is sent back unchanged."""
 
 INPUT: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-"""What is counted as input, all of it read by the model."""
+"""The members that count as input tokens; the model read all of them."""
 
 
 def read(message: Any, names: WireNames | None = None) -> Reply:
-    """Return the reply that a message holds, an SDK's ``Message`` or plain data.
+    """Return the reply in a message: an SDK's ``Message`` or plain data.
 
     Raises:
-        LLMError: ``llm.format``, it is no message; ``llm.empty``, nothing is said in it; what an error in its place
-            tells.
+        LLMError: ``llm.format`` if it is not a message, ``llm.empty`` if it has no content, or the error that the
+            server
+            sent instead.
     """
     data = map_of(message)
     if data.get("type") == "error":
@@ -48,7 +46,7 @@ def read(message: Any, names: WireNames | None = None) -> Reply:
 
 
 def read_calls(message: Any, *, names: WireNames | None = None) -> list[ToolCall]:
-    """Return the calls that a message asks for, with canonical names, in their order; whatever else is in it.
+    """Return the calls of a message in order, with canonical names; other content is ignored.
 
     >>> block = {"type": "tool_use", "id": "t1", "name": "math__add", "input": {"num1": 2}}
     >>> read_calls({"content": [{"type": "text", "text": "So be it."}, block]})
@@ -58,10 +56,10 @@ def read_calls(message: Any, *, names: WireNames | None = None) -> list[ToolCall
 
 
 def reply_of(message: Mapping[str, Any], names: WireNames, texts: Mapping[int, Any] | None = None) -> Reply:
-    """Return the reply that a message holds.
+    """Return the reply in a message.
 
     Args:
-        texts: The arguments of the blocks in which they are no map, by the index of the block.
+        texts: Arguments that are not a map, by the index of their block.
     """
     blocks = _with_ids(maps_in(message, "content"))
     text = "".join(text_in(each, "text") for each in blocks if each.get("type") == "text")
@@ -75,7 +73,7 @@ def reply_of(message: Mapping[str, Any], names: WireNames, texts: Mapping[int, A
 
 
 def _with_ids(blocks: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return blocks in which each call has an id of its own, which there are servers that give none."""
+    """Return blocks in which each call has a unique id, because some servers send none."""
     ids = iter(filled_ids([each.get("id") for each in blocks if each.get("type") == "tool_use"]))
     return [{**each, "id": next(ids)} if each.get("type") == "tool_use" else each for each in blocks]
 
@@ -86,7 +84,7 @@ def _calls(blocks: list[Mapping[str, Any]], names: WireNames, texts: Mapping[int
 
 
 def _named(call: ToolCall, arguments: Any, names: WireNames) -> ToolCall:
-    """Return a call with the names that its tool and its arguments have here."""
+    """Return a call with the canonical names of its tool and arguments."""
     name = names.tool(call.name)
     keys = {wire: key for key, wire in names.keys.get(name, {}).items()}
     return ToolCall(name, renamed(arguments, keys), id=call.id)
@@ -96,7 +94,7 @@ def _call(block: Mapping[str, Any]) -> ToolCall:
     try:
         return read_call(block)
     except ArgumentError as error:
-        raise strange(f"it asks for a call that is none: {error}") from None
+        raise strange(f"it contains an invalid call: {error}") from None
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:

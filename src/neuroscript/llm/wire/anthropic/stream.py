@@ -1,7 +1,4 @@
-"""A message of Anthropic's Messages API that comes in pieces.
-
-Source: Anthropic API reference, "Streaming messages": the events, and that unknown ones are to be passed over.
-"""
+"""Streamed messages of Anthropic's Messages API. Unknown events are ignored, as the API requires."""
 
 from __future__ import annotations
 
@@ -24,17 +21,17 @@ DELTAS: Final[Mapping[str, tuple[str, str]]] = {
     "signature_delta": ("signature", "signature"),
     "input_json_delta": ("input", "partial_json"),
 }
-"""What a piece of a block adds to, and where in the piece it stands, by the type of the piece."""
+"""By type of a delta: the block member that it extends, and its own member that holds the text."""
 
 
 @attrs.frozen
 class Block:
-    """A block that is being put together.
+    """A block that is being assembled.
 
     Attributes:
-        start: As it began.
-        texts: The pieces of each of its members that is a text; of ``input`` that of its JSON.
-        citations: What it cites.
+        start: The block as it began.
+        texts: The pieces of each string member; for ``input``, the pieces of its JSON.
+        citations: The citations so far.
     """
 
     start: Mapping[str, Any]
@@ -42,7 +39,7 @@ class Block:
     citations: list[Any] = attrs.field(factory=list)
 
     def whole(self) -> dict[str, Any]:
-        """Return the block as a message that came at once has it; an input that is no JSON object is a text."""
+        """Return the block as in an unstreamed message; an input that is not a JSON object stays a string."""
         said = {key: "".join(texts) for key, texts in self.texts.items()}
         block = {**self.start, **{key: text_in(self.start, key) + text for key, text in said.items() if key != "input"}}
         if said.get("input", "").strip():
@@ -53,10 +50,10 @@ class Block:
 
 @attrs.define
 class MessageAssembler:
-    """The events of one message, put together: an SDK's objects, what its helpers make of them, or plain data.
+    """Assembles the events of one message: an SDK's objects, the events of its stream helpers, or plain data.
 
     Attributes:
-        names: What the model calls the tools.
+        names: The tool names that the model uses.
     """
 
     names: WireNames = attrs.field(factory=WireNames)
@@ -65,29 +62,29 @@ class MessageAssembler:
     _is_whole: bool = attrs.field(init=False, default=False)
 
     def take(self, piece: Any) -> str:
-        """Take the next event and return the text that the model said in it, or ``""``.
+        """Add the next event and return its text, or ``""``.
 
         Raises:
-            LLMError: ``llm.format``, where it is no event; what an event ``error`` tells.
+            LLMError: ``llm.format`` if it is not an event, or the error in an ``error`` event.
         """
         event = map_of(piece)
         kind = event.get("type")
         if not isinstance(kind, str):
-            raise strange("a piece of it has no type")
+            raise strange("an event has no type")
         taking = EVENTS.get(kind)
         return "" if taking is None else taking(self, event)
 
     def reply(self) -> Reply:
-        """Return the whole reply.
+        """Return the complete reply.
 
         Raises:
-            LLMError: ``llm.cut``, where ``message_stop`` never came; what `read` raises.
+            LLMError: ``llm.cut`` if ``message_stop`` did not arrive; otherwise as `read`.
         """
         if not self._is_whole:
-            raise LLMError("the reply ended before it was whole", code="llm.cut", retry="later")
+            raise LLMError("the reply ended before it was complete", code="llm.cut", retry="later")
         blocks = [self._blocks[index].whole() for index in sorted(self._blocks)]
         texts = {at: each["input"] for at, each in enumerate(blocks) if type(each.get("input")) in (str, list)}
-        for at, given in texts.items():  # to be sent back it must be a map
+        for at, given in texts.items():  # the API accepts only a map when the message is sent back
             blocks[at]["input"] = mapped(given)
         return reply_of({**self._message, "content": blocks}, self.names, texts)
 
@@ -104,7 +101,7 @@ class MessageAssembler:
         delta = map_in(event, "delta")
         block = self._blocks.get(_index(event))
         if block is None:
-            raise strange("a piece of it belongs to a block that never began")
+            raise strange("an event belongs to a block that did not start")
         if delta.get("type") == "citations_delta":
             block.citations.append(delta.get("citation"))
         key, place = DELTAS.get(str(delta.get("type")), ("", ""))
@@ -135,11 +132,11 @@ EVENTS: Final[Mapping[str, Callable[[MessageAssembler, Mapping[str, Any]], str]]
     "message_stop": MessageAssembler._stop,
     "error": MessageAssembler._fail,
 }
-"""What is done with an event, by its type; ``ping``, the helpers' own events and unknown ones say nothing new."""
+"""The handler for each type of event; ``ping``, events of SDK helpers and unknown events add nothing."""
 
 
 def _index(event: Mapping[str, Any]) -> int:
     index = event.get("index")
     if type(index) is not int:
-        raise strange("a piece of it has no index")
+        raise strange("an event has no index")
     return index

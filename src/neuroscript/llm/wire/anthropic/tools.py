@@ -1,7 +1,4 @@
-"""Tools as Anthropic's Messages API is told of them, with examples of what they take.
-
-Source: Anthropic API reference, "Messages", ``tools``; issue "Models", Anthropic with input examples.
-"""
+"""Tool definitions for Anthropic's Messages API, with input examples."""
 
 from __future__ import annotations
 
@@ -17,24 +14,27 @@ from neuroscript.spec.binding import by_name
 from neuroscript.spec.tool_spec import Example, ToolSpec
 
 UNTAKEN: Final = ("oneOf", "allOf", "anyOf")
-"""Words that the API takes at no root of a schema; what they ask is asked of the call itself, `beyond`."""
+"""Keywords that the API rejects at the root of a schema. The call pipeline still enforces them."""
 
 BY_NAME: Final = ("dependentRequired", "dependentSchemas", "dependencies")
-"""Words that name arguments; they are left out where those have other names on the wire, and asked of the call."""
+"""Keywords that refer to arguments by name.
+
+They are left out if the arguments have other names on the wire; the call pipeline still enforces them.
+"""
 
 
 def to_tools(tools: Iterable[Any], *, names: WireNames | None = None) -> list[dict[str, Any]]:
-    """Return what stands under ``tools`` in a request.
+    """Return the value of ``tools`` in a request.
 
     Args:
         tools: Each a `ToolImplementation`, a `ToolInfo` or a `ToolSpec`.
-        names: What the model calls them; by default `WireNames.of` them.
+        names: The names that the model uses; by default `WireNames.of` the tools.
 
     Returns:
-        A new list of dicts that are made once for each spec and can not be changed.
+        A new list. Its dicts are read-only and made once for each spec.
 
     Raises:
-        RegistryError: Two of them would have one name.
+        RegistryError: If two tools would have the same name.
 
     >>> to_tools([ToolSpec("now", "time", description="Tell the time.")])[0]["name"]
     'time__now'
@@ -43,7 +43,7 @@ def to_tools(tools: Iterable[Any], *, names: WireNames | None = None) -> list[di
 
 
 def tools(tools: Iterable[Any], names: WireNames) -> list[dict[str, Any]]:
-    """Return the same as `to_tools`, as a `Wire` has it."""
+    """Return the same as `to_tools`, with the signature that `Wire` needs."""
     return to_tools(tools, names=names)
 
 
@@ -59,7 +59,7 @@ def _told(spec: ToolSpec, name: str) -> dict[str, Any]:
 
 
 def _renamed(schema: Mapping[str, Any], keys: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return a schema with the names of arguments that the API takes; their own are told in their descriptions."""
+    """Return a schema with argument names that the API accepts; descriptions state the original names."""
     if not keys:
         return schema
     said = {
@@ -74,7 +74,7 @@ def _renamed(schema: Mapping[str, Any], keys: Mapping[str, str]) -> Mapping[str,
 
 
 def _examples(spec: ToolSpec) -> Iterator[dict[str, Any]]:
-    """Yield the arguments of each example that the schema accepts; the API refuses a tool for one that it does not."""
+    """Yield the arguments of each example that matches the schema; the API rejects a tool with any other example."""
     hidden = {arg.name for arg in spec.args if arg.holds_secret}
     for example in spec.examples:
         given = _by_name(spec, example)

@@ -1,9 +1,7 @@
-"""A conversation as Anthropic's Messages API takes it.
+"""Conversations for Anthropic's Messages API.
 
-The API refuses a conversation in which a call has no result in the very next message, an id stands twice, or a text is
-blank; so none of these leaves here, whatever the turns are.
-
-Source: Anthropic API reference, "Messages", ``messages`` and ``system``; "Tool use", handling results.
+The API rejects a conversation in which a call has no result in the next message, an id is repeated, or a text block is
+blank. The functions here avoid all three, whatever the turns contain.
 """
 
 from __future__ import annotations
@@ -20,11 +18,11 @@ from neuroscript.runtime.result_text import result_text
 from neuroscript.runtime.wire_names import WireNames
 
 ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What the API takes as the id of a call; those of other APIs may be others."""
+"""The ids of calls that the API accepts; ids of other APIs may differ."""
 
 
 def conversation(turns: Sequence[Turn], names: WireNames | None = None) -> dict[str, Any]:
-    """Return the members of a request that hold the turns: ``messages``, and ``system`` where there is any.
+    """Return the request members that hold the turns: ``messages``, and ``system`` if there is a system turn.
 
     >>> conversation([Turn("system", "Be brief."), Turn("user", "Hello")])["messages"]
     [{'role': 'user', 'content': [{'type': 'text', 'text': 'Hello'}]}]
@@ -40,7 +38,7 @@ def conversation(turns: Sequence[Turn], names: WireNames | None = None) -> dict[
 
 
 def to_content(results: Iterable[ToolResult], *, names: WireNames | None = None) -> list[dict[str, Any]]:
-    """Return the blocks of the message that carries results back; it must be the one after the calls.
+    """Return the content of the message that returns results; it must directly follow the message with the calls.
 
     >>> to_content([ToolResult("t1", "math.add", 5)])
     [{'type': 'tool_result', 'tool_use_id': 't1', 'content': '5'}]
@@ -73,7 +71,7 @@ def _add(messages: list[dict[str, Any]], role: str, blocks: list[dict[str, Any]]
 
 
 def _native(turn: Turn) -> list[dict[str, Any]]:
-    """Return the blocks of a turn as the API wrote them, but for those that it would not take back."""
+    """Return the blocks of a turn as the API sent them, without those that it would reject."""
     blocks = (turn.native or {}).get(KEY) or ()
     return [each for each in blocks if each.get("type") != "text" or each.get("text", "").strip()]
 

@@ -1,9 +1,7 @@
-"""Google's Gemini API: tools, turns and results out, calls and replies in, whole or in pieces.
+"""Google's Gemini API: converts tools, turns and results to requests, and reads calls and replies.
 
-Each name is loaded when it is first asked for, so that reading one call costs nothing of what schemas need. No SDK is
-imported; what an SDK gives is taken as well as plain data.
-
-Source: Gemini API reference, ``generateContent`` and ``streamGenerateContent``; issue "Models", model APIs.
+Names load lazily, so that reading a call does not load the schema code. No SDK is imported; SDK objects and plain data
+are both accepted.
 """
 
 from __future__ import annotations

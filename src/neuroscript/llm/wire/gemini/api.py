@@ -1,7 +1,4 @@
-"""Google's Gemini API as a `Wire`.
-
-Source: Gemini API reference, ``generateContent``.
-"""
+"""Google's Gemini API as a `Wire`."""
 
 from __future__ import annotations
 

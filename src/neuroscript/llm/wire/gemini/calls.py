@@ -1,7 +1,4 @@
-"""Tool calls as Google's Gemini API sends them: parts with a ``functionCall``.
-
-Source: Gemini API reference, "Content" (``Part``, ``FunctionCall``); its Python SDK writes the keys in snake case.
-"""
+"""Tool calls of Google's Gemini API: parts with a ``functionCall``."""
 
 from __future__ import annotations
 
@@ -13,20 +10,20 @@ from neuroscript.llm.wire.calls import Member, call_of, inner
 from neuroscript.runtime.interfaces import ToolCall
 
 KEY: Final = "gemini.generate"
-"""Under which the parts of a content stand in `Turn.native`."""
+"""The key in `Turn.native` for the parts of a content."""
 
 KEYS: Final = ("functionCall", "function_call")
-"""What a part calls its call: on the wire, and as the Python SDK dumps it."""
+"""The key of a call in a part: on the wire, and in dumps of the Python SDK."""
 
 PARTIAL: Final = ("partialArgs", "partial_args", "willContinue", "will_continue")
-"""Members that say that more of the call is to come."""
+"""Members which say that more of the call will follow."""
 
 
 def read_call(data: Mapping[str, Any]) -> ToolCall:
-    """Return the call that a part asks for; the API gives an id only to some.
+    """Return the call in a part; the API sends ids only for some calls.
 
     Raises:
-        ArgumentError: Something is missing, or of another kind, or the call is only a piece of one; it is named.
+        ArgumentError: If a member is missing or has the wrong type, or the call is only partial.
 
     >>> read_call({"functionCall": {"name": "math__add", "args": {"num1": 2, "num2": 3}}})
     ToolCall(name='math__add', arguments={'num1': 2, 'num2': 3}, id='')
@@ -35,7 +32,7 @@ def read_call(data: Mapping[str, Any]) -> ToolCall:
     given = {name: value for name, value in inner(data, key).items() if value is not None}
     for name in PARTIAL:
         if given.pop(name, False):
-            raise ArgumentError([Problem(f"{key}['{name}']", "call.partial", "a whole call", "a piece of one")])
+            raise ArgumentError([Problem(f"{key}['{name}']", "call.partial", "a complete call", "a partial one")])
     return call_of(
         id=Member(given, "id", within=key),
         name=Member(given, "name", within=key),

@@ -1,7 +1,4 @@
-"""What Google's Gemini API answered.
-
-Source: Gemini API reference, ``GenerateContentResponse``: ``candidates``, ``promptFeedback``, ``usageMetadata``.
-"""
+"""Replies of Google's Gemini API."""
 
 from __future__ import annotations
 
@@ -36,26 +33,27 @@ REFUSED: Final = frozenset(
         "SPII",
     }
 )
-"""Why a candidate ended that the model, or a filter of it, would not give."""
+"""Finish reasons that mean the model or a filter refused to reply."""
 
 LENGTH: Final = frozenset({"MAX_TOKENS", "CONTINUATION"})
-"""Why a candidate ended for which there was no more room."""
+"""Finish reasons that mean the reply was too long."""
 
 MALFORMED: Final = frozenset({"MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL"})
-"""Why a candidate ended that the API itself could not read; asked again, the model may write a better one."""
+"""Finish reasons for output that the API itself could not parse; a retry may succeed."""
 
 INPUT: Final = ("promptTokenCount", "toolUsePromptTokenCount")
 OUTPUT: Final = ("candidatesTokenCount", "thoughtsTokenCount")
 
 
 def read(response: Any, names: WireNames | None = None) -> Reply:
-    """Return the reply that a response holds, an SDK's ``GenerateContentResponse`` or plain data.
+    """Return the reply in a response: an SDK's ``GenerateContentResponse`` or plain data.
 
-    A call without an id gets one of ours, ``call_1`` for the first of the turn.
+    A call without an id gets a generated one, ``call_1`` for the first call of the turn.
 
     Raises:
-        LLMError: ``llm.format``, it is no response; ``llm.empty``, nothing is said in it; what an error in its place
-            tells.
+        LLMError: ``llm.format`` if it is not a response, ``llm.empty`` if it has no content, or the error that the
+            server
+            sent instead.
     """
     data = answered(response)
     if not data.keys() & {"candidates", "promptFeedback", "usageMetadata"}:
@@ -66,7 +64,7 @@ def read(response: Any, names: WireNames | None = None) -> Reply:
 
 
 def read_calls(response: Any, *, names: WireNames | None = None) -> list[ToolCall]:
-    """Return the calls that a response asks for, with canonical names, in their order; whatever else is in it.
+    """Return the calls of a response in order, with canonical names; other content is ignored.
 
     >>> part = {"functionCall": {"name": "math__add", "args": {"num1": 2}}}
     >>> read_calls({"candidates": [{"content": {"parts": [part]}}]})
@@ -76,7 +74,7 @@ def read_calls(response: Any, *, names: WireNames | None = None) -> list[ToolCal
 
 
 def answered(response: Any) -> dict[str, Any]:
-    """Return a response, or a piece of one, as the wire has it; what an error tells is raised."""
+    """Return a response or a chunk in wire form; raise the error if it reports one."""
     data = on_the_wire(response)
     error = data.get("error")
     if isinstance(error, Mapping):
@@ -85,7 +83,7 @@ def answered(response: Any) -> dict[str, Any]:
 
 
 def candidate_of(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the first candidate, an empty map where there is none."""
+    """Return the first candidate, or an empty map."""
     return next(iter(maps_in(data, "candidates")), {})
 
 
@@ -95,13 +93,13 @@ def parts_of(candidate: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def reason_of(data: Mapping[str, Any], candidate: Mapping[str, Any]) -> str:
-    """Return why it ended, ``""`` where nothing is told; a prompt that was blocked ended for safety."""
+    """Return the finish reason, or ``""`` if it is missing; a blocked prompt counts as ``SAFETY``."""
     reason = text_in(candidate, "finishReason").upper()
     return "SAFETY" if not reason and map_in(data, "promptFeedback").get("blockReason") else reason
 
 
 def usage_of(data: Mapping[str, Any]) -> Usage:
-    """Return what it cost; what was thought is counted as output."""
+    """Return the token counts; thoughts count as output."""
     counted = map_in(data, "usageMetadata")
     return Usage(count_in(counted, *INPUT), count_in(counted, *OUTPUT))
 
@@ -116,27 +114,27 @@ def reply_of(
     """Return the reply of a candidate.
 
     Args:
-        texts: The arguments of the parts in which they are no map, by the index of the part.
+        texts: Arguments that are not a map, by the index of their part.
 
     Raises:
-        LLMError: ``llm.empty``, it says nothing, or ends in what the API could not read.
+        LLMError: ``llm.empty``, if the reply is empty or the API could not parse it.
     """
     text = "".join(said_in(part) for part in parts)
     calls = calls_of(parts, names, texts)
     if reason in MALFORMED and not calls:
-        raise LLMError("the model wrote what its own server could not read", code="llm.empty", retry="later")
+        raise LLMError("the model's server could not parse the model's reply", code="llm.empty", retry="later")
     return settled(Turn("assistant", text, calls, native={KEY: list(parts)}), _stop(reason), usage)
 
 
 def said_in(part: Mapping[str, Any]) -> str:
-    """Return the text of a part that the model meant to be read; its thoughts are none."""
+    """Return the text of a part that is meant for the reader; thoughts are not."""
     return "" if part.get("thought") else text_in(part, "text")
 
 
 def calls_of(
     parts: Sequence[Mapping[str, Any]], names: WireNames, texts: Mapping[int, str] | None = None
 ) -> tuple[ToolCall, ...]:
-    """Return the calls in some parts; one without an id gets its number in the turn."""
+    """Return the calls in *parts*; a call without an id gets its number in the turn."""
     found = [(at, _call(part)) for at, part in enumerate(parts) if "functionCall" in part]
     ids = filled_ids([call.id for _, call in found])
     return tuple(
@@ -149,7 +147,7 @@ def _call(part: Mapping[str, Any]) -> ToolCall:
     try:
         call = read_call(part)
     except ArgumentError as error:
-        raise strange(f"it asks for a call that is none: {error}") from None
+        raise strange(f"it contains an invalid call: {error}") from None
     return call if call.arguments else attrs.evolve(call, arguments={})
 
 

@@ -1,9 +1,8 @@
-"""Answers of Google's Gemini API under the names of the wire, whoever wrote them down.
+"""Responses of Google's Gemini API in wire form, from SDK objects or plain data.
 
-The Python SDK dumps its objects with keys in snake case, bytes, enums, and None for whatever is not there. What stands
-in maps of the caller's own, such as the arguments of a call, stays as it is.
-
-Source: google-genai, ``_common.BaseModel``; Protocol Buffers, "ProtoJSON format", names and bytes.
+The Python SDK dumps its objects with snake-case keys, bytes, enums, and None for missing members. User data, such as
+the
+arguments of a call, is not converted.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from typing import Any, Final
 from neuroscript.llm.wire.sdk_data import map_of
 
 FREE: Final = frozenset({"args", "response", "partMetadata", "parsed", "sdkHttpResponse"})
-"""Members whose inside is nobody's but the caller's."""
+"""Members that hold user data, which is not converted."""
 
 
 def on_the_wire(thing: Any) -> dict[str, Any]:
-    """Return an SDK's object or plain data as the API writes it.
+    """Return an SDK object or plain data as the API writes it.
 
     Raises:
-        LLMError: ``llm.format``, it is no JSON object.
+        LLMError: ``llm.format``, if it is not a JSON object.
 
     >>> on_the_wire({"usage_metadata": {"prompt_token_count": 5, "total_token_count": None}})
     {'usageMetadata': {'promptTokenCount': 5}}
@@ -51,7 +50,7 @@ def _value(value: Any) -> Any:
 
 
 def camel(key: str) -> str:
-    """Return a name of the Python SDK as the wire writes it.
+    """Return a name of the Python SDK as the API writes it.
 
     >>> camel("function_call"), camel("functionCall")
     ('functionCall', 'functionCall')

@@ -1,10 +1,6 @@
-"""Arguments of a call that come in pieces, each for one place in them.
+"""Streamed responses of Google's Gemini API, including call arguments that arrive in pieces.
 
-Source: Gemini API reference, ``PartialArg``; RFC 9535, the paths of single places ("normalized paths", shorthands).
-
-A response of Google's Gemini API that comes in pieces.
-
-Source: Gemini API reference, ``streamGenerateContent``; "Streaming function call arguments"; "Thought signatures".
+Each piece of an argument names its place by a JSONPath of keys and indexes.
 """
 
 from __future__ import annotations
@@ -27,7 +23,7 @@ from neuroscript.runtime.wire_names import WireNames
 STEP: Final = re.compile(
     r"\.(?P<word>[^.\[\]'\"]+)|\[(?P<index>\d{1,9})\]|\['(?P<single>(?:[^'\\]|\\.)*+)'\]|\[\"(?P<double>(?:[^\"\\]|\\.)*+)\"\]"
 )
-"""A step of a path, to a key or to an item."""
+"""A step of a path: a key or an index."""
 
 
 ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
@@ -41,21 +37,21 @@ Path = tuple[str | int, ...]
 
 @attrs.frozen
 class Partial:
-    """The pieces of one call's arguments.
+    """The arguments of one call that arrive in pieces.
 
     Attributes:
-        texts: The pieces of each text, by its path.
-        values: Every other value, by its path; of a text None, which keeps its place in the order.
+        texts: The pieces of each string, by path.
+        values: All other values by path; None for a string, which keeps its position.
     """
 
     texts: dict[Path, list[str]] = attrs.field(factory=dict)
     values: dict[Path, Any] = attrs.field(factory=dict)
 
     def take(self, piece: Mapping[str, Any]) -> None:
-        """Take the next piece.
+        """Add the next piece.
 
         Raises:
-            LLMError: ``llm.format``, it names no single place.
+            LLMError: ``llm.format``, if its path is not that of a single value.
         """
         path = path_of(piece.get("jsonPath"))
         if isinstance(piece.get("stringValue"), str):
@@ -67,10 +63,10 @@ class Partial:
             self.values[path] = piece.get("boolValue")
 
     def whole(self) -> dict[str, Any]:
-        """Return the arguments.
+        """Return the complete arguments.
 
         Raises:
-            LLMError: ``llm.format``, two places can not both be, or an item comes before those ahead of it.
+            LLMError: ``llm.format``, if two paths conflict, or an item arrives before the items ahead of it.
         """
         root: dict[str, Any] = {}
         for path, value in self.values.items():
@@ -80,23 +76,23 @@ class Partial:
 
 
 def path_of(text: Any) -> Path:
-    """Return the keys and the indexes of a path.
+    """Return the keys and indexes of a path.
 
     >>> path_of("$.place['the zip'][0]")
     ('place', 'the zip', 0)
     """
     if not isinstance(text, str) or not text.startswith("$"):
-        raise strange("a piece of a call has no path")
+        raise strange("a piece of an argument has no path")
     steps: list[str | int] = []
     at = 1
     while at < len(text):
         found = STEP.match(text, at)
         if found is None:
-            raise strange("a piece of a call has a path that can not be read")
+            raise strange("a piece of an argument has an invalid path")
         steps.append(_step(found))
         at = found.end()
     if not steps or not isinstance(steps[0], str):
-        raise strange("a piece of a call is of no argument")
+        raise strange("a piece of an argument does not name the argument")
     return tuple(steps)
 
 
@@ -108,7 +104,7 @@ def _step(found: re.Match[str]) -> str | int:
 
 
 def _unescaped(quoted: str) -> str:
-    """Return a key without its escapes; two that are the halves of one character become that."""
+    """Return a key without its escapes; surrogate pairs are combined."""
     if "\\" not in quoted:
         return quoted
     return ESCAPE.sub(_escaped, quoted).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
@@ -119,7 +115,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def _number(value: Any) -> Any:
-    """Return a number as JSON text would give it; the SDK has none but floats."""
+    """Return a number as a JSON parser would; the SDK converts all numbers to floats."""
     return int(value) if type(value) is float and value.is_integer() and abs(value) < 2**53 else value
 
 
@@ -129,35 +125,35 @@ def _put(root: dict[str, Any], path: Path, value: Any) -> None:
         fresh: Any = {} if isinstance(following, str) else []
         place = _entry(place, step, fresh)
     if _entry(place, path[-1], value) is not value:
-        raise strange("two pieces of a call are of one place")
+        raise strange("two pieces of an argument have the same path")
 
 
 def _entry(place: Any, step: str | int, fresh: Any) -> Any:
-    """Return what stands at a step, *fresh* where nothing does yet."""
+    """Return the value at *step*, inserting *fresh* if it is missing."""
     if isinstance(place, dict) and isinstance(step, str):
         return place.setdefault(step, fresh)
     if isinstance(place, list) and isinstance(step, int) and step <= len(place):
         if step == len(place):
             place.append(fresh)
         return place[step]
-    raise strange("the pieces of a call do not fit together")
+    raise strange("the pieces of an argument do not fit together")
 
 
 PLAIN: Final = frozenset({"text", "thought"})
-"""Members of a part that is a piece of a text and nothing else; such parts are joined."""
+"""The members of a part that holds only text; such parts are joined."""
 
 
 MEMBERS: Final = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"})
-"""What stands in a piece of a response, at least one of them."""
+"""The members of a chunk; at least one must be present."""
 
 
 @attrs.frozen
 class OpenCall:
-    """A call whose arguments come in pieces.
+    """A call whose arguments are still arriving.
 
     Attributes:
-        index: Of its part.
-        partial: What came of them.
+        index: The index of its part.
+        partial: The arguments so far.
     """
 
     index: int
@@ -166,10 +162,10 @@ class OpenCall:
 
 @attrs.define
 class ResponseAssembler:
-    """The chunks of one response, put together: an SDK's objects or plain data.
+    """Assembles the chunks of one response: an SDK's objects or plain data.
 
     Attributes:
-        names: What the model calls the tools.
+        names: The tool names that the model uses.
     """
 
     names: WireNames = attrs.field(factory=WireNames)
@@ -181,14 +177,14 @@ class ResponseAssembler:
     _usage: Usage = attrs.field(init=False, default=Usage())
 
     def take(self, piece: Any) -> str:
-        """Take the next chunk and return the text that the model said in it, or ``""``.
+        """Add the next chunk and return its text, or ``""``.
 
         Raises:
-            LLMError: ``llm.format``, where it is no chunk; what an error in its place tells.
+            LLMError: ``llm.format`` if it is not a chunk, or the error that it reports.
         """
         data = answered(piece)
         if MEMBERS.isdisjoint(data):
-            raise strange("a piece of it has no candidates")
+            raise strange("a chunk has no candidates")
         candidate = candidate_of(data)
         parts = parts_of(candidate)
         for part in parts:
@@ -198,13 +194,13 @@ class ResponseAssembler:
         return "".join(map(said_in, parts))
 
     def reply(self) -> Reply:
-        """Return the whole reply; a call that was not told to its end has arguments that are a text.
+        """Return the complete reply; arguments of an unfinished call are a string.
 
         Raises:
-            LLMError: ``llm.cut``, where no chunk told why it ended; what `read` raises.
+            LLMError: ``llm.cut`` if no chunk had a finish reason; otherwise as `read`.
         """
         if not self._reason:
-            raise LLMError("the reply ended before it was whole", code="llm.cut", retry="later")
+            raise LLMError("the reply ended before it was complete", code="llm.cut", retry="later")
         self._close(is_whole=False)
         joined = {at: "".join(texts) for at, texts in self._texts.items()}
         parts = [{**part, "text": joined[at]} if at in joined else part for at, part in enumerate(self._parts)]
@@ -242,7 +238,7 @@ class ResponseAssembler:
             self._close(is_whole=True)
 
     def _begins(self, call: Mapping[str, Any]) -> bool:
-        """Tell whether a piece begins another call than the one that is open."""
+        """Return whether a piece begins another call than the open one."""
         if self._open is None or not call.get("name"):
             return False
         known = self._parts[self._open.index]["functionCall"]
@@ -254,7 +250,7 @@ class ResponseAssembler:
         index, found = self._open.index, self._open.partial.whole()
         args = {**map_in(self._parts[index]["functionCall"], "args"), **found}
         if not is_whole:
-            self._cut[index] = json_text(args)[:-1]  # no end, as nobody knows what it would have been
+            self._cut[index] = json_text(args)[:-1]  # without the closing brace, so that it is not taken for complete
             args = {MALFORMED: self._cut[index]}
         self._parts[index]["functionCall"] = {**self._parts[index]["functionCall"], "args": args}
         self._open = None

@@ -1,8 +1,7 @@
-"""Tools as Google's Gemini API is told of them: declarations of functions, their parameters as JSON Schema.
+"""Function declarations for Google's Gemini API.
 
-``parametersJsonSchema`` takes JSON Schema as it is; ``parameters``, the older member, knows only a part of OpenAPI 3.0.
-
-Source: Gemini API reference, "Caching" (``FunctionDeclaration``); google-genai, ``types.FunctionDeclaration``.
+They use ``parametersJsonSchema``, which accepts any JSON Schema. The older ``parameters`` accepts only a subset of
+OpenAPI 3.0.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from neuroscript.spec.tool_spec import ToolSpec
 
 
 def to_tools(tools: Iterable[Any], *, names: WireNames | None = None) -> list[dict[str, Any]]:
-    """Return what stands under ``tools`` in a request: one entry with all declarations, or nothing without tools.
+    """Return the value of ``tools`` in a request: one entry with all declarations, or an empty list without tools.
 
     Args:
         tools: Each a `ToolImplementation`, a `ToolInfo` or a `ToolSpec`.
-        names: What the model calls them; by default `WireNames.of` them.
+        names: The names that the model uses; by default `WireNames.of` the tools.
 
     Returns:
-        A new list; the declarations are made once for each spec and can not be changed.
+        A new list. Its declarations are read-only and made once for each spec.
 
     Raises:
-        RegistryError: Two of them would have one name.
+        RegistryError: If two tools would have the same name.
 
     >>> to_tools([ToolSpec("now", "time")])[0]["functionDeclarations"][0]["name"]
     'time__now'
@@ -36,7 +35,7 @@ def to_tools(tools: Iterable[Any], *, names: WireNames | None = None) -> list[di
 
 
 def tools(tools: Iterable[Any], names: WireNames) -> list[dict[str, Any]]:
-    """Return the same as `to_tools`, as a `Wire` has it."""
+    """Return the same as `to_tools`, with the signature that `Wire` needs."""
     return to_tools(tools, names=names)
 
 

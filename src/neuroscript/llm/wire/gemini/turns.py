@@ -1,9 +1,7 @@
-"""A conversation as Google's Gemini API takes it.
+"""Conversations for Google's Gemini API.
 
-The API wants as many results as there were calls, in the very next content. It pairs them by id where it gave ids, else
-by name and order; so an id that it never gave is never sent to it.
-
-Source: Gemini API reference, "Function calling", "Thought signatures"; ``Content``, ``FunctionResponse``.
+The API requires one result for each call, in the next content. It matches them by id if it sent ids, otherwise by name
+and order, so generated ids are never sent to it.
 """
 
 from __future__ import annotations
@@ -21,11 +19,11 @@ from neuroscript.runtime.result_text import result_text
 from neuroscript.runtime.wire_names import WireNames
 
 MADE_UP: Final = re.compile(r"call_\d+")
-"""An id of ours for a call that came without one."""
+"""A generated id, for a call that came without one."""
 
 
 def conversation(turns: Sequence[Turn], names: WireNames | None = None) -> dict[str, Any]:
-    """Return the members of a request that hold the turns: ``contents``, and ``systemInstruction`` where there is any.
+    """Return the request members that hold the turns: ``contents``, and ``systemInstruction`` if there is one.
 
     >>> conversation([Turn("system", "Be brief."), Turn("user", "Hello")])["contents"]
     [{'role': 'user', 'parts': [{'text': 'Hello'}]}]
@@ -39,9 +37,9 @@ def conversation(turns: Sequence[Turn], names: WireNames | None = None) -> dict[
 
 
 def to_parts(results: Iterable[ToolResult], *, names: WireNames | None = None) -> list[dict[str, Any]]:
-    """Return the parts of the content, of role ``user``, that carries results back; it comes right after the calls.
+    """Return the parts of the ``user`` content that returns results, which must directly follow the calls.
 
-    An id that `read_calls` made up, ``call_1``, is not told: the API has given none then.
+    Ids that `read_calls` generated, such as ``call_1``, are left out, because the API did not send them.
 
     >>> to_parts([ToolResult("", "math.add", 5)])
     [{'functionResponse': {'name': 'math__add', 'response': {'result': 5}}}]
@@ -83,6 +81,6 @@ def _calls(turn: Turn, names: WireNames) -> list[dict[str, Any]]:
 
 
 def _ids(native: list[dict[str, Any]], count: int) -> list[str]:
-    """Return the ids that the API itself gave to its calls, ``""`` where it gave none."""
+    """Return the ids that the API itself sent for its calls, or ``""`` for each if it sent none."""
     given = [part["functionCall"].get("id") or "" for part in native if "functionCall" in part]
     return given if len(given) == count else [""] * count

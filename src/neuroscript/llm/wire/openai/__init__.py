@@ -1,7 +1,7 @@
-"""OpenAI's two APIs, Chat Completions and Responses: tools, turns and results out, calls and replies in.
+"""OpenAI's Chat Completions and Responses: converts tools, turns and results, and reads calls and replies.
 
-Each name is loaded when it is first asked for, so that reading one call costs nothing of what schemas need. No SDK is
-imported; what an SDK gives is taken as well as plain data.
+Names load lazily, so that reading a call does not load the schema code. No SDK is imported; SDK objects and plain data
+are both accepted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Tool calls as OpenAI's APIs send them: Chat Completions and Responses.
-
-Source: OpenAI API reference, "Chat Completions" (``message.tool_calls``) and "Responses" (``function_call`` items).
-"""
+"""Tool calls of OpenAI's APIs: ``message.tool_calls`` of Chat Completions, ``function_call`` items of Responses."""
 
 from __future__ import annotations
 
@@ -13,10 +10,10 @@ from neuroscript.runtime.interfaces import ToolCall
 
 
 def read_call(data: Mapping[str, Any]) -> ToolCall:
-    """Return the call that an item of either API asks for.
+    """Return the call in an item of either API.
 
     Raises:
-        ArgumentError: Something is missing, or of another kind; it is named.
+        ArgumentError: If a member is missing or has the wrong type.
 
     >>> read_call({"id": "c1", "type": "function", "function": {"name": "math__add", "arguments": "[2, 3]"}})
     ToolCall(name='math__add', arguments='[2, 3]', id='c1')
@@ -25,7 +22,7 @@ def read_call(data: Mapping[str, Any]) -> ToolCall:
 
 
 def read_chat_call(data: Mapping[str, Any]) -> ToolCall:
-    """Return the call that an item of ``message.tool_calls`` asks for: Chat Completions, and servers that follow it."""
+    """Return the call in an item of ``message.tool_calls`` of Chat Completions and compatible servers."""
     function = inner(data, "function")
     return call_of(
         id=Member(data, "id"),
@@ -35,7 +32,7 @@ def read_chat_call(data: Mapping[str, Any]) -> ToolCall:
 
 
 def read_responses_call(data: Mapping[str, Any]) -> ToolCall:
-    """Return the call that an item of ``response.output`` asks for; its ``call_id`` is what an answer refers to."""
+    """Return the call in an item of ``response.output``; results refer to its ``call_id``."""
     return call_of(
         id=Member(data, "call_id", required=True), name=Member(data, "name"), arguments=Member(data, "arguments")
     )

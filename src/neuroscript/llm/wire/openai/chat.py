@@ -1,8 +1,6 @@
-"""Conversations and replies as Chat Completions writes them, and the many servers that follow it.
+"""Conversations for Chat Completions and compatible servers.
 
-The API refuses a conversation in which a call has no result right after the turn that asked for it.
-
-Source: OpenAI API reference, "Chat Completions".
+The API rejects a conversation in which a call has no result directly after the turn that requested it.
 """
 
 from __future__ import annotations
@@ -22,16 +20,16 @@ from neuroscript.runtime.result_text import result_text
 from neuroscript.runtime.wire_names import WireNames
 
 ID: Final = re.compile(r".{1,40}", re.DOTALL)
-"""What the API takes as the id of a call; those of other APIs may be longer."""
+"""The ids of calls that the API accepts; ids of other APIs may be longer."""
 
 
 def tools(tools: Iterable[Any], names: WireNames) -> list[dict[str, Any]]:
-    """Return what stands under ``tools``, strict where it may be."""
+    """Return the value of ``tools``, in strict mode where possible."""
     return to_tools(tools, api="chat", names=names)
 
 
 def conversation(turns: Sequence[Turn], names: WireNames) -> dict[str, Any]:
-    """Return the turns under ``messages``."""
+    """Return the turns as ``messages``."""
     ids = Ids.of(ID, turns, KEY)
     return {"messages": [message for each in exchanges(turns) for message in _messages(each, names, ids)]}
 
@@ -61,7 +59,7 @@ def _call(call: ToolCall, id: str, names: WireNames) -> dict[str, Any]:
 
 
 def to_messages(results: Sequence[ToolResult], *, names: WireNames | None = None) -> list[dict[str, Any]]:
-    """Return what came of the calls of one turn as messages, in the same order.
+    """Return the results of the calls of one turn as messages, in the same order.
 
     >>> to_messages([ToolResult("c1", "math.add", 5)])
     [{'role': 'tool', 'tool_call_id': 'c1', 'content': '5'}]
@@ -75,4 +73,4 @@ def _result(id: str, result: ToolResult, names: WireNames | None) -> dict[str, A
 
 
 CHAT: Final = Wire("OpenAI Chat", KEY, tools, conversation, read_chat, ChatAssembler)
-"""Chat Completions, of OpenAI and of every server that follows it."""
+"""Chat Completions of OpenAI and of compatible servers."""

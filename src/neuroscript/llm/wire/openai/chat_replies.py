@@ -1,7 +1,4 @@
-"""Replies of Chat Completions.
-
-Source: OpenAI API reference, "Chat Completions", the chat completion object.
-"""
+"""Replies of Chat Completions."""
 
 from __future__ import annotations
 
@@ -18,25 +15,25 @@ from neuroscript.runtime.replies import Reply, Stop
 from neuroscript.runtime.wire_names import WireNames
 
 KEY: Final = "openai.chat"
-"""What stands in `Turn.native` for this API."""
+"""The key in `Turn.native` for this API."""
 
 STOPS: Final[Mapping[str, Stop]] = {"length": "length", "content_filter": "refused"}
-"""Why a turn ended, by ``finish_reason``; whether tools are asked for is told by the calls themselves."""
+"""The meaning of ``finish_reason``; whether tools are requested follows from the calls themselves."""
 
 
 def read_chat(reply: Any, names: WireNames | None = None) -> Reply:
-    """Return the reply that a whole answer holds, the first of its choices.
+    """Return the reply in a complete response; only its first choice is read.
 
     Args:
-        reply: The SDK's object, or plain data.
-        names: What the model calls the tools; by default as the rule spells them.
+        reply: The SDK object, or plain data.
+        names: The tool names that the model uses; by default `WireNames()`.
 
     Raises:
-        LLMError: ``llm.format``, it is no answer of this API; ``llm.empty``, it holds no choice, or nothing is said.
+        LLMError: ``llm.format`` if it is not a response of this API; ``llm.empty`` if it has no choices or no content.
     """
     data = reply_of(reply, "choices")
     if not data["choices"]:
-        raise LLMError("the reply holds no choice", code="llm.empty", retry="later")
+        raise LLMError("the reply has no choices", code="llm.empty", retry="later")
     choice = data["choices"][0]
     if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
         raise strange("choices[0]: expected a map with a message")
@@ -49,7 +46,7 @@ def read_chat(reply: Any, names: WireNames | None = None) -> Reply:
 
 
 def turn_of(message: Mapping[str, Any], names: WireNames) -> Turn:
-    """Return the turn that a message holds; a refusal is what was said, too."""
+    """Return the turn in a message; a refusal is part of its content."""
     items = message.get("tool_calls") or []
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise strange(f"tool_calls: expected a list of maps, got {type_name(items)}")
@@ -62,7 +59,7 @@ def turn_of(message: Mapping[str, Any], names: WireNames) -> Turn:
 
 
 def text_of(content: Any) -> str:
-    """Return what a message says: its text, or that of its parts."""
+    """Return the text of a message: its content, or that of its parts."""
     match content:
         case str():
             return content

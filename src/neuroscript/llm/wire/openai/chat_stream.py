@@ -1,9 +1,7 @@
-"""The pieces of a streamed answer of Chat Completions, put together.
+"""Streamed replies of Chat Completions.
 
-Servers that follow the API leave indexes and ids out, give each of several calls the index 0, or repeat names; a call
-begins where an id or a name comes that can not belong to the one before.
-
-Source: OpenAI API reference, "Chat Completions", streaming; issues of vLLM, llama.cpp and Ollama on deltas of calls.
+Compatible servers may omit indexes and ids, send index 0 for every call, or repeat names. A new call begins with an id
+or a name that cannot belong to the previous one.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ KNOWN = frozenset({"role", "content", "refusal", "tool_calls"})
 
 @attrs.define
 class PartialCall:
-    """A call as far as it has come."""
+    """A call that is being assembled."""
 
     index: Any = None
     id: str = ""
@@ -36,7 +34,7 @@ class PartialCall:
     more: dict[str, Any] = attrs.field(factory=dict)
 
     def add(self, delta: Mapping[str, Any]) -> None:
-        """Take what a piece says of this call."""
+        """Add a delta of this call."""
         function = delta["function"]
         self.id = self.id or text_at(delta, "id")
         name = text_at(function, "name")
@@ -50,7 +48,7 @@ class PartialCall:
         self.more |= {key: each for key, each in delta.items() if key not in ("index", "id", "type", "function")}
 
     def is_whole(self) -> bool:
-        """Tell whether its arguments can not go on."""
+        """Return whether the arguments are complete."""
         if not isinstance(self.arguments, str):
             return True
         try:
@@ -60,17 +58,17 @@ class PartialCall:
         return True
 
     def data(self) -> dict[str, Any]:
-        """Return the call as a whole message holds it."""
+        """Return the call as in an unstreamed message."""
         function = {"name": self.name, "arguments": self.arguments}
         return {"id": self.id, "type": "function", "function": function, **self.more}
 
 
 @attrs.define
 class ChatAssembler:
-    """The pieces of one streamed answer; of several choices the first.
+    """Assembles the chunks of one streamed reply; only its first choice is read.
 
     Attributes:
-        names: What the model calls the tools.
+        names: The tool names that the model uses.
     """
 
     names: WireNames = attrs.field(factory=WireNames)
@@ -80,14 +78,14 @@ class ChatAssembler:
     _usage: Any = attrs.field(init=False, default=None)
 
     def take(self, piece: Any) -> str:
-        """Take the next chunk, and return the text in it.
+        """Add the next chunk and return its text.
 
         Raises:
-            LLMError: ``llm.format``, where it is no chunk; what an error in it means.
+            LLMError: ``llm.format`` if it is not a chunk, or the error that it reports.
         """
         data = dumped(piece)
         if not isinstance(data, dict):
-            raise strange(f"expected a map that is a piece of a reply, got {type_name(data)}")
+            raise strange(f"expected a map that is a chunk of a reply, got {type_name(data)}")
         if data.get("error"):
             raise failure(data["error"])
         choices = data.get("choices")
@@ -132,7 +130,7 @@ class ChatAssembler:
         call.add(delta)
 
     def _meant(self, delta: Mapping[str, Any]) -> PartialCall | None:
-        """Return the call that a piece goes on with, or None where it begins one."""
+        """Return the call that a delta continues, or None if it begins a new one."""
         index, id, function = delta.get("index"), text_at(delta, "id"), delta["function"]
         if id and any(call.id == id for call in self._calls):
             return next(call for call in self._calls if call.id == id)
@@ -142,13 +140,13 @@ class ChatAssembler:
         return None if text_at(function, "name") and _begins(same[-1], index, function) else same[-1]
 
     def reply(self) -> Reply:
-        """Return the whole reply.
+        """Return the complete reply.
 
         Raises:
-            LLMError: ``llm.cut``, no ``finish_reason`` has come; what `read_chat` raises.
+            LLMError: ``llm.cut`` if no ``finish_reason`` arrived; otherwise as `read_chat`.
         """
         if not self._ended:
-            raise LLMError("the reply ended before it was whole", code="llm.cut", retry="later")
+            raise LLMError("the reply ended before it was complete", code="llm.cut", retry="later")
         message = {"role": "assistant", "content": None, **self._message}
         if self._calls:
             message["tool_calls"] = [call.data() for call in self._calls]
@@ -157,7 +155,7 @@ class ChatAssembler:
 
 
 def _joined(before: Any, more: Any) -> Any:
-    """Return what two pieces of a member say that only its server knows: its texts and its lists go on."""
+    """Return two pieces of a server-specific member combined: strings and lists are concatenated."""
     match before, more:
         case str(), str():
             return f"{before}{more}"
@@ -167,7 +165,7 @@ def _joined(before: Any, more: Any) -> Any:
 
 
 def _begins(before: PartialCall, index: Any, function: Mapping[str, Any]) -> bool:
-    """Tell whether a piece with a name, and without an id of its own, is another call than the one before it."""
+    """Return whether a delta with a name but no id begins another call than the previous one."""
     if not before.name:
         return False
     if index is None and before.arguments == "":

@@ -1,8 +1,6 @@
-"""What servers answer, as plain data, and what is wrong with it where it is no reply.
+"""Parts shared by the replies of OpenAI's two APIs: calls, token counts and errors.
 
-Of a server's error only its word is told, never its text, for that may repeat what was said.
-
-Source: issue "Models", clear errors; OpenAI API reference, "Errors".
+A server's error is reported by its code only, because its message may repeat the conversation.
 """
 
 from __future__ import annotations
@@ -26,10 +24,10 @@ from neuroscript.runtime.wire_names import WireNames
 
 
 def reply_of(thing: Any, member: str) -> dict[str, Any]:
-    """Return a whole answer as plain data that has a list under *member*.
+    """Return a complete response as plain data with a list under *member*.
 
     Raises:
-        LLMError: ``llm.format``: it is something else, such as a page of HTML or an error.
+        LLMError: ``llm.format``, if it is anything else, such as an HTML page or an error.
     """
     data = dumped(thing)
     if not isinstance(data, dict):
@@ -37,50 +35,49 @@ def reply_of(thing: Any, member: str) -> dict[str, Any]:
     if isinstance(data.get(member), list):
         return data
     if data.get("error"):
-        raise strange(f"it is an error of the server{in_brackets(word_of(data['error']))}")
+        raise strange(f"it is a server error{in_brackets(word_of(data['error']))}")
     raise strange(f"{member}: expected list, got {type_name(data[member]) if member in data else 'nothing'}")
 
 
 def failure(error: Any) -> LLMError:
-    """Return what an error that came within a reply means."""
+    """Return the error that a server reported within a reply."""
     return told(word_of(error))
 
 
 def usage_of(data: Any, asked: str, answered: str) -> Usage:
-    """Return the counts that stand under two keys; 0 where there are none."""
+    """Return the token counts under two keys; a missing count is 0."""
     counts = data if isinstance(data, Mapping) else {}
     return Usage(count_in(counts, asked), count_in(counts, answered))
 
 
 def text_at(data: Mapping[str, Any], key: str) -> str:
-    """Return the text that stands under a key, or ``""`` where there is none."""
+    """Return the string under *key*, or ``""``."""
     value = data.get(key)
     return value if isinstance(value, str) else ""
 
 
 def calls_of(items: Sequence[Mapping[str, Any]], names: WireNames) -> tuple[ToolCall, ...]:
-    """Return what items of either API ask for, by canonical names.
+    """Return the calls in items of either API, with canonical names.
 
     Raises:
-        LLMError: ``llm.format``: one of them is no call; what is wrong with it is named.
+        LLMError: ``llm.format``, if an item is not a valid call.
     """
     try:
         calls = [read_call(item) for item in items]
     except ArgumentError as error:
-        raise strange(f"it asks for a call that is none: {error}") from None
+        raise strange(f"it contains an invalid call: {error}") from None
     return tuple(attrs.evolve(call, name=names.tool(call.name)) for call in calls)
 
 
 def read_calls(reply: Any, *, names: WireNames | None = None) -> list[ToolCall]:
-    """Return the calls that a reply of either API asks for, by the canonical names of tools.
+    """Return the calls in a reply of either API, with canonical tool names.
 
     Args:
-        reply: A whole answer, the message of one, or the list of its calls or output items: as the SDK's objects, or as
-            plain data.
-        names: What the model calls the tools; by default as the rule spells them.
+        reply: A complete response, its message, or its list of calls or output items, as SDK objects or plain data.
+        names: The tool names that the model uses; by default `WireNames()`.
 
     Raises:
-        LLMError: ``llm.format``: it is none of these.
+        LLMError: ``llm.format``, if it is none of these.
 
     >>> read_calls([{"type": "function_call", "call_id": "c1", "name": "math__add", "arguments": "[2, 3]"}])
     [ToolCall(name='math.add', arguments='[2, 3]', id='c1')]
@@ -107,21 +104,21 @@ def _items(data: Any) -> list[Any]:
 
 
 def _is_call(item: Any) -> bool:
-    """Tell whether an item is a call, rather than text or thoughts; what is no map at all is reported as a bad call."""
+    """Return whether an item is a call, rather than text or reasoning; raise if it is not a map."""
     if not isinstance(item, dict):
         raise strange(f"expected a map that is a call, got {type_name(item)}")
     return "function" in item or item.get("type") in ("function", "function_call")
 
 
 def with_ids(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return calls of either API, each with an id of its own."""
+    """Return calls of either API, each with a unique id."""
     keys = ["call_id" if item.get("type") == "function_call" else "id" for item in items]
     found = [item.get(key) or item.get("id") for item, key in zip(items, keys, strict=True)]
     return [{**item, key: id} for item, key, id in zip(items, keys, filled_ids(found), strict=True)]
 
 
 def arguments_text(arguments: Any) -> str:
-    """Return the arguments of a call as the APIs hold them: the text that a model wrote, or else JSON."""
+    """Return the arguments of a call as JSON text: the text that the model wrote, or encoded values."""
     if isinstance(arguments, str):
         return arguments
     return json.dumps(plain(arguments), ensure_ascii=False) if arguments else "{}"

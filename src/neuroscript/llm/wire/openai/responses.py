@@ -1,8 +1,6 @@
-"""Conversations and replies as Responses writes them.
+"""Conversations for OpenAI's Responses API.
 
-The API refuses a conversation in which a call has no result.
-
-Source: OpenAI API reference, "Responses", ``instructions`` and ``input``; guide "Reasoning", keeping reasoning items.
+The API rejects a conversation in which a call has no result.
 """
 
 from __future__ import annotations
@@ -23,16 +21,16 @@ from neuroscript.runtime.result_text import result_text
 from neuroscript.runtime.wire_names import WireNames
 
 ID: Final = re.compile(r".{1,64}", re.DOTALL)
-"""What the API takes as the id of a call; those of other APIs may be longer."""
+"""The ids of calls that the API accepts; ids of other APIs may be longer."""
 
 
 def tools(tools: Iterable[Any], names: WireNames) -> list[dict[str, Any]]:
-    """Return what stands under ``tools``, strict where it may be."""
+    """Return the value of ``tools``, in strict mode where possible."""
     return to_tools(tools, api="responses", names=names)
 
 
 def conversation(turns: Sequence[Turn], names: WireNames) -> dict[str, Any]:
-    """Return the system's turns at the beginning under ``instructions``, and all others under ``input``."""
+    """Return leading system turns as ``instructions``, and all other turns as ``input``."""
     system = list(takewhile(lambda turn: turn.role == "system", turns))
     ids = Ids.of(ID, turns, KEY)
     items = [item for each in exchanges(turns[len(system) :]) for item in _items(each, names, ids)]
@@ -61,7 +59,7 @@ def _said(turn: Turn, ids: Sequence[str], names: WireNames) -> Iterator[dict[str
 
 
 def to_items(results: Sequence[ToolResult], *, names: WireNames | None = None) -> list[dict[str, Any]]:
-    """Return what came of the calls of one turn as input items, in the same order.
+    """Return the results of the calls of one turn as input items, in the same order.
 
     >>> to_items([ToolResult("c1", "math.add", 5)])
     [{'type': 'function_call_output', 'call_id': 'c1', 'output': '5'}]
@@ -75,4 +73,4 @@ def _result(id: str, result: ToolResult, names: WireNames | None) -> dict[str, A
 
 
 RESPONSES: Final = Wire("OpenAI Responses", KEY, tools, conversation, read_responses, ResponsesAssembler)
-"""Responses, of OpenAI and of servers that follow it."""
+"""The Responses API of OpenAI and of compatible servers."""

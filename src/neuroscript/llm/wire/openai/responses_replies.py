@@ -1,7 +1,4 @@
-"""Replies of Responses.
-
-Source: OpenAI API reference, "Responses", the response object.
-"""
+"""Replies of OpenAI's Responses API."""
 
 from __future__ import annotations
 
@@ -18,28 +15,28 @@ from neuroscript.runtime.replies import Reply, Stop
 from neuroscript.runtime.wire_names import WireNames
 
 KEY: Final = "openai.responses"
-"""What stands in `Turn.native` for this API."""
+"""The key in `Turn.native` for this API."""
 
 UNFINISHED: Final = frozenset({"cancelled", "in_progress", "queued"})
 
 
 def read_responses(reply: Any, names: WireNames | None = None) -> Reply:
-    """Return the reply that a whole answer holds.
+    """Return the reply in a complete response.
 
     Args:
-        reply: The SDK's object, or plain data.
-        names: What the model calls the tools; by default as the rule spells them.
+        reply: The SDK object, or plain data.
+        names: The tool names that the model uses; by default `WireNames()`.
 
     Raises:
-        LLMError: ``llm.format``, it is no answer of this API; ``llm.empty``, nothing is said in it; ``llm.cut``, it is
-            not whole; what the error means with which it failed.
+        LLMError: ``llm.format`` if it is not a response of this API, ``llm.empty`` if it has no content, ``llm.cut`` if
+            it is incomplete, or the error with which it failed.
     """
     data = reply_of(reply, "output")
     status = text_at(data, "status")
     if status == "failed":
         raise failure(data.get("error"))
     if status in UNFINISHED:
-        raise LLMError(f"the reply is not whole, but {status}", code="llm.cut", retry="later")
+        raise LLMError(f"the reply is not complete but {status}", code="llm.cut", retry="later")
     turn = turn_of(data["output"], names or WireNames())
     return settled(turn, _stop(data), usage_of(data.get("usage"), "input_tokens", "output_tokens"))
 
@@ -57,7 +54,7 @@ def _stop(data: Mapping[str, Any]) -> Stop:
 
 
 def turn_of(output: list[Any], names: WireNames) -> Turn:
-    """Return the turn that output items hold; a refusal is what was said, too."""
+    """Return the turn in output items; a refusal is part of its content."""
     for index, item in enumerate(output):
         if not isinstance(item, dict):
             raise strange(f"output[{index}]: expected a map, got {type_name(item)}")
@@ -70,7 +67,7 @@ def turn_of(output: list[Any], names: WireNames) -> Turn:
 
 
 def parts_of(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the texts and refusals of an item that is a message."""
+    """Return the text and refusal parts of a message item."""
     content = item.get("content") if item.get("type") == "message" else None
     parts = content if isinstance(content, list) else []
     return [part for part in parts if isinstance(part, dict) and part.get("type") in ("output_text", "refusal")]

@@ -1,8 +1,6 @@
-"""The pieces of a streamed answer of Responses, put together.
+"""Streamed replies of OpenAI's Responses API.
 
-The last event holds the whole answer. Some servers leave its output empty; then it is what the events before it told.
-
-Source: OpenAI API reference, "Responses", streaming events.
+The last event holds the complete response. Some servers leave its output empty; then the earlier events are used.
 """
 
 from __future__ import annotations
@@ -26,10 +24,10 @@ SAID: Final = {"response.output_text.delta": "output_text", "response.refusal.de
 
 @attrs.define
 class ResponsesAssembler:
-    """The pieces of one streamed answer.
+    """Assembles the events of one streamed reply.
 
     Attributes:
-        names: What the model calls the tools.
+        names: The tool names that the model uses.
     """
 
     names: WireNames = attrs.field(factory=WireNames)
@@ -37,10 +35,10 @@ class ResponsesAssembler:
     _whole: dict[str, Any] | None = attrs.field(init=False, default=None)
 
     def take(self, piece: Any) -> str:
-        """Take the next event, and return the text in it.
+        """Add the next event and return its text.
 
         Raises:
-            LLMError: ``llm.format``, where it is no event; what the error means that it tells.
+            LLMError: ``llm.format`` if it is not an event, or the error that it reports.
         """
         data = dumped(piece)
         if not isinstance(data, dict):
@@ -87,20 +85,20 @@ class ResponsesAssembler:
         item["arguments"] = f"{text_at(item, 'arguments')}{delta}"
 
     def _item(self, place: Any, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the call of which an event tells, by its place or, where servers leave that out, by its id."""
+        """Return the call that an event belongs to, by its position or, if the server omits it, by its id."""
         if place not in self._items and "item_id" in data:
             same = [key for key, item in self._items.items() if item.get("id") == data["item_id"]]
             place = same[0] if same else place
         return self._items.setdefault(place, {"type": "function_call", "name": data.get("name", "")})
 
     def reply(self) -> Reply:
-        """Return the whole reply.
+        """Return the complete reply.
 
         Raises:
-            LLMError: ``llm.cut``, the last event has not come; what `read_responses` raises.
+            LLMError: ``llm.cut`` if the last event did not arrive; otherwise as `read_responses`.
         """
         if self._whole is None:
-            raise LLMError("the reply ended before it was whole", code="llm.cut", retry="later")
+            raise LLMError("the reply ended before it was complete", code="llm.cut", retry="later")
         output = self._whole.get("output") or list(self._items.values())
         return read_responses({**self._whole, "output": output}, self.names)
 

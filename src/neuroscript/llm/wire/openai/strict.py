@@ -1,11 +1,12 @@
-"""The schema of a tool as OpenAI's strict mode takes it, where it can be said so.
+"""Tool schemas for OpenAI's strict mode, for tools that it can express.
 
-Strict mode has every object closed and every property required; one that may be left out may be null instead, which
-says the same to us. Keywords that it refuses, or that it refuses of some models, are told in the description: the line
-asks them of each call anyway.
+Strict mode requires closed objects in which every property is required. An optional property becomes nullable, which
+the
+call pipeline treats the same. Keywords that strict mode rejects, or rejects for some models, move to the description;
+the
+call pipeline enforces them anyway.
 
-Source: OpenAI's guide "Structured Outputs", supported schemas, with the limits of its first version, which all models
-and servers keep; contract section 3, None and absence.
+The limits are those of the first version of strict mode, which all models and servers meet.
 """
 
 from __future__ import annotations
@@ -19,23 +20,23 @@ from neuroscript.llm.wire.tools import schema_of
 from neuroscript.spec.tool_spec import ToolSpec
 
 MOST_PROPERTIES: Final = 100
-"""How many properties all objects may have together."""
+"""Maximum properties of all objects together."""
 
 DEEPEST: Final = 5
-"""How many objects and lists may stand in each other."""
+"""Maximum nesting depth of objects and lists."""
 
 MOST_CHOICES: Final = 500
-"""How many values all enumerations may have together."""
+"""Maximum values of all enumerations together."""
 
 MOST_TEXT: Final = 15_000
-"""How many characters the names of properties and the texts of enumerations may have together."""
+"""Maximum characters of property names and enumeration strings together."""
 
 MANY_CHOICES: Final = 250
 MOST_TEXT_OF_MANY: Final = 7_500
-"""How many characters the texts of one enumeration may have together that has more than so many values."""
+"""Maximum characters of the strings in an enumeration with more than `MANY_CHOICES` values."""
 
 LONGEST_DEFAULT: Final = 200
-"""How many characters of JSON a default may have to be told."""
+"""Maximum JSON characters of a default that the description states."""
 
 SAID: Final[Mapping[str, str]] = {
     "minimum": "at least {}",
@@ -48,7 +49,7 @@ SAID: Final[Mapping[str, str]] = {
     "maxProperties": "at most {} keys",
     "pattern": "matching {}",
 }
-"""What is told of each keyword that is left out."""
+"""The wording for each keyword that moves to the description."""
 
 DROPPED: Final = frozenset({*SAID, "default", "writeOnly", "contentEncoding", "description", "deprecated"})
 CONTAINERS: Final = frozenset({"object", "array"})
@@ -56,16 +57,16 @@ PARTS: Final = frozenset({"type", "enum", "properties", "required", "additionalP
 
 
 class NotStrict(Exception):
-    """A schema that strict mode would refuse, or could only take with another meaning."""
+    """Raised for a schema that strict mode would reject, or would accept with another meaning."""
 
 
 def strict_schema(spec: ToolSpec) -> dict[str, Any] | None:
-    """Return what a tool takes as a schema for strict mode, or None where there is none that means the same.
+    """Return the schema of a tool for strict mode, or None if no equivalent schema exists.
 
-    There is none for free maps, for `any`, for schemas of others, and for what is larger than the API takes.
+    Free maps, `any`, custom schemas, and schemas beyond the API's limits have none.
 
     Returns:
-        A schema made once for each spec; it is shared and can not be changed.
+        A read-only schema that is made once for each spec.
 
     >>> from neuroscript import ArgSpec, ArgType
     >>> spec = ToolSpec("ping", "net", (ArgSpec("host", ArgType.STRING, default="localhost"),))
@@ -86,12 +87,12 @@ def _strict(spec: ToolSpec) -> dict[str, Any] | None:
         schema = _rule(schema_of(spec), Room(), 1)
     except NotStrict:
         return None
-    schema.pop("description", None)  # the tool itself has it
+    schema.pop("description", None)  # already in the definition of the tool
     return schema
 
 
 class Room:
-    """What is left of the limits of one schema; NotStrict where nothing is left."""
+    """The remaining limits of one schema; raises NotStrict when a limit is exceeded."""
 
     def __init__(self) -> None:
         self.properties = MOST_PROPERTIES
@@ -119,7 +120,7 @@ class Room:
 
 
 def _rule(schema: Mapping[str, Any], room: Room, depth: int) -> dict[str, Any]:
-    """Return one schema, at whatever depth, as strict mode takes it."""
+    """Return a schema at any depth in strict form."""
     if depth > DEEPEST or "type" not in schema or not (PARTS | DROPPED).issuperset(schema):
         raise NotStrict
     words = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
@@ -156,7 +157,7 @@ def _closed(schema: Mapping[str, Any], room: Room, depth: int) -> dict[str, Any]
 
 
 def _description(schema: Mapping[str, Any]) -> str:
-    """Return the description, and after it what is not told by keywords."""
+    """Return the description, followed by the constraints that keywords cannot express."""
     told = ", ".join(_told(schema))
     parts = (schema.get("description", ""), f"{told[0].upper()}{told[1:]}." if told else "")
     return " ".join(part for part in parts if part)

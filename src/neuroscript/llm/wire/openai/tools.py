@@ -1,7 +1,4 @@
-"""Tools as OpenAI's APIs are told of them.
-
-Source: OpenAI API reference, "Chat Completions" and "Responses", ``tools``; issue "Models", model APIs.
-"""
+"""Tool definitions for OpenAI's APIs."""
 
 from __future__ import annotations
 
@@ -14,31 +11,31 @@ from neuroscript.runtime.wire_names import WireNames
 from neuroscript.spec.tool_spec import ToolSpec
 
 Api = Literal["chat", "responses"]
-"""Which of the two APIs is meant."""
+"""One of the two APIs."""
 
 LONGEST: Final = 1_024
-"""How many characters the description of a tool may have."""
+"""Maximum characters of a tool's description."""
 
 NOT_AT_THE_ROOT: Final = frozenset({"allOf", "anyOf", "enum", "not", "oneOf"})
-"""What the APIs refuse beside the ``type`` of all arguments, strict or not."""
+"""Keywords that the APIs reject at the root of a schema, in strict mode or not."""
 
 
 def to_tools(
     tools: Iterable[Any], *, api: Api = "chat", strict: bool = True, names: WireNames | None = None
 ) -> list[dict[str, Any]]:
-    """Return what stands under ``tools`` in a request.
+    """Return the value of ``tools`` in a request.
 
     Args:
         tools: Each a `ToolImplementation`, a `ToolInfo` or a `ToolSpec`.
-        api: Which API the request is for.
-        strict: Whether strict mode is asked for where a tool can be told so, as `strict_schema` says.
-        names: What the model calls the tools; by default as the rule spells them.
+        api: The API of the request.
+        strict: Whether to use strict mode for tools that `strict_schema` supports.
+        names: The names that the model uses; by default `WireNames.of` the tools.
 
     Returns:
-        A list of your own. What it holds is made once for each spec, is shared and can not be changed.
+        A new list. Its items are read-only and made once for each spec.
 
     Raises:
-        RegistryError: Two tools would have one name.
+        RegistryError: If two tools would have the same name.
 
     >>> to_tools([ToolSpec("ping", "net", description="Ask who is there.")], api="responses", strict=False)[0]["name"]
     'net__ping'
@@ -48,7 +45,7 @@ def to_tools(
 
 
 def _tool(spec: ToolSpec, name: str, api: Api, strict: bool) -> dict[str, Any]:
-    """Return one tool; Responses takes what says nothing of strict for strict, so it is always told."""
+    """Return one tool; ``strict`` is always set, because Responses treats a missing value as true."""
     schema = strict_schema(spec) if strict else None
     facts: dict[str, Any] = {"name": name}
     told = description(spec)
@@ -60,7 +57,7 @@ def _tool(spec: ToolSpec, name: str, api: Api, strict: bool) -> dict[str, Any]:
 
 
 def _lax(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema as it is, but for what the APIs refuse at its root, which the line asks of each call anyway."""
+    """Return a schema without the root keywords that the APIs reject; the call pipeline enforces those anyway."""
     if "properties" in schema and NOT_AT_THE_ROOT.isdisjoint(schema):
         return schema
     return {"properties": {}, **{word: each for word, each in schema.items() if word not in NOT_AT_THE_ROOT}}

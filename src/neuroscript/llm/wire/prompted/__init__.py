@@ -1,7 +1,4 @@
-"""Calls of tools for models that know none: how to ask for one, and what they then write.
-
-Source: AgentHeaven's ``to_prompt``, row AH-32 of seed-systems.md; issue "Models", models without tool calling.
-"""
+"""Tool calling for models without it: the prompt that asks for calls, and the parser that reads them."""
 
 from __future__ import annotations
 

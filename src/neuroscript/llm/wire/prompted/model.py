@@ -1,7 +1,4 @@
-"""A model without tool calling, as one that asks for calls.
-
-Source: issue "Models", models without tool calling.
-"""
+"""A wrapper that adds tool calling to a model without it."""
 
 from __future__ import annotations
 
@@ -19,15 +16,15 @@ from neuroscript.runtime.replies import Reply, Retried, reply_of, turn_of, whole
 from neuroscript.runtime.wire_names import WireNames
 
 KEY: Final = "prompted"
-"""Under which the text stands in `Turn.native` that a model wrote, with its calls."""
+"""The key in `Turn.native` for the text that a model wrote, including its calls."""
 
 
 @attrs.frozen
 class Prompted:
-    """A model that is told of tools in the text of a conversation, and whose calls are read off its answers.
+    """A model that reads tools from the conversation's text, and whose calls are parsed from its replies.
 
     Attributes:
-        model: Any model, which is never given tools.
+        model: Any model; it is never passed tools.
     """
 
     model: LLM
@@ -37,11 +34,11 @@ class Prompted:
         return whole(self.reply(turns))
 
     def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[Any]) -> Turn:
-        """Return the model's turn, which may ask for calls of *tools*."""
+        """Return the model's turn, which may contain calls of *tools*."""
         return whole(self.reply(turns, tools))
 
     def embed(self, text: str) -> Sequence[float]:
-        """Return the embedding of a text."""
+        """Return the embedding of *text*."""
         return self.model.embed(text)
 
     def reply(
@@ -51,11 +48,11 @@ class Prompted:
         on_text: Callable[[str], object] | None = None,
         on_retry: Callable[[Retried], object] | None = None,
     ) -> Reply:
-        """Return the model's reply; its calls have ids of ours, ``call_1`` for the first of the turn.
+        """Return the model's reply; its calls have generated ids, ``call_1`` for the first of the turn.
 
         Args:
-            on_text: Is told what the model said, but for its calls, once it has said all.
-            on_retry: Is told what the model itself tells of requests that are made again.
+            on_text: Receives the reply without its calls, once it is complete.
+            on_retry: Receives the retries that the model reports.
         """
         told = list(tools)
         names = WireNames.of(told)
@@ -75,7 +72,7 @@ class Prompted:
 
 
 def as_texts(turns: Sequence[Turn], told: str, names: WireNames) -> list[Turn]:
-    """Return the turns as turns that are nothing but texts; what is *told* of tools ends the first one, of the system.
+    """Return the turns as text-only turns; the tool instructions in *told* are appended to the system turn.
 
     >>> [turn.role for turn in as_texts([Turn("user", "Hello")], "Tools.", WireNames())]
     ['system', 'user']

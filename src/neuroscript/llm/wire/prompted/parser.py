@@ -1,17 +1,11 @@
-"""A JSON value that is a call, and what can be made of a text that should have been one.
+"""A parser for the tool calls that models without tool calling write into their replies.
 
-Source: the templates of Hermes, Llama, Mistral and Qwen; contract section 6.
+A mark announces a call: a code block, ``<tool_call>``, ``<function=NAME>``, ``[TOOL_CALLS]`` or ``<|python_tag|>``, as
+in
+the templates of Hermes, Llama, Mistral and Qwen. Text after a mark is a call even if it is not valid JSON, so that the
+model receives an error. Without a mark, a JSON value that fills whole lines is a call if it has the shape of one.
 
-The calls that a model without tool calling wrote into its answer, in the ways in which such models are trained.
-
-A mark says where a call begins: a block of code, ``<tool_call>``, ``<function=NAME>``, ``[TOOL_CALLS]``,
-``<|python_tag|>``. What follows it and is no JSON still is a call, so that the model is told what is wrong with it.
-Without a mark, a JSON value that fills whole lines is a call where it has the shape of one, and nothing else is.
-
-The time it takes grows with the length of the text, whatever is in it: all marks are found in one go, and what is
-scanned in vain is counted.
-
-Source: issue "Models", a parser for what they answer; the templates of Hermes, Llama, Mistral and Qwen.
+Parsing time is linear in the length of the text: all marks are found in one pass, and unsuccessful scanning is limited.
 """
 
 from __future__ import annotations
@@ -33,7 +27,7 @@ ARGUMENTS: Final = ("arguments", "parameters", "args")
 
 
 BESIDE: Final = frozenset({"id", "type", "call_id"})
-"""What may stand beside the name and the arguments of a call that no marker announces."""
+"""Members allowed next to the name and the arguments of an unmarked call."""
 
 
 NAMED: Final = re.compile(r'"(?:name|tool|function)"\s*+:\s*+"([^"\\\n]{1,128})"')
@@ -47,8 +41,8 @@ class Asked:
     """A call as a model wrote it.
 
     Attributes:
-        name: As the model spells it; ``""`` where it gave none.
-        arguments: A map, a list, or a text that is not yet, or no, JSON.
+        name: The name as the model spells it; ``""`` if it is missing.
+        arguments: A map, a list, or a string that is undecoded or invalid JSON.
     """
 
     name: str
@@ -56,7 +50,7 @@ class Asked:
 
 
 def asked(value: Any) -> Asked | None:
-    """Return the call that a decoded value is, or None."""
+    """Return the call that a decoded value represents, or None."""
     if not isinstance(value, Mapping):
         return None
     value = inner(value)
@@ -69,16 +63,16 @@ def asked(value: Any) -> Asked | None:
 
 
 def inner(value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the map with the members of a call: OpenAI's shape has it under ``function``."""
+    """Return the map with the members of a call; in OpenAI's format it is under ``function``."""
     found = value.get("function")
     return found if isinstance(found, Mapping) else value
 
 
 def is_plainly(value: Any, known: Collection[str]) -> bool:
-    """Tell whether a value that no marker announces is a call: it has the members of one and no others.
+    """Return whether an unmarked value is a call: it has the members of one and no others.
 
     Args:
-        known: The names of tools; a call without arguments is one of these.
+        known: The names of the tools; a call without arguments must use one of them.
     """
     found = asked(value)
     if found is None:
@@ -91,9 +85,11 @@ def is_plainly(value: Any, known: Collection[str]) -> bool:
 
 
 def announced(text: str) -> list[Asked]:
-    """Return the calls in a text that a marker announces.
+    """Return the calls in *text* after a mark.
 
-    All that is no call is one call at the end, which has the whole text for its arguments: a model is told of it once.
+    If anything in it is not a call, the list ends with one damaged call that has the whole text as its arguments, so
+    that
+    the model receives a single error.
     """
     try:
         value = parsed(text)
@@ -111,7 +107,7 @@ def _announced(value: Any) -> Asked | None:
 
 
 def parameters(text: str) -> dict[str, str]:
-    """Return the arguments that stand in marks of their own, each a text; none where there is anything else.
+    """Return arguments that are written as ``<parameter=…>`` elements, each a string; empty if there is anything else.
 
     >>> parameters("<parameter=num1>\\n2\\n</parameter>")
     {'num1': '2'}
@@ -128,7 +124,7 @@ def parameters(text: str) -> dict[str, str]:
 
 
 def damaged(text: str) -> Asked:
-    """Return the call that a damaged text asks for, as far as it can be told.
+    """Return what can be recovered of a call from a damaged text.
 
     >>> damaged('{"name": "math__add", "arguments": {"num1": 2,}}')
     Asked(name='math__add', arguments='{"num1": 2,}}')
@@ -148,18 +144,18 @@ MARK: Final = re.compile(
     r'|^[ \t]*+(?P<bare>(?:\[\s*+)?\{\s*+"(?:name|tool|function|arguments|parameters|args|id|type|call_id)")',
     re.MULTILINE,
 )
-"""Where a call may begin, or end."""
+"""The places where a call may begin or end."""
 
 
 ENDS: Final = {"tool_call": "tool_call_end", "function": "function_end"}
 
 
 FENCES: Final = frozenset({"tool_call", "tool_calls"})
-"""What a block of code is marked with that is a call, whatever is in it."""
+"""Labels of code blocks that always contain calls."""
 
 
 CODE: Final = frozenset({"", "json"})
-"""What a block of code is marked with that is a call where it looks like one."""
+"""Labels of code blocks that contain a call only if the content looks like one."""
 
 
 TOKEN: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
@@ -172,16 +168,16 @@ LINE_END: Final = re.compile(r"[ \t;]*+(?:\n|\Z)")
 
 
 DEEPEST: Final = 200
-"""How deeply JSON nests that is looked for; the engine's own limits are lower."""
+"""Maximum nesting of the JSON that is scanned; the engine's own limits are lower."""
 
 
 PATIENCE: Final = 2
-"""How many times the length of the text is scanned in vain before only marks are looked at."""
+"""The multiple of the text's length that may be scanned without success; after that, only marks are read."""
 
 
 @attrs.frozen
 class Found:
-    """Calls, and the place in the text where they stand, which is left out of what the model said."""
+    """Calls and their range in the text, which is removed from the reply."""
 
     start: int
     end: int
@@ -189,10 +185,10 @@ class Found:
 
 
 def read(text: str, names: WireNames | None = None) -> tuple[str, tuple[ToolCall, ...]]:
-    """Return what a model said but for its calls, and the calls, their names canonical, their ids ``call_1`` and so on.
+    """Return a reply's text without its calls, and the calls, with canonical names and ids ``call_1`` and so on.
 
     Args:
-        names: What the model calls the tools.
+        names: The tool names that the model uses.
 
     >>> read('Let me see. <tool_call>{"name": "math__add", "arguments": {"num1": 2}}</tool_call>')
     ('Let me see.', (ToolCall(name='math.add', arguments={'num1': 2}, id='call_1'),))
@@ -219,7 +215,7 @@ def _without(text: str, found: Iterable[Found]) -> str:
 
 @attrs.define
 class Reader:
-    """The marks of one text, from the first to the last; each is looked at once."""
+    """Reads the marks of one text in order, each once."""
 
     text: str
     names: WireNames
@@ -232,7 +228,7 @@ class Reader:
         self._patience = PATIENCE * len(self.text)
 
     def found(self) -> Iterator[Found]:
-        """Yield the calls, in their order."""
+        """Yield the calls in order."""
         while self._next < len(self._marks):
             mark = self._marks[self._next]
             self._next += 1
@@ -258,7 +254,7 @@ class Reader:
         return None
 
     def _wrapped(self, mark: re.Match[str]) -> Found | None:
-        """Return the call of a function that a mark is wrapped around, as Qwen's coders write it."""
+        """Return the function call inside a ``<tool_call>`` element, as Qwen's coding models write it."""
         inner = self._marks[self._next] if self._next < len(self._marks) else None
         if inner is None or inner.lastgroup != "function" or inner.start() != self._skip(mark.end()):
             return None
@@ -267,7 +263,7 @@ class Reader:
         return Found(mark.start(), self._closed(mark, found.end), found.calls)
 
     def _marked(self, mark: re.Match[str], name: str) -> Found:
-        """Return the calls after a mark: one JSON value, several for Llama; else all up to the next mark."""
+        """Return the calls after a mark: one JSON value (several for Llama), or all text up to the next mark."""
         start = self._skip(mark.end())
         end = self._json_end(start)
         is_json = end >= 0 and self._is_json(start, end)
@@ -293,7 +289,7 @@ class Reader:
         return [Asked(name, value if isinstance(value, (dict, list)) else text)]
 
     def _damaged_end(self, mark: re.Match[str], start: int) -> int:
-        """Return where a call ends that is no JSON: at the mark that ends it, or that begins another one."""
+        """Return the end of a call that is not JSON: its end mark, or the next mark of the same kind."""
         wanted = {ENDS.get(mark.lastgroup or ""), mark.lastgroup}
         for index in range(self._next, len(self._marks)):
             if self._marks[index].lastgroup in wanted and self._marks[index].start() >= start:
@@ -301,13 +297,13 @@ class Reader:
         return len(self.text)
 
     def _closed(self, mark: re.Match[str], end: int) -> int:
-        """Return where a call ends with the mark that ends it, if one does."""
+        """Return the end of a call, including its end mark if there is one."""
         closing = {"tool_call": "</tool_call>", "function": "</function>"}.get(mark.lastgroup or "", "")
         after = self._skip(end)
         return after + len(closing) if closing and self.text.startswith(closing, after) else end
 
     def _fenced(self, mark: re.Match[str]) -> Found | None:
-        """Return the calls in a block of code, which ends at the next fence; all of it is passed in any case."""
+        """Return the calls in a code block, which ends at the next fence; the block is skipped in any case."""
         index = self._next
         while index < len(self._marks) and self._marks[index].lastgroup != "fence":
             index += 1
@@ -331,7 +327,7 @@ class Reader:
         return [found] if len(texts) == 1 and self._is_damaged(inside) and found.name in self.names.tools else []
 
     def _values(self, inside: str) -> list[str]:
-        """Return the JSON values that a text is made of, or the text itself."""
+        """Return the JSON values that make up *inside*, or *inside* itself."""
         found: list[str] = []
         at = 0
         while at < len(inside):
@@ -354,7 +350,7 @@ class Reader:
         return Found(start, end, calls) if calls else None
 
     def _plain(self, text: str) -> list[Asked]:
-        """Return the calls that a JSON value is, all of it, or none."""
+        """Return the calls in a JSON value that consists only of calls, or an empty list."""
         try:
             value = parsed(text)
         except NotJSON:
@@ -371,7 +367,7 @@ class Reader:
         return False
 
     def _is_json(self, start: int, end: int) -> bool:
-        """Tell whether a text is JSON but for what is decided later: keys that stand twice, numbers that are none."""
+        """Return whether a range is JSON, apart from duplicate keys and invalid numbers, which are checked later."""
         try:
             parsed(self.text[start:end])
         except NotJSON as error:
@@ -392,7 +388,7 @@ class Reader:
         return _blank(self.text, at)
 
     def _pass(self, end: int) -> None:
-        """Pass the marks that stand before *end*."""
+        """Skip the marks before *end*."""
         while self._next < len(self._marks) and self._marks[self._next].start() < end:
             self._next += 1
 
@@ -403,7 +399,7 @@ def _blank(text: str, at: int) -> int:
 
 
 def _json_end(text: str, start: int) -> tuple[int, int]:
-    """Return where the brackets that open at *start* are closed, -1 where they are not, and how far was looked."""
+    """Return where the brackets that open at *start* close, or -1, and how far the scan went."""
     depth = 0
     at = start
     for token in TOKEN.finditer(text, start):

@@ -1,7 +1,4 @@
-"""How a model without tool calling is told of tools, of its own calls, and of what came of them.
-
-Source: issue "Models", ``to_prompt`` for models without tool calling.
-"""
+"""The prompts that describe tools, calls and results to a model without tool calling."""
 
 from __future__ import annotations
 
@@ -17,30 +14,30 @@ from neuroscript.runtime.result_text import result_text
 from neuroscript.runtime.wire_names import WireNames, spec_of
 
 FENCE: Final = "tool_call"
-"""What a block of code is marked with that is a call."""
+"""The label of a code block that contains a call."""
 
 HOW: Final = """\
-You can call tools. To call one, write a block like this one, with nothing else in it:
+You can call tools. To call one, write a block like this, with nothing else in it:
 
 ```tool_call
 {"name": "NAME", "arguments": {"ARGUMENT": VALUE}}
 ```
 
-The block is JSON; "arguments" are by name. Write several blocks to make several calls, then end your answer:
-what came of the calls is told to you in the next message. Call only these tools, and none where you need none.
+The block is JSON; pass "arguments" by name. To make several calls, write several blocks. Then end your answer:
+the next message contains the results. Call only the tools below, and only when you need them.
 
 """
 
 
 def instructions(tools: Iterable[Any], names: WireNames | None = None) -> str:
-    """Return how to ask for a call, and all that a model has to know of the tools; ``""`` without tools.
+    """Return the instructions for calling tools and the descriptions of *tools*; ``""`` without tools.
 
     Args:
         tools: Each a `ToolImplementation`, a `ToolInfo` or a `ToolSpec`.
-        names: What the model calls them; by default `WireNames.of` them.
+        names: The names that the model uses; by default `WireNames.of` the tools.
 
     Raises:
-        RegistryError: Two of them would have one name, where no *names* are given.
+        RegistryError: If *names* is None and two tools would have the same name.
 
     >>> from neuroscript import ToolSpec
     >>> instructions([ToolSpec("now", "time")]).splitlines()[-1]
@@ -52,15 +49,15 @@ def instructions(tools: Iterable[Any], names: WireNames | None = None) -> str:
 
 
 def calls_text(calls: Iterable[ToolCall], names: WireNames) -> str:
-    """Return calls as a model that was instructed writes them."""
+    """Return calls in the form that the instructions describe."""
     return "\n".join(f"```{FENCE}\n{_call(each, names)}\n```" for each in calls)
 
 
 def results_text(calls: Sequence[ToolCall], results: Sequence[ToolResult], names: WireNames) -> str:
-    """Return what came of the calls of one turn, each with its number in that turn and the name of its tool."""
+    """Return the results of the calls of one turn, each with its number in the turn and the name of its tool."""
     told = enumerate(zip(calls, results, strict=True), 1)
     return "\n\n".join(
-        f"Call {number}, {names.wire(call.name) or 'without a name'}, gave:\n{result_text(result, names)}"
+        f"Call {number}, {names.wire(call.name) or 'without a name'}, returned:\n{result_text(result, names)}"
         for number, (call, result) in told
     )
 
