@@ -1,4 +1,4 @@
-"""An agent: a model reads files and adds numbers by tools, and all that was said and done is shown at the end."""
+"""An agent that reads files and adds numbers with tools, and prints a transcript at the end."""
 
 import argparse
 import sys
@@ -8,24 +8,24 @@ from pathlib import Path
 from neuroscript import Engine, ExecutionPolicy, Host
 from neuroscript.llm import ConversationError, converse, model, transcript
 
-words = argparse.ArgumentParser(description=__doc__)
-words.add_argument("prompt")
-words.add_argument("--model", default="pocket")
-words.add_argument("--base-url", default="", help="where the model is; by default where its maker serves it")
-words.add_argument("--api", default="", help="openai-chat, openai-responses or anthropic")
-words.add_argument("--whole", action="store_true", help="wait for whole replies instead of streaming them")
-given = words.parse_args()
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("prompt")
+parser.add_argument("--model", default="pocket")
+parser.add_argument("--base-url", default="", help="the address of the server; by default the vendor's own")
+parser.add_argument("--api", default="", help="openai-chat, openai-responses or anthropic")
+parser.add_argument("--whole", action="store_true", help="wait for complete replies instead of streaming them")
+options = parser.parse_args()
 
 policy = ExecutionPolicy(grants=["fs:read:*"], deny=["fs.delete"])
 
 with (
-    model(given.model, base_url=given.base_url, api=given.api, stream=not given.whole) as client,
+    model(options.model, base_url=options.base_url, api=options.api, stream=not options.whole) as client,
     tempfile.TemporaryDirectory() as sandbox,
 ):
     Path(sandbox, "prices.txt").write_text("184.50 and 96.20")
     with Engine(policy=policy, host=Host(sandbox_dir=sandbox)) as engine:
         try:
-            conversation = converse(engine, given.prompt, tools=("fs.*", "math.*"), model=client, turns=8)
+            conversation = converse(engine, options.prompt, tools=("fs.*", "math.*"), model=client, turns=8)
         except ConversationError as error:
             print(transcript(error.conversation))
             sys.exit(f"{error.code}: {error}")

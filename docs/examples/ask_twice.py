@@ -1,4 +1,4 @@
-"""A plugin of one file: a tool that asks its user twice."""
+"""A single-file plugin with a tool that prompts the user twice."""
 
 from neuroscript import Registrar, Runtime
 

@@ -1,7 +1,7 @@
-"""A model that fits in a pocket: it can only add numbers, and it writes them as texts, as many models do.
+"""A tiny model that can only add numbers, and that writes them as strings, as many models do.
 
-It speaks OpenAI's Chat Completions on this machine, streamed and whole, for as long as a command runs; the word POCKET
-in the command becomes its address:
+It serves OpenAI's Chat Completions on this machine, streamed or not, while a command runs. POCKET in the command is
+replaced by its address:
 
     python pocket_model.py neuroscript ask "What is 2 + 3?" --tools math.add --model pocket --base-url POCKET
 """
@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 def answer(body):
-    """Return what the model says next: a call for each sum of the prompt, then what came of them."""
+    """Return the model's next message: a call for each sum in the prompt, then the results."""
     last = body["messages"][-1]
     if last["role"] == "tool":
         results = [each["content"] for each in body["messages"] if each["role"] == "tool"]
@@ -55,7 +55,7 @@ class Pocket(BaseHTTPRequestHandler):
         self.wfile.write(form.replace("{}", json.dumps(data)).encode())
 
     def log_message(self, *words):
-        """Say nothing of each request."""
+        """Do not log requests."""
 
 
 with ThreadingHTTPServer(("127.0.0.1", 0), Pocket) as server:

@@ -1,10 +1,10 @@
-"""A plugin of one file: a tool whose calls somebody has to approve."""
+"""A single-file plugin with a tool whose calls need approval."""
 
 from neuroscript import Registrar, Runtime, ToolPolicy
 
 
 def close(rt: Runtime, branch: str) -> str:
-    """Close a branch of the shop for good."""
+    """Close a branch of the shop permanently."""
     return f"{branch} is closed"
 
 

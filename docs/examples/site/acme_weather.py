@@ -1,4 +1,4 @@
-"""A toolset as an installer leaves it; docs/examples/weather.lock holds what it was."""
+"""An installed toolset; docs/examples/weather.lock contains its earlier definition."""
 
 from neuroscript import ArgSpec, ArgType, ToolPolicy, Toolset, ToolSpec
 
