@@ -1,4 +1,4 @@
-"""A scripted server for each test, and the models that reach it."""
+"""A scripted server for each test, and models that use it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from neuroscript.llm import Model, model
 
 @pytest.fixture
 def reach(server: ModelServer) -> Iterator[Callable[..., Model]]:
-    """What returns a model of that server, for an API; it waits for no longer than it must."""
+    """Return a factory for models of that server, by API; their waits are as short as possible."""
     models: list[Model] = []
 
     def opened(api: Api, **settings: Any) -> Model:

@@ -1,4 +1,4 @@
-"""A scripted server of models for each test, and an environment that leads to no other."""
+"""A scripted model server for each test, and an environment that leads to no other server."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ VARIABLES = (
     *("NEUROSCRIPT_MODEL", "NEUROSCRIPT_MODEL_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
     *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN"),
 )
-"""What in the environment would lead to a model."""
+"""The environment variables that would lead to a real model."""
 
 
 @pytest.fixture(autouse=True)
 def no_keys(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Forget what leads to a model, and return the empty directory where ``llm`` keeps its own."""
+    """Remove all keys and addresses from the environment, and return the empty directory of ``llm``."""
     place = tmp_path_factory.mktemp("llm")
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
@@ -28,7 +28,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[ModelServer]:
-    """A server of models that runs as long as the tests of a module; to stop one takes half a second."""
+    """A model server for all tests of a module, because stopping one takes half a second."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     with ModelServer() as server:
         yield server
@@ -36,7 +36,7 @@ def running() -> Iterator[ModelServer]:
 
 @pytest.fixture
 def server(running: ModelServer) -> Iterator[ModelServer]:
-    """A server of models without a script, of which nothing was asked."""
+    """A model server without a script and without recorded requests."""
     running.reset()
     yield running
     running.reset()

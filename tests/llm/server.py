@@ -1,6 +1,8 @@
-"""A server of models for tests: real HTTP on loopback in the shapes of three APIs, where each answer is a step of a script.
+"""A scripted model server for tests: real HTTP on loopback in the formats of three APIs.
 
-It speaks OpenAI Chat, OpenAI Responses and Anthropic Messages, whole and streamed, as the request asks for it.
+It serves OpenAI Chat, OpenAI Responses and Anthropic Messages, streamed or not, as requested. Each response is a step
+of
+the script.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ PATHS: Final[Mapping[str, Api]] = {
 }
 APIS: Final[tuple[Api, ...]] = ("openai-chat", "openai-responses", "anthropic")
 MODELS: Final = ("tiny", "small")
-"""What ``GET /v1/models`` lists."""
+"""The response of ``GET /v1/models``."""
 
 Event = tuple[str, Any]
 """One event of a stream: its name (``""`` for none) and its data."""
@@ -31,7 +33,7 @@ Event = tuple[str, Any]
 
 @attrs.frozen
 class Call:
-    """A call that the model asks for; *name* as a wire spells it, *arguments* a map or the text that a model wrote."""
+    """A call that the model requests; *name* in its wire form, *arguments* a map or the text that a model wrote."""
 
     name: str
     arguments: Mapping[str, Any] | str
@@ -39,13 +41,13 @@ class Call:
 
     @property
     def text(self) -> str:
-        """The arguments as a text."""
+        """The arguments as text."""
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
 
 
 @attrs.frozen
 class Said:
-    """An answer of the model itself, in no API's words."""
+    """A reply of the model, independent of any API."""
 
     text: str = ""
     calls: tuple[Call, ...] = ()
@@ -54,7 +56,7 @@ class Said:
 
 @attrs.frozen
 class Raw:
-    """An answer that is not the model's: what stands in the way of one."""
+    """A response that is not a reply of the model."""
 
     status: int
     body: bytes
@@ -63,7 +65,7 @@ class Raw:
 
 @attrs.frozen
 class Cut:
-    """An answer of which the first *bytes* bytes arrive; then the connection breaks, or ends as if that were all."""
+    """A response of which the first *bytes* bytes arrive; then the connection breaks, or ends as if complete."""
 
     bytes: int
     said: Said
@@ -72,7 +74,7 @@ class Cut:
 
 @attrs.frozen
 class Hang:
-    """Silence for some seconds before an answer, or after the first *bytes* bytes of it."""
+    """Silence for some seconds before a response, or after its first *bytes* bytes."""
 
     seconds: float
     bytes: int
@@ -81,7 +83,7 @@ class Hang:
 
 @attrs.frozen
 class Drip:
-    """An answer whose bytes come a few at a time, with *seconds* between them."""
+    """A response whose bytes arrive a few at a time, with *seconds* between them."""
 
     seconds: float
     said: Said
@@ -91,7 +93,7 @@ Step = Said | Raw | Cut | Hang | Drip
 
 
 def says(text: str) -> Said:
-    """The model says *text* and is done."""
+    """Let the model reply with *text*."""
     return Said(text)
 
 
@@ -101,59 +103,59 @@ def call(name: str, arguments: Mapping[str, Any] | str = "{}", id: str = "") -> 
 
 
 def asks(*calls: Call, text: str = "") -> Said:
-    """The model asks for calls in one turn, after it has said *text*."""
+    """Let the model request calls in one turn, after *text*."""
     return Said(text, calls, "tools")
 
 
 def overflows(text: str = "so far") -> Said:
-    """The model stops in the middle, because there is no more room."""
+    """Let the model stop early, because the reply is too long."""
     return Said(text, (), "length")
 
 
 def refuses() -> Said:
-    """The model, or a filter before it, would not answer."""
+    """Let the model, or a filter in front of it, refuse to answer."""
     return Said("", (), "refused")
 
 
 def empty() -> Said:
-    """An answer in which there is nothing: no choice, no item, no block."""
+    """Return a reply without any choice, item or block."""
     return Said("", (), "empty")
 
 
 def status(code: int, headers: Mapping[str, str] | None = None, word: str = "some_error") -> Raw:
-    """An error of HTTP; its body has a code *word* and a sentence that must not be shown to anybody."""
+    """Return an HTTP error whose body has the code *word* and a message that must not be shown."""
     data = {"type": "error", "error": {"type": word, "code": word, "message": "PRIVATE words of a server"}}
     return Raw(code, json.dumps(data).encode(), {"Content-Type": "application/json", **(headers or {})})
 
 
 def html(code: int = 200) -> Raw:
-    """A page for people, as a proxy or a login in between sends it."""
+    """Return an HTML page, as a proxy or a login page would."""
     return Raw(code, b"<html><body>Sign in</body></html>\n", {"Content-Type": "text/html; charset=utf-8"})
 
 
 def sends(data: Any, code: int = 200) -> Raw:
-    """JSON of any other shape."""
+    """Return JSON of another form."""
     return Raw(code, json.dumps(data).encode(), {"Content-Type": "application/json"})
 
 
 def cut_after(bytes: int, said: Said = Said("one two three four five six seven eight"), politely: bool = False) -> Cut:
-    """An answer that ends after so many bytes of its body: the connection breaks, or *politely* it just ends."""
+    """Return a response that ends after some bytes: the connection breaks, or with *politely* just ends."""
     return Cut(bytes, said, politely)
 
 
 def hangs(seconds: float, after: int = 0, said: Said = Said("at last")) -> Hang:
-    """An answer that comes after so many seconds, or of which *after* bytes come before the silence."""
+    """Return a response that starts after some seconds, or that is silent after its first *after* bytes."""
     return Hang(seconds, after, said)
 
 
 def drips(seconds: float, said: Said = Said("word " * 200)) -> Drip:
-    """An answer that never stops coming and is never whole: 16 bytes at a time, with so many seconds between them."""
+    """Return a response that never ends: 16 bytes at a time, with some seconds between them."""
     return Drip(seconds, said)
 
 
 @attrs.frozen
 class Asked:
-    """One request as it arrived."""
+    """A request as it arrived."""
 
     api: Api
     headers: Mapping[str, str]
@@ -161,12 +163,12 @@ class Asked:
 
     @property
     def streamed(self) -> bool:
-        """Whether a stream was asked for."""
+        """Whether a stream was requested."""
         return bool(self.body.get("stream"))
 
 
 class ModelServer:
-    """A running server. Give it a script, then talk to it; `requests` is what arrived, in order.
+    """A running server. Set a script and send requests; `requests` lists them in order.
 
     >>> with ModelServer() as server:
     ...     server.script(asks(call("math__add", {"a": "2", "b": 3})), says("five"))
@@ -194,14 +196,14 @@ class ModelServer:
         self._http.stop()
 
     def base_url(self, api: str = "openai-chat") -> str:
-        """The address to give to a client of an API."""
+        """Return the base URL for a client of an API."""
         return f"http://127.0.0.1:{self._http.port}{'' if api == 'anthropic' else '/v1'}"
 
     def script(self, *steps: Step, forever: Step | None = None) -> None:
-        """Set what is answered, one step for each request from now on.
+        """Set the responses to the next requests, one step each.
 
         Args:
-            forever: What is answered after the last step; by default that is an error of HTTP, 400 ``script_ended``.
+            forever: The response after the last step; by default HTTP error 400 ``script_ended``.
         """
         self._steps = [*steps]
         self._forever = forever
@@ -216,7 +218,7 @@ class ModelServer:
 
     @property
     def left(self) -> int:
-        """How many steps of the script were not asked for."""
+        """The number of steps that were not requested."""
         return len(self._steps)
 
     def _next(self) -> Step:
@@ -271,7 +273,7 @@ class ModelServer:
         return b"".join(written(event) for event in STREAMED[asked.api](said))
 
     def _given(self, asked: Asked, body: Iterable[bytes], promised: int = 0) -> Response:
-        """Return a response; one that promises more bytes than it has ends with a broken connection."""
+        """Return a response; one with fewer bytes than it announces ends with a broken connection."""
         response = Response(iter(body), content_type="text/event-stream" if asked.streamed else "application/json")
         if promised:
             response.headers["Content-Length"] = str(promised)
@@ -287,14 +289,14 @@ class ModelServer:
 
 
 def written(event: Event) -> bytes:
-    """Return an event as it stands in a stream."""
+    """Return an event in the format of a stream."""
     name, data = event
     text = data if isinstance(data, str) else json.dumps(data)
     return f"{f'event: {name}' + chr(10) if name else ''}data: {text}\n\n".encode()
 
 
 def pieces(text: str, size: int = 4) -> list[str]:
-    """Return a text in pieces of a few characters."""
+    """Return a string in pieces of a few characters."""
     return [text[at : at + size] for at in range(0, len(text), size)]
 
 

@@ -1,4 +1,4 @@
-"""``docs/examples/agent.py``, as a program and in this process, against a real server in the shapes of three APIs, streamed and whole."""
+"""``docs/examples/agent.py`` as a program and in this process, against a server with three APIs, streamed or not."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ AGENT = ROOT / "docs" / "examples" / "agent.py"
 
 @pytest.fixture(params=["streamed", "whole"])
 def whole(request: pytest.FixtureRequest) -> list[str]:
-    """The words that ask for whole replies, or for none."""
+    """The options for complete replies or for streaming."""
     return ["--whole"] if request.param == "whole" else []
 
 
 def words(server: ModelServer, api: str, whole: list[str]) -> list[str]:
-    """Return the words of its command."""
+    """Return the arguments of the command."""
     return [str(AGENT), "Total and tidy up.", "--base-url", server.base_url(api), "--api", api, *whole]
 
 
-def test_the_program_is_short() -> None:
-    """Forty lines at most."""
+def test_program_has_at_most_forty_lines() -> None:
+    """The example stays small."""
     assert len(AGENT.read_text().splitlines()) <= 40
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_an_agent_repairs_is_refused_and_goes_on(server: ModelServer, api: str, whole: list[str]) -> None:
-    """Parallel calls twice, wrong types, no such tool, a denied one, a busy server: each stands in the transcript."""
+def test_transcript_shows_repairs_refusals_and_retries(server: ModelServer, api: str, whole: list[str]) -> None:
+    """Parallel calls, wrong types, an unknown tool, a denied tool and a busy server."""
     server.script(
         asks(call("fs__read", {"filepath": "prices.txt"}), call("math__plus", {"a": 1}), text="Let me see."),
         status(429, {"Retry-After": "0"}),
@@ -75,10 +75,10 @@ def test_an_agent_repairs_is_refused_and_goes_on(server: ModelServer, api: str, 
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_an_agent_that_comes_to_no_answer_shows_what_was_done(
+def test_failed_conversation_prints_its_transcript(
     server: ModelServer, api: str, whole: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A refusal, a model that never stops, a cut reply: what was done until then, and why it ended."""
+    """After a refusal, an endless conversation, and a truncated reply."""
 
     def why_it_ended() -> str:
         with pytest.raises(SystemExit) as ended:

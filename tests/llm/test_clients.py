@@ -1,4 +1,4 @@
-"""Models at a real server, in three shapes of API, streamed and whole."""
+"""Model clients against a real server, with three APIs, streamed or not."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ streams = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream
 
 @apis
 @streams
-def test_a_text_arrives_with_what_it_cost(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
-    """Its pieces are told while it is said."""
+def test_reply_has_text_and_usage(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
+    """The text is reported in pieces as it arrives."""
     server.script(says("good morning to you"))
     heard: list[str] = []
 
@@ -70,8 +70,10 @@ def test_a_text_arrives_with_what_it_cost(api: Api, stream: bool, server: ModelS
 
 @apis
 @streams
-def test_calls_of_several_turns_go_both_ways(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
-    """With canonical names here, wire names there, and the results where the API wants them."""
+def test_calls_and_results_are_converted_over_several_turns(
+    api: Api, stream: bool, server: ModelServer, reach: Reach
+) -> None:
+    """Names are canonical in Python and in wire form in requests, and results are where the API needs them."""
     server.script(asks(call("math__add", {"a": "2", "b": 3}), call("math__add", {"a": 1, "b": 1})), says("five, two"))
     client = reach(api, stream=stream)
 
@@ -99,8 +101,8 @@ def test_calls_of_several_turns_go_both_ways(api: Api, stream: bool, server: Mod
         ("anthropic", True),
     ],
 )
-def test_arguments_that_are_no_json_reach_the_caller(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
-    """As the text that the model wrote, so that the error goes back to it."""
+def test_invalid_json_arguments_stay_text(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
+    """The error can go back to the model."""
     server.script(asks(call("math__add", '{"a": 2,')))
 
     reply = reach(api, stream=stream).reply(HI, [ADD])
@@ -110,7 +112,7 @@ def test_arguments_that_are_no_json_reach_the_caller(api: Api, stream: bool, ser
 
 @attrs.frozen
 class Failure:
-    """What a server does always, and what comes of it: the error's code, who acts, and how many requests are made."""
+    """A permanent behaviour of the server, and the expected error code, retry and number of requests."""
 
     step: Step
     code: str
@@ -148,10 +150,10 @@ FAILURES = {
 @apis
 @streams
 @pytest.mark.parametrize("name", FAILURES)
-def test_a_failure_has_its_code_and_its_count_of_requests(
+def test_failure_has_code_and_number_of_requests(
     name: str, api: Api, stream: bool, server: ModelServer, reach: Reach
 ) -> None:
-    """What can succeed later is asked three times, all else once; nothing that a server says is told."""
+    """Temporary failures are retried up to three requests, others are not. The server's message is not shown."""
     failure = FAILURES[name]
     server.script(forever=failure.step)
     told: list[Retried] = []
@@ -169,8 +171,8 @@ def test_a_failure_has_its_code_and_its_count_of_requests(
 @pytest.mark.alone
 @apis
 @streams
-def test_silence_ends_after_its_timeout(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
-    """Of a server that says nothing at all."""
+def test_silent_server_times_out(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
+    """The server does not respond at all."""
     server.script(forever=hangs(30))
     began = time.monotonic()
 
@@ -182,8 +184,8 @@ def test_silence_ends_after_its_timeout(api: Api, stream: bool, server: ModelSer
 
 
 @apis
-def test_silence_in_the_middle_is_not_tried_again(api: Api, server: ModelServer, reach: Reach) -> None:
-    """Where some text was told: it would be told twice."""
+def test_silence_after_text_is_not_retried(api: Api, server: ModelServer, reach: Reach) -> None:
+    """Otherwise the text would be reported twice."""
     server.script(hangs(30, after=2500, said=Said("word " * 200)))
     heard: list[str] = []
 
@@ -195,8 +197,8 @@ def test_silence_in_the_middle_is_not_tried_again(api: Api, server: ModelServer,
 
 
 @apis
-def test_a_stream_cut_after_text_was_told_is_not_tried_again(api: Api, server: ModelServer, reach: Reach) -> None:
-    """But the same cut is, where nobody has heard the text."""
+def test_cut_stream_is_retried_only_before_text(api: Api, server: ModelServer, reach: Reach) -> None:
+    """A cut before the first text is retried."""
     server.script(cut_after(1500, Said("word " * 200)), says("whole"))
     heard: list[str] = []
 
@@ -213,8 +215,8 @@ def test_a_stream_cut_after_text_was_told_is_not_tried_again(api: Api, server: M
 
 @apis
 @streams
-def test_a_reply_that_never_ends_is_given_up(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
-    """However many bytes arrive in time, the whole has a time of its own."""
+def test_endless_reply_times_out(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
+    """A reply has a total time limit, even if bytes keep arriving."""
     server.script(drips(0.1))
 
     with pytest.raises(LLMError) as caught:
@@ -226,7 +228,7 @@ def test_a_reply_that_never_ends_is_given_up(api: Api, stream: bool, server: Mod
 
 @apis
 @streams
-def test_retries_end_in_the_reply_and_are_counted(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
+def test_reply_lists_its_retries(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
     """Each with its code and its wait."""
     server.script(status(500), status(429, {"retry-after-ms": "20"}), says("at last"))
 
@@ -238,16 +240,16 @@ def test_retries_end_in_the_reply_and_are_counted(api: Api, stream: bool, server
     assert reply.seconds >= 0.02
 
 
-def test_a_wait_may_be_a_date(server: ModelServer, reach: Reach) -> None:
-    """As HTTP has it; one in the past is no wait."""
+def test_retry_after_may_be_a_date(server: ModelServer, reach: Reach) -> None:
+    """A date in the past means no wait."""
     past = format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True)
     server.script(status(503, {"Retry-After": past}), says("ready"))
 
     assert reach("openai-chat").reply(HI).retries == (Retried("llm.server", 0.0),)
 
 
-def test_a_long_wait_is_told_and_not_waited_for(server: ModelServer, reach: Reach) -> None:
-    """So that a host can plan."""
+def test_long_retry_after_is_reported_and_not_awaited(server: ModelServer, reach: Reach) -> None:
+    """The host can plan the retry."""
     server.script(status(429, {"Retry-After": "3600"}))
 
     with pytest.raises(LLMError) as caught:
@@ -261,10 +263,10 @@ def test_a_long_wait_is_told_and_not_waited_for(server: ModelServer, reach: Reac
 @apis
 @streams
 @pytest.mark.parametrize(("step", "stop"), [(refuses(), "refused"), (overflows(), "length")], ids=["refused", "length"])
-def test_a_turn_that_ends_otherwise_says_so(
+def test_truncated_and_refused_replies_are_returned_once(
     step: Said, stop: str, api: Api, stream: bool, server: ModelServer, reach: Reach
 ) -> None:
-    """It is a reply, and asked for once."""
+    """They are replies, so they are not retried."""
     server.script(step)
 
     assert reach(api, stream=stream).reply(HI).stop == stop
@@ -272,8 +274,8 @@ def test_a_turn_that_ends_otherwise_says_so(
 
 
 @apis
-def test_a_server_that_can_not_be_reached_is_tried_again(api: Api) -> None:
-    """As many times as was asked for."""
+def test_unreachable_server_is_retried(api: Api) -> None:
+    """As often as *attempts* allows."""
     told: list[Retried] = []
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -290,8 +292,8 @@ def test_a_server_that_can_not_be_reached_is_tried_again(api: Api) -> None:
 
 
 @apis
-def test_a_server_that_does_not_stream_is_understood(api: Api, server: ModelServer, reach: Reach) -> None:
-    """It answers in one piece although a stream was asked for."""
+def test_unstreamed_response_to_stream_request_is_read(api: Api, server: ModelServer, reach: Reach) -> None:
+    """Some servers ignore the request for a stream."""
     server.script(sends(WHOLE[api](says("all at once"))))
     heard: list[str] = []
 
@@ -301,8 +303,8 @@ def test_a_server_that_does_not_stream_is_understood(api: Api, server: ModelServ
 
 
 @apis
-def test_what_a_listener_raises_passes_as_it_is(api: Api, server: ModelServer, reach: Reach) -> None:
-    """It is no error of the model, and nothing is tried again."""
+def test_callback_exception_propagates(api: Api, server: ModelServer, reach: Reach) -> None:
+    """It is not a model error, and the request is not retried."""
     server.script(forever=says("good morning"))
 
     def deaf(text: str) -> None:
@@ -315,8 +317,8 @@ def test_what_a_listener_raises_passes_as_it_is(api: Api, server: ModelServer, r
 
 
 @apis
-def test_the_requests_hold_what_was_asked_for(api: Api, server: ModelServer, reach: Reach) -> None:
-    """The model's name, the options, and the bound of its answer in the API's own words."""
+def test_requests_contain_model_options_and_token_limit(api: Api, server: ModelServer, reach: Reach) -> None:
+    """The limit has the name that the API uses."""
     server.script(says("ok"))
 
     reach(api, max_tokens=99, options={"temperature": 0}).reply(HI, [ADD])
@@ -329,8 +331,8 @@ def test_the_requests_hold_what_was_asked_for(api: Api, server: ModelServer, rea
 
 @pytest.mark.parametrize("api", ["openai-chat", "openai-responses"])
 @pytest.mark.parametrize("strict", [False, True])
-def test_tools_are_strict_where_it_is_asked_for(api: Api, strict: bool, server: ModelServer, reach: Reach) -> None:
-    """And only there."""
+def test_strict_mode_is_off_by_default(api: Api, strict: bool, server: ModelServer, reach: Reach) -> None:
+    """It is on only if requested."""
     server.script(says("ok"))
 
     reach(api, strict=strict).reply(HI, [ADD])
@@ -340,8 +342,8 @@ def test_tools_are_strict_where_it_is_asked_for(api: Api, strict: bool, server: 
 
 
 @apis
-def test_a_key_is_sent_and_shown_nowhere(api: Api, server: ModelServer, reach: Reach) -> None:
-    """Not in the representation, and not in an error."""
+def test_key_is_sent_but_never_shown(api: Api, server: ModelServer, reach: Reach) -> None:
+    """It is neither in the representation nor in an error."""
     server.script(forever=status(401))
     client = reach(api, key=lambda: "sk-canary")
 
@@ -355,10 +357,10 @@ def test_a_key_is_sent_and_shown_nowhere(api: Api, server: ModelServer, reach: R
 
 
 @apis
-def test_an_address_of_your_own_gets_no_key_of_the_environment(
+def test_custom_address_gets_no_environment_key(
     api: Api, server: ModelServer, reach: Reach, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It might be anybody's."""
+    """The address may belong to anyone."""
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
         monkeypatch.setenv(name, "sk-canary")
     server.script(says("ok"))
@@ -368,8 +370,8 @@ def test_an_address_of_your_own_gets_no_key_of_the_environment(
     assert "sk-canary" not in str(server.requests[0].headers)
 
 
-def test_the_protocol_of_tools_is_spoken(server: ModelServer, reach: Reach) -> None:
-    """As a host lends a model."""
+def test_client_implements_llm_protocol(server: ModelServer, reach: Reach) -> None:
+    """A host can provide it to tools."""
     server.script(says("ready"), asks(call("math__add", {"a": 1, "b": 2})))
     client = reach("openai-chat")
 
@@ -381,8 +383,8 @@ def test_the_protocol_of_tools_is_spoken(server: ModelServer, reach: Reach) -> N
 
 @apis
 @streams
-def test_no_redirection_is_followed(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
-    """The key and the conversation go to the address that was given, and to no other."""
+def test_redirects_are_not_followed(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
+    """The key and the conversation go only to the configured address."""
     server.script(forever=status(307, {"Location": f"{server.base_url(api)}/elsewhere"}))
 
     with pytest.raises(LLMError) as caught:
@@ -393,14 +395,14 @@ def test_no_redirection_is_followed(api: Api, stream: bool, server: ModelServer,
 
 
 @apis
-def test_a_server_lists_its_models(api: Api, reach: Reach) -> None:
+def test_server_lists_models(api: Api, reach: Reach) -> None:
     """In order."""
     assert reach(api).names() == ["small", "tiny"]
 
 
 @pytest.mark.parametrize("length", [1])
-def test_an_answer_of_another_shape_is_no_list_of_models(length: int, server: ModelServer) -> None:
-    """Nor an embedding."""
+def test_malformed_model_list_is_format_error(length: int, server: ModelServer) -> None:
+    """Malformed embeddings are too."""
     with model("tiny", base_url=f"{server.base_url()}/{'x' * length}", pause=0.001) as client:
         for ask in (client.names, lambda: client.embed("tea")):
             with pytest.raises(LLMError) as caught:
@@ -408,8 +410,8 @@ def test_an_answer_of_another_shape_is_no_list_of_models(length: int, server: Mo
             assert (caught.value.code, caught.value.retry) == ("llm.model", "host")
 
 
-def test_anthropic_gives_no_embeddings(reach: Reach) -> None:
-    """It has no such API."""
+def test_anthropic_has_no_embeddings(reach: Reach) -> None:
+    """The API does not support them."""
     with pytest.raises(LLMError) as caught:
         reach("anthropic").embed("tea")
 
@@ -440,8 +442,8 @@ def test_anthropic_gives_no_embeddings(reach: Reach) -> None:
         ),
     ],
 )
-def test_settings_that_mean_nothing_are_refused(settings: dict[str, object], text: str) -> None:
-    """At once, before anything is asked."""
+def test_invalid_settings_are_rejected(settings: dict[str, object], text: str) -> None:
+    """Before any request."""
     with pytest.raises(SpecError) as caught:
         model("tiny", **{"base_url": "http://127.0.0.1:1", **settings})  # type: ignore[arg-type]
 
@@ -454,10 +456,10 @@ def test_settings_that_mean_nothing_are_refused(settings: dict[str, object], tex
     [(refuses(), "llm.refused", "never"), (overflows(), "llm.length", "host")],
     ids=["no", "cut"],
 )
-def test_who_only_asks_gets_no_half_of_an_answer(
+def test_ask_raises_for_incomplete_reply(
     api: Api, step: Step, code: str, retry: str, server: ModelServer, reach: Reach
 ) -> None:
-    """``ask`` and ``ask_with_tools`` raise, where ``reply`` tells why the turn ended; each makes one request."""
+    """``ask`` and ``ask_with_tools`` raise, and ``reply`` returns the stop reason; each makes one request."""
     server.script(forever=step)
     client = reach(api)
 
@@ -470,8 +472,8 @@ def test_who_only_asks_gets_no_half_of_an_answer(
     assert (offered.value.code, offered.value.retry, len(server.requests)) == (code, retry, 2)
 
 
-def test_a_prompted_model_counts_what_the_model_counts(server: ModelServer, reach: Reach) -> None:
-    """Its tokens and its retries are those of the model below."""
+def test_prompted_model_reports_usage_and_retries(server: ModelServer, reach: Reach) -> None:
+    """They are those of the wrapped model."""
     server.script(status(503), says("Yes."))
 
     reply = Prompted(reach("openai-chat")).reply(HI)
@@ -481,8 +483,8 @@ def test_a_prompted_model_counts_what_the_model_counts(server: ModelServer, reac
 
 
 @pytest.mark.parametrize("broken", [True, False], ids=["broken", "silent"])
-def test_a_stream_is_over_with_its_last_word(broken: bool, server: ModelServer, reach: Reach) -> None:
-    """Whatever becomes of the connection behind ``[DONE]``: the SDK of OpenAI reads no further either."""
+def test_stream_ends_with_done_event(broken: bool, server: ModelServer, reach: Reach) -> None:
+    """The connection may break after ``[DONE]``; the SDK of OpenAI does not read further either."""
     said = says("good morning")
     whole = b"".join(written(event) for event in STREAMED["openai-chat"](said))
     server.script(cut_after(len(whole), said) if broken else hangs(30, after=len(whole), said=said))
@@ -495,8 +497,8 @@ def test_a_stream_is_over_with_its_last_word(broken: bool, server: ModelServer, 
 
 @apis
 @pytest.mark.parametrize("key", ["sk-canary\n", "sk-canar\u00fd"], ids=["line", "letter"])
-def test_a_key_that_no_header_can_carry_is_told_at_once(api: Api, key: str) -> None:
-    """As it is read from a file with its line end; nothing is asked, and the key is not told."""
+def test_key_with_line_break_is_rejected(api: Api, key: str) -> None:
+    """For example, a key read from a file. No request is made, and the error does not contain the key."""
     with pytest.raises(LLMError) as caught:
         model("tiny", base_url="http://127.0.0.1:1", api=api, key=key)
 
@@ -508,8 +510,8 @@ def test_a_key_that_no_header_can_carry_is_told_at_once(api: Api, key: str) -> N
 
 
 @pytest.mark.parametrize("proxy", ["http://user:canary@proxy:x", "gopher://user:canary@proxy"])
-def test_a_proxy_that_can_not_be_used_is_told_at_once(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As an error of the model, without the proxy's password."""
+def test_invalid_proxy_is_connect_error(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error does not contain the proxy's password."""
     monkeypatch.setenv("HTTP_PROXY", proxy)
 
     with pytest.raises(LLMError) as caught:
@@ -521,10 +523,10 @@ def test_a_proxy_that_can_not_be_used_is_told_at_once(proxy: str, monkeypatch: p
     assert caught.value.__context__ is None
 
 
-def test_an_address_of_your_own_is_not_told_of_an_account(
+def test_custom_address_gets_no_account_headers(
     server: ModelServer, reach: Reach, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which the environment names for the SDK of OpenAI."""
+    """The environment names an account for the SDK of OpenAI."""
     monkeypatch.setenv("OPENAI_ORG_ID", "canary")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "canary")
     server.script(says("ok"))
@@ -535,16 +537,16 @@ def test_an_address_of_your_own_is_not_told_of_an_account(
 
 
 @apis
-def test_a_packed_stream_is_unpacked(api: Api, server: ModelServer, reach: Reach) -> None:
-    """In the pieces in which it comes, with characters of several bytes."""
+def test_compressed_stream_is_decoded(api: Api, server: ModelServer, reach: Reach) -> None:
+    """In pieces as they arrive, including multi-byte characters."""
     whole = b"".join(written(event) for event in STREAMED[api](says("h\u00e9llo \U0001f600 " * 50)))
     server.script(Raw(200, gzip.compress(whole), {"Content-Type": "text/event-stream", "Content-Encoding": "gzip"}))
 
     assert reach(api).ask(HI).content == "h\u00e9llo \U0001f600 " * 50
 
 
-def test_a_packed_answer_that_is_none_is_of_another_shape(server: ModelServer, reach: Reach) -> None:
-    """Nothing is tried again."""
+def test_invalid_compression_is_format_error(server: ModelServer, reach: Reach) -> None:
+    """The request is not retried."""
     server.script(forever=Raw(200, b"no", {"Content-Type": "application/json", "Content-Encoding": "gzip"}))
 
     with pytest.raises(LLMError) as caught:
@@ -554,10 +556,8 @@ def test_a_packed_answer_that_is_none_is_of_another_shape(server: ModelServer, r
 
 
 @apis
-def test_an_interrupt_in_the_middle_of_a_reply_leaves_the_model_usable(
-    api: Api, server: ModelServer, reach: Reach
-) -> None:
-    """The connection on which the rest would come is not used again."""
+def test_client_is_usable_after_interrupt(api: Api, server: ModelServer, reach: Reach) -> None:
+    """The connection with the rest of the reply is not reused."""
     server.script(LONG, says("second"))
     client = reach(api)
 
@@ -572,8 +572,8 @@ def test_an_interrupt_in_the_middle_of_a_reply_leaves_the_model_usable(
 
 
 @pytest.mark.alone
-def test_a_wait_that_is_longer_than_all_may_take_is_not_waited_for(server: ModelServer, reach: Reach) -> None:
-    """The error comes at once, and says how long the server asks to wait."""
+def test_wait_beyond_total_limit_fails_at_once(server: ModelServer, reach: Reach) -> None:
+    """The error states the wait that the server asks for."""
     server.script(status(429, {"Retry-After": "5"}), says("late"))
     began = time.monotonic()
 

@@ -1,4 +1,4 @@
-"""The loop in which a model calls tools: repairs, refusals, order, limits, answers, and what is kept of it."""
+"""The conversation loop: repairs, refusals, order, limits, answers, and the returned conversation."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from neuroscript.runtime.replies import Reply, Retried, Usage
 
 @attrs.define
 class Script:
-    """A model that says what a test wrote down, one turn for each time that it is asked."""
+    """A model that returns fixed turns, one for each request."""
 
     turns: list[Turn | Exception]
     heard: list[tuple[Turn, ...]] = attrs.Factory(list)
@@ -78,7 +78,7 @@ class Script:
 
 @attrs.define
 class Streaming(Script):
-    """The same model, that streams, counts and retries."""
+    """The same model with streaming, usage and retries."""
 
     def reply(self, turns: Any, tools: Any = (), on_text: Any = None, on_retry: Any = None) -> Reply:
         retried = Retried("llm.rate", 0.5)
@@ -91,7 +91,7 @@ class Streaming(Script):
 
 @attrs.frozen
 class Stopping:
-    """A model whose only reply ends for a reason."""
+    """A model whose only reply has a given stop reason."""
 
     stop: Any
 
@@ -108,7 +108,7 @@ def asks(*calls: tuple[str, Any]) -> Turn:
 
 
 class Doors:
-    """Both ways to converse, so that each test goes through each."""
+    """``converse`` and ``aconverse`` behind one interface, so that each test runs with both."""
 
     @staticmethod
     def sync(*args: Any, **options: Any) -> Conversation:
@@ -121,12 +121,12 @@ class Doors:
 
 @pytest.fixture(params=["sync", "awaited"])
 def talk(request: pytest.FixtureRequest) -> Any:
-    """Each of the two doors."""
+    """``converse`` or ``aconverse``."""
     return getattr(Doors, request.param)
 
 
 def made(**options: Any) -> Engine:
-    """Return an engine with a toolset for these tests."""
+    """Return an engine with the toolset of these tests."""
     toolset = Toolset("t")
     log: list[str] = options.pop("log", [])
     barrier: threading.Barrier = options.pop("barrier", None)
@@ -155,8 +155,8 @@ def made(**options: Any) -> Engine:
     return Engine(toolsets=[toolset], plugins="none", **options)
 
 
-def test_a_model_that_calls_nothing_answers(talk: Any) -> None:
-    """The text of the only reply is the answer, and the prompt stands before it."""
+def test_reply_without_calls_is_the_answer(talk: Any) -> None:
+    """The conversation consists of the prompt and the reply."""
     model = Script([says("Hello.")])
 
     conversation = talk(made(), "Hello?", model=model, system="Be brief.")
@@ -168,8 +168,8 @@ def test_a_model_that_calls_nothing_answers(talk: Any) -> None:
     assert model.offered == [["t.fail", "t.look", "t.note", "t.total"]]
 
 
-def test_a_repair_reaches_the_tool_and_the_transcript(talk: Any) -> None:
-    """The tool gets exact values, the model the result, the transcript what was converted."""
+def test_repaired_call_runs_and_is_in_transcript(talk: Any) -> None:
+    """The tool receives exact values, the model the result, and the transcript lists the conversions."""
     model = Script([asks(("t__total", '{"numbers": ["1", 2.0]}')), says("3")])
 
     conversation = talk(made(), "Sum?", model=model)
@@ -183,8 +183,8 @@ def test_a_repair_reaches_the_tool_and_the_transcript(talk: Any) -> None:
     ]
 
 
-def test_what_goes_wrong_goes_back_to_the_model_with_what_it_may_do(talk: Any) -> None:
-    """Wrong types, no such tool, a refusal, a failure and broken JSON: each is told in the model's own terms."""
+def test_errors_go_back_to_model_with_hint(talk: Any) -> None:
+    """Wrong types, an unknown tool, a refusal, a failure and broken JSON, each with names that the model knows."""
     calls = [
         ("t.total", {"numbers": "x"}),
         ("t.totals", {}),
@@ -210,8 +210,8 @@ def test_what_goes_wrong_goes_back_to_the_model_with_what_it_may_do(talk: Any) -
     ]
 
 
-def test_calls_of_tools_that_only_look_run_at_the_same_time(talk: Any) -> None:
-    """Two calls that wait for each other both end, and the results stand in the order of the calls."""
+def test_calls_of_read_only_tools_run_in_parallel(talk: Any) -> None:
+    """Two calls that wait for each other both end, and the results are in the order of the calls."""
     engine = made(barrier=threading.Barrier(2))
     model = Script([asks(("t.look", ["a"]), ("t.look", ["b"])), says("Done.")])
 
@@ -221,8 +221,8 @@ def test_calls_of_tools_that_only_look_run_at_the_same_time(talk: Any) -> None:
     assert [reply.stop for reply in conversation.replies] == ["tools", "end"]
 
 
-def test_a_turn_with_a_call_that_changes_something_runs_in_order(talk: Any) -> None:
-    """One that may write makes all calls of its turn run one after another."""
+def test_turn_with_writing_call_runs_in_order(talk: Any) -> None:
+    """One tool with other effects makes all calls of the turn sequential."""
     log: list[str] = []
     model = Script([asks(*[("t.note", [str(number)]) for number in range(20)], ("t.look", ["z"])), says("Done.")])
 
@@ -232,8 +232,8 @@ def test_a_turn_with_a_call_that_changes_something_runs_in_order(talk: Any) -> N
     assert [result.id for result in conversation.results] == [f"c{number}" for number in range(1, 22)]
 
 
-def test_a_tool_that_needs_an_approval_is_never_called_beside_others() -> None:
-    """Who approves is asked one call at a time, though the tool only looks."""
+def test_calls_that_need_approval_run_one_at_a_time() -> None:
+    """The approver is asked one call at a time, even for a read-only tool."""
     asked: list[int] = []
 
     def approver(request: Any) -> Approval:
@@ -250,8 +250,8 @@ def test_a_tool_that_needs_an_approval_is_never_called_beside_others() -> None:
     assert asked == [threading.get_ident()] * 2
 
 
-def test_tools_narrow_what_the_model_may_call(talk: Any) -> None:
-    """What was not offered is refused by the line itself, and recorded as any refusal."""
+def test_tools_argument_narrows_permitted_tools(talk: Any) -> None:
+    """A tool that was not offered is refused by the call pipeline and recorded as any refusal."""
     engine = made()
     model = Script([asks(("t.note", ["a"])), says("No.")])
 
@@ -262,7 +262,7 @@ def test_tools_narrow_what_the_model_may_call(talk: Any) -> None:
     assert [record.code for record in engine.refusals] == ["policy.not_allowed"]
 
 
-def test_without_tools_a_model_is_just_asked() -> None:
+def test_model_is_asked_without_tools() -> None:
     """No tool is offered, and none is called."""
     model = Script([asks(("t.look", ["a"])), says("No.")])
 
@@ -272,8 +272,8 @@ def test_without_tools_a_model_is_just_asked() -> None:
     assert conversation.results[0].error is not None
 
 
-def test_a_pattern_that_matches_nothing_is_refused_before_anything_is_asked(talk: Any) -> None:
-    """With all of its faults, and limits that are none too."""
+def test_unmatched_pattern_is_rejected_before_request(talk: Any) -> None:
+    """With every problem, including invalid limits."""
     model = Script([])
 
     with pytest.raises(SpecError) as caught:
@@ -293,8 +293,8 @@ def test_a_pattern_that_matches_nothing_is_refused_before_anything_is_asked(talk
     )
 
 
-def test_variables_outlast_a_conversation(tmp_path: Path) -> None:
-    """The caller's own variables are used, though the tools are narrowed."""
+def test_conversation_uses_variables_of_session(tmp_path: Path) -> None:
+    """Although the tools are narrowed."""
     toolset = Toolset("v")
     toolset.add(ToolSpec("keep", "v", (ArgSpec("x", ArgType.INT),)), lambda rt, x: rt.set_var("x", x))
     toolset.add(ToolSpec("kept", "v", return_type=ArgType.ANY, return_nullable=True), lambda rt: rt.get_var("x"))
@@ -307,8 +307,8 @@ def test_variables_outlast_a_conversation(tmp_path: Path) -> None:
     assert engine.call("v.kept") is None
 
 
-def test_a_conversation_goes_on_from_its_turns(talk: Any) -> None:
-    """The history is told first, and its system turn only where no other is given."""
+def test_history_precedes_prompt(talk: Any) -> None:
+    """Its system turn is used only if no other is passed."""
     first = talk(made(), "One?", model=Script([says("1")]), system="Count.")
     model = Script([says("2")])
     talk(made(), "Two?", model=model, history=first.turns)
@@ -319,8 +319,8 @@ def test_a_conversation_goes_on_from_its_turns(talk: Any) -> None:
     assert [turn.content for turn in other.heard[0]] == ["Else.", "One?", "1", "Two?"]
 
 
-def test_an_answer_of_a_type_is_exact_and_its_faults_go_back(talk: Any) -> None:
-    """Text, fences and wrong types are mended; what does not fit is asked for again."""
+def test_typed_answer_is_exact_and_problems_go_back(talk: Any) -> None:
+    """Strings, fences and convertible types are repaired; an invalid answer is requested again."""
     model = Script([says("five"), says('Here:\n```json\n["1", 2]\n```\n')])
 
     conversation = talk(made(), "Numbers?", model=model, answer=ArgType.SLICE_INT)
@@ -354,15 +354,15 @@ def test_an_answer_of_a_type_is_exact_and_its_faults_go_back(talk: Any) -> None:
         (ArgSpec("word", "string", description="One word."), "null", "null"),
     ],
 )
-def test_answers_of_many_types_are_read(answer: Any, text: str, exact: Any) -> None:
-    """As a model writes them, into the exact value."""
+def test_answers_of_many_types_are_parsed(answer: Any, text: str, exact: Any) -> None:
+    """From the form that models write into the exact value."""
     answered = converse(made(), "Go.", model=Script([says(text)]), answer=answer).answer
 
     assert (type(answered), answered) == (type(exact), exact)
 
 
-def test_an_answer_that_never_fits_is_an_error_that_says_so(talk: Any) -> None:
-    """After as many turns as there may be, with what was wrong with the last."""
+def test_answer_that_stays_invalid_is_an_error(talk: Any) -> None:
+    """After the maximum number of turns, with the problems of the last answer."""
     model = Script([says("x"), says("y")])
 
     with pytest.raises(ConversationError) as caught:
@@ -370,15 +370,14 @@ def test_an_answer_that_never_fits_is_an_error_that_says_so(talk: Any) -> None:
 
     assert (caught.value.code, caught.value.retry) == ("llm.answer", "never")
     assert caught.value.text == (
-        "none of 2 turns gave a valid answer: answer: expected int, got str "
-        "(a string must be a decimal integer, such as 42)"
+        "none of 2 turns gave a valid answer: answer: expected int, got str (a string must be a decimal integer, such as 42)"
     )
     assert len(caught.value.conversation.replies) == 2
 
 
 @pytest.mark.alone
-def test_an_answer_of_fences_alone_is_read_in_no_time() -> None:
-    """The time that it takes grows with its length, not with the square of it."""
+def test_parsing_fences_takes_linear_time() -> None:
+    """Not quadratic time."""
     began = time.monotonic()
 
     with pytest.raises(ConversationError) as caught:
@@ -388,14 +387,14 @@ def test_an_answer_of_fences_alone_is_read_in_no_time() -> None:
     assert time.monotonic() - began < 3
 
 
-def test_an_answer_of_no_type_is_refused() -> None:
-    """Before anything is asked, as every other wrong argument."""
+def test_invalid_answer_type_is_rejected() -> None:
+    """Before any request, like every other invalid argument."""
     with pytest.raises(SpecError):
         converse(made(), "Go.", model=Script([]), answer="number")
 
 
-def test_a_secret_answer_stands_nowhere_but_in_the_answer(talk: Any) -> None:
-    """The host gets what it asked for; the turns, which are kept and sent again, do not have it."""
+def test_secret_answer_is_only_in_answer(talk: Any) -> None:
+    """The turns, which are stored and sent again, do not contain it."""
     answer = ArgSpec("login", "map", keys=(ArgSpec("user", "string"), ArgSpec("token", "string", secret=True)))
     said = '{"user": "ada", "token": "hunter2-hunter2"}'
 
@@ -405,8 +404,8 @@ def test_a_secret_answer_stands_nowhere_but_in_the_answer(talk: Any) -> None:
     assert "hunter2" not in repr((conversation.turns, conversation.replies))
 
 
-def test_a_model_that_never_stops_is_stopped_by_turns_and_by_calls(talk: Any) -> None:
-    """Exactly as many turns and calls are made as there may be, and all is kept."""
+def test_limits_on_turns_and_calls_end_conversation(talk: Any) -> None:
+    """Exactly the permitted number of turns and calls is made, and the error holds all of them."""
     log: list[str] = []
     with pytest.raises(ConversationError) as turns:
         talk(made(), "Go.", model=Script([asks(("t.look", ["a"]))] * 9), turns=3)
@@ -421,8 +420,8 @@ def test_a_model_that_never_stops_is_stopped_by_turns_and_by_calls(talk: Any) ->
     assert (len(log), len(calls.value.conversation.results)) == (4, 4)
 
 
-def test_a_conversation_ends_when_its_time_is_over(talk: Any) -> None:
-    """A call has no more time than the conversation, and nothing is asked after it."""
+def test_conversation_ends_at_time_limit(talk: Any) -> None:
+    """A call has no more time than the conversation, and no request follows."""
     toolset = Toolset("s")
     toolset.add(
         ToolSpec("sleep", "s", return_type=ArgType.NIL), lambda rt: time.sleep(0.4), policy=ToolPolicy(blocking=True)
@@ -441,8 +440,8 @@ def test_a_conversation_ends_when_its_time_is_over(talk: Any) -> None:
 @pytest.mark.parametrize(
     ("stop", "code", "retry"), [("refused", "llm.refused", "never"), ("length", "llm.length", "host")]
 )
-def test_a_reply_that_is_none_ends_it_with_the_transcript_kept(talk: Any, stop: str, code: str, retry: str) -> None:
-    """A refusal of the model, and a reply for which there was no room."""
+def test_refused_or_truncated_reply_ends_conversation(talk: Any, stop: str, code: str, retry: str) -> None:
+    """The error holds the conversation."""
     with pytest.raises(ConversationError) as caught:
         talk(made(), "Go.", model=Stopping(stop))
 
@@ -450,8 +449,8 @@ def test_a_reply_that_is_none_ends_it_with_the_transcript_kept(talk: Any, stop: 
     assert [turn.content for turn in caught.value.conversation.turns] == ["Go.", "Well"]
 
 
-def test_an_error_of_the_model_keeps_what_was_done(talk: Any) -> None:
-    """Its own code stays; what is no LLMError is told by its type alone, with its cause."""
+def test_model_error_holds_conversation(talk: Any) -> None:
+    """An LLMError keeps its code; any other exception is reported by its type, with its cause."""
     lost = LLMError("the connection was lost", code="llm.cut", retry="later")
     with pytest.raises(ConversationError) as told:
         talk(made(), "Go.", model=Script([asks(("t.look", ["a"])), lost]))
@@ -467,13 +466,13 @@ def test_an_error_of_the_model_keeps_what_was_done(talk: Any) -> None:
     assert (none.value.code, none.value.retry) == ("llm.none", "host")
 
 
-def test_the_model_that_the_host_lends_is_asked_by_default(talk: Any) -> None:
-    """As tools ask it."""
+def test_default_model_comes_from_host(talk: Any) -> None:
+    """The same model that tools use."""
     assert talk(made(host=Host(llm=Script([says("Yes.")]))), "Go?").answer == "Yes."
 
 
-def test_a_listener_is_told_each_item_of_a_stream(talk: Any) -> None:
-    """Between the beginning of its call and the end, in which all of them stand."""
+def test_listener_receives_stream_items(talk: Any) -> None:
+    """Between the beginning and the end of the call; the result contains all of them."""
     events: list[Event] = []
     numbers = Toolset("n")
 
@@ -494,8 +493,8 @@ def test_a_listener_is_told_each_item_of_a_stream(talk: Any) -> None:
     assert [0, 1] == called.result.value
 
 
-def test_a_listener_is_told_of_everything_in_order(talk: Any) -> None:
-    """Retries, text as it comes, replies, and each call before and after."""
+def test_listener_receives_all_events_in_order(talk: Any) -> None:
+    """Retries, text as it arrives, replies, and the beginning and end of each call."""
     events: list[Event] = []
     model = Streaming([asks(("t.look", ["a"])), says("ok")])
 
@@ -509,8 +508,8 @@ def test_a_listener_is_told_of_everything_in_order(talk: Any) -> None:
     assert transcript(conversation).splitlines()[1] == "assistant: retried after 0.5 s (llm.rate)"
 
 
-def test_a_listener_that_fails_changes_nothing(talk: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """Its traceback is logged once."""
+def test_listener_exception_is_logged_once(talk: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """The conversation continues."""
 
     def listener(event: Event) -> None:
         raise ValueError("a value")
@@ -521,8 +520,8 @@ def test_a_listener_that_fails_changes_nothing(talk: Any, caplog: pytest.LogCapt
     assert record.getMessage().endswith("ValueError: a value")
 
 
-def test_a_long_result_is_cut_for_the_model_alone(talk: Any) -> None:
-    """The text says how much was left out; whoever listens has all of it."""
+def test_long_result_is_cut_only_for_model(talk: Any) -> None:
+    """The text states how much was left out; the listener receives the whole result."""
     events: list[Event] = []
     model = Script([asks(("t.look", ["x" * 500])), says("Yes.")])
 
@@ -532,7 +531,7 @@ def test_a_long_result_is_cut_for_the_model_alone(talk: Any) -> None:
     assert [event.result.value for event in events if isinstance(event, Called)] == ["x" * 500]
 
 
-def test_a_secret_never_reaches_the_model(talk: Any) -> None:
+def test_secrets_are_not_sent_to_model(talk: Any) -> None:
     """Neither from the prompt nor from a result."""
     toolset = Toolset("s")
     policy = ToolPolicy(capabilities=("secret:read:key",))
@@ -547,8 +546,8 @@ def test_a_secret_never_reaches_the_model(talk: Any) -> None:
     assert "hunter2" not in repr(conversation.results)
 
 
-def test_what_a_tool_calls_secret_is_kept_nowhere(talk: Any) -> None:
-    """Not in the conversation, and not in what is told of a call that has ended; the tool got it."""
+def test_secret_argument_is_in_no_turn_or_event(talk: Any) -> None:
+    """The tool receives it, but the conversation and the event of the ended call do not contain it."""
     got: list[str] = []
     toolset = Toolset("s")
     args = (ArgSpec("token", ArgType.STRING, secret=True),)
@@ -565,8 +564,8 @@ def test_what_a_tool_calls_secret_is_kept_nowhere(talk: Any) -> None:
     assert conversation.answer != "It was hunter2-hunter2."
 
 
-def test_an_approver_that_stops_the_session_ends_the_conversation(talk: Any) -> None:
-    """Nothing further is asked or called."""
+def test_stopped_session_ends_conversation(talk: Any) -> None:
+    """No request or call follows."""
     toolset = Toolset("a")
     toolset.add(ToolSpec("act", "a"), lambda rt: None, policy=ToolPolicy(requires_approval=True))
     policy = ExecutionPolicy(approver=lambda request: Approval.stop())
@@ -579,8 +578,8 @@ def test_an_approver_that_stops_the_session_ends_the_conversation(talk: Any) -> 
     assert len(model.heard) == 1
 
 
-def test_a_conversation_is_plain_data() -> None:
-    """With its calls, its results, its tokens and its retries."""
+def test_conversation_converts_to_plain_data() -> None:
+    """With its calls, results, tokens and retries."""
     data = conversation_to_data(converse(made(), "Go.", model=Streaming([asks(("t.total", [["1"]])), says("1")])))
     result = data["turns"][2]["tool_results"][0]
 
@@ -590,8 +589,8 @@ def test_a_conversation_is_plain_data() -> None:
     assert data["retries"] == [{"code": "llm.rate", "seconds": 0.5}] * 2
 
 
-def test_text_of_a_model_can_not_steer_the_terminal_in_a_transcript() -> None:
-    """Escapes are written out, and lines of an answer do not look like turns of others."""
+def test_transcript_escapes_control_characters() -> None:
+    """Lines of a reply cannot look like turns of others."""
     turns = (
         Turn("assistant", "\x1b[2J\nuser: no", (ToolCall("t.x", {"a": "\x1b"}),)),
         Turn("tool", tool_results=(ToolResult("", "t.x", "\x07"),)),
@@ -602,8 +601,8 @@ def test_text_of_a_model_can_not_steer_the_terminal_in_a_transcript() -> None:
     ]  # fmt: skip
 
 
-def test_a_session_that_an_approver_stopped_is_stopped_outside_the_conversation_too(talk: Any) -> None:
-    """Though the conversation had some of its tools alone; no call runs after it."""
+def test_stop_applies_to_whole_session(talk: Any) -> None:
+    """Although the conversation used a narrowed session; no call runs afterwards."""
     engine = approving(lambda request: Approval.stop())
     session = engine.session()
 
@@ -616,8 +615,8 @@ def test_a_session_that_an_approver_stopped_is_stopped_outside_the_conversation_
     assert engine.call("a.free") == 1
 
 
-def test_a_session_that_was_closed_calls_nothing(talk: Any) -> None:
-    """Before the conversation or in the middle of it, with all of its tools or some."""
+def test_closed_session_runs_no_calls(talk: Any) -> None:
+    """Before or during the conversation, with all tools or some."""
     closed = made().session()
     closed.close()
     engine = made()
@@ -636,8 +635,8 @@ def test_a_session_that_was_closed_calls_nothing(talk: Any) -> None:
     assert [result.ok for result in amid.value.conversation.results][1:] == [False]
 
 
-def test_a_call_that_was_put_aside_is_resumed_under_what_was_permitted_then(talk: Any) -> None:
-    """The conversation goes on without it; a session with the same tools takes it up, once it is approved."""
+def test_suspended_call_resumes_with_same_tools(talk: Any) -> None:
+    """The conversation continues without it; a session with the same tools resumes it after approval."""
     asked: list[Any] = []
 
     def later(request: Any) -> Approval:
@@ -662,15 +661,15 @@ def test_a_call_that_was_put_aside_is_resumed_under_what_was_permitted_then(talk
 
 
 def approving(approver: Any) -> Engine:
-    """Return an engine with a tool that needs an approval, and one that needs nothing."""
+    """Return an engine with one tool that needs approval and one that does not."""
     toolset = Toolset("a")
     toolset.add(ToolSpec("act", "a", return_type=ArgType.INT), lambda rt: 2, policy=ToolPolicy(requires_approval=True))
     toolset.add(ToolSpec("free", "a", return_type=ArgType.INT), lambda rt: 1)
     return Engine(toolsets=[toolset], plugins="none", policy=ExecutionPolicy(approver=approver))
 
 
-def test_calls_that_were_never_made_are_no_history(talk: Any) -> None:
-    """No API takes a call without its result, so what a conversation that failed leaves behind can go on."""
+def test_history_drops_calls_without_results(talk: Any) -> None:
+    """No API accepts a call without a result, so the turns of a failed conversation can be continued."""
     with pytest.raises(ConversationError) as caught:
         talk(made(), "One.", model=Script([asks(("t.look", ["a"])), asks(("t.look", ["b"]))]), calls=1)
     model = Script([says("Yes.")])
@@ -680,7 +679,7 @@ def test_calls_that_were_never_made_are_no_history(talk: Any) -> None:
     assert [turn.role for turn in model.heard[0]] == ["user", "assistant", "tool", "user"]
 
 
-def test_results_of_a_history_may_stand_in_several_turns(talk: Any) -> None:
+def test_history_results_may_span_several_turns(talk: Any) -> None:
     """As OpenAI writes them."""
     calls = asks(("t.look", ["a"]), ("t.look", ["b"]))
     results = [Turn("tool", tool_results=(ToolResult(f"c{number}", "t.look", "x"),)) for number in (1, 2)]
@@ -691,8 +690,8 @@ def test_results_of_a_history_may_stand_in_several_turns(talk: Any) -> None:
     assert model.heard[0][1:4] == (calls, *results)
 
 
-def test_a_reply_is_told_with_its_own_retries() -> None:
-    """Also where a half reply stands behind it, or one before it is not kept."""
+def test_transcript_shows_retries_with_their_reply() -> None:
+    """Even if an incomplete reply follows, or an earlier reply is not included."""
     retried = Reply(says("one"), retries=(Retried("llm.rate", 1.0),))
     gone = Reply(says("gone"), retries=(Retried("llm.server", 1.0),))
     turns = (Turn("user", "Go."), says("one"), says("half"))
@@ -702,8 +701,8 @@ def test_a_reply_is_told_with_its_own_retries() -> None:
     ]  # fmt: skip
 
 
-def test_the_text_of_a_failure_is_cut_as_any_result(talk: Any) -> None:
-    """A tool may say as much as it likes; the model reads as much as it may."""
+def test_long_failure_message_is_cut(talk: Any) -> None:
+    """A tool may write any amount; the model reads up to the limit."""
     toolset = Toolset("f")
 
     def fail(rt: Runtime) -> None:
@@ -720,8 +719,8 @@ def test_the_text_of_a_failure_is_cut_as_any_result(talk: Any) -> None:
 
 
 @pytest.mark.alone
-def test_calls_in_order_share_the_time_of_the_conversation(talk: Any) -> None:
-    """The second one gets what the first one has left."""
+def test_sequential_calls_share_time_limit(talk: Any) -> None:
+    """The second call gets the time that the first one left."""
     toolset = Toolset("s")
     never = threading.Event()
     toolset.add(ToolSpec("wait", "s"), lambda rt: never.wait(5) and None, policy=ToolPolicy(effects=("writes",)))
@@ -737,8 +736,8 @@ def test_calls_in_order_share_the_time_of_the_conversation(talk: Any) -> None:
     assert caught.value.conversation.results[1].seconds < 0.4
 
 
-def test_no_more_than_eight_calls_run_at_once(talk: Any) -> None:
-    """However many a model asks for; all of them are made, in their order."""
+def test_at_most_eight_calls_run_in_parallel(talk: Any) -> None:
+    """All requested calls are made, in order."""
     lock, now, most = threading.Lock(), [0], [0]
 
     def look(rt: Runtime, number: int) -> int:
@@ -762,8 +761,8 @@ def test_no_more_than_eight_calls_run_at_once(talk: Any) -> None:
     assert 1 < most[0] <= 8
 
 
-def test_an_interrupt_ends_calls_that_run_together() -> None:
-    """Those that have begun are left behind on threads that hold up no process; of those, nobody is told."""
+def test_interrupt_abandons_parallel_calls() -> None:
+    """Their threads do not keep the process alive, and the listener receives no more events."""
     begun, free, made_calls = threading.Semaphore(0), threading.Event(), list[str]()
     events: list[Event] = []
 
@@ -794,8 +793,8 @@ def test_an_interrupt_ends_calls_that_run_together() -> None:
     assert [type(event) for event in events] == [Replied, *[Calling] * 8]
 
 
-def test_who_gives_up_waits_for_no_model() -> None:
-    """The loop can end at once; the reply is read no further than to its next piece."""
+def test_cancelled_caller_does_not_wait_for_model() -> None:
+    """The event loop can end at once; the reply is read only up to its next piece."""
     asked, free, read = threading.Event(), threading.Event(), list[str]()
 
     class Slow(Streaming):
@@ -823,8 +822,8 @@ def test_who_gives_up_waits_for_no_model() -> None:
     assert read == []
 
 
-def test_any_number_of_conversations_wait_for_their_models_at_once() -> None:
-    """Each has a thread of its own: more than a loop has for all else."""
+def test_many_conversations_wait_at_the_same_time() -> None:
+    """Each has its own thread, beyond the default pool of the event loop."""
     barrier = threading.Barrier(40)
 
     class Met(Script):
@@ -848,16 +847,16 @@ def test_any_number_of_conversations_wait_for_their_models_at_once() -> None:
         *((("reads", effect), False) for effect in ("writes", "deletes", "exec", "prompts", "model")),
     ],
 )
-def test_a_tool_only_looks_where_its_effects_say_so(effects: tuple[str, ...], looks: bool) -> None:
-    """One that says nothing may do anything."""
+def test_read_only_follows_from_declared_effects(effects: tuple[str, ...], looks: bool) -> None:
+    """A tool without declared effects counts as writing."""
     toolset = Toolset("e")
     toolset.add(ToolSpec("tool", "e"), lambda rt: None, policy=ToolPolicy(effects=effects))  # type: ignore[arg-type]
 
     assert only_looks(Engine(toolsets=[toolset], plugins="none").infos["e.tool"]) is looks
 
 
-def test_an_answer_that_did_not_fit_is_forgotten_where_calls_came_after_it(talk: Any) -> None:
-    """The model that goes on to call tools without an end is told of as that."""
+def test_turn_limit_after_calls_is_not_an_answer_error(talk: Any) -> None:
+    """A model that continues to call tools after an invalid answer gets the error for too many turns."""
     model = Script([says("x"), asks(("t.look", ["a"]))])
 
     with pytest.raises(ConversationError) as caught:
@@ -866,8 +865,8 @@ def test_an_answer_that_did_not_fit_is_forgotten_where_calls_came_after_it(talk:
     assert (caught.value.code, caught.value.retry) == ("llm.turns", "host")
 
 
-def test_the_context_of_the_caller_is_that_of_tools_and_of_the_model(talk: Any) -> None:
-    """Such as a trace that it stands in, though all of them run on threads of their own."""
+def test_context_variables_reach_tools_and_model(talk: Any) -> None:
+    """For example a trace, although all of them run on their own threads."""
     place: ContextVar[str] = ContextVar("place", default="nowhere")
     toolset = Toolset("p")
     policy = ToolPolicy(effects=("reads",))

@@ -26,15 +26,15 @@ NAMES: dict[Api, str] = {"openai-chat": "gpt-4o-mini", "openai-responses": "gpt-
 
 @pytest.fixture
 def at_home(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> ModelServer:
-    """The server, where the SDKs take it for the APIs' own."""
+    """The server, in the place of the vendors' own servers."""
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url("openai-chat"))
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.base_url("anthropic"))
     return server
 
 
 @pytest.mark.parametrize("api", NAMES)
-def test_a_name_means_an_api(api: Api, at_home: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And the key of the environment goes there; the SDK itself tries nothing again."""
+def test_name_selects_api_and_environment_key(api: Api, at_home: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK itself does not retry."""
     monkeypatch.setenv("ANTHROPIC_API_KEY" if api == "anthropic" else "OPENAI_API_KEY", "sk-canary")
     at_home.script(status(500), status(500), says("ready"))
 
@@ -47,10 +47,8 @@ def test_a_name_means_an_api(api: Api, at_home: ModelServer, monkeypatch: pytest
     assert "max_tokens" not in at_home.requests[0].body or api == "anthropic"
 
 
-def test_an_api_can_be_named_for_a_model_that_llm_does_not_know(
-    at_home: ModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It came out yesterday."""
+def test_api_argument_allows_unknown_models(at_home: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For example, a new model."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
     at_home.script(says("new"))
 
@@ -60,8 +58,8 @@ def test_an_api_can_be_named_for_a_model_that_llm_does_not_know(
     assert at_home.requests[0].headers["Authorization"] == "Bearer sk-canary"
 
 
-def test_a_key_may_stand_in_the_store_of_llm(at_home: ModelServer, no_keys: Path) -> None:
-    """By the name of the service."""
+def test_key_comes_from_llm_store(at_home: ModelServer, no_keys: Path) -> None:
+    """Under the name of the service."""
     (no_keys / "keys.json").write_text(json.dumps({"openai": "sk-stored"}))
     at_home.script(says("ok"), says("ok"))
 
@@ -71,7 +69,7 @@ def test_a_key_may_stand_in_the_store_of_llm(at_home: ModelServer, no_keys: Path
     assert [each.headers["Authorization"] for each in at_home.requests] == ["Bearer sk-stored"] * 2
 
 
-def test_an_address_that_llm_was_told_of_is_used(server: ModelServer, no_keys: Path) -> None:
+def test_address_configured_in_llm_is_used(server: ModelServer, no_keys: Path) -> None:
     """With the name that its server knows, and without a key."""
     entry = {"model_id": "local", "model_name": "tiny", "api_base": server.base_url(), "supports_tools": True}
     (no_keys / "extra-openai-models.yaml").write_text(json.dumps([entry]))
@@ -84,8 +82,8 @@ def test_an_address_that_llm_was_told_of_is_used(server: ModelServer, no_keys: P
     assert (body["model"], body["max_tokens"]) == ("tiny", 9)
 
 
-def test_an_embedding_has_a_model_of_its_own(at_home: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its name alone."""
+def test_embedding_model_is_found_by_name(at_home: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No other setting is needed."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
 
     with model("3-small") as client:
@@ -95,7 +93,12 @@ def test_an_embedding_has_a_model_of_its_own(at_home: ModelServer, monkeypatch: 
 @pytest.mark.parametrize(
     ("name", "settings", "code", "text"),
     [
-        ("no\nsuch", {}, "llm.unknown", "unknown model no\\nsuch; to list the known models, run: neuroscript models list"),
+        (
+            "no\nsuch",
+            {},
+            "llm.unknown",
+            "unknown model no\\nsuch; to list the known models, run: neuroscript models list",
+        ),
         (
             "gpt-4o-mini",
             {},
@@ -117,7 +120,7 @@ def test_an_embedding_has_a_model_of_its_own(at_home: ModelServer, monkeypatch: 
     ],
     ids=["unknown", "openai", "anthropic", "api"],
 )
-def test_what_can_not_be_reached_is_told_at_once(name: str, settings: dict[str, Any], code: str, text: str) -> None:
+def test_unusable_model_is_reported_at_once(name: str, settings: dict[str, Any], code: str, text: str) -> None:
     """With what the host can do."""
     with pytest.raises(LLMError) as caught:
         model(name, **settings)
@@ -147,10 +150,10 @@ def test_what_can_not_be_reached_is_told_at_once(name: str, settings: dict[str, 
         ),
     ],
 )
-def test_a_package_that_is_missing_is_named(
+def test_missing_package_is_named(
     package: str, settings: dict[str, Any], text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the line that installs it."""
+    """With the command that installs it."""
     monkeypatch.setitem(sys.modules, package, None)
 
     with pytest.raises(LLMError) as caught:
@@ -160,14 +163,14 @@ def test_a_package_that_is_missing_is_named(
 
 
 class Parrot(llm.Model):
-    """A model as a plugin of ``llm`` brings one: it asks for a tool once, and then says what came of it."""
+    """A model of an ``llm`` plugin: it calls a tool once and then repeats the result."""
 
     model_id = "parrot"
     can_stream = True
     supports_tools = True
 
     def execute(self, prompt: Any, stream: bool, response: Any, conversation: Any) -> Iterator[str]:
-        """Say something about the last message."""
+        """Reply to the last message."""
         last = prompt.messages[-1]
         if last.role == "tool":
             yield from ("it is ", last.parts[0].output)
@@ -190,21 +193,21 @@ class Plugin:
 
     @llm.hookimpl
     def register_models(self, register: Any) -> None:
-        """Bring the parrot."""
+        """Register the parrot."""
         register(Parrot(), aliases=("polly",))
 
 
 @pytest.fixture
 def parrot() -> Iterator[str]:
-    """The name of a model that a plugin of ``llm`` brings."""
+    """The name of a model that an ``llm`` plugin registers."""
     plugin = Plugin()
     pm.register(plugin)
     yield "polly"
     pm.unregister(plugin)
 
 
-def test_a_plugin_of_llm_brings_a_model_that_calls_tools(parrot: str) -> None:
-    """No tool is run by the package; its own messages go back to it."""
+def test_plugin_model_calls_tools(parrot: str) -> None:
+    """The package itself runs no tool; its own messages are sent back to it."""
     client = model(parrot)
     heard: list[str] = []
 
@@ -219,7 +222,7 @@ def test_a_plugin_of_llm_brings_a_model_that_calls_tools(parrot: str) -> None:
     assert (second.turn.content, second.stop, heard) == ("it is 5", "end", ["it is ", "5"])
 
 
-def test_a_conversation_from_elsewhere_is_told_to_a_plugin(parrot: str) -> None:
+def test_foreign_history_is_converted_for_plugin(parrot: str) -> None:
     """Its calls have no messages of the package."""
     turns = [
         *HI,
@@ -230,8 +233,8 @@ def test_a_conversation_from_elsewhere_is_told_to_a_plugin(parrot: str) -> None:
     assert model(parrot).ask(turns).content == "it is 4"
 
 
-def test_arguments_of_calls_from_elsewhere_reach_a_plugin(parrot: str) -> None:
-    """A map as it is, and what other APIs send as text by what it says."""
+def test_foreign_call_arguments_are_converted_for_plugin(parrot: str) -> None:
+    """A map is unchanged; JSON text of other APIs is decoded."""
     calls = (ToolCall("math.add", {"a": 1}, id="x"), ToolCall("math.add", '{"a": 2}', id="y"))
     results = tuple(ToolResult(call.id, "math.add", 1) for call in calls)
     turns = [
@@ -245,7 +248,7 @@ def test_arguments_of_calls_from_elsewhere_reach_a_plugin(parrot: str) -> None:
 
 
 def parrots_call() -> Any:
-    """Return a call that another model asked for."""
+    """Return a call that another model requested."""
     return ToolCall("math.add", {"a": 2, "b": 2}, id="x")
 
 
@@ -257,10 +260,8 @@ def parrots_call() -> Any:
         ("endless", "the model's reply was not complete after 0.2 s", "llm.timeout", "later"),
     ],
 )
-def test_what_goes_wrong_in_a_plugin_is_told_without_its_text(
-    parrot: str, said: str, text: str, code: str, retry: str
-) -> None:
-    """It may hold what was sent."""
+def test_plugin_error_message_is_not_shown(parrot: str, said: str, text: str, code: str, retry: str) -> None:
+    """It may contain what was sent."""
     with pytest.raises(LLMError) as caught:
         model(parrot, pause=0.001, longest=0.2).ask([Turn("user", said)])
 
@@ -268,8 +269,8 @@ def test_what_goes_wrong_in_a_plugin_is_told_without_its_text(
     assert caught.value.__context__ is None
 
 
-def test_models_are_listed_with_what_they_need(parrot: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a network."""
+def test_known_lists_models_with_requirements(parrot: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without network access."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
     known = {each.name: each for each in models.known()}
 
@@ -287,8 +288,8 @@ def test_models_are_listed_with_what_they_need(parrot: str, monkeypatch: pytest.
     assert "sk-canary" not in repr(known)
 
 
-def test_a_check_is_one_small_request(server: ModelServer) -> None:
-    """It tells what came of it, whatever that was."""
+def test_check_makes_one_small_request(server: ModelServer) -> None:
+    """It returns success or failure."""
     server.script(says("ready"), status(401, word="invalid_api_key"))
 
     with model("tiny", base_url=server.base_url()) as client:

@@ -1,4 +1,4 @@
-"""Models that break their protocol: the conversation ends in an error that names what a model must return."""
+"""Models that violate their protocol: the error says what a model must return."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from neuroscript.workflow import aplanned, planned
 
 @pytest.fixture(params=["sync", "awaited"])
 def talk(request: pytest.FixtureRequest) -> Any:
-    """Both ways to converse."""
+    """``converse`` or ``aconverse``."""
     return getattr(Doors, request.param)
 
 
 @attrs.frozen
 class Returning:
-    """A model that returns anything."""
+    """A model that returns a given object."""
 
     found: Any
 
@@ -42,7 +42,7 @@ class Returning:
 
 @attrs.frozen
 class Replying:
-    """A model that replies with anything."""
+    """A model whose ``reply`` returns a given object."""
 
     found: Any
 
@@ -52,7 +52,7 @@ class Replying:
 
 @attrs.frozen
 class Raising:
-    """A model that raises anything."""
+    """A model that raises a given exception."""
 
     error: BaseException
 
@@ -80,12 +80,12 @@ WRONG: Final = {
 
 
 async def late() -> Turn:
-    """A turn that has to be awaited."""
+    """A turn that must be awaited."""
     return says("Well.")
 
 
 def found(case: str) -> Any:
-    """Return what a model returns."""
+    """Return the value that a model returns."""
     return late() if case == "a coroutine" else WRONG[case][0]
 
 
@@ -99,8 +99,8 @@ def failed(talk: Any, model: Any, **options: Any) -> ConversationError:
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_a_model_has_to_return_a_turn(talk: Any, case: str) -> None:
-    """The error names the method and what it returned, by its type alone."""
+def test_model_must_return_turn(talk: Any, case: str) -> None:
+    """The error names the method and the type of the returned object."""
     kind = WRONG[case][1]
 
     values = [found(case) for _ in range(3)]
@@ -125,8 +125,8 @@ REPLIES: Final[dict[str, tuple[dict[str, Any], str]]] = {
 
 
 @pytest.mark.parametrize("case", REPLIES)
-def test_the_fields_of_a_reply_are_exact(talk: Any, case: str) -> None:
-    """A reply is made without checks, and is looked at once."""
+def test_reply_fields_are_validated(talk: Any, case: str) -> None:
+    """A reply is created without checks and validated once."""
     fields, problem = REPLIES[case]
 
     error = failed(talk, Replying(Reply(**{"turn": says("Well."), **fields})))
@@ -144,24 +144,24 @@ ERRORS: Final[dict[str, Callable[[], BaseException]]] = {
 
 
 @pytest.mark.parametrize("case", ERRORS)
-def test_whatever_a_model_raises_is_an_error_of_the_model(talk: Any, case: str) -> None:
-    """It ends neither the process nor the loop that awaits the conversation."""
+def test_model_exception_becomes_llm_error(talk: Any, case: str) -> None:
+    """It ends neither the process nor the event loop."""
     error = ERRORS[case]()
 
     assert failed(talk, Raising(error)).text == f"the model failed ({type(error).__name__})"
 
 
-def test_an_interrupt_passes() -> None:
-    """The user at the terminal ends more than the conversation."""
+def test_interrupt_propagates() -> None:
+    """A keyboard interrupt ends more than the conversation."""
     with pytest.raises(KeyboardInterrupt):
         converse(made(), "Go.", model=Raising(KeyboardInterrupt()))
 
 
-# Other loops that ask a model
+# Other callers of a model
 
 
-def test_other_loops_name_what_a_model_must_return() -> None:
-    """Plans, and models that are given tools by a prompt."""
+def test_other_callers_say_what_model_must_return() -> None:
+    """Plans, and models that receive tools in a prompt."""
     text = "the model returned dict; its ask must return a neuroscript.Turn"
     model: Any = Returning({"content": "Well."})
     with made() as engine:
@@ -177,16 +177,16 @@ def test_other_loops_name_what_a_model_must_return() -> None:
         assert plan_task("Go.", (), model)["error"].endswith(text)
 
 
-# Calls with one id
+# Calls with the same id
 
 
 def calls(*ids: Any) -> Turn:
-    """Return a turn that asks for a call with each id."""
+    """Return a turn with a call for each id."""
     return Turn("assistant", tool_calls=tuple(ToolCall("t__note", [f"n{at}"], id=id) for at, id in enumerate(ids)))
 
 
-def test_of_calls_with_one_id_only_the_first_is_made(talk: Any) -> None:
-    """The later ones have a result that says so, in their places."""
+def test_only_first_call_with_an_id_runs(talk: Any) -> None:
+    """The others have a result that says so, in their positions."""
     log: list[str] = []
     model = Script([calls("a", "b", "a", "a", "c"), says("Done.")])
 
@@ -206,8 +206,8 @@ def test_of_calls_with_one_id_only_the_first_is_made(talk: Any) -> None:
         assert (str(error), error.code, error.retry) == (f"t.note: {text}", "call.repeated", "model")
 
 
-def test_calls_that_run_together_are_distinct_too(talk: Any) -> None:
-    """Those of tools that only look."""
+def test_repeated_ids_are_rejected_for_parallel_calls(talk: Any) -> None:
+    """For read-only tools."""
     turn = Turn("assistant", tool_calls=tuple(ToolCall("t.look", [text], id="a") for text in "xyz"))
 
     conversation = talk(made(), "Go.", model=Script([turn, says("Done.")]))
@@ -215,8 +215,8 @@ def test_calls_that_run_together_are_distinct_too(talk: Any) -> None:
     assert [each.value for each in conversation.results] == ["x", None, None]
 
 
-def test_an_id_may_come_again_in_another_turn_and_none_is_no_id(talk: Any) -> None:
-    """Models without ids are as common as models that count anew in each turn."""
+def test_ids_may_repeat_in_other_turns_or_be_missing(talk: Any) -> None:
+    """Many models send no ids or count from 1 in each turn."""
     log: list[str] = []
 
     talk(made(log=log), "Go.", model=Script([calls("a", "", ""), calls("a"), says("Done.")]))
@@ -224,8 +224,8 @@ def test_an_id_may_come_again_in_another_turn_and_none_is_no_id(talk: Any) -> No
     assert log == ["n0", "n1", "n2", "n0"]
 
 
-def test_repeated_calls_count(talk: Any) -> None:
-    """A model cannot ask for calls without end by one id."""
+def test_repeated_calls_count_towards_limit(talk: Any) -> None:
+    """A model cannot request endless calls with one id."""
     with pytest.raises(ConversationError) as caught:
         talk(made(), "Go.", model=Script([calls(*"aaaa")]), calls=3)
 
@@ -233,8 +233,8 @@ def test_repeated_calls_count(talk: Any) -> None:
 
 
 @pytest.mark.parametrize("call", [ToolCall(None, []), ToolCall(7, []), ToolCall("t.note", 7, id=[])], ids=str)  # type: ignore[arg-type]
-def test_a_call_of_wrong_types_is_a_result(talk: Any, call: ToolCall) -> None:
-    """As `execute` answers it."""
+def test_call_with_wrong_types_has_error_result(talk: Any, call: ToolCall) -> None:
+    """As from `execute`."""
     conversation = talk(made(), "Go.", model=Script([Turn("assistant", tool_calls=(call,)), says("Done.")]))
 
     assert [each.ok for each in conversation.results] == [False]

@@ -1,4 +1,4 @@
-"""Bytes of answers, however they are cut, and what a server says of waiting."""
+"""Response bodies in arbitrary chunks, and the waits that a server asks for."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ SAID = asks(call("math__add", {"a": "2"}), text="gr\u00fc\u00dfe \u2028 \U0001f6
 
 
 def body(chunks: Iterable[bytes], kind: str = "text/event-stream; charset=utf-8") -> Body:
-    """Return an answer whose bytes arrive in these chunks."""
+    """Return a body that arrives in these chunks."""
     response = httpx2.Response(200, headers={"Content-Type": kind}, content=iter(chunks))
     return Body(response, time.monotonic() + 60, 60)
 
 
 @pytest.mark.parametrize("api", STREAMED)
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["lf", "crlf"])
-def test_a_stream_cut_at_every_byte_has_the_same_events(api: Api, end: bytes) -> None:
-    """Also within a character, and within the end of a line."""
+def test_events_do_not_depend_on_chunks(api: Api, end: bytes) -> None:
+    """Also if a chunk ends within a character or a line end."""
     events = [*STREAMED[api](SAID)]
     data = b"".join(written(event).replace(b"\n", end) for event in events)
     expected = [content for _, content in events]
@@ -42,16 +42,16 @@ def test_a_stream_cut_at_every_byte_has_the_same_events(api: Api, end: bytes) ->
         assert [*body([data[:at], data[at:]]).events()] == expected
 
 
-def test_characters_that_end_lines_elsewhere_end_none_here() -> None:
-    """JSON may hold them as they are."""
+def test_only_newline_ends_a_line() -> None:
+    """JSON may contain other line separators."""
     text = "a\u2028b\u2029c\u0085d"
     data = f"data: {json.dumps({'t': text}, ensure_ascii=False)}\n\n".encode()
 
     assert [*body([data]).events()] == [{"t": text}]
 
 
-def test_comments_and_other_fields_are_no_events() -> None:
-    """Servers send them to keep a connection open; and what has not ended is none either."""
+def test_comments_and_unfinished_events_are_ignored() -> None:
+    """Servers send comments to keep a connection open."""
     data = b': wait\n\nid: 7\nretry: 5\nevent: x\ndata: {"a":\ndata: 1}\n\n: wait\n\ndata: {"b": 2}\n'
 
     assert [*body([data]).events()] == [{"a": 1}]
@@ -73,15 +73,15 @@ def test_comments_and_other_fields_are_no_events() -> None:
     ],
     ids=["none", "cut", "cut list", "page", "python", "bytes", "deep", "too many", "html", "nothing"],
 )
-def test_what_is_no_json_is_an_error(data: bytes, kind: str, code: str, retry: str) -> None:
-    """That says whether it ended too early."""
+def test_invalid_json_is_format_or_cut_error(data: bytes, kind: str, code: str, retry: str) -> None:
+    """The error says whether the body ended too early."""
     with pytest.raises(LLMError) as caught:
         body([data], kind).whole()
 
     assert (caught.value.code, caught.value.retry) == (code, retry)
 
 
-def test_an_answer_without_end_is_given_up() -> None:
+def test_body_over_size_limit_is_rejected() -> None:
     """After 64 MiB."""
     taken: list[int] = []
 
@@ -112,13 +112,13 @@ def test_an_answer_without_end_is_given_up() -> None:
         ({"retry-after": "9", "retry-after-ms": "soon"}, 9.0),
     ],
 )
-def test_a_wait_is_read_in_every_form(headers: dict[str, str], seconds: float | None) -> None:
-    """And what is none of them is no wait."""
+def test_retry_after_is_parsed_in_every_form(headers: dict[str, str], seconds: float | None) -> None:
+    """Anything else means no wait."""
     assert asked_wait(headers) == seconds
 
 
-def test_a_date_to_come_is_a_wait_until_then() -> None:
-    """By the clock of this machine."""
+def test_future_retry_after_date_is_a_wait() -> None:
+    """On the clock of this machine."""
     date = (datetime.now(UTC) + timedelta(seconds=90)).strftime("%a, %d %b %Y %H:%M:%S GMT")
 
     wait = asked_wait({"retry-after": date})
@@ -139,20 +139,20 @@ def test_a_date_to_come_is_a_wait_until_then() -> None:
         (None, ""),
     ],
 )
-def test_of_a_servers_words_its_code_alone_is_told(data: Any, word: str) -> None:
-    """Its sentences repeat what was sent."""
+def test_only_server_error_code_is_reported(data: Any, word: str) -> None:
+    """Its message may repeat what was sent."""
     assert code_word(data) == word
 
 
-def test_whole_answers_are_read_in_any_pieces() -> None:
-    """As they come off the wire."""
+def test_complete_body_is_read_in_any_chunks() -> None:
+    """As they arrive."""
     data = json.dumps(WHOLE["openai-chat"](SAID)).encode()
 
     assert body([data[:9], data[9:]], "application/json").whole() == WHOLE["openai-chat"](SAID)
 
 
-def test_clients_load_no_library_before_a_model_is_wanted() -> None:
-    """And the command loads none of them, either."""
+def test_import_loads_no_model_library() -> None:
+    """Neither does the command line."""
     code = (
         "import sys, neuroscript.cli.parser, neuroscript.llm.clients, neuroscript.llm.models\n"
         "from neuroscript.cli.parser import build; build()\n"
