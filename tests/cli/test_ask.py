@@ -218,15 +218,17 @@ def test_failure_has_a_message_an_exit_code_and_a_transcript(kind: str, server: 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        pytest.param(["--model", "nosuch"], "unknown model nosuch; to list the known models, run: neuroscript models list", id="model"),
+        pytest.param(
+            ["--model", "nosuch"],
+            "unknown model nosuch; to list the known models, run: neuroscript models list",
+            id="model",
+        ),
         pytest.param(
             ["--api", "anthropic", "--model", "x"],
             "no key for this model; set ANTHROPIC_API_KEY, or run: llm keys set anthropic",
             id="key",
         ),
-        pytest.param(
-            [], "no key for this model; set OPENAI_API_KEY, or run: llm keys set openai", id="default"
-        ),
+        pytest.param([], "no key for this model; set OPENAI_API_KEY, or run: llm keys set openai", id="default"),
     ],
 )
 def test_unusable_model_is_a_usage_error(words: list[str], said: str) -> None:

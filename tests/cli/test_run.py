@@ -187,7 +187,7 @@ def test_invalid_plan_file_is_reported_line_by_line(tmp_path: Path) -> None:
     ran = command("run", written(tmp_path, plan))
     odd = command("run", written(tmp_path, '[nodes.a]\ntool = "x.y"\nretries = 3\n'))
 
-    assert Ran(2, "", "neuroscript: plan.toml:1: nodes.a: needs itself, by way of a < b < a\n") == ran
+    assert Ran(2, "", "neuroscript: plan.toml:1: nodes.a: depends on itself: a < b < a\n") == ran
     assert (2, True) == (odd.code, odd.err.startswith("neuroscript: plan.toml:3: "))
 
 

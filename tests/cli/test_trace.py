@@ -31,7 +31,7 @@ RUN = trace(
 SHOWN = """\
 report: failed, 2 s, run r1
 
-node   status     tool  attempts  start    took    what came of it
+node   status     tool  attempts  start    took    outcome
 fetch  succeeded  g.t   1         +500 ms  250 ms  [1, 2]
 read   failed     g.t   2         +1 s     2 s     tool.failed: g.t: it broke
 tell   skipped    g.t                              its condition does not hold
@@ -107,7 +107,7 @@ def test_too_large_graph_is_not_drawn(tmp_path: Path) -> None:
 
     drawn = command("trace", "show", str(file), "--svg", "-")
 
-    said = "neuroscript: cannot draw the picture: its edges would pass more than 1000000 places\n"
+    said = "neuroscript: cannot draw the picture: its edges would need more than 1000000 positions\n"
     assert Ran(USAGE, "", said) == drawn
     assert OK == command("trace", "show", str(file)).code
 
@@ -157,20 +157,20 @@ def test_two_traces_are_compared(tmp_path: Path, file: Path) -> None:
     assert ran == Ran(
         FAILED,
         f"""\
-plan                       is another one
+plan                       has changed
 status                     "succeeded", was "failed"
 error                      null, was "plan.failed: read failed"
 output                     {{"a": 1}}, was null
 seconds                    4.5 s, was 2 s, 2.25 times as long
 nodes.fetch.arguments.url  "y", was "x"
 nodes.fetch.result[1]      3, was 2
-nodes.fetch.result[2]      "{"x" * 78}…, was not there
+nodes.fetch.result[2]      "{"x" * 78}…, was missing
 nodes.read.status          "succeeded", was "failed"
 nodes.read.error           null, was "tool.failed: g.t: it broke"
 nodes.read.attempts        1, was 2
 nodes.read.seconds         500 ms, was 2 s, 4 times as fast
-nodes.tell                 is there no more
-nodes.new                  is new
+nodes.tell                 was removed
+nodes.new                  was added
 
 12 differences
 """,
@@ -234,7 +234,7 @@ def test_damaged_traces_produce_no_traceback(tmp_path: Path) -> None:
         (["trace", "show", "none.json"], ["none.json: cannot be read:  no such file or directory"]),
         (
             ["trace", "show", "bad.json"],
-            ["bad.json: run: is missing; plan: must be a text, got int; digest: is missing"],
+            ["bad.json: run: is missing; plan: must be a string, got int; digest: is missing"],
         ),
         (
             ["trace", "diff", "none.json", "good.json"],
@@ -243,12 +243,12 @@ def test_damaged_traces_produce_no_traceback(tmp_path: Path) -> None:
         (
             ["trace", "diff", "text.json", "none.json"],
             [
-                "text.json: is no JSON: line 1, column 1 is not JSON",
+                "text.json: invalid JSON: line 1, column 1 is not JSON",
                 "none.json: cannot be read:  no such file or directory",
             ],
         ),
         (["trace", "diff", "-", "-"], ["only one of the two traces can be read from standard input"]),
-        (["trace", "show", "-"], ["standard input: is no JSON: line 1, column 1 is not JSON"]),
+        (["trace", "show", "-"], ["standard input: invalid JSON: line 1, column 1 is not JSON"]),
         (["trace", "show", "good.json", "--svg", "good.json/x"], ["cannot write good.json/x: file exists"]),
         (["trace", "show", "good.json", "--svg", "."], ["cannot write .: not a regular file"]),
         (["trace", "show", "good.json", "--svg", "x" * 256], [f"cannot write …{'x' * 200}: file name too long"]),

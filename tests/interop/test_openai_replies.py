@@ -183,9 +183,7 @@ NO_NAME = {"type": "function_call", "call_id": "c1", "arguments": "{}"}
             id="chat, a call without a name",
         ),
         pytest.param(RESPONSES, HTML, "llm.format", "expected a map with output, got str", id="responses, HTML"),
-        pytest.param(
-            RESPONSES, ERROR, "llm.format", "it is a server error (server_error)", id="responses, error"
-        ),
+        pytest.param(RESPONSES, ERROR, "llm.format", "it is a server error (server_error)", id="responses, error"),
         pytest.param(
             RESPONSES, {"output": ["x"]}, "llm.format", "output[0]: expected a map, got str", id="responses, no item"
         ),
@@ -211,9 +209,15 @@ def test_what_is_no_reply_is_refused(api: Wire, data: Any, code: str, text: str)
     ("api", "data", "code", "text"),
     [
         pytest.param(CHAT, {"choices": []}, "llm.empty", "the reply has no choices", id="chat, no choice"),
-        pytest.param(CHAT, wire.chat_reply(), "llm.empty", "the model returned an empty reply", id="chat, nothing said"),
-        pytest.param(CHAT, wire.chat_reply(content=" \n"), "llm.empty", "the model returned an empty reply", id="chat, blanks"),
-        pytest.param(RESPONSES, wire.response([]), "llm.empty", "the model returned an empty reply", id="responses, no output"),
+        pytest.param(
+            CHAT, wire.chat_reply(), "llm.empty", "the model returned an empty reply", id="chat, nothing said"
+        ),
+        pytest.param(
+            CHAT, wire.chat_reply(content=" \n"), "llm.empty", "the model returned an empty reply", id="chat, blanks"
+        ),
+        pytest.param(
+            RESPONSES, wire.response([]), "llm.empty", "the model returned an empty reply", id="responses, no output"
+        ),
         pytest.param(
             RESPONSES,
             wire.response([wire.REASONING]),

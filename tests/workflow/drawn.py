@@ -1,4 +1,4 @@
-"""What an SVG picture of a trace shows, read off the document itself: boxes, texts and edges with their places."""
+"""The content of an SVG picture of a trace, read from the document: boxes, labels and edges with their positions."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def _widths(text: str) -> list[int]:
     return [int(each) for each in text.split()]
 
 
-# The letters of ASCII from the blank on, in DejaVu Sans, the widest of the usual fonts without serifs: thousandths of an
-# em, as its file says; then those of its bold face.
+# The widths of the ASCII characters, from the space on, in DejaVu Sans, the widest common sans-serif font, in thousandths
+# of an em; then those of its bold face.
 PLAIN: Final = _widths(
     "318 401 460 838 636 950 780 275 390 390 500 838 318 361 318 337 636 636 636 636 636 636 636 636 636 636 337 337 "
     "838 838 838 531 1000 684 686 698 770 632 575 775 752 295 295 656 557 863 748 787 603 787 695 635 611 732 684 989 "
@@ -46,23 +46,23 @@ class Area:
     bottom: float
 
     def holds(self, other: Area) -> bool:
-        """Tell whether another one is within it."""
+        """Return whether another rectangle is inside."""
         across = self.left <= other.left and other.right <= self.right
         return across and self.top <= other.top and other.bottom <= self.bottom
 
     def meets(self, other: Area) -> bool:
-        """Tell whether there is a point within both; borders may touch."""
+        """Return whether the interiors overlap; borders may touch."""
         across = self.left < other.right and other.left < self.right
         return across and self.top < other.bottom and other.top < self.bottom
 
     def has_within(self, point: Point) -> bool:
-        """Tell whether a point is within it, and not on its border."""
+        """Return whether a point is inside, not on the border."""
         return self.left < point[0] < self.right and self.top < point[1] < self.bottom
 
 
 @attrs.frozen
 class Label:
-    """A text: what it says, and the place it takes, in the widest of the usual fonts."""
+    """A label: its text and its area, in the widest common font."""
 
     text: str
     area: Area
@@ -70,7 +70,7 @@ class Label:
 
 @attrs.frozen
 class Edge:
-    """An edge: from which node to which, and points all along it."""
+    """An edge: the names of its nodes, and points along it."""
 
     ends: tuple[str, str]
     points: tuple[Point, ...]
@@ -78,15 +78,15 @@ class Edge:
 
 @attrs.frozen
 class Drawn:
-    """All that is in a picture.
+    """The content of a picture.
 
     Attributes:
-        page: The whole of it.
-        boxes: The box of each node, in their order.
-        labels: The texts of each node's box.
-        lanes: The texts and the bars of each node's line of time.
-        others: The texts that stand elsewhere.
-        edges: All of them.
+        page: The area of the page.
+        boxes: The box of each node, in order.
+        labels: The labels in each node's box.
+        lanes: The labels and bars in each node's lane.
+        others: All other labels.
+        edges: The edges.
         kinds: The names of all elements.
     """
 
@@ -100,7 +100,7 @@ class Drawn:
 
     @classmethod
     def of(cls, text: str) -> Drawn:
-        """Return what a document of SVG shows."""
+        """Return the content of an SVG document."""
         root = ElementTree.fromstring(text)
         left, top, width, height = map(float, root.attrib["viewBox"].split())
         drawn = cls(Area(left, top, left + width, top + height), [], [], [], [], [], set())
@@ -152,14 +152,14 @@ def _label(element: ElementTree.Element, at: Point) -> Label:
 
 
 def extent(text: str, size: float, is_bold: bool = False) -> float:
-    """Return how wide a text is: what is not ASCII counts one em and a tenth, and a third more in scripts of wide letters."""
+    """Return the width of a string; other characters than ASCII count 1.1 em, and wide scripts a third more."""
     table = BOLD if is_bold else PLAIN
     ems = (table[ord(each) - 32] / 1000 if each.isascii() else 1.1 if ord(each) < 0x1100 else 1.3 for each in text)
     return sum(ems) * size
 
 
 def _points(commands: str, at: Point) -> Iterator[Point]:
-    """Yield points of a way: its corners, and twenty on each bend."""
+    """Yield points along a path: its corners, and twenty on each curve."""
     x = y = 0.0
     assert "".join(f"{step[1]}{step[2]}" for step in STEP.finditer(commands)) == commands
     for step in STEP.finditer(commands):

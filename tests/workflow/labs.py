@@ -1,4 +1,4 @@
-"""An engine with tools that plans of the tests call."""
+"""An engine with tools for the plans of the tests."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ WAITS = ToolPolicy(effects=("net",))
 
 
 class Lab:
-    """Tools, and what they were called with.
+    """Tools that record their calls.
 
     Attributes:
         seen: The tools and values of the calls, in the order in which they began.
         most: How many of them ran at once.
-        gate: What `wait` waits for.
+        gate: The event that `wait` waits for.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -42,28 +42,28 @@ class Lab:
         return a + b
 
     def sum(self, a: int, b: int) -> int:
-        """Add two numbers, and remember nothing."""
+        """Add two numbers without recording the call."""
         return a + b
 
     def fail(self, text: str) -> str:
-        """Fail with a text."""
+        """Fail with a message."""
         self.seen.append(("fail", text))
         raise ToolFailed(text)
 
     def echo(self, value: dict[str, Any]) -> dict[str, Any]:
-        """Give back what was given."""
+        """Return the argument."""
         self.seen.append(("echo", value))
         return value
 
     def items(self, count: int) -> list[int]:
-        """Give so many numbers."""
+        """Return a list of numbers."""
         return list(range(count))
 
     def forget(self, values: list[int]) -> None:
-        """Take numbers, and give nothing."""
+        """Accept numbers and return nothing."""
 
     def nap(self, seconds: float) -> float:
-        """Sleep, and count who else does."""
+        """Sleep, and count the calls that sleep at the same time."""
         with self._lock:
             self._now += 1
             self.most = max(self.most, self._now)
@@ -73,7 +73,7 @@ class Lab:
         return seconds
 
     def wait(self, number: int) -> int:
-        """Wait until the test opens the gate; only the first call does."""
+        """Wait until the test opens the gate; only the first call waits."""
         with self._lock:
             self._now += 1
             self.most = max(self.most, self._now)

@@ -1,4 +1,4 @@
-"""A host's clock that a test moves: it stands still while anything can go on, and then jumps to what is waited for."""
+"""A host clock for tests: it stands still while anything can run, and then jumps to the next wait."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from itertools import count
 
 
 class MovedClock:
-    """Seconds that pass when nothing else can happen on the loop.
+    """Seconds that pass only when the event loop is idle.
 
     Attributes:
-        now: What it tells.
+        now: The current time.
     """
 
     def __init__(self, now: float = 1000.0) -> None:
@@ -24,7 +24,7 @@ class MovedClock:
         return self.now
 
     async def wait(self, seconds: float) -> None:
-        """Wait until so many seconds have passed."""
+        """Wait for some seconds."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heappush(self._waiting, (self.now + seconds, next(self._numbers), future))
         self._look_soon()

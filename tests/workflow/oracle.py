@@ -1,6 +1,6 @@
-"""What a plan of scripted calls comes to, worked out one event after the other, and with nothing of the real thing.
+"""The expected outcome of a plan of scripted calls, computed event by event without any code of the real scheduler.
 
-A drawn node says for each attempt how long it takes and how it ends; the oracle says which attempts there are.
+For each attempt, a node's script says how long it takes and how it ends; the oracle decides which attempts are made.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import attrs
 
 @attrs.frozen
 class Drawn:
-    """One node: what it needs, and what becomes of each attempt at it.
+    """A node, its needs, and the script of its attempts.
 
     Attributes:
-        after: Nodes that have to end before it.
-        uses: Those of them whose results it takes.
-        script: For each attempt its seconds and how it ends: ``ok``, ``failed`` or ``later``.
-        above: Nothing, or a node whose result, a number of seconds, decides whether this one runs, and the bound.
-        unless: Nothing, or a node whose failure this one waits for.
+        after: Nodes that must end first.
+        uses: Those of them whose results it uses.
+        script: The seconds and the end of each attempt: ``ok``, ``failed`` or ``later``.
+        above: None, or a node and a bound: the node's result, a number of seconds, decides whether this one runs.
+        unless: None, or a node whose failure this one requires.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Drawn:
 
 
 def outcome(nodes: list[Drawn]) -> tuple[bool, dict[str, tuple[str, int]]]:
-    """Return whether the plan fails, and of each node how it ends and how often it runs."""
+    """Return whether the plan fails, and for each node how it ends and how often it runs."""
     known = {node.name: node for node in nodes}
     left = {node.name: set(node.after) for node in nodes}
     status: dict[str, str] = {}
@@ -102,7 +102,7 @@ def outcome(nodes: list[Drawn]) -> tuple[bool, dict[str, tuple[str, int]]]:
 
 
 def plan_data(nodes: list[Drawn]) -> dict[str, Any]:
-    """Return the same as the data of a plan."""
+    """Return the same plan as plain data."""
     return {"nodes": {node.name: _node(node) for node in nodes}}
 
 

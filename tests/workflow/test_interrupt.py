@@ -1,4 +1,4 @@
-"""A run that somebody ends: what was running is stopped, and the trace as far as it came is handed over."""
+"""An interrupted run: running calls are stopped, and the trace so far is reported."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ stopped: list[str] = []
 
 @hall.tool()
 def opened(rt: Runtime) -> str:
-    """Be done at once."""
+    """Return at once."""
     return "open"
 
 
 @hall.tool()
 async def waits(rt: Runtime, name: str) -> str:
-    """Wait for what never comes."""
+    """Wait forever."""
     try:
         await asyncio.Event().wait()
     finally:
@@ -40,8 +40,8 @@ PLAN = Plan(
 )
 
 
-def test_a_cancelled_run_tells_how_far_it_came() -> None:
-    """What had ended has its result, what ran says that it was interrupted and is not tried again, the rest never began."""
+def test_cancelled_run_reports_trace_so_far() -> None:
+    """Ended calls have results, running calls were interrupted and are not retried, and the others never began."""
     left: list[Trace] = []
     stopped.clear()
 
@@ -75,11 +75,11 @@ def test_a_cancelled_run_tells_how_far_it_came() -> None:
 
 
 class Slow:
-    """A model that answers when the test lets it.
+    """A model that answers when the test allows it.
 
     Attributes:
         asked: Set when it is asked.
-        gate: What it waits for.
+        gate: The event that it waits for.
     """
 
     def __init__(self) -> None:
@@ -93,8 +93,8 @@ class Slow:
         return Turn("assistant", "late")
 
 
-def test_a_run_that_is_cancelled_while_a_model_is_asked_is_not_lost() -> None:
-    """All that its nodes gave is handed over; only the answer is missing."""
+def test_run_cancelled_during_synthesis_reports_trace() -> None:
+    """With the results of all nodes; only the answer is missing."""
     left: list[Trace] = []
     model = Slow()
     plan = Plan(nodes=(Node(name="door", tool="hall.opened"),), synthesis="Is it open?")

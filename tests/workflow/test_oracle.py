@@ -1,4 +1,4 @@
-"""Plans that are drawn, run by the real thing on a clock of their own, against an oracle that takes one step at a time."""
+"""Random plans, run on a simulated clock and compared with an oracle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_NODES = 60
 
 
 def drawn(random: Random) -> list[Drawn]:
-    """Return the nodes of a plan, each after some of those before it."""
+    """Return the nodes of a plan, each after some of the nodes before it."""
     nodes: list[Drawn] = []
     for number in range(random.randint(1, MOST_NODES)):
         before = [node.name for node in nodes]
@@ -50,7 +50,7 @@ def drawn(random: Random) -> list[Drawn]:
 
 
 class Lab:
-    """Tools that do what the script of their node says, on the clock that the test moves."""
+    """Tools that follow the script of their node, on the clock that the test moves."""
 
     def __init__(self, nodes: list[Drawn]) -> None:
         self.clock = MovedClock()
@@ -67,8 +67,8 @@ class Lab:
         """Take the seconds of the script, and end as it says.
 
         Args:
-            name: Of the node.
-            given: What the nodes before gave.
+            name: The name of the node.
+            given: The results of the nodes before.
         """
         seconds, how = self.scripts[name][self.calls[name]]
         self.calls[name] += 1
@@ -85,8 +85,8 @@ class Lab:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_what_runs_and_how_often_and_how_it_ends_is_what_the_oracle_says(seed: int) -> None:
-    """Of plans of up to 60 nodes with failures, timeouts, retries and conditions; and no node ever runs twice at once."""
+def test_run_matches_oracle(seed: int) -> None:
+    """For plans of up to 60 nodes with failures, timeouts, retries and conditions. No node ever runs twice at once."""
     random = Random(seed)
     for _ in range(PLANS // 8):
         nodes = drawn(random)

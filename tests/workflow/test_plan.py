@@ -1,4 +1,4 @@
-"""A plan is data: what it may say, what its references and conditions mean, and that a broken one can not exist."""
+"""Plans as data: their keys, references and conditions, and the rejection of invalid plans."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ on_fail = "stop"
 """
 
 WRONG_WHEN = (
-    "a condition is a reference, a table of value and one of equals, differs, above, at_least, below, at_most, among, "
-    "contains, empty, a table of one of succeeded, failed, skipped and a node, or a table of all, any or not"
+    "expected a reference, a table with value and one of equals, differs, above, at_least, below, at_most, among, "
+    "contains, empty, a table with one of succeeded, failed, skipped and a node, or a table with all, any or not"
 )
 
 
-def test_everything_that_is_wrong_is_said_at_once_with_its_line() -> None:
+def test_error_lists_every_problem_with_its_line() -> None:
     """Keys, types, references and conditions."""
     with pytest.raises(SpecError) as caught:
         plan_of_toml(BROKEN, source="plan.toml")
@@ -50,8 +50,8 @@ def test_everything_that_is_wrong_is_said_at_once_with_its_line() -> None:
         "plan.toml:7: nodes.a.retry.count: must be an integer from 0 to 100",
         "plan.toml:7: nodes.a.retry.on: must be a list of codes such as tool.failed or llm.*, or later",
         f"plan.toml:8: nodes.a.when: {WRONG_WHEN}",
-        "plan.toml:9: nodes.a.inputs.a: the reference to b does not end as one; write $${ for a plain ${",
-        "plan.toml:9: nodes.a.inputs.c[0]: the reference to b does not end as one; write $${ for a plain ${",
+        "plan.toml:9: nodes.a.inputs.a: the reference to b is invalid; write $${ for a literal ${",
+        "plan.toml:9: nodes.a.inputs.c[0]: the reference to b is invalid; write $${ for a literal ${",
         "plan.toml:11: nodes.b.tool must be the name of a tool",
         "plan.toml:12: nodes.b.timeout must be a positive, finite number of seconds",
         "plan.toml:13: nodes.b.depend_on: unknown key; did you mean depends_on?",
@@ -65,45 +65,45 @@ def test_everything_that_is_wrong_is_said_at_once_with_its_line() -> None:
 @pytest.mark.parametrize(
     ("text", "problems"),
     [
-        pytest.param("", ["nodes: there must be one"], id="nothing"),
+        pytest.param("", ["nodes: must have at least one node"], id="nothing"),
         pytest.param(
             '[nodes.a]\ntool = "t"\ninputs = { x = "${b.x} ${zz}", y = "${input.q}" }\n[nodes.b]\ntool = "t"\n'
             'depends_on = ["nn"]\n[nodes.c]\ntool = "t"\nwhen = { failed = "gone" }',
             [
-                "nodes.a.inputs.x: no node is called zz",
+                "nodes.a.inputs.x: unknown node zz",
                 "nodes.a.inputs.y: the plan has no input q",
-                "nodes.b: needs nn, and no node is called so",
-                "nodes.c: needs gone, and no node is called so",
+                "nodes.b: needs the unknown node nn",
+                "nodes.c: needs the unknown node gone",
             ],
             id="dangling",
         ),
         pytest.param(
             '[nodes.a]\ntool = "t"\ninputs = { x = "${b}" }\n[nodes.b]\ntool = "t"\ndepends_on = ["a"]\n'
             '[nodes.c]\ntool = "t"\nwhen = { value = "${c}", equals = 1 }',
-            ["nodes.c: needs itself, by way of c < c", "nodes.a: needs itself, by way of a < b < a"],
+            ["nodes.c: depends on itself: c < c", "nodes.a: depends on itself: a < b < a"],
             id="two-cycles",
         ),
         pytest.param(
             'output = "${item}"\n[nodes.a]\ntool = "t"\ninputs = { x = "${item}" }\n'
             '[nodes.b]\ntool = "t"\nmap = "${index}"',
             [
-                "nodes.a.inputs.x: there is no item here, for that is what each call of a map has",
-                "nodes.b.map: there is no index here, for that is what each call of a map has",
+                "nodes.a.inputs.x: item is only available in the inputs of a node with map",
+                "nodes.b.map: index is only available in the inputs of a node with map",
             ],
             id="no-map",
         ),
         pytest.param(
             'output = ["${item}", "${b}"]\n[nodes.a]\ntool = "t"',
             [
-                "output[0]: there is no item here, for that is what each call of a map has",
-                "output[1]: no node is called b",
+                "output[0]: item is only available in the inputs of a node with map",
+                "output[1]: unknown node b",
             ],
             id="output",
         ),
         pytest.param(
             '[inputs]\nx = "int"\n[nodes.a]\ntool = "t"\nmap = [1]\ninputs = { x = "${item}", y = "${input.x}" }\n'
             'depends_on = ["item"]\nwhen = { succeeded = "input" }',
-            ["nodes.a: needs item, and no node is called so", "nodes.a: needs input, and no node is called so"],
+            ["nodes.a: needs the unknown node item", "nodes.a: needs the unknown node input"],
             id="reserved",
         ),
         pytest.param(
@@ -119,29 +119,29 @@ def test_everything_that_is_wrong_is_said_at_once_with_its_line() -> None:
         pytest.param("nodes = 3", ["nodes: must be a table, [nodes]"], id="no-table"),
         pytest.param(
             'name = 3\nnodes = [{ name = "a", tool = "t" }, { name = "a", tool = "t" }, 5]',
-            ["name: expected a text, got int", "nodes[2]: must be a table, [nodes[2]]"],
+            ["name: expected a string, got int", "nodes[2]: must be a table, [nodes[2]]"],
             id="a-list",
         ),
     ],
 )
-def test_parts_that_do_not_fit_each_other_are_no_plan(text: str, problems: list[str]) -> None:
-    """Each is named by its path; what a plan as a whole is asked comes when each part is right."""
+def test_inconsistent_plan_is_rejected(text: str, problems: list[str]) -> None:
+    """Each problem has its path; checks of the whole plan run only if each part is valid."""
     with pytest.raises(SpecError) as caught:
         plan_of_toml(text)
 
     assert sorted(problems) == sorted(each for each in caught.value.problems if "name must be" not in each)
 
 
-def test_two_nodes_of_one_name_are_no_plan() -> None:
-    """However they are written down."""
+def test_duplicate_node_name_is_rejected() -> None:
+    """In every notation."""
     with pytest.raises(SpecError) as caught:
         plan_of_json('{"nodes": [{"name": "a", "tool": "t"}, {"name": "a", "tool": "t"}]}')
 
-    assert str(caught.value) == "plan: nodes.a: there are two of that name"
+    assert str(caught.value) == "plan: nodes.a: the name is used twice"
 
 
 def nested(depth: int, inner: Any, wrapped: Callable[[Any], Any]) -> Any:
-    """Return a value within so many others."""
+    """Return a value inside a number of containers."""
     for _ in range(depth):
         inner = wrapped(inner)
     return inner
@@ -165,28 +165,28 @@ HOSTILE: list[dict[str, Any]] = [
 @pytest.mark.parametrize(
     "data", [None, [], 3, "x", {None: 1}, {"nodes": {None: {}}}, *({"nodes": {"a": each}} for each in HOSTILE)]
 )
-def test_whatever_data_is_it_is_taken_or_refused(data: Any) -> None:
-    """By a `SpecError`, never by anything else."""
+def test_any_data_is_accepted_or_rejected_with_spec_error(data: Any) -> None:
+    """No other error is raised."""
     with pytest.raises(SpecError):
         plan_from_data(data)
 
 
-def test_what_holds_itself_is_told_as_too_deep() -> None:
-    """As is all that nests deeper than a plan may."""
+def test_recursive_data_is_too_deep() -> None:
+    """Like any data beyond the nesting limit."""
     endless: list[Any] = []
     endless += [endless, endless]
     with pytest.raises(SpecError) as caught:
         plan_from_data({"nodes": {"a": {"tool": "t", "when": {"value": 1, "among": endless}}}})
 
-    assert caught.value.problems == ("nodes.a.when.among: nests more than 100 deep",)
+    assert caught.value.problems == ("nodes.a.when.among: nests deeper than 100 levels",)
 
 
-def test_a_key_in_quotes_is_written_as_in_json() -> None:
-    """What is none is named by its place, in words of the project."""
+def test_quoted_key_is_json_string() -> None:
+    """Otherwise the error names its place."""
     with pytest.raises(SpecError) as caught:
         plan_of_json(json.dumps({"nodes": {"a": {"tool": "t", "inputs": {"x": '${b["\\q"]}'}}}}))
 
-    assert caught.value.problems == ("nodes.a.inputs.x: a key in quotes is written as JSON writes a text",)
+    assert caught.value.problems == ("nodes.a.inputs.x: expected a quoted key to be a JSON string",)
 
 
 WHOLE = Plan(
@@ -215,8 +215,8 @@ WHOLE = Plan(
 )
 
 
-def test_a_plan_is_the_same_after_a_way_through_data() -> None:
-    """Also where it is JSON, and what is as usual is not written."""
+def test_plan_survives_round_trip_through_data() -> None:
+    """Also through JSON; default values are left out."""
     plain = Plan(nodes=(Node(name="a", tool="t"),))
     again = plan_of_json(json.dumps(plan_to_data(WHOLE)))
 
@@ -226,8 +226,8 @@ def test_a_plan_is_the_same_after_a_way_through_data() -> None:
     assert again.inputs == WHOLE.inputs
 
 
-def test_the_same_plan_has_the_same_digest() -> None:
-    """However its seconds are written down, and wherever its keys stand."""
+def test_equal_plans_have_equal_digest() -> None:
+    """However seconds are written and keys are ordered."""
     toml = plan_of_toml(
         '[nodes.a]\ntool = "t"\nretry = { count = 1, backoff = 1 }\ntimeout = 30\ninputs = { x = 1, y = 2.0 }'
     )
@@ -238,8 +238,8 @@ def test_the_same_plan_has_the_same_digest() -> None:
     assert plan_from_data({"nodes": {"a": data | {"timeout": 31}}}).digest != toml.digest
 
 
-def test_nobody_changes_a_plan_that_is_made() -> None:
-    """Its digest and its data are those of what runs, whatever mappings it was made of and becomes of them."""
+def test_plan_is_independent_of_its_sources() -> None:
+    """Changes to the mappings that it was made of do not affect its digest, its data or its run."""
     inputs: dict[str, Any] = {"x": [1], "y": MappingProxyType({"z": (2,)})}
     plan = Plan(nodes=(Node(name="a", tool="t", inputs=MappingProxyType(inputs)),), output=inputs["x"])
     data = {"nodes": {"a": {"tool": "t", "inputs": {"x": [1], "y": {"z": [2]}}}}, "output": [1]}
@@ -250,8 +250,8 @@ def test_nobody_changes_a_plan_that_is_made() -> None:
     assert (plan_to_data(plan), plan.digest) == (data, plan_from_data(data).digest)
 
 
-def test_a_file_is_read_by_what_its_name_ends_with(tmp_path: Any) -> None:
-    """JSON or TOML, and both are the same plan."""
+def test_file_suffix_selects_format(tmp_path: Any) -> None:
+    """JSON and TOML give the same plan."""
     (tmp_path / "p.toml").write_text('[nodes.a]\ntool = "math.add"\ninputs = { a = 1, b = 2.5 }')
     (tmp_path / "p.json").write_text('{"nodes": {"a": {"tool": "math.add", "inputs": {"a": 1, "b": 2.5}}}}')
 
@@ -286,8 +286,8 @@ VALUES = {
         ("$$$${b}", "$${b}"),
     ],
 )
-def test_a_reference_stands_for_what_a_node_gave(text: str, expected: Any) -> None:
-    """Alone for the value itself, within text for its text."""
+def test_reference_resolves_to_value_or_text(text: str, expected: Any) -> None:
+    """To the value itself if it is alone, otherwise to text."""
     faults: list[str] = []
     template = Template.of(text, "x", faults)
 
@@ -308,8 +308,8 @@ def test_a_reference_stands_for_what_a_node_gave(text: str, expected: Any) -> No
         ("${a.list." + "9" * 5000 + "}", f'a.list has no ["{"9" * 62}…'),
     ],
 )
-def test_a_reference_to_nothing_names_the_step_that_is_missing(text: str, expected: str) -> None:
-    """And no value."""
+def test_unresolved_reference_names_missing_step(text: str, expected: str) -> None:
+    """The error contains no value."""
     with pytest.raises(Lost) as caught:
         Template.of(text, "x", []).filled(lambda reference: reference.within(VALUES[reference.root]))
 
@@ -343,8 +343,8 @@ def test_a_reference_to_nothing_names_the_step_that_is_missing(text: str, expect
         ({"any": [{"not": "${yes}"}, {"succeeded": "n"}]}, False),
     ],
 )
-def test_a_condition_holds_or_not(data: Any, expected: bool) -> None:
-    """By values, by how a node has ended, or by several of these."""
+def test_condition_is_true_or_false(data: Any, expected: bool) -> None:
+    """By values, by the status of a node, or by a combination."""
     values = {"yes": True, "three": 3, "word": "apple"}
     faults: list[str] = []
     condition = Condition.of(data, "when", faults)
@@ -356,16 +356,16 @@ def test_a_condition_holds_or_not(data: Any, expected: bool) -> None:
     ("data", "expected"),
     [
         ("${word}", "expected true or false, got str"),
-        ({"value": "${word}", "above": 3}, "above compares two numbers or two texts, got str and int"),
-        ({"value": True, "below": 3}, "below compares two numbers or two texts, got bool and int"),
-        ({"value": 3, "contains": 3}, "contains does not fit int and int"),
-        ({"value": 3, "among": 3}, "among does not fit int and int"),
-        ({"value": 3, "empty": True}, "empty does not fit int and bool"),
-        ({"value": "", "empty": 1}, "empty is true or false, got int"),
+        ({"value": "${word}", "above": 3}, "above compares two numbers or two strings, got str and int"),
+        ({"value": True, "below": 3}, "below compares two numbers or two strings, got bool and int"),
+        ({"value": 3, "contains": 3}, "contains does not support int and int"),
+        ({"value": 3, "among": 3}, "among does not support int and int"),
+        ({"value": 3, "empty": True}, "empty does not support int and bool"),
+        ({"value": "", "empty": 1}, "empty must be true or false, got int"),
     ],
 )
-def test_what_can_not_be_compared_is_no_answer(data: Any, expected: str) -> None:
-    """The text names types, and no value."""
+def test_incomparable_values_are_an_error(data: Any, expected: str) -> None:
+    """The message names types, never a value."""
     with pytest.raises(Undecided) as caught:
         Condition.of(data, "when", []).holds(lambda _: "apple", lambda _: "failed")
 
@@ -375,14 +375,14 @@ def test_what_can_not_be_compared_is_no_answer(data: Any, expected: str) -> None
 @pytest.mark.parametrize(
     "data", [3, None, "no reference", "${a} and ${b}", [], {}, {"value": 1}, {"all": []}, {"failed": 3}, {"is": True}]
 )
-def test_what_is_no_condition_is_refused(data: Any) -> None:
-    """With the forms that there are."""
+def test_invalid_condition_is_rejected(data: Any) -> None:
+    """The error lists the valid forms."""
     faults: list[str] = []
     Condition.of(data, "when", faults)
 
     assert [f"when: {WRONG_WHEN}"] == faults
 
 
-def test_no_backoff_stays_none_however_large_its_factor() -> None:
-    """And a pause that no number can tell is the longest one."""
+def test_zero_backoff_stays_zero() -> None:
+    """With any factor; a pause beyond the range of floats is the longest one."""
     assert [Retry(count=9, backoff=each, factor=1e300).pause(9) for each in (0, 1)] == [0.0, 60.0]

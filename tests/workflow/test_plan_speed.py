@@ -1,4 +1,4 @@
-"""What a node of a plan costs beyond its call; what is compared runs by turns, and the least of each counts."""
+"""The overhead of a plan per node; variants run alternately, and the minimum of each is compared."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ pytestmark = pytest.mark.alone
 
 
 def chain(count: int) -> Plan:
-    """Return nodes of which each takes what the one before it gave."""
+    """Return nodes of which each uses the result of the previous one."""
     inputs = [{"a": f"${{n{number - 1}}}" if number else 0, "b": number} for number in range(count)]
     return Plan(nodes=tuple(Node(name=f"n{number}", tool="lab.sum", inputs=inputs[number]) for number in range(count)))
 
 
 def least(rounds: int, *ways: Callable[[], object]) -> list[float]:
-    """Return the least seconds of each of several ways, taken by turns."""
+    """Return the minimum seconds of each of several functions, run alternately."""
     times = [float("inf")] * len(ways)
     for _ in range(rounds):
         for index, way in enumerate(ways):
@@ -34,8 +34,11 @@ def least(rounds: int, *ways: Callable[[], object]) -> list[float]:
     return times
 
 
-def test_a_node_costs_at_most_sixty_calls_and_no_more_where_there_are_many() -> None:
-    """10,000 nodes take at most 12 times what 1,000 take, and 60 times the plain calls; checked, run and traced."""
+def test_node_overhead_is_constant_and_bounded() -> None:
+    """10,000 nodes take at most 12 times as long as 1,000, and 60 times as long as plain calls.
+
+    Each plan is checked, run and traced.
+    """
     engine = Lab().engine
     few, many = chain(1000), chain(10_000)
     call = engine.call
@@ -66,8 +69,8 @@ def test_a_node_costs_at_most_sixty_calls_and_no_more_where_there_are_many() -> 
         ),
     ],
 )
-def test_a_plan_is_read_in_a_time_that_grows_as_it_does(made: Callable[[int], list[dict[str, Any]]]) -> None:
-    """However it is written: ten times the plan takes much less than a hundred times as long."""
+def test_reading_a_plan_takes_linear_time(made: Callable[[int], list[dict[str, Any]]]) -> None:
+    """In every notation: a plan ten times as long takes much less than a hundred times as long."""
     few, many = made(2000), made(20_000)
 
     def read(nodes: list[dict[str, Any]]) -> None:
@@ -79,8 +82,8 @@ def test_a_plan_is_read_in_a_time_that_grows_as_it_does(made: Callable[[int], li
     assert many_seconds <= 40 * few_seconds
 
 
-def test_an_item_of_a_map_costs_no_more_where_there_are_many() -> None:
-    """40,000 items take at most 25 times what 4,000 take."""
+def test_map_overhead_per_item_is_constant() -> None:
+    """40,000 items take at most 25 times as long as 4,000."""
     engine = Lab().engine
     few, many = (
         Plan(nodes=(Node(name="n", tool="lab.sum", map=[*range(count)], inputs={"a": "${item}", "b": 1}),))

@@ -1,4 +1,4 @@
-"""A planner: a model makes a plan, and is told of each problem until it fits; nothing of it runs."""
+"""The planner: a model writes a plan and receives its problems until it is valid; nothing of it runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def book(rt: Runtime, city: str, days: int) -> str:
 
 @attrs.define
 class Script:
-    """A model that says what a test wrote down, one text for each time that it is asked."""
+    """A model that returns fixed replies, one for each request."""
 
     texts: list[str | Exception]
     heard: list[list[Turn]] = attrs.Factory(list)
@@ -96,8 +96,8 @@ WAYS = [
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_model_is_told_of_every_problem_until_its_plan_fits(way: Callable[..., Plan], engine: Engine) -> None:
-    """Texts that are no JSON object, a cycle, a tool that is not there, an argument that does not fit; then it runs."""
+def test_model_receives_problems_until_plan_is_valid(way: Callable[..., Plan], engine: Engine) -> None:
+    """Text that is not a JSON object, a cycle, an unknown tool and an invalid argument; the final plan runs."""
     twice = '{"nodes": {"a": 1, "a": 2}}'
     texts = ["I would go to Oslo.", twice, '{"nodes": 1e999}', json.dumps(KNOT), json.dumps(UNFIT)]
     script = Script([*texts, f"So:\n```json\n{json.dumps(GOOD)}\n```"])
@@ -111,7 +111,7 @@ def test_a_model_is_told_of_every_problem_until_its_plan_fits(way: Callable[...,
         ['- answer: expected map, got str (write a JSON object, such as {"key": "value"})'],
         ["- answer: expected map, got str (the JSON text contains a duplicate key)"],
         ["- answer['nodes']: expected float, got float (the number must be finite)"],
-        ["- nodes.a: needs itself, by way of a < b < a"],
+        ["- nodes.a: depends on itself: a < b < a"],
         [
             "- nodes.a.tool: unknown tool trips.fined; did you mean trips.find?",
             "- nodes.b.inputs.days: expected int, got str (a string must be a decimal integer, such as 42)",
@@ -120,8 +120,8 @@ def test_a_model_is_told_of_every_problem_until_its_plan_fits(way: Callable[...,
     assert "2 days in Oslo" == run(engine, plan).output
 
 
-def test_the_model_knows_the_tools_that_may_be_called_and_the_form(engine: Engine) -> None:
-    """And none that it may not; a plan with such a tool is one that can not run."""
+def test_prompt_contains_permitted_tools_and_format(engine: Engine) -> None:
+    """A plan with a tool that is not permitted is invalid."""
     script = Script([json.dumps(GOOD), json.dumps({"nodes": {"find": GOOD["nodes"]["find"]}})])
 
     plan = planned(engine, script, "Find a trip.", tools="trips.f*")
@@ -133,17 +133,17 @@ def test_the_model_knows_the_tools_that_may_be_called_and_the_form(engine: Engin
     assert ["trips.find"] == [node.tool for node in plan.nodes]
 
 
-def test_the_form_that_a_model_is_shown_is_a_plan() -> None:
-    """What it is told to write is what is read."""
+def test_format_in_prompt_is_a_valid_plan() -> None:
+    """The example in the prompt can be parsed."""
     shown = FORM[FORM.index("{") : FORM.index("\n}\n") + 2].replace("GROUP.NAME", "trips.find")
 
     plan = plan_from_data(json.loads(shown))
 
-    assert (["fetch", "each", "told"], ("fetch",)) == ([node.name for node in plan.nodes], plan["told"].needs)
+    assert (["fetch", "each", "report"], ("fetch",)) == ([node.name for node in plan.nodes], plan["report"].needs)
 
 
-def test_what_the_policy_refuses_is_no_plan() -> None:
-    """Nor is it among the tools that the model is told of."""
+def test_denied_tools_are_neither_offered_nor_accepted() -> None:
+    """The model does not see them."""
     script = Script([json.dumps(GOOD)])
 
     with (
@@ -156,19 +156,19 @@ def test_what_the_policy_refuses_is_no_plan() -> None:
     assert ("plan: nodes.book.tool: trips.book: is denied by the host",) == e.value.sentences
 
 
-def test_when_the_attempts_are_over_the_last_problems_are_told(engine: Engine) -> None:
-    """Three, where nobody says another number."""
+def test_last_problems_are_raised_after_all_attempts(engine: Engine) -> None:
+    """The default is three attempts."""
     script = Script([json.dumps(KNOT)] * 4)
 
     with pytest.raises(SpecError) as raised:
         planned(engine, script, "Go.")
 
-    assert (3, ("nodes.a: needs itself, by way of a < b < a",)) == (len(script.heard), raised.value.problems)
+    assert (3, ("nodes.a: depends on itself: a < b < a",)) == (len(script.heard), raised.value.problems)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_error_of_the_model_is_its_own(way: Callable[..., Plan], engine: Engine) -> None:
-    """No plan is made, and it is raised as it is."""
+def test_model_error_propagates(way: Callable[..., Plan], engine: Engine) -> None:
+    """No plan is returned."""
     error = LLMError("it is asleep", code="llm.rate", retry="later")
 
     with pytest.raises(LLMError) as raised:
@@ -184,10 +184,8 @@ def test_an_error_of_the_model_is_its_own(way: Callable[..., Plan], engine: Engi
         ({"attempts": 0}, "attempts must be 1 or more"),
     ],
 )
-def test_what_can_not_come_to_a_plan_is_told_before_anything_is_asked(
-    more: dict[str, Any], problem: str, engine: Engine
-) -> None:
-    """So that no model is paid for it."""
+def test_invalid_arguments_are_rejected_before_request(more: dict[str, Any], problem: str, engine: Engine) -> None:
+    """So that no tokens are spent."""
     script = Script([])
 
     with pytest.raises(SpecError) as raised:
@@ -196,8 +194,8 @@ def test_what_can_not_come_to_a_plan_is_told_before_anything_is_asked(
     assert ((problem,), []) == (raised.value.problems, script.heard)
 
 
-def test_a_model_over_http_makes_a_plan(engine: Engine, server: ModelServer) -> None:
-    """What it is asked goes over the wire as that API has it."""
+def test_planner_works_with_http_model(engine: Engine, server: ModelServer) -> None:
+    """The request has the format of the API."""
     server.script(says(json.dumps(KNOT)), says(json.dumps(GOOD)))
 
     with model("tiny", base_url=server.base_url(), api="openai-chat", pause=0.001) as client:
@@ -208,8 +206,8 @@ def test_a_model_over_http_makes_a_plan(engine: Engine, server: ModelServer) -> 
     assert ["system", "user", "assistant", "user"] == roles
 
 
-def test_of_very_many_problems_a_model_is_told_the_first_hundred(engine: Engine) -> None:
-    """And how many more there are; a model reads no million characters."""
+def test_model_receives_at_most_hundred_problems(engine: Engine) -> None:
+    """And the number of the others."""
     nodes = {f"n{number}": {"tool": "none"} for number in range(300)}
     script = Script([json.dumps({"nodes": nodes}), json.dumps(KNOT)])
 

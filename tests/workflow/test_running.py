@@ -1,4 +1,4 @@
-"""A plan runs as far as its parts let it: together where they can, each call through the one line, each end in the trace."""
+"""Running plans: parallel where possible, each call through the call pipeline, each outcome in the trace."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def ran(lab: Lab, text: str, **options: Any) -> Trace:
 
 
 def ends(trace: Trace) -> dict[str, str]:
-    """Return how each node has ended, with the code of its error."""
+    """Return the status of each node, with its error code."""
     return {
         node.name: node.status if node.error is None else f"{node.status} {node.error['code']}" for node in trace.nodes
     }
 
 
-def test_a_node_takes_what_those_before_it_gave() -> None:
-    """Each value exact, and the last one is the result."""
+def test_node_uses_results_of_previous_nodes() -> None:
+    """Values are exact, and the last one is the output."""
     trace = ran(
         Lab(),
         """
@@ -57,8 +57,8 @@ def test_a_node_takes_what_those_before_it_gave() -> None:
     assert trace["b"].started <= trace["c"].started
 
 
-def test_what_does_not_depend_on_each_other_runs_at_once() -> None:
-    """As many as may."""
+def test_independent_nodes_run_in_parallel() -> None:
+    """Up to the limit."""
     text = "\n".join(f'[nodes.n{n}]\ntool = "lab.nap"\ninputs.seconds = 0.2' for n in range(8))
     free, bound = Lab(), Lab()
 
@@ -66,8 +66,8 @@ def test_what_does_not_depend_on_each_other_runs_at_once() -> None:
     assert (free.most, bound.most) == (8, 3)
 
 
-def test_what_waits_begins_before_a_call_that_holds_up_the_loop() -> None:
-    """Though nothing awaits that call; else as many as there are would run before it."""
+def test_async_calls_start_before_blocking_calls() -> None:
+    """Otherwise all blocking calls would run first."""
     lab = Lab()
     calls = "\n".join(f'[nodes.n{number}]\ntool = "lab.add"\ninputs.a = {number}' for number in range(3))
     ran(lab, f'[nodes.rest]\ntool = "lab.rest"\ninputs.seconds = 0\n{calls}')
@@ -75,8 +75,8 @@ def test_what_waits_begins_before_a_call_that_holds_up_the_loop() -> None:
     assert lab.seen == [("rest", 0.0), ("add", 0, 1), ("add", 1, 1), ("add", 2, 1)]
 
 
-def test_a_plan_runs_on_a_loop_that_goes_on_between_calls_that_take_long() -> None:
-    """Each of them is made at once, for it waits for nothing."""
+def test_event_loop_runs_between_blocking_calls() -> None:
+    """Each of them runs directly on the loop."""
     slow, seen = Toolset("slow"), list[str]()
 
     @slow.tool()
@@ -98,8 +98,8 @@ def test_a_plan_runs_on_a_loop_that_goes_on_between_calls_that_take_long() -> No
     assert "".join("." if each == "call" else " " for each in seen).split() == [".", ".", "."]
 
 
-def test_a_map_runs_a_node_for_each_item() -> None:
-    """Its result is the list of the results, in the order of the items; nothing to go over is an empty one."""
+def test_map_runs_node_for_each_item() -> None:
+    """Its result is the list of results in order; an empty list gives an empty list."""
     trace = ran(
         Lab(),
         """
@@ -126,8 +126,8 @@ def test_a_map_runs_a_node_for_each_item() -> None:
     assert [each.item for each in trace["sums"].attempts] == [0, 1, 2, 3]
 
 
-def test_after_a_failure_that_halts_nothing_further_begins() -> None:
-    """What runs is waited for, and the plan has failed; its trace says why."""
+def test_halting_failure_starts_no_further_node() -> None:
+    """Running calls are awaited, and the plan fails; its trace says why."""
     lab = Lab()
     trace = ran(
         lab,
@@ -161,8 +161,8 @@ def test_after_a_failure_that_halts_nothing_further_begins() -> None:
     assert lab.seen == [("fail", "no")]
 
 
-def test_after_a_failure_that_does_not_halt_the_others_go_on() -> None:
-    """What refers to it fails in its turn, what only comes after it runs, and a condition may ask for it."""
+def test_other_nodes_continue_after_failure() -> None:
+    """Nodes that refer to it fail, nodes that only come after it run, and conditions can test it."""
     trace = ran(
         Lab(),
         """
@@ -202,7 +202,7 @@ def test_after_a_failure_that_does_not_halt_the_others_go_on() -> None:
         "of_not_so": "skipped",
     }
     assert trace["refers"].error is not None
-    assert trace["refers"].error["message"] == "lab.add: bad has failed, and gives nothing"
+    assert trace["refers"].error["message"] == "lab.add: bad failed and has no result"
     assert [trace[name].reason for name in ("not_so", "of_not_so")] == [
         "its condition does not hold",
         "not_so was skipped",
@@ -215,7 +215,7 @@ def test_after_a_failure_that_does_not_halt_the_others_go_on() -> None:
     [
         ('inputs.a = "${one.x[0]}"', "plan.reference", "lab.add: one has no x"),
         ('inputs.a = 1\nwhen = "${one.y}"', "plan.condition", "lab.add: when: expected true or false, got int"),
-        ('inputs.a = "${item}"\nmap = "${one.y}"', "plan.reference", "lab.add: map: what it goes over is no list"),
+        ('inputs.a = "${item}"\nmap = "${one.y}"', "plan.reference", "lab.add: map: expected a list"),
         (
             'inputs.a = "${one.z}"',
             "coercion.format",
@@ -224,7 +224,7 @@ def test_after_a_failure_that_does_not_halt_the_others_go_on() -> None:
     ],
     ids=["a path", "a condition", "a map", "a type"],
 )
-def test_what_is_only_known_at_run_time_fails_its_node(lines: str, code: str, message: str) -> None:
+def test_problems_at_run_time_fail_their_node(lines: str, code: str, message: str) -> None:
     """With the place, and no value."""
     trace = ran(
         Lab(),
@@ -236,8 +236,8 @@ def test_what_is_only_known_at_run_time_fails_its_node(lines: str, code: str, me
     assert (error["code"].partition(" ")[0], error["message"]) == (code, message)
 
 
-def test_the_whole_plan_is_looked_at_before_anything_runs() -> None:
-    """Tools, types and policy: every problem at once, and none of it has run."""
+def test_plan_is_validated_before_it_runs() -> None:
+    """Tools, types and policy: every problem at once, and no call was made."""
     lab = Lab(policy=ExecutionPolicy(allow=("lab.*",), deny=("lab.fail",), grants=("fs:read:*",)))
     plan = plan_of_toml(
         """
@@ -275,19 +275,19 @@ def test_the_whole_plan_is_looked_at_before_anything_runs() -> None:
     assert list(caught.value.problems) == [
         "nodes.gone.tool: unknown tool lab.ad; did you mean lab.add?",
         "nodes.denied.tool: lab.fail: is denied by the host",
-        "nodes.unfit.inputs.b: expected int, and the reference gives list of string",
+        "nodes.unfit.inputs.b: expected int, but the reference returns list of string",
         "nodes.unfit.inputs.a: expected int, got str (a string must be a decimal integer, such as 42)",
         "nodes.unfit.inputs.c: expected only a, b, got an unknown name of type str",
-        "nodes.path.inputs.a: first.x leads into a value that has no such part",
-        "nodes.over.map: goes over a list, and this is none",
+        "nodes.path.inputs.a: first.x refers to a part that the value cannot have",
+        "nodes.over.map: expected a list",
         "nodes.ungranted.tool: needs fs:write:{path}, which is not granted",
         "nodes.missing.inputs.text: expected string, got nothing",
     ]
     assert (lab.seen, check(lab.engine, plan)) == ([], caught.value.problems)
 
 
-def test_a_reference_that_can_lead_nowhere_is_told_before_anything_runs() -> None:
-    """Into a list by a name, into the inputs as a whole, and in the output, which would be made at the very end."""
+def test_impossible_references_are_found_before_run() -> None:
+    """By name into a list, into the inputs as a whole, and in the output, which is computed last."""
     lab = Lab()
     plan = plan_of_toml(
         """
@@ -305,17 +305,17 @@ def test_a_reference_that_can_lead_nowhere_is_told_before_anything_runs() -> Non
     )
 
     assert list(check(lab.engine, plan)) == [
-        "nodes.one.inputs.a: expected int, and the reference gives map",
-        "nodes.many.map: goes over a list, and this is none",
-        "nodes.many.inputs.a: trace.x leads into a value that has no such part",
-        "nodes.many.inputs.b: index.x leads into a value that has no such part",
-        "output.part: one.x leads into a value that has no such part",
-        "output.name: many.x leads into a value that has no such part",
+        "nodes.one.inputs.a: expected int, but the reference returns map",
+        "nodes.many.map: expected a list",
+        "nodes.many.inputs.a: trace.x refers to a part that the value cannot have",
+        "nodes.many.inputs.b: index.x refers to a part that the value cannot have",
+        "output.part: one.x refers to a part that the value cannot have",
+        "output.name: many.x refers to a part that the value cannot have",
     ]
 
 
-def test_all_that_types_tell_is_told_before_anything_runs() -> None:
-    """Of what a condition compares, of each item of a map, of references within lists, and of what gives nothing."""
+def test_type_problems_are_found_before_run() -> None:
+    """In conditions, items of a map, references within lists, and tools without a result."""
     lab = Lab(policy=ExecutionPolicy(allow=("lab.*",), grants=("fs:write:ok.txt",)))
     plan = plan_of_toml(
         """
@@ -354,20 +354,20 @@ def test_all_that_types_tell_is_told_before_anything_runs() -> None:
     )
 
     assert list(check(lab.engine, plan)) == [
-        "nodes.none.inputs.values[0]: expected int, and the reference gives list of string",
-        "nodes.part.inputs.a: none.x leads into a value that has no such part",
+        "nodes.none.inputs.values[0]: expected int, but the reference returns list of string",
+        "nodes.part.inputs.a: none.x refers to a part that the value cannot have",
         "nodes.truth.when: expected true or false, got int",
-        "nodes.truth.when: above compares two numbers or two texts, got int and str",
-        "nodes.over.inputs.value: expected map, and the reference gives int",
+        "nodes.truth.when: above compares two numbers or two strings, got int and str",
+        "nodes.over.inputs.value: expected map, but the reference returns int",
         "nodes.each.map[1].inputs.a: expected int, got str (a string must be a decimal integer, such as 42)",
         "nodes.each.map[2].inputs.a: expected int, got dict",
         "nodes.writes.map[1].tool: needs fs:write:no.txt",
-        "nodes.again.inputs.value.name: item.x leads into a value that has no such part",
+        "nodes.again.inputs.value.name: item.x refers to a part that the value cannot have",
     ]
 
 
-def test_a_need_that_no_reference_decides_is_judged_before_anything_runs() -> None:
-    """As it would be where the call had no reference at all."""
+def test_fixed_capabilities_are_checked_before_run() -> None:
+    """As in a call without references."""
     text = """
     inputs = { text = "string" }
     [nodes.in]
@@ -385,8 +385,8 @@ def test_a_need_that_no_reference_decides_is_judged_before_anything_runs() -> No
     assert check(lab.engine, plan_of_toml(text)) == ("nodes.in.tool: needs fs:write:{path}, which is not granted",)
 
 
-def test_the_inputs_of_a_plan_are_coerced_as_arguments_are() -> None:
-    """Every problem is told, and nothing runs."""
+def test_plan_inputs_are_coerced_like_arguments() -> None:
+    """Every problem is reported, and no call is made."""
     lab = Lab()
     text = """
     inputs = { count = "int", names = { type = "slice_string", required = false, default = ["a"] } }
@@ -403,14 +403,14 @@ def test_the_inputs_of_a_plan_are_coerced_as_arguments_are() -> None:
 
 
 @pytest.mark.parametrize("parallel", [0, -1])
-def test_a_plan_runs_at_least_one_call_at_a_time(parallel: int) -> None:
-    """Else it would end without having begun."""
+def test_parallel_must_be_positive(parallel: int) -> None:
+    """Otherwise the plan would end without having begun."""
     with pytest.raises(ValueError, match="parallel must be 1 or more"):
         ran(Lab(), '[nodes.one]\ntool = "lab.add"\ninputs.a = 1', parallel=parallel)
 
 
-def test_a_caller_that_breaks_ends_the_run() -> None:
-    """With its own error, and nothing goes on."""
+def test_caller_exception_ends_run() -> None:
+    """It propagates, and no other call goes on."""
     lab = Lab()
 
     async def broken(work: Any) -> Any:
@@ -420,16 +420,16 @@ def test_a_caller_that_breaks_ends_the_run() -> None:
         asyncio.run(arun(lab.engine, plan_of_toml('[nodes.one]\ntool = "lab.add"\ninputs.a = 1'), caller=broken))
 
 
-def test_every_call_is_held_to_policy_and_limits() -> None:
-    """A plan is no way around them."""
+def test_policy_and_limits_apply_to_every_call() -> None:
+    """A plan cannot bypass them."""
     lab = Lab(policy=ExecutionPolicy(allow=("*",), limits=Limits(calls=2)))
     trace = ran(lab, "\n".join(f'[nodes.n{n}]\ntool = "lab.add"\ninputs.a = {n}' for n in range(4)))
 
     assert list(ends(trace).values()) == ["succeeded", "succeeded", "failed limit.calls", "unstarted"]
 
 
-def test_no_more_calls_run_at_once_than_a_limit_permits() -> None:
-    """The others wait for their turn; a plan does not fail by its own haste."""
+def test_concurrency_limit_delays_calls() -> None:
+    """The others wait; the plan does not fail."""
     lab = Lab(policy=ExecutionPolicy(allow=("*",), limits=Limits(concurrency=2)))
     trace = ran(lab, "\n".join(f'[nodes.n{n}]\ntool = "lab.nap"\ninputs.seconds = 0.02' for n in range(5)))
 
@@ -444,16 +444,16 @@ def test_no_more_calls_run_at_once_than_a_limit_permits() -> None:
     ],
     ids=["for now", "for good"],
 )
-def test_a_limit_that_time_mends_keeps_no_plan_from_running(limits: Limits, expected: list[str]) -> None:
-    """The node that meets it may be tried again; what is used up for good is told before."""
+def test_temporary_limit_does_not_prevent_run(limits: Limits, expected: list[str]) -> None:
+    """Its node may be retried; a permanent limit is reported before the run."""
     lab = Lab(policy=ExecutionPolicy(limits=limits))
     lab.engine.call("lab.add", [1])
 
     assert list(check(lab.engine, plan_of_toml('[nodes.one]\ntool = "lab.add"\ninputs.a = 1'))) == expected
 
 
-def test_no_secret_is_in_a_trace() -> None:
-    """Neither of an argument, nor of an input, nor where a tool repeats it."""
+def test_trace_contains_no_secrets() -> None:
+    """Neither in an argument, nor in an input, nor in a result that repeats it."""
     trace = ran(
         Lab(),
         """
@@ -469,8 +469,8 @@ def test_no_secret_is_in_a_trace() -> None:
     assert "canary-4711" not in repr(trace)
 
 
-def test_a_timed_out_call_is_not_made_twice_unless_its_tool_is_idempotent() -> None:
-    """And never while the first one still runs."""
+def test_timeout_is_retried_only_for_idempotent_tools() -> None:
+    """And never while the first call still runs."""
     lab = Lab()
     trace = ran(
         lab, '[nodes.one]\ntool = "lab.nap"\ninputs.seconds = 0.4\ntimeout = 0.1\nretry = { count = 3, backoff = 0 }'
@@ -489,8 +489,8 @@ def test_a_timed_out_call_is_not_made_twice_unless_its_tool_is_idempotent() -> N
     assert [each.code for each in trace["one"].attempts] == ["call.timeout", "ok"]
 
 
-def test_a_call_that_does_not_end_is_given_up() -> None:
-    """After as long again as its node has; a second one is never made beside it."""
+def test_endless_call_is_not_retried() -> None:
+    """The retry waits as long again as the node's timeout; two attempts never run at once."""
     lab = Lab()
     trace = ran(
         lab, '[nodes.one]\ntool = "lab.wait"\ninputs.number = 7\ntimeout = 0.1\nretry = { count = 3, backoff = 0 }'
@@ -500,8 +500,8 @@ def test_a_call_that_does_not_end_is_given_up() -> None:
     assert (ends(trace), lab.seen) == ({"one": "failed call.timeout"}, [("wait", 7)])
 
 
-def test_a_coroutine_that_is_late_is_stopped_and_tried_again() -> None:
-    """At once, for nothing of it runs any more."""
+def test_late_coroutine_is_cancelled_and_retried() -> None:
+    """At once, because nothing of it still runs."""
     lab = Lab()
     trace = ran(
         lab, '[nodes.one]\ntool = "lab.rest"\ninputs.seconds = 30\ntimeout = 0.05\nretry = { count = 2, backoff = 0 }'
@@ -510,8 +510,8 @@ def test_a_coroutine_that_is_late_is_stopped_and_tried_again() -> None:
     assert [each.code for each in trace["one"].attempts] == ["call.timeout"] * 3
 
 
-def test_a_pause_ends_by_a_clock_that_stands_still_too() -> None:
-    """The seconds are real, where the clock has no way to wait."""
+def test_pause_ends_with_stopped_clock() -> None:
+    """Waits take real time if the clock has no ``wait``."""
     lab = Lab(host=Host(clock=lambda: 5.0))
     plan = plan_of_toml('[nodes.one]\ntool = "lab.fail"\ninputs.text = "x"\nretry = { count = 1, backoff = 0.01 }')
 
@@ -520,8 +520,8 @@ def test_a_pause_ends_by_a_clock_that_stands_still_too() -> None:
     assert [each.code for each in trace["one"].attempts] == ["tool.failed", "tool.failed"]
 
 
-def test_what_went_before_can_be_handed_on() -> None:
-    """The nodes that had to end before this one, in the order of the plan; no argument is told."""
+def test_trace_reference_contains_previous_outcomes() -> None:
+    """Those of the nodes that had to end first, in the order of the plan, without arguments."""
     trace = ran(
         Lab(),
         """
@@ -557,8 +557,8 @@ def test_what_went_before_can_be_handed_on() -> None:
     }
 
 
-def test_a_plan_runs_on_a_loop_that_goes_on() -> None:
-    """And from sync code while a loop runs in this very thread."""
+def test_event_loop_is_not_blocked() -> None:
+    """Also from sync code while a loop runs in the same thread."""
     text = "\n".join(f'[nodes.n{n}]\ntool = "lab.{"nap" if n else "rest"}"\ninputs.seconds = 0.1' for n in range(3))
 
     async def both() -> tuple[int, Trace, Trace]:
@@ -574,8 +574,8 @@ def test_a_plan_runs_on_a_loop_that_goes_on() -> None:
     assert (awaited.status, plain.status, ticks > 3) == ("succeeded", "succeeded", True)
 
 
-def test_a_cancelled_plan_stops_what_runs() -> None:
-    """No tool of it goes on, and none begins."""
+def test_cancelled_plan_stops_running_tools() -> None:
+    """No tool continues or begins."""
     lab = Lab()
     text = '[nodes.one]\ntool = "lab.rest"\ninputs.seconds = 30\n[nodes.two]\ntool = "lab.add"\ninputs.a = "${one}"'
 
@@ -591,8 +591,8 @@ def test_a_cancelled_plan_stops_what_runs() -> None:
     assert (asyncio.run(cancelled()), lab.seen, lab.engine._running) == (set(), [("rest", 30.0)], set())
 
 
-def test_who_watches_is_told_of_each_step() -> None:
-    """What it raises is let go."""
+def test_watch_receives_each_step() -> None:
+    """Its exceptions do not end the run."""
     steps: list[Step] = []
 
     def watch(step: Step) -> None:
@@ -624,8 +624,8 @@ def test_who_watches_is_told_of_each_step() -> None:
     ]
 
 
-def test_a_failed_item_ends_its_map() -> None:
-    """The items that had not begun do not; those that wait to be tried again are given up."""
+def test_failed_item_ends_map() -> None:
+    """Items that have not begun do not begin, and pending retries are dropped."""
     lab = Lab()
     trace = ran(
         lab,
@@ -644,8 +644,8 @@ def test_a_failed_item_ends_its_map() -> None:
     assert [each.code for each in trace["one"].attempts] == ["ok", "coercion.format"]
 
 
-def test_a_tool_of_a_plan_stays_in_the_sandbox(tmp_path: Path) -> None:
-    """And needs its grant for the path that a reference gives."""
+def test_tool_of_plan_stays_in_sandbox(tmp_path: Path) -> None:
+    """And needs a grant for the path that a reference returns."""
     lab = Lab(host=Host(sandbox_dir=tmp_path), policy=ExecutionPolicy(allow=("*",), grants=("fs:write:out/*",)))
     text = '[inputs]\npath = "string"\n[nodes.one]\ntool = "lab.write"\ninputs = { path = "${input.path}", text = "t" }'
     (tmp_path / "out").mkdir()
@@ -655,8 +655,8 @@ def test_a_tool_of_a_plan_stays_in_the_sandbox(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_what_went_before_may_decide_and_be_gone_over_and_be_the_output() -> None:
-    """A condition and a map see what had to end before their node, the output all of it."""
+def test_trace_reference_works_in_condition_map_and_output() -> None:
+    """A condition and a map see the nodes that had to end first, the output all nodes."""
     trace = ran(
         Lab(),
         """
@@ -677,8 +677,8 @@ def test_what_went_before_may_decide_and_be_gone_over_and_be_the_output() -> Non
     assert [(each["node"], each["result"]) for each in trace.output] == [("one", 2), ("two", trace["two"].result)]
 
 
-def test_a_map_that_is_halted_half_way_has_failed() -> None:
-    """Though the call that ran then had not ended when its other items were given up."""
+def test_halted_map_has_failed() -> None:
+    """Even if the running call had not ended when its other items were dropped."""
     lab = Lab()
     trace = ran(
         lab,
@@ -699,8 +699,8 @@ def test_a_map_that_is_halted_half_way_has_failed() -> None:
     assert [each.code for each in trace["many"].attempts] == ["ok"]
 
 
-def test_an_engine_that_is_closed_in_the_midst_fails_what_comes_then() -> None:
-    """And the trace tells how far the plan came."""
+def test_closing_engine_fails_remaining_calls() -> None:
+    """The trace shows how far the plan got."""
     lab, closing = Lab(), Toolset("end")
 
     @closing.tool()
@@ -715,19 +715,19 @@ def test_an_engine_that_is_closed_in_the_midst_fails_what_comes_then() -> None:
 
 
 class Waits:
-    """A clock of a host that can be waited by."""
+    """A host clock with ``wait``."""
 
     def __call__(self) -> float:
         """Return the seconds since 1970."""
         return time.time()
 
     async def wait(self, seconds: float) -> None:
-        """Wait so many of them."""
+        """Wait for some seconds."""
         await asyncio.sleep(seconds)
 
 
-def test_no_second_copy_runs_beside_a_thread_by_a_clock_of_the_host_either() -> None:
-    """A call that is cancelled goes on in its thread."""
+def test_host_clock_timeout_runs_no_second_copy() -> None:
+    """A cancelled call continues in its thread."""
     lab = Lab(host=Host(clock=Waits()))
     trace = ran(
         lab, '[nodes.one]\ntool = "lab.wait"\ninputs.number = 7\ntimeout = 0.1\nretry = { count = 3, backoff = 0 }'

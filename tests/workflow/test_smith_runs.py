@@ -1,4 +1,4 @@
-"""What Smith's documents promise of a plan that runs, row by row, and the cases of it: on the plans of the house."""
+"""The documented behaviour of a run in Smith, row by row, with its test cases, on the plans of this project."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BODIES = {
 
 @pytest.fixture
 def smith(tmp_path: Path) -> tuple[Engine, ToolsRegistry]:
-    """Return an engine with tools of Smith's, and their registry."""
+    """Return an engine with Smith's tools, and their registry."""
     for name, body in BODIES.items():
         (tmp_path / f"{name.upper()}.py").write_text(TOOL.format(name=name, body=body))
     registry = load_folder(tmp_path)
@@ -45,25 +45,25 @@ def smith(tmp_path: Path) -> tuple[Engine, ToolsRegistry]:
 
 
 def node(id: int, tool: str, city: str = "Oslo", **changes: Any) -> dict[str, Any]:
-    """Return a node of a plan of Smith's."""
+    """Return a node of a Smith plan."""
     usual = {"function": f"run_{tool}", "depends_on": [], "retry": 0, "timeout": 60, "on_fail": "halt"}
     return {"id": id, "tool": tool, "inputs": {"city": city}, **usual, **changes}
 
 
 def ran(smith: tuple[Engine, ToolsRegistry], *nodes: dict[str, Any], **options: Any) -> Trace:
-    """Run a plan of Smith's, whose last node gives its answer."""
+    """Run a Smith plan whose last node returns its answer."""
     engine, registry = smith
     data = plan_data({"nodes": [*nodes], "final_output_node": nodes[-1]["id"]}, registry)
     return run(engine, plan_from_data(data), **options)
 
 
 def ends(trace: Trace) -> list[tuple[str, int]]:
-    """Return how each node has ended, and how often it was called."""
+    """Return the status of each node, and how often it was called."""
     return [(each.status, len(each.attempts)) for each in trace.nodes]
 
 
-def test_sm_18_a_node_is_tried_again_as_often_as_it_says(smith: Any) -> None:
-    """With a second between two attempts, as the original has it."""
+def test_sm_18_node_is_retried(smith: Any) -> None:
+    """With a second between two attempts, as in the original."""
     trace = ran(smith, node(0, "flaky", retry=2))
     first, second, third = trace["step_0"].attempts
 
@@ -71,8 +71,8 @@ def test_sm_18_a_node_is_tried_again_as_often_as_it_says(smith: Any) -> None:
     assert all(1.0 <= later.started - before.started < 3.0 for before, later in ((first, second), (second, third)))
 
 
-def test_sm_19_a_node_has_a_timeout(smith: Any) -> None:
-    """Of each attempt; a tool that is left behind is not run a second time beside itself."""
+def test_sm_19_node_has_timeout(smith: Any) -> None:
+    """For each attempt; an abandoned tool does not run a second time at once."""
     trace = ran(smith, node(0, "slow", "1.5", timeout=0.3, retry=2))
 
     assert ends(trace) == [("failed", 1)]
@@ -80,7 +80,7 @@ def test_sm_19_a_node_has_a_timeout(smith: Any) -> None:
     assert trace["step_0"].error["code"] == "call.timeout"
 
 
-def test_sm_20_a_failure_halts_or_not(smith: Any) -> None:
+def test_sm_20_failure_halts_or_not(smith: Any) -> None:
     """As the node says."""
     halted = ran(smith, node(0, "broken"), node(1, "weather", depends_on=[0]))
     goes_on = ran(smith, node(0, "broken", on_fail="continue"), node(1, "weather", depends_on=[0]))
@@ -98,8 +98,8 @@ def test_sm_30_each_result_is_in_the_trace(smith: Any) -> None:
     }
 
 
-def test_sm_31_later_nodes_take_what_earlier_ones_gave(smith: Any) -> None:
-    """Whole or by path, alone or within text, also right after a dollar."""
+def test_sm_31_later_nodes_use_earlier_results(smith: Any) -> None:
+    """Whole or by path, alone or within text, also directly after a dollar sign."""
     trace = ran(
         smith,
         node(0, "weather"),
@@ -109,8 +109,8 @@ def test_sm_31_later_nodes_take_what_earlier_ones_gave(smith: Any) -> None:
     assert trace["step_1"].arguments == {"city": "Oslo by night for $$3 and ${x}"}
 
 
-def test_sm_31_the_synthesis_takes_what_all_nodes_gave(smith: Any) -> None:
-    """A model that is asked at the end is told the results."""
+def test_sm_31_synthesis_receives_all_results(smith: Any) -> None:
+    """The model at the end receives the results."""
     engine, registry = smith
     data = plan_data({"nodes": [node(0, "weather"), node(1, "weather", "Rome")], "final_output_node": 1}, registry)
     model = Scripted(["Both are cold."])
@@ -123,8 +123,8 @@ def test_sm_31_the_synthesis_takes_what_all_nodes_gave(smith: Any) -> None:
     ]
 
 
-def test_sm_55_there_are_as_many_attempts_as_retries_and_one(smith: Any) -> None:
-    """And the first success is the last attempt; a result is one, whatever its status says."""
+def test_sm_55_attempts_are_retries_plus_one(smith: Any) -> None:
+    """The first success is the last attempt; a result counts as success whatever its status field says."""
     soft = ran(smith, node(0, "soft", retry=5))
 
     assert ("succeeded", {"status": "error", "tries": 1}) == (soft.status, soft.output)
@@ -132,8 +132,8 @@ def test_sm_55_there_are_as_many_attempts_as_retries_and_one(smith: Any) -> None
     assert ends(ran(smith, node(0, "flaky", retry=5))) == [("succeeded", 3)]
 
 
-def test_sm_56_a_run_tells_what_happens_and_raises_nothing(smith: Any) -> None:
-    """That a node fails is told in its steps and in its trace."""
+def test_sm_56_run_reports_failures_without_raising(smith: Any) -> None:
+    """In its steps and in its trace."""
     steps: list[Step] = []
     trace = ran(smith, node(0, "broken"), watch=steps.append)
 
@@ -145,7 +145,7 @@ def test_sm_56_a_run_tells_what_happens_and_raises_nothing(smith: Any) -> None:
     assert trace.status == "failed"
 
 
-def test_sm_61_independent_nodes_run_side_by_side(smith: Any) -> None:
+def test_sm_61_independent_nodes_run_in_parallel(smith: Any) -> None:
     """Two that sleep take as long as one."""
     trace = ran(smith, node(0, "slow", "0.4"), node(1, "slow", "0.4"), node(2, "weather", depends_on=[0, 1]))
     one, other = trace["step_0"], trace["step_1"]
@@ -155,8 +155,8 @@ def test_sm_61_independent_nodes_run_side_by_side(smith: Any) -> None:
     assert max(one.started, other.started) < min(one.started + one.seconds, other.started + other.seconds)
 
 
-def test_sm_62_a_trace_holds_inputs_results_status_and_times(smith: Any) -> None:
-    """Of each node."""
+def test_sm_62_trace_has_inputs_results_status_and_times(smith: Any) -> None:
+    """For each node."""
     before = time.time()
     trace = ran(smith, node(0, "weather"), node(1, "broken", depends_on=[0]))
     good, bad = trace.nodes
@@ -170,26 +170,26 @@ def test_sm_62_a_trace_holds_inputs_results_status_and_times(smith: Any) -> None
 
 
 def test_sm_63_halt_ends_the_run_as_failed(smith: Any) -> None:
-    """Nothing further begins, whether it depends on the failed node or not."""
+    """No further node begins, whether it depends on the failed node or not."""
     trace = ran(smith, node(0, "broken"), node(1, "weather"), parallel=1)
 
     assert (trace.status, trace.output, ends(trace)) == ("failed", None, [("failed", 1), ("unstarted", 0)])
 
 
 def times_out(smith: Any) -> bool:
-    """Tell whether the payload of a call that is late says so."""
+    """Return whether the payload of a late call says so."""
     result = smith[0].execute(ToolCall("smith.slow", {"city": "1.5"}), timeout=0.3)
     return payload_of(result) == {"status": "error", "error": "Execution timed out (0.3s)"}
 
 
 def halts(smith: Any) -> bool:
-    """Tell whether an independent node is not started after a halt, and the run has failed."""
+    """Return whether an independent node does not start after a halt, and the run fails."""
     trace = ran(smith, node(0, "broken"), node(1, "weather"), parallel=1)
     return (trace.status, trace["step_1"].status) == ("failed", "unstarted")
 
 
 def goes_on(smith: Any) -> bool:
-    """Tell whether a node runs after one that it depends on has failed and does not halt."""
+    """Return whether a node runs after a dependency that failed without halting."""
     return (
         ran(smith, node(0, "broken", on_fail="continue"), node(1, "weather", depends_on=[0]))["step_1"].status
         == "succeeded"
@@ -197,7 +197,7 @@ def goes_on(smith: Any) -> bool:
 
 
 def records(smith: Any) -> bool:
-    """Tell whether a record has step, tool, inputs, status, result, attempts and duration."""
+    """Return whether a record has step, tool, inputs, status, result, attempts and duration."""
     record = ran(smith, node(0, "weather"))["step_0"]
     told = (record.name, record.tool, record.arguments, record.status, record.result, len(record.attempts))
     return told == ("step_0", "smith.weather", {"city": "Oslo"}, "succeeded", {"city": "Oslo", "temp": 3}, 1) and (
@@ -211,10 +211,10 @@ CASES: dict[str, Callable[[Any], bool]] = {
     "smith-040": goes_on,
     "smith-046": records,
 }
-"""Those of ``vectors/seed_systems.json`` that are about a run."""
+"""The cases of ``vectors/seed_systems.json`` about runs."""
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_case_of_a_run_holds(smith: Any, case: str) -> None:
-    """As it expects."""
+def test_seed_case_of_a_run(smith: Any, case: str) -> None:
+    """As the case expects."""
     assert CASES[case](smith)

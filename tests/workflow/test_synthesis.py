@@ -1,4 +1,4 @@
-"""The end of a plan that asks a model: what it is told, what becomes of its answer, and of its errors."""
+"""The synthesis at the end of a plan: the prompt, the answer, and the errors of the model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ran: list[str] = []
 
 @notes.tool()
 def read(rt: Runtime, name: str) -> str:
-    """Give a note, in which somebody gives orders."""
+    """Return a note that contains orders."""
     ran.append(name)
     if name == "none":
         raise ToolFailed("there is none")
@@ -34,18 +34,18 @@ def read(rt: Runtime, name: str) -> str:
 
 
 def plan(name: str = "oslo", **settings: Any) -> Plan:
-    """Return a plan of one node with a question at its end."""
+    """Return a plan of one node with a synthesis."""
     node = Node(name="note", tool="notes.read", inputs={"name": name})
     return Plan(nodes=(node,), name="notes", synthesis="What does the note say?", **settings)
 
 
 def reached(server: ModelServer) -> Model:
-    """Return the model of a server."""
+    """Return a client for the server's model."""
     return model("tiny", base_url=server.base_url(), api="openai-chat", pause=0.001, attempts=1)
 
 
-def test_a_model_is_asked_at_the_end_with_the_trace_as_data(server: ModelServer) -> None:
-    """In one line of JSON, which no text of a tool can end; secrets are hidden in it, and in the answer."""
+def test_prompt_contains_trace_as_data(server: ModelServer) -> None:
+    """On one line of JSON, which no string of a tool can close; secrets are redacted in it and in the answer."""
     server.script(says("It is about Oslo, and s3cr3t-value-0123."))
 
     with (
@@ -66,8 +66,8 @@ def test_a_model_is_asked_at_the_end_with_the_trace_as_data(server: ModelServer)
 @pytest.mark.parametrize(
     "way", [run, lambda *given, **named: asyncio.run(_run(*given, **named))], ids=["sync", "async"]
 )
-def test_a_model_may_be_given_to_the_run(way: Callable[..., Trace], server: ModelServer) -> None:
-    """Then the host need lend none."""
+def test_model_can_be_passed_to_run(way: Callable[..., Trace], server: ModelServer) -> None:
+    """Then the host does not need to provide one."""
     server.script(says("Oslo."))
 
     with reached(server) as llm, Engine(toolsets=[notes]) as engine:
@@ -80,14 +80,14 @@ async def _run(*given: Any, **named: Any) -> Trace:
     return await arun(*given, **named)
 
 
-def test_without_a_model_nothing_of_the_plan_runs() -> None:
+def test_plan_does_not_run_without_model() -> None:
     """It is a problem of the plan like any other."""
     ran.clear()
 
     with Engine(toolsets=[notes]) as engine, pytest.raises(SpecError) as raised:
         run(engine, plan())
 
-    assert (("synthesis: asks a model, and the host lends none",), []) == (raised.value.problems, ran)
+    assert (("synthesis: needs a model, and the host provides none",), []) == (raised.value.problems, ran)
 
 
 @pytest.mark.parametrize(
@@ -98,10 +98,8 @@ def test_without_a_model_nothing_of_the_plan_runs() -> None:
         pytest.param(says(" \n"), "llm.empty", "later", id="says nothing"),
     ],
 )
-def test_where_the_model_fails_the_plan_has_failed_in_its_answer(
-    step: Any, code: str, retry: str, server: ModelServer
-) -> None:
-    """And nothing of the trace is lost."""
+def test_model_error_fails_plan(step: Any, code: str, retry: str, server: ModelServer) -> None:
+    """The rest of the trace is unchanged."""
     server.script(step)
 
     with reached(server) as llm, Engine(toolsets=[notes], host=Host(llm=llm)) as engine:
@@ -113,16 +111,16 @@ def test_where_the_model_fails_the_plan_has_failed_in_its_answer(
     assert trace.output == trace["note"].result and trace.output.startswith("oslo\n")
 
 
-def test_a_plan_that_has_failed_asks_no_model(server: ModelServer) -> None:
-    """There is nothing to be said of it that the trace does not say."""
+def test_failed_plan_asks_no_model(server: ModelServer) -> None:
+    """The trace already says why."""
     with reached(server) as llm, Engine(toolsets=[notes], host=Host(llm=llm)) as engine:
         trace = run(engine, plan("none"))
 
     assert ("failed", []) == (trace.status, server.requests)
 
 
-def test_of_a_long_trace_the_long_parts_are_left_out(server: ModelServer) -> None:
-    """And it is said how long they are."""
+def test_long_values_are_left_out(server: ModelServer) -> None:
+    """With their lengths."""
     server.script(says("It is long."))
 
     with reached(server) as llm, Engine(toolsets=[notes], host=Host(llm=llm)) as engine:
@@ -135,15 +133,15 @@ def test_of_a_long_trace_the_long_parts_are_left_out(server: ModelServer) -> Non
 
 
 class Mute:
-    """A model of somebody that answers with no text."""
+    """A third-party model that returns no text."""
 
     def ask(self, turns: Sequence[Turn]) -> Turn:
-        """Say nothing that is a text."""
+        """Return something other than text."""
         return Turn("assistant", None)  # type: ignore[arg-type]
 
 
-def test_a_model_that_breaks_its_promise_does_not_lose_the_trace() -> None:
-    """What went wrong is told by its kind."""
+def test_invalid_model_reply_fails_only_the_answer() -> None:
+    """The error names its type."""
     with Engine(toolsets=[notes]) as engine:
         trace = run(engine, plan(), llm=Mute())
     assert trace.error is not None
@@ -156,8 +154,8 @@ def test_a_model_that_breaks_its_promise_does_not_lose_the_trace() -> None:
     ("inputs", "count"),
     [pytest.param({"text": "x" * 2 * LONGEST}, 1, id="long inputs"), pytest.param({}, 2000, id="many nodes")],
 )
-def test_a_model_never_reads_more_than_the_longest_trace(inputs: dict[str, str], count: int) -> None:
-    """What failed is told before what succeeded, and how much is left out."""
+def test_long_trace_is_cut_to_limit(inputs: dict[str, str], count: int) -> None:
+    """Failed nodes come before successful ones, and the number of missing nodes is stated."""
     args = tuple(ArgSpec(name, ArgType.STRING) for name in inputs)
     nodes = [
         Node(name=f"n{n}", tool="notes.read", inputs={"name": "a" if n else "none"}, on_fail="continue")

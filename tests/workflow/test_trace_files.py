@@ -1,4 +1,4 @@
-"""Traces as files: what is saved is what is read, and what is wrong with a file is all said at once."""
+"""Trace files: round trips, and complete error reports."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from neuroscript.workflow import (
 
 
 @given(traces())
-def test_what_is_written_is_what_is_read(made: Trace) -> None:
-    """As text of JSON, for every exact value: bytes, times and embeddings too, and maps that look like them."""
+def test_trace_survives_round_trip(made: Trace) -> None:
+    """As JSON, for every exact value: also bytes, times, embeddings, and maps that look like their encodings."""
     data = trace_to_data(made)
     text = json.dumps(data)
 
     assert made == trace_from_data(data)
     assert made == trace_of_json(text)
-    assert json.dumps(data) == text  # it was only read
+    assert json.dumps(data) == text  # opened for reading only
 
 
-def test_a_run_is_saved_and_read(tmp_path: Path) -> None:
-    """What an engine has done, with secrets masked, in a file that holds nothing but ASCII."""
+def test_run_is_saved_and_loaded(tmp_path: Path) -> None:
+    """The trace of an engine with secrets masked, in an ASCII file."""
     tools = Toolset("g")
 
     @tools.tool()
@@ -58,7 +58,7 @@ def test_a_run_is_saved_and_read(tmp_path: Path) -> None:
 
 
 class Odd:
-    """What no file can hold."""
+    """A value that no file can hold."""
 
 
 @pytest.mark.parametrize(
@@ -71,15 +71,15 @@ class Odd:
         pytest.param(Odd(), "<Odd>", id="an object"),
     ],
 )
-def test_what_no_file_can_hold_is_named_by_its_type(tmp_path: Path, value: Any, kept: Any) -> None:
-    """A run that is over is not lost for a value that can not be written."""
+def test_unsupported_values_are_stored_as_type_names(tmp_path: Path, value: Any, kept: Any) -> None:
+    """A finished run is not lost because of one value."""
     save_trace(trace(node("a", result=value)), tmp_path / "t.json")
 
     assert kept == load_trace(tmp_path / "t.json")["a"].result
 
 
-def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    """Where it can not be written, what was there is there still, and nothing else."""
+def test_file_is_written_atomically(tmp_path: Path) -> None:
+    """After a failure, the old file is unchanged and no other file is left."""
     (tmp_path / "t.json").mkdir()
 
     with pytest.raises(OSError):
@@ -89,7 +89,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def wrong(change: Callable[[dict[str, Any]], object]) -> tuple[str, ...]:
-    """Return what is said of the data of a good trace after a change."""
+    """Return the error for the data of a valid trace after a change."""
     data = trace_to_data(trace(node("a"), node("b", "a", status="failed")))
     change(data)
     with pytest.raises(SpecError) as caught:
@@ -97,7 +97,7 @@ def wrong(change: Callable[[dict[str, Any]], object]) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def test_everything_that_is_wrong_is_said_at_once() -> None:
+def test_error_lists_every_problem() -> None:
     """Each with its path."""
 
     def change(data: dict[str, Any]) -> None:
@@ -109,7 +109,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
 
     assert wrong(change) == (
         "colour: unknown key",
-        "run: must be a text, got int",
+        "run: must be a string, got int",
         "digest: must be 64 hexadecimal digits, got str",
         "status: must be one of succeeded, failed, got str",
         "answer: is missing",
@@ -117,7 +117,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
         "nodes[0].tol: unknown key; did you mean tool?",
         "nodes[0].name: must be a letter or _, then letters, digits, _ and -, at most 64, got str",
         "nodes[0].result: the value has an unknown format",
-        "nodes[0].needs: must be a list of texts",
+        "nodes[0].needs: must be a list of strings",
         "nodes[1].status: must be one of succeeded, failed, skipped, unstarted, got list",
         "nodes[1].error: must be null or an object with code and message, got dict",
         "nodes[1].attempts[0].number: must be an integer from 1, got bool",
@@ -129,7 +129,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
 
 
 def test_many_problems_are_counted() -> None:
-    """The first twenty are told, and how many more there are."""
+    """The first twenty are listed, and the others are counted."""
     problems = wrong(lambda data: data.update({f"key{number}": 1 for number in range(25)}))
 
     assert (len(problems), problems[-2:]) == (21, ("key19: unknown key", "and 5 more"))
@@ -138,33 +138,33 @@ def test_many_problems_are_counted() -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        (lambda data: data.update(trace=2), "trace: must be 1, the version of the form that is read here"),
+        (lambda data: data.update(trace=2), "trace: must be 1, the supported version of the format"),
         (lambda data: data.update(nodes=None), "nodes: must be a list, got None"),
-        (lambda data: data["nodes"][0].update(needs=["z"]), "nodes[0].needs: no node is called z"),
-        (lambda data: data["nodes"][0].update(needs=["b"]), "nodes: they need each other: a < b < a"),
-        (lambda data: data["nodes"][1].update(name="a"), "nodes[1].name: there are two of that name"),
+        (lambda data: data["nodes"][0].update(needs=["z"]), "nodes[0].needs: unknown node z"),
+        (lambda data: data["nodes"][0].update(needs=["b"]), "nodes: the nodes depend on each other: a < b < a"),
+        (lambda data: data["nodes"][1].update(name="a"), "nodes[1].name: the name is used twice"),
     ],
 )
-def test_a_graph_that_no_plan_has_is_refused(change: Callable[[dict[str, Any]], object], problem: str) -> None:
-    """Names that are there twice, needs of what is not there, and circles."""
+def test_invalid_graph_is_rejected(change: Callable[[dict[str, Any]], object], problem: str) -> None:
+    """Duplicate names, unknown needs, and cycles."""
     assert problem in wrong(change)
 
 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "is no JSON: line 1, column 1 is not JSON"),
+        ("", "invalid JSON: line 1, column 1 is not JSON"),
         ("[]", "expected a JSON object, got list"),
-        ('{"trace": 1, "trace": 1}', "is no JSON: the JSON text contains a duplicate key"),
-        ("[" * 100_000, "is no JSON: the JSON text nests too deeply"),
-        ('{"trace": NaN}', "is no JSON: NaN is not a JSON number"),
-        ('{"trace": true}', "trace: must be 1, the version of the form that is read here"),
-        ('{"trace": 1.0}', "trace: must be 1, the version of the form that is read here"),
-        ('{"trace": 2}', "trace: must be 1, the version of the form that is read here"),
+        ('{"trace": 1, "trace": 1}', "invalid JSON: the JSON text contains a duplicate key"),
+        ("[" * 100_000, "invalid JSON: the JSON text nests too deeply"),
+        ('{"trace": NaN}', "invalid JSON: NaN is not a JSON number"),
+        ('{"trace": true}', "trace: must be 1, the supported version of the format"),
+        ('{"trace": 1.0}', "trace: must be 1, the supported version of the format"),
+        ('{"trace": 2}', "trace: must be 1, the supported version of the format"),
     ],
 )
-def test_what_is_no_trace_is_refused(tmp_path: Path, text: str, problem: str) -> None:
-    """With the name of the file, and nothing of what is in it."""
+def test_other_data_is_rejected(tmp_path: Path, text: str, problem: str) -> None:
+    """With the name of the file, and none of its content."""
     file = tmp_path / "t.json"
     file.write_text(text)
 
@@ -174,8 +174,8 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, text: str, problem: str) ->
     assert caught.value.sentences == (f"{file}: {problem}",)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    """In the words of the system."""
+def test_missing_file_is_reported(tmp_path: Path) -> None:
+    """In the words of the operating system."""
     with pytest.raises(SpecError) as caught:
         load_trace(tmp_path / "t.json")
 
@@ -183,16 +183,16 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SHAPES.keys() - {"long names"}))
-def test_traces_of_all_shapes_come_back(tmp_path: Path, name: str) -> None:
-    """But those whose nodes have names that no plan takes."""
+def test_traces_of_all_shapes_survive_round_trip(tmp_path: Path, name: str) -> None:
+    """Except those with invalid node names."""
     made = attrs.evolve(SHAPES[name], answer=name)
     save_trace(made, tmp_path / "t.json")
 
     assert made == load_trace(tmp_path / "t.json")
 
 
-def test_a_trace_is_never_put_in_the_place_of_what_is_no_file(tmp_path: Path) -> None:
-    """A device or a pipe of the system would be gone; a directory is told as one."""
+def test_save_replaces_only_regular_files(tmp_path: Path) -> None:
+    """A device or a pipe would be lost; a directory is reported as one."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     kept = trace(node("a"))

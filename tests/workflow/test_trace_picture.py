@@ -1,4 +1,4 @@
-"""Pictures of traces, measured: what they show stands where it can be read, and nothing runs through anything else."""
+"""Measurements of trace pictures: everything is readable, and nothing overlaps."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from neuroscript.workflow.trace.svg import fitted, width
 from neuroscript.workflow.trace.trace import Status
 
 NEAR: Final = 0.051
-"""Pixels by which two places differ that are written with one digit behind the point."""
+"""The tolerance in pixels for positions that are written with one decimal."""
 
 
 def faults(made: Trace) -> list[str]:
-    """Return all that is wrong with the picture of a trace."""
+    """Return all problems of the picture of a trace."""
     drawn = Drawn.of(trace_svg(made))
     boxes = dict(drawn.boxes)
     found = [f"{one} and {other} overlap" for one, other in overlapping(drawn.boxes)]
@@ -47,13 +47,13 @@ def faults(made: Trace) -> list[str]:
 
 
 def overlapping(boxes: list[tuple[str, Area]]) -> list[tuple[str, str]]:
-    """Return the names of boxes that overlap."""
+    """Return the names of overlapping boxes."""
     pairs = combinations(boxes, 2)
     return [(one, other) for (one, area), (other, further) in pairs if area.meets(further)]
 
 
 def edge_faults(edge: Edge, boxes: dict[str, Area]) -> list[str]:
-    """Return what is wrong with an edge: where it begins, where it ends, and what it runs through."""
+    """Return the problems of an edge: its start, its end, and boxes that it runs through."""
     (start, *_), end = edge.points, edge.points[-1]
     above, below = (boxes[name] for name in edge.ends)
     found = []
@@ -66,19 +66,19 @@ def edge_faults(edge: Edge, boxes: dict[str, Area]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_everything_has_its_place(name: str) -> None:
+def test_picture_has_no_faults(name: str) -> None:
     """Boxes do not overlap, labels fit, edges go from border to border and through no box, bars stay on the page."""
     assert [] == faults(SHAPES[name])
 
 
 @given(traces(st.builds("{}#{}".format, st.text(max_size=90), NAMES), st.none()))
-def test_any_trace_has_such_a_picture(made: Trace) -> None:
-    """Whatever its nodes are called, and whatever its clock has said."""
+def test_any_trace_has_picture_without_faults(made: Trace) -> None:
+    """With any names of nodes and any times."""
     assert [] == faults(made)
 
 
-def test_the_measuring_finds_what_is_wrong() -> None:
-    """Or the tests above would mean nothing: each part of a good picture is moved, and is missed."""
+def test_measurements_find_moved_and_missing_parts() -> None:
+    """Otherwise the tests above would prove nothing."""
     good = trace_svg(SHAPES["chain"])
     moved = {
         re.sub(r'(<rect class="box" x=")[\d.]+(" y=")[\d.]+', r"\g<1>30\g<2>10", good),
@@ -99,8 +99,8 @@ def test_the_measuring_finds_what_is_wrong() -> None:
     assert len(moved - {good}) == 5
 
 
-def test_a_box_tells_all_of_its_node() -> None:
-    """Its name, its tool, how it ended, how long it took, in how many attempts, and with which error."""
+def test_box_shows_facts_of_node() -> None:
+    """Its name, tool, status, duration, attempts and error."""
     attempts = tuple(Attempt(number, None, 100.0 + number, 0.5, "tool.failed") for number in (1, 2, 3))
     made = trace(node("fetch"), node("read", "fetch", status="failed", attempts=attempts), node("x", status="skipped"))
     drawn = Drawn.of(trace_svg(made))
@@ -117,8 +117,8 @@ def test_a_box_tells_all_of_its_node() -> None:
     assert [(len(labels), len(bars)) for labels, bars in drawn.lanes] == [(1, 1), (1, 3), (2, 0)]
 
 
-def test_a_bar_stands_where_its_time_is() -> None:
-    """As far right as its call began late, and as long as it took."""
+def test_bar_position_and_length_match_times() -> None:
+    """The offset is the start of the call, the length its duration."""
     made = trace(
         node("a", attempts=(Attempt(1, None, 101.0, 0.5),)), node("b", attempts=(Attempt(1, None, 100.0, 2.0),))
     )
@@ -129,8 +129,8 @@ def test_a_bar_stands_where_its_time_is() -> None:
     assert late.right - late.left == pytest.approx(full / 4, abs=0.1)
 
 
-def test_no_bar_hides_what_has_failed() -> None:
-    """Of calls at one time, as those of a map, it is drawn last."""
+def test_failed_bars_are_drawn_last() -> None:
+    """For calls at the same time, such as those of a map."""
     calls = (Attempt(1, 0, 100.0, 1.0), Attempt(1, 1, 100.0, 1.0, "tool.failed"), Attempt(1, 2, 100.0, 1.0))
     lane = trace_svg(trace(node("a", status="failed", attempts=calls))).partition('class="times"')[2]
 
@@ -138,15 +138,15 @@ def test_no_bar_hides_what_has_failed() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.0, 5e-324, 1e-300, 1e-13, -3.0])
-def test_a_run_that_took_no_time_has_a_line_of_time(seconds: float) -> None:
-    """Its marks stand apart, whatever its clock has said."""
+def test_run_without_duration_has_time_axis(seconds: float) -> None:
+    """Its marks are separate, whatever the clock returned."""
     made = trace(node("a", status="unstarted"), started=0.0, seconds=seconds)
 
     assert [] == faults(made)
 
 
-def test_text_is_text() -> None:
-    """Of a usual font or whatever the reader has, with what was cut in the title of its box; nothing is a picture."""
+def test_labels_are_text() -> None:
+    """In a common font, with the full text in the title of the box; the document contains no images."""
     text = trace_svg(SHAPES["long names"])
     drawn = Drawn.of(text)
 
@@ -158,27 +158,27 @@ def test_text_is_text() -> None:
 
 
 @pytest.mark.parametrize("character", ["\0", "\x0b", "\ud800", "\ufffe", "\u202e", "]]>", "<a>", "&amp;", '"', "'"])
-def test_no_name_breaks_the_document(character: str) -> None:
-    """What XML can not hold is an escape, and what has a meaning there has none."""
+def test_names_are_escaped(character: str) -> None:
+    """Characters that XML cannot hold, and markup."""
     made = trace(node(character), node("b", character, status="skipped", reason=character), name=character)
 
     assert Drawn.of(trace_svg(made)).labels[0][0].text == one_line(character)
 
 
-def test_the_same_trace_has_the_same_picture() -> None:
-    """To the letter."""
+def test_same_trace_has_same_picture() -> None:
+    """Byte for byte."""
     assert trace_svg(SHAPES["sixty"]) == trace_svg(SHAPES["sixty"])
 
 
-def test_the_picture_in_the_documents_is_that_of_its_trace() -> None:
-    """And can be drawn anew: ``neuroscript trace show docs/examples/traces/monday.json --svg …``."""
+def test_picture_in_docs_is_current() -> None:
+    """To update it: ``neuroscript trace show docs/examples/traces/monday.json --svg …``."""
     folder = PLANS.parent / "traces"
 
     assert (folder / "monday.svg").read_text("utf-8") == trace_svg(load_trace(folder / "monday.json"))
 
 
-def test_every_colour_can_be_read() -> None:
-    """By day and by night: each text stands out from what is behind it, four and a half to one."""
+def test_colours_have_sufficient_contrast() -> None:
+    """In the light and the dark theme: at least 4.5 to 1."""
     style = style_of(trace_svg(SHAPES["one"]))
     by_day, by_night = style.split("@media (prefers-color-scheme:dark){")
     words = ("text", ".quiet", *(f".{word}" for word in get_args(Status)))
@@ -196,7 +196,7 @@ def style_of(text: str) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours as WCAG 2 defines it."""
+    """Return the contrast ratio of two colours as WCAG 2 defines it."""
     high, low = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (high + 0.05) / (low + 0.05)
 
@@ -207,8 +207,8 @@ def _luminance(colour: str) -> float:
     return sum(map(float.__mul__, linear, (0.2126, 0.7152, 0.0722)))
 
 
-def test_many_nodes_take_little() -> None:
-    """Five hundred that need each other in all ways, within some seconds and a few megabytes."""
+def test_large_picture_is_fast_and_small() -> None:
+    """Five hundred nodes with many edges, within some seconds and a few megabytes."""
 
     def needs(rng: Any, number: int) -> list[int]:
         return [max(0, number - rng.randrange(1, 40)) for _ in range(rng.choice((0, 1, 3)))] + [0] if number else []
@@ -220,24 +220,24 @@ def test_many_nodes_take_little() -> None:
     assert len(text) < 3_000_000
 
 
-def test_few_edges_cross() -> None:
-    """Nodes that are written crosswise are put straight."""
+def test_crossed_nodes_are_reordered() -> None:
+    """Few edges cross."""
     needs = {"a": (), "b": (), "c": (), "d": ("c",), "e": ("b",), "f": ("a",)}
     layers = layered(needs, 10)
 
     assert crossings(layers.rows, layers.below) == 0
 
 
-def test_a_row_has_no_more_nodes_than_it_may() -> None:
-    """Those that need the same are spread over rows of one length, and what needs them stands below all of them."""
+def test_row_width_is_limited() -> None:
+    """Nodes of the same depth are spread over rows of equal length, and nodes that need them are below all of them."""
     names = [f"n{number}" for number in range(10)]
     layers = layered({"a": (), **dict.fromkeys(names, ("a",)), "z": tuple(names)}, 4)
 
     assert [sum(spot in layers.nodes.values() for spot in row) for row in layers.rows] == [1, 4, 4, 2, 1]
 
 
-def test_a_label_is_cut_to_its_room() -> None:
-    """And never wider than that."""
+def test_label_is_cut_to_width() -> None:
+    """It is never wider."""
     for room in range(20, 200, 7):
         assert width(fitted("Ünï_WWW_iii_012345 日本語", room, 11), 11) <= room
     assert fitted("short", 100, 11) == "short"

@@ -1,4 +1,4 @@
-"""Parameters of a wrong type are refused at once, by an error that says what to pass."""
+"""Parameters of a wrong type are rejected with an error that says what to pass."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def engine() -> Iterator[Engine]:
 
 
 class Model:
-    """A model that is not asked."""
+    """A model that is never asked."""
 
     def ask(self, turns: Any) -> Any:
         raise AssertionError
@@ -64,14 +64,14 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("value", SAMPLES, ids=lambda value: str(value)[:10])
-def test_no_wrong_type_is_another_error(engine: Engine, name: str, value: Any) -> None:
-    """Whichever parameter it is passed for."""
+def test_wrong_type_is_always_spec_error(engine: Engine, name: str, value: Any) -> None:
+    """For every parameter."""
     with pytest.raises((SpecError, ArgumentError)):
         FUNCTIONS[name](engine, value)
 
 
 def test_error_says_what_to_pass() -> None:
-    """With every parameter that is wrong."""
+    """With every invalid parameter."""
     with pytest.raises(SpecError) as caught:
         run_durably(None, {})  # type: ignore[arg-type]
 

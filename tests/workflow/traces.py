@@ -1,4 +1,4 @@
-"""Traces of many shapes: chains, fans, knots of edges, what has failed and what was never begun; and any at all."""
+"""Traces of many shapes: chains, fans, tangles of edges, failures and unstarted nodes, and random traces."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def trace(*nodes: NodeTrace, name: str = "plan", **facts: Any) -> Trace:
 
 
 def node(name: str, *needs: str, status: Status = "succeeded", **facts: Any) -> NodeTrace:
-    """Return a node that needs others; what did not run has no attempt."""
+    """Return a node with needs; a node that did not run has no attempts."""
     ran = status in ("succeeded", "failed")
     code = "ok" if status == "succeeded" else "tool.failed"
     usual: dict[str, Any] = {"attempts": (Attempt(1, None, 100.5, 0.25, code),) if ran else ()}
@@ -36,7 +36,7 @@ def node(name: str, *needs: str, status: Status = "succeeded", **facts: Any) -> 
 
 
 def shaped(count: int, needs: Callable[[random.Random, int], Any], seed: int = 7) -> Trace:
-    """Return a trace of so many nodes, each of which needs those whose numbers *needs* gives."""
+    """Return a trace of a number of nodes; *needs* returns the numbers of the nodes that each one needs."""
     rng, nodes = random.Random(seed), []
     for number in range(count):
         status: Status = rng.choice(("succeeded", "succeeded", "failed", "skipped", "unstarted"))
@@ -46,7 +46,7 @@ def shaped(count: int, needs: Callable[[random.Random, int], Any], seed: int = 7
 
 
 def of_plan(path: Path) -> Trace:
-    """Return a trace of a plan in a file, whose nodes have ended in all ways."""
+    """Return a trace of a plan file in which nodes have ended in all ways."""
     plan, rng = load_plan(path), random.Random(path.name)
     nodes = (
         node(each.name, *each.needs, status=rng.choice(get_args(Status)), arguments=dict(each.inputs))
@@ -91,7 +91,7 @@ SHAPES: Final[Mapping[str, Trace]] = {
     **{f"run of {path.stem}": load_trace(path) for path in sorted((PLANS.parent / "traces").glob("*.json"))},
     **{f"plan {path.stem}": of_plan(path) for path in sorted([*PLANS.glob("*.toml"), *PLANS.glob("*.json")])},
 }
-"""Traces by what is particular about them."""
+"""Traces by their special features."""
 
 NAMES: Final = st.sampled_from(["a", "_b", "C3", "d-d", "e" * 64, "f0"])
 SECONDS: Final = st.sampled_from((0.0, -2.5, 0.1, 3.0, 1e-9, 1.7e9, 1e11))
@@ -133,8 +133,8 @@ def traces(names: st.SearchStrategy[str] = NAMES, values: st.SearchStrategy[Any]
     """Return a strategy for traces.
 
     Args:
-        names: Of their nodes.
-        values: What is given and comes out.
+        names: A strategy for the names of nodes.
+        values: A strategy for arguments and results.
     """
     return st.builds(
         Trace,

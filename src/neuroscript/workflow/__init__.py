@@ -1,6 +1,6 @@
-"""Plans: a graph of calls as data, with retry, timeout and what a failure halts; run by an engine, and their traces.
+"""Plans: graphs of tool calls as data, run by an engine, with retries, timeouts and traces.
 
-Every public name is here; the room that holds it is loaded when it is first asked for.
+Every public name is exported here; the module that defines it is loaded on first access.
 """
 
 from __future__ import annotations

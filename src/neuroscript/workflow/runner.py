@@ -1,8 +1,6 @@
-"""The driver of a plan: it makes the calls that the schedule gives out, as many at once as it may, and tells of them.
+"""The runner of a plan: makes the calls that the schedule returns, in parallel, and reports progress.
 
-Each call goes through the one line of the engine, under the policy and the limits of its session.
-
-Source: issue "Plans"; contract section 2.
+Each call goes through the call pipeline, under the policy and the limits of its session.
 """
 
 from __future__ import annotations
@@ -34,24 +32,24 @@ from neuroscript.workflow.scheduler import Schedule, State, Work
 from neuroscript.workflow.trace.trace import Attempt, NodeTrace, Trace
 
 PARALLEL: Final = 16
-"""How many calls of a plan run at once, if nobody says another number."""
+"""Default number of calls of a plan that run at once."""
 
 BREATH: Final = 0.005
-"""Seconds of calls that wait for nothing, after which all else on the loop is let go on."""
+"""Seconds of non-blocking calls after which the event loop gets a turn."""
 
 
 @attrs.frozen
 class Step:
-    """Something that happens in a run, for whoever watches it.
+    """A progress event of a run.
 
     Attributes:
-        kind: ``started`` and ``ended`` of one call, ``finished`` of a node.
+        kind: ``started`` or ``ended`` for a call, ``finished`` for a node.
         node: The name of the node.
-        item: The index of the item, where it maps a list.
-        number: Of the attempt, from 1; of a node that has made none 0.
-        code: Of a call that has ended ``ok`` or the code of its error; of a node its status.
-        done: How many nodes have ended.
-        total: How many there are.
+        item: The index of the item if the node maps a list, else None.
+        number: The number of the attempt, from 1; 0 for a node without attempts.
+        code: For an ended call, ``ok`` or the error code; for a finished node, its status.
+        done: The number of finished nodes.
+        total: The number of nodes.
     """
 
     kind: str
@@ -64,18 +62,18 @@ class Step:
 
 
 Watch = Callable[[Step], object]
-"""Is told of each step."""
+"""A callback that receives each step."""
 
 
 class Unmade(Exception):
-    """A call that was not made, for the plan had been halted by then."""
+    """A call that was not made, because the plan had been halted."""
 
 
 class Caller(Protocol):
-    """What makes the calls of a plan."""
+    """A function that makes the calls of a plan."""
 
     def __call__(self, work: Work, /) -> Awaitable[Any]:
-        """Return what a call gives, or raise a `CallError`; or `Unmade`."""
+        """Return the result of a call, or raise its `CallError`, or `Unmade`."""
 
 
 def run(
@@ -88,23 +86,24 @@ def run(
     left: Callable[[Trace], object] | None = None,
     llm: LLM | None = None,
 ) -> Trace:
-    """Run a plan and return what it has done; that a node has failed is told there, and raises nothing.
+    """Run a plan and return its trace. A failed node does not raise; the trace records it.
 
-    The plan's backoffs and timeouts go by the host's clock. One that has a coroutine function ``wait(seconds)`` is also
-    what is waited by; otherwise the time is real.
+    Backoffs and timeouts use the host's clock. A clock with a coroutine method ``wait(seconds)`` is also used for
+    waiting;
+    otherwise the waits take real time.
 
     Args:
-        session: An engine, or one of its sessions: who calls, under which policy and limits.
-        inputs: What the plan is given, by name.
-        parallel: How many calls may run at once; where a limit permits fewer, as many as that.
-        watch: Called with each `Step`; what it raises is let go.
-        left: Called with the trace as far as it came where the run is interrupted; some other thread may do so.
-        llm: The model that a plan with a synthesis asks at its end; by default the one that the host lends.
+        session: An engine, or one of its sessions, whose policy and limits apply.
+        inputs: The inputs of the plan, by name.
+        parallel: Maximum number of calls that run at once; a concurrency limit may lower it.
+        watch: Receives each `Step`. Its exceptions do not end the run.
+        left: Receives the trace so far if the run is interrupted, possibly on another thread.
+        llm: The model for the synthesis at the end of a plan; by default the one that the host provides.
 
     Raises:
-        SpecError: The plan can not run here, with every problem; nothing of it has run then.
-        ArgumentError: The inputs do not fit, with every problem.
-        ValueError: *parallel* is less than 1.
+        SpecError: If the plan cannot run here, with every problem; no call was made.
+        ArgumentError: If the inputs are invalid, with every problem.
+        ValueError: If *parallel* is less than 1.
     """
     require("run", session=(session, SESSION), plan=(plan, PLAN), parallel=(parallel, NUMBER))
     func = partial(arun, parallel=parallel, watch=watch, left=left, llm=llm)
@@ -126,12 +125,14 @@ async def arun(
     is_behind: Callable[[], bool] | None = None,
     run_id: str = "",
 ) -> Trace:
-    """Return what `run` returns, without holding up the loop that awaits it.
+    """Return what `run` returns, without blocking the event loop.
 
     Args:
-        caller: What makes the calls; by default the doors of the session.
-        is_behind: Asked once the plan is halted: whether calls were made before that it has not come to again.
-        run_id: What the run is called; by default a word that nobody guesses.
+        caller: Makes the calls; by default the session does.
+        is_behind: Called after the plan is halted. Returns whether the plan has not yet repeated all calls of an
+            earlier
+            process.
+        run_id: The id of the run; by default a random one.
     """
     require("arun", session=(session, SESSION), plan=(plan, PLAN), parallel=(parallel, NUMBER))
     problems = check(session, plan, llm)
@@ -195,7 +196,7 @@ class _Driver:
         return bool(self._tools[tool].line.tool.policy.is_idempotent)
 
     async def run(self, run_id: str, left: Callable[[Trace], object] | None = None) -> Trace:
-        """Make all calls, and return the trace."""
+        """Make all calls and return the trace."""
         started = self._clock()
         try:
             await self._drive()
@@ -210,7 +211,7 @@ class _Driver:
         return self._trace(run_id, started)
 
     async def _stop(self) -> None:
-        """Cancel the calls that run still, and give them the time to end."""
+        """Cancel the running calls and give them time to end."""
         running = set(self._running)
         if running:
             for task in running:
@@ -240,7 +241,7 @@ class _Driver:
                 task = asyncio.ensure_future(self._made(work))
                 self._running.add(task)
                 task.add_done_callback(self._over)
-                breath = 0.0  # it begins before a call that waits for nothing holds it up
+                breath = 0.0  # start it before a non-blocking call delays it
 
     def _over(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
@@ -250,7 +251,7 @@ class _Driver:
             self._wake.set_result(None)
 
     async def _waited(self) -> None:
-        """Wait until a call has ended or the next further attempt is due."""
+        """Wait until a call has ended or the next retry is due."""
         self._wake = asyncio.get_running_loop().create_future()
         due = self._schedule.due
         if due is None or len(self._running) >= self._parallel:
@@ -260,12 +261,12 @@ class _Driver:
         try:
             await asyncio.wait({timer, self._wake}, return_when=asyncio.FIRST_COMPLETED)
             if timer.done():
-                self._schedule.release(due)  # also by a clock that stands still or was set back
+                self._schedule.release(due)  # even if the clock stopped or was set back
         finally:
             timer.cancel()
 
     async def _made(self, work: Work) -> None:
-        """Make one call and tell the schedule what came of it."""
+        """Make one call and report its outcome to the schedule."""
         self._tell("started", work.node, work.item, work.number)
         started = self._clock()
         try:
@@ -280,7 +281,7 @@ class _Driver:
             raise
 
     def _make_at_once(self, work: Work) -> None:
-        """Do the same with a call that waits for nothing."""
+        """Make a non-blocking call without a task and report its outcome to the schedule."""
         self._tell("started", work.node, work.item, work.number)
         started = self._clock()
         try:
@@ -300,7 +301,7 @@ class _Driver:
             self._finished()
 
     def _finished(self) -> None:
-        """Keep the traces of the nodes that have ended by now, and tell of them."""
+        """Store and report the traces of the nodes that have just finished."""
         over = self._schedule.over
         while over:
             state = over.popleft()
@@ -375,7 +376,7 @@ class _Driver:
 
 
 def _redacted(trace: NodeTrace, secrets: Any) -> NodeTrace:
-    """Return a trace without what has become secret by the end of the run."""
+    """Return a trace without values that became secret during the run."""
     arguments, result, error, reason = map(secrets.plain, (trace.arguments, trace.result, trace.error, trace.reason))
     return attrs.evolve(trace, arguments=arguments, result=result, error=error, reason=reason)
 
@@ -384,8 +385,8 @@ class _Tool:
     """A tool of the plan.
 
     Attributes:
-        line: Its line.
-        is_plain: Whether its calls wait for nothing, so that none has to be waited for.
+        line: Its compiled call pipeline.
+        is_plain: Whether its calls do not block, so that they need no task.
     """
 
     def __init__(self, known: Known, by_doors: bool) -> None:
@@ -395,7 +396,7 @@ class _Tool:
         self._names = None if line.is_secret or line.tool.spec.variadic else [arg.name for arg in line.tool.spec.args]
 
     def shown(self, arguments: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the exact values by name that a call was made with, secrets masked; None where they did not fit."""
+        """Return the exact arguments of a call by name, with secrets masked, or None if they were invalid."""
         try:
             values = self._bind(arguments)
         except ArgumentError:
@@ -410,24 +411,24 @@ def _masked(plan: Plan, inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _caller(session: Session) -> Caller:
-    """Return what makes calls by the doors of a session; a clock of the host that has ``wait`` tells their time."""
+    """Return a caller that uses the session; a host clock with ``wait`` also measures the timeouts."""
     clock = session.host.clock
 
     async def made(work: Work) -> Any:
         timeout = work.node.timeout
         if timeout is None or not hasattr(clock, "wait"):
             return await session.acall_named(work.node.tool, work.arguments, timeout)
-        ends = session._entry(work.node.tool).line.manner == "coroutine"  # a thread goes on when nobody awaits it
+        ends = session._entry(work.node.tool).line.manner == "coroutine"  # a thread cannot be cancelled
         return await _within(session.acall_named(work.node.tool, work.arguments), work.node, timeout, clock, ends)
 
     return made
 
 
 async def _within(call: Any, node: Node, seconds: float, clock: Any, ends: bool) -> Any:
-    """Return what a call gives within so many seconds of a clock.
+    """Return the result of a call, or raise `CallTimeout` after *seconds* on the clock.
 
     Args:
-        ends: Whether a call that is cancelled runs no more.
+        ends: Whether cancelling the call stops it.
     """
     task = asyncio.ensure_future(call)
     timer = asyncio.ensure_future(_pause(clock, seconds))

@@ -1,9 +1,8 @@
-"""Which call of a plan comes next, as a machine that does no waiting: a driver makes the calls and tells how they end.
+"""The state machine of a run: decides which call comes next, without I/O or waiting.
 
-A node begins when all that it needs has ended. It ends once: it has succeeded, failed or was skipped. After a failure
-that halts, nothing further begins, and what runs is waited for.
-
-Source: issue "Plans"; reliability.md part 4.2 on retries.
+A driver makes the calls and reports how they end. A node begins when all nodes that it needs have ended, and ends once:
+succeeded, failed or skipped. After a failure that halts the plan, no further call begins, and running calls are
+awaited.
 """
 
 from __future__ import annotations
@@ -26,37 +25,37 @@ from neuroscript.workflow.plan.references import Lost, Reference, Template
 from neuroscript.workflow.trace.trace import Attempt, Status
 
 LOOK: Final = 0.05
-"""Seconds between two looks whether a call that was left behind has ended, before its node is tried again."""
+"""Seconds between two checks whether an abandoned call has ended, before its node is retried."""
 
 LEFT: Final = 60.0
-"""Seconds that this is waited for where the node has no timeout; else it is as long as that."""
+"""Maximum seconds to wait for an abandoned call if the node has no timeout; otherwise the timeout is used."""
 
 FINAL: Final = frozenset({"plan.cancelled", "plan.in_doubt", "plan.taken", "plan.row"})
-"""Codes of errors after which a node is not tried again, whatever the plan says."""
+"""Error codes after which a node is never retried, whatever the plan says."""
 
 Lookup = Callable[[Reference], Any]
-"""What gives the value of a reference."""
+"""A function that returns the value of a reference."""
 
 
 class Skipped(Lost):
-    """A reference to a node that was skipped."""
+    """A reference to a skipped node."""
 
 
 @attrs.define(eq=False, repr=False)
 class State:
-    """How far a node is.
+    """The state of a node in a run.
 
     Attributes:
-        node: It.
-        left: How many of the nodes that it needs have not ended.
-        above: The nodes that need it.
-        status: How it has ended; None as long as it has not.
-        open: How many of its calls have been given out and have not come to their end.
-        given: The arguments of its call, or of each of its calls where it is a map; None where it has not begun.
-        result: What it gave, or the list of what each item gave.
+        node: The node.
+        left: The number of needed nodes that have not ended.
+        above: The nodes that need this one.
+        status: How the node ended, or None.
+        open: The number of its calls that were issued and have not ended.
+        given: The arguments of its call, or a list of them for a map; None before it begins.
+        result: The result, or the list of results for a map.
         attempts: The calls that were made.
-        error: What it failed with.
-        reason: Why it did not run.
+        error: The error, if it failed.
+        reason: Why it did not run, or ``""``.
     """
 
     node: Node
@@ -72,31 +71,31 @@ class State:
 
     @property
     def is_whole(self) -> bool:
-        """Whether each of its calls has given something."""
+        """Whether each of its calls has a result."""
         if self.node.items is None:
             return self.result is not END
         return not any(each is END for each in self.result)
 
     @property
     def has_halted(self) -> bool:
-        """Whether its failure has halted the plan."""
+        """Whether its failure halted the plan."""
         return self.status == "failed" and self.node.on_fail == "halt"
 
 
 @attrs.define(eq=False, repr=False)
 class Work:
-    """One call to be made.
+    """A call to make.
 
     Attributes:
-        node: Whose call it is.
-        state: How far that is.
-        item: The index of the item, where the node maps a list.
-        arguments: By name, with nothing to be filled in any more.
-        number: Of the attempt, from 1.
-        error: What the attempt before came to.
-        until: When a call of the attempt before that still runs is waited for no more.
-        made: When it began, how many seconds it took, and how many seconds ago it ended, where who makes the calls
-            knows that it was made before. The first is by a clock that need not be the host's.
+        node: The node.
+        state: The state of the node.
+        item: The index of the item if the node maps a list, else None.
+        arguments: By name, with all references resolved.
+        number: The number of the attempt, from 1.
+        error: The error of the previous attempt.
+        until: When to stop waiting for a call of the previous attempt that still runs.
+        made: Set by a caller that finds the call in its records: when it began, how many seconds it took, and how many
+            seconds ago it ended. The first may come from another clock than the host's.
     """
 
     node: Node
@@ -110,20 +109,20 @@ class Work:
 
 
 class Schedule:
-    """A run of a plan, between what has ended and what comes next.
+    """The schedule of one run.
 
     Args:
-        inputs: What the plan is given, exact, by name.
-        is_idempotent: Whether a tool may be tried again after a timeout, by its name in the plan.
-
-    Args:
-        is_behind: Asked once the plan is halted: whether calls were made before that it has not come to again.
+        inputs: The exact inputs of the plan, by name.
+        is_idempotent: Returns whether a tool, by its name in the plan, may be retried after a timeout.
+        is_behind: Called after the plan is halted. Returns whether the plan has not yet repeated all calls of an
+            earlier
+            process.
 
     Attributes:
-        states: How far each node is, in the order of the plan.
-        is_halted: Whether nothing further begins.
-        done: How many nodes have ended.
-        over: Those that have, until the driver takes them.
+        states: The state of each node, in the order of the plan.
+        is_halted: Whether the plan was halted, so that no further call begins.
+        done: The number of nodes that have ended.
+        over: The nodes that have ended and that the driver has not taken yet.
     """
 
     def __init__(
@@ -150,7 +149,7 @@ class Schedule:
         self._numbers = count()
 
     def next(self) -> Work | None:
-        """Return a call to be made now, or None as long as there is none."""
+        """Return the next call to make now, or None if there is none yet."""
         while not self.is_halted or self._is_behind():
             if self._works:
                 work = self._works.popleft()
@@ -165,12 +164,12 @@ class Schedule:
         return None
 
     def halt(self) -> None:
-        """Begin nothing further, and give up the calls that were still to be made."""
+        """Halt the plan and drop the calls that were not made yet."""
         self.is_halted = True
         self._drop()
 
     def _drop(self) -> None:
-        """Give up the calls that were still to be made, for the plan is halted."""
+        """Drop the calls that were not made yet."""
         works = [*self._works, *(work for _, _, work in self._later)]
         self._works.clear()
         self._later.clear()
@@ -178,32 +177,32 @@ class Schedule:
             self.give_up(work)
 
     def give_up(self, work: Work) -> None:
-        """Count a call that is not made, or not made again."""
+        """Count a call that will not be made, or not retried."""
         work.state.error = work.state.error or work.error
         self._closed(work.state)
 
     # Time
 
     def release(self, now: float) -> None:
-        """Put what was to be tried again by now among the calls to be made."""
+        """Queue the retries that are due at *now*."""
         while self._later and self._later[0][0] <= now:
             work = heappop(self._later)[2]
             if not isinstance(work.error, CallTimeout) or not work.error.still_runs:
                 self._works.append(work)
-            elif now < work.until:  # never two copies of a node at once
+            elif now < work.until:  # two attempts at a node never run at once
                 heappush(self._later, (now + LOOK, next(self._numbers), work))
             else:
                 self.give_up(work)
 
     @property
     def due(self) -> float | None:
-        """When the next further attempt may begin, by the host's clock; None where none waits."""
+        """When the next retry may begin, on the host's clock, or None."""
         return self._later[0][0] if self._later else None
 
-    # Beginnings
+    # Starting nodes
 
     def _begin(self, state: State) -> None:
-        """Decide whether a node runs, and give out its calls."""
+        """Decide whether a node runs, and queue its calls."""
         node = state.node
         lookup = self._with_trace(self._so_far(node)) if node.takes_trace else self._value
         try:
@@ -228,37 +227,37 @@ class Schedule:
         return None
 
     def _many(self, node: Node, over: Template, lookup: Lookup) -> list[dict[str, Any]]:
-        """Return the arguments for each item of what a node maps."""
+        """Return the arguments for each item of a map."""
         items = over.filled(lookup)
         if type(items) is not list:
-            raise Lost("map: what it goes over is no list")
+            raise Lost("map: expected a list")
         return [_arguments(node, partial(_value_within, index, item, lookup)) for index, item in enumerate(items)]
 
     def _value(self, reference: Reference) -> Any:
-        """Return what a reference stands for, of the plan's inputs or of what a node gave."""
+        """Return the value of a reference to an input of the plan or to a node's result."""
         state = self.states.get(reference.root)
         value = self._inputs if state is None else self._result(state)
         return reference.within(value) if reference.path else value
 
     def _with_trace(self, trace: list[dict[str, Any]]) -> Lookup:
-        """Return the same, with what nodes have done."""
+        """Return a lookup that also resolves ``trace``."""
         return lambda reference: reference.within(trace) if reference.root == "trace" else self._value(reference)
 
     def _result(self, state: State) -> Any:
-        """Return what a node gave.
+        """Return the result of a node.
 
         Raises:
-            Skipped: It was skipped.
-            Lost: It has failed.
+            Skipped: If the node was skipped.
+            Lost: If the node failed.
         """
         if state.status == "succeeded":
             return state.result
         if state.status == "skipped":
             raise Skipped(f"{state.node.name} was skipped")
-        raise Lost(f"{state.node.name} has failed, and gives nothing")
+        raise Lost(f"{state.node.name} failed and has no result")
 
     def _so_far(self, node: Node) -> list[dict[str, Any]]:
-        """Return what all nodes have done that had to end before one, in the order of the plan."""
+        """Return the outcome of all nodes that had to end before *node*, in the order of the plan."""
         above: set[str] = set()
         waiting = list(node.needs)
         while waiting:
@@ -271,14 +270,14 @@ class Schedule:
     def _state(self, name: str) -> str:
         return self.states[name].status or ""
 
-    # Ends
+    # Ending nodes
 
     def ended(self, work: Work, attempt: Attempt, end: float, result: Any, error: CallError | None) -> None:
-        """Take what came of a call: its result, or its error.
+        """Record the result or the error of a call.
 
         Args:
-            attempt: When it began and how long it took.
-            end: When it ended, by the host's clock.
+            attempt: When the call began and how long it took.
+            end: When it ended, on the host's clock.
         """
         state = work.state
         state.attempts.append(attempt)
@@ -298,7 +297,7 @@ class Schedule:
             self._drop_later(work.node)
 
     def _drop_later(self, node: Node) -> None:
-        """Give up the further attempts at other items of a node that has failed."""
+        """Drop the retries for other items of a failed node."""
         works = [work for _, _, work in self._later if work.node is node]
         if works:
             self._later = [each for each in self._later if each[2].node is not node]
@@ -318,7 +317,7 @@ class Schedule:
         return any(fnmatchcase(word, pattern) for word in words for pattern in retry.on)
 
     def _closed(self, state: State) -> None:
-        """Count a call that has come to its end; with the last one the node has ended."""
+        """Count a call that has ended; after the last one, the node has ended."""
         state.open -= 1
         if state.open:
             return
@@ -327,7 +326,7 @@ class Schedule:
         elif state.is_whole:
             self._end(state, "succeeded")
         elif state.attempts:
-            text = "has not run for every item, for the plan was halted"
+            text = "did not run for every item, because the plan was halted"
             self._failed(state, CallError(text, tool=state.node.tool, code="plan.halted"))
 
     def _failed(self, state: State, error: CallError) -> None:
@@ -344,13 +343,13 @@ class Schedule:
             if not above.left:
                 self._ready.append(above)
 
-    # The whole
+    # The result
 
     def output(self) -> Any:
-        """Return what the plan gives.
+        """Return the output of the plan.
 
         Raises:
-            Lost: A node that it takes something of gave nothing.
+            Lost: If a node that the output refers to has no result.
         """
         if self.plan.answer is not None:
             return self.plan.answer.filled(self._with_trace([told(state) for state in self.states.values()]))
@@ -360,11 +359,11 @@ class Schedule:
 
 
 def _arguments(node: Node, lookup: Lookup) -> dict[str, Any]:
-    return node.arguments.filled(lookup)  # type: ignore[no-any-return]  # of its own or not, the call binds new ones
+    return node.arguments.filled(lookup)  # type: ignore[no-any-return]  # may be shared, because the call binds new values
 
 
 def _value_within(index: int, item: Any, lookup: Lookup, reference: Reference) -> Any:
-    """Return what a reference stands for in one call of a map."""
+    """Return the value of a reference in one call of a map."""
     match reference.root:
         case "item":
             return reference.within(item)
@@ -375,7 +374,7 @@ def _value_within(index: int, item: Any, lookup: Lookup, reference: Reference) -
 
 
 def told(state: State) -> dict[str, Any]:
-    """Return what a node has done, for those after it: no argument of it, for one may be secret."""
+    """Return the outcome of a node for the nodes after it, without arguments, which may be secret."""
     data: dict[str, Any] = {"node": state.node.name, "tool": state.node.tool, "status": state.status or "unstarted"}
     if state.status == "succeeded":
         data["result"] = state.result

@@ -1,4 +1,4 @@
-"""Processes that run durable plans and may be killed: forked from one that has loaded everything, so that each is cheap.
+"""Processes that run durable plans and may be killed; they are forked from a process that has loaded everything.
 
 It reads one line of JSON for each child from its standard input, ``{"do", "url", "marks", "out", …}``, and writes the
 child's process id.
@@ -21,9 +21,9 @@ from neuroscript.workflow.trace.trace import Trace
 
 
 def main() -> None:
-    """Fork a child for each line, and see to it that none stays behind when this process ends.
+    """Fork a child for each line, and kill the remaining children at the end.
 
-    Until then nobody waits for those that have ended: so no other process gets a number that is killed at the end.
+    Ended children are not reaped before, so that no other process can get the id of one.
     """
     children = []
     print("ready", flush=True)
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def ended(asked: dict[str, Any]) -> None:
-    """Do what a child is asked to do, write what came of it, and end the process."""
+    """Do the task of a child, write its result, and end the process."""
     out = Path(asked["out"])
     try:
         text = json.dumps(done(asked))
@@ -50,7 +50,7 @@ def ended(asked: dict[str, Any]) -> None:
 
 
 def done(asked: dict[str, Any]) -> dict[str, Any]:
-    """Do what a child is asked to do."""
+    """Do the task of a child."""
     url, lease = asked["url"], asked.get("lease", 60.0)
     with steps.engine(Path(asked["marks"])) as engine:
         match asked["do"]:
@@ -74,7 +74,7 @@ def done(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def told(trace: Trace) -> dict[str, Any]:
-    """Return what matters of a trace."""
+    """Return the relevant parts of a trace."""
     return {
         "status": trace.status,
         "nodes": {

@@ -1,4 +1,4 @@
-"""What the tests of durable runs share: the databases, and the process whose children may be killed."""
+"""Fixtures of the tests of durable runs: the databases, and the process whose children may be killed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])
 def make_database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeDatabase]:
-    """Return what makes a database of a name."""
+    """Return a factory for databases, by name."""
     if request.param == "sqlite":
         with sqlite(tmp_path_factory.mktemp("sqlite")) as make:
             yield make
@@ -39,19 +39,19 @@ class Child:
     """A child that runs a plan.
 
     Attributes:
-        pid: Its process.
-        out: Where it writes what came of it.
+        pid: Its process id.
+        out: The file for its result.
     """
 
     pid: int
     out: Path
 
     def kill(self) -> None:
-        """End it at once, as a power cut would."""
+        """Kill the child at once, like a power failure."""
         os.kill(self.pid, signal.SIGKILL)
 
     def result(self) -> Any:
-        """Return what came of it, once it has ended."""
+        """Return its result after it has ended."""
         while not self.out.exists():
             time.sleep(0.01)
         return json.loads(self.out.read_text())

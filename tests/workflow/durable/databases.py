@@ -1,4 +1,4 @@
-"""The databases that durable runs are tested on: files of SQLite, and a PostgreSQL that the tests start themselves."""
+"""The databases of the tests of durable runs: SQLite files, and a PostgreSQL server that the tests start."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from neuroscript.workflow.durable.queue import Queue
 MISSING: Final = "no PostgreSQL is installed here"
 
 MakeDatabase = Callable[[str], str]
-"""Returns the address of a new database of a name, with all tables in it."""
+"""Returns the address of a new database with all tables, by name."""
 
 
 def binaries() -> Path | None:
-    """Return where the programs of the latest PostgreSQL are, or None where there is none."""
+    """Return the directory of the latest PostgreSQL programs, or None."""
     found = shutil.which("initdb")
     if found is not None and shutil.which("postgres") is not None:
         return Path(found).resolve().parent
@@ -34,7 +34,7 @@ def binaries() -> Path | None:
 
 @contextmanager
 def sqlite(folder: Path) -> Iterator[MakeDatabase]:
-    """Lend what makes files of SQLite in a folder, each a copy of one in which the tables are."""
+    """Yield a factory for SQLite files in a folder; each is a copy of a file that contains the tables."""
     first = folder / "first.sqlite"
     prepared(f"sqlite:///{first}")
 
@@ -47,7 +47,7 @@ def sqlite(folder: Path) -> Iterator[MakeDatabase]:
 
 @contextmanager
 def postgresql(programs: Path) -> Iterator[MakeDatabase]:
-    """Lend what makes databases of a PostgreSQL that runs as long; it refuses to run as root, so then as nobody."""
+    """Yield a factory for databases of a PostgreSQL server, which never runs as root."""
     user = "nobody" if os.geteuid() == 0 else None
     folder = Path(tempfile.mkdtemp(prefix="neuroscript-pg-", dir="/tmp"))
     if user is not None:
@@ -98,7 +98,7 @@ def _databases(folder: Path, server: subprocess.Popen[bytes]) -> Iterator[MakeDa
             with admin.connect() as connection:
                 connection.execute(sa.text("CREATE DATABASE first"))
             break
-        except sa.exc.OperationalError:  # it is still starting
+        except sa.exc.OperationalError:  # the server is still starting
             subprocess.run(["sleep", "0.1"], check=True)
     prepared(address("first"))
 
@@ -112,14 +112,14 @@ def _databases(folder: Path, server: subprocess.Popen[bytes]) -> Iterator[MakeDa
 
 
 def prepared(url: str) -> None:
-    """Make all tables of a database."""
+    """Create all tables of a database."""
     database = Database(url)
     Queue(database).close()
     database.close()
 
 
 def outlast(url: str, *, worker: str | None = None) -> None:
-    """Have the leases of a database be over, as if so much time had gone by; or that of one worker alone."""
+    """Expire the leases of a database, or that of one worker."""
     database = Database(url)
     with database.engine.begin() as connection:
         if worker is None:
@@ -131,7 +131,7 @@ def outlast(url: str, *, worker: str | None = None) -> None:
 
 
 def leader_of(url: str) -> str | None:
-    """Return the word of the process that drives the one run of a database."""
+    """Return the id of the process that drives the only run of a database."""
     database = Database(url)
     with database.engine.begin() as connection:
         leader: str | None = connection.execute(sa.select(RUNS.c.leader)).scalar()
@@ -140,7 +140,7 @@ def leader_of(url: str) -> str | None:
 
 
 def lead_by(url: str, leader: str | None) -> None:
-    """Have another process, or none, drive the one run of a database."""
+    """Set the process that drives the only run of a database, or none."""
     database = Database(url)
     with database.engine.begin() as connection:
         connection.execute(sa.update(RUNS).values(leader=leader))
@@ -148,7 +148,7 @@ def lead_by(url: str, leader: str | None) -> None:
 
 
 def ended_last(url: str, call: str) -> None:
-    """Have a call have ended a moment after all others, that is in another order than they were seen in."""
+    """Set the end of a call after those of all others, so that the order differs from the observed one."""
     database = Database(url)
     with database.engine.begin() as connection:
         latest = sa.select(sa.func.max(CALLS.c.ended)).scalar_subquery()
@@ -157,7 +157,7 @@ def ended_last(url: str, call: str) -> None:
 
 
 def cut_off(url: str) -> None:
-    """Have a PostgreSQL end all that has been begun in it, as it does itself when a process says nothing for a while."""
+    """Let PostgreSQL end all open transactions, as it does after a timeout."""
     engine = sa.create_engine(sa.make_url(url).set(drivername="postgresql+psycopg"))
     others = "datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'"
     query = sa.text(f"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE {others}")

@@ -1,4 +1,4 @@
-"""Rows that another program plants in the database of durable runs, such as pickles that run code when they are read."""
+"""Rows that another program writes into the database of durable runs, such as pickles that run code when read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from neuroscript.workflow.durable.database import CALLS, RUNS, Database
 from neuroscript.workflow.durable.queue import Queue
 
 OLD: Final = "py_pickle"
-"""The name of DBOS's format that pickles."""
+"""The name of DBOS's pickle format."""
 
 
 class Evil:
@@ -32,7 +32,7 @@ def pickled(file: Path) -> str:
 
 
 def sql(url: str, statement: str, **values: Any) -> None:
-    """Change a database; ``{dbos}`` stands for what precedes the tables of DBOS."""
+    """Execute SQL; ``{dbos}`` stands for the prefix of the tables of DBOS."""
     database = Database(url)
     prefix = "" if database.engine.dialect.name == "sqlite" else "dbos."
     with database.engine.begin() as connection:
@@ -41,7 +41,7 @@ def sql(url: str, statement: str, **values: Any) -> None:
 
 
 def queued(url: str, id: str, text: str, kind: str | None) -> None:
-    """Put a workflow into the queue of a database whose inputs are a text in a format."""
+    """Queue a workflow whose inputs are text in a given format."""
     database = Database(url)
     queue = Queue(database)
     with database.engine.begin() as connection:
@@ -54,7 +54,7 @@ def queued(url: str, id: str, text: str, kind: str | None) -> None:
 
 
 def status_of(url: str, id: str) -> str | None:
-    """Return the status of a workflow of DBOS."""
+    """Return the status of a DBOS workflow."""
     database = Database(url)
     prefix = "" if database.engine.dialect.name == "sqlite" else "dbos."
     query = sa.text(f"SELECT status FROM {prefix}workflow_status WHERE workflow_uuid = :id")
@@ -75,7 +75,7 @@ def reopen(url: str) -> None:
 
 
 def given_out(url: str, arguments: str = "{}", begun: float | None = None) -> None:
-    """Add the call ``it.w0`` as text in the table of calls, where no worker has ended it."""
+    """Insert the call ``it.w0`` into the table of calls; no worker has ended it."""
     sql(
         url,
         "INSERT INTO neuroscript_calls (id, run, node, number, tool, arguments, patience, rerun, takes, begun)"

@@ -1,6 +1,6 @@
-"""Tools that leave a mark of each beginning and each end in a file, plans of them, and what these plans must give.
+"""Tools that record each beginning and end in a file, plans that use them, and the expected results.
 
-What a node gives is made of its name and of what the nodes before gave, so that the result of another one is seen.
+The result of a node depends on its name and on the results of the nodes before, so a wrong result is noticed.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from neuroscript.workflow import Plan, plan_from_data
 LAYERS: Final = 5
 WIDTH: Final = 4
 KINDS: Final = ("once", "again", "twice", "once")
-"""The tool of each node of a layer; ``twice`` is ``once`` where the plan says that it may be run again."""
+"""The tool of each node of a layer; ``twice`` is ``once`` in a node with ``rerun = true``."""
 
 
 class Marks:
-    """The file of marks, and what stands in it."""
+    """The file of marks and its content."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
         self.gate = file.with_suffix(".gate")
 
     def hold(self, layer: str) -> None:
-        """Have the nodes whose names begin so stay under way until `let_go`."""
+        """Keep the nodes with these name prefixes running until `let_go`."""
         self.gate.write_text(layer)
 
     def let_go(self) -> None:
-        """Let the nodes that are held go on."""
+        """Let the held nodes continue."""
         self.gate.unlink()
 
     def are_held(self, name: str) -> bool:
-        """Tell whether a node has to stay under way."""
+        """Return whether a node must keep running."""
         try:
             return name.startswith(self.gate.read_text())
         except FileNotFoundError:
             return False
 
     def leave(self, what: str, name: str) -> None:
-        """Write a mark, whole, whoever else writes."""
+        """Append a mark atomically."""
         descriptor = os.open(self.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             os.write(descriptor, f"{what} {name}\n".encode())
@@ -52,7 +52,7 @@ class Marks:
             os.close(descriptor)
 
     def of(self, what: str) -> Counter[str]:
-        """Return how often each node has left a mark."""
+        """Return how many marks each node has left."""
         lines = self.file.read_text().splitlines() if self.file.exists() else []
         return Counter(line.partition(" ")[2] for line in lines if line.startswith(f"{what} "))
 
@@ -62,20 +62,20 @@ class Marks:
 
 
 def engine(file: Path, **settings: Any) -> Engine:
-    """Return an engine with the tools, whose marks go into a file."""
+    """Return an engine with the tools."""
     return Engine(toolsets=[toolset(file)], plugins="none", **settings)
 
 
 def toolset(file: Path) -> Toolset:
-    """Return the tools, whose marks go into a file."""
+    """Return the tools, which write their marks to a file."""
     marks, steps = Marks(file), Toolset("step")
 
     def step(name: str, before: list[str], seconds: float) -> bytes:
         """Leave a mark, take some time, and leave another one.
 
         Args:
-            name: Of the node.
-            before: What the nodes before gave.
+            name: The name of the node.
+            before: The results of the nodes before.
             seconds: How long it takes.
         """
         marks.leave("begin", name)
@@ -96,12 +96,12 @@ def toolset(file: Path) -> Toolset:
 
 
 def given(name: str, before: list[str]) -> bytes:
-    """Return what a node gives: bytes, so that more than texts has to survive."""
+    """Return the result of a node: bytes, to test more than strings."""
     return sha256("|".join([name, *before]).encode()).digest()[:6]
 
 
 def layered(seconds: float = 0.04) -> Plan:
-    """Return a plan of 20 nodes in layers; each takes what two of the layer before gave."""
+    """Return a plan of 20 nodes in layers; each uses the results of two nodes of the previous layer."""
     nodes: dict[str, Any] = {}
     for layer in range(LAYERS):
         for place in range(WIDTH):
@@ -121,7 +121,7 @@ def layered(seconds: float = 0.04) -> Plan:
 
 
 def wide(count: int, seconds: float = 0.02) -> Plan:
-    """Return a plan of so many nodes that need nothing of each other, every other one idempotent."""
+    """Return a plan of independent nodes, every other one idempotent."""
     nodes = {
         f"w{number}": {
             "tool": "step.again" if number % 2 else "step.once",
@@ -134,7 +134,7 @@ def wide(count: int, seconds: float = 0.02) -> Plan:
 
 
 def expected(plan: Plan) -> dict[str, bytes]:
-    """Return what each node of a plan gives where all goes well."""
+    """Return the result of each node of a plan if nothing fails."""
     from neuroscript.workflow.plan.references import as_text
 
     results: dict[str, bytes] = {}

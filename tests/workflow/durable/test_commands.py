@@ -1,4 +1,4 @@
-"""``neuroscript worker`` and ``neuroscript runs``, as somebody types them."""
+"""The commands ``neuroscript worker`` and ``neuroscript runs``."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def marks(tmp_path: Path) -> steps.Marks:
 
 @pytest.fixture
 def asked(url: str, marks: steps.Marks) -> Callable[..., Ran]:
-    """Return what runs the command for a database, with the tools."""
+    """Return a function that runs the command with a database and the tools."""
 
     def asked(action: str, *words: str) -> Ran:
         made: Any = lambda **settings: steps.engine(marks.file, **{"mode": "lax", **settings})  # noqa: E731
@@ -67,7 +67,7 @@ def _without(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def plugin_of(folder: Path, marks: steps.Marks) -> str:
-    """Return the file of a plugin with the tools."""
+    """Return a plugin file with the tools."""
     plugin = folder / "steps.py"
     plugin.write_text(PLUGIN.format(marks=str(marks.file)))
     return str(plugin)
@@ -75,7 +75,7 @@ def plugin_of(folder: Path, marks: steps.Marks) -> str:
 
 @contextmanager
 def worker(url: str, folder: Path, marks: steps.Marks) -> Iterator[list[str]]:
-    """Have a worker run as a process of its own; what it has said stands in the list when it has ended."""
+    """Run a worker as a separate process; its output is in the list after it has ended."""
     said = [""]
     child = start("worker", url, "-p", plugin_of(folder, marks), "--parallel", "4")
     assert child.stderr is not None
@@ -89,8 +89,8 @@ def worker(url: str, folder: Path, marks: steps.Marks) -> Iterator[list[str]]:
         said += [out.decode(), err.decode(), str(child.returncode)]
 
 
-def test_a_worker_makes_the_calls_of_others(url: str, tmp_path: Path, marks: steps.Marks) -> None:
-    """Until it is told to end: the process that drives the run makes none."""
+def test_worker_makes_calls_of_other_processes(url: str, tmp_path: Path, marks: steps.Marks) -> None:
+    """Until it is stopped; the process that drives the run makes none."""
     with worker(url, tmp_path, marks) as said, steps.engine(marks.file) as engine:
         trace = run_durably(engine, steps.layered(0.0), url=url, run_id="it", works=False)
 
@@ -101,10 +101,10 @@ def test_a_worker_makes_the_calls_of_others(url: str, tmp_path: Path, marks: ste
     assert ["", ends, "0"] == said[1:]
 
 
-def test_an_interrupted_run_is_listed_and_gone_on_with(
+def test_interrupted_run_is_listed_and_resumed(
     url: str, marks: steps.Marks, asked: Callable[..., Ran], parent: Parent
 ) -> None:
-    """By its id; then it has ended, and can not be cancelled."""
+    """By its id; after that it has ended and cannot be cancelled."""
     child = parent.child("run", url, marks.file, run="it")
     while sum(marks.of("end").values()) < 4:
         pass
@@ -117,11 +117,11 @@ def test_an_interrupted_run_is_listed_and_gone_on_with(
     assert ["interrupted", gone_on["status"]] == [before["status"], after["status"]]
     assert [*steps.expected(steps.layered())] == [node["name"] for node in gone_on["nodes"]]
     assert {"ok", "plan.in_doubt"} >= {each["code"] for node in gone_on["nodes"] for each in node.get("attempts", ())}
-    assert Ran(2, "", f"neuroscript: run it: has {after['status']} already\n") == asked("cancel", "it")
+    assert Ran(2, "", f"neuroscript: run it: has already {after['status']}\n") == asked("cancel", "it")
 
 
-def test_a_run_is_shown_with_its_calls(url: str, marks: steps.Marks, asked: Callable[..., Ran]) -> None:
-    """Each with what became of it; and a run that is not there is not."""
+def test_show_prints_run_and_calls(url: str, marks: steps.Marks, asked: Callable[..., Ran]) -> None:
+    """Each call with its status; an unknown run is an error."""
     assert Ran(0, "", "neuroscript: no runs\n") == asked("list")
     with steps.engine(marks.file) as engine:
         run_durably(engine, steps.wide(2, 0.0), url=url, run_id="it")
@@ -130,13 +130,11 @@ def test_a_run_is_shown_with_its_calls(url: str, marks: steps.Marks, asked: Call
     head = r"it  wide  succeeded  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC  \d+\.\d{3} s\s*\n"
     assert re.fullmatch(head, listed.out)
     assert re.fullmatch(head + r"(  w[01]  step\.\w+ +ok  \d+\.\d{3} s\s*\n){2}", shown.out)
-    assert Ran(2, "", "neuroscript: run no: there is none of that id\n") == asked("show", "no")
+    assert Ran(2, "", "neuroscript: run no: does not exist\n") == asked("show", "no")
 
 
-def test_going_on_with_a_run_gives_what_running_it_gives(
-    url: str, tmp_path: Path, marks: steps.Marks, asked: Callable[..., Ran]
-) -> None:
-    """The output, the trace, and what failed with its exit code: else nobody could have them any more."""
+def test_resume_prints_what_run_prints(url: str, tmp_path: Path, marks: steps.Marks, asked: Callable[..., Ran]) -> None:
+    """The output, the trace, and the exit code of a failure."""
     trace, plan = tmp_path / "trace.json", steps.wide(2, 0.0)
     fails = plan_from_data(
         {"nodes": {"bad": {"tool": "step.fail"}, "next": {"tool": "step.fail", "depends_on": ["bad"]}}}
@@ -152,10 +150,8 @@ def test_going_on_with_a_run_gives_what_running_it_gives(
     assert Ran(1, "", said) == asked("resume", "bad")
 
 
-def test_names_that_would_steer_a_terminal_are_shown_as_they_are(
-    url: str, marks: steps.Marks, asked: Callable[..., Ran]
-) -> None:
-    """In one line, whatever stands in them."""
+def test_control_characters_in_names_are_escaped(url: str, marks: steps.Marks, asked: Callable[..., Ran]) -> None:
+    """Each name is on one line."""
     plan = plan_from_data({"name": "a\n\x1b[31m\u202eb", "nodes": {"bad": {"tool": "step.fail"}}})
     with steps.engine(marks.file) as engine:
         run_durably(engine, plan, url=url, run_id="it")
@@ -165,7 +161,7 @@ def test_names_that_would_steer_a_terminal_are_shown_as_they_are(
 
 
 def at(url: str, folder: Path, marks: steps.Marks, seconds: float) -> Terminal:
-    """Return a terminal in which a plan of one node runs durably that takes so long."""
+    """Return a terminal in which a plan with one slow node runs durably."""
     plan, plugin = folder / "plan.json", plugin_of(folder, marks)
     plan.write_text(json.dumps(plan_to_data(steps.wide(1, seconds))))
     argv = ["neuroscript", "run", "--durable", url, "--run-id", "it", "-p", plugin, str(plan)]
@@ -173,8 +169,8 @@ def at(url: str, folder: Path, marks: steps.Marks, seconds: float) -> Terminal:
     return Terminal(f"{code}; sys.exit(main())")
 
 
-def test_a_terminal_keeps_the_id_of_a_run(url: str, tmp_path: Path, marks: steps.Marks) -> None:
-    """What is drawn while the run lasts stands below it."""
+def test_terminal_keeps_run_id(url: str, tmp_path: Path, marks: steps.Marks) -> None:
+    """The progress display is below it."""
     terminal = at(url, tmp_path, marks, 0.3)
 
     seen = terminal.rest()
@@ -184,8 +180,8 @@ def test_a_terminal_keeps_the_id_of_a_run(url: str, tmp_path: Path, marks: steps
     assert "  w0  0 s\r\n0 of 1 done\r\n" in seen
 
 
-def test_who_presses_keys_until_a_run_has_ended_sees_no_traceback(url: str, tmp_path: Path, marks: steps.Marks) -> None:
-    """It ends though a call is being made, and can be gone on with."""
+def test_repeated_interrupts_print_no_traceback(url: str, tmp_path: Path, marks: steps.Marks) -> None:
+    """The run ends although a call is running, and can be resumed."""
     terminal = at(url, tmp_path, marks, 60)
     while not marks.under_way():
         time.sleep(0.01)
@@ -199,8 +195,8 @@ def test_who_presses_keys_until_a_run_has_ended_sees_no_traceback(url: str, tmp_
     assert "Traceback" not in rest
 
 
-def test_a_plan_is_run_durably(url: str, tmp_path: Path, marks: steps.Marks, asked: Callable[..., Ran]) -> None:
-    """Its id is told, by which it is found again."""
+def test_durable_option_stores_run(url: str, tmp_path: Path, marks: steps.Marks, asked: Callable[..., Ran]) -> None:
+    """The command prints the id of the run."""
     file = tmp_path / "plan.json"
     file.write_text(json.dumps(plan_to_data(steps.wide(3, 0.0))))
     made: Any = lambda **settings: steps.engine(marks.file, **_without(settings))  # noqa: E731
@@ -208,13 +204,13 @@ def test_a_plan_is_run_durably(url: str, tmp_path: Path, marks: steps.Marks, ask
     again = command("run", "--durable", url, "--run-id", "it", str(file), make_engine=made)
 
     assert (0, "neuroscript: run it\n", "it") == (ran.code, ran.err, json.loads(ran.out)["run"])
-    assert Ran(2, "", "neuroscript: run it\nneuroscript: run it: there is one of that id\n") == again
+    assert Ran(2, "", "neuroscript: run it\nneuroscript: run it: already exists\n") == again
     assert ["it"] == [each["id"] for each in json.loads(asked("list", "--json").out)]
     assert dict.fromkeys(("w0", "w1", "w2"), 1) == dict(marks.of("begin"))
 
 
-def test_a_run_that_another_process_has_taken_over_has_failed_here(url: str, tmp_path: Path) -> None:
-    """With the code of a failure, for nothing is wrong in the command."""
+def test_taken_over_run_exits_with_failure(url: str, tmp_path: Path) -> None:
+    """The exit code is that of a failure, because the command is correct."""
     thief = Toolset("thief")
 
     @thief.tool()
@@ -228,7 +224,7 @@ def test_a_run_that_another_process_has_taken_over_has_failed_here(url: str, tmp
     made: Any = lambda **settings: Engine(toolsets=[thief], plugins="none", **_without(settings))  # noqa: E731
     ran = command("run", "--durable", url, "--run-id", "it", str(file), make_engine=made)
 
-    said = "this process was taken for dead, and another one may go on with the run"
+    said = "this process lost its lease, and another one may continue the run"
     assert Ran(1, "", f"neuroscript: run it\nneuroscript: {said}\n") == ran
 
 
@@ -244,11 +240,11 @@ def test_a_run_that_another_process_has_taken_over_has_failed_here(url: str, tmp
     ],
     ids=["no database", "none to look at", "none to go on in", "no place", "other tables", "other tables to work with"],
 )
-def test_why_a_database_can_not_be_used_is_said(
+def test_unusable_database_is_usage_error(
     words: tuple[str, ...], place: str, why: str, url: str, tmp_path: Path
 ) -> None:
-    """At once, with the code of what was given wrong; nothing is made where there is only something to look at."""
-    (tmp_path / "text").write_text("what is in this file is no database of SQLite, whoever takes it for one" * 9)
+    """Commands that only read create no database."""
+    (tmp_path / "text").write_text("this file does not contain an SQLite database, whatever its name says.." * 9)
     shutil.copy(tmp_path / "runs.sqlite", tmp_path / "other.sqlite")
     with closing(sqlite3.connect(tmp_path / "other.sqlite")) as connection:
         for table, column in (("runs", "digest"), ("workers", "lease")):
@@ -256,22 +252,22 @@ def test_why_a_database_can_not_be_used_is_said(
     address = f"sqlite:///{tmp_path}/{place}"
     ran = command(*words, address, *(["it"] if words[-1] in ("show", "resume") else []))
 
-    assert Ran(2, "", f"neuroscript: {shown_path(address)}: can not be used as a database: {why}\n") == ran
+    assert Ran(2, "", f"neuroscript: {shown_path(address)}: cannot be used as a database: {why}\n") == ran
     assert not (tmp_path / "none.sqlite").exists()
 
 
-def test_no_password_of_an_address_is_shown() -> None:
-    """Wherever it stands in it; what the driver says is there."""
+def test_passwords_are_not_shown() -> None:
+    """Wherever the address contains one; the driver's message is shown."""
     said = command("runs", "list", "postgresql://u:open@127.0.0.1:1/db").err
     also = command("runs", "list", "postgresql://u@127.0.0.1:1/db?password=open").err
 
-    assert "neuroscript: postgresql://u:***@127.0.0.1:1/db" == said.partition(": can not be used as a database: ")[0]
-    assert "neuroscript: postgresql://u@127.0.0.1:1/db" == also.partition(": can not be used as a database: ")[0]
+    assert "neuroscript: postgresql://u:***@127.0.0.1:1/db" == said.partition(": cannot be used as a database: ")[0]
+    assert "neuroscript: postgresql://u@127.0.0.1:1/db" == also.partition(": cannot be used as a database: ")[0]
     assert all("port 1 failed" in each and "open" not in each for each in (said, also))
 
 
-def test_an_extra_that_is_missing_is_named_by_each_command(url: str, marks: steps.Marks) -> None:
-    """Those that only look at a database need no DBOS."""
+def test_missing_extra_is_named_by_each_command(url: str, marks: steps.Marks) -> None:
+    """Commands that only read do not need DBOS."""
     with steps.engine(marks.file) as engine:
         run_durably(engine, steps.wide(1, 0.0), url=url, run_id="it")
     argv = [["worker", url], ["runs", "resume", url, "it"], ["runs", "list", url, "--json"]]
@@ -282,15 +278,15 @@ def test_an_extra_that_is_missing_is_named_by_each_command(url: str, marks: step
     assert (said * 2, "it") == (ran.stderr, json.loads(ran.stdout)[0]["id"])
 
 
-def test_words_that_are_missing_are_named(url: str) -> None:
-    """Which actions there are, and what an address is."""
+def test_missing_arguments_are_named(url: str) -> None:
+    """With the actions and the form of an address."""
     assert Ran(
         2, "", "neuroscript: expected an action: list, show, resume, cancel (see neuroscript runs --help)\n"
     ) == (command("runs"))
     for address in ("runs.sqlite", "sqlite://runs.sqlite", "sqlite:///runs.sqlite?mode=ro", "mysql://u@host/db", ""):
-        assert Ran(2, "", "neuroscript: durable: an address is sqlite:///FILE or postgresql://USER@HOST/NAME\n") == (
-            command("runs", "list", address)
-        )
+        assert Ran(
+            2, "", "neuroscript: durable: the address must be sqlite:///FILE or postgresql://USER@HOST/NAME\n"
+        ) == (command("runs", "list", address))
     assert Ran(2, "", "neuroscript: durable: parallel must be an integer from 1 to 1000\n") == (
         command("worker", url, "--parallel", "1001")
     )

@@ -1,4 +1,4 @@
-"""What is kept as text comes back as it was."""
+"""Values and errors that are encoded as text are restored exactly."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ VALUES = st.recursive(
 
 
 class Own(ToolFailed):
-    """An error of a host's own."""
+    """A host's own error."""
 
 
 ERRORS = (
@@ -61,7 +61,7 @@ ERRORS = (
 
 
 def shape(value: Any) -> Any:
-    """Return a value with the type of each part, for True equals 1."""
+    """Return a value with the type of each part, because True equals 1."""
     match value:
         case list() | tuple():
             return type(value), [shape(each) for each in value]
@@ -76,14 +76,14 @@ def shape(value: Any) -> Any:
 
 
 @given(VALUES)
-def test_a_value_comes_back(value: Any) -> None:
-    """Of the same types at every level, whatever its maps look like."""
+def test_value_is_restored(value: Any) -> None:
+    """With the same types at every level, for any keys of maps."""
     assert shape(value) == shape(value_of(text_of(value)))
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-def test_an_error_comes_back(error: CallError) -> None:
-    """With all that hosts decide by."""
+def test_error_is_restored(error: CallError) -> None:
+    """With all attributes that hosts use."""
     again = error_from_kept(value_of(text_of(error_to_kept(error))))
 
     assert type(error) is type(again)
@@ -91,8 +91,8 @@ def test_an_error_comes_back(error: CallError) -> None:
     assert {**error.__reduce__()[1][1]} == {**again.__reduce__()[1][1]}
 
 
-def test_an_error_of_another_kind_is_kept_as_what_it_is_a_kind_of() -> None:
-    """Without what is no plain value of it."""
+def test_error_subtype_is_stored_as_known_type() -> None:
+    """Without attributes that are not plain data."""
     error = Own("closed", tool="a.b")
     error.lock = object()  # type: ignore[attr-defined]
     again = error_from_kept(value_of(text_of(error_to_kept(error))))
@@ -100,9 +100,9 @@ def test_an_error_of_another_kind_is_kept_as_what_it_is_a_kind_of() -> None:
     assert (ToolFailed, "a.b: closed") == (type(again), str(again))
 
 
-def test_what_only_its_process_knows_is_not_kept() -> None:
+def test_process_bound_values_cannot_be_stored() -> None:
     """At any depth."""
     with pytest.raises(Unkept) as caught:
         text_of({"a": [Handle("it")]})
 
-    assert "Handle can not be kept in a database, for only its own process knows it" == str(caught.value)
+    assert "Handle cannot be stored in a database, because it exists only in its own process" == str(caught.value)

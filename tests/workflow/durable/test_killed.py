@@ -1,4 +1,4 @@
-"""A plan whose process is killed at any moment goes on where it was, and runs nothing twice that may not be."""
+"""A plan whose process is killed at any moment can be resumed, and repeats only calls that may run twice."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ MAY_RERUN = {node.name for node in PLAN.nodes if node.rerun or node.tool == "ste
 
 @attrs.frozen
 class Trial:
-    """A run that was killed and gone on with.
+    """A run that was killed and resumed.
 
     Attributes:
-        under_way: The nodes that were under way when it was killed.
-        finished: The nodes whose end stood in the database then.
-        begun: How often each node has begun in all.
-        trace: What the run that was gone on with has done.
+        under_way: The nodes that were running when it was killed.
+        finished: The nodes whose end was in the database at that time.
+        begun: How often each node has begun in total.
+        trace: The trace of the resumed run.
     """
 
     under_way: set[str]
@@ -42,7 +42,7 @@ class Trial:
 
 @pytest.fixture(scope="module")
 def trials(make_database: MakeDatabase, parent: Parent, tmp_path_factory: pytest.TempPathFactory) -> list[Trial]:
-    """Return runs that were killed at random moments, each gone on with by a process of its own; some at once."""
+    """Return runs that were killed at random moments, each resumed by another process; some run at once."""
     rng = random.Random(9)
     moments = [(rng.randint(1, len(PLAN.nodes)), rng.uniform(0, 0.04)) for _ in range(TRIALS)]
     places = [(make_database(f"killed{n}"), tmp_path_factory.mktemp("marks")) for n in range(TRIALS)]
@@ -52,7 +52,7 @@ def trials(make_database: MakeDatabase, parent: Parent, tmp_path_factory: pytest
 
 
 def trial(url: str, parent: Parent, folder: Path, count: int, pause: float) -> Trial:
-    """Kill a run when so many of its nodes have begun and some time has gone by, and go on with it."""
+    """Kill a run after some nodes have begun and some time has passed, and resume it."""
     marks = steps.Marks(folder / "marks")
     child = parent.child("run", url, marks.file, run="it")
     while sum(marks.of("begin").values()) < count:
@@ -67,21 +67,21 @@ def trial(url: str, parent: Parent, folder: Path, count: int, pause: float) -> T
     return Trial(under_way, finished, dict(marks.of("begin")), trace)
 
 
-def test_nodes_were_under_way(trials: list[Trial]) -> None:
-    """In half of the runs at least, or nothing were shown by them."""
+def test_nodes_were_running_when_killed(trials: list[Trial]) -> None:
+    """In at least half of the runs; otherwise these tests would prove nothing."""
     assert sum(bool(each.under_way) for each in trials) >= len(trials) / 2
 
 
 def test_finished_nodes_run_once(trials: list[Trial]) -> None:
-    """Each whose end was written down; there are such in every run that was not killed in its first layer."""
+    """Every run that was not killed in its first layer has such nodes."""
     counts = [{name: each.begun[name] for name in each.finished} for each in trials]
 
     assert [dict.fromkeys(each.finished, 1) for each in trials] == counts
     assert any(counts)
 
 
-def test_a_node_under_way_runs_twice_at_most(trials: list[Trial]) -> None:
-    """And only where its tool is idempotent, or the plan says that it may."""
+def test_running_node_repeats_at_most_once(trials: list[Trial]) -> None:
+    """And only if its tool is idempotent or the plan allows it."""
     twice = [{name for name, count in each.begun.items() if count > 1} for each in trials]
 
     assert all(names <= MAY_RERUN for names in twice)
@@ -89,8 +89,8 @@ def test_a_node_under_way_runs_twice_at_most(trials: list[Trial]) -> None:
     assert max(count for each in trials for count in each.begun.values()) == 2
 
 
-def test_each_node_has_the_result_that_is_its_own(trials: list[Trial]) -> None:
-    """Of whatever process it came."""
+def test_each_node_has_its_own_result(trials: list[Trial]) -> None:
+    """Whatever process it came from."""
     right = {name: value.hex() for name, value in steps.expected(PLAN).items()}
 
     for each in trials:
@@ -99,8 +99,8 @@ def test_each_node_has_the_result_that_is_its_own(trials: list[Trial]) -> None:
         assert {name: right[name] for name in given} == given
 
 
-def test_no_node_is_lost(trials: list[Trial]) -> None:
-    """Each has succeeded, or was under way and may not be run again, or needs one of those."""
+def test_every_node_has_a_status(trials: list[Trial]) -> None:
+    """It succeeded, or was running and may not repeat, or needs such a node."""
     for each in trials:
         nodes = each.trace["nodes"]
         doubtful = {name for name, node in nodes.items() if node["code"] == "plan.in_doubt"}
@@ -110,4 +110,4 @@ def test_no_node_is_lost(trials: list[Trial]) -> None:
         assert not doubtful & MAY_RERUN
         assert all(any(need in doubtful | lost for need in PLAN[name].needs) for name in lost)
         assert not lost & set(each.begun)
-        assert all(each.begun.get(name, 0) <= 1 for name in doubtful)  # killed before its tool, or in it
+        assert all(each.begun.get(name, 0) <= 1 for name in doubtful)  # killed before or during its tool

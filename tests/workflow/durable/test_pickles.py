@@ -1,4 +1,4 @@
-"""Nothing that is in the database is ever unpickled, whichever table it is in and whatever its row says."""
+"""Nothing in the database is ever unpickled, whatever table it is in and whatever its row says."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ READERS: list[Callable[[str], Any]] = [
 
 
 def wait_for(url: str, id: str, status: str) -> None:
-    """Wait until a workflow has a status; a test that hangs here is ended by its time limit."""
+    """Wait until a workflow has a status; the time limit of the test ends a hang."""
     while status_of(url, id) != status:
         time.sleep(0.02)
 
@@ -43,7 +43,7 @@ def wait_for(url: str, id: str, status: str) -> None:
 def test_worker_that_permits_nothing_unpickles_no_workflow(
     make_database: MakeDatabase, tmp_path: Path, kind: str | None
 ) -> None:
-    """It ends the planted workflow with an error, and makes the calls of others."""
+    """The worker ends the planted workflow with an error and makes the calls of others."""
     url, file = make_database(f"denied-{kind}"), tmp_path / "file"
     queued(url, "planted", pickled(file), kind)
     policy = ExecutionPolicy(deny=("*",))
@@ -57,7 +57,7 @@ def test_worker_that_permits_nothing_unpickles_no_workflow(
 
 
 def test_resume_of_another_run_unpickles_no_workflow(make_database: MakeDatabase, tmp_path: Path) -> None:
-    """The run that is resumed ends as it would without the planted row."""
+    """The resumed run ends as it would without the planted row."""
     url, file, slow = make_database("resumed"), tmp_path / "file", Toolset("slow")
 
     @slow.tool
@@ -78,8 +78,8 @@ def test_resume_of_another_run_unpickles_no_workflow(make_database: MakeDatabase
     assert not file.exists()
 
 
-def test_worker_passes_no_call_but_that_of_its_row(make_database: MakeDatabase, tmp_path: Path) -> None:
-    """A row that names another call, or passes something else, is ended with an error."""
+def test_worker_rejects_row_with_another_call_id(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """A row that names another call, or passes anything else, ends with an error."""
     url = make_database("others")
     texts = [EXACT.serialize({"args": args, "kwargs": {}}) for args in (("it.w0",), (), (1,), ([],))]
     texts += ["", "[" * 100_000, "{}", '{"$bytes": 1}', "null"]
@@ -98,7 +98,7 @@ def test_worker_passes_no_call_but_that_of_its_row(make_database: MakeDatabase, 
 
 @pytest.mark.parametrize("action", ["list", "show", "cancel", "resume"])
 def test_commands_unpickle_no_workflow(make_database: MakeDatabase, tmp_path: Path, action: str) -> None:
-    """Also where every value that DBOS has stored about the run was replaced by a pickle."""
+    """Even if every value of the run in the tables of DBOS was replaced by a pickle."""
     url, file = make_database(f"command-{action}"), tmp_path / "file"
     with steps.engine(tmp_path / "marks") as engine:
         run_durably(engine, steps.wide(1, 0.0), url=url, run_id="it")
@@ -125,7 +125,7 @@ def test_commands_unpickle_no_workflow(make_database: MakeDatabase, tmp_path: Pa
 def test_call_whose_workflow_was_replaced_by_a_pickle_fails_by_name(
     make_database: MakeDatabase, tmp_path: Path
 ) -> None:
-    """The driver does not wait for a call that every worker refuses."""
+    """The driver does not wait for a call that every worker rejects."""
     url, file = make_database("replaced"), tmp_path / "file"
     with steps.engine(tmp_path / "marks") as engine:
         run_durably(engine, steps.wide(1, 0.0), url=url, run_id="it")
@@ -146,7 +146,7 @@ def test_call_whose_workflow_was_replaced_by_a_pickle_fails_by_name(
 
 @pytest.mark.parametrize("read", READERS, ids=["value", "arguments", "exception", "serializer"])
 def test_no_reader_of_dbos_unpickles(make_database: MakeDatabase, tmp_path: Path, read: Callable[[str], Any]) -> None:
-    """Each raises an error of ours before it looks at the pickle."""
+    """Each raises one of our errors before it reads the pickle."""
     database = Database(make_database(f"reader{READERS.index(read)}"))
     Queue(database).close()
     database.close()
@@ -158,7 +158,7 @@ def test_no_reader_of_dbos_unpickles(make_database: MakeDatabase, tmp_path: Path
 
 
 def test_no_table_of_dbos_is_unpickled(make_database: MakeDatabase, tmp_path: Path) -> None:
-    """Inputs, outputs, errors, steps, events, streams and schedules, read by DBOS itself in either way."""
+    """Inputs, outputs, errors, steps, events, streams and schedules, read by DBOS itself in both ways."""
     url, file = make_database("tables"), tmp_path / "file"
     text = pickled(file)
     queued(url, "it", text, OLD)
@@ -228,8 +228,8 @@ def test_version_of_dbos_that_reads_pickles_in_another_way_is_refused(
     assert str(caught.value) == "durable: this version of DBOS reads pickles in another way; install dbos 3.4"
 
 
-def test_row_of_dbos_that_cannot_be_read_stops_no_heartbeat(make_database: MakeDatabase) -> None:
-    """A heartbeat that fails again and again would have a worker taken for dead."""
+def test_unreadable_dbos_row_does_not_stop_heartbeat(make_database: MakeDatabase) -> None:
+    """After repeated failures of its heartbeat, a worker would be considered dead."""
     url = make_database("heartbeat")
     queued(url, "planted", "", FORMAT)
     sql(

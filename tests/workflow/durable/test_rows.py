@@ -1,4 +1,4 @@
-"""A row of our tables that another program has changed is one error that names the row, and stops no other run."""
+"""A row that another program has changed is one error that names the row, and affects no other run."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ OUTCOME_FAULTS: list[tuple[str, Any, str]] = [
 
 
 def title(case: tuple[str, Any, str]) -> str:
-    """Return what a case is called."""
+    """Return the id of a test case."""
     return f"{case[0]}={str(case[1])[:20]}"
 
 
@@ -109,7 +109,7 @@ def where(table: str) -> str:
 def test_changed_run_is_one_error_that_names_its_row(
     make_database: MakeDatabase, tmp_path: Path, case: tuple[str, Any, str]
 ) -> None:
-    """For `resume` and the command, which also lists the other runs and resumes them."""
+    """For `resume` and the command, which also lists and resumes the other runs."""
     url = make_database(f"run{RUN_FAULTS.index(case)}")
     broken(url, tmp_path / "marks", "runs", case)
     with steps.engine(tmp_path / "marks") as engine:
@@ -132,7 +132,7 @@ def test_changed_run_is_one_error_that_names_its_row(
 def test_changed_call_is_one_error_that_names_its_row(
     make_database: MakeDatabase, tmp_path: Path, case: tuple[str, Any, str]
 ) -> None:
-    """The other run is resumed as if nothing were wrong."""
+    """The other run can be resumed."""
     url = make_database(f"call{(CALL_FAULTS + OUTCOME_FAULTS).index(case)}")
     broken(url, tmp_path / "marks", "calls", case)
     with steps.engine(tmp_path / "marks") as engine:
@@ -161,7 +161,7 @@ def test_changed_call_is_one_error_that_names_its_row(
 def test_worker_ends_a_call_whose_arguments_cannot_be_read(
     make_database: MakeDatabase, tmp_path: Path, arguments: str, why: str, begun: float | None
 ) -> None:
-    """Without making it, and goes on with the other calls."""
+    """Without making it; the other calls are made."""
     url = make_database(f"arguments{len(arguments)}{why[10:14]}{begun}")
     with steps.engine(tmp_path / "marks") as engine:
         run_durably(engine, steps.wide(1, 0.0), url=url, run_id="it")
@@ -186,8 +186,8 @@ def test_worker_ends_a_call_whose_arguments_cannot_be_read(
 
 
 @pytest.mark.parametrize("lease", [INFINITY, 1e300, -1.0])
-def test_nobody_waits_for_a_lease_without_end(make_database: MakeDatabase, tmp_path: Path, lease: float) -> None:
-    """A worker that has one is taken for dead, and a run that has one is driven by nobody."""
+def test_infinite_lease_is_ignored(make_database: MakeDatabase, tmp_path: Path, lease: float) -> None:
+    """A worker with one is considered dead, and a run with one is not driven."""
     url = make_database(f"lease{lease}")
     with steps.engine(tmp_path / "marks") as engine:
         run_durably(engine, steps.wide(1, 0.0), url=url, run_id="it")
@@ -208,8 +208,8 @@ def test_nobody_waits_for_a_lease_without_end(make_database: MakeDatabase, tmp_p
 
 @pytest.mark.parametrize("column", ["seen", "lease", "started", "parallel", "plan", "inputs", "status", "digest"])
 @pytest.mark.parametrize("value", ["abc", b"\xff\x00"], ids=["text", "bytes"])
-def test_sqlite_that_holds_other_types_is_one_error(tmp_path: Path, column: str, value: Any) -> None:
-    """SQLite stores a value of any type in any column."""
+def test_other_types_in_sqlite_are_one_error(tmp_path: Path, column: str, value: Any) -> None:
+    """SQLite stores values of any type in any column."""
     url = f"sqlite:///{tmp_path}/it.sqlite"
     with steps.engine(tmp_path / "marks") as engine:
         run_durably(engine, steps.wide(1, 0.0), url=url, run_id="it")
@@ -224,8 +224,8 @@ def test_sqlite_that_holds_other_types_is_one_error(tmp_path: Path, column: str,
     ]
 
 
-def test_text_of_sqlite_that_is_not_utf_8_is_one_error(tmp_path: Path) -> None:
-    """It is no reason to try again, as a database that is locked is."""
+def test_invalid_utf_8_in_sqlite_is_one_error(tmp_path: Path) -> None:
+    """It is not retried, unlike a locked database."""
     url = f"sqlite:///{tmp_path}/it.sqlite"
     with steps.engine(tmp_path / "marks") as engine:
         run_durably(engine, steps.wide(1, 0.0), url=url, run_id="it")
@@ -263,8 +263,8 @@ def test_damaged_run_is_listed_with_its_fault(make_database: MakeDatabase, tmp_p
     ],
     ids=lambda text: text[:30],
 )
-def test_text_that_we_did_not_write_is_unreadable(text: str) -> None:
-    """In whichever way it is wrong."""
+def test_foreign_text_is_unreadable(text: str) -> None:
+    """Whatever is wrong with it."""
     with pytest.raises(Unreadable):
         value_of(text)
 
@@ -288,8 +288,8 @@ GOOD = {"text": "a", "tool": "b", "_code": "c.d", "_retry": "never"}
     ],
     ids=str,
 )
-def test_error_that_we_did_not_write_is_unreadable(data: Any) -> None:
-    """Also where it would fail only when somebody looks at it."""
+def test_foreign_error_is_unreadable(data: Any) -> None:
+    """Even if it would fail only when it is used."""
     with pytest.raises(Unreadable) as caught:
         error_from_kept(data)
 

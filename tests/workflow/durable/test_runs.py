@@ -1,4 +1,4 @@
-"""What a durable run gives is what the same plan gives without a database, now and whenever it is gone through again."""
+"""A durable run returns the same trace as the plan without a database, also when it is repeated."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ VALUES: dict[str, Any] = {
 
 
 def tools() -> Toolset:
-    """Return tools that give all sorts of values, and fail in all sorts of ways."""
+    """Return tools with results of many types and errors of many kinds."""
     kept = Toolset("kept")
 
     @kept.tool()
     def value(name: str) -> Any:
-        """Give a value by its name."""
+        """Return a value by its name."""
         return VALUES[name]
 
     @kept.tool()
@@ -67,7 +67,7 @@ def tools() -> Toolset:
 
     @kept.tool(policy=ToolPolicy(requires_trust=True))
     def trusted() -> int:
-        """Need trust."""
+        """Require trust."""
         return 1
 
     kept.add(
@@ -88,14 +88,14 @@ def engine() -> Iterator[Engine]:
 
 
 def plan_of(nodes: dict[str, Any], **more: Any) -> Plan:
-    """Return a plan of nodes as plain data, whose failures halt nothing."""
+    """Return a plan from nodes as plain data, whose failures do not halt it."""
     return plan_from_data(
         {"name": "it", "nodes": {name: {"on_fail": "continue", **node} for name, node in nodes.items()}, **more}
     )
 
 
 def told(trace: Trace) -> list[Any]:
-    """Return all of a trace but its times."""
+    """Return a trace without its times."""
     return [trace.status, trace.output, trace.error, *map(told_of, trace.nodes)]
 
 
@@ -125,8 +125,8 @@ VARIED = plan_of(
 )
 
 
-def test_a_durable_run_gives_what_the_plan_gives(engine: Engine, make_database: MakeDatabase) -> None:
-    """Values of every type, errors of every kind, and what is made of them; and again when it is gone through again."""
+def test_durable_run_returns_same_trace_as_plan(engine: Engine, make_database: MakeDatabase) -> None:
+    """With values of every type, errors of every kind, and nodes that use them; also when it is repeated."""
     url = make_database("varied")
     plain = run(engine, VARIED, {"start": "3"})
     durable = run_durably(engine, VARIED, {"start": "3"}, url, run_id="it")
@@ -138,8 +138,8 @@ def test_a_durable_run_gives_what_the_plan_gives(engine: Engine, make_database: 
     assert plain.digest == durable.digest == again.digest
 
 
-def test_what_has_ended_is_not_run_again(make_database: MakeDatabase, tmp_path: Path) -> None:
-    """A run that has ended only tells what it has done, and when it did it."""
+def test_ended_run_is_not_repeated(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """It returns its trace with the original times."""
     url, marks, plan = make_database("ended"), steps.Marks(tmp_path / "marks"), steps.layered(0.0)
     with steps.engine(marks.file) as engine:
         first = run_durably(engine, plan, url=url, run_id="it")
@@ -151,8 +151,8 @@ def test_what_has_ended_is_not_run_again(make_database: MakeDatabase, tmp_path: 
     assert starts[0] == starts[1]
 
 
-def test_a_run_that_was_halted_is_told_as_it_went(make_database: MakeDatabase, tmp_path: Path) -> None:
-    """What had run when a node failed has run; what had not is unstarted."""
+def test_halted_run_returns_its_original_trace(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """Nodes that had run when a node failed have their results; the others are unstarted."""
     url, marks = make_database("halted"), steps.Marks(tmp_path / "marks")
     step = {"tool": "step.once"}
     nodes = {
@@ -171,8 +171,8 @@ def test_a_run_that_was_halted_is_told_as_it_went(make_database: MakeDatabase, t
     assert ["succeeded", "failed", "unstarted", "succeeded", "succeeded"] == [node.status for node in again.nodes]
 
 
-def test_what_was_not_begun_when_a_plan_was_halted_is_unstarted(make_database: MakeDatabase, tmp_path: Path) -> None:
-    """Also where two ends were seen at one look, of which the later one halted the plan."""
+def test_nodes_not_begun_at_halt_are_unstarted(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """Even if one check saw two ends, the later of which halted the plan."""
     url = make_database("at_once")
     nodes = {
         "slow": {"tool": "step.once", "inputs": {"name": "slow", "before": [], "seconds": 0.3}},
@@ -188,8 +188,8 @@ def test_what_was_not_begun_when_a_plan_was_halted_is_unstarted(make_database: M
     assert [(node.status, node.error) for node in first.nodes] == [(node.status, node.error) for node in again.nodes]
 
 
-def test_what_ran_beside_a_node_that_halts_at_last_is_told(make_database: MakeDatabase, tmp_path: Path) -> None:
-    """Although its further attempts are due at once when the run is gone through again, and take the only place."""
+def test_calls_next_to_halting_node_are_in_trace(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """Although its retries are due at once when the run is repeated, and take the only slot."""
     url = make_database("beside")
     step = {"tool": "step.once", "inputs": {"name": "it", "before": [], "seconds": 0}, "on_fail": "continue"}
     nodes = {
@@ -206,8 +206,8 @@ def test_what_ran_beside_a_node_that_halts_at_last_is_told(make_database: MakeDa
     assert told(first) == told(again)
 
 
-def test_what_was_due_again_is_not_run_where_the_plan_was_halted(make_database: MakeDatabase, tmp_path: Path) -> None:
-    """Although its time has come when the run is gone through again."""
+def test_pending_retry_does_not_run_after_halt(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """Although it is due when the run is repeated."""
     url, marks = make_database("due"), steps.Marks(tmp_path / "marks")
     again = {"count": 1, "backoff": 0.5}
     nodes = {
@@ -225,8 +225,8 @@ def test_what_was_due_again_is_not_run_where_the_plan_was_halted(make_database: 
     assert ["failed", "succeeded", "failed"] == [each.status for each in later.nodes]
 
 
-def test_a_call_that_was_left_behind_is_tried_again_when_it_has_ended(make_database: MakeDatabase) -> None:
-    """Where its tool is idempotent, as without a database; never two copies at once."""
+def test_abandoned_call_is_retried_after_it_has_ended(make_database: MakeDatabase) -> None:
+    """If its tool is idempotent, as without a database; two copies never run at once."""
     slow, at_once = Toolset("slow"), []
 
     @slow.tool(policy=ToolPolicy(effects=("idempotent",)))
@@ -246,8 +246,8 @@ def test_a_call_that_was_left_behind_is_tried_again_when_it_has_ended(make_datab
     assert ["call.timeout", "ok"] == [each.code for each in trace["it"].attempts]
 
 
-def test_clocks_may_differ(make_database: MakeDatabase, tmp_path: Path) -> None:
-    """That of the database is not what a further attempt waits by, whether the process's own is behind it or ahead."""
+def test_clock_of_database_may_differ(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """Retries use the process's own clock, whether the database's is ahead or behind."""
     url, marks = make_database("clocks"), steps.Marks(tmp_path / "marks")
     plan = plan_from_data({"nodes": {"due": {"tool": "step.fail", "retry": {"count": 1, "backoff": 0.1}}}})
     runs = []
@@ -282,26 +282,26 @@ def test_runs_are_listed_and_shown(engine: Engine, make_database: MakeDatabase) 
     ] == sorted((call.node, call.item, call.number, call.status) for call in calls)
 
 
-def test_what_the_database_does_not_take_fails_its_node(make_database: MakeDatabase) -> None:
-    """Its run ends."""
+def test_value_the_database_rejects_fails_its_node(make_database: MakeDatabase) -> None:
+    """The run ends."""
     odd = Toolset("odd")
 
     @odd.tool()
     def fail() -> None:
-        """Fail with a code that is no text of UTF-8."""
+        """Fail with a code that is not valid UTF-8."""
         raise ToolFailed("it is closed", code="odd.\ud800")
 
     with Engine(toolsets=[odd], plugins="none") as engine:
         trace = run_durably(engine, plan_of({"it": {"tool": "odd.fail"}}), url=make_database("odd"))
 
-    assert "odd.fail: what came of it can not be kept (UnicodeEncodeError)" == trace["it"].error["message"]
+    assert "odd.fail: its result cannot be stored (UnicodeEncodeError)" == trace["it"].error["message"]
 
 
-# What is refused
+# Rejected runs
 
 
-def test_a_secret_is_not_kept_unless_that_is_said(engine: Engine, make_database: MakeDatabase) -> None:
-    """Neither as an input of the plan nor as an argument."""
+def test_secrets_are_stored_only_on_request(engine: Engine, make_database: MakeDatabase) -> None:
+    """Neither inputs of the plan nor arguments."""
     nodes = {"enter": {"tool": "kept.enter", "inputs": {"token": "${input.token}"}}}
     plan = plan_of(nodes, inputs={"token": {"type": "string", "secret": True}})
     url, given = make_database("secret"), {"token": "open sesame"}
@@ -309,24 +309,25 @@ def test_a_secret_is_not_kept_unless_that_is_said(engine: Engine, make_database:
         run_durably(engine, plan, given, url)
     trace = run_durably(engine, plan, given, url, keep_secrets=True)
 
-    why = "is secret, and what a durable run is given stands in its database as it is"
+    why = "is secret, and a durable run stores inputs and arguments unencrypted in its database"
     assert f"plan it: inputs.token: {why}; nodes.enter.inputs.token: {why}" == str(caught.value)
     assert [11, {"token": "[secret]"}, {"token": "[secret]"}] == [trace.output, trace["enter"].arguments, trace.inputs]
     assert 1 == len(list_runs(url))
 
 
-def test_a_handle_is_not_kept(engine: Engine, make_database: MakeDatabase) -> None:
-    """It is known to one process alone."""
+def test_handles_cannot_be_stored(engine: Engine, make_database: MakeDatabase) -> None:
+    """A handle is valid only in one process."""
     with pytest.raises(SpecError) as caught:
         run_durably(engine, plan_of({"open": {"tool": "kept.open"}}), url=make_database("handle"))
 
-    assert "plan it: nodes.open.tool: takes or gives a handle, which only the process knows that has made it" == str(
-        caught.value
+    assert (
+        "plan it: nodes.open.tool: takes or returns a handle, which is valid only in the process that made it"
+        == str(caught.value)
     )
 
 
-def test_a_plan_that_can_not_run_is_refused_before_it_is_kept(engine: Engine, make_database: MakeDatabase) -> None:
-    """As it is without a database."""
+def test_plan_that_cannot_run_is_not_stored(engine: Engine, make_database: MakeDatabase) -> None:
+    """It is refused as without a database."""
     url = make_database("refused")
     with pytest.raises(SpecError) as caught:
         run_durably(engine, plan_of({"it": {"tool": "kept.trusted"}}), url=url)
@@ -335,10 +336,8 @@ def test_a_plan_that_can_not_run_is_refused_before_it_is_kept(engine: Engine, ma
     assert [] == list_runs(url)
 
 
-def test_how_many_calls_are_given_out_is_checked_before_a_run_is_kept(
-    engine: Engine, make_database: MakeDatabase
-) -> None:
-    """Or it would stand there for ever, and nobody could go on with it."""
+def test_parallel_is_checked_before_run_is_stored(engine: Engine, make_database: MakeDatabase) -> None:
+    """Otherwise the stored run could never be resumed."""
     url = make_database("none")
     with pytest.raises(ValueError, match=r"\Aparallel must be 1 or more\Z"):
         run_durably(engine, plan_of({"it": {"tool": "kept.value", "inputs": {"name": "x"}}}), url=url, parallel=0)
@@ -346,26 +345,28 @@ def test_how_many_calls_are_given_out_is_checked_before_a_run_is_kept(
     assert [] == list_runs(url)
 
 
-def test_words_that_are_none_are_refused(
+def test_invalid_arguments_are_rejected(
     engine: Engine, make_database: MakeDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Addresses, ids, leases; and what is there already, or is not."""
+    """Addresses, ids and leases; ids that exist already, or do not exist."""
     plan, url = plan_of({"it": {"tool": "kept.double", "inputs": {"number": 1}}}), make_database("words")
     run_durably(engine, plan, url=url, run_id="taken")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text").write_text("no database " * 1_000)
     refused = {
-        "durable: an address is sqlite:///FILE or postgresql://USER@HOST/NAME": lambda: list_runs("mysql://u@h/n"),
+        "durable: the address must be sqlite:///FILE or postgresql://USER@HOST/NAME": lambda: list_runs(
+            "mysql://u@h/n"
+        ),
         "durable: a lease must be from 0.5 to 604800 seconds": lambda: run_durably(engine, plan, url=url, lease=0.1),
         "durable: parallel must be an integer from 1 to 1000": lambda: Worker(engine, url, parallel=0),
-        "run a.b: an id is letters, digits, _ and -, at most 64": lambda: run_durably(
+        "run a.b: an id must be at most 64 letters, digits, _ and -": lambda: run_durably(
             engine, plan, url=url, run_id="a.b"
         ),
-        "run taken: there is one of that id": lambda: run_durably(engine, plan, url=url, run_id="taken"),
-        "run none: there is none of that id": lambda: resume(engine, url, "none"),
-        "run taken: has succeeded already": lambda: cancel(url, "taken"),
-        "sqlite:///text: can not be used as a database: file is not a database": lambda: list_runs("sqlite:///text"),
-        "sqlite:///text/in: can not be used as a database: not a directory": lambda: list_runs("sqlite:///text/in"),
+        "run taken: already exists": lambda: run_durably(engine, plan, url=url, run_id="taken"),
+        "run none: does not exist": lambda: resume(engine, url, "none"),
+        "run taken: has already succeeded": lambda: cancel(url, "taken"),
+        "sqlite:///text: cannot be used as a database: file is not a database": lambda: list_runs("sqlite:///text"),
+        "sqlite:///text/in: cannot be used as a database: not a directory": lambda: list_runs("sqlite:///text/in"),
     }
     said = []
     for do in refused.values():
@@ -376,8 +377,8 @@ def test_words_that_are_none_are_refused(
     assert [*refused] == said
 
 
-def test_a_password_is_in_no_error() -> None:
-    """Wherever in an address it stands, and however it is spelt."""
+def test_errors_contain_no_password() -> None:
+    """Wherever in an address it is, and however it is written."""
     said = []
     for url in (
         "postgresql://me:open@127.0.0.1:1/plans",
@@ -386,17 +387,17 @@ def test_a_password_is_in_no_error() -> None:
     ):
         with pytest.raises(SpecError) as caught:
             list_runs(url)
-        said.append(str(caught.value).partition(": can not be used as a database: ")[0])
+        said.append(str(caught.value).partition(": cannot be used as a database: ")[0])
 
     assert [
         "postgresql://me:***@127.0.0.1:1/plans",
         "postgresql://me@127.0.0.1:1/plans",
-        "durable: in an address an @ of a password is written %40",
+        "durable: an @ in the password of an address must be written as %40",
     ] == said
 
 
-def test_what_a_call_is_given_is_in_no_error_of_the_database(make_database: MakeDatabase) -> None:
-    """Nor in what that error was made of."""
+def test_database_errors_contain_no_arguments(make_database: MakeDatabase) -> None:
+    """Nor do their causes."""
     database = Database(make_database("quiet"))
     query, given = sa.text("SELECT * FROM nowhere WHERE it = :given"), "-".join(("open", "sesame"))
     with pytest.raises((CallError, SpecError)) as caught:
@@ -406,8 +407,8 @@ def test_what_a_call_is_given_is_in_no_error_of_the_database(make_database: Make
     assert given not in "".join(traceback.format_exception(caught.value))
 
 
-def test_a_process_is_one_worker(engine: Engine, make_database: MakeDatabase) -> None:
-    """A second one is refused, and may come when the first has gone."""
+def test_process_has_one_worker(engine: Engine, make_database: MakeDatabase) -> None:
+    """A second one is refused until the first has ended."""
     url = make_database("second")
     with Worker(engine, url):
         with pytest.raises(SpecError) as caught:
@@ -415,20 +416,20 @@ def test_a_process_is_one_worker(engine: Engine, make_database: MakeDatabase) ->
     with Worker(engine, url) as later:
         assert not later.is_lost
 
-    assert "durable: this process is a worker already, and can not be a second one" == str(caught.value)
+    assert "durable: this process is already a worker; a process can have only one" == str(caught.value)
 
 
-# Processes that are cancelled, stopped, or taken for dead
+# Processes that are cancelled, paused, or considered dead
 
 
 def waiting_for(marks: steps.Marks, count: int, child: Child) -> None:
-    """Wait until so many nodes have begun, or a child has ended, for what needs a node in doubt does not begin."""
+    """Wait until a number of nodes has begun, or a child has ended, because nodes after one in doubt never begin."""
     while sum(marks.of("begin").values()) < count and not child.out.exists():
         time.sleep(0.005)
 
 
 def stop(pid: int, url: str) -> None:
-    """Stop a process so that it holds no lock: that of SQLite nobody can take from it, PostgreSQL takes it itself."""
+    """Stop a process while it holds no SQLite lock, which others could not break; PostgreSQL breaks locks itself."""
     while True:
         os.kill(pid, signal.SIGSTOP)
         while not all(
@@ -447,8 +448,8 @@ def stop(pid: int, url: str) -> None:
         time.sleep(0.001)
 
 
-def test_nothing_further_of_a_cancelled_run_begins(make_database: MakeDatabase, parent: Parent, tmp_path: Path) -> None:
-    """What was being run ends; all others end as cancelled, also when it is gone through again."""
+def test_cancelled_run_begins_no_more_calls(make_database: MakeDatabase, parent: Parent, tmp_path: Path) -> None:
+    """Running calls end; all others end as cancelled, also when the run is repeated."""
     url, marks = make_database("cancelled"), steps.Marks(tmp_path / "marks")
     child = parent.child("run", url, marks.file, run="it")
     waiting_for(marks, 3, child)
@@ -457,7 +458,7 @@ def test_nothing_further_of_a_cancelled_run_begins(make_database: MakeDatabase, 
     nodes = child.result()["nodes"]
     again = parent.child("resume", url, marks.file, run="it").result()["nodes"]
 
-    late = marks.of("begin") - begun  # between the word of a node that has begun, and its mark
+    late = marks.of("begin") - begun  # between the record of a node's beginning and its mark
     assert "cancelled" == state.status == show_run(url, "it")[0].status
     assert len(late) <= steps.WIDTH
     assert {"ok", "plan.cancelled", "plan.reference"} >= {node["code"] or "ok" for node in nodes.values()}
@@ -466,14 +467,14 @@ def test_nothing_further_of_a_cancelled_run_begins(make_database: MakeDatabase, 
     assert marks.of("end") == marks.of("begin")
 
 
-def test_a_database_that_is_away_fails_no_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As long as the lease lasts, what is to be given out waits for it."""
+def test_unreachable_database_fails_no_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls wait for it as long as the lease lasts."""
     monkeypatch.setattr(durable_database, "BUSY", 0.1)
     file, held, tries = tmp_path / "held.sqlite", Toolset("held"), []
 
     @held.tool()
     def off() -> int:
-        """Hold everybody up who writes, between two attempts of the other node."""
+        """Block all writers between two attempts of the other node."""
         with closing(sqlite3.connect(file, isolation_level=None)) as connection:
             while not connection.execute("SELECT count(*) FROM neuroscript_calls WHERE ended > 0").fetchone()[0]:
                 time.sleep(0.005)
@@ -496,15 +497,15 @@ def test_a_database_that_is_away_fails_no_node(tmp_path: Path, monkeypatch: pyte
     assert {"off": 1, "later": 2} == trace.output
 
 
-def test_a_process_that_is_cut_off_lets_go_and_goes_on_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It says so; its worker has ended, and the same process can go on with the run once the database is back."""
+def test_disconnected_process_loses_run_and_can_resume_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reports this; its worker has ended, and the same process can resume the run when the database is back."""
     monkeypatch.setattr(durable_database, "BUSY", 0.2)
     url, cut = f"sqlite:///{tmp_path}/cut.sqlite", Toolset("cut")
     begun = []
 
     @cut.tool(policy=ToolPolicy(effects=("idempotent",)))
     def off() -> int:
-        """Hold everybody up who writes, the first time."""
+        """Block all writers, the first time."""
         begun.append(1)
         if len(begun) == 1:
             with closing(sqlite3.connect(tmp_path / "cut.sqlite", isolation_level=None)) as connection:
@@ -523,10 +524,8 @@ def test_a_process_that_is_cut_off_lets_go_and_goes_on_later(tmp_path: Path, mon
     assert "succeeded" == trace.status
 
 
-def test_what_was_under_way_in_a_cancelled_run_is_in_doubt(
-    make_database: MakeDatabase, parent: Parent, tmp_path: Path
-) -> None:
-    """Where its process has died meanwhile: nobody says of it that it has not begun."""
+def test_running_call_of_cancelled_run_is_in_doubt(make_database: MakeDatabase, parent: Parent, tmp_path: Path) -> None:
+    """If its process has died; it is not reported as not begun."""
     url, marks = make_database("doubt"), steps.Marks(tmp_path / "marks")
     child = parent.child("run", url, marks.file, run="it", seconds=5.0)
     waiting_for(marks, steps.WIDTH, child)
@@ -540,10 +539,10 @@ def test_what_was_under_way_in_a_cancelled_run_is_in_doubt(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells when all threads of a process stand still")
-def test_a_process_that_was_taken_for_dead_does_nothing_more(
+def test_process_considered_dead_makes_no_more_calls(
     make_database: MakeDatabase, parent: Parent, tmp_path: Path
 ) -> None:
-    """It was only stopped, and another one has gone on with its run: it begins no node, and its ends change nothing."""
+    """It was only paused while another process resumed its run. It begins no node; its results change nothing."""
     url, marks = make_database("stopped"), steps.Marks(tmp_path / "marks")
     marks.hold("n1_")
     stopped = parent.child("run", url, marks.file, run="it", lease=3.0)
@@ -563,14 +562,14 @@ def test_a_process_that_was_taken_for_dead_does_nothing_more(
     twice = {name for name, count in marks.of("begin").items() if count > 1}
     right = {name: value.hex() for name, value in steps.expected(steps.layered()).items()}
     done = {name for name, node in nodes.items() if node["status"] == "succeeded"}
-    assert {"failed": "CallError: this process was taken for dead, and another one may go on with the run"} == failed
+    assert {"failed": "CallError: this process lost its lease, and another one may continue the run"} == failed
     assert {"ok", "plan.in_doubt", "plan.reference"} >= {node["code"] or "ok" for node in nodes.values()}
     assert {name: right[name] for name in done} == {name: nodes[name]["result"] for name in done}
     assert all(name.endswith(("_1", "_2")) for name in twice)
 
 
-def test_a_lease_that_is_not_kept_is_over(parent: Parent, tmp_path: Path) -> None:
-    """In real time: who resumes a run waits for it, and takes over what was under way."""
+def test_lease_expires_without_heartbeat(parent: Parent, tmp_path: Path) -> None:
+    """In real time: `resume` waits for it and takes over the running calls."""
     url, marks = f"sqlite:///{tmp_path}/lease.sqlite", steps.Marks(tmp_path / "marks")
     child = parent.child("run", url, marks.file, run="it", lease=2.0)
     waiting_for(marks, 8, child)
@@ -583,10 +582,8 @@ def test_a_lease_that_is_not_kept_is_over(parent: Parent, tmp_path: Path) -> Non
     assert max(marks.of("begin").values()) <= 2
 
 
-def test_a_halted_run_that_is_gone_through_again_comes_to_all_that_it_had_done(
-    engine: Engine, make_database: MakeDatabase
-) -> None:
-    """Also where what halts the plan makes no call, and so comes sooner than when each call took its time."""
+def test_repeated_halted_run_repeats_all_its_calls(engine: Engine, make_database: MakeDatabase) -> None:
+    """Even if the halting node makes no call, and so ends sooner than when each call took its time."""
     plan = plan_from_data(
         {
             "nodes": {
@@ -608,8 +605,8 @@ def test_a_halted_run_that_is_gone_through_again_comes_to_all_that_it_had_done(
     ]
 
 
-def test_a_call_that_has_ended_is_not_begun_again(engine: Engine, make_database: MakeDatabase) -> None:
-    """Also where its worker died before the queue had heard of it, and it is put back."""
+def test_ended_call_does_not_begin_again(engine: Engine, make_database: MakeDatabase) -> None:
+    """Even if its worker died before it updated the queue, and the call is requeued."""
     url = make_database("again")
     plan = plan_from_data({"nodes": {"one": {"tool": "kept.double", "inputs": {"number": 1}, "rerun": True}}})
     run_durably(engine, plan, url=url, run_id="it")

@@ -1,4 +1,4 @@
-"""Several workers share the calls of a database, and take over from each other."""
+"""Several workers share the calls of a database and take over from each other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COUNT = 200
 
 
 def name_of(worker: Child) -> str:
-    """Return what a worker is called, once it has begun."""
+    """Return the id of a worker after it has begun."""
     file = worker.out.with_suffix(".id")
     while not (file.exists() and file.read_text()):
         assert not worker.out.exists(), worker.out.read_text()
@@ -28,20 +28,20 @@ def name_of(worker: Child) -> str:
     return file.read_text()
 
 
-def test_what_was_under_way_when_its_plan_was_halted_is_waited_for(make_database: MakeDatabase) -> None:
-    """Also by who goes on with the run: it has run, and nobody may say that it has not."""
+def test_running_calls_are_awaited_after_halt(make_database: MakeDatabase) -> None:
+    """Also when the run is resumed, because they did run."""
     url, shop, begun, over = make_database("halting"), Toolset("shop"), Event(), Event()
 
     @shop.tool()
     def slow() -> int:
-        """Take as long as it is told."""
+        """Take a given time."""
         begun.set()
         over.wait(20)
         return 1
 
     @shop.tool()
     def fail() -> None:
-        """Fail while the other one is under way."""
+        """Fail while the other one is running."""
         begun.wait(20)
         raise ValueError
 
@@ -61,10 +61,8 @@ def test_what_was_under_way_when_its_plan_was_halted_is_waited_for(make_database
     assert ["succeeded", "failed"] == [node.status for node in trace.nodes]
 
 
-def test_two_workers_share_all_nodes_and_one_is_killed(
-    make_database: MakeDatabase, parent: Parent, tmp_path: Path
-) -> None:
-    """All are done, and none is twice that may not be: it is in doubt where it was under way."""
+def test_two_workers_share_nodes_and_one_is_killed(make_database: MakeDatabase, parent: Parent, tmp_path: Path) -> None:
+    """All nodes end, and those that may not repeat run once or are in doubt."""
     url, marks = make_database("shared"), steps.Marks(tmp_path / "marks")
     first, second = (parent.child("work", url, marks.file, parallel=8, lease=4.0) for _ in range(2))
     killed = name_of(first)
@@ -86,10 +84,8 @@ def test_two_workers_share_all_nodes_and_one_is_killed(
     assert all(int(name[1:]) % 2 and count == 2 for name, count in begun.items() if count > 1)
 
 
-def test_a_worker_makes_no_more_calls_at_once_than_its_limit_permits(
-    make_database: MakeDatabase, tmp_path: Path
-) -> None:
-    """The others wait for their turn, and none is refused."""
+def test_worker_respects_concurrency_limit(make_database: MakeDatabase, tmp_path: Path) -> None:
+    """The other calls wait, and none is refused."""
     policy = ExecutionPolicy(allow=("*",), limits=Limits(concurrency=2))
     with steps.engine(tmp_path / "marks", policy=policy) as engine:
         trace = run_durably(engine, steps.wide(8), url=make_database("limited"))

@@ -1,6 +1,6 @@
-"""Plans that outlive their processes: what each call gave stands in a database, and several processes make the calls.
+"""Durable plans: results are stored in a database, so that runs survive their processes and workers share the calls.
 
-Every public name is here; the room that holds it, and DBOS with it, is loaded when it is first asked for.
+Every public name is exported here; the module that defines it, and DBOS, are loaded on first access.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""The calls of durable runs: each is given out once, begun by one worker, and ended by the one that has begun it.
+"""The calls of durable runs: each is queued once, begun by one worker, and ended by that worker.
 
-That a call has begun is written down before its tool is run, and what came of it after that. Who finds one that has
-begun and not ended, and whose worker is gone, can not know whether its tool has run: it is run again only where that
-may be.
-
-Source: issue "Beyond one machine"; ecosystem.md part 10.
+The beginning of a call is recorded before its tool runs, and its outcome afterwards. If a worker dies in between, it is
+unknown whether the tool ran, so the call runs again only if that is allowed.
 """
 
 from __future__ import annotations
@@ -24,22 +21,22 @@ from neuroscript.workflow.runner import Unmade
 from neuroscript.workflow.scheduler import LEFT, Work
 
 MOST: Final = 5
-"""How often a call is begun at the most: one that takes its worker with it each time must not take them all."""
+"""How often a call may begin. A call that kills its worker each time must not kill all of them."""
 
 LOST: Final = "is missing, has ended, or was not written by this version of neuroscript"
 
 
 class Fenced(Exception):
-    """A worker has been taken for dead, and begins nothing any more."""
+    """Raised when a worker was declared dead; it begins no more calls."""
 
 
 @attrs.frozen
 class Begun:
-    """A call that is to be made now.
+    """A call to make now.
 
     Attributes:
-        patience: Seconds for which it is waited for where it was left behind at its timeout, before that is told.
-        token: The word of this beginning; only who has it can end the call.
+        patience: Seconds to wait for a call that was abandoned at its timeout, before the timeout is recorded.
+        token: The random id of this beginning. Only its holder can end the call.
     """
 
     id: str
@@ -51,7 +48,7 @@ class Begun:
 
 
 def call_id(run: str, work: Work) -> str:
-    """Return what an attempt is called in the database."""
+    """Return the database id of an attempt."""
     return place_id(run, work.node.name, work.item, work.number)
 
 
@@ -61,7 +58,7 @@ class Calls:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    # The side that drives a run
+    # For the driver of a run
 
     def put(
         self,
@@ -72,16 +69,16 @@ class Calls:
         enqueue: Callable[[sa.Connection, str], None],
         is_over: Callable[[], bool],
     ) -> None:
-        """Give a call out, once: one that has been given out stays as it is.
+        """Queue a call, unless it was queued before.
 
         Args:
-            enqueue: Puts it into the queue, in the same transaction.
-            is_over: Asked, where the database is not to be reached, whether to give up.
+            enqueue: Puts the call into the queue, in the same transaction.
+            is_over: Called while the database is unreachable; returns whether to give up.
 
         Raises:
-            Unmade: The run has ended.
-            CallError: The run was cancelled, before the call had begun or meanwhile, or another process drives it.
-            Unkept: An argument can not be kept.
+            Unmade: If the run has ended.
+            CallError: If the run was cancelled, before or after the call began, or another process drives it.
+            Unkept: If an argument cannot be stored.
         """
         row = {
             "id": call_id(run, work),
@@ -117,20 +114,20 @@ class Calls:
             text = "was under way when the run was cancelled, and may have run"
             raise CallError(text, tool=work.node.tool, code="plan.in_doubt")
         if status in ("succeeded", "failed"):
-            raise Unmade  # and never will be, for the run has ended without it
+            raise Unmade  # the run has ended without it
         if status is not None:
-            raise CallError("another process has taken the run over", tool=work.node.tool, code="plan.taken")
+            raise CallError("another process has taken over the run", tool=work.node.tool, code="plan.taken")
 
     def given_out(self, run: str) -> set[Place]:
-        """Return the places of all calls of a run that were given out, or raise the `SpecError` of a faulty row."""
+        """Return the places of all calls of a run that were queued, or raise a `SpecError` for an invalid row."""
         return {(row.node, row.item, row.number) for row in self.of(run)}
 
     def ended(self, ids: Sequence[str], is_over: Callable[[], bool]) -> list[Outcome]:
-        """Return what came of those of some calls that have ended."""
+        """Return the outcomes of those calls in *ids* that have ended."""
         return self._outcomes(CALLS.c.id.in_(ids), is_over)
 
     def past(self, run: str) -> list[Outcome]:
-        """Return what came of all calls of a run that have ended, in the order in which they did."""
+        """Return the outcomes of all ended calls of a run, in the order in which they ended."""
         return self._outcomes(CALLS.c.run == run)
 
     def _outcomes(self, which: Any, is_over: Callable[[], bool] | None = None) -> list[Outcome]:
@@ -144,7 +141,7 @@ class Calls:
         """Return the rows of all calls of a run, in the order in which they began.
 
         Raises:
-            SpecError: A row cannot be used.
+            SpecError: If a row is invalid.
         """
         query = sa.select(*CALL_COLUMNS).where(CALLS.c.run == run)
         query = query.order_by(sa.func.coalesce(CALLS.c.begun, 1e12), CALLS.c.id)
@@ -161,17 +158,17 @@ class Calls:
         change = sa.update(CALLS).where(waiting).values(**ended)
         self._database.transaction(lambda connection: connection.execute(change), once)
 
-    # The side that makes the calls
+    # For workers
 
     def begin(self, id: str, worker: str, is_over: Callable[[], bool]) -> Begun | None:
-        """Write down that a call begins, and return it; None where nothing is to be run.
+        """Record that a call begins and return it, or None if there is nothing to run.
 
         Args:
-            worker: Who is about to make it.
-            is_over: Asked, where the database is not to be reached, whether to give up.
+            worker: The worker that makes the call.
+            is_over: Called while the database is unreachable; returns whether to give up.
 
         Raises:
-            Fenced: The worker has been taken for dead.
+            Fenced: If the worker was declared dead.
         """
         token = os.urandom(8).hex()
         return self._database.transaction(lambda connection: self._begun(connection, id, worker, token), is_over)
@@ -185,7 +182,7 @@ class Calls:
             sa.select(RUNS.c.status).where(RUNS.c.id == run).with_for_update(read=True)
         ).scalar()
         row = connection.execute(sa.select(*CALL_COLUMNS).where(CALLS.c.id == id).with_for_update()).one_or_none()
-        if row is None or row.ended is not None:  # or there is nothing that could be made
+        if row is None or row.ended is not None:
             return None
         arguments, error = arguments_in(row)
         error = error or _in_the_way(row, status == "running", token)
@@ -199,20 +196,20 @@ class Calls:
         return Begun(id, row.tool, arguments, row.timeout, row.patience, token)
 
     def end(self, begun: Begun, code: str, outcome: str, is_over: Callable[[], bool]) -> None:
-        """Write down what came of a call, unless another worker has begun it since."""
+        """Record the outcome of a call, unless another worker has begun it since."""
         mine = sa.and_(CALLS.c.id == begun.id, CALLS.c.token == begun.token, CALLS.c.ended.is_(None))
         change = sa.update(CALLS).where(mine).values(ended=self._database.now, code=code, outcome=outcome)
         self._database.transaction(lambda connection: connection.execute(change), is_over)
 
 
 def _patience(work: Work) -> float:
-    """Return for how long a call that was left behind is waited for: no two attempts at a node run at once."""
+    """Return how long to wait for an abandoned call, so that no two attempts at a node run at once."""
     return (work.node.timeout or LEFT) if work.number <= work.node.retry.count else 0.0
 
 
 def _in_the_way(row: Any, is_running: bool, token: str) -> CallError | None:
-    """Return why a call that has not ended may not be begun."""
-    has_begun = row.begun is not None and row.token != token  # ours where the commit was not heard of
+    """Return why a call that has not ended may not begin, or None."""
+    has_begun = row.begun is not None and row.token != token  # the same token means that a commit succeeded unnoticed
     if has_begun and not row.rerun:
         text = "was under way when its process died, and may have run"
         return CallError(text, tool=row.tool, code="plan.in_doubt")

@@ -1,8 +1,6 @@
-"""The database that a durable run is kept in: a file of SQLite, or a PostgreSQL by its address.
+"""The database of durable runs: an SQLite file, or a PostgreSQL database by its address.
 
-All times in it are those of the database itself, so that the clocks of the machines may differ.
-
-Source: issue "Beyond one machine"; ecosystem.md part 10.
+All times come from the database's clock, so the clocks of the machines may differ.
 """
 
 from __future__ import annotations
@@ -26,21 +24,21 @@ try:
 except ModuleNotFoundError as error:
     raise missing("durable runs need DBOS", "durable", error) from None
 
-__all__ = ["CALLS", "RUNS", "WORKERS", "Database", "once", "sa"]  # the one door to SQLAlchemy
+__all__ = ["CALLS", "RUNS", "WORKERS", "Database", "once", "sa"]  # other modules take SQLAlchemy from here
 
 FILE: Final = "runs.sqlite"
-"""The file in this user's data directory that is used where no address is given."""
+"""The file in the user's data directory that is used without an address."""
 
 BUSY: Final = 30.0
-"""Seconds for which a transaction waits for its turn, and for which one that has failed is tried again."""
+"""Seconds that a transaction waits for a lock, and seconds for which a failed one is retried."""
 
 PAUSE: Final = 0.2
 
 POOL: Final[Mapping[str, Any]] = {"pool_size": 10, "max_overflow": 30, "hide_parameters": True}
-"""How many connections there may be; and that no error of SQLAlchemy tells what a call was given."""
+"""Limits on connections. SQLAlchemy's errors must not contain the arguments of calls."""
 
 IDLE: Final = 5.0
-"""Seconds after which a PostgreSQL ends a transaction whose process says nothing: its locks are in everybody's way."""
+"""Seconds after which PostgreSQL ends an idle transaction, because its locks block other processes."""
 
 NOW: Final = {
     "sqlite": "((julianday('now') - 2440587.5) * 86400.0)",
@@ -48,15 +46,15 @@ NOW: Final = {
 }
 
 AWAY: Final = (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.InternalError, sa.exc.TimeoutError)
-"""What is raised where the database, or a connection to it, is not to be had for now."""
+"""Exceptions that mean the database or a connection to it is temporarily unavailable."""
 
 LASTING: Final = ("SQLITE_ERROR", "SQLITE_READONLY")
-"""How the names of errors of SQLite begin that do not pass: its tables are others, or it may not be written to."""
+"""Prefixes of SQLite errors that are permanent: unexpected tables, or a read-only file."""
 
 LOCK: Final = 0x6E65_7572
-"""The number under which one process at a time makes the tables of a PostgreSQL."""
+"""The PostgreSQL advisory lock that lets one process at a time create the tables."""
 
-ADDRESS: Final = "an address is sqlite:///FILE or postgresql://USER@HOST/NAME"
+ADDRESS: Final = "the address must be sqlite:///FILE or postgresql://USER@HOST/NAME"
 
 T = TypeVar("T")
 
@@ -79,7 +77,7 @@ RUNS: Final = sa.Table(
     sa.Column("seen", sa.Double, nullable=False),
     sa.Column("lease", sa.Double, nullable=False),
 )
-"""One row for each run; *leader* is the word of the process that drives it, which is alive as long as it is *seen*."""
+"""One row for each run. *leader* is the id of the process that drives it, which is alive while *seen* is recent."""
 
 CALLS: Final = sa.Table(
     "neuroscript_calls",
@@ -102,7 +100,7 @@ CALLS: Final = sa.Table(
     sa.Column("code", sa.Text),
     sa.Column("outcome", sa.Text),
 )
-"""One row for each attempt; it is *begun* before its tool is run and *ended* after it, each in a transaction."""
+"""One row for each attempt: *begun* is set before its tool runs and *ended* after, each in a transaction."""
 
 WORKERS: Final = sa.Table(
     "neuroscript_workers",
@@ -113,24 +111,24 @@ WORKERS: Final = sa.Table(
     sa.Column("lease", sa.Double, nullable=False),
     sa.Column("ended", sa.Double),
 )
-"""One row for each process that makes calls. One that has *ended* never begins anything again."""
+"""One row for each process that makes calls. A worker that has *ended* begins no more calls."""
 
 
 class Database:
-    """A database with the tables of durable runs; they are made where they are not there.
+    """A database with the tables of durable runs, which are created if they are missing.
 
     Args:
-        url: ``sqlite:///FILE`` or ``postgresql://…``; by default a file in this user's data directory.
-        makes: Whether a file that is not there is made.
+        url: ``sqlite:///FILE`` or ``postgresql://…``; by default a file in the user's data directory.
+        makes: Whether to create a missing file.
 
     Attributes:
-        url: Its address, as DBOS takes it.
-        name: The same without a password, as people are shown it.
-        engine: What connects to it.
-        now: Its time, in seconds since 1970-01-01 UTC.
+        url: The address, as DBOS takes it.
+        name: The address without a password, for messages.
+        engine: The SQLAlchemy engine.
+        now: The database's current time, in seconds since 1970-01-01 UTC.
 
     Raises:
-        SpecError: It is no such address, or the database can not be reached.
+        SpecError: If the address is invalid or the database cannot be reached.
     """
 
     def __init__(self, url: str | None = None, *, makes: bool = True) -> None:
@@ -149,18 +147,19 @@ class Database:
 
     @contextmanager
     def used(self) -> Iterator[None]:
-        """Raise a `SpecError` that names the database, and says why, where it can not be used as one."""
+        """Convert errors of an unusable database into a `SpecError` that names it and the reason."""
         try:
             yield
         except sa.exc.IntegrityError:
             raise
         except (OSError, ImportError, sa.exc.DBAPIError) as error:
-            raise SpecError(self.name, [f"can not be used as a database: {_reason_of(error)}"]) from None
+            raise SpecError(self.name, [f"cannot be used as a database: {_reason_of(error)}"]) from None
 
     def is_alive(self, seen: sa.Column[float], lease: sa.Column[float]) -> sa.ColumnElement[bool]:
-        """Return the condition that a process has been heard of within its lease.
+        """Return the condition that a process was seen within its lease.
 
-        It does not hold for a time or a lease that no process of ours wrote, such as infinity: nobody waits for that.
+        It is false for times and leases that this package does not write, such as infinity, so that no process waits
+        for them.
         """
         in_time = seen.between(self.now - lease, sa.literal(LONGEST) + self.now)
         return sa.and_(in_time, lease.between(0.0, LONGEST))
@@ -174,15 +173,16 @@ class Database:
             TABLES.create_all(connection)
 
     def transaction(self, work: Callable[[sa.Connection], T], is_over: Callable[[], bool] | None = None) -> T:
-        """Return what *work* does in one transaction; it is done again where the connection is lost meanwhile.
+        """Return the result of *work* in one transaction; repeat it if the connection is lost.
 
         Args:
-            work: May be called several times, each in a transaction of its own.
-            is_over: Asked before each further time whether to give up; by default that is so after `BUSY` seconds.
+            work: May be called several times, each time in a new transaction.
+            is_over: Called before each repetition; returns whether to give up. By default, give up after `BUSY`
+                seconds.
 
         Raises:
-            CallError: ``plan.database``: it can not be reached.
-            SpecError: It is not what it has to be, and nobody says when to give up.
+            CallError: ``plan.database``, if the database cannot be reached.
+            SpecError: If the database has the wrong form and *is_over* is None.
         """
         with self.used():
             return self._tried(work, is_over)
@@ -198,7 +198,7 @@ class Database:
                 if is_over is None and getattr(cause, "sqlite_errorname", "").startswith(LASTING):
                     raise
                 if time.monotonic() > until if is_over is None else is_over():
-                    raise CallError("the database can not be reached", code="plan.database", retry="later") from error
+                    raise CallError("the database cannot be reached", code="plan.database", retry="later") from error
                 time.sleep(PAUSE)
 
     def close(self) -> None:
@@ -207,7 +207,7 @@ class Database:
 
 
 def once() -> bool:
-    """Give up at once, for who asks again by himself."""
+    """Return True, for callers that retry by themselves."""
     return True
 
 
@@ -215,7 +215,7 @@ def _parsed(url: str | None) -> sa.URL:
     if url is None:
         path = data_file(FILE)
         if path is None:
-            raise SpecError("durable", ["no address is given, and the environment names no directory for data"])
+            raise SpecError("durable", ["pass an address, because the environment defines no data directory"])
         url = f"sqlite:///{path}"
     try:
         parsed = sa.make_url(url)
@@ -225,17 +225,17 @@ def _parsed(url: str | None) -> sa.URL:
     is_known = kind in ("postgresql", "postgres") or (kind == "sqlite" and not (parsed.host or parsed.query))
     if not is_known or not parsed.database or parsed.database == ":memory:":
         raise SpecError("durable", [ADDRESS])
-    if parsed.host and "@" in parsed.host:  # the end of a password, which nobody may be told
-        raise SpecError("durable", ["in an address an @ of a password is written %40"])
+    if parsed.host and "@" in parsed.host:  # the end of a password, which must not appear in messages
+        raise SpecError("durable", ["an @ in the password of an address must be written as %40"])
     return parsed.set(drivername="sqlite" if kind == "sqlite" else "postgresql")
 
 
 def _reason_of(error: OSError | ImportError | sa.exc.DBAPIError) -> str:
-    """Return why a database can not be used: what the system or its driver says, and nothing that stands in it."""
+    """Return why a database cannot be used, as the system or its driver reports it, without stored values."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
-    is_told = not isinstance(error, sa.exc.DataError)  # whose text holds the value
+    is_told = not isinstance(error, sa.exc.DataError)  # its message contains the value
     return (is_told and one_line(str(cause).partition("\n")[0], LONGEST_PATH)) or type(cause).__name__
 
 
@@ -249,7 +249,7 @@ def _engine(url: sa.URL, makes: bool) -> sa.Engine:
     if not makes:
         file.stat()
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not file.exists():  # what calls are given and give is this user's alone
+    if not file.exists():  # arguments and results must be readable only by this user
         os.close(os.open(file, os.O_CREAT, 0o600))
     engine = sa.create_engine(url, **POOL)
     sa.event.listen(engine, "connect", _settled)
@@ -257,7 +257,7 @@ def _engine(url: sa.URL, makes: bool) -> sa.Engine:
 
 
 def _settled(connection: Any, _: object) -> None:
-    """Have a writer of SQLite wait for its turn from its first word on, and readers never wait."""
+    """Make SQLite writers wait for the lock from the start of a transaction, and readers never wait."""
     connection.isolation_level = "IMMEDIATE"
     connection.text_factory = _text
     connection.execute(f"PRAGMA busy_timeout={BUSY * 1000:.0f}")
@@ -265,7 +265,7 @@ def _settled(connection: Any, _: object) -> None:
 
 
 def _text(data: bytes) -> str | bytes:
-    """Return text of SQLite; what is not UTF-8 stays bytes, which checks of rows refuse."""
+    """Return an SQLite string; invalid UTF-8 stays bytes, which the row checks reject."""
     try:
         return data.decode()
     except UnicodeDecodeError:

@@ -1,9 +1,8 @@
-"""What makes the calls of a plan whose run is durable: it gives each out once, and waits until a worker has ended it.
+"""The caller of a durable run: queues each call once and waits until a worker has ended it.
 
-A run that is gone through again gets what its calls gave, in the order in which they ended, so that it comes to the
-same point by the same way.
-
-Source: issue "Beyond one machine"; ecosystem.md part 10, the silent swap of results.
+When a run is repeated, past calls return their stored outcomes in the order in which they ended, so that the run
+reaches
+the same state in the same way.
 """
 
 from __future__ import annotations
@@ -27,23 +26,23 @@ from neuroscript.workflow.runner import Step, Unmade
 from neuroscript.workflow.scheduler import Work
 
 PATIENCE: Final = 5
-"""After how many looks the order in which past calls ended is given up, where the next of them is not asked for."""
+"""Checks after which the order of past calls is given up if the plan does not ask for the next one."""
 
 LOOKS: Final = 20
-"""After how many looks for results the driver looks for calls that no worker will make."""
+"""How many checks for results pass between two checks for calls that no worker will make."""
 
 TURNS: Final = 10
-"""How many turns of the loop a plan has to take in what a call gave, and to ask for those that follow."""
+"""Turns of the event loop in which a plan processes a result and asks for the next calls."""
 
 
 class Asking:
     """Makes the calls of one run, as a `Caller`.
 
     Args:
-        plan: Its plan.
-        leader: The word of the process that drives the run.
-        may_rerun: Tells of a call whether it may be made again where its worker has died meanwhile.
-        parallel: How many calls are given out at once.
+        plan: The plan of the run.
+        leader: The id of the process that drives the run.
+        may_rerun: Returns whether a call may run again if its worker died.
+        parallel: Maximum number of calls that are queued at once.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class Asking:
         self._is_over = threading.Event()
 
     async def __call__(self, work: Work) -> Any:
-        """Return what a call gives, or raise its `CallError`; or `Unmade`."""
+        """Return the result of a call, or raise its `CallError`, or `Unmade`."""
         id, place = call_id(self._run, work), (work.node.name, work.item, work.number)
         self._unasked.discard(place)
         if id in self._past:
@@ -104,12 +103,12 @@ class Asking:
             raise CallError(f"its arguments: {error}", tool=work.node.tool, code="plan.kept") from None
 
     def see(self, step: Step) -> None:
-        """Take in what happens in the run: once it is halted, nothing is given out that was due again meanwhile."""
+        """Watch the run: once it is halted, no retries are queued."""
         if step.kind == "finished" and step.code == "failed" and self._plan[step.node].on_fail == "halt":
             self._is_halted = True
 
     async def open(self) -> int:
-        """Learn which calls of the run were given out before, and what has come of them; return how many have ended."""
+        """Load the calls that were queued before and their outcomes; return how many have ended."""
         self._given = await asyncio.to_thread(self._calls.given_out, self._run)
         for place in self._given:
             self._check(*place)
@@ -119,17 +118,16 @@ class Asking:
         return len(self._past)
 
     def _check(self, name: str, item: int | None, number: int) -> None:
-        """Raise the `SpecError` of a call that the plan cannot have asked for."""
+        """Raise a `SpecError` for a call that the plan cannot contain."""
         node = self._by_name.get(name)
         if node is None or (item is None) != (node.map is None) or number > node.retry.count + 1:
             raise fault(CALLS, place_id(self._run, name, item, number), ["its plan has no such call"])
 
     async def go_through(self) -> None:
-        """Tell what has come of past calls, in order, each when the plan has taken in the one before.
+        """Report the outcomes of past calls in order, each after the plan has processed the previous one.
 
-        What halted the plan waits until all is asked for that was given out, for that was so before.
-
-        New calls are given out after that, for a past one may have halted the plan.
+        An outcome that halted the plan is held back until the plan has asked for all calls that were queued before it.
+        New calls are queued only after that, because a past outcome may have halted the plan.
         """
         order = list(self._past)
         looks = 0
@@ -143,7 +141,7 @@ class Asking:
             looks = 0
             id = next((each for each in (next_id, *order) if each in self._waiting), None)
             if id is None:
-                self._is_new.set()  # the next past one waits for what a new one gives, or for its place
+                self._is_new.set()  # the next past call depends on the result or the slot of a new one
                 await asyncio.sleep(POLL / 2)
             else:
                 order.remove(id)
@@ -152,7 +150,7 @@ class Asking:
         self._is_new.set()
 
     def _halts(self, id: str) -> bool:
-        """Tell whether a past call has failed, with no attempt after it, and its node halts the plan."""
+        """Return whether a past call failed without a retry and its node halts the plan."""
         name, item, number = self._past[id].place
         is_last = self._past[id].has_failed and (name, item, number + 1) not in self._given
         return is_last and self._plan[name].on_fail == "halt"
@@ -162,7 +160,7 @@ class Asking:
             await asyncio.sleep(0)
 
     async def listen(self) -> None:
-        """Tell what comes of the calls that are waited for, until it is cancelled."""
+        """Report the outcomes of awaited calls, until it is cancelled."""
         for look in count(1):
             await asyncio.sleep(POLL / 2)
             ids = [id for id in self._waiting if id not in self._past]
@@ -172,17 +170,17 @@ class Asking:
                 self._tell(outcome)
 
     def _give_up_lost(self, ids: list[str]) -> None:
-        with suppress(CallError):  # the database cannot be reached, and is asked again
+        with suppress(CallError):  # the database is unreachable; the next check tries again
             lost = self._queue.lost(ids)
             if lost:
                 self._calls.give_up(lost)
 
     def is_behind(self) -> bool:
-        """Tell whether calls were given out before that the plan has not asked for again."""
+        """Return whether the plan has not asked again for all calls that were queued before."""
         return bool(self._unasked)
 
     def close(self) -> None:
-        """Wait no longer for a database that is away; until then the lease says how long that may take."""
+        """Stop waiting for an unreachable database. Until then, the lease limits that wait."""
         self._is_over.set()
 
     def _tell(self, outcome: Outcome) -> None:

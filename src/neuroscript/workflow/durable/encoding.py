@@ -1,10 +1,9 @@
-"""What a call was given and what came of it, as a text that a database keeps, and back: the very same exact values.
+"""Encoding of arguments and outcomes as text for the database, without loss.
 
-A value that JSON does not have is written as a map of one key that begins with ``$``; a map that has such a key itself
-is written as its pairs, so that nothing is taken for what it is not. Nothing is ever unpickled, and text that another
-program wrote is read completely or refused with `Unreadable`.
-
-Source: contract section 3; issue "Beyond one machine".
+A value that JSON lacks is written as a map with one key that begins with ``$``. A map with such a key of its own is
+written as pairs, so that the two cannot be confused. Nothing is unpickled, and text that another program wrote is
+either
+read completely or rejected with `Unreadable`.
 """
 
 from __future__ import annotations
@@ -39,26 +38,26 @@ KINDS: Final[Mapping[str, type[CallError]]] = {
         *(LimitError, CallTimeout, ToolFailed, ReturnError),
     )
 }
-"""The errors that can be kept; one of another kind is kept as what it is a kind of."""
+"""The error types that can be stored; an error of a subtype is stored as the nearest of these."""
 
 
 class Unkept(TypeError):
-    """A value that only its own process knows; the text names its type."""
+    """A value that exists only in its own process; the message names its type."""
 
 
 class Unreadable(ValueError):
-    """A text in the database that `text_of` did not write; the text of the error says what is wrong with it."""
+    """Text in the database that `text_of` did not write; the message says what is wrong."""
 
 
 FAULTS: Final = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
-"""What reading text raises that `text_of` did not write."""
+"""Exceptions that reading foreign text may raise."""
 
 
 def text_of(value: Any) -> str:
     """Return an exact value as text.
 
     Raises:
-        Unkept: Something in it can not be kept, such as a handle.
+        Unkept: If it contains a value that cannot be stored, such as a handle.
 
     >>> text_of({"n": 1, "raw": b"a"})
     '{"n": 1, "raw": {"$bytes": "YQ=="}}'
@@ -70,7 +69,7 @@ def value_of(text: str) -> Any:
     """Return the value that `text_of` wrote.
 
     Raises:
-        Unreadable: It did not write this text.
+        Unreadable: If `text_of` did not write this text.
 
     >>> value_of('{"raw": {"$bytes": "YQ=="}}')
     {'raw': b'a'}
@@ -85,7 +84,7 @@ def value_of(text: str) -> Any:
 
 
 def json_of(text: str) -> Any:
-    """Return what a JSON text says, or raise `Unreadable`."""
+    """Return the value of JSON text, or raise `Unreadable`."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -112,7 +111,7 @@ def _written(value: Any) -> Any:
         return {"$array": [value.typecode, value.tolist()]}
     if kind is datetime.datetime:
         return {"$time": value.isoformat()}
-    raise Unkept(f"{type_name(value)} can not be kept in a database, for only its own process knows it")
+    raise Unkept(f"{type_name(value)} cannot be stored in a database, because it exists only in its own process")
 
 
 def _read(value: Any) -> Any:
@@ -139,7 +138,7 @@ READ: Final[Mapping[str, Callable[[Any], Any]]] = {
 
 
 def error_to_kept(error: CallError) -> dict[str, Any]:
-    """Return an error as what `text_of` takes; what made it, and what is no plain value of it, is left out."""
+    """Return an error as data for `text_of`, without its cause and without attributes that cannot be stored."""
     kind = next(each.__name__ for each in type(error).__mro__ if each.__name__ in KINDS)
     state = {}
     for name, value in error.__reduce__()[1][1].items():
@@ -157,7 +156,7 @@ def error_from_kept(data: Any) -> CallError:
     """Return the error that `error_to_kept` wrote.
 
     Raises:
-        Unreadable: It did not write this.
+        Unreadable: If `error_to_kept` did not write this data.
     """
     try:
         return _error(KINDS[data["kind"]], data["state"])
@@ -183,7 +182,7 @@ STRINGS: Final = sequence(STRING, "strings")
 WHOLE: Final = Form("an integer", lambda value: type(value) is int)
 
 ATTRIBUTES: Final[Mapping[str, Form]] = {"text": STRING, "tool": STRING, "_code": STRING, "_retry": one_of(*RETRIES)}
-"""The attributes of every error but an `ArgumentError`."""
+"""The attributes of every error except `ArgumentError`."""
 
 FURTHER: Final[Mapping[type, Mapping[str, Form]]] = {
     ToolNotFound: {"near": STRINGS},

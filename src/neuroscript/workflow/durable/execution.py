@@ -1,9 +1,7 @@
-"""Run a plan so that it survives its process: begin it, and go on with it.
+"""Starting and resuming durable runs.
 
-The scheduler stands outside DBOS: going through the plan again, it asks for each call by the same name, and gets what
-that call gave before.
-
-Source: issue "Beyond one machine"; ecosystem.md part 10.
+The scheduler works outside DBOS. When a run is resumed, it goes through the plan again and asks for each call under the
+same id, which returns the stored outcome.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ from neuroscript.workflow.runner import PARALLEL, Watch
 from neuroscript.workflow.trace.trace import Trace
 
 RUN: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What a run may be called."""
+"""The pattern of valid run ids."""
 
 
 def run_durably(
@@ -50,24 +48,24 @@ def run_durably(
     works: bool = True,
     keep_secrets: bool = False,
 ) -> Trace:
-    """Run a plan so that it can be gone on with when this process has died, and return what it has done.
+    """Run a plan so that it can be resumed if this process dies, and return its trace.
 
     Args:
-        session: An engine, or one of its sessions: who calls, under which policy and limits.
-        inputs: What the plan is given, by name.
-        url: ``sqlite:///FILE`` or ``postgresql://…``; by default a file in this user's data directory.
-        parallel: How many calls of the plan may be given out at once.
-        watch: Called with each `Step`; what it raises is let go.
-        run_id: What the run is called; by default a word that nobody guesses.
-        lease: Seconds after which this process is taken for dead where it has not been heard of.
-        works: Whether this process makes calls itself; else it waits for workers to make them.
-        keep_secrets: Whether secret inputs and arguments may stand in the database, where they are not encrypted.
+        session: An engine, or one of its sessions, whose policy and limits apply.
+        inputs: The inputs of the plan, by name.
+        url: ``sqlite:///FILE`` or ``postgresql://…``; by default a file in the user's data directory.
+        parallel: Maximum number of calls of the plan that are queued at once.
+        watch: Receives each `Step`. Its exceptions do not end the run.
+        run_id: The id of the run; by default a random one.
+        lease: Seconds without a heartbeat after which this process is considered dead.
+        works: Whether this process also makes calls; otherwise it waits for workers.
+        keep_secrets: Whether secret inputs and arguments may be stored in the database, which does not encrypt them.
 
     Raises:
-        SpecError: The plan can not run here or not durably, with every problem, or the database can not be used.
-        ArgumentError: The inputs do not fit, with every problem.
-        ValueError: *parallel* is less than 1.
-        CallError: ``plan.taken``: this process was taken for dead, and another one may go on with the run.
+        SpecError: If the plan cannot run here or not durably, with every problem, or the database cannot be used.
+        ArgumentError: If the inputs are invalid, with every problem.
+        ValueError: If *parallel* is less than 1.
+        CallError: ``plan.taken``, if this process lost its lease, so that another one may continue the run.
     """
     require("run_durably", session=(session, SESSION), plan=(plan, PLAN))
     return _waited_for(
@@ -100,7 +98,7 @@ async def arun_durably(
     works: bool = True,
     keep_secrets: bool = False,
 ) -> Trace:
-    """Return what `run_durably` returns, without holding up the loop that awaits it."""
+    """Return what `run_durably` returns, without blocking the event loop."""
     given_url, id = (url, optional(STRING)), (run_id, STRING)
     checked = {"session": (session, SESSION), "plan": (plan, PLAN), "inputs": (inputs, INPUTS)}
     require("run_durably", **checked, url=given_url, parallel=(parallel, NUMBER), run_id=id)
@@ -108,7 +106,7 @@ async def arun_durably(
     if parallel < 1:
         raise ValueError("parallel must be 1 or more")
     if run_id and not RUN.fullmatch(run_id):
-        raise SpecError(f"run {shown(run_id)}", ["an id is letters, digits, _ and -, at most 64"])
+        raise SpecError(f"run {shown(run_id)}", ["an id must be at most 64 letters, digits, _ and -"])
     exact = bound(plan.signature, session._world.coercion, dict(inputs or {}), by_name=True)
     given = dict(plan.signature.by_name(list(exact)))
     run = _begun(run_id or os.urandom(8).hex(), plan, given, parallel)
@@ -129,17 +127,19 @@ def resume(
     lease: float = LEASE,
     works: bool = True,
 ) -> Trace:
-    """Go on with a run where it was, and return what it has done in all; of one that has ended, that alone.
+    """Continue a run and return its trace. For a run that has ended, only return the trace.
 
-    Nothing that has ended is run again. Where another process still seems to drive the run, its lease is waited for.
+    Calls that have ended do not run again. If another process still seems to drive the run, wait for its lease to
+    expire.
 
     Args:
-        session: As `run_durably` takes it, as are the others.
+        session: As for `run_durably`, like the other parameters.
         run: The id of the run.
 
     Raises:
-        SpecError: There is no such run, another process drives it, the plan can not run here any more, or a row of the
-            run in the database cannot be used.
+        SpecError: If the run does not exist, another process drives it, the plan can no longer run here, or a row of
+            the
+            run in the database is invalid.
     """
     require("resume", session=(session, SESSION), url=(url, optional(STRING)), run=(run, STRING))
     return _waited_for(session, lambda: _resumed(session, url, run, watch, lease, works))

@@ -1,7 +1,4 @@
-"""A heart: a thread that says again and again that its process is alive, and notices when nobody believes it.
-
-Source: issue "Beyond one machine", the lease.
-"""
+"""A heartbeat thread that keeps the lease of a process, and notices when it is lost."""
 
 from __future__ import annotations
 
@@ -13,17 +10,17 @@ from typing import Final, Self
 from neuroscript.errors import SpecError
 
 LEASE: Final = 15.0
-"""Seconds after which a process that has not been heard of is taken for dead, if nobody says another number."""
+"""Default seconds without a heartbeat after which a process is considered dead."""
 
 SHORTEST: Final = 0.5
 LONGEST: Final = 604_800.0
-"""Seconds of the longest lease, a week: until then a run whose process has died waits."""
+"""The longest lease in seconds, one week. A run whose process died waits that long."""
 
 BEATS: Final = 5
-"""How often a heart beats at least in the time of a lease."""
+"""Minimum number of heartbeats within a lease."""
 
 SLOWEST: Final = 1.0
-"""Seconds between two beats at the most: a worker looks with each whether there is somebody to take over from."""
+"""Maximum seconds between two heartbeats; with each one, a worker looks for dead workers."""
 
 
 def lease_of(seconds: float) -> float:
@@ -34,11 +31,11 @@ def lease_of(seconds: float) -> float:
 
 
 class Heart:
-    """Beats until it is stopped, or until a beat says that it is too late.
+    """Sends heartbeats until it is stopped or the lease is lost.
 
     Args:
-        beat: Returns whether the process is still believed to be alive.
-        lost: Called once, on the thread of the heart, when it is not, or can not have been heard of for a whole lease.
+        beat: Sends a heartbeat and returns whether the process still counts as alive.
+        lost: Called once, on the heartbeat thread, when it no longer does, or after a whole lease without contact.
         lease: Seconds.
     """
 
@@ -50,12 +47,12 @@ class Heart:
         self._thread = Thread(target=self._run, name=f"neuroscript-{name}", daemon=True)
 
     def __enter__(self) -> Self:
-        """Begin to beat."""
+        """Start the thread."""
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop."""
+        """Stop the thread."""
         self._stop.set()
         self._thread.join()
 
@@ -64,7 +61,7 @@ class Heart:
         while not self._stop.is_set():
             try:
                 is_alive = self._beat()
-            except Exception:  # the database is out of reach, and may come back in time
+            except Exception:  # the database is unreachable, and may return within the lease
                 is_alive = time.monotonic() - heard < self._lease
             else:
                 heard = time.monotonic()

@@ -1,7 +1,4 @@
-"""Look at the runs of a database, and cancel one; no tool is needed for that, and none is run.
-
-Source: issue "Beyond one machine", ``runs list|show|cancel``.
-"""
+"""Listing, showing and cancelling durable runs; no tools are needed or run."""
 
 from __future__ import annotations
 
@@ -22,24 +19,25 @@ from neuroscript.workflow.durable.run_records import Damaged, Run, Runs, plan_in
 from neuroscript.workflow.plan.model import Plan
 
 Status = Literal["running", "interrupted", "succeeded", "failed", "cancelled", "damaged"]
-"""How a run stands; one that nobody drives any more, and that has not ended, was interrupted: it can be resumed.
+"""The status of a run.
 
-The row of a damaged one cannot be used, because another program has changed it: `RunState.error` says what is wrong.
+An unfinished run that no process drives is ``interrupted`` and can be resumed. The row of a ``damaged`` run was changed
+by another program and cannot be used; `RunState.error` says what is wrong.
 """
 
 
 @attrs.frozen
 class RunState:
-    """How a run stands.
+    """The state of a run.
 
     Attributes:
-        id: What it is called.
+        id: The id of the run.
         plan: The name of its plan.
         digest: SHA-256 of its plan, in hexadecimal digits.
         status: See `Status`.
-        started: Seconds since 1970-01-01 UTC, by the clock of the database; 0 if it is damaged.
-        ended: Likewise; None as long as it has not.
-        error: Why it has failed or is damaged, or ``""``.
+        started: Seconds since 1970-01-01 UTC on the database's clock; 0 if the run is damaged.
+        ended: When it ended, on the same clock, or None.
+        error: Why it failed or is damaged, or ``""``.
     """
 
     id: str
@@ -53,18 +51,18 @@ class RunState:
 
 @attrs.frozen
 class CallState:
-    """How one attempt of a run stands.
+    """The state of one attempt of a run.
 
     Attributes:
-        node: Its node.
-        item: The index of the item, where the node maps a list.
-        number: Of the attempt, from 1.
-        tool: Its tool, as the plan spells it.
-        status: ``waiting``, ``running``, ``ok``, or the code of its error.
-        worker: Who has begun it last, or ``""``.
+        node: The name of its node.
+        item: The index of the item if the node maps a list, else None.
+        number: The number of the attempt, from 1.
+        tool: The name of its tool, as the plan spells it.
+        status: ``waiting``, ``running``, ``ok``, or an error code.
+        worker: The worker that began it last, or ``""``.
         begun: How often it has begun.
-        started: When it has begun last, seconds since 1970-01-01 UTC; None where it has not.
-        seconds: How long it took; None as long as it has not ended.
+        started: When it last began, in seconds since 1970-01-01 UTC, or None.
+        seconds: How long it took, or None if it has not ended.
     """
 
     node: str
@@ -79,20 +77,20 @@ class CallState:
 
 
 def list_runs(url: str | None = None) -> list[RunState]:
-    """Return all runs of a database, the latest first.
+    """Return all runs of a database, the newest first.
 
     Raises:
-        SpecError: The database can not be used.
+        SpecError: If the database cannot be used.
     """
     with _opened(url) as database:
         return [_state_or_damage(run) for run in Runs(database).all()]
 
 
 def show_run(url: str | None, run: str) -> tuple[RunState, list[CallState]]:
-    """Return how a run stands, and its calls in the order in which they began.
+    """Return the state of a run, and its calls in the order in which they began.
 
     Raises:
-        SpecError: There is no such run, or the database can not be used.
+        SpecError: If the run does not exist or the database cannot be used.
     """
     with _opened(url) as database:
         found = Runs(database).find(run)
@@ -100,17 +98,17 @@ def show_run(url: str | None, run: str) -> tuple[RunState, list[CallState]]:
 
 
 def cancel(url: str | None, run: str) -> RunState:
-    """Have nothing further of a run begin, and return how it stands then; what is being run ends as it does.
+    """Cancel a run and return its state. Calls that are running end normally; no further call begins.
 
     Raises:
-        SpecError: There is no such run, or it has ended already, or the database can not be used.
+        SpecError: If the run does not exist or has ended, or the database cannot be used.
     """
     with _opened(url) as database:
         runs = Runs(database)
         status = runs.find(run).status
         if not runs.cancel(run, failure(cancelled(""))):
             raise SpecError(
-                f"run {shown(run)}", [f"has {status} already" if status != "cancelled" else "was cancelled already"]
+                f"run {shown(run)}", [f"has already {status}" if status != "cancelled" else "was already cancelled"]
             )
         return _state(runs.find(run))
 
@@ -119,7 +117,7 @@ def plan_of(url: str | None, run: str) -> Plan:
     """Return the plan of a run.
 
     Raises:
-        SpecError: There is no such run, or the database can not be used.
+        SpecError: If the run does not exist or the database cannot be used.
     """
     with _opened(url) as database:
         return plan_in(Runs(database).find(run))

@@ -1,7 +1,4 @@
-"""What drives a durable run: it keeps the lease, goes through the plan, and writes down how that ended.
-
-Source: issue "Beyond one machine"; ecosystem.md part 10.
-"""
+"""The driver of a durable run: keeps the lease, runs the plan, and records how it ended."""
 
 from __future__ import annotations
 
@@ -27,10 +24,10 @@ from neuroscript.workflow.trace.trace import Trace
 
 
 class Driver:
-    """What drives one run of a database from this process.
+    """Drives one run of a database from this process.
 
     Attributes:
-        leader: The word of this process.
+        leader: The id of this process as the driver.
         lease: Seconds.
         runs: The runs of the database.
     """
@@ -46,15 +43,15 @@ class Driver:
         self._queue = Queue(self._database)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._queue.close()
         self._database.close()
 
     async def take(self, run: Run) -> None:
-        """Take the lease of a run, once it is free.
+        """Take the lease of a run as soon as it is free.
 
         Raises:
-            SpecError: Another process keeps it.
+            SpecError: If another process renews it.
         """
         loop = asyncio.get_running_loop()
         until = None
@@ -66,9 +63,9 @@ class Driver:
             await asyncio.sleep(POLL)
 
     async def drive(self, run: Run, plan: Plan, inputs: Mapping[str, Any], watch: Watch | None, works: bool) -> Trace:
-        """Go through a run whose lease is held, or that has ended, and return what it has done."""
+        """Run the plan of a run that is leased by this driver or has ended, and return its trace."""
         asking = Asking(self._calls, self._queue, run.id, plan, self.leader, self._may_rerun, run.parallel)
-        parallel = run.parallel + await asking.open()  # what is past takes nobody's place
+        parallel = run.parallel + await asking.open()  # past calls must not take slots of new ones
 
         def seen(step: Step) -> None:
             asking.see(step)
@@ -102,7 +99,7 @@ class Driver:
     async def _led(
         self, run: Run, going: asyncio.Task[Trace], beside: Sequence[asyncio.Task[None]], works: bool
     ) -> Trace:
-        """Keep the lease of a run until it has ended, with a worker beside it where this process makes calls itself."""
+        """Keep the lease of a run until it has ended; with *works*, a worker in this process makes calls too."""
         loop = asyncio.get_running_loop()
 
         def lost() -> None:
@@ -118,7 +115,7 @@ class Driver:
                 trace = going.result()
                 if await asyncio.to_thread(self.runs.end, run.id, self.leader, trace.status, trace.error):
                     return trace
-            text = "this process was taken for dead, and another one may go on with the run"
+            text = "this process lost its lease, and another one may continue the run"
             raise CallError(text, code="plan.taken")
         finally:
             await asyncio.to_thread(self.runs.leave, run.id, self.leader)
@@ -126,7 +123,7 @@ class Driver:
                 await asyncio.to_thread(worker.__exit__)
 
     def _helper(self, lost: Callable[[], None]) -> Worker:
-        """Return a worker that has begun to make calls."""
+        """Start a worker and return it."""
         worker = Worker(self._session, self._url, lease=self.lease)
         worker.on_lost(lost)
         return worker.__enter__()
@@ -136,7 +133,7 @@ class Driver:
 
 
 async def _first_fault(going: asyncio.Task[Trace], beside: Sequence[asyncio.Task[None]]) -> None:
-    """Wait until a run has ended, or raise what a task beside it has raised, because it would not end without that."""
+    """Wait until a run has ended, or raise the first exception of a background task, without which it would not end."""
     waiting = {going, *beside}
     while not going.done():
         done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""What came of the calls of durable runs, as their rows say it, and the errors of calls that are not made."""
+"""The outcomes of durable calls as their rows store them, and the errors of calls that are not made."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from neuroscript.workflow.durable.encoding import Unreadable, error_from_kept, e
 from neuroscript.workflow.durable.rows import check_call, fault
 
 Place = tuple[str, int | None, int]
-"""The node of a call, the index of the item, and the number of the attempt."""
+"""The node of a call, the index of its item, and the number of the attempt."""
 
 
 @attrs.frozen
 class Outcome:
-    """What came of a call.
+    """The outcome of a call.
 
     Attributes:
-        place: Its node, the item of that, and the number of the attempt.
-        has_failed: Whether it gave an error.
-        started: When it began, by the clock of the database.
+        place: The node, the index of the item, and the number of the attempt.
+        has_failed: Whether it is an error.
+        started: When the call began, on the database's clock.
         seconds: How long it took.
-        ago: How many seconds ago it ended, when that was asked.
+        ago: How many seconds before the query it ended.
     """
 
     id: str
@@ -36,10 +36,10 @@ class Outcome:
     text: str
 
     def given(self) -> Any:
-        """Return what the call gave, or raise its `CallError`.
+        """Return the result of the call, or raise its `CallError`.
 
         Raises:
-            SpecError: Its row cannot be used.
+            SpecError: If its row is invalid.
         """
         try:
             data = value_of(self.text)
@@ -61,10 +61,10 @@ def failure(error: CallError) -> str:
 
 
 def damaged(tool: str, text: str, begun: object = None) -> CallError:
-    """Return the error of a call that is not made because a row in the database cannot be used.
+    """Return the error of a call that is not made because a row in the database is invalid.
 
     Args:
-        begun: When it began; None where it has not.
+        begun: When the call began, or None.
     """
     if begun is not None:
         told = f"was under way when its process died, and may have run; its data cannot be used: {text}"
@@ -73,7 +73,7 @@ def damaged(tool: str, text: str, begun: object = None) -> CallError:
 
 
 def arguments_in(row: Any) -> tuple[dict[str, Any], CallError | None]:
-    """Return the arguments in a row of `CALLS`, or the error with which it ends because its row cannot be used."""
+    """Return the arguments in a row of `CALLS`, and the error that ends the call if the row is invalid."""
     try:
         check_call(dict(row._mapping))
         arguments = value_of(row.arguments)
@@ -87,7 +87,7 @@ def arguments_in(row: Any) -> tuple[dict[str, Any], CallError | None]:
 
 
 def outcome_in(row: Any) -> Outcome:
-    """Return the outcome in a row of `CALLS` that has ended, or raise the `SpecError` of its fault."""
+    """Return the outcome in a row of `CALLS` that has ended, or raise a `SpecError` if the row is invalid."""
     check_call(dict(row._mapping))
     started = row.ended if row.begun is None else row.begun
     place = (row.node, row.item, row.number)
@@ -95,5 +95,5 @@ def outcome_in(row: Any) -> Outcome:
 
 
 def cancelled(tool: str) -> CallError:
-    """Return the error of a call of a run that was cancelled."""
-    return CallError("has not begun, for the run was cancelled", tool=tool, code="plan.cancelled")
+    """Return the error of a call whose run was cancelled."""
+    return CallError("has not begun, because the run was cancelled", tool=tool, code="plan.cancelled")

@@ -1,9 +1,8 @@
-"""The queue that the workers of a database share: the one door to DBOS.
+"""The queue that the workers of a database share; only this module uses DBOS workflows.
 
-Each attempt is one workflow of DBOS with the id of the call. Nothing but that id is passed: arguments and results are
-in our own tables, and no step of DBOS can be mistaken for another. Nothing is pickled or unpickled: see `serializer`.
-
-Source: ecosystem.md part 10, both traps.
+Each attempt is one DBOS workflow with the id of the call. Only that id is passed to it. Arguments and results are in
+our
+own tables, so DBOS cannot return the result of another step. Nothing is pickled or unpickled: see `serializer`.
 """
 
 from __future__ import annotations
@@ -23,29 +22,29 @@ except ModuleNotFoundError as error:
     raise missing("durable runs need DBOS", "durable", error) from None
 
 NAME: Final = "neuroscript"
-"""The application and its queue, as DBOS knows them."""
+"""The names of the application and of its queue in DBOS."""
 
 CALL: Final = "neuroscript.call"
 
 VERSION: Final = "2"
-"""Of what the workers of a database agree on; DBOS hands a call to workers of the same one alone."""
+"""The version of the contract between workers; DBOS passes a call only to workers of the same version."""
 
 POLL: Final = 0.1
-"""Seconds between two looks into the queue."""
+"""Seconds between two polls of the queue."""
 
 WAITING: Final = ("ENQUEUED", "DELAYED", "PENDING")
-"""The states of a workflow that DBOS still runs, or will run."""
+"""The DBOS states of a workflow that runs or will run."""
 
 _ONE: Final = Lock()
-"""Held by the worker of this process, for DBOS knows one database in a process."""
+"""Held by the worker of this process, because DBOS supports one database in a process."""
 
 
 class Queue:
     """The queue of a database.
 
     Args:
-        parallel: How many calls each worker makes at once; None leaves it as the database has it.
-        default: How many, where the database says nothing yet.
+        parallel: How many calls each worker makes at once; None keeps the stored number.
+        default: The number to store if there is none.
     """
 
     def __init__(self, database: Database, parallel: int | None = None, default: int = 16) -> None:
@@ -73,17 +72,17 @@ class Queue:
         self._client.enqueue_in_transaction(connection, options, id)
 
     def listen(self, worker: str, make: Callable[[str], None]) -> None:
-        """Have this process take calls out of the queue, each on a thread.
+        """Start to take calls from the queue, each on a thread.
 
         Args:
-            worker: What DBOS calls this process.
-            make: Called with the id of each. Once it has returned, nobody makes the call again.
+            worker: The name of this process in DBOS.
+            make: Called with the id of each call. After it has returned, no worker makes the call again.
 
         Raises:
-            SpecError: This process takes calls already.
+            SpecError: If this process already takes calls.
         """
         if not _ONE.acquire(blocking=False):
-            raise SpecError("durable", ["this process is a worker already, and can not be a second one"])
+            raise SpecError("durable", ["this process is already a worker; a process can have only one"])
         config: DBOSConfig = {
             "name": NAME,
             "system_database_url": self._database.url,
@@ -96,7 +95,7 @@ class Queue:
             "serializer": EXACT,
         }
 
-        def call(id: str) -> None:  # a method takes no marks
+        def call(id: str) -> None:  # DBOS sets attributes on it, which a method does not allow
             if id != DBOS.workflow_id:
                 raise Refused("the row passes something else than its own id")
             make(id)
@@ -111,17 +110,17 @@ class Queue:
             raise
 
     def hush(self) -> None:
-        """Take no further calls out of the queue; those that are being made go on."""
+        """Stop taking calls from the queue; calls that have begun go on."""
         DBOS.destroy(destroy_registry=True)
         _ONE.release()
 
     def put_back(self, alive: Callable[[], set[str]]) -> None:
-        """Put what is with workers that are not alive into the queue again; these must begin nothing any more.
+        """Requeue the calls of dead workers, which must not begin any more calls.
 
-        DBOS has no public name for that: what 3.4 and all before it have is this one.
+        DBOS has no public function for this; the private one exists in all versions up to 3.4.
 
         Args:
-            alive: Asked after the calls were looked at, so that no worker is missing that has come meanwhile.
+            alive: Returns the living workers. It is called after the query, so that new workers are not missed.
         """
         columns = self._workflows.c
         query = sa.select(columns.executor_id).where(columns.status == "PENDING", columns.name == CALL).distinct()
@@ -131,9 +130,9 @@ class Queue:
             DBOS._recover_pending_workflows(sorted(gone))
 
     def lost(self, ids: Collection[str]) -> list[str]:
-        """Return those of some calls that have not begun and that no worker will make.
+        """Return those calls in *ids* that have not begun and that no worker will make.
 
-        Their row of DBOS is missing, has ended, or was not written by this version: a worker refuses it.
+        Their DBOS row is missing, has ended, or was not written by this version, so workers reject it.
         """
         columns = self._workflows.c
         is_due = sa.and_(columns.serialization == FORMAT, columns.name == CALL, columns.status.in_(WAITING))
@@ -143,5 +142,5 @@ class Queue:
         return self._database.transaction(lambda connection: [*connection.execute(query).scalars()], once)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connection to the database."""
         self._client.destroy()

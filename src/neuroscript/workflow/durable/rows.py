@@ -1,6 +1,7 @@
-"""Checks of the rows of our tables: other programs can write to the database, so no row is used as it is.
+"""Validation of database rows, which other programs may have written.
 
-Each fault is one `SpecError` that names the table, the row and what to do. It holds no value of the row but its id.
+Each invalid row raises one `SpecError` that names the table, the row and what to do. It contains no value of the row
+except its id.
 """
 
 from __future__ import annotations
@@ -86,27 +87,27 @@ CALL_COLUMNS: Final = tuple(
 
 
 def fault(table: sa.Table, id: object, found: Iterable[str]) -> SpecError:
-    """Return the error of a row that cannot be used.
+    """Return the error of an invalid row.
 
     Args:
-        found: What is wrong with it, a sentence each.
+        found: The problems, one sentence each.
     """
     name = shown(id) if isinstance(id, str) else f"({type(id).__name__})"
     return SpecError(f"{table.name} row {name}", [*found, REMEDY])
 
 
 def check_run(row: Mapping[str, Any]) -> None:
-    """Raise the `SpecError` of a row of `RUNS` that cannot be used."""
+    """Raise a `SpecError` if a row of `RUNS` is invalid."""
     _check(RUNS, RUN, row, ())
 
 
 def check_call(row: Mapping[str, Any]) -> None:
-    """Raise the `SpecError` of a row of `CALLS` that cannot be used."""
+    """Raise a `SpecError` if a row of `CALLS` is invalid."""
     _check(CALLS, CALL, row, _contradictions(row))
 
 
 def place_id(run: str, node: str, item: int | None, number: int) -> str:
-    """Return what an attempt is called in the database: the same whenever the run is gone through again."""
+    """Return the database id of an attempt, which stays the same when the run is repeated."""
     parts: list[object] = [run, node]
     parts += [] if item is None else [item]
     parts += [] if number == 1 else [number]

@@ -1,9 +1,7 @@
-"""The runs of a database: what each was given, how it stands, and which process drives it.
+"""The runs of a database: their plans, inputs, states, and the processes that drive them.
 
-A run is driven by the one process that holds its lease. The lease is kept by beating; who has not beaten for as long
-as it lasts has lost it to the first who takes it.
-
-Source: issue "Beyond one machine"; ecosystem.md part 10.
+The process that holds the lease of a run drives it. Heartbeats renew the lease; when it has expired, any process can
+take it.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from neuroscript.workflow.plan.model import Plan
 
 @attrs.frozen(kw_only=True)
 class Run:
-    """A row of `RUNS`, and whether somebody is alive who drives it."""
+    """A row of `RUNS`, and whether a living process drives it."""
 
     id: str
     name: str
@@ -46,7 +44,7 @@ class Run:
 
 @attrs.frozen
 class Damaged:
-    """A row of `RUNS` that cannot be used."""
+    """A row of `RUNS` that is invalid."""
 
     id: str
     fault: SpecError
@@ -62,10 +60,10 @@ class Runs:
         """Add a run that *leader* drives.
 
         Args:
-            lease: Seconds for which one that does not beat is taken to be alive.
+            lease: Seconds for which the leader counts as alive without a heartbeat.
 
         Raises:
-            SpecError: There is one of that id.
+            SpecError: If a run with this id exists.
         """
         fields = attrs.asdict(run, filter=lambda field, _: field.name not in ("started", "ended", "is_driven"))
         now = self._database.now
@@ -73,18 +71,18 @@ class Runs:
         try:
             self._database.transaction(lambda connection: connection.execute(row))
         except sa.exc.IntegrityError:
-            raise SpecError(f"run {shown(run.id)}", ["there is one of that id"]) from None
+            raise SpecError(f"run {shown(run.id)}", ["already exists"]) from None
 
     def find(self, run: str) -> Run:
-        """Return a run, or raise a `SpecError` where there is none of that id, or its row cannot be used."""
+        """Return a run, or raise a `SpecError` if it does not exist or its row is invalid."""
         require("durable", run=(run, STRING))
         found = self._read(_rows(self._database).where(RUNS.c.id == run))
         if not found:
-            raise SpecError(f"run {shown(run)}", ["there is none of that id"])
+            raise SpecError(f"run {shown(run)}", ["does not exist"])
         return _run(found[0])
 
     def all(self) -> list[Run | Damaged]:
-        """Return all runs, the latest first."""
+        """Return all runs, the newest first."""
         rows = self._read(_rows(self._database).order_by(RUNS.c.started.desc(), RUNS.c.id))
         return [_run_or_damaged(row) for row in rows]
 
@@ -95,25 +93,25 @@ class Runs:
     # The lease
 
     def lead(self, run: str, leader: str, lease: float) -> bool:
-        """Take the lease of a run, and tell whether that was possible."""
+        """Take the lease of a run, and return whether that succeeded."""
         is_free = sa.or_(RUNS.c.leader.is_(None), sa.not_(self._database.is_alive(RUNS.c.seen, RUNS.c.lease)))
         values = {"leader": leader, "seen": self._database.now, "lease": lease}
         change = sa.update(RUNS).where(RUNS.c.id == run, is_free).values(**values)
         return self._database.transaction(lambda connection: connection.execute(change).rowcount == 1)
 
     def beat(self, run: str, leader: str) -> bool:
-        """Keep the lease of a run, and tell whether it was still held."""
+        """Renew the lease of a run, and return whether it was still held."""
         change = sa.update(RUNS).where(RUNS.c.id == run, RUNS.c.leader == leader).values(seen=self._database.now)
         return self._database.transaction(lambda connection: connection.execute(change).rowcount == 1, once)
 
     def leave(self, run: str, leader: str) -> None:
-        """Give the lease of a run back, so that the next one need not wait; it ends by itself too."""
+        """Release the lease of a run, so that the next process does not have to wait for it to expire."""
         change = sa.update(RUNS).where(RUNS.c.id == run, RUNS.c.leader == leader).values(leader=None)
         with suppress(CallError):
             self._database.transaction(lambda connection: connection.execute(change), once)
 
     def left(self, run: str) -> float:
-        """Return how many seconds the lease of a run lasts, if nobody beats meanwhile."""
+        """Return the seconds until the lease of a run expires, if it is not renewed."""
         query = sa.select(RUNS.c.seen + RUNS.c.lease - self._database.now).where(RUNS.c.id == run)
         seconds = self._database.transaction(lambda connection: connection.execute(query).scalar())
         return seconds if type(seconds) is float and 0 <= seconds <= 2 * LONGEST else 0.0
@@ -121,9 +119,9 @@ class Runs:
     # Ends
 
     def end(self, run: str, leader: str, status: str, error: Mapping[str, Any] | None) -> bool:
-        """Write down how a run has ended, and tell whether its lease was held until then.
+        """Record how a run ended, and return whether its lease was held until then.
 
-        One that was cancelled stays so.
+        A cancelled run stays cancelled.
         """
         told = None if error is None else text_of(dict(error))
         mine = sa.update(RUNS).where(RUNS.c.id == run, RUNS.c.leader == leader)
@@ -136,10 +134,10 @@ class Runs:
         return self._database.transaction(ended)
 
     def cancel(self, run: str, outcome: str) -> bool:
-        """Have nothing further of a run begin, and tell whether it was running.
+        """Cancel a run, and return whether it was running.
 
         Args:
-            outcome: What becomes of the calls that were given out and have not begun.
+            outcome: The outcome for the calls that were queued and have not begun.
         """
         waiting = sa.and_(CALLS.c.run == run, CALLS.c.begun.is_(None), CALLS.c.ended.is_(None))
         now = self._database.now
@@ -156,7 +154,7 @@ class Runs:
 
 
 def plan_in(run: Run) -> Plan:
-    """Return the plan of a run, or raise a `SpecError` if its row cannot be used."""
+    """Return the plan of a run, or raise a `SpecError` if its row is invalid."""
     try:
         plan = plan_from_data(json_of(run.plan))
     except Unreadable as unreadable:
@@ -169,7 +167,7 @@ def plan_in(run: Run) -> Plan:
 
 
 def inputs_in(run: Run, plan: Plan, coercion: Coercion) -> dict[str, Any]:
-    """Return the inputs of a run by name, or raise a `SpecError` if its row cannot be used."""
+    """Return the inputs of a run by name, or raise a `SpecError` if its row is invalid."""
     try:
         inputs = value_of(run.inputs)
         if type(inputs) is not dict or not all(type(name) is str for name in inputs):

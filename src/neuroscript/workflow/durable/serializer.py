@@ -1,7 +1,7 @@
-"""The format in which DBOS stores values for us: JSON of exact values, and never a pickle.
+"""The serializer for DBOS: JSON of exact values, and never pickle.
 
-DBOS reads each row in the format that the row itself names, and its default format is pickle, so a row that another
-program wrote could run code. Before DBOS opens a database, `refuse_pickles` replaces its pickle serializer.
+DBOS decodes each row in the format that the row names, and its default format is pickle, so a row that another program
+wrote could run code. `refuse_pickles` replaces the pickle serializer before DBOS opens a database.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ except ModuleNotFoundError as error:
     raise missing("durable runs need DBOS", "durable", error) from None
 
 FORMAT: Final = "neuroscript_json"
-"""What rows name as their format."""
+"""The name of the format in rows."""
 
 PICKLE: Final = "py_pickle"
 
@@ -29,18 +29,18 @@ PROBE: Final = base64.b64encode(b"N.").decode()
 
 
 class Refused(ValueError):
-    """A row was not written by us."""
+    """A row that this package did not write."""
 
 
 class ExactJSON(formats.Serializer):
-    """Writes and reads JSON of exact values."""
+    """Serializes exact values as JSON."""
 
     def name(self) -> str:
         """Return the name of the format."""
         return FORMAT
 
     def serialize(self, data: Any) -> str:
-        """Return a value as text; of an exception only its type."""
+        """Return a value as text; for an exception, only its type."""
         return text_of({"error": type_name(data)} if isinstance(data, BaseException) else data)
 
     def deserialize(cls, serialized_data: str) -> Any:  # noqa: N805  # as DBOS spells it
@@ -52,13 +52,14 @@ EXACT: Final = ExactJSON()
 
 
 def refuse_pickles() -> None:
-    """Make DBOS refuse every pickle, in this whole process, whichever table it is in.
+    """Make DBOS reject every pickle in this process, whatever table it comes from.
 
-    DBOS ends a workflow that it cannot read with an error in the format of the row, so that writing stays possible: the
-    error is written as JSON.
+    DBOS ends a workflow that it cannot read with an error in the row's format. Writing must therefore still work, and
+    writes
+    that error as JSON.
 
     Raises:
-        SpecError: The installed version of DBOS would read pickles all the same.
+        SpecError: If the installed version of DBOS would still read pickles.
     """
     kind = formats.DefaultSerializer
     kind.deserialize = _refuse  # type: ignore[method-assign, assignment]

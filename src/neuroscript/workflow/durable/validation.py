@@ -1,7 +1,4 @@
-"""What keeps a plan from being durable, besides what keeps it from running at all.
-
-Source: issue "Beyond one machine"; contract section 5, secrets.
-"""
+"""The checks that a plan can run durably, in addition to the checks that it can run."""
 
 from __future__ import annotations
 
@@ -15,15 +12,15 @@ from neuroscript.io.text import shown
 from neuroscript.workflow.plan.model import Node, Plan
 from neuroscript.workflow.plan.validation import check
 
-KEPT: Final = "is secret, and what a durable run is given stands in its database as it is"
-"""Why a plan is refused that hands a secret on, unless its host says that this may be."""
+KEPT: Final = "is secret, and a durable run stores inputs and arguments unencrypted in its database"
+"""Why a plan with a secret input or argument is refused, unless the host allows it."""
 
 
 def check_durable(session: Session, plan: Plan, keep_secrets: bool) -> None:
-    """Raise a `SpecError` with everything that keeps a plan from being run here, and from being durable.
+    """Raise a `SpecError` with everything that prevents a plan from running here durably.
 
     Args:
-        keep_secrets: Whether secret inputs and arguments may stand in the database.
+        keep_secrets: Whether secret inputs and arguments may be stored in the database.
     """
     problems = list(check(session, plan))
     if not problems:
@@ -46,7 +43,7 @@ def _secrets(session: Session, plan: Plan) -> Iterator[str]:
 def _handles(session: Session, plan: Plan) -> Iterator[str]:
     for node in plan.nodes:
         if ArgType.HANDLE in _types(session, node):
-            yield f"nodes.{node.name}.tool: takes or gives a handle, which only the process knows that has made it"
+            yield f"nodes.{node.name}.tool: takes or returns a handle, which is valid only in the process that made it"
 
 
 def _types(session: Session, node: Node) -> Iterator[ArgType]:

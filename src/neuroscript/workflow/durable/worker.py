@@ -1,9 +1,7 @@
-"""A worker: a process that takes calls out of the queue of a database and makes them, under its own policy and limits.
+"""A worker: a process that takes calls from the queue of a database and makes them, under its own policy and limits.
 
-It beats while it lives, and takes over from those that have died. One that was taken for dead itself begins nothing
-more: what it had taken is with others by then.
-
-Source: issue "Beyond one machine", several worker processes share one queue.
+It sends heartbeats and takes over the calls of dead workers. A worker that was itself declared dead begins no more
+calls, because others have taken over its calls by then.
 """
 
 from __future__ import annotations
@@ -30,25 +28,26 @@ from neuroscript.workflow.plan.parameters import SESSION
 from neuroscript.workflow.scheduler import LOOK
 
 MOST: Final = 1_000
-"""How many calls a worker makes at once at the most."""
+"""Maximum number of calls that a worker makes at once."""
 
 
 class Worker:
-    """Makes the calls of a database as long as it is open; one of a process.
+    """Makes the calls of a database while it is open. A process can have one worker.
 
     Args:
-        session: An engine, or one of its sessions: who calls, under which policy and limits.
-        url: The address of the database, as `Database` takes it.
-        parallel: How many calls each worker of the database makes at once; the number is kept there. Where a limit
-            of its session permits fewer, this one makes no more than that.
-        lease: Seconds after which this worker is taken for dead where it has not been heard of.
+        session: An engine, or one of its sessions, whose policy and limits apply.
+        url: The address of the database, as for `Database`.
+        parallel: How many calls each worker of the database makes at once; the number is stored there. A concurrency
+            limit
+            of the session may lower it for this worker.
+        lease: Seconds without a heartbeat after which this worker is considered dead.
 
     Attributes:
-        id: What it is called in the database.
-        is_lost: Whether it was taken for dead, and makes no further call.
+        id: The id of the worker in the database.
+        is_lost: Whether it was declared dead and makes no further calls.
 
     Raises:
-        SpecError: The database can not be used, a number is none, or this process is a worker already.
+        SpecError: If the database cannot be used, a number is invalid, or this process is already a worker.
     """
 
     def __init__(
@@ -77,7 +76,7 @@ class Worker:
         self._lost: Callable[[], object] = self._ended.set
 
     def __enter__(self) -> Self:
-        """Begin to make calls."""
+        """Start to make calls."""
         self._workers.join(self.id, self._lease)
         self._heart.__enter__()
         try:
@@ -90,7 +89,7 @@ class Worker:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take no further calls, and let those that are being made end; of one taken for dead they are left behind."""
+        """Stop taking calls and let running ones end; calls of a worker that was declared dead are abandoned."""
         self._listens.clear()
         self._queue.hush()
         while not self._idle.wait(POLL) and not self.is_lost:
@@ -106,16 +105,16 @@ class Worker:
         self._database.close()
 
     def on_lost(self, tell: Callable[[], object]) -> None:
-        """Have somebody told, on a thread of the worker, once it was taken for dead."""
+        """Call *tell*, on a thread of the worker, when the worker is declared dead."""
         self._lost = tell
         if self.is_lost:
             tell()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until the worker was taken for dead, and tell whether it was."""
+        """Wait until the worker is declared dead, and return whether it was."""
         return self._ended.wait(seconds)
 
-    # Being alive
+    # Heartbeat
 
     def _beat(self) -> bool:
         if not self._workers.beat(self.id):
@@ -132,12 +131,12 @@ class Worker:
     # Calls
 
     def _make(self, id: str) -> None:
-        """Make one call of the queue; it returns only when that call need not be made again."""
+        """Make one call of the queue; return only if that call need not be made again."""
         with self._lock:
             self._making += 1
             self._idle.clear()
         try:
-            with self._slots:  # what a limit would refuse waits for its turn
+            with self._slots:  # wait for a slot instead of exceeding a limit
                 begun = self._calls.begin(id, self.id, self._is_over.is_set)
                 if begun is not None:
                     self._end(begun, *self._made(begun))
@@ -147,17 +146,17 @@ class Worker:
             return
         finally:
             self._left()
-        self._is_over.wait()  # DBOS takes a call for done that returns or raises, and this one is to be made by another
+        self._is_over.wait()  # a return or an exception means done to DBOS, and another worker must make this call
         raise Fenced(self.id)
 
     def _end(self, begun: Begun, code: str, outcome: str) -> None:
-        """Write down what came of a call; where the database does not take that, then this alone."""
+        """Record the outcome of a call, or an error if the database does not accept it."""
         try:
             self._calls.end(begun, code, outcome, self._is_over.is_set)
         except CallError:
             raise
         except Exception as fault:
-            text = f"what came of it can not be kept ({type_name(fault)})"
+            text = f"its result cannot be stored ({type_name(fault)})"
             error = CallError(text, tool=begun.tool, code="plan.kept")
             self._calls.end(begun, error.code, failure(error), self._is_over.is_set)
 
@@ -168,7 +167,7 @@ class Worker:
                 self._idle.set()
 
     def _made(self, begun: Begun) -> tuple[str, str]:
-        """Make a call by the doors of the session, and return the code and the text of what came of it."""
+        """Make a call in the session, and return the code and the text of its outcome."""
         try:
             return "ok", text_of({"value": self._session.call_named(begun.tool, begun.arguments, begun.timeout)})
         except CallError as failed:
@@ -183,7 +182,7 @@ class Worker:
         return error.code, failure(error)
 
     def _outlast(self, late: CallTimeout, seconds: float) -> None:
-        """Wait so long for a call that was left behind, for nobody but this process learns that it has ended."""
+        """Wait for an abandoned call, because only this process can notice that it has ended."""
         until = time.monotonic() + seconds
         while late.still_runs and time.monotonic() < until and not self.is_lost:
             time.sleep(LOOK)

@@ -1,7 +1,4 @@
-"""The workers of a database: who is alive, and who has to be taken over from.
-
-Source: issue "Beyond one machine", a dead worker's nodes are taken over after a lease.
-"""
+"""The workers of a database: which are alive, and which need a takeover."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from neuroscript.workflow.durable.database import WORKERS, Database, once, sa
 
 
 class Workers:
-    """The workers of a database; the id of one is never used again."""
+    """The workers of a database; ids of workers are not reused."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -22,31 +19,32 @@ class Workers:
         """Add a worker.
 
         Args:
-            lease: Seconds after which it is taken for dead where it has not beaten.
+            lease: Seconds without a heartbeat after which it is considered dead.
         """
         values = {"id": worker, "host": platform.node(), "seen": self._database.now, "lease": lease}
         self._database.transaction(lambda connection: connection.execute(sa.insert(WORKERS).values(**values)))
 
     def beat(self, worker: str) -> bool:
-        """Say that a worker is alive, and tell whether nobody has taken it for dead."""
+        """Record a heartbeat, and return whether the worker still counts as alive."""
         alive = sa.and_(WORKERS.c.id == worker, WORKERS.c.ended.is_(None))
         change = sa.update(WORKERS).where(alive).values(seen=self._database.now)
         return self._database.transaction(lambda connection: connection.execute(change).rowcount == 1, once)
 
     def leave(self, worker: str) -> None:
-        """Say that a worker begins nothing any more; what it has not ended is taken over at once.
+        """Record that a worker begins no more calls; its unfinished calls are taken over at once.
 
-        Where the database is away, its lease ends by itself.
+        If the database is unreachable, the lease expires by itself.
         """
         change = sa.update(WORKERS).where(WORKERS.c.id == worker).values(ended=self._database.now)
         with suppress(CallError):
             self._database.transaction(lambda connection: connection.execute(change), once)
 
     def alive(self) -> set[str]:
-        """Return the workers that are alive, after those that have not beaten for their lease have been buried.
+        """Return the living workers, after marking those as ended whose lease has expired.
 
-        A worker beats and begins a call in the same row: either what it has begun is seen by who takes over from it, or
-        it begins nothing more.
+        A heartbeat and the beginning of a call update the same row. So either the process that takes over sees the
+        call, or the
+        worker begins no more calls.
         """
         now = self._database.now
         is_alive = self._database.is_alive(WORKERS.c.seen, WORKERS.c.lease)

@@ -1,1 +1,1 @@
-"""Plans as data: read, checked, and made by a model."""
+"""Plans as data: loading, validation, and generation by a model."""

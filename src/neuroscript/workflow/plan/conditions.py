@@ -1,9 +1,7 @@
-"""Conditions of a plan as data: a reference to a truth value, a comparison, or several of them.
+"""Conditions of a plan as data: a reference to a boolean, a comparison, or a combination of conditions.
 
 ``when = "${check.ok}"``, ``when = { value = "${count}", above = 3 }``, ``when = { failed = "fetch" }``,
-``when = { any = [...] }``. No text of a plan is ever run as code.
-
-Source: issue "Plans", ``when`` conditions.
+``when = { any = [...] }``. No string of a plan is ever executed as code.
 """
 
 from __future__ import annotations
@@ -33,27 +31,27 @@ COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 }
 ORDERED: Final = frozenset({"above", "at_least", "below", "at_most"})
 STATES: Final = ("succeeded", "failed", "skipped")
-"""How a node may have ended, which a condition may ask for."""
+"""The ways a node may have ended that a condition can test."""
 
 FORMS: Final = (
-    f"a condition is a reference, a table of value and one of {', '.join(COMPARISONS)}, "
-    f"a table of one of {', '.join(STATES)} and a node, or a table of all, any or not"
+    f"expected a reference, a table with value and one of {', '.join(COMPARISONS)}, "
+    f"a table with one of {', '.join(STATES)} and a node, or a table with all, any or not"
 )
 
 
 class Undecided(Exception):
-    """A condition of values that can not be compared; the text names types, never a value."""
+    """A condition whose values cannot be compared; the message names types, never a value."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class Condition:
-    """Whether a node runs.
+    """The condition of a node.
 
     Attributes:
         word: ``is``, a comparison, a state, ``all``, ``any`` or ``not``.
-        operands: What it is about: templates, conditions, or the name of a node.
-        references: Where each reference stands in it, and what it is.
-        nodes: The nodes whose end it asks for.
+        operands: Templates, conditions, or the name of a node.
+        references: Each reference in it with its path.
+        nodes: The nodes whose status it tests.
     """
 
     word: str
@@ -63,11 +61,11 @@ class Condition:
 
     @classmethod
     def of(cls, data: Any, where: str, faults: list[str]) -> Condition:
-        """Return the condition that plain data describes; what can not be read is noted."""
+        """Return the condition in plain data; problems are added to *faults*."""
         try:
             return cls._of(data, where, faults, 0)
         except TooDeep:
-            faults.append(f"{where}: nests more than {DEEPEST} deep")
+            faults.append(f"{where}: nests deeper than {DEEPEST} levels")
             return cls("is", (Template(True),))
 
     @classmethod
@@ -98,15 +96,15 @@ class Condition:
                 return cls("is", (Template(True),))
 
     def holds(self, lookup: Callable[[Reference], Any], state: Callable[[str], str]) -> bool:
-        """Return whether it holds.
+        """Return whether the condition is true.
 
         Args:
-            lookup: Gives what a reference stands for, or raises `Lost`.
-            state: Gives how a node has ended.
+            lookup: Returns the value of a reference, or raises `Lost`.
+            state: Returns the status of a node.
 
         Raises:
-            Lost: A reference has no value.
-            Undecided: What is compared can not be.
+            Lost: If a reference has no value.
+            Undecided: If values cannot be compared.
         """
         match self.word:
             case "all":
@@ -143,18 +141,18 @@ def _true(value: Any) -> bool:
 
 def _compared(word: str, value: Any, other: Any) -> bool:
     if word in ORDERED and not _have_order(value, other):
-        raise Undecided(f"{word} compares two numbers or two texts, got {type_name(value)} and {type_name(other)}")
+        raise Undecided(f"{word} compares two numbers or two strings, got {type_name(value)} and {type_name(other)}")
     if word == "empty" and type(other) is not bool:
-        raise Undecided(f"empty is true or false, got {type_name(other)}")
+        raise Undecided(f"empty must be true or false, got {type_name(other)}")
     try:
         return bool(COMPARISONS[word](value, other))
     except TypeError:
-        text = f"{shown(word)} does not fit {type_name(value)} and {type_name(other)}"
+        text = f"{shown(word)} does not support {type_name(value)} and {type_name(other)}"
         raise Undecided(text) from None
 
 
 def _same(value: Any, other: Any) -> bool:
-    """Tell whether two values are equal, at every level; a truth value is no number."""
+    """Return whether two values are equal at every level; a boolean never equals a number."""
     if type(value) is list and type(other) is list:
         return len(value) == len(other) and all(map(_same, value, other))
     if type(value) is dict and type(other) is dict:

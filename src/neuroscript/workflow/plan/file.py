@@ -1,7 +1,4 @@
-"""A plan as plain data, as TOML and as JSON: read whole or not at all, with everything that is wrong and its line.
-
-Source: issue "Plans", TOML and JSON; issue "Authority" for how a file's faults are told.
-"""
+"""Plans in TOML, JSON and plain data: parsed completely or rejected with every problem and its line."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ from neuroscript.tools.serialization import ARG_KEYS, spec_from_data, spec_to_da
 from neuroscript.workflow.plan.model import Node, Plan, Retry
 
 LONGEST: Final = 16 * 1024 * 1024
-"""How many bytes the file of a plan may have."""
+"""Maximum bytes of a plan file."""
 
 PLAN: Final = ("name", "description", "inputs", "nodes", "output", "synthesis")
 NODE: Final = tuple(field.name for field in attrs.fields(Node) if field.init and field.name != "name")
@@ -35,13 +32,13 @@ RETRY: Final = tuple(field.name for field in attrs.fields(Retry))
 
 
 def load_plan(path: str | os.PathLike[str]) -> Plan:
-    """Return the plan in a file: JSON where its name ends so, else TOML.
+    """Return the plan in a file: JSON if the name ends in ``.json``, otherwise TOML.
 
     Args:
-        path: A file in UTF-8, at most `LONGEST` bytes.
+        path: A UTF-8 file of at most `LONGEST` bytes.
 
     Raises:
-        SpecError: It can not be read, or something in it is wrong; of TOML its ``lines`` say where.
+        SpecError: If the file cannot be read or the plan is invalid; for TOML, its ``lines`` name the lines.
     """
     name = Path(path).name or str(path)
     text = text_of(path, shown(name), LONGEST)
@@ -49,10 +46,10 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
 
 
 def plan_of_toml(text: str, *, source: str = "plan") -> Plan:
-    """Return the plan that a text of TOML describes, or raise a `SpecError` with everything that is wrong with it.
+    """Return the plan in TOML text, or raise a `SpecError` with every problem.
 
     Args:
-        source: What errors call it.
+        source: The name to use in errors.
 
     >>> plan_of_toml('[nodes.a]\\ntool = "math.add"\\ninputs = { a = 1, b = 2 }').nodes[0].tool
     'math.add'
@@ -66,20 +63,20 @@ def plan_of_toml(text: str, *, source: str = "plan") -> Plan:
 
 
 def plan_of_json(text: str, *, source: str = "plan") -> Plan:
-    """Return the plan that a text of JSON describes, or raise a `SpecError` with everything that is wrong with it."""
+    """Return the plan in JSON text, or raise a `SpecError` with every problem."""
     require("plan_of_json", text=(text, STRING), source=(source, STRING))
     try:
         data = parsed_json(text)
     except NotJSON as error:
-        raise SpecError(shown(source), [f"is no JSON: {error.hint}"]) from None
+        raise SpecError(shown(source), [f"invalid JSON: {error.hint}"]) from None
     return plan_from_data(data, source=source)
 
 
 def plan_from_data(data: Any, *, source: str = "plan") -> Plan:
-    """Return the plan that plain data describes: tables by name as TOML has them, or ``nodes`` as a list with names.
+    """Return the plan in plain data: tables by name as in TOML, or ``nodes`` as a list with names.
 
     Raises:
-        SpecError: With everything that is wrong with it, each with its path.
+        SpecError: With every problem and its path.
     """
     if not isinstance(data, Mapping):
         raise SpecError(shown(source), [f"expected a table, got {type_name(data)}"])
@@ -87,7 +84,7 @@ def plan_from_data(data: Any, *, source: str = "plan") -> Plan:
 
 
 def plan_to_data(plan: Plan) -> dict[str, Any]:
-    """Return a plan as plain data that JSON can hold; what is as usual is left out."""
+    """Return a plan as JSON-compatible data; default values are left out."""
     data: dict[str, Any] = {name: getattr(plan, name) for name in ("name", "description") if getattr(plan, name)}
     if plan.inputs:
         args = spec_to_data(plan.signature)["args"]
@@ -128,7 +125,7 @@ def _plan(faults: Faults, source: str) -> Plan:
 
 
 def _line_of(faults: Faults, problem: str) -> int:
-    """Return the line of the nearest table that a problem of the whole plan begins with."""
+    """Return the line of the nearest table that a problem of the whole plan starts with."""
     path = problem.partition(":")[0].partition("[")[0].split(".")
     return faults.document.line(tuple(path))
 
@@ -137,7 +134,7 @@ def _text(faults: Faults, key: str) -> str:
     value = faults.document.values.get(key, "")
     if type(value) is str:
         return value
-    faults.note((key,), f"expected a text, got {type_name(value)}")
+    faults.note((key,), f"expected a string, got {type_name(value)}")
     return ""
 
 
@@ -203,7 +200,7 @@ def _retry(faults: Faults, place: tuple[str | int, ...], told: Any) -> Retry:
 
 
 def _with_floats(value: Any) -> Any:
-    """Return values with a float in the place of each decimal: a plan counts no money."""
+    """Return values with decimals converted to floats, because a plan needs no exact decimals."""
     match value:
         case Decimal():
             return float(value)

@@ -1,9 +1,8 @@
-"""A plan is data: calls of tools by name, what each takes from those before it, and what happens when one fails.
+"""The data model of plans: tool calls by name, references between them, and what happens when one fails.
 
-Nothing here knows an engine. A plan whose parts do not fit each other can not exist; whether its tools exist, and what
-a policy makes of them, `checking` says.
-
-Source: issue "Plans"; Smith's nodes, seed-systems.md rows SM-18 to SM-20 and SM-34 to SM-48.
+The module does not depend on an engine. A `Plan` is always consistent in itself; `validation` checks that its tools
+exist
+and what a policy permits.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from neuroscript.workflow.plan.references import INPUT, RESERVED, Reference, Tem
 OnFail = Literal["halt", "continue"]
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-"""What a node may be called; a reference names it without quotes."""
+"""The pattern of node names, which references use without quotes."""
 
 LATER: Final = "later"
-"""The word for every error that says of itself that waiting may help."""
+"""The word in `Retry.on` for all errors that may be temporary."""
 
 CODE: Final = re.compile(r"[a-z_*?]+(\.[a-z_*?]+)*")
-"""A code of an error, ``tool.failed``, or a pattern of codes, ``llm.*``."""
+"""An error code, such as ``tool.failed``, or a pattern of codes, such as ``llm.*``."""
 
 MOST_RETRIES: Final = 100
 MOST_NODES: Final = 100_000
@@ -44,19 +43,19 @@ MOST_NODES: Final = 100_000
 
 @attrs.frozen(kw_only=True)
 class Retry:
-    """When a node that has failed is tried again.
+    """When a failed node is retried.
 
     Attributes:
-        count: How many further attempts there may be.
-        backoff: Seconds before the first of them.
-        factor: By what each further pause is longer than the one before.
-        most: Seconds of the longest pause.
-        on: Codes of errors and patterns of codes; the word ``later`` stands for every error that waiting may mend.
+        count: Maximum number of retries.
+        backoff: Seconds before the first retry.
+        factor: The growth of each further pause over the one before.
+        most: The longest pause in seconds.
+        on: Error codes and patterns of codes. The word ``later`` stands for all errors that may be temporary.
 
-    A timeout is not followed by another attempt unless the tool says that it is idempotent.
+    A timeout is retried only if the tool is idempotent.
 
     Raises:
-        SpecError: With everything that is wrong with it.
+        SpecError: With every problem.
 
     >>> [Retry(count=4, backoff=1, most=5).pause(number) for number in (1, 2, 3, 4)]
     [1.0, 2.0, 4.0, 5.0]
@@ -74,7 +73,7 @@ class Retry:
             raise SpecError("retry", faults)
 
     def pause(self, number: int) -> float:
-        """Return how many seconds stand before the further attempt *number*, from 1."""
+        """Return the seconds before retry *number*, from 1."""
         if not self.backoff:
             return 0.0
         try:
@@ -102,28 +101,28 @@ class Node:
     """One call of a plan.
 
     Attributes:
-        name: What references and traces call it.
-        tool: Any spelling of the name of its tool.
-        inputs: The arguments by name: plain values, with references in texts as `references` reads them.
-        depends_on: Nodes that have to end before it; those that it refers to are among them without being named.
-        when: A condition, see `conditions`; where it does not hold, the node is skipped.
-        map: A list, or a reference to one: the node runs once for each item of it, ``${item}`` in its inputs, and its
-            result is the list of the results.
-        retry: When it is tried again.
-        timeout: Seconds that each attempt may take.
-        on_fail: ``halt``: nothing further starts, and the plan has failed. ``continue``: the others go on.
-        rerun: Whether it may be run again where a process has died in the midst of it, though its tool does not say
-            that it is idempotent.
-        description: What it is for.
-        needs: The nodes that have to end before it, each once: those that are named, then those that it refers to.
-        references: Where each reference stands in it, and what it is.
-        takes_trace: Whether it refers to what went before as a whole.
-        arguments: The inputs with their references read.
-        condition: The condition likewise.
-        items: What it maps likewise.
+        name: The name in references and traces.
+        tool: The name of its tool, in any spelling.
+        inputs: The arguments by name: plain values whose strings may contain references, see `references`.
+        depends_on: Nodes that must end first. Nodes that it refers to need not be listed.
+        when: A condition, see `conditions`. If it is false, the node is skipped.
+        map: A list, or a reference to one. The node runs once for each item, ``${item}`` in its inputs, and its result
+            is
+            the list of results.
+        retry: When it is retried.
+        timeout: Maximum seconds of each attempt.
+        on_fail: ``halt``: no further node starts, and the plan fails. ``continue``: the other nodes go on.
+        rerun: Whether it may run again if a process died during the call, although its tool is not idempotent.
+        description: Its purpose.
+        needs: The nodes that must end first, without duplicates: *depends_on*, then those that it refers to.
+        references: Each reference in it with its path.
+        takes_trace: Whether it refers to ``trace``.
+        arguments: The parsed inputs.
+        condition: The parsed condition.
+        items: The parsed *map*.
 
     Raises:
-        SpecError: With everything that is wrong with it.
+        SpecError: With every problem.
     """
 
     name: str
@@ -180,39 +179,38 @@ def _node_faults(node: Node) -> Iterator[str]:
     if type(node.rerun) is not bool:
         yield "rerun must be true or false"
     if type(node.description) is not str:
-        yield "description must be a text"
+        yield "description must be a string"
 
 
 def _item_faults(node: Node) -> Iterator[str]:
-    """Yield where an item is meant and there is none: without a map, or in what decides whether there is one."""
+    """Yield the uses of ``item`` and ``index`` outside the inputs of a node with *map*."""
     places = [] if node.map is not None else [*node.arguments.references]
     for part in (node.condition, node.items):
         places += [] if part is None else part.references
     for where, reference in places:
         if reference.root in ("item", "index"):
-            yield f"{where}: there is no {reference.root} here, for that is what each call of a map has"
+            yield f"{where}: {reference.root} is only available in the inputs of a node with map"
 
 
 TOLD: Final = tuple(field.name for field in attrs.fields(Node) if field.init and field.name not in ("retry", "timeout"))
-"""What tells one node from another, besides its times."""
+"""The fields of a node, besides its times, that count for the digest."""
 
 
 @attrs.frozen(kw_only=True)
 class Plan:
-    """Calls of tools, in the order that their references ask for.
+    """A graph of tool calls, ordered by their references.
 
     Attributes:
         nodes: The calls, in the order in which they are written.
-        name: What it is called.
-        description: What it is for.
-        inputs: What it is given, coerced as the arguments of a tool are; ``${input.NAME}`` in a node.
-        output: What it gives: a plain value with references; by default the results of the nodes that no other one
-            needs, by name, or the result itself where there is one such node.
-        synthesis: What a model is asked at the end, with the trace before it; ``""`` asks none.
+        name: Its name.
+        description: Its purpose.
+        inputs: Its inputs, coerced like the arguments of a tool; ``${input.NAME}`` in a node.
+        output: Its output: a plain value with references. By default, the results by name of the nodes that no other
+            node needs, or the result itself if there is one such node.
+        synthesis: A question for a model at the end, with the trace in front of it; ``""`` asks none.
 
     Raises:
-        SpecError: With everything that is wrong with it: names that are taken, references to what is not there,
-            nodes that need each other.
+        SpecError: With every problem: duplicate names, references to unknown nodes, and cycles.
     """
 
     nodes: tuple[Node, ...]
@@ -239,16 +237,16 @@ class Plan:
 
     @property
     def subject(self) -> str:
-        """What errors call it."""
+        """The name of the plan in errors."""
         return f"plan {shown(self.name)}" if self.name else "plan"
 
     def __getitem__(self, name: str) -> Node:
-        """Return the node of a name, or raise a KeyError."""
+        """Return the node called *name*, or raise a KeyError."""
         return self._by_name[name]
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the plan, in hexadecimal digits: the same for the same plan, however it is written."""
+        """SHA-256 of the plan in hexadecimal digits; equal plans have the same digest, however they are written."""
         nodes = [(*(getattr(node, name) for name in TOLD), _times(node)) for node in self.nodes]
         inputs = spec_to_data(self.signature)
         whole = [self.name, self.description, inputs, self.output, self.synthesis, nodes]
@@ -256,13 +254,13 @@ class Plan:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """The nodes that no other one needs."""
+        """The nodes that no other node needs."""
         needed = {name for node in self.nodes for name in node.needs}
         return tuple(node.name for node in self.nodes if node.name not in needed)
 
 
 def _times(node: Node) -> tuple[Any, ...]:
-    """Return when a node is tried again and given up; 1 second is 1.0, however it is written."""
+    """Return the retry and timeout settings; seconds are floats, so that 1 and 1.0 have the same digest."""
     retry, timeout = node.retry, node.timeout
     seconds = [None if each is None else float(each) for each in (retry.backoff, retry.factor, retry.most, timeout)]
     return (retry.count, retry.on, seconds)
@@ -270,13 +268,13 @@ def _times(node: Node) -> tuple[Any, ...]:
 
 def _plan_faults(plan: Plan) -> Iterator[str]:
     if not plan.nodes:
-        yield "nodes: there must be one"
+        yield "nodes: must have at least one node"
     if len(plan.nodes) > MOST_NODES:
-        yield f"nodes: there may be {MOST_NODES}"
+        yield f"nodes: must have at most {MOST_NODES} nodes"
     seen: set[str] = set()
     for node in plan.nodes:
         if node.name in seen:
-            yield f"nodes.{node.name}: there are two of that name"
+            yield f"nodes.{node.name}: the name is used twice"
         seen.add(node.name)
     dangling = list(_dangling(plan, seen))
     yield from dangling
@@ -293,10 +291,10 @@ def _dangling(plan: Plan, known: set[str]) -> Iterator[str]:
             yield from _lost(f"nodes.{node.name}.{where}", reference, known, given)
         for name in node.needs:
             if name not in known and name not in said:
-                yield f"nodes.{node.name}: needs {shown(name)}, and no node is called so"
+                yield f"nodes.{node.name}: needs the unknown node {shown(name)}"
     for where, reference in () if plan.answer is None else plan.answer.references:
         if reference.root in ("item", "index"):
-            yield f"{where}: there is no {reference.root} here, for that is what each call of a map has"
+            yield f"{where}: {reference.root} is only available in the inputs of a node with map"
         else:
             yield from _lost(where, reference, known, given)
 
@@ -306,11 +304,11 @@ def _lost(where: str, reference: Reference, known: set[str], given: set[str]) ->
         if reference.path and reference.path[0] not in given:
             yield f"{where}: the plan has no input {shown(str(reference.path[0]))}"
     elif reference.root not in RESERVED and reference.root not in known:
-        yield f"{where}: no node is called {shown(reference.root)}"
+        yield f"{where}: unknown node {shown(reference.root)}"
 
 
 def _cycles(plan: Plan) -> Iterator[str]:
-    """Yield each knot of nodes that need each other, as a path that leads back; no node is in two of them."""
+    """Yield each cycle as a path that leads back to its start; no node is in two of them."""
     ended: set[str] = set()
     for node in plan.nodes:
         path = {} if node.name in ended else {node.name: iter(node.needs)}
@@ -322,7 +320,7 @@ def _cycles(plan: Plan) -> Iterator[str]:
                 while path.popitem()[0] != above:
                     knot.append(next(reversed(path)))
                 knot.reverse()
-                yield f"nodes.{above}: needs itself, by way of {' < '.join((*knot, above))}"
+                yield f"nodes.{above}: depends on itself: {' < '.join((*knot, above))}"
                 ended.update(knot)
             elif above is None:
                 ended.add(name)

@@ -1,4 +1,4 @@
-"""What the parameters of the functions for plans have to be."""
+"""The expected form of each parameter of the public plan functions."""
 
 from __future__ import annotations
 

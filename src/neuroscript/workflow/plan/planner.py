@@ -1,8 +1,6 @@
-"""A plan from a model: it is told of the tools and of the form, and of each problem with its plan until it fits.
+"""Plans written by a model, which receives the tools, the format, and the problems of each attempt.
 
 Nothing of the plan runs.
-
-Source: issue "Plans", a planner; Smith's planner, rows SM-49 and SM-50.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from neuroscript.workflow.plan.parameters import MODEL, NUMBER, PATTERNS, SESSIO
 from neuroscript.workflow.plan.validation import check
 
 FORM: Final = """\
-You make plans of tool calls. A plan is one JSON object, and you answer with it and nothing besides:
+You write plans of tool calls. A plan is one JSON object. Answer with that object and nothing else:
 
 {
   "name": "a short name",
@@ -35,44 +33,45 @@ You make plans of tool calls. A plan is one JSON object, and you answer with it 
   "nodes": {
     "fetch": {"tool": "GROUP.NAME", "inputs": {"where": "${input.city}"}, "retry": {"count": 2}, "timeout": 30},
     "each": {"tool": "GROUP.NAME", "map": "${fetch.items}", "inputs": {"text": "${item.title}"}},
-    "told": {"tool": "GROUP.NAME", "when": {"succeeded": "fetch"}, "inputs": {"text": "${fetch.count} found"}}
+    "report": {"tool": "GROUP.NAME", "when": {"succeeded": "fetch"}, "inputs": {"text": "${fetch.count} found"}}
   },
   "output": {"all": "${each}"}
 }
 
-- A node is one call: "tool", and "inputs", its arguments by name. Leave out every other key that you do not need.
-- "${node}" is what a node gave, "${node.key[0]}" a part of it, "${input.name}" an input of the plan. Alone in a text it
-  keeps its type; within other text it becomes text. What a node refers to runs before it; "depends_on" is a list of
-  further nodes that do. No node may need itself, directly or by way of others.
-- "map" runs a node once for each item of a list, with "${item}" and "${index}"; it gives the list of the results.
+- A node is one call: "tool", and "inputs", its arguments by name. Leave out all other keys that you do not need.
+- "${node}" is the result of a node, "${node.key[0]}" a part of it, "${input.name}" an input of the plan. If a string is
+  only a reference, the value keeps its type; within other text it becomes text. The nodes that a node refers to run
+  before it; "depends_on" lists further nodes that must run before it. No node may depend on itself, directly or
+  indirectly.
+- "map" runs a node once for each item of a list, with "${item}" and "${index}"; its result is the list of results.
 - "when" is a reference to true or false, {"value": V, W: V} with W one of equals, differs, above, at_least, below,
   at_most, among, contains, empty, or {"succeeded": node}, {"failed": node}, {"all": [...]}, {"any": [...]},
   {"not": ...}.
-- "on_fail" is "halt", as it is where it is left out, or "continue": then the others go on.
-- "inputs" of the plan and "output" may be left out; without it the plan gives what its last nodes gave.
+- "on_fail" is "halt" (the default) or "continue", which lets the other nodes go on after a failure.
+- "inputs" of the plan and "output" are optional. Without "output", the plan returns the results of its last nodes.
 
 Call only these tools:
 
 """
 
 MOST_TOLD: Final = 100
-"""How many problems a model is told of at once."""
+"""Maximum number of problems in one message to the model."""
 
-AGAIN: Final = "That is no plan that can run here:\n{}\nAnswer again, with the whole plan."
+AGAIN: Final = "This plan cannot run here:\n{}\nAnswer again with the complete plan."
 
 
 def planned(session: Session, llm: LLM, goal: str, *, tools: str | Iterable[str] = "*", attempts: int = 3) -> Plan:
-    """Return a plan for a goal that a model has made, and that can run in a session.
+    """Ask a model for a plan that reaches *goal* and can run in a session.
 
     Args:
-        session: An engine, or one of its sessions: what its policy permits is what the model is told of.
-        goal: What the plan is for, in words.
-        tools: Patterns over canonical names: which tools it may use, of those that may be called at all.
-        attempts: How many plans the model may make.
+        session: An engine, or one of its sessions. The model sees the tools that its policy permits.
+        goal: The purpose of the plan, in words.
+        tools: Patterns over canonical names that select from the permitted tools.
+        attempts: Maximum number of plans that the model may write.
 
     Raises:
-        SpecError: The last of them does not fit either, with its problems; or a pattern matches no tool.
-        LLMError: The model gave no answer.
+        SpecError: If the last attempt is invalid too, with its problems, or if a pattern matches no tool.
+        LLMError: If the model did not reply.
     """
     steps = _steps(session, goal, tools, attempts, llm)
     turns = next(steps)
@@ -87,7 +86,7 @@ def planned(session: Session, llm: LLM, goal: str, *, tools: str | Iterable[str]
 async def aplanned(
     session: Session, llm: LLM, goal: str, *, tools: str | Iterable[str] = "*", attempts: int = 3
 ) -> Plan:
-    """Return what `planned` returns, without holding up the loop that awaits it."""
+    """Return what `planned` returns, without blocking the event loop."""
     steps = _steps(session, goal, tools, attempts, llm)
     turns = next(steps)
     while True:
@@ -103,7 +102,7 @@ async def aplanned(
 
 
 def _asked(llm: LLM, turns: Sequence[Turn]) -> str | LLMError:
-    """Return what a model says, or its error as it is."""
+    """Return the model's reply, or its error."""
     try:
         return turn_of(llm.ask(turns), "ask").content
     except LLMError as error:
@@ -113,7 +112,7 @@ def _asked(llm: LLM, turns: Sequence[Turn]) -> str | LLMError:
 def _steps(
     session: Session, goal: str, tools: str | Iterable[str], attempts: int, llm: LLM
 ) -> Generator[list[Turn], str, Plan]:
-    """Yield what a model is asked, and return the plan that fits."""
+    """Yield the turns to send to the model, and return the valid plan."""
     parts = {"session": (session, SESSION), "goal": (goal, STRING), "llm": (llm, MODEL)}
     require("planned", **parts, tools=(tools, PATTERNS), attempts=(attempts, NUMBER))
     within = narrowed(session, (tools,) if isinstance(tools, str) else tuple(tools), "plan")

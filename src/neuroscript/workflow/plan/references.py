@@ -1,10 +1,9 @@
-"""References in the texts of a plan: ``${node.path}`` stands for what a node gave.
+"""References in the strings of a plan: ``${node.path}`` stands for the result of a node, or a part of it.
 
-A text that is one reference and nothing else is the value itself; within other text a reference becomes text, and what
-holds several values becomes JSON. ``$${`` is a plain ``${``, and ``$$${node}`` a dollar before a reference. A path goes
-by keys and indexes: ``${fetch.items[0].id}``, ``${fetch["a key"]}``.
-
-Source: issue "Plans", references to earlier results, by path; Smith's ``{{STEPS.n.path}}``, rows SM-58 and SM-59.
+A string that is only a reference becomes the value itself. Within other text, a reference becomes text, and a list or a
+map becomes JSON. ``$${`` is a literal ``${``, and ``$$${node}`` a dollar sign before a reference. A path consists of
+keys
+and indexes: ``${fetch.items[0].id}``, ``${fetch["a key"]}``.
 """
 
 from __future__ import annotations
@@ -26,8 +25,10 @@ from neuroscript.io.text import shown
 
 INPUT: Final = "input"
 RESERVED: Final = frozenset({INPUT, "item", "index", "trace"})
-"""What a reference may begin with besides a node: the inputs of the plan, the item of a map and its number, and what
-the nodes before have done."""
+"""The names that a reference may start with besides a node.
+
+They are the inputs of the plan, the item of a map and its index, and the trace of the nodes before.
+"""
 
 OPENING: Final = re.compile(r"(?<!\$)(\$+)\{")
 ROOT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -36,25 +37,25 @@ STEP: Final = re.compile(r'\.([A-Za-z0-9_-]+)|\[(-?[0-9]{1,9})\]|\["((?:[^"\\]|\
 INDEX: Final = re.compile(r"[0-9]{1,9}")
 
 DEEPEST: Final = 100
-"""How many containers of a plan may stand in each other."""
+"""Maximum nesting of the containers of a plan."""
 
 PLAIN: Final = (type(None), bool, int, float, bytes, datetime.datetime, array, Handle)
-"""What a plan may hold besides texts, lists and tables."""
+"""The types that a plan may contain besides strings, lists and tables."""
 
 Step = str | int
 
 
 class Lost(LookupError):
-    """A reference has no value; the text names steps of the plan, never a value."""
+    """A reference without a value; the message names steps of the plan, never a value."""
 
 
 @attrs.frozen
 class Reference:
-    """A place in what the plan was given or in what a node gave.
+    """A place in the inputs of the plan or in the result of a node.
 
     Attributes:
         root: A node, or one of `RESERVED`.
-        path: Keys and indexes that lead from there.
+        path: The keys and indexes from there.
     """
 
     root: str
@@ -64,10 +65,10 @@ class Reference:
         return self.root + "".join(map(_written, self.path))
 
     def within(self, value: Any) -> Any:
-        """Return what stands at the path within a value.
+        """Return the part of *value* at the path.
 
         Raises:
-            Lost: Nothing does.
+            Lost: If there is none.
         """
         for number, step in enumerate(self.path):
             value = _member(value, step, self, number)
@@ -81,13 +82,13 @@ def _written(step: Step) -> str:
 
 
 def is_index(step: Step) -> bool:
-    """Tell whether a step may lead into a list."""
+    """Return whether a step can be an index of a list."""
     return isinstance(step, int) or INDEX.fullmatch(step) is not None
 
 
 def _member(value: Any, step: Step, reference: Reference, number: int) -> Any:
     if isinstance(value, Mapping):
-        for key in (step, str(step)):  # of a map with any keys one may be a number
+        for key in (step, str(step)):  # maps may have numbers as keys
             if key in value:
                 return value[key]
     elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
@@ -100,19 +101,19 @@ def _member(value: Any, step: Step, reference: Reference, number: int) -> Any:
 
 @attrs.frozen
 class Mixed:
-    """A text with references in it: plain texts and references by turns."""
+    """A string with references: literal parts and references in order."""
 
     parts: tuple[str | Reference, ...]
 
 
 @attrs.frozen(eq=False, repr=False)
 class Template:
-    """A plain value with references in its texts.
+    """A plain value with references in its strings.
 
     Attributes:
-        value: It, with a `Reference` or a `Mixed` in the place of each text that has references.
-        references: Where each stands, and what it is.
-        held: Of a dict, the keys under which there are any.
+        value: The value, with a `Reference` or a `Mixed` in the place of each string that has references.
+        references: Each reference with its path.
+        held: For a dict, the keys whose values contain references.
     """
 
     value: Any
@@ -121,10 +122,10 @@ class Template:
 
     @classmethod
     def of(cls, value: Any, where: str, faults: list[str]) -> Template:
-        """Return a plain value with its references read; those that can not be read are noted.
+        """Return a plain value with its references parsed; problems are added to *faults*.
 
         Args:
-            where: What it is called in *faults*, and before each path in it.
+            where: The name of the value in *faults*, in front of each path.
         """
         found: list[tuple[str, Reference]] = []
         read, held = {}, []
@@ -136,24 +137,24 @@ class Template:
                 read[key] = _read(each, _under(where, key, faults), found, faults, 1)
                 held += [key] * (len(found) > before)
         except TooDeep:
-            faults.append(f"{where}: nests more than {DEEPEST} deep")
+            faults.append(f"{where}: nests deeper than {DEEPEST} levels")
         return cls(read, tuple(found), tuple(held))
 
     def filled(self, lookup: Callable[[Reference], Any]) -> Any:
-        """Return the value with what *lookup* gives in the place of each reference.
+        """Return the value with each reference replaced by the result of *lookup*.
 
         Raises:
-            Lost: One of them has no value.
+            Lost: If a reference has no value.
         """
         return _filled(self.value, lookup) if self.references else self.value
 
 
 class TooDeep(Exception):
-    """More than `DEEPEST` containers stand in each other, or one holds itself."""
+    """Raised for containers that nest deeper than `DEEPEST`, or that contain themselves."""
 
 
 def owned(value: Any) -> Any:
-    """Return a plain value whose tables and lists nobody else can change; one that nests too deeply as it is."""
+    """Return a private copy of a plain value; a value that nests too deeply is returned as it is."""
     try:
         return _owned(value, 0)
     except TooDeep:
@@ -192,7 +193,7 @@ def _read(value: Any, where: str, found: list[tuple[str, Reference]], faults: li
 
 
 def _under(where: str, key: object, faults: list[str]) -> str:
-    """Return what is called by a key, which is a text."""
+    """Return the path of *key*, which must be a string."""
     if isinstance(key, str):
         return f"{where}.{shown(key)}"
     faults.append(f"{where}: expected string keys, got {type_name(key)}")
@@ -215,10 +216,10 @@ def _read_text(text: str, where: str, found: list[tuple[str, Reference]], faults
 
 
 def parts_of(text: str) -> Iterator[str | Reference]:
-    """Yield the plain texts and the references of a text, in order.
+    """Yield the literal parts and the references of a string, in order.
 
     Raises:
-        ValueError: A reference in it can not be read.
+        ValueError: If a reference in it is invalid.
 
     >>> [str(part) for part in parts_of("in ${fetch.cities[0]}: $${x}")]
     ['in ', 'fetch.cities[0]', ': ${x}']
@@ -242,16 +243,18 @@ def parts_of(text: str) -> Iterator[str | Reference]:
 
 
 def _reference(text: str, at: int) -> tuple[Reference, int]:
-    """Return the reference that begins at a place, and where what follows it begins."""
+    """Return the reference that begins at *at*, and the position after it."""
     root = ROOT.match(text, at)
     if root is None:
-        raise ValueError("a reference is ${node}, ${node.key}, ${node[0]} or ${input.name}; write $${ for a plain ${")
+        raise ValueError(
+            "expected a reference ${node}, ${node.key}, ${node[0]} or ${input.name}; write $${ for a literal ${"
+        )
     at, path = root.end(), []
     while (step := STEP.match(text, at)) is not None:
         path.append(_step(step))
         at = step.end()
     if text[at : at + 1] != "}":
-        raise ValueError(f"the reference to {shown(root[0])} does not end as one; write $${{ for a plain ${{")
+        raise ValueError(f"the reference to {shown(root[0])} is invalid; write $${{ for a literal ${{")
     return Reference(root[0], tuple(path)), at + 1
 
 
@@ -264,7 +267,7 @@ def _step(step: re.Match[str]) -> Step:
     try:
         key: str = json.loads(f'"{quoted}"')
     except ValueError:
-        raise ValueError("a key in quotes is written as JSON writes a text") from None
+        raise ValueError("expected a quoted key to be a JSON string") from None
     return key
 
 
@@ -282,5 +285,5 @@ def _filled(value: Any, lookup: Callable[[Reference], Any]) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """Return a result as it stands within a text: a text as it is, anything else as JSON."""
+    """Return a value as it appears within text: a string unchanged, anything else as JSON."""
     return value if type(value) is str else json.dumps(plain(value), ensure_ascii=False)

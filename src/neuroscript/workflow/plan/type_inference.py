@@ -1,7 +1,4 @@
-"""What can be said of a value before it is there: of which type is a part of it, and where may it stand.
-
-Source: issue "Plans", arguments that can not fit the types.
-"""
+"""Static types of references: the type of a part of a value, and which types can be passed where."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from neuroscript.errors import ArgumentError
 from neuroscript.workflow.plan.references import is_index
 
 TEXTS: Final = ("", "a", "0", "1.5", "true", "[]", "{}", "[1.5]", "QQ==", "2020-01-01", "h-1")
-"""Texts that some type takes each."""
+"""Sample strings; each is accepted by some type."""
 
 SAMPLES: Final[Mapping[ArgType, tuple[Any, ...]]] = {
     ArgType.STRING: TEXTS,
@@ -25,16 +22,16 @@ SAMPLES: Final[Mapping[ArgType, tuple[Any, ...]]] = {
     ArgType.BLOB: (b"", b"a"),
     ArgType.EMBEDDING: ([], [1.0]),
 }
-"""Values of each type, one of which every type that can take any takes."""
+"""Sample values of each type, chosen so that every type that accepts any of its values accepts one of them."""
 
 UNKNOWN: Final = frozenset(
     {ArgType.ANY, ArgType.NIL, ArgType.VOID, ArgType.HANDLE, ArgType.NODEID, ArgType.ENTITYID, None}
 )
-"""Types of which nothing can be said beforehand."""
+"""Types that allow no static check."""
 
 
 def within(kind: ArgType, path: Sequence[str | int]) -> ArgType | None:
-    """Return the type of what stands at a path within a value of a type; `NIL` where nothing can."""
+    """Return the type at *path* within a value of a type; `NIL` if no value can have that path."""
     for number, step in enumerate(path):
         if kind in NOTHING:
             return ArgType.NIL
@@ -48,13 +45,13 @@ def within(kind: ArgType, path: Sequence[str | int]) -> ArgType | None:
 
 
 def samples(kind: ArgType) -> tuple[Any, ...]:
-    """Return values of a type; of what holds others, one that holds none."""
+    """Return sample values of a type; containers are empty."""
     return SAMPLES.get(kind) or (([],) if kind in ELEMENTS else ({},))
 
 
 @cache
 def can_fit(given: ArgType, wanted: ArgType) -> bool:
-    """Tell whether some value of a type is taken where another type is declared."""
+    """Return whether some value of a type is accepted where another type is declared."""
     if wanted in UNKNOWN or given == wanted:
         return True
     return any(_taken(sample, wanted) for sample in samples(given))

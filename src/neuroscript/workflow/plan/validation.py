@@ -1,9 +1,7 @@
-"""Whether a plan can run here, before anything of it does: its tools, the types of what they are given, the policy.
+"""Static validation of a plan in a session: its tools, the types of its references, and the policy.
 
-Every problem is found at once. What a reference will give is known by its type alone, so a call that takes one is
-looked at with a value of its own type in that place, and of what it needs only what no reference decides.
-
-Source: issue "Plans", validated as a whole.
+All problems are reported at once. A reference is known only by its type before the run, so a call that contains one is
+checked with a sample value of that type, and only capabilities that do not depend on the reference are checked.
 """
 
 from __future__ import annotations
@@ -30,28 +28,29 @@ from neuroscript.workflow.plan.type_inference import UNKNOWN, can_fit, samples, 
 
 
 def check(session: Session, plan: Plan, llm: LLM | None = None) -> tuple[str, ...]:
-    """Return everything that keeps a plan from running in a session, each named by its path; nothing runs.
+    """Return every problem that prevents a plan from running in a session, each with its path; nothing runs.
 
-    Whether an approver will say yes, and what a limit leaves, is only known when it runs; of a limit it is told here
-    that nothing is left for good, not that other calls run at the moment.
+    Approvals and the remaining limits are only known during the run. Of limits, only permanent ones are reported here,
+    not
+    the current load.
 
     Args:
-        llm: The model that is asked for a synthesis; by default the one that the host lends.
+        llm: The model for a synthesis; by default the one that the host provides.
 
     Raises:
-        SpecError: A parameter has the wrong type.
+        SpecError: If a parameter has the wrong type.
     """
     require("check", session=(session, SESSION), plan=(plan, PLAN), llm=(llm, optional(MODEL)))
     tools = _Tools(session, plan)
     output = () if plan.answer is None else plan.answer.references
     found = (*chain.from_iterable(_problems(tools, node) for node in plan.nodes), *_astray(tools, output))
     if plan.synthesis and llm is None and session.host.llm is None:
-        return (*found, "synthesis: asks a model, and the host lends none")
+        return (*found, "synthesis: needs a model, and the host provides none")
     return found
 
 
 class _Tools:
-    """The tools of a plan, as a session knows them."""
+    """The tools of a plan as a session knows them."""
 
     def __init__(self, session: Session, plan: Plan) -> None:
         self.session = session
@@ -63,7 +62,7 @@ class _Tools:
         self._inputs: dict[Any, ArgSpec] = {arg.name: arg for arg in plan.inputs}
 
     def known(self, tool: str) -> Known | CallError:
-        """Return a tool as the session knows it, or the error that its call would raise."""
+        """Return a tool as the session knows it, or the error that a call of it would raise."""
         found = self._known.get(tool)
         if found is None:
             try:
@@ -74,13 +73,13 @@ class _Tools:
         return found
 
     def _resolved(self, tool: str) -> Known:
-        """Return a tool as the session knows it; only the first `MAX_PROBLEMS` unknown ones get near names."""
+        """Return a tool as the session knows it; only the first `MAX_PROBLEMS` unknown tools get suggestions."""
         if self._not_found >= MAX_PROBLEMS and self.session._world.registry.named(canonical(tool)) is None:
             raise ToolNotFound(shown(tool))
         return self.session._resolved(tool, tool)
 
     def rules(self, spec: ToolSpec) -> Mapping[str, ArgSpec]:
-        """Return the arguments of a tool by name; what takes any number of values takes them as a list."""
+        """Return the arguments of a tool by name; a variadic argument becomes a list."""
         tool = spec.full_name
         if tool not in self._rules:
             rules = {arg.name: arg for arg in spec.args}
@@ -91,7 +90,7 @@ class _Tools:
         return self._rules[tool]
 
     def samples(self, spec: ToolSpec, names: tuple[str, ...]) -> Mapping[str, Any]:
-        """Return something in the place of arguments of a tool that references will give."""
+        """Return sample values for the arguments of a tool that come from references."""
         samples = self._samples.get((spec.full_name, names))
         if samples is None:
             rules = self.rules(spec)
@@ -100,10 +99,10 @@ class _Tools:
         return samples
 
     def type_of(self, reference: Reference, node: Node | None = None) -> ArgType | None:
-        """Return the type of what a reference gives, as far as it is known: None is unknown.
+        """Return the type of a reference's value, or None if it is unknown.
 
         Args:
-            node: In which it stands.
+            node: The node that contains the reference.
         """
         match reference.root, reference.path:
             case "input", (name, *path):
@@ -153,7 +152,7 @@ def _problems(tools: _Tools, node: Node) -> Iterable[str]:
 
 
 def _unfit(tools: _Tools, node: Node, spec: ToolSpec) -> Iterator[str]:
-    """Yield the references whose values can not be what stands there."""
+    """Yield the references whose values cannot be used in their place."""
     if node.items is not None:
         yield from _no_list(tools, node.items.value)
     rules, given = tools.rules(spec), node.arguments.value
@@ -164,12 +163,12 @@ def _unfit(tools: _Tools, node: Node, spec: ToolSpec) -> Iterator[str]:
 
 
 def _misfits(tools: _Tools, node: Node, value: Any, wanted: ArgType, where: str) -> Iterator[str]:
-    """Yield the references in a value, at any depth, that give what can not be where they stand."""
+    """Yield the references in a value, at any depth, whose types do not match the declared type."""
     match value:
         case Reference() | Mixed():
             gives = tools.type_of(value, node) if isinstance(value, Reference) else ArgType.STRING
             if gives is not None and gives not in UNKNOWN and not can_fit(gives, wanted):
-                yield f"{where}: expected {worded(wanted)}, and the reference gives {worded(gives)}"
+                yield f"{where}: expected {worded(wanted)}, but the reference returns {worded(gives)}"
         case list() if wanted in ELEMENTS:
             for index, each in enumerate(value):
                 yield from _misfits(tools, node, each, ELEMENTS[wanted], f"{where}[{index}]")
@@ -179,7 +178,7 @@ def _misfits(tools: _Tools, node: Node, value: Any, wanted: ArgType, where: str)
 
 
 def _undecided(tools: _Tools, node: Node, condition: Condition) -> Iterator[str]:
-    """Yield the parts of a condition that no values of their types decide."""
+    """Yield the parts of a condition that values of their types cannot satisfy or violate."""
 
     def sample(reference: Reference) -> Any:
         kind = tools.type_of(reference, node)
@@ -201,10 +200,10 @@ def _undecided(tools: _Tools, node: Node, condition: Condition) -> Iterator[str]
 
 
 def _astray(tools: _Tools, references: Iterable[tuple[str, Reference]], node: Node | None = None) -> Iterator[str]:
-    """Yield the references to parts that no value of its type has."""
+    """Yield the references to parts that no value of their type has."""
     for where, reference in references:
         if reference.path and tools.type_of(reference, node) is ArgType.NIL:
-            yield f"{where}: {shown(str(reference))} leads into a value that has no such part"
+            yield f"{where}: {shown(str(reference))} refers to a part that the value cannot have"
 
 
 def _no_list(tools: _Tools, items: Any) -> Iterator[str]:
@@ -212,11 +211,11 @@ def _no_list(tools: _Tools, items: Any) -> Iterator[str]:
         tools.type_of(items) if isinstance(items, Reference) else ArgType.SLICE if type(items) is list else ArgType.NIL
     )
     if kind in NOTHING or (kind not in UNKNOWN and kind not in ELEMENTS):
-        yield "map: goes over a list, and this is none"
+        yield "map: expected a list"
 
 
 def _refused(tools: _Tools, node: Node, known: Known) -> Iterator[str]:
-    """Yield what the spec has against the arguments that are known, and what the policy has against the call."""
+    """Yield the problems of the known arguments, and what the policy refuses."""
     line, held, values = known.line, node.arguments.held, None
     try:
         values = known.bind({**node.arguments.value, **tools.samples(line.tool.spec, held)})
@@ -225,16 +224,16 @@ def _refused(tools: _Tools, node: Node, known: Known) -> Iterator[str]:
     if line.tool.policy.capabilities:
         try:
             texts = [*_uncovered(tools, line, held, values)]
-        except ArgumentError as error:  # a URL that names no host
+        except ArgumentError as error:  # a URL without a host
             yield from map(_told, error.problems)
         else:
             yield from (f"tool: needs {shown(text)}, which is not granted" for text in texts)
 
 
 def _refused_items(tools: _Tools, node: Node, known: Known) -> Iterator[str]:
-    """Yield what stands against each call of a map whose arguments are all known, for it goes over plain values."""
+    """Yield the problems of each call of a map over literal items, whose arguments are all known."""
     if node.items is None or node.items.references or type(node.items.value) is not list:
-        return  # what it goes over is only known when it runs
+        return  # the items are only known during the run
     if any(reference.root not in ("item", "index") for _, reference in node.arguments.references):
         return
     for index, item in enumerate(node.items.value):
@@ -251,7 +250,7 @@ def _here(values: Mapping[str, Any], reference: Reference) -> Any:
 
 
 def _refused_as_it_is(tools: _Tools, arguments: Mapping[str, Any], known: Known) -> Iterator[str]:
-    """Yield what stands against a call whose arguments are all known."""
+    """Yield the problems of a call whose arguments are all known."""
     line = known.line
     try:
         known.bind(arguments)
@@ -267,14 +266,14 @@ def _refused_as_it_is(tools: _Tools, arguments: Mapping[str, Any], known: Known)
 
 
 def _sample(rule: ArgSpec | None) -> Any:
-    """Return something in the place of a value that holds references."""
+    """Return a sample value for an argument that contains references."""
     if rule is None or rule.type in UNKNOWN:
         return ""
     return samples(rule.type)[-1]
 
 
 def _is_known(problem: Problem, sampled: Collection[str]) -> bool:
-    """Tell whether a problem is none of a value that only stands for what a reference will give."""
+    """Return whether a problem does not stem from a sample value."""
     return problem.code == "arg.unknown" or problem.where.partition("[")[0] not in sampled
 
 
@@ -283,11 +282,11 @@ def _told(problem: Problem) -> str:
 
 
 def _uncovered(tools: _Tools, line: Any, held: Collection[str], values: tuple[Any, ...] | None) -> Iterator[str]:
-    """Yield the needs of a tool that no grant can cover, whatever the references give.
+    """Yield the capabilities of a tool that no grant can cover, whatever the references return.
 
     Args:
-        held: The arguments that hold references.
-        values: One for each argument; None where those that are known do not fit.
+        held: The arguments that contain references.
+        values: One for each argument; None if the known ones are invalid.
     """
     from neuroscript.policy.templates import may_cover, named_in
 

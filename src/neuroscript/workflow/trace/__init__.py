@@ -1,1 +1,1 @@
-"""What a run has done: stored, compared and shown."""
+"""Traces of runs: files, comparison, text and pictures."""

@@ -1,8 +1,6 @@
-"""What is different between two runs, by path: the plan, how nodes ended, what they were given and what they gave.
+"""Differences between two runs by path: the plan, the status of nodes, their arguments and their results.
 
-Two runs of one plan never take the same time, so times are told where they are far apart, and make no run another one.
-
-Source: issue "Plans", traces are compared.
+Two runs never take exactly the same time, so times are reported only if they differ by much, and marked as such.
 """
 
 from __future__ import annotations
@@ -21,26 +19,26 @@ from neuroscript.workflow.trace.text import error_text, shortened
 from neuroscript.workflow.trace.trace import NodeTrace, Trace
 
 LONGEST: Final = 80
-"""How many characters of a value are shown."""
+"""Maximum characters of a value in a difference."""
 
 RATIO: Final = 1.5
-"""From which ratio on times are told."""
+"""The ratio from which on a difference in time is reported."""
 
 LEAST: Final = 0.01
-"""How many seconds two times must be apart to be told."""
+"""The difference in seconds from which on times are reported."""
 
 NOTHING: Final = object()
-"""Stands for a value that one side does not have."""
+"""Marks a value that one side lacks."""
 
 
 @attrs.frozen
 class TraceDifference:
-    """One thing that is not as it was.
+    """One difference between two traces.
 
     Attributes:
-        path: What it is about, such as ``nodes.fetch.arguments.limit``.
-        text: What it was and what it is.
-        is_time: Whether it is only how long something took.
+        path: The path of the value, such as ``nodes.fetch.arguments.limit``.
+        text: The new and the old value.
+        is_time: Whether only a duration differs.
     """
 
     path: str
@@ -52,18 +50,18 @@ class TraceDifference:
 
 
 def trace_diff(a: Trace, b: Trace) -> tuple[TraceDifference, ...]:
-    """Return all that is different between two traces, first what is of the whole, then node by node.
+    """Return all differences between two traces: first those of the whole run, then those of each node.
 
     Args:
-        a: What was.
-        b: What is.
+        a: The old trace.
+        b: The new trace.
     """
     return tuple(_of_the_whole(a, b)) + tuple(_of_the_nodes(a, b))
 
 
 def _of_the_whole(a: Trace, b: Trace) -> Iterator[TraceDifference]:
     if a.digest != b.digest:
-        yield TraceDifference("plan", "is another one")
+        yield TraceDifference("plan", "has changed")
     yield from _values(("inputs",), a.inputs, b.inputs)
     yield from _values(("status",), a.status, b.status)
     yield from _values(("error",), _error(a.error), _error(b.error))
@@ -76,9 +74,9 @@ def _of_the_nodes(a: Trace, b: Trace) -> Iterator[TraceDifference]:
     old, new = ({node.name: node for node in trace.nodes} for trace in (a, b))
     for name in dict.fromkeys((*old, *new)):
         if name not in new:
-            yield TraceDifference(named(("nodes", name)), "is there no more")
+            yield TraceDifference(named(("nodes", name)), "was removed")
         elif name not in old:
-            yield TraceDifference(named(("nodes", name)), "is new")
+            yield TraceDifference(named(("nodes", name)), "was added")
         else:
             yield from _of_a_node(("nodes", name), old[name], new[name])
 
@@ -93,7 +91,7 @@ def _of_a_node(place: Place, a: NodeTrace, b: NodeTrace) -> Iterator[TraceDiffer
 
 
 def _error(error: Mapping[str, Any] | None) -> Any:
-    """Return what counts of an error: its code and its text."""
+    """Return the parts of an error that are compared: its code and its message."""
     return None if error is None else error_text(error)
 
 
@@ -106,7 +104,7 @@ def _times(place: Place, was: float, now: float) -> Iterator[TraceDifference]:
 
 
 def _values(place: Place, was: Any, now: Any) -> Iterator[TraceDifference]:
-    """Yield where two values differ, the first `LISTED` places and how many more there are."""
+    """Yield the differences between two values: the first `LISTED` places, and the number of further ones."""
     found = [*_places(place, plain(was), plain(now))]
     for where, old, new in found[:LISTED]:
         yield TraceDifference(named(where), _told(old, new))
@@ -115,7 +113,7 @@ def _values(place: Place, was: Any, now: Any) -> Iterator[TraceDifference]:
 
 
 def _places(place: Place, was: Any, now: Any) -> Iterator[tuple[Place, Any, Any]]:
-    """Yield the places at which two plain values differ, and what stands there."""
+    """Yield the places at which two plain values differ, with both values."""
     if isinstance(was, dict) and isinstance(now, dict):
         for key in dict.fromkeys((*was, *now)):
             yield from _places((*place, key), was.get(key, NOTHING), now.get(key, NOTHING))
@@ -129,8 +127,8 @@ def _places(place: Place, was: Any, now: Any) -> Iterator[tuple[Place, Any, Any]
 
 def _told(was: Any, now: Any) -> str:
     if was is NOTHING:
-        return f"{_short(now)}, was not there"
-    return f"is not there, was {_short(was)}" if now is NOTHING else f"{_short(now)}, was {_short(was)}"
+        return f"{_short(now)}, was missing"
+    return f"is missing, was {_short(was)}" if now is NOTHING else f"{_short(now)}, was {_short(was)}"
 
 
 def _short(value: Any) -> str:

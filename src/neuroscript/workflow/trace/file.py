@@ -1,9 +1,8 @@
-"""A trace as plain data and as a file of JSON: written whole or not at all, and read with everything that is wrong.
+"""Traces as plain data and as JSON files: written atomically, and read completely or rejected with every problem.
 
-Values come back exactly as they were, bytes and times too, but for what lives in one process alone: a handle is kept as
-its id, and what is no plain value as the name of its type.
-
-Source: issue "Plans", the trace is saved.
+Values are restored exactly, including bytes and times. Values that exist only in one process are not: a handle is
+stored
+as its id, and a value that is not plain data as the name of its type.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ from neuroscript.workflow.trace.reader import FORM, read_trace
 from neuroscript.workflow.trace.trace import NodeTrace, Trace
 
 LONGEST: Final = 256 * 1024 * 1024
-"""How many bytes the file of a trace may have."""
+"""Maximum bytes of a trace file."""
 
 MOST_BITS: Final = 10_000
-"""How many bits a whole number may have; Python writes no longer ones as text."""
+"""Maximum bits of an integer; Python does not convert longer ones to text."""
 
 
 def save_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
-    """Write a trace to a file, whole or not at all; what was there is replaced.
+    """Write a trace to a file atomically; an existing file is replaced.
 
     Raises:
-        OSError: It can not be written; what was there is there still.
-        ValueError: There is a NUL in the path.
+        OSError: If the file cannot be written; an existing file is unchanged.
+        ValueError: If the path contains a NUL character.
     """
     write_whole(path, f"{json.dumps(trace_to_data(trace), indent=1)}\n")
 
@@ -49,30 +48,30 @@ def load_trace(path: str | os.PathLike[str]) -> Trace:
     """Return the trace in a file that `save_trace` wrote.
 
     Raises:
-        SpecError: It can not be read, or with everything that is wrong with it, each with its path.
+        SpecError: If the file cannot be read, or with every problem and its path.
     """
     name = shown_path(os.fspath(path))
     return trace_of_json(text_of(path, name, LONGEST), source=name)
 
 
 def trace_of_json(text: str, *, source: str = "trace") -> Trace:
-    """Return the trace that a text of JSON holds, or raise a `SpecError` with everything that is wrong with it.
+    """Return the trace in JSON text, or raise a `SpecError` with every problem.
 
     Args:
-        source: What errors call it.
+        source: The name to use in errors.
     """
     try:
         data = parsed(text)
     except NotJSON as error:
-        raise SpecError(source, [f"is no JSON: {error.hint}"]) from None
+        raise SpecError(source, [f"invalid JSON: {error.hint}"]) from None
     return trace_from_data(data, source=source)
 
 
 def trace_from_data(data: Any, *, source: str = "trace") -> Trace:
-    """Return the trace that `trace_to_data` has made data of.
+    """Return the trace in data of `trace_to_data`.
 
     Raises:
-        SpecError: With everything that is wrong with it, each with its path.
+        SpecError: With every problem and its path.
     """
     if not isinstance(data, Mapping):
         raise SpecError(source, [f"expected a JSON object, got {type_name(data)}"])
@@ -83,7 +82,7 @@ def trace_from_data(data: Any, *, source: str = "trace") -> Trace:
 
 
 def trace_to_data(trace: Trace) -> dict[str, Any]:
-    """Return a trace as plain data that JSON can hold; what is as usual in a node is left out."""
+    """Return a trace as JSON-compatible data; default values of nodes are left out."""
     data = attrs.asdict(trace, recurse=False)
     data |= {name: _kept(data[name]) for name in ("inputs", "output", "error")}
     return {"trace": FORM, **data, "nodes": [_node_data(node) for node in trace.nodes]}
@@ -104,12 +103,12 @@ def _is_told(usual: Any, value: Any) -> bool:
 
 
 def _kept(value: Any) -> Any:
-    """Return a value as data out of which the same one is read, as far as there is such data."""
+    """Return a value as data from which it can be restored, as far as possible."""
     return written(_writable(value))
 
 
 def _writable(value: Any) -> Any:
-    """Return a value with something that can be written in the place of each part that can not."""
+    """Return a value with each part that cannot be written replaced."""
     match value:
         case dict() | Mapping():
             return {str(key): _writable(each) for key, each in value.items()}

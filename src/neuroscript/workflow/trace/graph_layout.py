@@ -1,16 +1,11 @@
-"""A graph in rows: each node below all that it needs, and in each row the order in which few edges cross.
+"""Layout of a graph in rows, and the routes of its edges.
 
-An edge that is longer than one row passes those between at spots of its own. Edges that leave one node, or come to one
-node, pass together, so that a node which hundreds need takes one spot in a row and not hundreds.
-
-Source: Sugiyama, Tagawa and Toda 1981; issue "Plans", the picture of a trace.
-
-Where the nodes of a graph stand in a picture, and the ways of its edges between them.
-
-An edge bends only between two rows, where no node stands, and goes straight down past the nodes of a row at a spot that
-is kept free for it: so no edge runs through a node.
-
-Source: issue "Plans", the picture of a trace.
+Each node is below all nodes that it needs, and the order within the rows minimizes crossings (Sugiyama, Tagawa and
+Toda,
+1981). A long edge passes the rows between its ends at reserved spots and bends only between rows, so no edge runs
+through a node. Edges that leave or reach one node share spots, so that a node with hundreds of edges takes one spot in
+a
+row.
 """
 
 from __future__ import annotations
@@ -24,15 +19,15 @@ from typing import Final
 import attrs
 
 Spot = tuple[int, str]
-"""A row, from 0, and a node that stands in it or whose edges pass it."""
+"""A row, from 0, and a node that is in it or whose edges pass through it."""
 
 
 ROUNDS: Final = 6
-"""How often the rows are ordered anew, downwards and upwards."""
+"""How often the rows are reordered, downwards and upwards."""
 
 
 MOST: Final = 1_000_000
-"""How many spots all edges together may have; of more nobody would see anything."""
+"""Maximum spots of all edges together; a picture with more would be unreadable."""
 
 
 @attrs.frozen
@@ -42,9 +37,9 @@ class Layers:
     Attributes:
         nodes: The spot of each node.
         rows: The spots of each row, from left to right.
-        routes: The spots of each edge by what is needed and what needs it, from the one to the other.
-        above: The spots of the row before that are joined with each.
-        below: The spots of the row behind likewise.
+        routes: The spots of each edge from the needed node to the node that needs it, by that pair of names.
+        above: The spots in the previous row that each spot is joined with.
+        below: The spots in the next row that each spot is joined with.
     """
 
     nodes: Mapping[str, Spot]
@@ -58,11 +53,11 @@ def layered(needs: Mapping[str, Sequence[str]], widest: int) -> Layers:
     """Return a graph in rows.
 
     Args:
-        needs: What each node needs; what is no node itself is left out.
-        widest: How many nodes stand in one row.
+        needs: The nodes that each node needs; unknown names are ignored.
+        widest: Maximum nodes in a row.
 
     Raises:
-        ValueError: Nodes need each other, or the edges have more than `MOST` spots.
+        ValueError: If the graph has a cycle, or the edges have more than `MOST` spots.
     """
     graph = {name: tuple(dict.fromkeys(each for each in told if each in needs)) for name, told in needs.items()}
     rows = _rows_of(graph, widest)
@@ -81,7 +76,7 @@ def layered(needs: Mapping[str, Sequence[str]], widest: int) -> Layers:
 
 
 def _rows_of(graph: Mapping[str, Sequence[str]], widest: int) -> list[list[str]]:
-    """Return the nodes by the longest way that leads to each, those of one length in as many rows as they need."""
+    """Return the nodes by the length of the longest path to them; nodes of one length may take several rows."""
     depth: dict[str, int] = {}
     for name in TopologicalSorter(graph).static_order():
         depth[name] = 1 + max((depth[each] for each in graph[name]), default=-1)
@@ -107,7 +102,7 @@ def _routes(graph: Mapping[str, Sequence[str]], nodes: Mapping[str, Spot]) -> di
     for name, told in graph.items():
         left -= sum(nodes[name][0] - nodes[needed][0] for needed in told)
         if left < 0:
-            raise ValueError(f"its edges would pass more than {MOST} places")
+            raise ValueError(f"its edges would need more than {MOST} positions")
         for needed in told:
             shared = needed if needed_by[needed] >= len(told) else name
             between = ((row, shared) for row in range(nodes[needed][0] + 1, nodes[name][0]))
@@ -121,7 +116,7 @@ def _routes(graph: Mapping[str, Sequence[str]], nodes: Mapping[str, Spot]) -> di
 def _ordered(
     rows: list[list[Spot]], above: Mapping[Spot, Sequence[Spot]], below: Mapping[Spot, Sequence[Spot]]
 ) -> tuple[tuple[Spot, ...], ...]:
-    """Return the rows with each spot near to the middle of those it is joined with: the best order that was found."""
+    """Return the best order found, with each spot near the middle of the spots that it is joined with."""
     best, fewest = [*map(tuple, rows)], crossings(rows, below)
     for _ in range(ROUNDS):
         if not fewest:
@@ -148,7 +143,7 @@ def _sort(row: list[Spot], fixed: Sequence[Spot], joined: Mapping[Spot, Sequence
 
 
 def crossings(rows: Sequence[Sequence[Spot]], below: Mapping[Spot, Sequence[Spot]]) -> int:
-    """Return how often two joins between neighbouring rows cross.
+    """Return the number of crossings between neighbouring rows.
 
     >>> crossings([[(0, "a"), (0, "b")], [(1, "c"), (1, "d")]], {(0, "a"): [(1, "d")], (0, "b"): [(1, "c")]})
     1
@@ -166,22 +161,22 @@ def crossings(rows: Sequence[Sequence[Spot]], below: Mapping[Spot, Sequence[Spot
 
 
 GAP: Final = 24.0
-"""Pixels between two neighbours in a row."""
+"""Pixels between neighbours in a row."""
 
 
 FALL: Final = 48.0
-"""Pixels between two rows."""
+"""Pixels between rows."""
 
 
 PASSAGE: Final = 4.0
-"""How wide the spot of an edge is that passes a row."""
+"""The width in pixels of a spot that an edge passes through."""
 
 
 PLACING_ROUNDS: Final = 24
 
 
 STRAIGHT: Final = 50.0
-"""How much more it counts that an edge which passes is straight."""
+"""The weight of keeping a passing edge straight, relative to other edges."""
 
 
 @attrs.frozen
@@ -189,10 +184,10 @@ class Placed:
     """A graph in pixels.
 
     Attributes:
-        boxes: The left and the upper border of each node.
+        boxes: The left and the top edge of each node.
         ways: The drawing commands of each edge.
-        width: Of the whole.
-        height: Likewise.
+        width: The total width.
+        height: The total height.
     """
 
     boxes: Mapping[str, tuple[float, float]]
@@ -202,11 +197,11 @@ class Placed:
 
 
 def placed(layers: Layers, width: float, height: float) -> Placed:
-    """Return where everything stands, from the corner at 0, 0.
+    """Return the positions of everything, starting at 0, 0.
 
     Args:
-        width: Of the box of each node.
-        height: Likewise.
+        width: The width of each node's box.
+        height: The height of each node's box.
     """
     sizes = {spot: width if layers.nodes.get(spot[1]) == spot else PASSAGE for row in layers.rows for spot in row}
     middles = _middles(layers, sizes)
@@ -221,11 +216,11 @@ def placed(layers: Layers, width: float, height: float) -> Placed:
     )
 
 
-# Where the spots stand in their rows
+# The positions of the spots within their rows
 
 
 def _middles(layers: Layers, sizes: Mapping[Spot, float]) -> dict[Spot, float]:
-    """Return the middle of each spot, as near to those it is joined with as its neighbours let it."""
+    """Return the middle of each spot, as near to its joined spots as its neighbours allow."""
     middles: dict[Spot, float] = {}
     steps = {row: _steps(row, sizes) for row in layers.rows}
     for row in layers.rows:
@@ -241,7 +236,7 @@ def _middles(layers: Layers, sizes: Mapping[Spot, float]) -> dict[Spot, float]:
 
 
 def _passing(spot: Spot, others: Sequence[Spot], sizes: Mapping[Spot, float]) -> tuple[Spot, ...]:
-    """Return the spots above and below at which the edges pass that pass here: with these it is in line."""
+    """Return the neighbouring spots of the same passing edge, which the spot should be in line with."""
     if sizes[spot] > PASSAGE:
         return ()
     return tuple(each for each in others if each[1] == spot[1] and sizes[each] == PASSAGE)
@@ -252,7 +247,7 @@ def _mean(others: Sequence[Spot], middles: Mapping[Spot, float], usual: float) -
 
 
 def _steps(row: Sequence[Spot], sizes: Mapping[Spot, float]) -> list[float]:
-    """Return how far right of the first spot each one has to be at least."""
+    """Return the minimum distance of each spot from the first one."""
     steps = [0.0]
     for left, right in pairwise(row):
         steps.append(steps[-1] + (sizes[left] + sizes[right]) / 2 + GAP)
@@ -260,12 +255,12 @@ def _steps(row: Sequence[Spot], sizes: Mapping[Spot, float]) -> list[float]:
 
 
 def apart(wanted: Sequence[float], weights: Sequence[float], steps: Sequence[float]) -> list[float]:
-    """Return the places nearest to the wanted ones that keep their order and their distances: of least squares.
+    """Return the positions closest to the wanted ones, by least squares, that keep the order and the distances.
 
     >>> apart([0.0, 0.0, 100.0], [1.0, 1.0, 1.0], [0.0, 10.0, 20.0])
     [-5.0, 5.0, 100.0]
     """
-    blocks: list[tuple[float, float, int]] = []  # the place of the first, the weight, how many
+    blocks: list[tuple[float, float, int]] = []  # the position of the first spot, the weight, the number of spots
     for want, weight, step in zip(wanted, weights, steps, strict=True):
         place, count = want - step, 1
         while blocks and blocks[-1][0] > place:
@@ -277,11 +272,11 @@ def apart(wanted: Sequence[float], weights: Sequence[float], steps: Sequence[flo
     return [start + step for start, step in zip(starts, steps, strict=True)]
 
 
-# The ways of the edges
+# The paths of the edges
 
 
 class _Ways:
-    """Draws edges between spots that have their places."""
+    """Draws the edges between placed spots."""
 
     def __init__(self, layers: Layers, middles: Mapping[Spot, float], width: float, height: float) -> None:
         self._middles = middles
@@ -291,7 +286,7 @@ class _Ways:
         self._coming = self._ports(layers.above)
 
     def top(self, spot: Spot) -> float:
-        """Return the upper border of the row of a spot."""
+        """Return the top of the row of a spot."""
         return spot[0] * (self._height + FALL)
 
     def way(self, route: Sequence[Spot]) -> str:
@@ -313,7 +308,7 @@ class _Ways:
         return "".join(parts)
 
     def _ports(self, joined: Mapping[Spot, Sequence[Spot]]) -> dict[tuple[Spot, Spot], float]:
-        """Return where on the border of a node the edge from or to another spot is: side by side in their order."""
+        """Return where each edge meets the border of its node: side by side, in the order of the other ends."""
         ports = {}
         for spot, others in joined.items():
             for place, other in enumerate(sorted(others, key=lambda each: (self._middles[each], each)), 1):

@@ -1,9 +1,7 @@
-"""The data of a trace, read strictly: whatever is wrong is said at once, each with its path.
+"""Strict reading of trace data, which reports all problems at once with their paths.
 
-A trace comes from a file that anybody may have written, so nothing in it is believed: names that a plan can not have,
-nodes that need what is not there or each other, and numbers that no clock gives are refused.
-
-Source: issue "Plans", the trace is saved.
+Any program may have written the file, so nothing is trusted: invalid names, unknown or cyclic needs, and impossible
+times are rejected.
 """
 
 from __future__ import annotations
@@ -25,23 +23,23 @@ from neuroscript.workflow.plan.model import NAME
 from neuroscript.workflow.trace.trace import Attempt, NodeTrace, Outcome, Status, Trace
 
 FORM: Final = 1
-"""The version of the form; another one is refused."""
+"""The version of the format; other versions are rejected."""
 
 GREATEST: Final = 1e12
-"""The greatest number of seconds that is believed."""
+"""The largest accepted number of seconds."""
 
 DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 USUAL: Final[Mapping[str, Any]] = {field.name: field.default for field in attrs.fields(NodeTrace)}
 
 
 def read_trace(data: Mapping[str, Any], source: str) -> Trace:
-    """Return the trace that is written as *data*.
+    """Return the trace in *data*.
 
     Args:
-        source: What errors call it.
+        source: The name to use in errors.
 
     Raises:
-        SpecError: With everything that is wrong with it.
+        SpecError: With every problem.
     """
     reader = _Reader(Faults(Document({}, {})))
     trace = reader.trace(data)
@@ -52,14 +50,14 @@ def read_trace(data: Mapping[str, Any], source: str) -> Trace:
 
 @attrs.frozen
 class _Reader:
-    """One look at the data of a trace."""
+    """Reads the data of one trace."""
 
     faults: Faults
 
     def trace(self, data: Mapping[str, Any]) -> Trace | None:
-        """Return the trace, or None where something is wrong."""
+        """Return the trace, or None if anything is invalid."""
         if data.get("trace") != FORM or type(data["trace"]) is not int:
-            self.faults.note(("trace",), f"must be {FORM}, the version of the form that is read here")
+            self.faults.note(("trace",), f"must be {FORM}, the supported version of the format")
             return None
         names = tuple(field.name for field in attrs.fields(Trace))
         self.faults.only((), data, ("trace", *names))
@@ -80,7 +78,7 @@ class _Reader:
         fields |= {name: self._part(place, table, name) for name in ("arguments", "result", "error", "reason")}
         needs = self._list((*place, "needs"), table.get("needs", []))
         if not all(type(each) is str for each in needs):
-            self.faults.note((*place, "needs"), "must be a list of texts")
+            self.faults.note((*place, "needs"), "must be a list of strings")
         attempts = self._list((*place, "attempts"), table.get("attempts", []))
         return NodeTrace(
             **fields,
@@ -97,7 +95,7 @@ class _Reader:
         return Attempt(**{name: self._part(place, table, name) for name in names})
 
     def _part(self, place: Place, table: Mapping[str, Any], name: str) -> Any:
-        """Return what stands under a name, or note why it can not be."""
+        """Return the value of a member, and note its problem if it is invalid."""
         if name not in table:
             if name in USUAL and USUAL[name] is not attrs.NOTHING and place:
                 return USUAL[name]
@@ -130,23 +128,23 @@ class _Reader:
         return []
 
     def _graph(self, nodes: tuple[NodeTrace, ...]) -> None:
-        """Note names that two nodes have, and needs that no plan can have."""
+        """Note duplicate names, and needs that no plan can have."""
         graph: dict[str, tuple[str, ...]] = {}
         for index, node in enumerate(nodes):
             if node.name in graph:
-                self.faults.note(("nodes", index, "name"), "there are two of that name")
+                self.faults.note(("nodes", index, "name"), "the name is used twice")
             graph[node.name] = node.needs
         lost = False
         for index, node in enumerate(nodes):
             for name in node.needs:
                 if name not in graph:
                     lost = True
-                    self.faults.note(("nodes", index, "needs"), f"no node is called {shown(name)}")
+                    self.faults.note(("nodes", index, "needs"), f"unknown node {shown(name)}")
         try:
             TopologicalSorter({} if lost else graph).prepare()
         except CycleError as error:
             knot = " < ".join(map(shown, reversed(error.args[1])))
-            self.faults.note(("nodes",), f"they need each other: {knot}")
+            self.faults.note(("nodes",), f"the nodes depend on each other: {knot}")
 
 
 Check = tuple[Callable[[Any], bool], str]
@@ -165,7 +163,7 @@ def _is_text(value: Any) -> bool:
 
 
 ANYTHING: Final[Check] = (lambda value: True, "anything")
-TEXT: Final[Check] = (_is_text, "a text")
+TEXT: Final[Check] = (_is_text, "a string")
 SECONDS: Final[Check] = (_is_seconds, f"a number of seconds within {GREATEST:g}")
 VALUES: Final = frozenset({"inputs", "arguments", "result", "output", "error"})
 

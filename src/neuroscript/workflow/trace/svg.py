@@ -1,16 +1,8 @@
-"""Texts that have to fit a place in a picture, whatever font draws them.
+"""A trace as an SVG picture: its graph from top to bottom, and below it a timeline of the nodes.
 
-How wide a font is can not be known here, so a text counts as wide as it is in the widest of the usual ones; what does
-not fit is cut, and ends in ``…``.
-
-Source: issue "Plans", the picture of a trace.
-
-A trace as a picture: its graph from above to below, and under it when each node ran, as SVG.
-
-Text is text, every label is cut to what its place has room for (all of it is in the title of its box), and what a
-colour says a word says too. The same trace always gives the same picture.
-
-Source: issue "Plans", ``neuroscript trace show --svg``.
+Labels are real text. Each is cut to its place and ends in ``…`` if it is too long; the title of its box has the full
+text. Widths are those of the widest usual font, because the font that will be used is unknown. Colours are always
+repeated in words. Equal traces give equal pictures.
 """
 
 from __future__ import annotations
@@ -40,16 +32,16 @@ BROAD: Final = frozenset("#&+<=>^~ABCDEFGHJKLNOPQRSTUVXYZ")
 
 
 BOLD: Final = 1.14
-"""How much wider letters are in bold type."""
+"""How much wider bold letters are."""
 
 
 LONGEST: Final = 400
-"""How many characters of a text from outside there may be, where there is room for all of it."""
+"""Maximum characters of a string from the trace."""
 
 
 @cache
 def _ems(letter: str) -> float:
-    """Return how wide a letter is at most, as a part of the size of its font."""
+    """Return the maximum width of a letter, in units of the font size."""
     if letter in NARROW:
         return 0.46
     if letter.isascii():
@@ -59,7 +51,7 @@ def _ems(letter: str) -> float:
 
 
 def width(text: str, size: float, *, bold: bool = False) -> float:
-    """Return how wide a text is at most, in pixels.
+    """Return the maximum width of a string in pixels.
 
     >>> width("fetch", 10), width("fetch", 10, bold=True) > width("fetch", 10)
     (28.4, True)
@@ -68,7 +60,7 @@ def width(text: str, size: float, *, bold: bool = False) -> float:
 
 
 def fitted(text: str, room: float, size: float, *, bold: bool = False) -> str:
-    """Return a text, or as much of its beginning as there is room for, with ``…`` behind it.
+    """Return a string, or as much of its beginning as fits, followed by ``…``.
 
     >>> fitted("a long name", 40, 10)
     'a lo…'
@@ -84,7 +76,7 @@ def fitted(text: str, room: float, size: float, *, bold: bool = False) -> str:
 
 
 def safe(text: object) -> str:
-    """Return a text from outside as one line of XML that has no marks of its own; ``""`` for what is no text."""
+    """Return a string from the trace as one line of escaped XML, or ``""`` if it is not a string."""
     return escape(one_line(text, LONGEST))
 
 
@@ -92,40 +84,40 @@ MARGIN: Final = 24.0
 
 
 PAD: Final = 12.0
-"""Pixels between the border of a box and its texts."""
+"""Pixels between the border of a box and its text."""
 
 
 NARROWEST, WIDEST = 136.0, 228.0
-"""How wide a box may be."""
+"""The minimum and maximum width of a box in pixels."""
 
 
 HEIGHT: Final = 80.0
 
 
 LINES: Final = (("name", 13.0, 21.0), ("tool", 11.0, 37.0), ("status", 11.0, 54.0), ("more", 11.0, 70.0))
-"""The lines of a box: what each tells, its size, and how far below the border it stands."""
+"""The lines of a box: the content, the font size, and the distance from the top."""
 
 
 HEAD: Final = 92.0
-"""How high the title and the legend are."""
+"""The height of the title and the legend."""
 
 
 LANE: Final = 20.0
 
 
 NAMES: Final = 168.0
-"""How wide the names beside the bars are."""
+"""The width of the names next to the bars."""
 
 
 ROOM: Final = 560.0
-"""How wide the line of time is at least."""
+"""The minimum width of the timeline."""
 
 
 MOST_ROOM: Final = 1100.0
 
 
 FEWEST: Final = 6
-"""How many nodes may stand in a row at least."""
+"""Minimum number of nodes per row, before a row is split."""
 
 
 STYLE: Final = """\
@@ -139,10 +131,11 @@ STYLE: Final = """\
 
 
 def trace_svg(trace: Trace) -> str:
-    """Return a picture of a trace as a document of SVG.
+    """Return a picture of a trace as an SVG document.
 
     Raises:
-        ValueError: Nodes need each other, which those of no plan do; or there are more edges than a picture holds.
+        ValueError: If the needs of the nodes have a cycle, which no plan has, or there are too many edges for a
+            picture.
     """
     layers = layered({node.name: node.needs for node in trace.nodes}, max(FEWEST, isqrt(len(trace.nodes))))
     wide = min(WIDEST, max([NARROWEST, *(_wanted(node) for node in trace.nodes)]))
@@ -178,7 +171,7 @@ def _title(trace: Trace) -> str:
 
 
 def _head(trace: Trace, room: float) -> Iterator[str]:
-    """Yield the title, what there is to say of the whole, and the legend."""
+    """Yield the title, the summary, and the legend."""
     yield _text(MARGIN, 36, 18, "", fitted(_title(trace), room, 18, bold=True), bold=True)
     nodes = f"{len(trace.nodes)} node{'s' * (len(trace.nodes) != 1)}"
     run = one_line(trace.run, LONGEST)
@@ -201,7 +194,7 @@ def _edges(graph: Placed) -> Iterator[str]:
 
 
 def _lines(node: NodeTrace) -> tuple[str, str, str, str]:
-    """Return what stands in the box of a node, line by line."""
+    """Return the lines in the box of a node."""
     took = duration(node.seconds) if node.attempts else ""
     return one_line(node.name, LONGEST), one_line(node.tool, LONGEST), took, _more(node)
 
@@ -214,7 +207,7 @@ def _more(node: NodeTrace) -> str:
 
 
 def _wanted(node: NodeTrace) -> float:
-    """Return how wide the box of a node is that has room for all."""
+    """Return the width of a box that fits all its text."""
     name, tool, took, more = _lines(node)
     status = width(node.status, 11, bold=True) + PAD + width(took, 11)
     return 2 * PAD + max(width(name, 13, bold=True), width(tool, 11), status, width(more, 11))
@@ -238,7 +231,7 @@ def _box(node: NodeTrace, x: float, y: float, wide: float) -> Iterator[str]:
 
 
 def _whole(node: NodeTrace) -> str:
-    """Return all of what a box tells, however little room it has."""
+    """Return the full text of a box."""
     name, tool, took, more = _lines(node)
     message = one_line(node.error.get("message"), LONGEST) if node.error else ""
     return ", ".join(filter(None, (f"{name}: {tool}", node.status, took, more, message)))
@@ -248,7 +241,7 @@ def _whole(node: NodeTrace) -> str:
 
 
 def _times(trace: Trace, times: Timeline, room: float) -> Iterator[str]:
-    """Yield a lane for each node, under a line of time."""
+    """Yield a lane for each node, under a time axis."""
     high = (len(trace.nodes) + 1) * LANE
     for tick in times.ticks():
         x = NAMES + tick / times.seconds * room
@@ -258,7 +251,7 @@ def _times(trace: Trace, times: Timeline, room: float) -> Iterator[str]:
         y = lane * LANE
         yield f'<g class="lane" data-node="{safe(node.name)}"><title>{safe(_whole(node))}</title>'
         yield _text(0, y + 14, 11, "", fitted(one_line(node.name, LONGEST), NAMES - PAD, 11))
-        for bar in sorted(times.bars(node), key=lambda each: not each.is_ok):  # what has failed is hidden by nothing
+        for bar in sorted(times.bars(node), key=lambda each: not each.is_ok):  # failed bars are drawn on top
             long = max(2.0, bar.share * room)
             left = NAMES + min(bar.start * room, room - long)
             style = 'class="succeeded" fill-opacity="0.75"' if bar.is_ok else 'class="failed"'

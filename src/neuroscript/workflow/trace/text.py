@@ -1,8 +1,6 @@
-"""A trace as text: how the plan ended, and a row for each node; of values as much as fits a line.
+"""A trace as text: the status of the plan and one row for each node, with values cut to a line.
 
-A trace may come from a file of somebody else, so nothing of it reaches a terminal unescaped.
-
-Source: issue "Plans", ``neuroscript trace show``.
+A trace may come from an untrusted file, so everything is escaped for the terminal.
 """
 
 from __future__ import annotations
@@ -16,20 +14,20 @@ from neuroscript.workflow.trace.timeline import Timeline
 from neuroscript.workflow.trace.trace import NodeTrace, Trace
 
 LONGEST: Final = 120
-"""How many characters of a value are shown."""
+"""Maximum characters of a value."""
 
 
 class Row(NamedTuple):
-    """What is told of a node.
+    """The row of a node.
 
     Attributes:
-        name: Its name.
-        status: How it has ended.
+        name: The name of the node.
+        status: Its status.
         tool: The name of its tool.
-        attempts: How many calls were made, ``""`` where none was.
-        start: How long after the beginning of the run its first call began, likewise.
-        took: How long it took, likewise.
-        what: What it gave, or why it failed or did not run.
+        attempts: The number of calls, or ``""``.
+        start: When its first call began, relative to the start of the run, or ``""``.
+        took: How long it took, or ``""``.
+        what: Its result, or why it failed or did not run.
     """
 
     name: str
@@ -41,7 +39,7 @@ class Row(NamedTuple):
     what: str
 
 
-HEAD: Final = Row("node", "status", "tool", "attempts", "start", "took", "what came of it")
+HEAD: Final = Row("node", "status", "tool", "attempts", "start", "took", "outcome")
 
 
 def rows(trace: Trace) -> Iterator[Row]:
@@ -62,12 +60,12 @@ def _what(node: NodeTrace) -> str:
 
 
 def error_text(error: Any) -> str:
-    """Return the code and the message of an error that is plain data, as one line."""
+    """Return the code and the message of an error as one line."""
     return ": ".join(filter(None, (one_line(error.get(key), 4 * LONGEST) for key in ("code", "message"))))
 
 
 def shortened(value: Any, longest: int = LONGEST) -> str:
-    """Return a value as one line of JSON that is cut.
+    """Return a value as one line of JSON, cut to *longest* characters.
 
     >>> shortened({"a": [1, 2, 3]}, 9)
     '{"a": [1…'
@@ -80,13 +78,13 @@ def shortened(value: Any, longest: int = LONGEST) -> str:
 
 
 def headline(trace: Trace) -> str:
-    """Return in one line how a plan has ended."""
+    """Return one line with the status of the plan."""
     name, run = one_line(trace.plan, LONGEST) or "plan", one_line(trace.run, LONGEST)
     return f"{name}: {trace.status}, {duration(trace.seconds)}{f', run {run}' if run else ''}"
 
 
 def endings(trace: Trace) -> Iterator[tuple[str, str]]:
-    """Yield what there is to tell of the whole: its inputs, why it failed or what it gave, and what a model said."""
+    """Yield the inputs, the error or the output, and the answer of a model."""
     if trace.inputs:
         yield "inputs", shortened(trace.inputs)
     if trace.error is not None:
@@ -98,7 +96,7 @@ def endings(trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 def trace_text(trace: Trace) -> str:
-    """Return a trace as text of several lines: how the plan ended, a row for each node, and what the plan gave.
+    """Return a trace as text of several lines: the status, a row for each node, and the output.
 
     >>> from neuroscript.workflow.trace.trace import Attempt
     >>> print(trace_text(Trace(run="", plan="p", digest="", inputs={}, status="succeeded", nodes=(
@@ -106,7 +104,7 @@ def trace_text(trace: Trace) -> str:
     ... ), output=3, started=5.0, seconds=0.5)))
     p: succeeded, 500 ms
     <BLANKLINE>
-    node  status     tool      attempts  start  took    what came of it
+    node  status     tool      attempts  start  took    outcome
     a     succeeded  math.add  1         +0 ms  500 ms  3
     <BLANKLINE>
     output: 3

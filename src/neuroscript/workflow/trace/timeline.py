@@ -1,7 +1,4 @@
-"""When each node of a trace ran, as bars on one line of time.
-
-Source: issue "Plans", the picture of a trace with times.
-"""
+"""The times of the nodes of a trace, as bars on a time axis."""
 
 from __future__ import annotations
 
@@ -14,13 +11,13 @@ import attrs
 from neuroscript.workflow.trace.trace import Attempt, NodeTrace, Trace
 
 TICKS: Final = 5
-"""How many spaces the line of time is divided into, about."""
+"""The approximate number of intervals on the axis."""
 
 SHORTEST: Final = 1e-9
-"""Seconds; a shorter run has a line of one second, on which its bars are marks."""
+"""Seconds; a shorter run gets an axis of one second, on which its bars are marks."""
 
 MOST_BARS: Final = 200
-"""How many attempts of one node have bars of their own; of more, one bar goes from the first to the last."""
+"""Maximum attempts of a node that get separate bars; more are drawn as one bar from the first to the last."""
 
 
 @attrs.frozen
@@ -28,9 +25,9 @@ class Bar:
     """A span of time.
 
     Attributes:
-        start: Where it begins, as a part of the whole time.
-        share: How long it is likewise; below 0 where a clock was set back.
-        is_ok: Whether what ran then has succeeded.
+        start: The start, as a fraction of the axis.
+        share: The length, as a fraction of the axis; negative if a clock was set back.
+        is_ok: Whether the call succeeded.
     """
 
     start: float
@@ -40,11 +37,11 @@ class Bar:
 
 @attrs.frozen
 class Timeline:
-    """The time of a run.
+    """The time axis of a run.
 
     Attributes:
         begin: Seconds since 1970-01-01 UTC.
-        seconds: How long it is, more than 0.
+        seconds: Its length, more than 0.
     """
 
     begin: float
@@ -52,18 +49,18 @@ class Timeline:
 
     @classmethod
     def of(cls, trace: Trace) -> Timeline:
-        """Return the time from the beginning of a run, or its first call, to the end of all."""
+        """Return the axis from the start of a run, or its first call, to the end of the last call."""
         attempts = [each for node in trace.nodes for each in node.attempts]
         begin = min([trace.started, *(each.started for each in attempts)])
         end = max([trace.started + trace.seconds, *(each.started + each.seconds for each in attempts)])
         return cls(begin, end - begin if end - begin >= SHORTEST else 1.0)
 
     def offset(self, node: NodeTrace) -> float | None:
-        """Return how many seconds after the beginning a node's first call began, or None where none did."""
+        """Return how many seconds after the beginning a node's first call began, or None without calls."""
         return None if node.started is None else node.started - self.begin
 
     def bars(self, node: NodeTrace) -> Iterator[Bar]:
-        """Yield a bar for each call of a node, or one for all of them where they are many."""
+        """Yield a bar for each call of a node, or one for all calls if there are many."""
         if len(node.attempts) <= MOST_BARS:
             yield from map(self._bar, node.attempts)
         elif node.started is not None:

@@ -1,8 +1,6 @@
-"""What a run of a plan has done: each node with what it was given, what it gave or why it failed, and when.
+"""The trace of a run: the arguments, result or error, and times of each node.
 
-No secret is in it: what a spec calls secret is masked, and what the host hides is hidden here as well.
-
-Source: issue "Plans", the trace; Smith rows SM-30, SM-31 and SM-62.
+It contains no secrets: arguments that a spec declares secret are masked, and values that the host hides are redacted.
 """
 
 from __future__ import annotations
@@ -13,22 +11,22 @@ from typing import Any, Literal
 import attrs
 
 Status = Literal["succeeded", "failed", "skipped", "unstarted"]
-"""How a node has ended; what had not begun when the plan was halted is unstarted."""
+"""The status of a node; ``unstarted`` if it had not begun when the plan was halted."""
 
 Outcome = Literal["succeeded", "failed"]
-"""How a plan has ended."""
+"""The status of a plan."""
 
 
 @attrs.frozen
 class Attempt:
-    """One call that a run has made.
+    """One call of a run.
 
     Attributes:
-        number: Of the attempts at the same arguments, from 1.
-        item: The index of the item, where the node maps a list; else None.
-        started: Seconds since 1970-01-01 UTC, by the host's clock.
-        seconds: How long it took, by the same clock.
-        code: ``ok``, or the code of its error.
+        number: The number of the attempt at the same arguments, from 1.
+        item: The index of the item if the node maps a list, else None.
+        started: Seconds since 1970-01-01 UTC, on the host's clock.
+        seconds: The duration, on the same clock.
+        code: ``ok``, or an error code.
     """
 
     number: int
@@ -40,18 +38,18 @@ class Attempt:
 
 @attrs.frozen
 class NodeTrace:
-    """What became of one node.
+    """The trace of one node.
 
     Attributes:
-        name: Its name in the plan.
+        name: The name of the node in the plan.
         tool: The canonical name of its tool.
-        status: How it has ended.
-        needs: The nodes that had to end before it.
-        arguments: The exact values by name, secrets masked; of a map the list of them, one for each item that began.
-        result: What it gave; of a map the list of what each item gave. None where it has not succeeded.
-        error: Its error as plain data, ``code``, ``message``, ``retry``; None where there is none.
+        status: Its status.
+        needs: The nodes that had to end first.
+        arguments: The exact arguments by name, secrets masked. For a map, a list of them, one for each item that began.
+        result: The result, or the list of results for a map. None unless the node succeeded.
+        error: The error as plain data, with ``code``, ``message`` and ``retry``, or None.
         reason: Why it did not run, or ``""``.
-        attempts: The calls that were made, in the order in which they ended.
+        attempts: The calls, in the order in which they ended.
     """
 
     name: str
@@ -66,12 +64,12 @@ class NodeTrace:
 
     @property
     def started(self) -> float | None:
-        """When its first call began, or None where none did."""
+        """When the first call began, or None."""
         return min((each.started for each in self.attempts), default=None)
 
     @property
     def seconds(self) -> float:
-        """How long it took from its first call to the end of its last one."""
+        """The time from the beginning of the first call to the end of the last one."""
         if not self.attempts:
             return 0.0
         return max(each.started + each.seconds for each in self.attempts) - min(each.started for each in self.attempts)
@@ -79,20 +77,20 @@ class NodeTrace:
 
 @attrs.frozen(kw_only=True)
 class Trace:
-    """What a run of a plan has done.
+    """The trace of one run.
 
     Attributes:
         run: The id of the run.
         plan: The name of the plan.
-        digest: SHA-256 of the plan, in hexadecimal digits: traces of the same plan have the same.
-        inputs: What the plan was given, exact, secrets masked.
-        status: How it has ended.
-        nodes: What became of each node, in the order of the plan.
-        output: What the plan gives; None where it has failed before.
-        error: Why it has failed, as plain data; None where it has not.
-        answer: What a model said of it at the end, or ``""``; where it said nothing, the plan has failed in that.
-        started: Seconds since 1970-01-01 UTC, by the host's clock.
-        seconds: How long it took.
+        digest: SHA-256 of the plan in hexadecimal digits; traces of equal plans have the same digest.
+        inputs: The exact inputs of the plan, secrets masked.
+        status: The status of the plan.
+        nodes: The trace of each node, in the order of the plan.
+        output: The output of the plan, or None if the plan failed.
+        error: Why the plan failed, as plain data, or None.
+        answer: The model's answer to the synthesis, or ``""``. If the model did not answer, the plan has failed.
+        started: Seconds since 1970-01-01 UTC, on the host's clock.
+        seconds: The duration of the run.
     """
 
     run: str
@@ -108,7 +106,7 @@ class Trace:
     seconds: float
 
     def __getitem__(self, name: str) -> NodeTrace:
-        """Return what became of the node of a name, or raise a KeyError."""
+        """Return the trace of the node called *name*, or raise a KeyError."""
         for node in self.nodes:
             if node.name == name:
                 return node
