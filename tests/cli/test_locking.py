@@ -276,7 +276,7 @@ def test_unreadable_lock_file_ends_the_command(site: Site, words: tuple[str, ...
         "neuroscript: neuroscript.lock: distributions.a.version: must be a string; "
         "distributions.a.tools: must be a JSON object\n",
     )
-    assert gone == Ran(USAGE, "", "neuroscript: neuroscript.lock: cannot be read:  no such file or directory\n")
+    assert gone == Ran(USAGE, "", "neuroscript: neuroscript.lock: cannot be read: no such file or directory\n")
 
 
 def test_unwritable_lock_file_is_reported(site: Site) -> None:

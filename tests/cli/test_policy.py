@@ -104,10 +104,10 @@ def test_invalid_or_unreadable_own_file_ends_the_command(world: Path, config: Pa
     assert put() == Ran(2, "", "neuroscript: neuroscript.toml:1: policy.grant: unknown key; did you mean grants?\n")
     config.unlink()
     config.symlink_to("nowhere")
-    assert put() == Ran(2, "", "neuroscript: neuroscript.toml: cannot be read:  no such file or directory\n")
+    assert put() == Ran(2, "", "neuroscript: neuroscript.toml: cannot be read: no such file or directory\n")
     config.unlink()
     config.mkdir()
-    assert put() == Ran(2, "", "neuroscript: neuroscript.toml: cannot be read:  is a directory\n")
+    assert put() == Ran(2, "", "neuroscript: neuroscript.toml: cannot be read: is a directory\n")
 
 
 @pytest.mark.parametrize("home", [".", "config", ""])

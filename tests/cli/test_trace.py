@@ -231,20 +231,20 @@ def test_damaged_traces_produce_no_traceback(tmp_path: Path) -> None:
     ("words", "sentences"),
     [
         (["trace"], ["expected an action: show, diff (see neuroscript trace --help)"]),
-        (["trace", "show", "none.json"], ["none.json: cannot be read:  no such file or directory"]),
+        (["trace", "show", "none.json"], ["none.json: cannot be read: no such file or directory"]),
         (
             ["trace", "show", "bad.json"],
             ["bad.json: run: is missing; plan: must be a string, got int; digest: is missing"],
         ),
         (
             ["trace", "diff", "none.json", "good.json"],
-            ["none.json: cannot be read:  no such file or directory"],
+            ["none.json: cannot be read: no such file or directory"],
         ),
         (
             ["trace", "diff", "text.json", "none.json"],
             [
                 "text.json: invalid JSON: line 1, column 1 is not JSON",
-                "none.json: cannot be read:  no such file or directory",
+                "none.json: cannot be read: no such file or directory",
             ],
         ),
         (["trace", "diff", "-", "-"], ["only one of the two traces can be read from standard input"]),

@@ -251,7 +251,7 @@ def test_no_damage_is_a_crash(data: st.DataObject) -> None:
 def test_a_file_that_is_not_there_or_too_large_is_said_to_be_so(tmp_path: Path) -> None:
     """By the name that was given."""
     file = tmp_path / "neuroscript.lock"
-    with pytest.raises(SpecError, match=r"neuroscript\.lock: cannot be read:  no such file or directory$"):
+    with pytest.raises(SpecError, match=r"neuroscript\.lock: cannot be read: no such file or directory$"):
         Lock.read(file)
     file.write_bytes(b" " * (LONGEST + 1))
     with pytest.raises(SpecError, match=rf"has more than {LONGEST} bytes$"):

@@ -222,10 +222,10 @@ def test_the_error_holds_its_parts() -> None:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda path: None, "p.toml: cannot be read:  no such file or directory"),
-        (lambda path: path.mkdir(), "p.toml: cannot be read:  is a directory"),
-        (lambda path: os.mkfifo(path), "p.toml: cannot be read:  it is not a regular file"),
-        (lambda path: path.symlink_to(path), "p.toml: cannot be read:  too many levels of symbolic links"),
+        (lambda path: None, "p.toml: cannot be read: no such file or directory"),
+        (lambda path: path.mkdir(), "p.toml: cannot be read: is a directory"),
+        (lambda path: os.mkfifo(path), "p.toml: cannot be read: it is not a regular file"),
+        (lambda path: path.symlink_to(path), "p.toml: cannot be read: too many levels of symbolic links"),
         (lambda path: path.symlink_to("/dev/zero"), "p.toml: has more than 1048576 bytes"),
         (lambda path: path.write_bytes(b"#" * (LONGEST + 1)), "p.toml: has more than 1048576 bytes"),
         (lambda path: path.write_bytes(b"[policy]\n# \xff"), "p.toml:2: is not UTF-8 text"),
@@ -255,7 +255,7 @@ def test_nobody_is_waited_for() -> None:
     """A terminal at which nobody types gives nothing, at once."""
     ours, theirs = os.openpty()
     try:
-        with pytest.raises(SpecError, match=r": cannot be read:  no data is available yet$"):
+        with pytest.raises(SpecError, match=r": cannot be read: no data is available yet$"):
             load_policy(os.ttyname(theirs))
     finally:
         os.close(ours)

@@ -591,12 +591,10 @@ PURELY = {**GOOD, "effects": ["pure"]}
         pytest.param(b"\x89PNG\r", "is not UTF-8 text", id="a picture"),
         pytest.param(b"\0" * 50, "is not JSON", id="zeros"),
         pytest.param(b"nonsense", "is not JSON", id="words"),
-        pytest.param(b"[" * 100_000, "cannot be read:  the JSON text nests too deeply", id="brackets without an end"),
-        pytest.param(
-            b"9" * 5_000, "cannot be read:  a number in the JSON text is too long", id="digits without an end"
-        ),
-        pytest.param(b'{"a": 1, "a": 2}', "cannot be read:  the JSON text contains a duplicate key", id="a key twice"),
-        pytest.param(b'{"a": NaN}', "cannot be read:  NaN is not a JSON number", id="no number"),
+        pytest.param(b"[" * 100_000, "cannot be read: the JSON text nests too deeply", id="brackets without an end"),
+        pytest.param(b"9" * 5_000, "cannot be read: a number in the JSON text is too long", id="digits without an end"),
+        pytest.param(b'{"a": 1, "a": 2}', "cannot be read: the JSON text contains a duplicate key", id="a key twice"),
+        pytest.param(b'{"a": NaN}', "cannot be read: NaN is not a JSON number", id="no number"),
         pytest.param(b"[]", "is not a recorded call", id="a list"),
         pytest.param({"a": 1}, "is not a recorded call", id="another object"),
         pytest.param({**GOOD, "recording": 2}, "has format version 2, but only 1 is supported", id="a later form"),
@@ -607,7 +605,9 @@ PURELY = {**GOOD, "effects": ["pure"]}
         pytest.param({**GOOD, "args": {"number": 1}}, "is not a recorded call", id="arguments by name"),
         pytest.param({**GOOD, "effects": "pure"}, "is not a recorded call", id="effects as a text"),
         pytest.param({**GOOD, "fingerprint": None}, "is not a recorded call", id="no fingerprint"),
-        pytest.param({"recording": 1, "tool": "a", "left_out": "secret", "args": []}, "is not a recorded call", id="both"),
+        pytest.param(
+            {"recording": 1, "tool": "a", "left_out": "secret", "args": []}, "is not a recorded call", id="both"
+        ),
         pytest.param({**PURELY, "args": [{"$base64": "?"}]}, "contains a value that cannot be read", id="not base64"),
         pytest.param({**PURELY, "result": {"$floats": [1e99]}}, "contains a value that cannot be read", id="no floats"),
         pytest.param(b"x" * (LONGEST + 5), f"has more than {LONGEST} bytes", id="a line without an end"),

@@ -405,7 +405,7 @@ def here(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
             {"tools": ["shop.*"], "profile": "night"},
             "--profile needs a policy file; add --policy FILE",
         ),
-        ({"policy": "none.toml"}, "none.toml: cannot be read:  no such file or directory"),
+        ({"policy": "none.toml"}, "none.toml: cannot be read: no such file or directory"),
         ({"tools": 5}, "llm: tools: expected patterns as strings, such as math.*"),
         ({"tools": None}, "llm: tools: expected patterns as strings, such as math.*"),
         ({"tools": ["shop.*", 5]}, "llm: tools: expected patterns as strings, such as math.*"),

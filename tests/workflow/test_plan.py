@@ -256,7 +256,7 @@ def test_file_suffix_selects_format(tmp_path: Any) -> None:
     (tmp_path / "p.json").write_text('{"nodes": {"a": {"tool": "math.add", "inputs": {"a": 1, "b": 2.5}}}}')
 
     assert load_plan(tmp_path / "p.toml") == load_plan(tmp_path / "p.json")
-    with pytest.raises(SpecError, match=r"gone\.toml: cannot be read:  no such file or directory"):
+    with pytest.raises(SpecError, match=r"gone\.toml: cannot be read: no such file or directory"):
         load_plan(tmp_path / "gone.toml")
 
 

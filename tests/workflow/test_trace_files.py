@@ -179,7 +179,7 @@ def test_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SpecError) as caught:
         load_trace(tmp_path / "t.json")
 
-    assert str(caught.value) == f"{tmp_path / 't.json'}: cannot be read:  no such file or directory"
+    assert str(caught.value) == f"{tmp_path / 't.json'}: cannot be read: no such file or directory"
 
 
 @pytest.mark.parametrize("name", sorted(SHAPES.keys() - {"long names"}))

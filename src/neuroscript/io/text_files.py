@@ -64,7 +64,7 @@ def text_of(path: str | os.PathLike[str], name: str, most: int) -> str:
                 raise OSError(0, "no data is available yet")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
-        raise SpecError(name, [f"cannot be read:  {(reason or type(error).__name__).lower()}"]) from None
+        raise SpecError(name, [f"cannot be read: {(reason or type(error).__name__).lower()}"]) from None
     if len(data) > most:
         raise SpecError(name, [f"has more than {most} bytes"])
     try:
