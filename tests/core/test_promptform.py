@@ -100,7 +100,7 @@ def test_every_tool_of_ours_is_told_with_each_of_its_arguments(specs: dict[str, 
         assert [arg.name for arg in spec.args] == [name for name in named if "." not in name]
 
 
-def test_the_examples_are_calls_that_an_engine_takes(specs: dict[str, ToolSpec]) -> None:
+def test_examples_are_valid_calls(specs: dict[str, ToolSpec]) -> None:
     """Each line of an example begins with a call as ``execute`` reads it, and that binds unless it is said to fail."""
     lines = re.findall(r"^  Example: (.*)$", to_prompt(specs.values()), re.MULTILINE)
     decoder = json.JSONDecoder()
@@ -110,12 +110,12 @@ def test_the_examples_are_calls_that_an_engine_takes(specs: dict[str, ToolSpec])
         data, end = decoder.raw_decode(line)
         call = read_call(data)
         spec = specs[call.name]
-        if not line[end:].startswith(" fails: "):
+        if not line[end:].startswith(" fails with "):
             (bind_named if isinstance(call.arguments, dict) else bind)(spec, call.arguments)
 
 
-def test_an_example_that_gives_a_value_gives_it_as_the_prompt_writes_the_call(specs: dict[str, ToolSpec]) -> None:
-    """Of pure tools, each is executed from its line."""
+def test_example_outcomes_match_execution(specs: dict[str, ToolSpec]) -> None:
+    """Each example of a pure tool is executed from its line."""
     decoder, ran = json.JSONDecoder(), 0
     with Engine(policy=ExecutionPolicy(), plugins=["neuroscript-std"]) as engine:
         pure = {name: tool.spec for name, tool in engine.tools.items() if tool.policy.effects == ("pure",)}
@@ -123,12 +123,12 @@ def test_an_example_that_gives_a_value_gives_it_as_the_prompt_writes_the_call(sp
             data, end = decoder.raw_decode(line)
             result = engine.execute(read_call(data))
             ran += 1
-            expects_error = line[end:].startswith(" fails: ")
+            expects_error = line[end:].startswith(" fails with ")
             assert (result.error is not None) is expects_error, line
             if expects_error:
                 assert isinstance(result.error, CallError)
                 assert (result.error.code, result.error.retry) == (
-                    line[end:].removeprefix(" fails: ").partition(" ")[0],
+                    line[end:].removeprefix(" fails with ").partition(" ")[0],
                     "model",
                 )
     assert ran > 100
