@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.audit_records import ADD, KEY, intent, outcome, refused
 from tests.cli.conftest import ROOT, Ran, command, environment, process, start
 from tests.cli.test_terminal import seen
-from tests.trails import ADD, KEY, intent, outcome, refused
 
 from neuroscript import CallRecord, FileAudit, SqliteAudit, ToolFacts
 from neuroscript.audit import read

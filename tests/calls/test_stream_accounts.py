@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.core.gathering import gathered
+from tests.calls.stream_reader import gathered
 
 from neuroscript import (
     AuditSink,

@@ -17,7 +17,7 @@ import attrs
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as some
 from tests.generator import Generator
-from tests.laws import same
+from tests.properties import same
 
 from neuroscript import (
     ArgSpec,

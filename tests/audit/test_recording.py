@@ -349,7 +349,7 @@ def test_a_line_that_was_cut_off_costs_no_other(path: Path) -> None:
 def test_threads_and_processes_may_write_into_one_recording(path: Path) -> None:
     """A call is one write at the end of the file, so lines do not run into each other."""
     code = (
-        "import sys; from pathlib import Path; from tests.core.test_recording import *\n"
+        "import sys; from pathlib import Path; from tests.audit.test_recording import *\n"
         "with engine() as lent, Recording(sys.argv[1]) as recording:\n"
         "    for _ in range(50): record(recording, lent, 'lab.give', ['x' * 20_000])"
     )
@@ -373,7 +373,7 @@ def test_threads_and_processes_may_write_into_one_recording(path: Path) -> None:
 
 FULL = """
 import resource, signal, sys
-from tests.core.test_recording import *
+from tests.audit.test_recording import *
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 with engine() as lent, Recording(sys.argv[1]) as recording:
     for most in (-1, 400, 400, -1):

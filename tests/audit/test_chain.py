@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.trails import KEY, child, intent, outcome, refused
+from tests.audit_records import KEY, child, intent, outcome, refused
 
 from neuroscript import FileAudit, SpecError
 from neuroscript.audit import Found, OpenCall, Verified, verify

@@ -16,7 +16,18 @@ from typing import Any
 
 import attrs
 import pytest
-from tests.world import BACKENDS, OPERATIONS, SECRET, World, build, can_swap, free, outcome, remove_root, swapping
+from tests.sandbox_layouts import (
+    BACKENDS,
+    OPERATIONS,
+    SECRET,
+    World,
+    build,
+    can_swap,
+    free,
+    outcome,
+    remove_root,
+    swapping,
+)
 
 from neuroscript import LimitError, PolicyError, SandboxError
 from neuroscript.sandbox import Sandbox

@@ -1,6 +1,6 @@
 """Limits as hosts meet them: through engines and sessions, by every door, in many threads at once.
 
-What `Ledger` counts is held in `test_limits`, and its races in `test_limits_races`; here it is the line that reserves and
+What `Ledger` counts is held in `test_limits`, and its races in `test_ledger_races`; here it is the line that reserves and
 gives back, so it is the line that is watched while other threads are let in between its statements.
 
 Source: contract section 5; issue "Authority", it is done when; reliability.md parts 4.4 and 5.

@@ -1,6 +1,6 @@
 """Audit records, and processes that write them.
 
-``python -m tests.trails append PATH COUNT NAME`` appends records of mixed sizes and outcomes; ``acknowledge`` prints each
+``python -m tests.audit_records append PATH COUNT NAME`` appends records of mixed sizes and outcomes; ``acknowledge`` prints each
 written record on stdout; ``cramped`` writes to a file of limited size; ``fork`` continues in a child process; ``begin``
 writes calls to a database, says so, and waits to be killed; ``rows`` appends to a database.
 """
@@ -69,7 +69,7 @@ def mixed(call: int, run: str) -> CallRecord:
 
 def child(*words: object, **how: Any) -> subprocess.Popen[bytes]:
     """Start this module in a separate process."""
-    command = [sys.executable, "-m", "tests.trails", *map(str, words)]
+    command = [sys.executable, "-m", "tests.audit_records", *map(str, words)]
     return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **how)
 
 

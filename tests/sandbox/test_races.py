@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 import pytest
-from tests.world import BACKENDS, SECRET, World, build, can_swap, free, outcome, swapping
+from tests.sandbox_layouts import BACKENDS, SECRET, World, build, can_swap, free, outcome, swapping
 
 from neuroscript.sandbox.files import Files
 

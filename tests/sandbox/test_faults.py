@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as some
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from tests.world import BACKENDS, build, free, outcome
+from tests.sandbox_layouts import BACKENDS, build, free, outcome
 
 from neuroscript.sandbox import Sandbox
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.trails import ADD, KEY, RECORD, ROOT, WRITE, child, intent, mixed, outcome, refused
+from tests.audit_records import ADD, KEY, RECORD, ROOT, WRITE, child, intent, mixed, outcome, refused
 
 from neuroscript import FileAudit, MemoryAudit, Repair, SpecError, SqliteAudit, ToolFacts
 from neuroscript.audit import read, read_key, verify
@@ -482,7 +482,7 @@ class TestDatabase:
 
     def test_a_process_that_forgets_to_close_loses_nothing(self, tmp_path: Path) -> None:
         """Its end does it."""
-        code = "import sys; from tests.trails import *; SqliteAudit(sys.argv[1]).write(outcome())"
+        code = "import sys; from tests.audit_records import *; SqliteAudit(sys.argv[1]).write(outcome())"
         subprocess.run([sys.executable, "-c", code, tmp_path / "trail.db"], cwd=ROOT, check=True)
 
         assert [(1,)] == queried(tmp_path / "trail.db", "SELECT call FROM calls")

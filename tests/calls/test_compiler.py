@@ -11,7 +11,7 @@ import attrs
 import pytest
 from tests.conftest import ALL
 from tests.generator import Generator
-from tests.laws import same
+from tests.properties import same
 
 from neuroscript import (
     ArgSpec,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import ALL
 from tests.generator import TYPES, Generator
-from tests.laws import check
+from tests.properties import check
 
 from neuroscript import ArgSpec, ArgType
 

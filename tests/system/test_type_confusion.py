@@ -20,8 +20,8 @@ from typing import Any
 
 import attrs
 import pytest
-from tests.core.test_vectors import HOSTILE, NAMESPACE
-from tests.laws import same, shares
+from tests.properties import same, shares
+from tests.system.test_vectors import HOSTILE, NAMESPACE
 
 from neuroscript import (
     ArgSpec,

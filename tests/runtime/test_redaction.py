@@ -17,7 +17,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from tests.test_startup import loaded
+from tests.system.test_startup import loaded
 
 from neuroscript import (
     ArgSpec,

@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 import pytest
-from tests.core.public_api import admitted, callables, called, fits, parameters
+from tests.system.public_api import admitted, callables, called, fits, parameters
 
 import neuroscript as ns
 from neuroscript import audit, llm, sandbox, testing
