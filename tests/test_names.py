@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuroscript import SpecError, ToolSpec
-from neuroscript.io.text import escaped, one_line, shown
+from neuroscript.io.text import escape, one_line, quote_untrusted
 from neuroscript.names import (
-    LONGEST,
     MAX_NAME_CHARS,
     MAX_SPELLING_CHARS,
+    MAX_WORD_CHARS,
     canonical,
     from_wire,
     is_full_name,
     is_word,
+    to_snake_case,
     wire_name,
-    word_of,
 )
 
 words = st.from_regex(r"[a-z](_?[a-z0-9]){0,6}_?", fullmatch=True)
@@ -58,12 +58,12 @@ def test_what_is_no_word(word: str) -> None:
 )
 def test_text_from_outside_is_escaped(text: str, expected: str) -> None:
     """No control character, no mark that turns the writing round, no half of a character."""
-    assert expected == escaped(text)
+    assert expected == escape(text)
 
 
 def test_a_name_is_cut_before_it_is_shown() -> None:
     """Sixty-four characters say enough."""
-    assert shown("x" * 1000) == "x" * 64 + "…"
+    assert quote_untrusted("x" * 1000) == "x" * 64 + "…"
 
 
 @pytest.mark.parametrize(
@@ -85,10 +85,10 @@ def test_text_from_outside_is_one_line(text: object, longest: int | None, expect
 @given(st.text())
 def test_a_name_from_outside_is_a_word_or_nothing(text: str) -> None:
     """And a word of ours is what it was."""
-    word = word_of(text)
+    word = to_snake_case(text)
 
-    assert not word or (is_word(word) and len(word) <= LONGEST)
-    assert word == word_of(word)
+    assert not word or (is_word(word) and len(word) <= MAX_WORD_CHARS)
+    assert word == to_snake_case(word)
 
 
 LONG = MAX_SPELLING_CHARS + 1

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         CallError,
         CallTimeout,
         CoercionError,
-        LentError,
+        HostError,
         LimitError,
         LLMError,
         NeuroScriptError,
@@ -58,7 +58,17 @@ if TYPE_CHECKING:
     from neuroscript.policy.limits import Limits
     from neuroscript.policy.tool_policy import ToolPolicy
     from neuroscript.runtime.host import Host, Progress
-    from neuroscript.runtime.interfaces import LLM, Entry, Files, Handles, Runtime, ToolCall, ToolInfo, ToolResult, Turn
+    from neuroscript.runtime.interfaces import (
+        LLM,
+        DirEntry,
+        Files,
+        Handles,
+        Runtime,
+        ToolCall,
+        ToolInfo,
+        ToolResult,
+        Turn,
+    )
     from neuroscript.runtime.prompter import ConsolePrompter, Prompter
     from neuroscript.runtime.records import AuditSink, CallRecord, PendingCall, ToolFacts
     from neuroscript.spec.annotations import Arg
@@ -99,8 +109,8 @@ __all__ = [
     "CoercionError",
     "ConsolePrompter",
     "Decision",
+    "DirEntry",
     "Engine",
-    "Entry",
     "Example",
     "ExecutionPolicy",
     "FileApprover",
@@ -110,8 +120,8 @@ __all__ = [
     "Handle",
     "Handles",
     "Host",
+    "HostError",
     "LLMError",
-    "LentError",
     "LimitError",
     "Limits",
     "Lock",
@@ -201,7 +211,7 @@ _HOMES = {
     "engine.engine": "Engine",
     "engine.session": "Session",
     "errors": """
-        ArgumentError AuditError CallError CallTimeout CoercionError LLMError LentError LimitError
+        ArgumentError AuditError CallError CallTimeout CoercionError LLMError HostError LimitError
         NeuroScriptError PluginError PolicyError Problem PromptError RegistryError ReturnError SandboxError
         SpecError ToolFailed ToolNotFound UNSET
     """,
@@ -213,7 +223,7 @@ _HOMES = {
     "policy.limits": "Limits",
     "policy.tool_policy": "ToolPolicy",
     "runtime.host": "Host Progress",
-    "runtime.interfaces": "Entry Files Handles LLM Runtime ToolCall ToolInfo ToolResult Turn",
+    "runtime.interfaces": "DirEntry Files Handles LLM Runtime ToolCall ToolInfo ToolResult Turn",
     "runtime.prompter": "ConsolePrompter Prompter",
     "runtime.records": "AuditSink CallRecord PendingCall ToolFacts",
     "spec.annotations": "Arg",

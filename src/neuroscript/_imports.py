@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def lazy(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+def lazy_getattr(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """Return the ``__getattr__`` function of a package.
 
     Args:
@@ -31,19 +31,19 @@ def lazy(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     return found
 
 
-def mending(extra: str) -> str:
+def install_hint(extra: str) -> str:
     """Return the command that installs an extra of this package."""
     return f'pip install "neuroscript[{extra}]"'
 
 
-def missing(what: str, extra: str, error: ImportError) -> ModuleNotFoundError:
+def missing_extra(what: str, extra: str, error: ImportError) -> ModuleNotFoundError:
     """Return the error for a feature whose extra is not installed.
 
     Args:
         what: What needs which package, for example ``tracing needs OpenTelemetry``.
         error: The exception that the import raised.
 
-    >>> missing("tracing needs OpenTelemetry", "otel", ImportError())
+    >>> missing_extra("tracing needs OpenTelemetry", "otel", ImportError())
     ModuleNotFoundError('tracing needs OpenTelemetry; install it with: pip install "neuroscript[otel]"')
     """
-    return ModuleNotFoundError(f"{what}; install it with: {mending(extra)}", name=error.name)
+    return ModuleNotFoundError(f"{what}; install it with: {install_hint(extra)}", name=error.name)

@@ -5,7 +5,7 @@ NeuroScriptError
 ├── RegistryError               the host       two tools have the same name
 ├── PluginError                 the host       .distribution .reason .code .errors
 ├── AuditError                  the host       an audit log cannot be written, continued or read
-├── LentError                   .text .code .retry   something that the host provides could not be used
+├── HostError                   .text .code .retry   something that the host provides could not be used
 │   ├── SandboxError            the tool       a path leaves the sandbox, or the sandbox is unusable
 │   ├── PromptError             the host       no user is available to answer
 │   └── LLMError                the host       no model is configured, or it did not answer
@@ -19,7 +19,7 @@ NeuroScriptError
     ├── ToolFailed              the tool       __cause__ is the original
     └── ReturnError             the tool
 
-A `LentError` that a tool does not catch reaches the caller as `ToolFailed` with the same code, retry and text.
+A `HostError` that a tool does not catch reaches the caller as `ToolFailed` with the same code, retry and text.
 
 ``retry`` says who can make the same call succeed: ``"model"`` with other arguments, ``"later"`` by waiting, ``"host"``
 with a different configuration, ``"never"`` no one. Messages never contain values, only types, sizes and names.
@@ -35,7 +35,7 @@ Retry = Literal["model", "later", "host", "never"]
 
 RETRIES: Final = get_args(Retry)
 
-LISTED: Final = 20
+MAX_LISTED_PROBLEMS: Final = 20
 """How many problems a message lists before it only counts the rest."""
 
 MAX_PROBLEMS: Final = 100
@@ -48,7 +48,7 @@ MAX_TEXT_CHARS: Final = 20_000
 """The maximum length of the reason of an error that is not about a call; the rest is counted."""
 
 
-NOTE_CHARS: Final = 40
+MAX_NOTE_CHARS: Final = 40
 """The maximum length of the note at the end of a shortened string."""
 
 
@@ -60,7 +60,7 @@ def bounded(text: str, most: int = MAX_TEXT_CHARS) -> str:
     >>> bounded("abcdef" * 10, 4)
     'abcd… (56 more characters)'
     """
-    if len(text) <= most + NOTE_CHARS:
+    if len(text) <= most + MAX_NOTE_CHARS:
         return text
     return f"{text[:most]}… ({len(text) - most} more characters)"
 
@@ -132,7 +132,7 @@ class SpecError(NeuroScriptError, ValueError):
         return tuple(f"{place}: {problem}" for place, problem in zip(places, self.problems, strict=True))
 
     def __str__(self) -> str:
-        texts = [*(self._sentences() if self.lines else self.problems)[:LISTED]]
+        texts = [*(self._sentences() if self.lines else self.problems)[:MAX_LISTED_PROBLEMS]]
         if self.total > len(texts):
             texts.append(f"and {self.total - len(texts)} more")
         text = "; ".join(texts)
@@ -180,7 +180,7 @@ class AuditError(NeuroScriptError):
         super().__init__(bounded(text))
 
 
-class LentError(NeuroScriptError):
+class HostError(NeuroScriptError):
     """Something that the host provides through the Runtime could not be used. A tool may catch this error.
 
     Attributes:
@@ -203,19 +203,19 @@ class LentError(NeuroScriptError):
         return _rebuilt, (type(self), self.__dict__)
 
 
-class SandboxError(LentError):
+class SandboxError(HostError):
     """A path leaves the sandbox or is not what the operation needs, or the sandbox is unusable."""
 
     CODE = "sandbox.io"
 
 
-class PromptError(LentError):
+class PromptError(HostError):
     """No user is available to answer."""
 
     CODE = "prompt.unavailable"
 
 
-class LLMError(LentError):
+class LLMError(HostError):
     """No model is configured, or it did not answer."""
 
     CODE = "llm.none"
@@ -377,7 +377,7 @@ class ArgumentError(CallError, ValueError):
         return self.RETRY
 
     def __str__(self) -> str:
-        texts = [str(problem) for problem in self.problems[:LISTED]]
+        texts = [str(problem) for problem in self.problems[:MAX_LISTED_PROBLEMS]]
         if self.total > len(texts):
             texts.append(f"and {self.total - len(texts)} more")
         text = "; ".join(texts)

@@ -77,21 +77,21 @@ HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 """The start of a word within camelCase."""
 
 
-OTHERS: Final = re.compile(r"[^a-z0-9]+")
+NON_WORD: Final = re.compile(r"[^a-z0-9]+")
 
 
-LONGEST: Final = 128
+MAX_WORD_CHARS: Final = 128
 """The maximum number of characters of a word."""
 
 
-def word_of(text: object) -> str:
+def to_snake_case(text: object) -> str:
     """Return a valid word for a third-party name, or ``""`` if there is none.
 
-    >>> word_of("getHTTPStatus"), word_of("pets/list-all"), word_of("2fa")
+    >>> to_snake_case("getHTTPStatus"), word_of("pets/list-all"), word_of("2fa")
     ('get_http_status', 'pets_list_all', 'n2fa')
     """
     if not isinstance(text, str) or len(text) > MAX_SPELLING_CHARS:
         return ""
-    word = OTHERS.sub("_", HUMP.sub("_", text).lower()).strip("_")
+    word = NON_WORD.sub("_", HUMP.sub("_", text).lower()).strip("_")
     word = f"n{word}" if word[:1].isdigit() else word
-    return word if is_word(word) and len(word) <= LONGEST else ""
+    return word if is_word(word) and len(word) <= MAX_WORD_CHARS else ""

@@ -27,7 +27,7 @@ import pytest
 from tests.terminals import Terminal, wait_until_asleep, wait_until_it_reads
 
 from neuroscript import Approval, ApprovalRequest, FileApprover, Handle, PendingApproval, SpecError, TerminalApprover
-from neuroscript.approval.card import LABEL, NEEDS, card
+from neuroscript.approval.card import LABEL_CELLS, MAX_NEEDS, card
 
 FIELDS: dict[str, Any] = {
     "tool": "fs.delete",
@@ -478,13 +478,13 @@ def test_approval_card_shows_the_whole_call() -> None:
 
 def test_approval_card_of_a_minimal_call() -> None:
     """It says that there are no arguments or effects, and counts the needs that it leaves out."""
-    needs = tuple(f"fs:read:{number}" for number in range(NEEDS + 3))
+    needs = tuple(f"fs:read:{number}" for number in range(MAX_NEEDS + 3))
 
     lines = card(request(description="", arguments={}, effects=(), needs=needs), 80).splitlines()
 
     assert ["tool:      fs.delete", "needs:     | fs:read:0"] == lines[1:3]
-    assert [f"           | fs:read:{NEEDS - 1}", "           (and 3 more)"] == lines[NEEDS + 1 : NEEDS + 3]
-    assert ["effects:   none", "arguments: none"] == lines[NEEDS + 3 :]
+    assert [f"           | fs:read:{MAX_NEEDS - 1}", "           (and 3 more)"] == lines[MAX_NEEDS + 1 : MAX_NEEDS + 3]
+    assert ["effects:   none", "arguments: none"] == lines[MAX_NEEDS + 3 :]
 
 
 @pytest.mark.parametrize(
@@ -594,7 +594,7 @@ OURS = re.compile(
     r"-{79}|tool:      fs\.delete|effects:   deletes|y: yes, once .*|n: no, or .*| {11}\(cut; \d+ characters in all\)"
     r"|Allow fs\.delete\? \[n\] "
 )
-THEIRS = re.compile(rf"(about:|needs:|arguments:)? +(?<=^.{{{LABEL}}})[|:] .*")
+THEIRS = re.compile(rf"(about:|needs:|arguments:)? +(?<=^.{{{LABEL_CELLS}}})[|:] .*")
 BLANKS = {*"\u034f\u115f\u1160\u17b4\u17b5\u180b\u2800\u3164\ufe0e\ufe0f\uffa0\U000e0100"}
 
 

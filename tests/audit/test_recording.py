@@ -36,7 +36,7 @@ from neuroscript import (
     bind,
     bind_named,
 )
-from neuroscript.audit.recording import LONGEST, Recording, read, written
+from neuroscript.audit.recording import MAX_LINE_BYTES, Recording, read, written
 from neuroscript.testing.replay import Difference, Replayed, replay, replayed
 from neuroscript.tools.fingerprints import canonical_text, fingerprint
 
@@ -221,7 +221,7 @@ SECRET = "hunter2-93b1"
         pytest.param("lab.give", (array("d", [1.0]),), {}, "form", id="another array"),
         pytest.param("lab.give", ({1: 2},), {}, "form", id="a key that is not UTF-8 text"),
         pytest.param("lab.give", (float("inf"),), {}, "form", id="a number without an end"),
-        pytest.param("lab.give", ("x" * LONGEST,), {}, "size", id="more than a line may hold"),
+        pytest.param("lab.give", ("x" * MAX_LINE_BYTES,), {}, "size", id="more than a line may hold"),
         pytest.param("lab.odd", (2,), {"error": CallTimeout("", state="stopped")}, "host", id="a timeout"),
         pytest.param("lab.odd", (2,), {"error": LimitError("")}, "host", id="a limit"),
         pytest.param("lab.odd", (2,), {"error": PolicyError("")}, "host", id="a refusal"),
@@ -610,7 +610,7 @@ PURELY = {**GOOD, "effects": ["pure"]}
         ),
         pytest.param({**PURELY, "args": [{"$base64": "?"}]}, "contains a value that cannot be read", id="not base64"),
         pytest.param({**PURELY, "result": {"$floats": [1e99]}}, "contains a value that cannot be read", id="no floats"),
-        pytest.param(b"x" * (LONGEST + 5), f"has more than {LONGEST} bytes", id="a line without an end"),
+        pytest.param(b"x" * (MAX_LINE_BYTES + 5), f"has more than {MAX_LINE_BYTES} bytes", id="a line without an end"),
     ],
 )
 def test_a_line_that_is_no_recorded_call_is_counted(path: Path, line: Any, fault: str) -> None:

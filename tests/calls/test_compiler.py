@@ -31,7 +31,7 @@ from neuroscript import (
     bind,
     bind_named,
 )
-from neuroscript.calls.pipeline import Line
+from neuroscript.calls.pipeline import CallPipeline
 
 SPECS = 6_000 if ALL else 300
 CALLS = 40
@@ -470,6 +470,6 @@ def test_pipeline_depends_on_the_kind_of_function() -> None:
     for manner, (func, policy) in manners.items():
         tools = Toolset("g")
         tools.add(ToolSpec("t", "g"), func, policy)
-        line: Line = Engine(toolsets=[tools], plugins="none")._entry("g.t").line
+        line: CallPipeline = Engine(toolsets=[tools], plugins="none")._entry("g.t").line
 
         assert line.manner == manner

@@ -561,7 +561,7 @@ def refuses_and_leaves_nothing_behind(row: Row, fault: str, manner: str, door: s
 @pytest.mark.parametrize("door", DOORS)
 def test_failing_guards_leave_no_thread(door: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The threads end after their engines are closed and the idle time is over."""
-    monkeypatch.setattr("neuroscript.calls.threads.IDLE", 0.1)  # seconds
+    monkeypatch.setattr("neuroscript.calls.threads.IDLE_SECONDS", 0.1)  # seconds
     before = set(threading.enumerate())
     for gate, fault in product(GATES.values(), ("ValueError", "SystemExit")):
         with Bench(gate.gate(Part(RAISED[fault])), "coroutine").engine as engine:

@@ -18,7 +18,7 @@ import pluggy
 import pytest
 
 from neuroscript import Capability, PluginError, PolicyError, SpecError, ToolPolicy, hookimpl
-from neuroscript.calls.hooks import LONGEST, Hooks
+from neuroscript.calls.hooks import MAX_REASON_CHARS, Hooks
 from neuroscript.policy.execution_policy import Decision
 from neuroscript.runtime.records import CallRecord, PendingCall, ToolFacts
 from neuroscript.tools import hookspecs
@@ -76,7 +76,7 @@ def test_a_gate_lets_a_call_pass(answer: Any) -> None:
             Decision("shop.refund", False), "was refused by a hook", "never", id="a Decision without a sentence"
         ),
         pytest.param("a\x1b[2Jb\u202e", "a\\x1b[2Jb\\u202e", "host", id="a sentence for a terminal"),
-        pytest.param("x" * 1_000, "x" * LONGEST, "host", id="a sentence without an end"),
+        pytest.param("x" * 1_000, "x" * MAX_REASON_CHARS, "host", id="a sentence without an end"),
     ],
 )
 def test_a_gate_refuses_a_call(answer: Any, text: str, retry: str) -> None:

@@ -26,7 +26,7 @@ from neuroscript import (
     Toolset,
     result_to_data,
 )
-from neuroscript.calls.spill_writer import File
+from neuroscript.calls.spill_writer import ResultFile
 from neuroscript.runtime.result_text import result_text, shortened
 
 tools = Toolset("t")
@@ -87,7 +87,7 @@ def carried(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Carried]
             plugins="none",
             host=Host(sandbox_dir=tmp_path / "box", secrets={"word": "sesame-42-and-open"}),
             policy=ExecutionPolicy(limits=limits),
-            spill=Spill(**{"over": 100, "shown": 10, **spill}),
+            spill=Spill(**{"threshold_bytes": 100, "preview_chars": 10, **spill}),
         )
         engines.append(engine)
         call = ToolCall(name, args, id="c1")
@@ -155,7 +155,9 @@ def test_tool_with_a_long_name_has_files_too(tmp_path: Path) -> None:
     """File systems limit the length of names."""
     long = Toolset(".".join("g" * 100 for _ in range(3)))
     long.tool(name="t" * 100)(text)
-    with Engine(toolsets=[long], plugins="none", host=Host(sandbox_dir=tmp_path), spill=Spill(over=100)) as engine:
+    with Engine(
+        toolsets=[long], plugins="none", host=Host(sandbox_dir=tmp_path), spill=Spill(threshold_bytes=100)
+    ) as engine:
         (name,) = engine.tools
         result = engine.execute(ToolCall(name, [200]))
 
@@ -169,7 +171,7 @@ def test_excerpt_says_how_to_read_the_file(tmp_path: Path) -> None:
     policy = ExecutionPolicy(grants=("fs:read:results/**",))
     host = Host(sandbox_dir=tmp_path)
     with Engine(
-        plugins=["neuroscript-fs"], toolsets=[tools], host=host, policy=policy, spill=Spill(over=100)
+        plugins=["neuroscript-fs"], toolsets=[tools], host=host, policy=policy, spill=Spill(threshold_bytes=100)
     ) as engine:
         result = engine.execute(ToolCall("t.words", [50]))
         assert result.spilled is not None
@@ -183,8 +185,8 @@ def test_oversized_stream_is_written_as_it_arrives(
     carried: Carried, box: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stream too large for a call to collect succeeds, with little memory."""
-    monkeypatch.setattr("neuroscript.calls.streams.COLLECTED", 10)
-    monkeypatch.setattr("neuroscript.calls.spill_writer.BLOCK", 300)
+    monkeypatch.setattr("neuroscript.calls.streams.MAX_COLLECTED_ITEMS", 10)
+    monkeypatch.setattr("neuroscript.calls.spill_writer.BLOCK_BYTES", 300)
     sizes: list[int] = []
 
     def look(item: Any) -> None:
@@ -225,8 +227,8 @@ def test_file_contains_no_secret(carried: Carried, box: Path) -> None:
 
 def test_file_size_is_limited(carried: Carried, box: Path) -> None:
     """Neither an endless stream nor a single result can fill the disk."""
-    result = carried("t.astream", 10**9, most=2000)
-    large = carried("t.text", 3000, most=2000)
+    result = carried("t.astream", 10**9, max_bytes=2000)
+    large = carried("t.text", 3000, max_bytes=2000)
 
     assert isinstance(result.error, LimitError)
     assert isinstance(large.error, LimitError)
@@ -268,7 +270,9 @@ def test_unwritable_file_is_an_error(carried: Carried, box: Path, name: str) -> 
 
 def test_other_entry_points_return_the_full_value(tmp_path: Path) -> None:
     """A host that calls a tool needs its value."""
-    with Engine(toolsets=[tools], plugins="none", host=Host(sandbox_dir=tmp_path), spill=Spill(over=10)) as engine:
+    with Engine(
+        toolsets=[tools], plugins="none", host=Host(sandbox_dir=tmp_path), spill=Spill(threshold_bytes=10)
+    ) as engine:
         assert "x" * 200 == engine.call("t.text", (200,))
         assert [*range(200)] == engine.call("t.astream", (200,)) == [*engine.stream("t.astream", (200,))]
     assert not (tmp_path / "results").exists()
@@ -277,10 +281,10 @@ def test_other_entry_points_return_the_full_value(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"over": -1}, "over must be a non-negative integer (bytes)"),
-        ({"over": True}, "over must be a non-negative integer (bytes), not bool"),
-        ({"shown": 1.5}, "shown must be a non-negative integer (characters), not float"),
-        ({"most": 0}, "most must be an integer (bytes) of at least `over`"),
+        ({"threshold_bytes": -1}, "over must be a non-negative integer (bytes)"),
+        ({"threshold_bytes": True}, "over must be a non-negative integer (bytes), not bool"),
+        ({"preview_chars": 1.5}, "shown must be a non-negative integer (characters), not float"),
+        ({"max_bytes": 0}, "most must be an integer (bytes) of at least `over`"),
         ({"folder": "../out"}, "folder must be a path below the sandbox"),
         ({"folder": 5}, "folder must be a path below the sandbox, not int"),
     ],
@@ -306,7 +310,7 @@ def test_file_changed_during_the_write_is_an_error(
     carried: Carried, box: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]
 ) -> None:
     """Otherwise the answer would claim that the file contains the complete result."""
-    monkeypatch.setattr("neuroscript.calls.spill_writer.BLOCK", 300)
+    monkeypatch.setattr("neuroscript.calls.spill_writer.BLOCK_BYTES", 300)
 
     def look(item: int) -> None:
         if item == 500:
@@ -333,7 +337,7 @@ def test_failed_last_write_is_recorded(tmp_path: Path, door: str) -> None:
         host=Host(sandbox_dir=tmp_path),
         audit=audit,
         policy=policy,
-        spill=Spill(over=100),
+        spill=Spill(threshold_bytes=100),
     ) as engine:
         call = ToolCall("t.astream", [200])
         result = engine.execute(call) if door == "execute" else asyncio.run(engine.aexecute(call))
@@ -352,14 +356,14 @@ def test_event_loop_continues_while_a_stream_is_written(
 ) -> None:
     """For awaited calls, each block is written on another thread."""
     writing: set[int] = set()
-    add = File.add
+    add = ResultFile.add
 
-    def noted(self: File, data: bytes, given: str) -> None:
+    def noted(self: ResultFile, data: bytes, given: str) -> None:
         writing.add(threading.get_ident())
         add(self, data, given)
 
-    monkeypatch.setattr(File, "add", noted)
-    monkeypatch.setattr("neuroscript.calls.spill_writer.BLOCK", 300)
+    monkeypatch.setattr(ResultFile, "add", noted)
+    monkeypatch.setattr("neuroscript.calls.spill_writer.BLOCK_BYTES", 300)
     seen: list[int] = []
 
     carried("t.astream", 1000, on_item=seen.append)
@@ -375,7 +379,7 @@ def test_record_of_an_offloaded_stream_counts_all_items(tmp_path: Path) -> None:
     """It was read to its end."""
     audit = MemoryAudit()
     host = Host(sandbox_dir=tmp_path)
-    with Engine(toolsets=[tools], plugins="none", host=host, audit=audit, spill=Spill(over=10)) as engine:
+    with Engine(toolsets=[tools], plugins="none", host=host, audit=audit, spill=Spill(threshold_bytes=10)) as engine:
         engine.execute(ToolCall("t.astream", [200]))
 
     (record,) = audit.records

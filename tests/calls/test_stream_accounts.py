@@ -350,7 +350,7 @@ def test_audit_logs_store_stream_accounts(tmp_path: Path) -> None:
 
 def test_recording_of_a_stream_is_limited_to_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An endless stream cannot fill the memory; closed and oversized streams cannot be replayed."""
-    monkeypatch.setattr("neuroscript.calls.gate.LONGEST", 33)
+    monkeypatch.setattr("neuroscript.calls.gate.MAX_RECORDED_BYTES", 33)
     with (
         Recording(tmp_path / "calls") as recording,
         Engine(toolsets=[tools], plugins="none", recording=recording) as engine,

@@ -33,7 +33,7 @@ from neuroscript import (
     tool,
 )
 from neuroscript.calls.steps import END
-from neuroscript.calls.streams import reading
+from neuroscript.calls.streams import item_reader
 
 EVENTS: list[str] = []
 
@@ -177,7 +177,7 @@ def test_coroutine_tool_collects_an_async_stream(engine: Engine) -> None:
 
 def test_call_collects_a_limited_number_of_items(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends the tool at the limit."""
-    monkeypatch.setattr("neuroscript.calls.streams.COLLECTED", 5)
+    monkeypatch.setattr("neuroscript.calls.streams.MAX_COLLECTED_ITEMS", 5)
 
     assert engine.call("s.plain", [5]) == [0, 1, 2, 3, 4]
     for name in NAMES:
@@ -450,7 +450,7 @@ def test_closed_stream_makes_no_item() -> None:
         def close(self) -> None:
             self.seen.append("closed")
 
-    step, end, _ = reading(source := Source(), "plain", "g.late")
+    step, end, _ = item_reader(source := Source(), "plain", "g.late")
 
     assert (1, END) == (step(), step())
     end()

@@ -397,7 +397,7 @@ def test_failing_host_code_is_logged(options: Any, what: str, refusal: Any, log:
 
 
 def test_failing_resolver_is_logged(log: Log) -> None:
-    found = tools().injecting("t.price", name=Resolver(raising))
+    found = tools().with_injected("t.price", name=Resolver(raising))
     with Engine(host=host(), toolsets=[found], plugins="none") as engine:
         result = engine.execute(ToolCall("t.price"))
 

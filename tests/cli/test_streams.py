@@ -198,6 +198,6 @@ def test_interrupt_stops_the_tool(plugin: str, tmp_path: Path, name: str) -> Non
 
 def test_stream_is_not_stored(plugin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has more items than a call may collect."""
-    monkeypatch.setattr("neuroscript.calls.streams.COLLECTED", 2)
+    monkeypatch.setattr("neuroscript.calls.streams.MAX_COLLECTED_ITEMS", 2)
 
     assert Ran(0, "0\n1\n2\n3\n") == ran(plugin, "s.up", "4")

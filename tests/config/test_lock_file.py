@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from neuroscript import ArgSpec, Engine, Example, SpecError, ToolPolicy, ToolSpec
 from neuroscript.cli.env.options import LOCK_FILE
-from neuroscript.config.lock_file import FILE, LONGEST, Lock
+from neuroscript.config.lock_file import FILE, MAX_FILE_BYTES, Lock
 from neuroscript.config.pinned import Pinned, PinnedTool, compared, summed
 from neuroscript.config.tool_diff import Definition
 from neuroscript.tools.fingerprints import fingerprint
@@ -253,8 +253,8 @@ def test_a_file_that_is_not_there_or_too_large_is_said_to_be_so(tmp_path: Path) 
     file = tmp_path / "neuroscript.lock"
     with pytest.raises(SpecError, match=r"neuroscript\.lock: cannot be read: no such file or directory$"):
         Lock.read(file)
-    file.write_bytes(b" " * (LONGEST + 1))
-    with pytest.raises(SpecError, match=rf"has more than {LONGEST} bytes$"):
+    file.write_bytes(b" " * (MAX_FILE_BYTES + 1))
+    with pytest.raises(SpecError, match=rf"has more than {MAX_FILE_BYTES} bytes$"):
         Lock.read(file)
     file.write_bytes(b'{"lock": 1,\n"\xff"}')
     with pytest.raises(SpecError, match=r"neuroscript\.lock:2: is not UTF-8 text$"):

@@ -15,7 +15,7 @@ import attrs
 import pytest
 
 from neuroscript import Engine, ExecutionPolicy, SpecError, ToolCall, ToolPolicy, Toolset, load_policy
-from neuroscript.config.policy_file import LONGEST, policy_of_toml
+from neuroscript.config.policy_file import MAX_FILE_BYTES, policy_of_toml
 from neuroscript.policy.limits import Limits
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -227,7 +227,7 @@ def test_the_error_holds_its_parts() -> None:
         (lambda path: os.mkfifo(path), "p.toml: cannot be read: it is not a regular file"),
         (lambda path: path.symlink_to(path), "p.toml: cannot be read: too many levels of symbolic links"),
         (lambda path: path.symlink_to("/dev/zero"), "p.toml: has more than 1048576 bytes"),
-        (lambda path: path.write_bytes(b"#" * (LONGEST + 1)), "p.toml: has more than 1048576 bytes"),
+        (lambda path: path.write_bytes(b"#" * (MAX_FILE_BYTES + 1)), "p.toml: has more than 1048576 bytes"),
         (lambda path: path.write_bytes(b"[policy]\n# \xff"), "p.toml:2: is not UTF-8 text"),
         (lambda path: path.write_bytes("[policy]".encode("utf-16")), "p.toml:1: is not UTF-8 text"),
         (lambda path: path.write_bytes(b"\0" * 100), "p.toml:1: invalid statement, at column 1"),
@@ -245,7 +245,7 @@ def test_a_file_that_can_not_be_read_is_a_fault(make: Any, text: str, tmp_path: 
 
 def test_the_largest_file_is_read(tmp_path: Path) -> None:
     """A byte less than too many; so is a device that holds nothing."""
-    (tmp_path / "p.toml").write_bytes(b'policy.deny = ["x"]\n'.ljust(LONGEST, b"#"))
+    (tmp_path / "p.toml").write_bytes(b'policy.deny = ["x"]\n'.ljust(MAX_FILE_BYTES, b"#"))
 
     assert load_policy(tmp_path / "p.toml").deny == ("x",)
     assert load_policy("/dev/null") == ExecutionPolicy()
@@ -277,8 +277,8 @@ def test_a_file_narrows_what_a_program_permits() -> None:
     policy = attrs.evolve(policy_of_toml('policy.allow = ["math.*"]\npolicy.grants = ["fs:*:*"]'), within=ceiling)
 
     needs = ToolPolicy()
-    assert [policy.verdict(f"math.{name}", needs) is None for name in ("add", "max")] == [False, True]
-    assert policy.verdict("str.concat", needs) is not None
+    assert [policy.precheck(f"math.{name}", needs) is None for name in ("add", "max")] == [False, True]
+    assert policy.precheck("str.concat", needs) is not None
 
 
 @pytest.mark.parametrize(("name", "text"), EXAMPLES, ids=[name for name, _ in EXAMPLES])

@@ -29,7 +29,7 @@ from neuroscript import (
     coerce,
 )
 from neuroscript.coercion.scalars import Handle
-from neuroscript.coercion.types import NOTHING, gives_no_more, takes_all
+from neuroscript.coercion.types import NONE_TYPES, gives_no_more, takes_all
 from neuroscript.config.spec_diff import argument_changes
 from neuroscript.config.tool_diff import Definition, changes
 from neuroscript.tools.fingerprints import canonical_text
@@ -133,7 +133,7 @@ def test_narrower_result_is_always_valid_for_the_old_type(old: ArgType, given_re
                 fits.append(new)
 
     expected = [new for new in ArgType if gives_no_more(new, old)]
-    assert expected == [new for new in fits if old in NOTHING or new not in NOTHING]
+    assert expected == [new for new in fits if old in NONE_TYPES or new not in NONE_TYPES]
 
 
 # One change at a time

@@ -276,7 +276,7 @@ def test_tool_with_an_invalid_index_entry_is_refused(site: Path, what: dict[str,
 
     with engine(policy=ExecutionPolicy(allow=["acme.*"])) as made:
         assert "acme.who" not in made.infos
-        assert made.idle_rules == ()
+        assert made.unused_rules == ()
         with pytest.raises(Exception, match=r"acme\.who does not match its index"):
             made.tools["acme.who"]
         assert codes(made) == ["plugin.index"]

@@ -36,8 +36,8 @@ from neuroscript import (
     Toolset,
     ToolSpec,
 )
-from neuroscript.calls.steps import Body
-from neuroscript.calls.threads import MOST_THREADS, Job, Threads
+from neuroscript.calls.steps import Invocation
+from neuroscript.calls.threads import MAX_THREADS, Job, Threads
 
 
 def engine_of(**funcs: Callable[..., Any]) -> Engine:
@@ -286,7 +286,7 @@ def test_stream_without_a_free_thread_fails_and_is_recorded(never: threading.Eve
 
 def test_cancelled_call_without_a_thread_never_starts(never: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its caller already received the timeout or the cancellation."""
-    monkeypatch.setattr("neuroscript.calls.threads.MOST_THREADS", 1)
+    monkeypatch.setattr("neuroscript.calls.threads.MAX_THREADS", 1)
     began, done = threading.Event(), []
 
     def hold(rt: Runtime) -> None:
@@ -601,7 +601,7 @@ def test_threads_of_cancelled_calls_end_when_idle() -> None:
         most = threading.active_count() - before
 
         until(lambda: threading.active_count() <= before, seconds=30)
-        assert 1 <= most <= MOST_THREADS
+        assert 1 <= most <= MAX_THREADS
         assert engine._world.threads.abandoned == 0
         assert asyncio.run(engine.acall("g.nap")) is None
 
@@ -643,7 +643,7 @@ def test_call_taken_by_an_idle_thread_does_not_hide_a_later_call(never: threadin
         never.wait()
 
     def submit(func: Callable[..., Any], *values: int) -> None:
-        threads._submit(Job(threads, Body("g.hold", func, values, "waits")))
+        threads._submit(Job(threads, Invocation("g.hold", func, values, "waits")))
 
     queue = threads._jobs = PausingQueue(lambda: submit(hold, 1))
     submit(lambda: None)
@@ -665,7 +665,7 @@ def descriptors() -> int:
 
 def test_ten_thousand_concurrent_calls_lose_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sync, waiting and async tools run together; afterwards the numbers of threads and descriptors are unchanged."""
-    monkeypatch.setattr("neuroscript.calls.threads.IDLE", 0.2)  # seconds
+    monkeypatch.setattr("neuroscript.calls.threads.IDLE_SECONDS", 0.2)  # seconds
 
     async def coroutine(rt: Runtime, n: int) -> int:
         await asyncio.sleep(0)

@@ -156,7 +156,7 @@ def test_single_tool_can_be_registered_later() -> None:
 
 def test_remembered_spellings_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model may spell a name in thousands of ways."""
-    monkeypatch.setattr("neuroscript.engine.session.SPELLINGS", 50)
+    monkeypatch.setattr("neuroscript.engine.session.MAX_CACHED_SPELLINGS", 50)
     engine = engine_of()
 
     for length in range(200):
@@ -696,7 +696,7 @@ def test_many_awaited_calls_lose_no_result_and_leave_no_thread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """There are more calls than threads; idle threads end on their own."""
-    monkeypatch.setattr("neuroscript.calls.threads.IDLE", 0.2)  # seconds
+    monkeypatch.setattr("neuroscript.calls.threads.IDLE_SECONDS", 0.2)  # seconds
     tools = Toolset("g")
 
     @tools.tool(policy=WAITS)

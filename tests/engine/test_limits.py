@@ -171,7 +171,7 @@ RETRIES = {
     "limit.amount": "never",
     "limit.concurrency": "later",
     "limit.rate": "later",
-    "limit.repeats": "model",
+    "limit.identical_calls": "model",
     "policy.rejected": "never",
     "return.type": "never",
     "tool.failed": "never",
@@ -238,15 +238,15 @@ CASES: dict[str, Case] = {
         [step("add"), step("awaited"), step("outer", code="limit.rate"), 1.0, step("outer")],
     ),
     "the same call in a row": Case(
-        {"repeats": 2},
-        [step("add", 5), step("add", 5), step("add", 5, code="limit.repeats"), step("add", 6), step("add", 5),
+        {"max_identical_calls": 2},
+        [step("add", 5), step("add", 5), step("add", 5, code="limit.identical_calls"), step("add", 6), step("add", 5),
          step("add", 5), step("awaited", 5), step("add", 5)],
     ),
     "the same call in another spelling": Case(
-        {"repeats": 2}, [step("add", 5), step("add", "5"), step("add", 5.0, code="limit.repeats")],
+        {"max_identical_calls": 2}, [step("add", 5), step("add", "5"), step("add", 5.0, code="limit.identical_calls")],
     ),
     "the same call within others": Case(
-        {"repeats": 1}, [step("outer", 5), step("outer", 5, code="limit.repeats"), step("outer", 6), step("add", 6)],
+        {"max_identical_calls": 1}, [step("outer", 5), step("outer", 5, code="limit.identical_calls"), step("outer", 6), step("add", 6)],
     ),
     "a depth": Case(
         {"depth": 3}, [step("deep", 2), step("deep", 3, code="limit.depth"), step("deep", 2)],
@@ -313,7 +313,7 @@ def test_an_outermost_call_has_so_many_seconds_with_all_that_is_within(door: str
 @door
 def test_the_sentence_of_repeats_says_what_to_do(door: str) -> None:
     """It is told to a model that goes round in circles, and names no value."""
-    engine = engine_of(Limits(repeats=3))
+    engine = engine_of(Limits(max_identical_calls=3))
     for _ in range(3):
         DOORS[door](engine, "g.add", (987_654,))
 
@@ -473,7 +473,9 @@ def counting(timeout: float | None) -> tuple[Engine, Failing]:
         made.add(
             ToolSpec(name, "n", args, return_type=INT), lambda rt, a, path: a, ToolPolicy(timeout=timeout, **policy)
         )
-    limits = Limits(calls=100, tool_calls={"n.plain": 50}, rates={"n.*": "90/hour"}, concurrency=5, repeats=2)
+    limits = Limits(
+        calls=100, tool_calls={"n.plain": 50}, rates={"n.*": "90/hour"}, concurrency=5, max_identical_calls=2
+    )
     policy = ExecutionPolicy(
         grants=["fs:read:data/**"], deny=["n.denied"], limits=limits,
         approver=lambda request: Approval.reject("no") if request.arguments["a"] != 7 else Approval.modify({"a": "x"}),
@@ -517,7 +519,7 @@ def test_a_call_that_never_began_costs_nothing(case: str, door: str, timeout: fl
 
     sink.is_full = False
     assert before == {"calls": 2, "calls of n.plain": 2, "concurrency": 0}
-    assert code(lambda: engine.call("n.plain", (5,))) == "limit.repeats"
+    assert code(lambda: engine.call("n.plain", (5,))) == "limit.identical_calls"
     assert code(lambda: engine.call("n.plain", (6,))) == "ok"
 
 

@@ -42,12 +42,12 @@ from neuroscript import (
     spec_to_data,
     spec_to_schema,
 )
-from neuroscript.coercion.context import Coercion
+from neuroscript.coercion.context import CoercionSettings
 from neuroscript.coercion.plain_data import plain
 from neuroscript.coercion.types import worded
-from neuroscript.spec.binding import bound
+from neuroscript.spec.binding import bind_arguments
 
-STRICT = Coercion("strict")
+STRICT = CoercionSettings("strict")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "schemas.md"
 META = jsonschema.Draft202012Validator(jsonschema.Draft202012Validator.META_SCHEMA)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -192,7 +192,7 @@ def test_each_published_difference_is_one(code: str, expected: str, case: Any) -
     jsonschema.Draft202012Validator(spec_to_schema(spec)).validate({"a": value})
 
     with pytest.raises(ArgumentError) as caught:
-        bound(spec, STRICT, {"a": value}, by_name=True)
+        bind_arguments(spec, STRICT, {"a": value}, by_name=True)
     assert [(each.code, kind_in(each.expected)) for each in caught.value.problems] == [(code, expected)]
 
 
@@ -236,7 +236,7 @@ def test_strict_mode_and_the_schema_agree_but_for_what_is_published(seed: int, c
     for given_by_name in sent(seed, spec):
         problems: set[tuple[str, str]] = set()
         try:
-            bound(spec, STRICT, given_by_name, by_name=True)
+            bind_arguments(spec, STRICT, given_by_name, by_name=True)
         except ArgumentError as error:
             problems = {(each.code, kind_in(each.expected)) for each in error.problems}
         else:
@@ -617,13 +617,13 @@ def assert_fits(part: dict[str, Any], value: Any) -> None:
 
 def test_a_tool_with_a_schema_that_says_no_more_needs_no_validator() -> None:
     """Titles and descriptions ask nothing, so its calls are as fast as those of any tool."""
-    from neuroscript.coercion.schema_validation import checker_of
+    from neuroscript.coercion.schema_validation import validator_for
 
     root = {"title": "T", "type": "object", "properties": {"a": {"title": "A", "type": "integer"}}, "required": ["a"]}
     spec = spec_from_schema("g.t", root)
 
     assert spec_to_schema(spec) == root
-    assert checker_of(spec.schema) is None
+    assert validator_for(spec.schema) is None
 
 
 def test_without_the_extra_a_schema_that_asks_more_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -658,7 +658,7 @@ def test_an_argument_of_a_schema_can_be_hidden() -> None:
     }
     seen: list[Any] = []
     tools = Toolset("g", [ToolImplementation(spec_from_schema("g.t", root), lambda rt, *values: seen.append(values))])
-    with Engine(toolsets=[tools.hiding("g.t", key="k-1")], plugins="none") as engine:
+    with Engine(toolsets=[tools.with_fixed("g.t", key="k-1")], plugins="none") as engine:
         schema = spec_to_schema(engine.tools["g.t"].spec)
         engine.call("g.t", [6])
         with pytest.raises(ArgumentError) as caught:
@@ -674,7 +674,7 @@ def test_an_argument_that_others_depend_on_can_not_be_hidden() -> None:
     tools = Toolset("shop", [ToolImplementation(spec_from_schema("shop.order", FOREIGN), lambda rt, *values: None)])
 
     with pytest.raises(SpecError) as caught:
-        tools.hiding("shop.order", code="A")
+        tools.with_fixed("shop.order", code="A")
     assert str(caught.value) == "shop.order: its schema constrains several arguments together, so none can be injected"
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from neuroscript import Engine, ExecutionPolicy, SpecError, ToolCall
 from neuroscript.interop.mcp import McpServer, from_mcp
-from neuroscript.interop.mcp.client.size_limits import LONGEST
+from neuroscript.interop.mcp.client.size_limits import MAX_MESSAGE_SIZE
 from neuroscript.tools.injection_sources import Secret
 
 PIECE = b"x" * 1024 * 1024
@@ -128,7 +128,7 @@ def test_a_body_without_an_end_is_not_read_to_it(kind: str) -> None:
         assert web.heard.wait(10)
 
         assert (error.code, error.retry) == {"json": ("mcp.answer", "never"), "events": ("mcp.closed", "later")}[kind]
-        assert LONGEST <= web.sent < 64 * len(PIECE)
+        assert MAX_MESSAGE_SIZE <= web.sent < 64 * len(PIECE)
 
 
 def test_a_compressed_body_is_not_read() -> None:

@@ -21,7 +21,7 @@ from tests.interop.mcp_place import Place, served, until
 
 from neuroscript import Engine
 from neuroscript.interop.mcp import serve
-from neuroscript.interop.mcp.server.http import UNFIT, app
+from neuroscript.interop.mcp.server.http import BEARER_RULE, app
 
 CLIENTS = 64 if os.environ.get("NEUROSCRIPT_TEST_ALL") else 16
 TOKEN = "s3cret-tok3n"
@@ -115,7 +115,7 @@ def test_a_server_that_others_can_reach_needs_a_token() -> None:
 @pytest.mark.parametrize("token", ["with a space", "s\xe9same", "a\ud800", "\n"])
 def test_a_token_that_clients_would_say_in_different_bytes_is_none(token: str) -> None:
     """Nobody could get in with it, and so it is refused at once."""
-    with Engine(plugins="none") as engine, pytest.raises(ValueError, match=f"^{UNFIT}$"):
+    with Engine(plugins="none") as engine, pytest.raises(ValueError, match=f"^{BEARER_RULE}$"):
         app(serve(engine), token=token)
 
 

@@ -20,7 +20,7 @@ import pytest
 from neuroscript import Engine, ExecutionPolicy, PluginError, Secret, SpecError, ToolCall, ToolFailed
 from neuroscript.interop.mcp import McpServer, add_servers, from_mcp
 from neuroscript.interop.mcp.client.accepted_definitions import Definition, read, write
-from neuroscript.interop.mcp.client.connection import Connection, Life
+from neuroscript.interop.mcp.client.connection import Connection, OpenConnection
 
 ALL: Final = ExecutionPolicy(grants=("mcp:call:far/*",))
 UNRULY: Final = """
@@ -155,7 +155,7 @@ def test_nothing_is_logged_of_a_question_whose_asker_has_gone(caplog: pytest.Log
         yield
 
     asked: list[Future[None]] = []
-    life = Life(dial, 5.0)
+    life = OpenConnection(dial, 5.0)
 
     async def work(_: Any) -> None:
         def gone() -> None:

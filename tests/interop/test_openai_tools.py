@@ -31,11 +31,11 @@ from neuroscript import (
     spec_from_schema,
     spec_to_schema,
 )
-from neuroscript.coercion.context import Coercion
+from neuroscript.coercion.context import CoercionSettings
 from neuroscript.coercion.plain_data import plain
 from neuroscript.llm.wire.openai import CHAT, RESPONSES, strict_schema, to_tools
 from neuroscript.runtime.wire_names import WireNames
-from neuroscript.spec.binding import bound
+from neuroscript.spec.binding import bind_arguments
 
 CHAT_TOOL: TypeAdapter[Any] = TypeAdapter(ChatCompletionToolParam)
 RESPONSES_TOOL: TypeAdapter[Any] = TypeAdapter(ToolParam)
@@ -189,7 +189,7 @@ def test_what_is_accepted_is_what_a_strict_schema_accepts() -> None:
                     value = coerce(value, arg)
                 given[arg.name] = [value] if spec.variadic and arg is spec.args[-1] else value
             try:
-                bound(spec, Coercion("strict"), given, by_name=True)
+                bind_arguments(spec, CoercionSettings("strict"), given, by_name=True)
             except ArgumentError:
                 continue
             jsonschema.validate(filled(plain(given), schema), schema)

@@ -12,7 +12,7 @@ from pytest_httpserver import HTTPServer
 from tests.interop.openapi_shop import NOTHING, PETS, Shop, ok, opened, query, ref, served
 
 from neuroscript import CallError, SpecError, ToolCall
-from neuroscript.interop.openapi import Taken, from_openapi
+from neuroscript.interop.openapi import LoadResult, from_openapi
 
 URL: Final = "https://x.example"
 
@@ -245,7 +245,7 @@ def test_skip_loads_the_valid_operations() -> None:
 
     taken = from_openapi(document, base_url=URL, skip=True)
 
-    assert isinstance(taken, Taken)
+    assert isinstance(taken, LoadResult)
     assert ["t.get_a", "t.post_b"] == [tool.name for tool in taken.toolset]
     assert ("paths['/b'].trace: the http toolset does not support the method TRACE",) == taken.skipped
 
@@ -269,7 +269,7 @@ def test_unnamed_operation_does_not_affect_others() -> None:
 
     taken = from_openapi(document, base_url=URL, skip=True)
 
-    assert isinstance(taken, Taken)
+    assert isinstance(taken, LoadResult)
     assert ["t.get_a", "t.post_c"] == [tool.name for tool in taken.toolset]
     assert (*told, twice) == taken.skipped
     assert [*told, twice] == problems(document)

@@ -12,8 +12,8 @@ from tests.work import calls_in, seconds_in
 
 from neuroscript.config.lock_file import Lock
 from neuroscript.interop.openapi import from_openapi
-from neuroscript.interop.openapi.document import Notes, document_of
-from neuroscript.interop.openapi.names import Operation, named
+from neuroscript.interop.openapi.document import Problems, document_of
+from neuroscript.interop.openapi.names import Operation, name_operations
 from neuroscript.interop.openapi.schemas import Schemas
 
 
@@ -73,7 +73,7 @@ def test_shared_schema_equals_a_fresh_one() -> None:
 def operations(count: int) -> Callable[[], object]:
     """Return a function that names operations with their own ids."""
     each = [Operation(f"p{n}", f"/a{n}", "GET", {}, {"operationId": f"op{n}"}) for n in range(count)]
-    return lambda: named(each, Notes())
+    return lambda: name_operations(each, Problems())
 
 
 def lock(count: int) -> Callable[[], object]:

@@ -285,7 +285,7 @@ def test_calls_that_are_left_behind_end_with_their_engine(world: World) -> None:
 
 def test_calls_of_which_no_end_is_told_do_not_pile_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest is ended when there are too many."""
-    monkeypatch.setattr(opentelemetry, "MOST", 3)
+    monkeypatch.setattr(opentelemetry, "MAX_OPEN_SPANS", 3)
     for number in range(1, 9):
         world.start(BEGUN._replace(call=number))
     world.finish(ended(BEGUN._replace(call=8)))

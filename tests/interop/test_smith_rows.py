@@ -55,7 +55,7 @@ from neuroscript.interop.smith import (
     problems_of,
     read_plan,
     referred_steps,
-    resolved,
+    resolve,
     write_registry,
 )
 from neuroscript.interop.smith.tool_files import Contents
@@ -1311,8 +1311,8 @@ def test_sm_58_a_reference_alone_is_the_very_object() -> None:
     steps = {0: thing, 1: {"status": "success", "result": thing}, 2: {"status": "success", "results": [thing]}}
     inputs = {"x": "{{STEPS.0}}", "y": [" {{ STEPS.1 }} ", {"z": "{{STEPS.2}}"}], "n": 5}
 
-    assert {"x": thing, "y": [thing, {"z": [thing]}], "n": 5} == resolved(inputs, steps)
-    assert resolved(inputs, steps)["x"] is thing
+    assert {"x": thing, "y": [thing, {"z": [thing]}], "n": 5} == resolve(inputs, steps)
+    assert resolve(inputs, steps)["x"] is thing
 
 
 def test_sm_59_a_reference_within_a_text_is_its_text_and_json_of_what_is_none() -> None:
@@ -1320,17 +1320,17 @@ def test_sm_59_a_reference_within_a_text_is_its_text_and_json_of_what_is_none() 
     steps = {0: {"temp": 3, "name": "Oslo", "tags": ["a", {"b": True}], "none": None}}
     text = "{{STEPS.0.name}} {{STEPS.0.temp}} {{STEPS.0.tags}} {{STEPS.0.tags.1.b}} {{STEPS.0.none}}"
 
-    assert {"x": 'Oslo 3 ["a", {"b": true}] true null'} == resolved({"x": text}, steps)
-    assert {"x": 3} == resolved({"x": "{{STEPS.0.temp}}"}, steps)
-    assert {"x": 3} == resolved({"x": "{{STEPS.0.a.temp}}"}, {0: {"status": "success", "result": {"a": {"temp": 3}}}})
-    assert {"x": 3} == resolved({"x": "{{STEPS.0.result.temp}}"}, {0: {"status": "success", "result": {"temp": 3}}})
+    assert {"x": 'Oslo 3 ["a", {"b": true}] true null'} == resolve({"x": text}, steps)
+    assert {"x": 3} == resolve({"x": "{{STEPS.0.temp}}"}, steps)
+    assert {"x": 3} == resolve({"x": "{{STEPS.0.a.temp}}"}, {0: {"status": "success", "result": {"a": {"temp": 3}}}})
+    assert {"x": 3} == resolve({"x": "{{STEPS.0.result.temp}}"}, {0: {"status": "success", "result": {"temp": 3}}})
 
 
 def test_sm_59_a_reference_to_nothing_is_an_error() -> None:
     """All of them at once, each with its place."""
     inputs = {"a": "{{STEPS.7}}", "b": ["in {{STEPS.0.nope.x}}", "{{STEPS.0.tags.5}}"], "c": "{{STEPS.one}}"}
     with pytest.raises(ArgumentError) as caught:
-        resolved(inputs, {0: {"temp": 3, "tags": []}})
+        resolve(inputs, {0: {"temp": 3, "tags": []}})
 
     assert (
         "a: expected a result of step 7, got nothing; "
@@ -1345,7 +1345,7 @@ def test_sm_59_what_a_result_holds_is_no_reference() -> None:
     """So that what a tool brings from outside reads no other step."""
     steps = {0: "{{STEPS.1}}", 1: "secret"}
 
-    assert {"x": "{{STEPS.1}}", "y": "a {{STEPS.1}}"} == resolved({"x": "{{STEPS.0}}", "y": "a {{STEPS.0}}"}, steps)
+    assert {"x": "{{STEPS.1}}", "y": "a {{STEPS.1}}"} == resolve({"x": "{{STEPS.0}}", "y": "a {{STEPS.0}}"}, steps)
 
 
 def test_sm_59_a_node_refers_to_what_it_depends_on() -> None:

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from neuroscript.errors import SpecError
-from neuroscript.interop.smith import plan_data, plan_problems, plan_task, read_plan, resolved
+from neuroscript.interop.smith import plan_data, plan_problems, plan_task, read_plan, resolve
 
 HINT = "pass METADATA of tools, as ToolsRegistry.get_tools_registry() returns it"
 TOOL = {"name": "w", "function": "run_w", "parameters": {"properties": {"a": {"type": "string"}}, "required": ["a"]}}
@@ -99,7 +99,7 @@ class Silent:
             " attempts must be a non-negative integer, not str",
         ),
         (
-            lambda: resolved([], None),  # type: ignore[arg-type]
+            lambda: resolve([], None),  # type: ignore[arg-type]
             "resolved: inputs must be a mapping with string keys, not list;"
             " steps must be a mapping of ids to results, not None",
         ),

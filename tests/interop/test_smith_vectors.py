@@ -17,7 +17,7 @@ from tests.interop.test_smith_rows import called, file_of, first, metadata, node
 
 from neuroscript import ArgumentError, ExecutionPolicy, PolicyError
 from neuroscript.approval.request import Approval, ApprovalRequest
-from neuroscript.interop.smith import from_smith, load_folder, problems_of, resolved
+from neuroscript.interop.smith import from_smith, load_folder, problems_of, resolve
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "seed_systems.json").read_text())
 OURS = {each["id"]: each for each in VECTORS if each["system"] == "smith"}
@@ -58,9 +58,9 @@ def gives_payloads(expected: str, _: Path) -> bool:
 def tells_of_an_unknown_path(_: Any, __: Path) -> bool:
     """Tell whether it is an error, and a known one alone its text."""
     try:
-        resolved({"city": "in {{STEPS.0.temp}} {{STEPS.0.nope}}"}, {0: {"temp": 3}})
+        resolve({"city": "in {{STEPS.0.temp}} {{STEPS.0.nope}}"}, {0: {"temp": 3}})
     except ArgumentError:
-        return resolved({"city": "in {{STEPS.0.temp}}"}, {0: {"temp": 3}}) == {"city": "in 3"}
+        return resolve({"city": "in {{STEPS.0.temp}}"}, {0: {"temp": 3}}) == {"city": "in 3"}
     return False
 
 
@@ -84,7 +84,7 @@ def shows_resolved_inputs(_: Any, __: Path) -> bool:
         seen.append(request.arguments)
         return Approval.approve()
 
-    inputs = resolved({"city": "{{STEPS.0.name}}"}, {0: {"name": "Rome"}})
+    inputs = resolve({"city": "{{STEPS.0.name}}"}, {0: {"name": "Rome"}})
     called(from_smith(metadata(dangerous=True), run_weather), inputs, ExecutionPolicy(approver=approved))
     return seen == [{"city": "Rome"}]
 
@@ -110,7 +110,7 @@ CHECKS: Mapping[str, Callable[[Any, Path], bool]] = {
     "smith-030": lambda expected, _: says(expected, node(retry=-3)) and says(expected, node(retry="x")),
     "smith-033": lambda _, __: first(plan(node(inputs={"city": 5}))) == "Node 0: city: expected string, got int.",
     "smith-035": gives_payloads,
-    "smith-041": lambda _, __: resolved({"city": "{{STEPS.0}}"}, {0: {"temp": [3]}}) == {"city": {"temp": [3]}},
+    "smith-041": lambda _, __: resolve({"city": "{{STEPS.0}}"}, {0: {"temp": [3]}}) == {"city": {"temp": [3]}},
     "smith-042": tells_of_an_unknown_path,
     "smith-043": is_not_run,
     "smith-045": shows_resolved_inputs,

@@ -20,7 +20,7 @@ def reach(server: ModelServer) -> Iterator[Callable[..., Model]]:
     models: list[Model] = []
 
     def opened(api: Api, **settings: Any) -> Model:
-        known = {"base_url": server.base_url(api), "api": api, "pause": 0.001, "timeout": 5.0}
+        known = {"base_url": server.base_url(api), "api": api, "backoff": 0.001, "timeout": 5.0}
         models.append(model("tiny", **{**known, **settings}))
         return models[-1]
 

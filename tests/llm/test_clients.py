@@ -220,7 +220,7 @@ def test_endless_reply_times_out(api: Api, stream: bool, server: ModelServer, re
     server.script(drips(0.1))
 
     with pytest.raises(LLMError) as caught:
-        reach(api, stream=stream, longest=0.35).reply(HI)
+        reach(api, stream=stream, total_timeout=0.35).reply(HI)
 
     assert str(caught.value) == "the model's reply was not complete after 0.35 s"
     assert (caught.value.code, caught.value.retry, len(server.requests)) == ("llm.timeout", "later", 1)
@@ -280,7 +280,7 @@ def test_unreachable_server_is_retried(api: Api) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{free.getsockname()[1]}"
-    with model("tiny", base_url=address, api=api, pause=0.001) as client, pytest.raises(LLMError) as caught:
+    with model("tiny", base_url=address, api=api, backoff=0.001) as client, pytest.raises(LLMError) as caught:
         client.reply(HI, on_retry=told.append)
 
     assert (str(caught.value), caught.value.code, caught.value.retry) == (
@@ -403,7 +403,7 @@ def test_server_lists_models(api: Api, reach: Reach) -> None:
 @pytest.mark.parametrize("length", [1])
 def test_malformed_model_list_is_format_error(length: int, server: ModelServer) -> None:
     """Malformed embeddings are too."""
-    with model("tiny", base_url=f"{server.base_url()}/{'x' * length}", pause=0.001) as client:
+    with model("tiny", base_url=f"{server.base_url()}/{'x' * length}", backoff=0.001) as client:
         for ask in (client.names, lambda: client.embed("tea")):
             with pytest.raises(LLMError) as caught:
                 ask()
@@ -430,7 +430,7 @@ def test_anthropic_has_no_embeddings(reach: Reach) -> None:
         ({"attempts": 0}, "model: attempts must be a positive integer"),
         ({"max_tokens": -1}, "model: max_tokens must be a positive integer, or None"),
         ({"max_tokens": 0}, "model: max_tokens must be a positive integer, or None"),
-        ({"pause": -1}, "model: pause must be a non-negative number of seconds"),
+        ({"backoff": -1}, "model: backoff must be a non-negative number of seconds"),
         (
             {"base_url": "http://\x01", "timeout": 0},
             "model: base_url must be an address such as http://127.0.0.1:8080/v1, or empty; "
@@ -578,7 +578,7 @@ def test_wait_beyond_total_limit_fails_at_once(server: ModelServer, reach: Reach
     began = time.monotonic()
 
     with pytest.raises(LLMError) as caught:
-        reach("openai-chat", longest=2.0).ask(HI)
+        reach("openai-chat", total_timeout=2.0).ask(HI)
 
     assert caught.value.text.endswith("; try again after 5 s")
     assert time.monotonic() - began < 1.5

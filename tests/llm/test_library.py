@@ -38,7 +38,7 @@ def test_name_selects_api_and_environment_key(api: Api, at_home: ModelServer, mo
     monkeypatch.setenv("ANTHROPIC_API_KEY" if api == "anthropic" else "OPENAI_API_KEY", "sk-canary")
     at_home.script(status(500), status(500), says("ready"))
 
-    with model(NAMES[api], pause=0.001, max_tokens=9) as client:
+    with model(NAMES[api], backoff=0.001, max_tokens=9) as client:
         reply = client.reply(HI)
 
     assert (reply.turn.content, [each.code for each in reply.retries]) == ("ready", ["llm.server"] * 2)
@@ -263,7 +263,7 @@ def parrots_call() -> Any:
 def test_plugin_error_message_is_not_shown(parrot: str, said: str, text: str, code: str, retry: str) -> None:
     """It may contain what was sent."""
     with pytest.raises(LLMError) as caught:
-        model(parrot, pause=0.001, longest=0.2).ask([Turn("user", said)])
+        model(parrot, backoff=0.001, total_timeout=0.2).ask([Turn("user", said)])
 
     assert (str(caught.value), caught.value.code, caught.value.retry) == (text, code, retry)
     assert caught.value.__context__ is None

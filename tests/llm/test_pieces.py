@@ -17,15 +17,15 @@ from tests.llm.server import STREAMED, WHOLE, Api, asks, call, written
 from neuroscript import LLMError
 from neuroscript.io.text import MAX_VALUES
 from neuroscript.llm.errors import asked_wait, code_word
-from neuroscript.llm.http_body import DONE, Body
+from neuroscript.llm.http_body import DONE, ResponseBody
 
 SAID = asks(call("math__add", {"a": "2"}), text="gr\u00fc\u00dfe \u2028 \U0001f600")
 
 
-def body(chunks: Iterable[bytes], kind: str = "text/event-stream; charset=utf-8") -> Body:
+def body(chunks: Iterable[bytes], kind: str = "text/event-stream; charset=utf-8") -> ResponseBody:
     """Return a body that arrives in these chunks."""
     response = httpx2.Response(200, headers={"Content-Type": kind}, content=iter(chunks))
-    return Body(response, time.monotonic() + 60, 60)
+    return ResponseBody(response, time.monotonic() + 60, 60)
 
 
 @pytest.mark.parametrize("api", STREAMED)

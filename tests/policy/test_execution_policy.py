@@ -38,7 +38,7 @@ MATCHES = {
 
 def permits(policy: ExecutionPolicy, name: str, needs: ToolPolicy = ToolPolicy()) -> bool:  # noqa: B008
     """Tell whether a tool may run as far as its arguments do not matter."""
-    return policy.verdict(name, needs) is None
+    return policy.precheck(name, needs) is None
 
 
 @pytest.mark.parametrize(("pattern", "name"), list(itertools.product(MATCHES, NAMES)))
@@ -82,7 +82,7 @@ def test_a_pattern_matches_what_the_page_says(pattern: str, matching: str, other
 def test_a_verdict_says_what_decided(policy: ExecutionPolicy, needs: ToolPolicy, expected: Any) -> None:
     """In words and as data; of the patterns only the one that denied."""
     for name in ("g.t", "Tool.G.T"):
-        verdict = policy.verdict(name, needs)
+        verdict = policy.precheck(name, needs)
 
         said = verdict and (str(verdict), verdict.code, verdict.need, verdict.rule)
         assert expected == said
@@ -103,7 +103,7 @@ def test_trust_comes_before_deny_and_deny_before_allow_and_allow_before_approval
     for code in wrong:
         settings |= ORDER[code]
 
-    verdict = ExecutionPolicy(**settings).verdict("g.t", ToolPolicy(requires_trust=True, requires_approval=True))
+    verdict = ExecutionPolicy(**settings).precheck("g.t", ToolPolicy(requires_trust=True, requires_approval=True))
 
     assert isinstance(verdict, PolicyError)
     assert (verdict.code, verdict.retry) == (next(code for code in ORDER if code in wrong), "host")
@@ -163,9 +163,9 @@ def test_the_first_need_that_is_not_covered_is_told() -> None:
     policy = ExecutionPolicy(grants=("fs:read:data/**", "fs:write:data/out/*"))
     needs = [Capability.parse("fs:read:data/a"), Capability.parse("fs:read,write:data/out/a,data/b")]
 
-    assert policy.uncovered(needs) == Capability.parse("fs:write:data/b")
-    assert policy.uncovered(needs[:1]) is None
-    assert policy.uncovered([]) is None
+    assert policy.uncovered_need(needs) == Capability.parse("fs:write:data/b")
+    assert policy.uncovered_need(needs[:1]) is None
+    assert policy.uncovered_need([]) is None
     assert ExecutionPolicy().uncovered([Capability.parse("pure:use")]) == Capability.parse("pure:use")
 
 

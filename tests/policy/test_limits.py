@@ -62,7 +62,7 @@ def test_a_count_is_a_whole_number_from_0(name: str, value: Any, told: str) -> N
     assert getattr(Limits(**{name: 10**18 - 1}), name) == 10**18 - 1
 
 
-@pytest.mark.parametrize("name", ["concurrency", "repeats"])
+@pytest.mark.parametrize("name", ["concurrency", "max_identical_calls"])
 def test_at_least_one_call_may_run_and_be_made_once(name: str) -> None:
     """Zero would be another way to say that nothing may be called."""
     with pytest.raises(SpecError) as caught:
@@ -275,7 +275,7 @@ def test_other_tools_go_on_where_one_has_used_its_calls() -> None:
 
 def test_only_calls_from_outside_count_as_concurrent_and_as_repeated() -> None:
     """A nested call has its outermost one's place already; a tool may call another as often as it has to."""
-    ledger = ledger_of(concurrency=1, repeats=1)
+    ledger = ledger_of(concurrency=1, max_identical_calls=1)
 
     assert begun(ledger, 3, outermost=False) == [True] * 3
     assert [said(lambda: ledger.begin("g.t", False, b"x")) for _ in range(3)] == [None] * 3
@@ -308,7 +308,7 @@ def test_a_call_that_one_count_refuses_is_counted_by_none() -> None:
     """All or nothing, over the whole chain."""
     clock = Clock()
     top = ledger_of(clock=clock, rates={"*": "2/minute"}, calls=9)
-    child = ledger_of(top, clock=clock, calls=9, tool_calls={"g.t": 9}, concurrency=9, repeats=9)
+    child = ledger_of(top, clock=clock, calls=9, tool_calls={"g.t": 9}, concurrency=9, max_identical_calls=9)
 
     for _ in range(2):
         child.begin("g.t", True, b"same")
@@ -332,7 +332,7 @@ def test_a_call_that_one_count_refuses_is_counted_by_none() -> None:
         (Limits(depth=3, seconds=1, result_bytes=5), None, True),
         (Limits(calls=1), None, False),
         (None, Limits(), True),
-        (None, Limits(repeats=3), False),
+        (None, Limits(max_identical_calls=3), False),
         (Limits(sleep=0), Limits(), False),
     ],
 )
@@ -342,7 +342,7 @@ def test_a_ledger_is_idle_where_neither_it_nor_its_parent_counts(limits: Any, pa
     ledger = Ledger(limits, time.time, above)
 
     assert ledger.is_idle is idle
-    assert ledger.compares is (parent == Limits(repeats=3))
+    assert ledger.compares is (parent == Limits(max_identical_calls=3))
 
 
 # Rates
@@ -453,14 +453,14 @@ def test_a_clock_may_use_the_ledger_that_asks_it() -> None:
 
 def test_the_same_call_in_a_row_is_noticed() -> None:
     """As often as is permitted, then refused until another comes; the text says how often."""
-    ledger = ledger_of(repeats=3)
+    ledger = ledger_of(max_identical_calls=3)
     assert ledger.compares
     for _ in range(3):
         ledger.begin("g.t", True, b"a")
 
     text = "g.t: the same call was made 3 times in a row; change the arguments, or do something else"
     for _ in range(2):
-        assert (text, "limit.repeats", "model") == said(lambda: ledger.begin("g.t", True, b"a"))
+        assert (text, "limit.identical_calls", "model") == said(lambda: ledger.begin("g.t", True, b"a"))
     for tool, digest in [("g.t", b"b"), ("g.t", b"a"), ("g.u", b"a"), ("g.t", b"a"), ("g.t", None), ("g.t", b"a")]:
         ledger.begin(tool, True, digest)
     assert [said(lambda: ledger.begin("g.t", True, b"a")) is None for _ in range(3)] == [True, True, False]
@@ -468,12 +468,12 @@ def test_the_same_call_in_a_row_is_noticed() -> None:
 
 def test_a_call_without_a_digest_is_like_no_other() -> None:
     """Where nobody can tell whether it is the same, it is not refused for that."""
-    assert begun(ledger_of(repeats=1), 5) == [True] * 5
+    assert begun(ledger_of(max_identical_calls=1), 5) == [True] * 5
 
 
 def test_a_call_that_never_began_breaks_no_row() -> None:
     """Else a model would be free to go on by asking in between for what is refused anyway."""
-    ledger = ledger_of(repeats=2)
+    ledger = ledger_of(max_identical_calls=2)
     ledger.begin("g.t", True, b"a")
     ledger.begin("g.t", True, b"a")
     token = ledger.begin("g.u", True, b"b")
@@ -493,7 +493,9 @@ def test_what_never_began_is_given_back() -> None:
     """In every count, of the session and of all above it."""
     clock = Clock()
     top = ledger_of(clock=clock, calls=1, rates={"*": "1/day"})
-    ledger = ledger_of(top, clock=clock, tool_calls={"g.t": 1}, concurrency=1, repeats=1, rates={"g.*": "1/day"})
+    ledger = ledger_of(
+        top, clock=clock, tool_calls={"g.t": 1}, concurrency=1, max_identical_calls=1, rates={"g.*": "1/day"}
+    )
 
     for _ in range(50):
         ledger.refund("g.t", True, ledger.begin("g.t", True, b"a"))
@@ -547,7 +549,11 @@ def test_after_all_is_given_back_nothing_is_left(full_counts: bool) -> None:
     """100,000 random operations on three ledgers, begun and spent, some refused; at the end all that is open goes back."""
     source, clock = random.Random(17), Clock(0.0)
     top = ledger_of(clock=clock, calls=60, fs_bytes=5_000, money={"EUR": "0.7"}, rates={"*": "40/minute"})
-    ledgers = [top, ledger_of(top, clock=clock, concurrency=20, sleep="3.3"), ledger_of(top, clock=clock, repeats=4)]
+    ledgers = [
+        top,
+        ledger_of(top, clock=clock, concurrency=20, sleep="3.3"),
+        ledger_of(top, clock=clock, max_identical_calls=4),
+    ]
     calls: list[tuple[Ledger, str, bool, Any]] = []
     spendings: list[Reserved] = []
     tallies: list[dict[str, Any]] = [{}, {}]
@@ -749,7 +755,7 @@ limits_of = st.fixed_dictionaries(
         "tool_calls": st.dictionaries(st.sampled_from(["a.a", "b.b"]), st.integers(0, 6)),
         "rates": st.dictionaries(st.sampled_from(["a.*", "*"]), st.integers(1, 6).map("{}/minute".format)),
         "concurrency": st.integers(1, 4),
-        "repeats": st.integers(1, 4),
+        "max_identical_calls": st.integers(1, 4),
         "fs_bytes": st.integers(0, 60),
         "net_calls": st.integers(0, 5),
         "sleep": st.decimals(0, 3, places=2),
@@ -778,7 +784,7 @@ def lowered(settings: Mapping[str, Any], draw: Callable[[Any], Any]) -> dict[str
             case dict():
                 lower[name] = {key: _lower(value, draw) for key, value in high.items()}
             case _:
-                lower[name] = max(_lower(high, draw), int(name in ("concurrency", "repeats")))
+                lower[name] = max(_lower(high, draw), int(name in ("concurrency", "max_identical_calls")))
     return lower
 
 

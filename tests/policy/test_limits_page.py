@@ -98,7 +98,7 @@ CASES: dict[str, tuple[Any, Call, Call]] = {
     "calls": (1, ECHO, ECHO),
     "tool_calls": ({"meter.echo": 1}, ECHO, ECHO),
     "rates": ({"meter.*": "1/day"}, ECHO, ECHO),
-    "repeats": (1, ECHO, ECHO),
+    "max_identical_calls": (1, ECHO, ECHO),
     "fs_bytes": (10, ("meter.read", ()), ("meter.read", ())),
     "fs_entries": (1, ("meter.look", ()), ("meter.look", ())),
     "net_bytes": (1, ("meter.spend", ("net_bytes",)), ("meter.spend", ("net_bytes",))),
@@ -192,7 +192,7 @@ class Failing:
         """Do nothing."""
 
 
-@pytest.mark.parametrize("limit", ["calls", "tool_calls", "rates", "repeats", "concurrency"])
+@pytest.mark.parametrize("limit", ["calls", "tool_calls", "rates", "max_identical_calls", "concurrency"])
 def test_a_call_that_never_began_costs_nothing(engine_of: Callable[..., Engine], limit: str) -> None:
     """One whose arguments do not fit, and one of which the audit can keep no record."""
     value = CASES[limit][0] if limit in CASES else 1

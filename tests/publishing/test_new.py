@@ -19,7 +19,7 @@ from tests.publishing.wheelhouse import built, wheelhouse
 from neuroscript import RUNTIME_API, SpecError, __version__
 from neuroscript.publishing.lint.check import lint
 from neuroscript.publishing.scaffold import Names, create, named
-from neuroscript.testing import LAWS
+from neuroscript.testing import CHECKS
 
 ROOT = Path(__file__).parents[2]
 
@@ -108,7 +108,7 @@ def test_scaffolded_tests_pass(project: Path, tmp_path: Path) -> None:
 
     said = run(sys.executable, "-m", "pytest", *plugin(), *words, cwd=project, PYTHONPATH=path)
 
-    laws = sum(1 if law.of_all else 2 for law in LAWS)
+    laws = sum(1 if law.of_all else 2 for law in CHECKS)
     assert said.splitlines()[-1].startswith(f"{2 * laws + 5} passed in ")
 
 

@@ -218,7 +218,7 @@ def test_environment_variable_is_hidden_where_it_may_be_read(tmp_path: Path, mon
 def test_injected_secret_is_hidden_from_sessions_that_call_the_tool(tmp_path: Path) -> None:
     """Only these sessions can receive it."""
     base = tools()
-    injected = base.filtered("t.login").prefixed("u").injecting("u.t.login", password=Value(PIN))
+    injected = base.filtered("t.login").prefixed("u").with_injected("u.t.login", password=Value(PIN))
     with Engine(toolsets=[base, injected], plugins="none") as engine:
         caller, other = engine.session(), engine.session()
         assert caller.call("t.echo", [PIN]) == PIN
@@ -316,7 +316,7 @@ def test_sent_secrets_do_not_displace_injected_secrets(source: Any, secret: str)
     """After as many secrets as a session retains, all sessions and the log still hide the injected one."""
     log, logger = logged("neuroscript.test.displaced")
     source = Value(secret) if isinstance(source, Value) else Resolver(lambda context: secret)
-    found = tools().injecting("t.login", password=source)
+    found = tools().with_injected("t.login", password=source)
     found.add(
         ToolSpec("take", "t", [ArgSpec("keys", ArgType.SLICE_STRING, secret=True)], return_type=ArgType.INT),
         lambda rt, keys: len(keys),

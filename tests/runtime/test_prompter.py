@@ -21,7 +21,7 @@ import pytest
 from tests.terminals import Terminal, read_until, wait_until_asleep
 
 from neuroscript import PromptError
-from neuroscript.runtime.prompter import LONGEST, ConsolePrompter, Prompter
+from neuroscript.runtime.prompter import MAX_ANSWER_BYTES, ConsolePrompter, Prompter
 
 NOBODY = ("there is no terminal, pipe or file to read an answer from", "prompt.noninteractive", "host")
 NO_OUTPUT = ("there is no output to write the prompt to", "prompt.noninteractive", "host")
@@ -127,13 +127,15 @@ def test_what_is_no_unicode_is_replaced(data: bytes, expected: str) -> None:
 
 def test_an_answer_may_be_as_long_as_it_says() -> None:
     """65,536 bytes, with or without an end of the line."""
-    with piped(b"a" * LONGEST + b"\n" + b"b" * LONGEST) as stdin:
+    with piped(b"a" * MAX_ANSWER_BYTES + b"\n" + b"b" * MAX_ANSWER_BYTES) as stdin:
         prompter = ConsolePrompter(stdin, io.StringIO())
 
-        assert ["a" * LONGEST, "b" * LONGEST] == [prompter.ask("?"), prompter.ask("?")]
+        assert ["a" * MAX_ANSWER_BYTES, "b" * MAX_ANSWER_BYTES] == [prompter.ask("?"), prompter.ask("?")]
 
 
-@pytest.mark.parametrize("length", [LONGEST + 1, 2 * LONGEST, 2 * LONGEST + 1, 3 * LONGEST])
+@pytest.mark.parametrize(
+    "length", [MAX_ANSWER_BYTES + 1, 2 * MAX_ANSWER_BYTES, 2 * MAX_ANSWER_BYTES + 1, 3 * MAX_ANSWER_BYTES]
+)
 def test_a_longer_answer_is_refused_and_dropped(length: int) -> None:
     """Nothing of it is taken for the next answer."""
     with piped(b"a" * length + b"\nnext\n" + b"b" * length) as stdin:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuroscript import Engine, RegistryError, ToolInfo, ToolPolicy, ToolSpec
-from neuroscript.runtime.wire_names import LONGEST, WireNames, cut, spec_of
+from neuroscript.runtime.wire_names import MAX_WIRE_NAME_CHARS, WireNames, cut, spec_of
 
 WORDS = st.from_regex(r"[a-z](_?[a-z0-9]){0,40}_?", fullmatch=True)
 PATHS = st.lists(WORDS, min_size=2, max_size=4).map(".".join)
@@ -40,7 +40,7 @@ def test_a_name_in_no_table_is_spelt_by_the_rule(name: str) -> None:
     wire = WireNames().wire(name)
 
     assert wire == WireNames.of([spec(name)]).wire(name)
-    if len(name.replace(".", "__")) <= LONGEST:
+    if len(name.replace(".", "__")) <= MAX_WIRE_NAME_CHARS:
         assert WireNames().tool(wire) == name
 
 

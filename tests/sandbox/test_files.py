@@ -694,7 +694,7 @@ def test_names_are_spent_before_any_is_returned_and_a_long_walk_ends_early(
     root: Path, backend: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A large directory is told of in parts, so that it too is left where there is no more to spend."""
-    monkeypatch.setattr("neuroscript.sandbox.listing.TOLD", 10)
+    monkeypatch.setattr("neuroscript.sandbox.listing.FREE_ENTRIES", 10)
     for number in range(5):
         (root / str(number)).mkdir(parents=True)
         for each in range(25):
@@ -742,10 +742,10 @@ def test_too_many_names_are_refused(files: Files, root: Path, monkeypatch: pytes
     """In one directory or in all; so are too many levels."""
     for each in range(20):
         files.write_bytes(f"{each % 4}/{each}", b"")
-    monkeypatch.setattr("neuroscript.sandbox.listing.MOST_ENTRIES", 10)
+    monkeypatch.setattr("neuroscript.sandbox.listing.MAX_ENTRIES", 10)
     assert outcome(lambda: files.walk()) == ":limit.fs_entries"
     assert len(files.list("1")) == 5
-    monkeypatch.setattr("neuroscript.sandbox.listing.MOST_ENTRIES", 3)
+    monkeypatch.setattr("neuroscript.sandbox.listing.MAX_ENTRIES", 3)
     assert outcome(lambda: files.list("1")) == ":limit.fs_entries"
     assert outcome(lambda: files.list()) == ":limit.fs_entries"
 

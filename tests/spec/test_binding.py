@@ -22,9 +22,9 @@ from neuroscript import (
     bind_named,
     coerce,
 )
-from neuroscript.coercion.context import Coercion
+from neuroscript.coercion.context import CoercionSettings
 from neuroscript.errors import MAX_PROBLEMS
-from neuroscript.spec.binding import bound
+from neuroscript.spec.binding import bind_arguments
 
 INT, STRING, SLICE_INT = ArgType.INT, ArgType.STRING, ArgType.SLICE_INT
 
@@ -240,11 +240,11 @@ def test_a_value_beyond_the_limits_is_an_error_and_no_crash(sizes: SizeLimits, g
 def test_json_text_counts_against_what_the_other_arguments_left() -> None:
     """It is refused before it is decoded."""
     spec = ToolSpec("t", "g", (ArgSpec("a", ArgType.ANY), ArgSpec("b", ArgType.SLICE)))
-    terms = Coercion("lax", SizeLimits(text=8))
+    terms = CoercionSettings("lax", SizeLimits(text=8))
 
-    assert bound(spec, terms, ("abcd", "[10]"), by_name=False) == ("abcd", [10])
+    assert bind_arguments(spec, terms, ("abcd", "[10]"), by_name=False) == ("abcd", [10])
     with pytest.raises(ArgumentError, match="b: expected at most 8 bytes of text in one call, got more"):
-        bound(spec, terms, ("abcde", "[10]"), by_name=False)
+        bind_arguments(spec, terms, ("abcde", "[10]"), by_name=False)
 
 
 def test_a_value_that_holds_itself_is_an_error() -> None:

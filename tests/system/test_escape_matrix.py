@@ -150,7 +150,7 @@ SESSION_WAYS: dict[str, Way] = {
     "resume": resumed,
 }
 SESSION_QUIET = {
-    "aclose", "add_hooks", "add_plugin_errors", "aliases", "check", "close", "host", "id", "idle_rules", "infos", "is_closed",
+    "aclose", "add_hooks", "add_plugin_errors", "aliases", "check", "close", "host", "id", "unused_rules", "infos", "is_closed",
     "ledger", "load_plugin", "load_plugins", "memory", "narrowed", "plugin_errors", "policy", "preload", "refusals",
     "register", "reload_plugin", "sandbox", "secrets", "session", "spills", "tools", "unload_plugin",
 }  # fmt: skip
@@ -210,7 +210,7 @@ PACKAGE_WAYS = {
     "neuroscript.interop.langchain.export.to_langchain": "aexecute",
     "neuroscript.interop.mcp.server.serve.serve": "aexecute",
     "neuroscript.interop.mcp.server.serve.Service.__init__": "aexecute",
-    "neuroscript.interop.mcp.server.client_session.opened": "aexecute",
+    "neuroscript.interop.mcp.server.client_session.open_client": "aexecute",
     "neuroscript.interop.mcp.server.client_session.Client.__init__": "aexecute",
     "neuroscript.interop.fastmcp.export.to_fastmcp": "aexecute",
     "neuroscript.interop.agentheaven.mcp.fastmcp_tool": "aexecute",
@@ -241,7 +241,7 @@ PACKAGE_QUIET = {
     "bind", "bind_named", "bundle", "coerce", "policy_from_data", "policy_to_data", "result_to_data", "spec_from_data",
     "spec_to_data", "spec_to_schema", "spec_from_schema", "result_schema", "from_function", "from_code",
     "to_prompt", "tool", "hookimpl", "hookspec", "FileApprover", "load_policy",
-    "neuroscript.calls.approvals.stale", "neuroscript.engine.preflight.exact", "neuroscript.engine.preflight.foreseen",
+    "neuroscript.calls.approvals.check_not_stale", "neuroscript.engine.preflight.bind_call", "neuroscript.engine.preflight.decide",
     "neuroscript.llm.steps.Talk.__init__",
     "neuroscript.testing.plugin.Distribution.__init__", "neuroscript.testing.plugin.pytest_collection_modifyitems",
     "neuroscript.testing.checks.setup.World.__init__", "neuroscript.calls.steps.CallFrame.__init__",
@@ -250,7 +250,7 @@ PACKAGE_QUIET = {
     "neuroscript.workflow.plan.planner.planned", "neuroscript.workflow.plan.planner.aplanned",
     "neuroscript.workflow.synthesis.answered", "neuroscript.workflow.durable.validation.check_durable",
     "neuroscript.interop.mcp.client.servers.add_server", "neuroscript.interop.mcp.client.servers.add_servers",
-    "neuroscript.calls.spill_writer.File.__init__", "neuroscript.calls.spill_writer.Spilling.__init__", "neuroscript.calls.spill_writer.spilled",
+    "neuroscript.calls.spill_writer.File.__init__", "neuroscript.calls.spill_writer.Spilling.__init__", "neuroscript.calls.spill_writer.spill_result",
 }  # fmt: skip
 """Functions of the root package, and functions that take an engine or a session, that run no tool."""
 

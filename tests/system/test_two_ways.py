@@ -112,7 +112,7 @@ def limits(draw: Any) -> Limits:
         calls=draw(some.none() | some.integers(0, 8)),
         tool_calls=draw(some.sampled_from([{}, {"g.t": 2}, {"g.inner": 1}])),
         rates=draw(some.sampled_from([{}, {"g.*": "4/minute"}])),
-        repeats=draw(some.none() | some.integers(1, 2)),
+        max_identical_calls=draw(some.none() | some.integers(1, 2)),
         depth=draw(some.sampled_from([16, 1])),
         money=draw(some.sampled_from([{}, {"EUR": "0.2"}, {"EUR": "0.5"}])),
         money_per_call=draw(some.sampled_from([{}, {"EUR": "0.3"}])),
@@ -295,7 +295,7 @@ class Made:
             ToolSpec("inner", "g", (ArgSpec("a", ArgType.INT),), return_type=ArgType.ANY, return_nullable=True),
             lambda rt, a: self.inner.append(a) or (rt.spend("EUR", "0.1") and a),
         )
-        tools = tools.injecting("g.t", **{name: Variable(name) for name in world.injected})
+        tools = tools.with_injected("g.t", **{name: Variable(name) for name in world.injected})
         lent = {"a": "secret of the host"} if world.secret else {}
         watching: dict[str, Any] = {"hooks": [self.observer] * world.observes + [self.hook] * bool(world.refuses)}
         if world.intents is not None:
@@ -451,7 +451,7 @@ def test_both_pipelines_have_the_same_effects_and_reports(tmp_path: Path) -> Non
     }
     assert set(CODES) >= {
         "policy.capability", "policy.hook", "policy.fault", "policy.denied", "policy.rejected", "audit.unavailable", "limit.calls", "limit.tool",
-        "limit.rate", "limit.repeats", "limit.depth", "limit.money", "limit.result_bytes",
+        "limit.rate", "limit.identical_calls", "limit.depth", "limit.money", "limit.result_bytes",
     }  # fmt: skip
 
 

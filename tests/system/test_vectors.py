@@ -183,8 +183,8 @@ def can_call(host: dict[str, Any], tool: dict[str, Any]) -> bool:
         allow=host["allow"], deny=host["deny"], grants=host["grants"], trusted=host["context"] == "config"
     )
     needs = ToolPolicy(requires_trust=tool.get("trust", False), capabilities=tool.get("caps", ()))
-    verdict = policy.verdict(tool["name"], needs)
-    missing = policy.uncovered(map(Capability.parse, needs.capabilities))
+    verdict = policy.precheck(tool["name"], needs)
+    missing = policy.uncovered_need(map(Capability.parse, needs.capabilities))
     if verdict is None and missing is not None:
         verdict = refusal(tool["name"], Missing((missing,)))
     if verdict is not None:
@@ -258,7 +258,7 @@ def run_of(case: Mapping[str, Any]) -> Callable[..., Any]:
         "scope_match": scope_match,
         "parse": parsed,
         "can_call": can_call,
-        "pat_match": lambda name, pattern: ExecutionPolicy(allow=[pattern]).verdict(name, ToolPolicy()) is None,
+        "pat_match": lambda name, pattern: ExecutionPolicy(allow=[pattern]).precheck(name, ToolPolicy()) is None,
         "dedup_merge": lambda *lists: list(ExecutionPolicy(allow=[each for one in lists for each in one]).allow),
         "integrity": look_up_integrity,
         "script": count_script,

@@ -25,7 +25,7 @@ from neuroscript import (
     ToolSpec,
 )
 from neuroscript.llm.wire.prompted.parser import Asked, announced
-from neuroscript.names import word_of
+from neuroscript.names import to_snake_case
 from neuroscript.runtime.wire_names import WireNames
 from neuroscript.workflow import Node, Plan
 
@@ -60,7 +60,7 @@ NAMED: dict[str, Callable[[Engine, str], object]] = {
     "the tools of a Runtime": lambda engine, name: engine.infos.get(name),
     "a wire name": lambda engine, name: WireNames().tool(name),
     "a name for the wire": lambda engine, name: WireNames().wire(name),
-    "an importer": lambda engine, name: word_of(name),
+    "an importer": lambda engine, name: to_snake_case(name),
     "a pattern of a policy": lambda engine, name: ExecutionPolicy(allow=(name,)),
     "a preapproved name": lambda engine, name: ExecutionPolicy(preapproved=(name,)),
     "a pattern of a toolset": lambda engine, name: Toolset("g").filtered(name),

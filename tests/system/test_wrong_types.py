@@ -48,7 +48,7 @@ SAMPLES: dict[str, Any] = {
     "function": sample,
 }
 
-DOCUMENTED = (ns.NeuroScriptError, OSError, sqlite3.Error, testing.ScriptError, testing.LawsBroken)
+DOCUMENTED = (ns.NeuroScriptError, OSError, sqlite3.Error, testing.ScriptError, testing.ChecksFailed)
 """Errors that are allowed for a value of the right type."""
 
 MADE_BY_THE_ENGINE = {
@@ -90,7 +90,7 @@ LEFT_TO_THE_CALL = {
 
 INTERNAL = {
     "ArgType": "an Enum, which Python checks",
-    "ExecutionPolicy.uncovered": "asked in each call of a tool that needs something",
+    "ExecutionPolicy.uncovered_need": "asked in each call of a tool that needs something",
     "Grant.admits": "asked in each call of a tool that needs something",
     "sandbox.Sandbox.held": "each operation on a file holds the root",
     "Session": "Engine.session makes sessions",
@@ -238,8 +238,8 @@ TOOLS = {
     "Value": lambda s: (ns.Value, {"value": 1}),
     "Variable": lambda s: (ns.Variable, {"name": "v"}),
     "ToolImplementation": lambda s: (ns.ToolImplementation, {"spec": s.spec, "func": added}),
-    "ToolImplementation.injecting": lambda s: (s.tool.injecting, {"sources": {"a": ns.Value(1)}}),
-    "ToolImplementation.restoring": lambda s: (s.tool.injecting(a=ns.Value(1)).restoring, {"names": ["a"]}),
+    "ToolImplementation.with_injected": lambda s: (s.tool.with_injected, {"sources": {"a": ns.Value(1)}}),
+    "ToolImplementation.with_exposed": lambda s: (s.tool.with_injected(a=ns.Value(1)).with_exposed, {"names": ["a"]}),
     "ToolInfo": lambda s: (ns.ToolInfo, {"spec": s.spec, "policy": ns.ToolPolicy(), "origin": "host"}),
     "ToolPolicy": lambda s: (ns.ToolPolicy, {}),
     "Toolset": lambda s: (ns.Toolset, {"name": "demo"}),
@@ -247,12 +247,12 @@ TOOLS = {
     "Toolset.alias": lambda s: (s.toolset.alias, {"old": "demo.plus", "new": "demo.add"}),
     "Toolset.described": lambda s: (s.toolset.described, {"pattern": "*", "texts": {"description": "Add."}}),
     "Toolset.filtered": lambda s: (s.toolset.filtered, {"chosen": "*"}),
-    "Toolset.hiding": lambda s: (s.toolset.hiding, {"tool": "demo.add", "values": {"a": 1}}),
-    "Toolset.injecting": lambda s: (s.toolset.injecting, {"tool": "demo.add", "sources": {"a": ns.Value(1)}}),
+    "Toolset.with_fixed": lambda s: (s.toolset.with_fixed, {"tool": "demo.add", "values": {"a": 1}}),
+    "Toolset.with_injected": lambda s: (s.toolset.with_injected, {"tool": "demo.add", "sources": {"a": ns.Value(1)}}),
     "Toolset.prefixed": lambda s: (s.toolset.prefixed, {"prefix": "more"}),
     "Toolset.renamed": lambda s: (s.toolset.renamed, {"names": {"demo.add": "plus"}}),
-    "Toolset.restoring": lambda s: (
-        s.toolset.hiding("demo.add", a=1).restoring,
+    "Toolset.with_exposed": lambda s: (
+        s.toolset.with_fixed("demo.add", a=1).with_exposed,
         {"tool": "demo.add", "names": ["a"]},
     ),
     "Toolset.tool": lambda s: (ns.Toolset("demo").tool, {}),
@@ -371,7 +371,7 @@ RECORDS = {
 ERRORS = {
     "CallError": lambda s: (ns.CallError, {"text": "why"}),
     "CallTimeout": lambda s: (ns.CallTimeout, {"text": "why", "state": "stopped"}),
-    "LentError": lambda s: (ns.LentError, {"text": "why"}),
+    "HostError": lambda s: (ns.HostError, {"text": "why"}),
     "PluginError": lambda s: (ns.PluginError, {"distribution": "acme", "reason": "why"}),
     "RegistryError": lambda s: (ns.RegistryError, {"text": "why"}),
     "AuditError": lambda s: (ns.AuditError, {"text": "why"}),
@@ -419,15 +419,15 @@ OTHERS = {
     "testing.FakeRuntime.set_var": lambda s: (s.rt.set_var, {"name": "v", "value": 1}),
     "testing.FakeRuntime.spend": lambda s: (s.rt.spend, {"what": "sleep", "amount": 1}),
     "testing.FakeRuntime.update_var": lambda s: (s.rt.update_var, {"name": "v", "change": lambda value: 1}),
-    "testing.Law": lambda s: (testing.Law, {"name": "law", "sentence": "It holds.", "check": sample}),
-    "testing.LawsBroken": lambda s: (testing.LawsBroken, {"report": s.report}),
+    "testing.Law": lambda s: (testing.ContractCheck, {"name": "law", "sentence": "It holds.", "check": sample}),
+    "testing.LawsBroken": lambda s: (testing.ChecksFailed, {"report": s.report}),
     "testing.Report": lambda s: (testing.Report, {"toolset": "demo", "asked": 1, "violations": ()}),
     "testing.Setup": lambda s: (testing.Setup, {}),
     "testing.Setup.world": lambda s: (entered(testing.Setup().world), {"tools": [s.tool]}),
     "testing.Violation": lambda s: (testing.Violation, {"law": "law", "tool": "demo.add", "faults": ("why",)}),
     "testing.check_toolset": lambda s: (testing.check_toolset, {"toolsets": ns.Toolset("empty"), "raises": False}),
     "testing.fuzz_toolset": lambda s: (testing.fuzz_toolset, {"toolsets": ns.Toolset("empty")}),
-    "testing.laws_of": lambda s: (testing.laws_of, {"toolsets": ns.Toolset("empty")}),
+    "testing.laws_of": lambda s: (testing.checks_for, {"toolsets": ns.Toolset("empty")}),
 }
 ROWS: dict[str, Row] = {**SPECS, **TOOLS, **AUTHORITY, **ENGINE, **RECORDS, **ERRORS, **OTHERS}
 """A valid call of each public function, constructor and method."""

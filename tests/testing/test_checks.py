@@ -19,7 +19,7 @@ from tests.testing import defects, loud, newer, unstable
 from tests.testing.defects import QUICK, good
 
 from neuroscript import UNSET, Example, Runtime, SpecError, ToolImplementation, Toolset
-from neuroscript.testing import LAWS, LawsBroken, check_toolset, laws_of
+from neuroscript.testing import CHECKS, ChecksFailed, check_toolset, checks_for
 
 OUTDATED = Path(__file__).with_name("outdated")
 """A folder with an installed distribution, whose index is of what it was."""
@@ -53,13 +53,13 @@ def test_good_toolset_passes_every_check() -> None:
     report = check_toolset(good, QUICK)
 
     assert report.ok
-    assert report.asked == len(LAWS)
+    assert report.asked == len(CHECKS)
 
 
 def test_every_check_has_a_defective_toolset() -> None:
     """The toolsets are in the order of the checks."""
-    assert len(LAWS) >= 25
-    assert [law.name for law in LAWS] == list(DEFECTS)
+    assert len(CHECKS) >= 25
+    assert [law.name for law in CHECKS] == list(DEFECTS)
 
 
 @pytest.mark.parametrize(("law", "toolset"), DEFECTS.items(), ids=DEFECTS)
@@ -69,11 +69,11 @@ def test_defect_fails_exactly_one_check(law: str, toolset: Toolset, monkeypatch:
     monkeypatch.syspath_prepend(str(OUTDATED))
     gc.freeze()  # where a Runtime is held, all garbage is looked for after each call
 
-    with pytest.raises(LawsBroken) as caught:
+    with pytest.raises(ChecksFailed) as caught:
         check_toolset(toolset, QUICK)
 
     assert (law,) == caught.value.report.broken, str(caught.value)
-    (sentence,) = [each.sentence for each in LAWS if each.name == law]
+    (sentence,) = [each.sentence for each in CHECKS if each.name == law]
     assert f": {law}: " in str(caught.value)
     assert f"rule: {sentence}" in str(caught.value)
 
@@ -83,7 +83,7 @@ def test_current_index_passes_every_check(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(ROOT)
     monkeypatch.syspath_prepend(str(tmp_path))
     shutil.copytree(OUTDATED, tmp_path, dirs_exist_ok=True)
-    (law,) = [each for each in laws_of(DEFECTS["index-current"], QUICK) if each.law.name == "index-current"]
+    (law,) = [each for each in checks_for(DEFECTS["index-current"], QUICK) if each.law.name == "index-current"]
     ship(tmp_path)
 
     assert law.faults() == ()
@@ -93,7 +93,7 @@ def test_check_can_be_skipped_by_name() -> None:
     """An unknown name is an error, so that a typo skips no check."""
     assert check_toolset(DEFECTS["described"], QUICK, without=["described"]).ok
     with pytest.raises(SpecError) as caught:
-        laws_of(good, without=["descrbed"])
+        checks_for(good, without=["descrbed"])
 
     assert "contract checks: unknown check descrbed" == str(caught.value)
 
@@ -103,7 +103,7 @@ def test_reference_lists_every_check() -> None:
     section = PAGE.read_text().partition("\n## Contract checks\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", section, re.MULTILINE)
 
-    assert rows == [(law.name, law.sentence) for law in LAWS]
+    assert rows == [(law.name, law.sentence) for law in CHECKS]
 
 
 def shout_by_files(rt: Runtime, text: str) -> str:
@@ -138,7 +138,7 @@ def shout_out_of_scratch(rt: Runtime, text: str) -> str:
 def told_of_needs(func: Callable[..., str]) -> list[str]:
     """Return what the law of needs says of a function."""
     toolset = Toolset("acme", (ToolImplementation(defects.spec(), func),))
-    (case,) = [case for case in laws_of(toolset, QUICK) if case.law.name == "needs-cover"]
+    (case,) = [case for case in checks_for(toolset, QUICK) if case.law.name == "needs-cover"]
     return [*case.faults()]
 
 
@@ -169,7 +169,7 @@ def test_declared_result_is_compared_for_every_entry_point(result: object, fault
     """Without a declared result, only the types are compared unless the tool is pure."""
     examples = (Example(("a",), result), defects.WRONG)
     tool = ToolImplementation(defects.spec(examples=examples), shout_as_awaited, policy=defects.NOTHING)
-    (case,) = [case for case in laws_of(Toolset("acme", (tool,)), QUICK) if case.law.name == "doors-agree"]
+    (case,) = [case for case in checks_for(Toolset("acme", (tool,)), QUICK) if case.law.name == "doors-agree"]
 
     assert faults == case.faults()
 
@@ -182,6 +182,6 @@ def letters(rt: Runtime, text: str) -> Iterator[str]:
 def test_side_effects_between_stream_items_are_observed() -> None:
     """The function has returned by then, but its generator still runs."""
     toolset = Toolset("acme", (ToolImplementation(defects.spec(examples=(Example(("a",)),), stream=True), letters),))
-    faults = [case.faults() for case in laws_of(toolset, QUICK) if case.law.name == "needs-cover"]
+    faults = [case.faults() for case in checks_for(toolset, QUICK) if case.law.name == "needs-cover"]
 
     assert [("it causes the event open, but does not declare the capability fs:read",)] == faults

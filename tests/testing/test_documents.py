@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from neuroscript import testing
-from neuroscript.testing import LAWS, FakeRuntime, Setup, plugin
+from neuroscript.testing import CHECKS, FakeRuntime, Setup, plugin
 
 DOCS = Path(__file__).parents[2] / "docs"
 REFERENCE = (DOCS / "reference" / "testing.md").read_text()
@@ -66,6 +66,6 @@ def test_documents_state_number_of_checks() -> None:
     """Adding or removing a check is a change that users are told about."""
     changes = (DOCS.parent / "CHANGELOG.md").read_text()
 
-    assert f"There are {len(LAWS)} contract checks." in REFERENCE
-    assert f"There are {len(LAWS)} checks." in HOW_TO
-    assert f"{len(LAWS)} contract checks for every tool" in changes
+    assert f"There are {len(CHECKS)} contract checks." in REFERENCE
+    assert f"There are {len(CHECKS)} checks." in HOW_TO
+    assert f"{len(CHECKS)} contract checks for every tool" in changes

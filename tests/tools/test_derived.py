@@ -163,7 +163,7 @@ def test_hiding_keeps_the_call_and_its_needs(source: str, target: str, tags: lis
     needed = ("vault:read:{source}", "vault:write:{target}/{tags}", "vault:read", "vault:delete:{mode}")
     tools = sample().with_policy("*.copy", capabilities=needed)
     whole = tools.tools[0]
-    part = tools.hiding("files.copy", **{name: values[name] for name in hidden}).tools[0]
+    part = tools.with_fixed("files.copy", **{name: values[name] for name in hidden}).tools[0]
     left = {name: value for name, value in values.items() if name not in hidden}
 
     def needs(tool: ToolImplementation, given: Mapping[str, Any]) -> set[str]:
@@ -213,10 +213,10 @@ def test_rename_takes_a_full_name_or_a_word() -> None:
         (lambda t: t.with_policy("*.copy", timeout=-1), SpecError, "policy: timeout must be a positive, finite number of seconds, or None"),
         (lambda t: t.with_policy("*.plain", capabilities=("fs:read:{path}",)), SpecError,
          "files.plain: policy: fs:read:{path}: {path} is not an argument of the tool"),
-        (lambda t: t.described("*", name="x"), SpecError, "files.copy: name: only description, when_to_use, return_help, "
+        (lambda t: t.with_docs("*", name="x"), SpecError, "files.copy: name: only description, when_to_use, return_help, "
          "category, error_conditions, deprecated can be described"),
-        (lambda t: t.hiding("files.cp", mode=1), RegistryError, "toolset files has no tool called files.cp"),
-        (lambda t: t.hiding("files.copy", mood=1, mode=99, source=None), SpecError,
+        (lambda t: t.with_fixed("files.cp", mode=1), RegistryError, "toolset files has no tool called files.cp"),
+        (lambda t: t.with_fixed("files.copy", mood=1, mode=99, source=None), SpecError,
          "files.copy: it has no argument mood (did you mean mode?); source: expected string, got None; mode: expected int from 0 to 9, got int out of bounds"),
         (lambda t: t.alias("files.plain", "files.copy"), RegistryError,
          "toolset files: files.plain refers to files.plain and cannot be an old name of files.copy"),
@@ -246,7 +246,7 @@ def test_origin_is_preserved() -> None:
 
 def test_needs_and_descriptions_can_be_changed() -> None:
     """The change applies to all tools that match a pattern."""
-    made = sample().with_policy("*.plain", requires_trust=True).described("*.plain", description="Say it again.")
+    made = sample().with_policy("*.plain", requires_trust=True).with_docs("*.plain", description="Say it again.")
 
     assert [each.policy.requires_trust for each in made] == [False, True, False, False]
     assert made.tools[1].spec.description == "Say it again."
@@ -261,7 +261,7 @@ def test_needs_and_descriptions_can_be_changed() -> None:
 @pytest.mark.parametrize("name", ["plain", "awaited", "letters"])
 def test_hidden_argument_cannot_be_set(name: str) -> None:
     """The function receives the value that was coerced when the toolset was derived."""
-    with engine_of(sample().hiding(f"files.{name}", times="3")) as engine:
+    with engine_of(sample().with_fixed(f"files.{name}", times="3")) as engine:
         assert "".join(engine.call(f"files.{name}", ["ab"])) == "ababab"
         assert [arg.name for arg in engine.tools[f"files.{name}"].spec.args] == ["text"]
         with pytest.raises(ArgumentError, match="times"):
@@ -272,7 +272,7 @@ def test_hidden_argument_cannot_be_set(name: str) -> None:
 
 def test_examples_drop_the_hidden_argument() -> None:
     """Examples whose value equals the hidden value stay; the others are removed."""
-    examples = sample().hiding("files.copy", mode=7).tools[0].spec.examples
+    examples = sample().with_fixed("files.copy", mode=7).tools[0].spec.examples
 
     assert [(each.args, each.result, each.error) for each in examples[:2]] == [
         (("x",), ["x", "out", ["a"], 7], ""),
@@ -285,13 +285,13 @@ def test_needs_use_the_hidden_value() -> None:
     """A hidden path narrows its scope, globs are literal, no tags need nothing, None needs the whole resource."""
 
     def needs(**values: Any) -> tuple[str, ...]:
-        return sample().hiding("files.copy", **values).tools[0].policy.capabilities
+        return sample().with_fixed("files.copy", **values).tools[0].policy.capabilities
 
     assert needs(source="data/*") == (r"fs:read:data/\*", "fs:write:{target}/{tags}", "env:read")
     assert needs(target="o", tags=["a", "b,c"]) == ("fs:read:{source}", "fs:write:o/a", r"fs:write:o/b\,c", "env:read")
     assert needs(tags=[]) == ("fs:read:{source}", "env:read")
     grants = ExecutionPolicy(grants=["fs:read:data/**", "fs:write:**", "env:*:*"])
-    with engine_of(sample().hiding("files.copy", source="data/../b"), policy=grants) as engine:
+    with engine_of(sample().with_fixed("files.copy", source="data/../b"), policy=grants) as engine:
         with pytest.raises(PolicyError, match="fs:read"):
             engine.call("files.copy")
 
@@ -302,12 +302,12 @@ def test_hidden_url_needs_its_host() -> None:
     spec = ToolSpec("get", "net", (ArgSpec("url", ArgType.STRING),))
     tools.add(spec, lambda rt, url: url, ToolPolicy(capabilities=("net:read:{url.host}",)))
 
-    made = tools.hiding("net.get", url="https://EXAMPLE.com/x")
+    made = tools.with_fixed("net.get", url="https://EXAMPLE.com/x")
     assert made.tools[0].policy.capabilities == ("net:read:example.com:443",)
     with engine_of(made, policy=ExecutionPolicy(grants=["net:read:example.com:443"])) as engine:
         assert engine.call("net.get") == "https://EXAMPLE.com/x"
     with pytest.raises(SpecError, match=r"net\.get: url: expected a URL with an ASCII host"):
-        tools.hiding("net.get", url="nowhere")
+        tools.with_fixed("net.get", url="nowhere")
 
 
 def test_variadic_values_can_be_hidden() -> None:
@@ -317,13 +317,13 @@ def test_variadic_values_can_be_hidden() -> None:
                     return_type=ArgType.STRING, examples=(Example(("-", "a", "b"), "a-b"), Example(("-", "a"), "a")))  # fmt: skip
     tools.add(spec, lambda rt, sep, *parts: sep.join(parts))
 
-    with engine_of(tools.hiding("g.join", parts=["a", "b"])) as engine:
+    with engine_of(tools.with_fixed("g.join", parts=["a", "b"])) as engine:
         assert engine.call("g.join", ["-"]) == "a-b"
         assert [each.args for each in engine.tools["g.join"].spec.examples] == [("-",)]
-    with engine_of(tools.hiding("g.join", sep="+")) as engine:
+    with engine_of(tools.with_fixed("g.join", sep="+")) as engine:
         assert engine.call("g.join", ["a", "b"]) == "a+b"
     with pytest.raises(SpecError, match="parts: at least one value is required"):
-        tools.hiding("g.join", parts=[])
+        tools.with_fixed("g.join", parts=[])
 
 
 def test_hidden_value_is_fresh_for_each_call() -> None:
@@ -332,7 +332,7 @@ def test_hidden_value_is_fresh_for_each_call() -> None:
     spec = ToolSpec("t", "g", (ArgSpec("items", ArgType.SLICE_ANY),))
     tools.add(spec, lambda rt, items: items.append(1) or len(items))
     given_items = [0]
-    with engine_of(tools.hiding("g.t", items=given_items)) as engine:
+    with engine_of(tools.with_fixed("g.t", items=given_items)) as engine:
         given_items.append(5)
         assert [engine.call("g.t"), engine.call("g.t")] == [2, 2]
 
@@ -342,7 +342,7 @@ def test_hidden_secret_is_never_shown() -> None:
     tools = Toolset("g")
     arguments = (ArgSpec("key", ArgType.STRING, secret=True), ArgSpec("x", ArgType.INT))
     tools.add(ToolSpec("t", "g", arguments), lambda rt, key, x: f"used {key}")
-    made = tools.hiding("g.t", key="open sesame")
+    made = tools.with_fixed("g.t", key="open sesame")
     with engine_of(made) as engine:
         assert engine.execute(ToolCall("g.t", (1,))).value == "used [secret]"
         assert "sesame" not in repr(made.tools[0])
@@ -361,7 +361,7 @@ def test_argument_with_a_class_cannot_be_hidden() -> None:
     tools.add(ToolSpec("t", "g", (ArgSpec("at", ArgType.MAP, cls=Point),)), lambda rt, at: at.x)
 
     with pytest.raises(SpecError, match=r"g\.t: at is converted to Point and cannot be hidden"):
-        tools.hiding("g.t", at={"x": 1})
+        tools.with_fixed("g.t", at={"x": 1})
 
 
 # Old names and deprecated tools
@@ -430,7 +430,7 @@ def test_denial_by_one_name_covers_all_names(pattern: str, name: str) -> None:
             pattern,
         )
         assert "files.plain" not in engine.infos
-        assert engine.idle_rules == ()
+        assert engine.unused_rules == ()
 
 
 def test_old_name_does_not_allow_or_approve() -> None:

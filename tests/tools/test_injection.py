@@ -124,7 +124,7 @@ SOURCES = ["value", "variable", "state", "resolver"]
 @pytest.mark.parametrize("name", ["find", "awaited", "letters"])
 def test_an_injected_argument_is_gone_and_can_not_be_set(name: str, source: Any) -> None:
     """By name it is unknown, by position there is one too many; the text is that of any such argument."""
-    tools = sample().injecting(f"crm.{name}", tenant=source)
+    tools = sample().with_injected(f"crm.{name}", tenant=source)
     with engine_of(tools, host=with_variables(t="acme")) as engine:
         spec = engine.tools[f"crm.{name}"].spec
         plain = Toolset("crm")
@@ -156,7 +156,7 @@ def test_each_source_gives_its_value_in_every_kind_of_call(name: str, source: An
     host = Host(variables={"t": "acme"}, secrets={"crm": "open sesame"})
     policy = ExecutionPolicy(grants=["secret:read:crm"])
     wanted = {"find": [expected, "x", 10], "awaited": f"{expected}/x", "letters": [*expected, "x"]}[name]
-    with engine_of(sample().injecting(f"crm.{name}", tenant=source), host=host, policy=policy) as engine:
+    with engine_of(sample().with_injected(f"crm.{name}", tenant=source), host=host, policy=policy) as engine:
         full = f"crm.{name}"
         ways = [
             engine.call(full, ["x"]),
@@ -172,7 +172,7 @@ def test_each_source_gives_its_value_in_every_kind_of_call(name: str, source: An
 
 def test_examples_lose_the_argument_and_what_depended_on_it() -> None:
     """A result is not known where a value is not; an example that is about the argument goes."""
-    examples = sample().injecting("crm.find", tenant=Variable("t")).tools[0].spec.examples
+    examples = sample().with_injected("crm.find", tenant=Variable("t")).tools[0].spec.examples
 
     assert [(each.args, each.result, each.error) for each in examples] == [
         (("x",), UNSET, ""),
@@ -190,7 +190,7 @@ def test_what_can_not_be_injected_is_said_at_once() -> None:
         return ""
 
     with pytest.raises(SpecError) as caught:
-        tool.injecting(tenent=Variable("t"), limit=Value(100), name="x", tenant=Resolver(later))
+        tool.with_injected(tenent=Variable("t"), limit=Value(100), name="x", tenant=Resolver(later))
     assert str(caught.value) == (
         "crm.find: it has no argument tenent (did you mean tenant?); "
         "tenant: an async resolver requires a tool with an async function; "
@@ -198,7 +198,7 @@ def test_what_can_not_be_injected_is_said_at_once() -> None:
         "limit: expected int from 1 to 99, got int out of bounds"
     )
     with pytest.raises(SpecError) as caught:
-        tool.injecting(tenant=Variable("t")).injecting(tenant=Variable("u"))
+        tool.with_injected(tenant=Variable("t")).with_injected(tenant=Variable("u"))
     assert str(caught.value) == "crm.find: tenant is already injected; restore it first"
 
 
@@ -233,14 +233,14 @@ def test_an_argument_with_a_class_can_not_be_injected() -> None:
     tools = Toolset("g")
     tools.add(ToolSpec("t", "g", (ArgSpec("at", ArgType.MAP, cls=Point),)), lambda rt, at: at.x)
     with pytest.raises(SpecError, match=r"g\.t: at is converted to Point and cannot be hidden"):
-        tools.injecting("g.t", at=Variable("at"))
+        tools.with_injected("g.t", at=Variable("at"))
 
 
 def test_nothing_injected_is_the_same_tool() -> None:
     """There is nothing to take out."""
     tool = sample().tools[0]
 
-    assert tool.injecting() is tool
+    assert tool.with_injected() is tool
 
 
 # What the function gets
@@ -265,7 +265,7 @@ def test_nothing_injected_is_the_same_tool() -> None:
 def test_what_the_host_owes_is_the_hosts_fault(way: Any, source: Any, code: str, text: str) -> None:
     """The caller is told which argument, that it can do nothing about it, and no value."""
     host = with_variables(number=123456789, short="ÿ", nil=None)
-    with engine_of(sample().injecting("crm.find", tenant=source), host=host) as engine:
+    with engine_of(sample().with_injected("crm.find", tenant=source), host=host) as engine:
         error = refused_by(lambda: way(engine, "crm.find", ["x"]))
 
     assert str(error) == f"crm.find: tenant: {text} (the host supplies this argument)"
@@ -277,7 +277,7 @@ def test_all_that_is_wrong_is_told_at_once_and_no_key_of_the_host() -> None:
     tools = Toolset("g")
     arguments = (ArgSpec("a", ArgType.MAP_STRING_INT), ArgSpec("b", ArgType.SLICE_INT), ArgSpec("c", ArgType.BOOL))
     tools.add(ToolSpec("t", "g", arguments), lambda rt, a, b, c: 1)
-    made = tools.injecting("g.t", a=Variable("a"), b=Variable("b"), c=Variable("c"))
+    made = tools.with_injected("g.t", a=Variable("a"), b=Variable("b"), c=Variable("c"))
     with engine_of(made, host=with_variables(a={"canary": "x"}, b=["y"])) as engine:
         error = refused_by(lambda: engine.call("g.t"))
 
@@ -291,11 +291,11 @@ def test_all_that_is_wrong_is_told_at_once_and_no_key_of_the_host() -> None:
 
 def test_a_value_is_coerced_as_an_argument_is() -> None:
     """And one that is not given has its default."""
-    tools = sample().injecting("crm.find", limit=Variable("limit"))
+    tools = sample().with_injected("crm.find", limit=Variable("limit"))
     for given, got in (("7", 7), (7.0, 7), (None, 10)):
         with engine_of(tools, host=with_variables(limit=given)) as engine:
             assert engine.call("crm.find", ["aa", "x"]) == ["aa", "x", got]
-    with engine_of(sample().injecting("crm.find", limit=Resolver(lambda rt: UNSET))) as engine:
+    with engine_of(sample().with_injected("crm.find", limit=Resolver(lambda rt: UNSET))) as engine:
         assert engine.call("crm.find", ["aa", "x"]) == ["aa", "x", 10]
 
 
@@ -307,8 +307,8 @@ def test_a_state_is_looked_up_at_each_call() -> None:
         state: dict[str, Any]
 
     handle = Handle({"user": {"id": "first"}})
-    tools = sample().injecting("crm.find", tenant=State(lambda: handle.state, "user.id"))
-    fixed = sample().injecting("crm.find", tenant=State(handle.state, "user.id"))
+    tools = sample().with_injected("crm.find", tenant=State(lambda: handle.state, "user.id"))
+    fixed = sample().with_injected("crm.find", tenant=State(handle.state, "user.id"))
     with engine_of(tools) as engine, engine_of(fixed) as other:
         assert engine.call("crm.find", ["x"])[0] == other.call("crm.find", ["x"])[0] == "first"
         handle.state["user"]["id"] = "second"
@@ -326,7 +326,7 @@ def test_what_a_tool_gets_is_not_what_the_host_holds() -> None:
     spec = ToolSpec("t", "g", (ArgSpec("items", ArgType.SLICE_ANY),))
     tools.add(spec, lambda rt, items: items.append(1) or items[0].append(2) or len(items))
     state = {"items": [[0]]}
-    with engine_of(tools.injecting("g.t", items=State(state, "items"))) as engine:
+    with engine_of(tools.with_injected("g.t", items=State(state, "items"))) as engine:
         assert [engine.call("g.t"), engine.call("g.t")] == [2, 2]
 
     assert state == {"items": [[0]]}
@@ -344,13 +344,13 @@ def test_a_resolver_may_be_awaited_for_a_coroutine_tool() -> None:
 
     host = with_variables(t="acme")
     for source in (Resolver(later), Resolver(lambda rt: later(rt)), Resolver(lambda rt: "acme")):
-        with engine_of(sample().injecting("crm.awaited", tenant=source), host=host) as engine:
+        with engine_of(sample().with_injected("crm.awaited", tenant=source), host=host) as engine:
             assert engine.call("crm.awaited", ["x"]) == "acme/x"
             assert asyncio.run(engine.acall("crm.awaited", ["x"])) == "acme/x"
-    with engine_of(sample().injecting("crm.awaited", tenant=Resolver(failing))) as engine:
+    with engine_of(sample().with_injected("crm.awaited", tenant=Resolver(failing))) as engine:
         error = refused_by(lambda: engine.call("crm.awaited", ["x"]))
         assert str(error) == "crm.awaited: tenant: its source failed (ValueError) (the host supplies this argument)"
-    with engine_of(sample().injecting("crm.find", tenant=Resolver(lambda rt: later(rt)))) as engine:
+    with engine_of(sample().with_injected("crm.find", tenant=Resolver(lambda rt: later(rt)))) as engine:
         error = refused_by(lambda: engine.call("crm.find", ["x"]))
         assert (
             str(error)
@@ -365,12 +365,12 @@ def test_further_values_can_come_from_the_host() -> None:
                     return_type=ArgType.STRING, examples=(Example(("-", "a", "b"), "a-b"),))  # fmt: skip
     tools.add(spec, lambda rt, sep, *parts: sep.join(parts))
 
-    with engine_of(tools.injecting("g.join", parts=Variable("p")), host=with_variables(p=["a", "b"])) as engine:
+    with engine_of(tools.with_injected("g.join", parts=Variable("p")), host=with_variables(p=["a", "b"])) as engine:
         assert engine.call("g.join", ["-"]) == "a-b"
         assert [each.args for each in engine.tools["g.join"].spec.examples] == [("-",)]
-    with engine_of(tools.injecting("g.join", sep=Variable("p")), host=with_variables(p="+")) as engine:
+    with engine_of(tools.with_injected("g.join", sep=Variable("p")), host=with_variables(p="+")) as engine:
         assert engine.call("g.join", ["a", "b"]) == "a+b"
-    with engine_of(tools.injecting("g.join", parts=Variable("p")), host=with_variables(p=[])) as engine:
+    with engine_of(tools.with_injected("g.join", parts=Variable("p")), host=with_variables(p=[])) as engine:
         error = refused_by(lambda: engine.call("g.join", ["-"]))
         assert str(error) == "g.join: parts: at least one value is required (the host supplies this argument)"
 
@@ -380,7 +380,7 @@ def test_further_values_can_come_from_the_host() -> None:
 
 def test_two_sessions_at_once_never_see_each_others_variables() -> None:
     """Each call has those of its own session, however many threads are at it."""
-    tools = sample().injecting("crm.find", tenant=Variable("t"))
+    tools = sample().with_injected("crm.find", tenant=Variable("t"))
     wrong: list[object] = []
     with engine_of(tools) as engine:
         start = threading.Barrier(4)
@@ -404,7 +404,7 @@ def test_two_sessions_at_once_never_see_each_others_variables() -> None:
 
 def test_calls_within_have_the_hosts_values_too() -> None:
     """The tool that calls can set them no more than anybody else, and a variable that it sets is seen."""
-    tools = sample().injecting("crm.find", tenant=Variable("t"))
+    tools = sample().with_injected("crm.find", tenant=Variable("t"))
 
     @tools.tool()
     def outer(rt: Runtime, tenant: str) -> list[Any]:
@@ -440,19 +440,19 @@ def test_calls_within_have_the_hosts_values_too() -> None:
 def test_restoring_gives_the_very_tool_again() -> None:
     """Whatever the order in which arguments were taken out."""
     tool = sample().tools[0]
-    both = tool.injecting(tenant=Variable("t"), limit=Value(3))
-    after = tool.injecting(limit=Value(3)).injecting(tenant=Variable("t"))
+    both = tool.with_injected(tenant=Variable("t"), limit=Value(3))
+    after = tool.with_injected(limit=Value(3)).with_injected(tenant=Variable("t"))
 
     for made in (both, after):
         assert made.injected == {"tenant": Variable("t"), "limit": Value(3)}
-        assert made.restoring("tenant", "limit") is tool
-        half = made.restoring("tenant")
+        assert made.with_exposed("tenant", "limit") is tool
+        half = made.with_exposed("tenant")
         assert half.injected == {"limit": Value(3)}
-        assert half.spec == tool.injecting(limit=Value(3)).spec
-        assert half.restoring("limit") is tool
+        assert half.spec == tool.with_injected(limit=Value(3)).spec
+        assert half.with_exposed("limit") is tool
     assert tool.injected == {}
     tools = sample()
-    assert [*tools.injecting("crm.find", tenant=Variable("t")).restoring("crm.find", "tenant")] == [*tools]
+    assert [*tools.with_injected("crm.find", tenant=Variable("t")).with_exposed("crm.find", "tenant")] == [*tools]
 
 
 def test_what_was_changed_since_then_stays() -> None:
@@ -461,12 +461,12 @@ def test_what_was_changed_since_then_stays() -> None:
     spec = ToolSpec("get", "net", (ArgSpec("host", ArgType.STRING), ArgSpec("path", ArgType.STRING)))
     tools.add(spec, lambda rt, host, path: host + path, ToolPolicy(capabilities=("net:read:{host}",)))
     made = (
-        tools.injecting("net.get", host=Variable("host"))
+        tools.with_injected("net.get", host=Variable("host"))
         .renamed({"net.get": "load"})
-        .described("*", description="Load it.")
+        .with_docs("*", description="Load it.")
         .with_policy("*", requires_trust=True, capabilities=("net:read:*.example.com",))
     )
-    tool = made.restoring("net.load", "host").tools[0]
+    tool = made.with_exposed("net.load", "host").tools[0]
 
     assert (tool.name, tool.spec.description, tool.policy.requires_trust) == ("net.load", "Load it.", True)
     assert [arg.name for arg in tool.spec.args] == ["host", "path"]
@@ -476,14 +476,14 @@ def test_what_was_changed_since_then_stays() -> None:
 
 def test_only_what_is_injected_can_be_restored() -> None:
     """By its name, or a near one is said."""
-    tool = sample().tools[0].injecting(tenant=Variable("t"))
+    tool = sample().tools[0].with_injected(tenant=Variable("t"))
     for names, text in (
         (("tenent",), "crm.find: tenent is not injected (did you mean tenant?)"),
         (("limit", "tenant"), "crm.find: limit is not injected"),
         ((), "crm.find: name the arguments to restore"),
     ):
         with pytest.raises(SpecError) as caught:
-            tool.restoring(*names)
+            tool.with_exposed(*names)
         assert str(caught.value) == text
 
 
@@ -491,7 +491,7 @@ def test_tools_made_of_one_do_not_know_of_each_other() -> None:
     """Each has its own sources; the tool that they were made of is as it was."""
     tools = sample()
     states = [{"t": "one"}, {"t": "two"}]
-    made = [tools.injecting("crm.find", tenant=State(state, "t")) for state in states]
+    made = [tools.with_injected("crm.find", tenant=State(state, "t")) for state in states]
     with engine_of(made[0]) as first, engine_of(made[1]) as second, engine_of(tools) as plain:
         states[0]["t"] = "other"
         assert first.call("crm.find", ["x"])[0] == "other"
@@ -501,7 +501,7 @@ def test_tools_made_of_one_do_not_know_of_each_other() -> None:
 
 def test_a_tool_that_is_injected_is_tested_with_a_script() -> None:
     """Its function takes the Runtime and what callers give."""
-    tool = sample().tools[0].injecting(tenant=Variable("t"))
+    tool = sample().tools[0].with_injected(tenant=Variable("t"))
     with FakeRuntime(variables={"t": "acme"}) as rt:
         assert tool.func(rt, "x", 3) == ["acme", "x", 3]
 
@@ -527,8 +527,8 @@ GRANTS = ["net:read:*", "fs:write:data/**"]
 
 def test_a_need_of_a_known_value_is_filled_in_at_once() -> None:
     """And that of a value which a call brings is as wide as it can be, until somebody says less."""
-    known = net_tool().injecting("net.get", url=Value("https://api.example.com/x"), tenant=Value("a*"))
-    late = net_tool().injecting("net.get", url=Variable("url"), tenant=Variable("tenant"))
+    known = net_tool().with_injected("net.get", url=Value("https://api.example.com/x"), tenant=Value("a*"))
+    late = net_tool().with_injected("net.get", url=Variable("url"), tenant=Variable("tenant"))
 
     assert known.tools[0].policy.capabilities == ("net:read:api.example.com:443", r"fs:write:data/a\*/{name}")
     assert late.tools[0].policy.capabilities == ("net:read:*", "fs:write:data/*/{name}")
@@ -542,7 +542,7 @@ def test_a_need_is_held_to_the_policy_in_the_call(way: Any) -> None:
     tool = tools.tools[0]
     tools = Toolset("net", (attrs.evolve(tool, func=lambda rt, *values: ran.append(values)),))
     narrow = ("net:read:*.example.com:443", "fs:write:data/*/{name}")
-    made = tools.injecting("net.get", url=Variable("url"), tenant=Variable("tenant"))
+    made = tools.with_injected("net.get", url=Variable("url"), tenant=Variable("tenant"))
     made = made.with_policy("*", capabilities=narrow)
     policy = ExecutionPolicy(grants=["net:read:*.example.com:443", "fs:write:data/**"])
     with engine_of(made, policy=policy) as engine:
@@ -583,7 +583,7 @@ def test_a_tool_holds_no_more_than_its_values_ask_for(way: Any, audit: bool, tmp
     tools.add(spec, read, needed)
     inner = ToolSpec("inner", "g", (ArgSpec("path", ArgType.STRING),))
     tools.add(inner, lambda rt, path: rt.fs.exists(path), ToolPolicy(capabilities=("fs:read:{path}",)))
-    made = tools.injecting("g.t", path=Variable("path"))
+    made = tools.with_injected("g.t", path=Variable("path"))
     policy, host = ExecutionPolicy(grants=["fs:read:*"]), Host(sandbox_dir=tmp_path)
     with engine_of(made, policy=policy, host=host, audit=MemoryAudit() if audit else ()) as engine:
         for path in ("own.txt", "nested.txt"):
@@ -600,9 +600,9 @@ def test_each_of_two_injections_confines_its_own(tmp_path: Path) -> None:
     tools.add(spec, lambda rt, a, b, c: rt.fs.exists(c), ToolPolicy(capabilities=("fs:read:{a}", "fs:read:{b}")))
     sources = {"a": Variable("a"), "b": Variable("b")}
     with_both = [
-        tools.injecting("g.t", **sources),
-        tools.injecting("g.t", a=sources["a"]).injecting("g.t", b=sources["b"]),
-        tools.injecting("g.t", b=sources["b"]).injecting("g.t", a=sources["a"]),
+        tools.with_injected("g.t", **sources),
+        tools.with_injected("g.t", a=sources["a"]).with_injected("g.t", b=sources["b"]),
+        tools.with_injected("g.t", b=sources["b"]).with_injected("g.t", a=sources["a"]),
     ]
     host = Host(sandbox_dir=tmp_path, variables={"a": "a.txt", "b": "b.txt"})
     for made in with_both:
@@ -614,7 +614,7 @@ def test_each_of_two_injections_confines_its_own(tmp_path: Path) -> None:
 
 def test_without_a_grant_for_all_that_may_come_the_tool_does_not_begin() -> None:
     """Its need is as wide as the values can be."""
-    made = net_tool().injecting("net.get", url=Variable("url"), tenant=Variable("tenant"))
+    made = net_tool().with_injected("net.get", url=Variable("url"), tenant=Variable("tenant"))
     for grants, runs in ((["net:read:api.example.com:443", "fs:write:data/**"], False), (GRANTS, True)):
         with engine_of(
             made,
@@ -627,7 +627,7 @@ def test_without_a_grant_for_all_that_may_come_the_tool_does_not_begin() -> None
 
 def test_a_tool_above_must_need_what_an_injected_value_leads_to() -> None:
     """What a tool does through others counts as its own need."""
-    tools = net_tool().injecting("net.get", url=Variable("url"), tenant=Variable("tenant"))
+    tools = net_tool().with_injected("net.get", url=Variable("url"), tenant=Variable("tenant"))
 
     def outer(rt: Runtime) -> Any:
         return rt.call_tool("net.get", ["n"])
@@ -641,7 +641,7 @@ def test_a_tool_above_must_need_what_an_injected_value_leads_to() -> None:
 
 def test_a_secret_is_a_need() -> None:
     """Of the tool that gets it; a host that lends none of that name is told so."""
-    tools = sample().injecting("crm.find", tenant=Secret("crm"))
+    tools = sample().with_injected("crm.find", tenant=Secret("crm"))
     assert tools.tools[0].policy.capabilities == ("secret:read:crm",)
     with engine_of(tools, host=Host(secrets={"crm": "open sesame"})) as engine:
         error = refused_by(lambda: engine.call("crm.find", ["x"]))
@@ -667,7 +667,7 @@ def test_a_secret_argument_is_seen_nowhere(source: Any, tmp_path: Path) -> None:
     tools = Toolset("g")
     arguments = (ArgSpec("key", ArgType.STRING, secret=True), ArgSpec("x", ArgType.INT))
     tools.add(ToolSpec("t", "g", arguments), lambda rt, key, x: f"used {key}")
-    made = tools.injecting("g.t", key=source)
+    made = tools.with_injected("g.t", key=source)
     trail = tmp_path / "trail.jsonl"
     with engine_of(made, host=with_variables(key=SEEN), audit=FileAudit(trail)) as engine:
         assert engine.execute(ToolCall("g.t", (1,))).value == "used [secret]"
@@ -684,7 +684,7 @@ def test_a_secret_within_an_injected_map_is_hidden(way: Any) -> None:
     tools.add(ToolSpec("t", "g", (ArgSpec("login", ArgType.MAP, keys=keys),)), lambda rt, login: rt.println(login))
     output = io.StringIO()
     host = Host(variables={"login": {"user": "some-one", "password": SEEN}}, stdout=output)
-    with engine_of(tools.injecting("g.t", login=Variable("login")), host=host) as engine:
+    with engine_of(tools.with_injected("g.t", login=Variable("login")), host=host) as engine:
         way(engine, "g.t", [])
 
     assert output.getvalue() == "{'user': 'some-one', 'password': '[secret]'}\n"
@@ -694,7 +694,7 @@ def test_records_tell_which_arguments_are_the_hosts(tmp_path: Path) -> None:
     """By name, and nothing of their values; of other tools they say nothing."""
     audit = MemoryAudit()
     trail = tmp_path / "trail.jsonl"
-    tools = sample().injecting("crm.find", tenant=Variable("t"), limit=Value(7))
+    tools = sample().with_injected("crm.find", tenant=Variable("t"), limit=Value(7))
     for sink in (audit, FileAudit(trail)):
         with engine_of(tools, host=with_variables(t="canary"), audit=sink) as engine:
             engine.call("crm.find", ["x"])
@@ -718,7 +718,7 @@ def test_an_approver_sees_that_there_are_some() -> None:
         asked.append(request)
         return Approval.approve()
 
-    tools = sample().injecting("crm.find", tenant=Variable("t")).with_policy("crm.find", requires_approval=True)
+    tools = sample().with_injected("crm.find", tenant=Variable("t")).with_policy("crm.find", requires_approval=True)
     with engine_of(tools, host=with_variables(t="canary"), policy=ExecutionPolicy(approver=approver)) as engine:
         assert engine.call("crm.find", ["x"]) == ["canary", "x", 10]
 
@@ -730,7 +730,7 @@ def test_an_approver_sees_that_there_are_some() -> None:
 
 def test_no_approver_can_set_what_is_the_hosts() -> None:
     """What it writes instead is bound as any call is."""
-    tools = sample().injecting("crm.find", tenant=Variable("t")).with_policy("crm.find", requires_approval=True)
+    tools = sample().with_injected("crm.find", tenant=Variable("t")).with_policy("crm.find", requires_approval=True)
     policy = ExecutionPolicy(approver=lambda request: Approval.modify({"name": "y", "tenant": "evil"}))
     with engine_of(tools, host=with_variables(t="acme"), policy=policy) as engine:
         assert isinstance(refused_by(lambda: engine.call("crm.find", ["x"])), ArgumentError)
@@ -738,7 +738,7 @@ def test_no_approver_can_set_what_is_the_hosts() -> None:
 
 def test_an_engine_takes_its_copy_with_the_sources() -> None:
     """Whatever is done to the set afterwards."""
-    tools = sample().injecting("crm.find", tenant=Variable("t"))
+    tools = sample().with_injected("crm.find", tenant=Variable("t"))
     with engine_of(tools) as engine:
         kept: ToolImplementation = engine.tools["crm.find"]
         assert kept.injected == {"tenant": Variable("t")}

@@ -31,7 +31,7 @@ from neuroscript import (
     from_function,
     tool,
 )
-from neuroscript.testing import FakeRuntime, Law, Report, check_toolset, laws_of
+from neuroscript.testing import ContractCheck, FakeRuntime, Report, check_toolset, checks_for
 
 files = Toolset("files")
 
@@ -81,7 +81,7 @@ engine = Engine(toolsets=[files], plugins=["neuroscript-std"])
 tools: Mapping[str, ToolImplementation] = engine.tools
 host = ExecutionPolicy(grants=("fs:read:*", Grant.parse("env:read:*")))
 grants: tuple[Grant, ...] = host.grants
-missing: Capability | None = host.uncovered([Capability.parse("fs:read")])
+missing: Capability | None = host.uncovered_need([Capability.parse("fs:read")])
 ok: bool = engine.execute(ToolCall("files.shout", {"text": "a"}, id="1")).ok
 values: tuple[Any, ...] = bind(made.spec, ["a"])
 one: Any = coerce("1", ArgType.INT, mode="strict")
@@ -110,5 +110,5 @@ def scripted() -> Runtime:
     return FakeRuntime(answers=["yes"], clock=[1, 2.5])
 
 
-def checked(toolset: Toolset) -> tuple[Report, list[Law]]:
-    return check_toolset(toolset, without=["importable"]), [case.law for case in laws_of([toolset])]
+def checked(toolset: Toolset) -> tuple[Report, list[ContractCheck]]:
+    return check_toolset(toolset, without=["importable"]), [case.law for case in checks_for([toolset])]

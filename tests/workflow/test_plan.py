@@ -176,9 +176,9 @@ def test_recursive_data_is_too_deep() -> None:
     endless: list[Any] = []
     endless += [endless, endless]
     with pytest.raises(SpecError) as caught:
-        plan_from_data({"nodes": {"a": {"tool": "t", "when": {"value": 1, "among": endless}}}})
+        plan_from_data({"nodes": {"a": {"tool": "t", "when": {"value": 1, "in": endless}}}})
 
-    assert caught.value.problems == ("nodes.a.when.among: nests deeper than 100 levels",)
+    assert caught.value.problems == ("nodes.a.when.in: nests deeper than 100 levels",)
 
 
 def test_quoted_key_is_json_string() -> None:
@@ -323,15 +323,15 @@ def test_unresolved_reference_names_missing_step(text: str, expected: str) -> No
         ("${yes}", True),
         ({"value": "${three}", "equals": 3}, True),
         ({"value": "${yes}", "equals": 1}, False),
-        ({"value": "${three}", "differs": "${three}"}, False),
+        ({"value": "${three}", "ne": "${three}"}, False),
         ({"value": "${three}", "above": 3}, False),
         ({"value": "${three}", "at_least": 3.0}, True),
         ({"value": "${word}", "below": "x"}, True),
         ({"value": "${three}", "at_most": 2}, False),
-        ({"value": "${word}", "among": ["apple", "pear"]}, True),
+        ({"value": "${word}", "in": ["apple", "pear"]}, True),
         ({"value": ["${word}"], "contains": "apple"}, True),
         ({"value": "${word}", "contains": "ppl"}, True),
-        ({"value": "${yes}", "among": [1, 2]}, False),
+        ({"value": "${yes}", "in": [1, 2]}, False),
         ({"value": [1, 2], "contains": "${yes}"}, False),
         ({"value": [{"a": 1}], "equals": [{"a": "${yes}"}]}, False),
         ({"value": [{"a": 3}], "equals": [{"a": "${three}"}]}, True),
@@ -359,7 +359,7 @@ def test_condition_is_true_or_false(data: Any, expected: bool) -> None:
         ({"value": "${word}", "above": 3}, "above compares two numbers or two strings, got str and int"),
         ({"value": True, "below": 3}, "below compares two numbers or two strings, got bool and int"),
         ({"value": 3, "contains": 3}, "contains does not support int and int"),
-        ({"value": 3, "among": 3}, "among does not support int and int"),
+        ({"value": 3, "in": 3}, "among does not support int and int"),
         ({"value": 3, "empty": True}, "empty does not support int and bool"),
         ({"value": "", "empty": 1}, "empty must be true or false, got int"),
     ],

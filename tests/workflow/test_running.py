@@ -13,7 +13,7 @@ from tests.workflow.labs import Lab
 
 from neuroscript import ArgumentError, Engine, ExecutionPolicy, Host, Limits, SpecError, Toolset
 from neuroscript.workflow import Step, Trace, arun, check, plan_of_toml, run
-from neuroscript.workflow.runner import BREATH
+from neuroscript.workflow.runner import YIELD_SECONDS
 
 
 def ran(lab: Lab, text: str, **options: Any) -> Trace:
@@ -83,7 +83,7 @@ def test_event_loop_runs_between_blocking_calls() -> None:
     def count() -> None:
         """Count for a while."""
         seen.append("call")
-        time.sleep(2 * BREATH)
+        time.sleep(2 * YIELD_SECONDS)
 
     async def others() -> None:
         with Engine(toolsets=[slow], plugins="none") as engine:

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from neuroscript import Engine, PolicyError, ToolImplementation
-from neuroscript.testing import DOORS
+from neuroscript.testing import ENTRY_POINTS
 
 TOOLSETS: Final = [
     entry.load() for entry in distribution("neuroscript-git").entry_points if entry.group == "neuroscript.toolsets"
@@ -67,7 +67,7 @@ def test_call_without_grants_is_refused(
 def codes(engine: Engine, tool: ToolImplementation) -> set[str]:
     """Return the error codes of the first example of a tool, from every entry point."""
     found = set()
-    for door in DOORS.values():
+    for door in ENTRY_POINTS.values():
         with pytest.raises(PolicyError) as caught:
             door(engine, tool.name, tool.spec.examples[0].args)
         assert caught.value.retry == "host"

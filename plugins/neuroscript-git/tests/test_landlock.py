@@ -28,7 +28,7 @@ FILTERED: Final = ("status", "--porcelain")
 @pytest.fixture
 def git_path(tmp_path: Path) -> str:
     """The path of git."""
-    return program.found(str(tmp_path))
+    return program.find_git(str(tmp_path))
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ import pytest
 from neuroscript import Engine, ExecutionPolicy, Host, Limits
 from neuroscript.testing import Setup
 from neuroscript_http.network import Network, connected
-from neuroscript_http.toolset import made
+from neuroscript_http.toolset import make_toolset
 
 PUBLIC: Final = "93.184.215.14"
 HOST: Final = "https://api.example.com/"
@@ -209,7 +209,7 @@ def engine_with(world: World, tmp_path: Path) -> Iterator[EngineWith]:
         def engine(*grants: str, **limits: Any) -> Engine:
             policy = ExecutionPolicy(grants=grants, limits=Limits(**limits))
             host = Host(sandbox_dir=tmp_path)
-            made_engine = Engine(plugins="none", toolsets=[made(world.network)], host=host, policy=policy)
+            made_engine = Engine(plugins="none", toolsets=[make_toolset(world.network)], host=host, policy=policy)
             return stack.enter_context(made_engine)
 
         yield engine

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from neuroscript import CallError, Engine, LimitError, PolicyError, ToolFailed
-from neuroscript_http.bodies import unpacked
+from neuroscript_http.bodies import decode_body
 
 EngineWith = Callable[..., Engine]
 
@@ -518,7 +518,7 @@ def test_decompression_uses_bounded_pieces() -> None:
     bomb = gzip.compress(bytes(50 * 2**20))
     tracemalloc.start()
 
-    sizes = {len(piece) for piece in unpacked([bomb], "gzip", 50 * 2**20)}
+    sizes = {len(piece) for piece in decode_body([bomb], "gzip", 50 * 2**20)}
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 

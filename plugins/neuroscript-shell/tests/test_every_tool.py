@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from neuroscript import UNSET, Engine, PolicyError, ToolImplementation
-from neuroscript.testing import DOORS
+from neuroscript.testing import ENTRY_POINTS
 
 TOOLSETS: Final = [
     toolset
@@ -67,7 +67,7 @@ def test_call_without_grants_is_refused(engine_with: Callable[..., Engine], tool
     engine = engine_with()
 
     if not tool.policy.capabilities:
-        DOORS["call"](engine, tool.name, tool.spec.examples[0].args)
+        ENTRY_POINTS["call"](engine, tool.name, tool.spec.examples[0].args)
         return
     assert {"policy.capability"} == codes(engine, tool)
 
@@ -75,7 +75,7 @@ def test_call_without_grants_is_refused(engine_with: Callable[..., Engine], tool
 def codes(engine: Engine, tool: ToolImplementation) -> set[str]:
     """Return the error codes of the first example of a tool, from every entry point."""
     found = set()
-    for door in DOORS.values():
+    for door in ENTRY_POINTS.values():
         with pytest.raises(PolicyError) as caught:
             door(engine, tool.name, tool.spec.examples[0].args)
         assert caught.value.retry == "host"

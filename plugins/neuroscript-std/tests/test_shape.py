@@ -12,7 +12,7 @@ import pytest
 
 from neuroscript import ArgumentError, CallError, Engine, ToolFailed
 from neuroscript_std.formats import is_email, is_iso_datetime, is_url
-from neuroscript_std.shapes import parsed
+from neuroscript_std.shapes import parse_shape
 
 VECTORS = Path(__file__).parents[3] / "tests" / "vectors" / "upstream.json"
 UPSTREAM = [
@@ -485,9 +485,9 @@ def nested(levels: int) -> dict[str, Any]:
 
 def test_shapes_can_be_nested_64_levels() -> None:
     """The depth limit of an engine applies first; without an engine, the same limit holds."""
-    assert parsed(nested(64))
+    assert parse_shape(nested(64))
     with pytest.raises(ToolFailed) as caught:
-        parsed(nested(65))
+        parse_shape(nested(65))
 
     assert str(caught.value).endswith("expected at most 64 levels of nested shapes, got more")
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from neuroscript import ToolFailed
 from neuroscript_std.trees.nodes import Node
-from neuroscript_std.trees.queries import found
-from neuroscript_std.trees.texts import drawing_of, json_of, tree_of
-from neuroscript_std.trees.tree import DEEPEST, MOST_NODES, Tree
+from neuroscript_std.trees.queries import find_nodes
+from neuroscript_std.trees.texts import json_of, parse_tree, render_tree
+from neuroscript_std.trees.tree import MAX_DEPTH, MAX_NODES, Tree
 
 SHOP = {"name": "tea", "type": "shop", "shelf": [{"price": 4}, {"price": 2.5}], "none": None}
 """node-1; name node-2, type node-3, shelf node-4 with node-5 (node-6) and node-7 (node-8), none node-9."""
@@ -63,7 +63,7 @@ def test_json_round_trip(value: Any) -> None:
     """For every JSON value, with the order of keys, integers of any size, and empty containers."""
     text = json.dumps(value)
 
-    assert json.dumps(value) == json.dumps(json.loads(json_of(tree_of(text))))
+    assert json.dumps(value) == json.dumps(json.loads(json_of(parse_tree(text))))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_json_round_trip(value: Any) -> None:
 )
 def test_json_is_indented(text: str, expected: str) -> None:
     """By two spaces; Unicode is unescaped, and ``type`` is a key like any other."""
-    assert expected == json_of(tree_of(text))
+    assert expected == json_of(parse_tree(text))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_json_is_indented(text: str, expected: str) -> None:
 )
 def test_what_is_not_json_is_refused(text: str, expected: str) -> None:
     """The caller hears what is wrong and where, and nothing of the text."""
-    assert (expected, "tree.not_json", "model") == told(lambda: tree_of(text))
+    assert (expected, "tree.not_json", "model") == told(lambda: parse_tree(text))
 
 
 def test_tree_size_is_limited() -> None:
@@ -108,11 +108,11 @@ def test_tree_size_is_limited() -> None:
     too_deep = ("objects and arrays can be nested at most 64 levels deep", "tree.too_deep", "model")
     too_large = ("a tree can have at most 200000 nodes", "tree.too_large", "model")
 
-    assert len(Tree(nested(DEEPEST))) == DEEPEST + 1
-    assert len(Tree([0] * (MOST_NODES - 1))) == MOST_NODES
-    assert too_deep == told(lambda: Tree(nested(DEEPEST + 1)))
-    assert too_deep == told(lambda: tree_of("[" * 65 + "]" * 65))
-    assert too_large == told(lambda: Tree([0] * MOST_NODES))
+    assert len(Tree(nested(MAX_DEPTH))) == MAX_DEPTH + 1
+    assert len(Tree([0] * (MAX_NODES - 1))) == MAX_NODES
+    assert too_deep == told(lambda: Tree(nested(MAX_DEPTH + 1)))
+    assert too_deep == told(lambda: parse_tree("[" * 65 + "]" * 65))
+    assert too_large == told(lambda: Tree([0] * MAX_NODES))
 
 
 def test_rendered_size_is_limited() -> None:
@@ -120,12 +120,12 @@ def test_rendered_size_is_limited() -> None:
     tree = Tree(nested(60, [0] * 100_000))
     expected = ("the result would exceed 8 MiB", "tree.too_large", "model")
 
-    assert expected == told(lambda: json_of(tree)) == told(lambda: drawing_of(tree))
+    assert expected == told(lambda: json_of(tree)) == told(lambda: render_tree(tree))
 
 
 def test_render_shows_each_node() -> None:
     """Indented, with key, type, id, and size or value."""
-    assert drawing_of(Tree(SHOP)) == (
+    assert render_tree(Tree(SHOP)) == (
         "- (object) node-1 (attrs: 4)\n"
         '  - "name": (string) node-2: "tea"\n'
         '  - "type": (string) node-3: "shop"\n'
@@ -204,7 +204,7 @@ def test_find_by_query(query: dict[str, Any], expected: list[str]) -> None:
     tree = Tree(SHOP)
     tree.node("node-5").metadata["a"] = "1"
 
-    assert expected == found(tree.root, query, -1, -1)
+    assert expected == find_nodes(tree.root, query, -1, -1)
 
 
 @pytest.mark.parametrize(
@@ -221,14 +221,16 @@ def test_find_by_query(query: dict[str, Any], expected: list[str]) -> None:
 )
 def test_find_is_limited_by_depth_and_results(depth: int, results: int, expected: list[str]) -> None:
     """Levels below the start, and the maximum number of results."""
-    assert expected == found(Tree(SHOP).root, {"type": "object"}, depth, results)
+    assert expected == find_nodes(Tree(SHOP).root, {"type": "object"}, depth, results)
 
 
 def test_boolean_is_not_a_number() -> None:
     """Although they are equal in Python."""
     root = Tree([1, True, 0, False]).root
 
-    assert [["node-2"], ["node-3"], ["node-4"]] == [found(root, {"value": value}, -1, -1) for value in (1.0, True, 0)]
+    assert [["node-2"], ["node-3"], ["node-4"]] == [
+        find_nodes(root, {"value": value}, -1, -1) for value in (1.0, True, 0)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -241,7 +243,9 @@ def test_boolean_is_not_a_number() -> None:
 )
 def test_query_for_a_container_value_is_refused(query: dict[str, Any], expected: str) -> None:
     """It could never match, which would hide a mistake."""
-    assert (f"query_map: {expected}", "tree.bad_query", "model") == told(lambda: found(Tree([]).root, query, -1, -1))
+    assert (f"query_map: {expected}", "tree.bad_query", "model") == told(
+        lambda: find_nodes(Tree([]).root, query, -1, -1)
+    )
 
 
 # Changing
@@ -329,7 +333,7 @@ def test_detached_node_can_be_used() -> None:
     tree.unlink("node-1", "shelf")
     tree.add("node-4", 5)
     assert "shelf" not in tree.root.value
-    assert ["node-5", "node-7"] == found(tree.node("node-4"), {"type": "object"}, -1, -1)
+    assert ["node-5", "node-7"] == find_nodes(tree.node("node-4"), {"type": "object"}, -1, -1)
     tree.link("node-1", "again", "node-4")
     assert [{"price": 4}, {"price": 2.5}, 5] == tree.root.value["again"]
     tree.unlink("node-1", "again")
@@ -372,14 +376,14 @@ def test_refused_change_has_no_effect(change: Callable[[Tree], object], word: st
 
 def test_changes_respect_the_depth_limit() -> None:
     """A leaf can be added at the deepest level, a container cannot; a tall node cannot be linked too deep."""
-    tree = Tree({"deep": nested(DEEPEST - 2, {}), "high": nested(2)})
-    lowest = f"node-{DEEPEST}"
+    tree = Tree({"deep": nested(MAX_DEPTH - 2, {}), "high": nested(2)})
+    lowest = f"node-{MAX_DEPTH}"
     high = tree.at(("high",)).id
 
     tree.add(lowest, 1, "leaf")
     for change in (lambda: tree.add(lowest, {}, "object"), lambda: tree.link(lowest, "high", high)):
         assert "tree.too_deep" == told(change)[1]
-    full = Tree([0] * (MOST_NODES - 1))
+    full = Tree([0] * (MAX_NODES - 1))
 
     assert "tree.too_large" == told(lambda: full.add("node-1", 0))[1]
     assert is_whole(tree)
@@ -395,7 +399,7 @@ def test_random_changes_keep_the_tree_consistent(seed: int) -> None:
             change_somehow(tree, chance)
 
     assert is_whole(tree)
-    assert tree.root.value == tree_of(json_of(tree)).root.value
+    assert tree.root.value == parse_tree(json_of(tree)).root.value
 
 
 def change_somehow(tree: Tree, chance: random.Random) -> None:

@@ -13,21 +13,21 @@ from typing import Any, Final
 from unicodedata import category, east_asian_width
 
 from neuroscript.approval.request import ApprovalRequest
-from neuroscript.io.text import escaped
+from neuroscript.io.text import escape
 
-LABEL: Final = 11
+LABEL_CELLS: Final = 11
 """Cells of a line before the bar."""
 
-ROWS: Final = 6
+MAX_ROWS: Final = 6
 """Rows that a value, a need or a description may take."""
 
-NEEDS: Final = 10
+MAX_NEEDS: Final = 10
 """How many needs are shown; for the others, their number."""
 
-MARKS: Final = 2
+MAX_COMBINING_MARKS: Final = 2
 """Combining marks that a letter may have; more of them would cover the lines above."""
 
-WIDE: Final = 0x1F000
+FIRST_WIDE_CODE_POINT: Final = 0x1F000
 """From this code point on there are pictures, which terminals draw in two cells whatever the tables say."""
 
 MASKED: Final = "[secret]"
@@ -46,12 +46,12 @@ def card(request: ApprovalRequest, columns: int, encoding: str = "utf-8") -> str
         columns: How many cells a line has; the last one stays free.
         encoding: The encoding of the output; characters that it lacks are escaped.
     """
-    room = columns - LABEL - 3  # the bar, a space, and the last cell
+    room = columns - LABEL_CELLS - 3  # the bar, a space, and the last cell
     lines = [
         "-" * (columns - 1),
         *_ours("tool", request.tool, room),
         *_theirs("about", [request.description] if request.description else [], room, encoding),
-        *_theirs("needs", _needs(request), room, encoding, len(request.needs) - NEEDS),
+        *_theirs("needs", _needs(request), room, encoding, len(request.needs) - MAX_NEEDS),
         *_ours("effects", ", ".join(request.effects) or "none", room),
         *_ours("called by", " < ".join(request.above), room),
         *(_theirs("arguments", _arguments(request), room, encoding) if request.arguments else ["arguments: none"]),
@@ -63,27 +63,27 @@ def card(request: ApprovalRequest, columns: int, encoding: str = "utf-8") -> str
 def _ours(label: str, text: str, room: int) -> Iterator[str]:
     """Yield the lines with text of the registry and the engine."""
     for index, row in enumerate(rows(text, room)):
-        yield f"{'' if index else f'{label}:':{LABEL}}{row}"
+        yield f"{'' if index else f'{label}:':{LABEL_CELLS}}{row}"
 
 
 def _theirs(label: str, texts: Iterable[str], room: int, encoding: str, untold: int = 0) -> Iterator[str]:
     """Yield the lines with text of authors and callers: each text begins with a bar, and continues with a colon."""
     head = f"{label}:"
     for text in texts:
-        shown = rows(text[: ROWS * room], room, encoding)
-        for index, row in enumerate(shown[:ROWS]):
-            yield f"{head:{LABEL}}{':' if index else '|'} {row}"
+        shown = rows(text[: MAX_ROWS * room], room, encoding)
+        for index, row in enumerate(shown[:MAX_ROWS]):
+            yield f"{head:{LABEL_CELLS}}{':' if index else '|'} {row}"
             head = ""
-        if len(text) > ROWS * room or len(shown) > ROWS:
-            yield f"{'':{LABEL}}(cut; {len(text)} characters in all)"
+        if len(text) > MAX_ROWS * room or len(shown) > MAX_ROWS:
+            yield f"{'':{LABEL_CELLS}}(cut; {len(text)} characters in all)"
     if untold > 0:
-        yield f"{'':{LABEL}}(and {untold} more)"
+        yield f"{'':{LABEL_CELLS}}(and {untold} more)"
 
 
 def _needs(request: ApprovalRequest) -> Iterator[str]:
     """Yield the first needs; a need that contains a secret argument is cut after its verb."""
     secrets = [request.arguments[name] for name in request.secrets if name in request.arguments]
-    for need in request.needs[:NEEDS]:
+    for need in request.needs[:MAX_NEEDS]:
         hidden = any(_may_hold(need, secret) for secret in secrets)
         yield ":".join([*need.split(":")[:2], MASKED]) if hidden else need
 
@@ -129,22 +129,22 @@ def rows(text: str, room: int, encoding: str = "utf-8") -> list[str]:
 
 def _pieces(text: str) -> Iterator[tuple[str, int]]:
     """Yield each character as it is shown, and how many cells it takes at most; a combining mark takes none."""
-    marks = MARKS
+    marks = MAX_COMBINING_MARKS
     for each in text:
-        if category(each) in ("Mn", "Me") and marks < MARKS and not BLANK.match(each):
+        if category(each) in ("Mn", "Me") and marks < MAX_COMBINING_MARKS and not BLANK.match(each):
             marks += 1
             yield each, 0
             continue
         plain = _plain(each)
-        marks = 0 if plain == each and category(each)[0] in "LM" else MARKS
+        marks = 0 if plain == each and category(each)[0] in "LM" else MAX_COMBINING_MARKS
         yield from ((part, _cells(part)) for part in plain)
 
 
 def _plain(character: str) -> str:
     if category(character) in ("Mn", "Me") or BLANK.match(character):
         return ascii(character)[1:-1]
-    return escaped(character)
+    return escape(character)
 
 
 def _cells(character: str) -> int:
-    return 2 if ord(character) >= WIDE or east_asian_width(character) in "WFA" else 1
+    return 2 if ord(character) >= FIRST_WIDE_CODE_POINT or east_asian_width(character) in "WFA" else 1

@@ -12,22 +12,22 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.approval.request import Approval, ApprovalRequest
-from neuroscript.coercion.context import LAX, ROOT, Walk, type_name
+from neuroscript.coercion.context import LAX, ROOT, CoercionPass, type_name
 from neuroscript.coercion.parameters import DURATION, PATH, STRING, WHOLE, instance, optional, require, require_fields
 from neuroscript.coercion.plain_data import plain, restored
 from neuroscript.coercion.types import ArgType
-from neuroscript.coercion.values import exact
+from neuroscript.coercion.values import coerce_value
 from neuroscript.errors import SpecError
 from neuroscript.io.private_files import read_private, write_private
-from neuroscript.io.text import NotJSON, parsed, shown
+from neuroscript.io.text import NotJSON, parsed, quote_untrusted
 from neuroscript.runtime.interfaces import ToolCall
 from neuroscript.tools.fingerprints import canonical_text
 
-WHERE: Final = "pending approval"
+SUBJECT: Final = "pending approval"
 CALL: Final = instance(ToolCall)
 REQUEST: Final = instance(ApprovalRequest)
 VERSION: Final = 1
-LARGEST: Final = 64 * 1024 * 1024
+MAX_FILE_BYTES: Final = 64 * 1024 * 1024
 """Bytes of a file; more than the arguments of one call can have."""
 
 FIELDS: Final[Mapping[str, tuple[type, ...]]] = {
@@ -47,7 +47,7 @@ FIELDS: Final[Mapping[str, tuple[type, ...]]] = {
 BOUND: Final = ("fingerprint", "policy", "session", "digest")
 """What an answer is bound to; it is valid for nothing else."""
 
-LATEST: Final = 1e11
+MAX_TIME_SECONDS: Final = 1e11
 """Seconds; some years after 5000."""
 
 SHA256: Final = re.compile(r"[0-9a-f]{64}")
@@ -79,7 +79,7 @@ class PendingApproval:
 
     def __attrs_post_init__(self) -> None:
         texts = dict.fromkeys((*BOUND, "reason"), STRING)
-        require_fields(WHERE, self, call=CALL, approver=WHOLE, created=DURATION, **texts)
+        require_fields(SUBJECT, self, call=CALL, approver=WHOLE, created=DURATION, **texts)
 
     @classmethod
     def of(cls, request: ApprovalRequest, *, reason: str = "", created: float | None = None) -> PendingApproval:
@@ -92,10 +92,10 @@ class PendingApproval:
             SpecError: Some of its arguments are secret; they must not be stored.
         """
         parts = {"request": (request, REQUEST), "reason": (reason, STRING), "created": (created, optional(DURATION))}
-        require(WHERE, **parts)
+        require(SUBJECT, **parts)
         given = [name for name, value in request.arguments.items() if name in request.secrets and value is not None]
         if given:
-            raise _unfit(f"{shown(name)} is secret and must not be stored" for name in given)
+            raise _unfit(f"{quote_untrusted(name)} is secret and must not be stored" for name in given)
         bound = [getattr(request, name) for name in BOUND]
         when = time.time() if created is None else created
         call = ToolCall(request.tool, dict(request.arguments))
@@ -116,7 +116,7 @@ class PendingApproval:
             digest: The digest of the tool and of the exact values, bound once more.
         """
         now = {"fingerprint": fingerprint, "policy": policy, "session": session, "digest": digest}
-        require(WHERE, **{name: (value, STRING) for name, value in now.items()})
+        require(SUBJECT, **{name: (value, STRING) for name, value in now.items()})
         return tuple(name for name, value in now.items() if getattr(self, name) != value)
 
     def save(self, place: str | os.PathLike[str]) -> Path:
@@ -133,12 +133,12 @@ class PendingApproval:
         """
         import json
 
-        require(WHERE, place=(place, PATH))
+        require(SUBJECT, place=(place, PATH))
         if faults := [*_inexact(self.call)]:
             raise _unfit(faults)
         data = json.dumps(_data(self), allow_nan=False).encode("ascii")
-        if len(data) > LARGEST:
-            raise _unfit([f"its file would have more than {LARGEST} bytes"])
+        if len(data) > MAX_FILE_BYTES:
+            raise _unfit([f"its file would have more than {MAX_FILE_BYTES} bytes"])
         path = Path(place)
         if path.is_dir():
             path /= _file_name(self)
@@ -154,8 +154,8 @@ class PendingApproval:
                 user, it is a link, not a regular file or too large, or its content is not a suspended call.
             OSError: It cannot be opened, for example because it does not exist.
         """
-        require(WHERE, path=(path, PATH))
-        data = _parsed(read_private(Path(path), WHERE, LARGEST))
+        require(SUBJECT, path=(path, PATH))
+        data = _parsed(read_private(Path(path), SUBJECT, MAX_FILE_BYTES))
         if faults := [*_faults(data)]:
             raise _unfit(faults)
         arguments = {name: restored(value) for name, value in data["arguments"].items()}
@@ -190,7 +190,7 @@ class FileApprover:
 
 
 def _unfit(faults: Iterable[str]) -> SpecError:
-    return SpecError(WHERE, [*faults])
+    return SpecError(SUBJECT, [*faults])
 
 
 def _data(pending: PendingApproval) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def _inexact(call: ToolCall) -> Iterator[str]:
     """Yield a sentence for each argument that would not be the same when it is read again."""
     for name, value in _named(call).items():
         if not _comes_back(value):
-            yield f"{shown(name)} cannot be stored and read back exactly ({type_name(value)})"
+            yield f"{quote_untrusted(name)} cannot be stored and read back exactly ({type_name(value)})"
 
 
 def _comes_back(value: Any) -> bool:
@@ -244,7 +244,7 @@ def _faults(data: Any) -> Iterator[str]:
         yield f"expected an object, got {type_name(data)}"
         return
     yield from (f"{name} is missing" for name in FIELDS if name not in data)
-    yield from (f"{shown(name)} is unknown" for name in data if name not in FIELDS)
+    yield from (f"{quote_untrusted(name)} is unknown" for name in data if name not in FIELDS)
     for name in [name for name in FIELDS if name in data]:
         if type(data[name]) not in FIELDS[name]:
             yield f"{name} must be {' or '.join(kind.__name__ for kind in FIELDS[name])}, not {type_name(data[name])}"
@@ -262,18 +262,20 @@ def _fault(name: str, value: Any) -> Iterator[str]:
             yield f"{name} must be 64 hexadecimal digits"
         case "approver" if value < 0:
             yield "approver must be 0 or more"
-        case "created" if not 0 <= value < LATEST:
+        case "created" if not 0 <= value < MAX_TIME_SECONDS:
             yield "created must be seconds since 1970"
         case "arguments":
-            yield from (f"arguments: {shown(each)} holds what no call can" for each in value if _spoilt(value[each]))
+            yield from (
+                f"arguments: {quote_untrusted(each)} holds what no call can" for each in value if _spoilt(value[each])
+            )
 
 
 def _spoilt(data: Any) -> bool:
     """Return whether `save` cannot have written this: bad base64, an infinite number, too deep nesting."""
     try:
         value = restored(data)
-        walk = Walk(LAX)
-        walk.limited(exact, ArgType.ANY, value, ROOT)
+        walk = CoercionPass(LAX)
+        walk.limited(coerce_value, ArgType.ANY, value, ROOT)
         return bool(walk.noted) or not _comes_back(value)
     except RecursionError:
         return True

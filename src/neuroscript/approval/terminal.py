@@ -13,7 +13,7 @@ from neuroscript.approval.card import card
 from neuroscript.approval.request import Approval, ApprovalRequest
 from neuroscript.coercion.parameters import INPUT, OUTPUT, optional, require
 from neuroscript.errors import PromptError
-from neuroscript.io.text import NotJSON, escaped, is_terminal, parsed, shown
+from neuroscript.io.text import NotJSON, escape, is_terminal, parsed, quote_untrusted
 from neuroscript.runtime.prompter import alone_on, encoding_of, noninteractive, typed, write_out
 
 if sys.platform == "win32":
@@ -21,19 +21,19 @@ if sys.platform == "win32":
 else:
     import termios
 
-WIDEST: Final = 80
-NARROWEST: Final = 40
+MAX_WIDTH_CELLS: Final = 80
+MIN_WIDTH_CELLS: Final = 40
 """In cells; a narrower terminal would break lines so that text of a caller could imitate the prompt."""
 
-TRIES: Final = 3
+MAX_ATTEMPTS: Final = 3
 """How many invalid answers are accepted."""
 
 ANSWERS: Final = """\
 y: yes, once   s: yes, in this session   m: other arguments
 n: no, or "n because ..." to say why     x: no, and stop the session
 """
-AGAIN: Final = "answer with y, s, m, n or x\n"
-NOBODY: Final = "there is no terminal to ask for an approval"
+RETRY_PROMPT: Final = "answer with y, s, m, n or x\n"
+NO_TERMINAL: Final = "there is no terminal to ask for an approval"
 
 
 class TerminalApprover:
@@ -62,18 +62,18 @@ class TerminalApprover:
         stdin = sys.stdin if self._stdin is None else self._stdin
         output = sys.stderr if self._output is None else self._output
         if not is_terminal(stdin) or not is_terminal(output):
-            return Approval.reject(NOBODY)
+            return Approval.reject(NO_TERMINAL)
         with alone_on(stdin):
             try:
-                return _asked(_Talk(stdin, output), request)
+                return _ask(_Terminal(stdin, output), request)
             except PromptError as error:
                 return Approval.reject(f"there was no answer: {error}")
             except (OSError, ValueError):  # the terminal was closed before the prompt
-                return Approval.reject(NOBODY)
+                return Approval.reject(NO_TERMINAL)
 
 
 @attrs.frozen
-class _Talk:
+class _Terminal:
     """A terminal that shows one prompt."""
 
     stdin: TextIO
@@ -82,10 +82,10 @@ class _Talk:
     @property
     def columns(self) -> int:
         """How many cells of its lines are used."""
-        columns = os.get_terminal_size(self.output.fileno()).columns or WIDEST
-        if columns < NARROWEST:
-            raise noninteractive(f"the terminal has fewer than {NARROWEST} columns")
-        return min(columns, WIDEST)
+        columns = os.get_terminal_size(self.output.fileno()).columns or MAX_WIDTH_CELLS
+        if columns < MIN_WIDTH_CELLS:
+            raise noninteractive(f"the terminal has fewer than {MIN_WIDTH_CELLS} columns")
+        return min(columns, MAX_WIDTH_CELLS)
 
     def answer(self, text: str) -> str:
         """Write *text*, discard type-ahead, and return the next line without surrounding spaces."""
@@ -116,10 +116,10 @@ else:
             raise noninteractive("another program uses the terminal")
 
 
-def _asked(talk: _Talk, request: ApprovalRequest) -> Approval:
-    ask = f"Allow {shown(request.tool)}? [n] "
+def _ask(talk: _Terminal, request: ApprovalRequest) -> Approval:
+    ask = f"Allow {quote_untrusted(request.tool)}? [n] "
     text = f"{card(request, talk.columns, encoding_of(talk.output))}{ANSWERS}{ask}"
-    for _ in range(TRIES):
+    for _ in range(MAX_ATTEMPTS):
         word, _, rest = talk.answer(text).partition(" ")
         match word.lower(), rest:
             case "y", "":
@@ -127,23 +127,23 @@ def _asked(talk: _Talk, request: ApprovalRequest) -> Approval:
             case "s", "":
                 return Approval.approve(for_session=True)
             case "m", "":
-                return _modified(talk, request)
+                return _ask_arguments(talk, request)
             case "n" | "", _:
                 return Approval.reject(_reason(rest))
             case "x", _:
                 return Approval.stop(_reason(rest))
-        text = f"{AGAIN}{ask}"
-    return Approval.reject(f"no valid answer in {TRIES} tries")
+        text = f"{RETRY_PROMPT}{ask}"
+    return Approval.reject(f"no valid answer in {MAX_ATTEMPTS} tries")
 
 
 def _reason(rest: str) -> str:
-    return escaped(rest.strip().removeprefix("because").strip())
+    return escape(rest.strip().removeprefix("because").strip())
 
 
-def _modified(talk: _Talk, request: ApprovalRequest) -> Approval:
+def _ask_arguments(talk: _Terminal, request: ApprovalRequest) -> Approval:
     """Ask for new arguments, all by name on one line of JSON; secret ones that are left out stay unchanged."""
     text = ask = 'New arguments, all of them on one line, for example {"name": "value"}: '
-    for _ in range(TRIES):
+    for _ in range(MAX_ATTEMPTS):
         line = talk.answer(text)
         if not line:
             return Approval.reject("no new arguments were entered")
@@ -152,7 +152,7 @@ def _modified(talk: _Talk, request: ApprovalRequest) -> Approval:
             kept = {name: value for name, value in request.arguments.items() if name in request.secrets}
             return Approval.modify({**kept, **arguments})
         text = f"{fault}\n{ask}"
-    return Approval.reject(f"no valid arguments in {TRIES} tries")
+    return Approval.reject(f"no valid arguments in {MAX_ATTEMPTS} tries")
 
 
 def _object(line: str) -> tuple[Mapping[str, Any], str]:

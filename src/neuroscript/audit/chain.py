@@ -20,13 +20,13 @@ START: Final = b'{"seq":'
 ZEROS: Final = "0" * 64
 """The value of ``prev`` in the first line."""
 
-LONGEST: Final = 16 * 1024 * 1024
+MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 """Maximum size of a line in bytes."""
 
-LEAST_KEY: Final = 32
+MIN_KEY_BYTES: Final = 32
 """Minimum size of a key in bytes."""
 
-KEY: Final = Form(f"{LEAST_KEY} bytes or more", BYTES.accepts, lambda key: len(key) >= LEAST_KEY)
+KEY: Final = Form(f"{MIN_KEY_BYTES} bytes or more", BYTES.accepts, lambda key: len(key) >= MIN_KEY_BYTES)
 LINE: Final = re.compile(
     rb'\{"seq":([1-9][0-9]{0,17}),"prev":"([0-9a-f]{64})",[^\n]*,"hash":"([0-9a-f]{64})"\}\n', re.ASCII
 )
@@ -90,8 +90,8 @@ def sealed(seq: int, prev: str, members: str, seal: Seal) -> tuple[bytes, str]:
         AuditError: If the line is longer than `LONGEST`.
     """
     body = f'{{"seq":{seq},"prev":"{prev}",{members}'.encode("ascii")
-    if len(body) + _END > LONGEST:
-        raise AuditError(f"a record has more than {LONGEST} bytes")
+    if len(body) + _END > MAX_LINE_BYTES:
+        raise AuditError(f"a record has more than {MAX_LINE_BYTES} bytes")
     hash = seal.of(body)
     return b'%b,"hash":"%b"}\n' % (body, hash.encode()), hash
 

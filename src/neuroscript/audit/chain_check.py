@@ -16,7 +16,7 @@ What = Literal[
 ]
 """The kinds of problems of an audit log."""
 
-LISTED: Final = 1000
+MAX_LISTED_PROBLEMS: Final = 1000
 """Maximum number of problems that are stored; further ones are only counted."""
 
 
@@ -61,7 +61,7 @@ class Findings:
 
     def add(self, line: int, what: What, text: str) -> None:
         """Store a problem, or only count it."""
-        if len(self.listed) < LISTED:
+        if len(self.listed) < MAX_LISTED_PROBLEMS:
             self.listed.append(Found(line, what, text))
         else:
             self.unlisted += 1
@@ -78,7 +78,7 @@ class Pending:
 
     def add(self, number: int, raw: bytes) -> None:
         """Add a line."""
-        if len(self.lines) < LISTED:
+        if len(self.lines) < MAX_LISTED_PROBLEMS:
             self.lines.append(number)
         self.count += 1
         self.size += len(raw)
@@ -196,7 +196,7 @@ class Chain:
         return True
 
     def _gap(self, number: int, low: int, high: int) -> None:
-        if len(self._gaps) < LISTED:
+        if len(self._gaps) < MAX_LISTED_PROBLEMS:
             self._gaps.append((number, low, high))
         else:
             self.findings.unlisted += 1

@@ -14,7 +14,7 @@ from neuroscript.errors import AuditError
 from neuroscript.runtime.records import CallRecord, ToolFacts
 from neuroscript.spec.binding import Repair
 
-MOST_KEPT: Final = 4096
+MAX_CACHED_FORMS: Final = 4096
 """Maximum number of cached tools and of cached combinations of types; the cache is then cleared."""
 
 
@@ -64,7 +64,7 @@ class Forms:
         )
         if about.injected:
             text = f'{text},"injected":{list_text(about.injected)}'
-        if len(self._facts) >= MOST_KEPT:
+        if len(self._facts) >= MAX_CACHED_FORMS:
             self._facts.clear()
         self._facts[id(about)] = (about, text)
         return text
@@ -74,7 +74,7 @@ class Forms:
         text = self._types.get(types)
         if text is None:
             text = list_text(tuple(map(name_of, types)))
-            if len(self._types) >= MOST_KEPT:
+            if len(self._types) >= MAX_CACHED_FORMS:
                 self._types.clear()
             self._types[types] = text
         return text

@@ -8,13 +8,13 @@ from typing import Final
 
 import attrs
 
-from neuroscript.audit.chain import LEAST_KEY
+from neuroscript.audit.chain import MIN_KEY_BYTES
 from neuroscript.coercion.parameters import BYTES, FLAG, PATH, require, require_fields
 from neuroscript.errors import AuditError
 from neuroscript.io.private_files import is_shared
 from neuroscript.io.text_files import open_at_once
 
-MOST: Final = 4096
+MAX_KEY_FILE_BYTES: Final = 4096
 """Maximum size of a key file in bytes."""
 
 HEX: Final = re.compile(rb"\s*((?:[0-9A-Fa-f]{2})+)\s*")
@@ -45,12 +45,12 @@ def read_key(path: str | os.PathLike[str]) -> KeyFile:
     """
     require("read_key", path=(path, PATH))
     with open(path, "rb", opener=open_at_once) as file:
-        data = file.read(MOST + 1)
+        data = file.read(MAX_KEY_FILE_BYTES + 1)
         is_private = not is_shared(os.fstat(file.fileno()))
-    if len(data) > MOST:
-        raise AuditError(f"the key file has more than {MOST} bytes; a key has at least {LEAST_KEY}")
+    if len(data) > MAX_KEY_FILE_BYTES:
+        raise AuditError(f"the key file has more than {MAX_KEY_FILE_BYTES} bytes; a key has at least {MIN_KEY_BYTES}")
     digits = HEX.fullmatch(data)
     key = bytes.fromhex(digits[1].decode()) if digits else data
-    if len(key) < LEAST_KEY:
-        raise AuditError(f"the key file has fewer than {LEAST_KEY} bytes; create one with 'openssl rand -hex 32'")
+    if len(key) < MIN_KEY_BYTES:
+        raise AuditError(f"the key file has fewer than {MIN_KEY_BYTES} bytes; create one with 'openssl rand -hex 32'")
     return KeyFile(key, is_private)

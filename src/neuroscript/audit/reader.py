@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 from urllib.parse import quote
 
-from neuroscript.audit.chain import LONGEST
+from neuroscript.audit.chain import MAX_LINE_BYTES
 from neuroscript.audit.locks import wait
 from neuroscript.audit.sqlite import COLUMNS, IN_JSON
 from neuroscript.coercion.parameters import FUNCTION, PATH, optional, require
@@ -84,13 +84,13 @@ def numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
         AuditError: If a line is too long.
     """
     number = 0
-    while raw := stream.readline(LONGEST + 1):
+    while raw := stream.readline(MAX_LINE_BYTES + 1):
         number += 1
-        if not raw.endswith(b"\n") and len(raw) <= LONGEST:
+        if not raw.endswith(b"\n") and len(raw) <= MAX_LINE_BYTES:
             wait(stream.fileno())
-            raw += stream.readline(LONGEST + 1)
-        if len(raw) > LONGEST:
-            raise AuditError(f"line {number} has more than {LONGEST} bytes, so the file is not an audit log")
+            raw += stream.readline(MAX_LINE_BYTES + 1)
+        if len(raw) > MAX_LINE_BYTES:
+            raise AuditError(f"line {number} has more than {MAX_LINE_BYTES} bytes, so the file is not an audit log")
         yield number, raw
 
 

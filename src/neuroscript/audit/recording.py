@@ -30,7 +30,7 @@ from neuroscript.coercion.scalars import Handle
 from neuroscript.coercion.types import ArgType
 from neuroscript.errors import ArgumentError, CallError, ReturnError, SpecError, ToolFailed
 from neuroscript.io.private_files import is_foreign, is_shared
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 from neuroscript.tools.tool import ToolImplementation
 
@@ -38,7 +38,7 @@ FORM: Final = 1
 """The version of the format, at the beginning of each line."""
 
 HEAD: Final = b'{"recording":1,'
-LONGEST: Final = 16 * 1024 * 1024
+MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 """Maximum size of a line in bytes, including its end."""
 
 Reason = Literal["secret", "handle", "form", "size", "host"]
@@ -172,7 +172,7 @@ def _fault(status: os.stat_result, file: int) -> str:
 
 
 def _unusable(path: str, reason: str) -> SpecError:
-    return SpecError(f"recording {shown(path)}", [reason])
+    return SpecError(f"recording {quote_untrusted(path)}", [reason])
 
 
 def _ends_whole(file: int) -> bool:
@@ -226,7 +226,7 @@ def _line(data: dict[str, Any]) -> bytes:
         line = json.dumps(data, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
     except (ValueError, TypeError, RecursionError):
         raise Unwritable("form") from None
-    if len(line) > LONGEST:
+    if len(line) > MAX_LINE_BYTES:
         raise Unwritable("size")
     return line
 

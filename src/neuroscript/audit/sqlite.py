@@ -17,13 +17,13 @@ from neuroscript.io.text import sendable
 from neuroscript.policy.tool_policy import LASTING
 from neuroscript.runtime.records import CallRecord
 
-SECONDS: Final = 1.0
+TIME_COLUMNS: Final = 1.0
 """Maximum delay before a row is committed."""
 
-PATIENCE: Final = 10.0
+BUSY_TIMEOUT_SECONDS: Final = 10.0
 """Maximum number of seconds that a commit waits for another writing process."""
 
-MOST_WAITING: Final = 10_000
+MAX_PENDING_ROWS: Final = 10_000
 """Maximum number of rows that are held while commits fail."""
 
 MODE: Final = 0o600
@@ -108,7 +108,7 @@ class SqliteAudit:
         with self._lock:
             if self._connection is None:
                 raise AuditError("the audit log is closed")
-            if len(self._rows) >= MOST_WAITING:
+            if len(self._rows) >= MAX_PENDING_ROWS:
                 self._commit()
             self._rows.append(row)
             if urgent or self._late or len(self._rows) >= self._batch:
@@ -183,7 +183,7 @@ class SqliteAudit:
         self._rows.clear()
 
     def _wait(self) -> None:
-        self._timer = timer = threading.Timer(SECONDS, self._commit_late)
+        self._timer = timer = threading.Timer(TIME_COLUMNS, self._commit_late)
         timer.daemon = True
         timer.start()
 
@@ -195,7 +195,7 @@ class SqliteAudit:
 
 
 def _connected(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")

@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from neuroscript.audit.chain import LONGEST, START, ZEROS, Line, Seal, line_of
+from neuroscript.audit.chain import MAX_LINE_BYTES, START, ZEROS, Line, Seal, line_of
 from neuroscript.errors import AuditError
 
 FIRST_LOOK: Final = 64 * 1024
@@ -92,7 +92,7 @@ def _last(file: int, size: int) -> tuple[Line | None, bytes, bool]:
             if line is not None:
                 return line, b"".join(reversed(rest)), is_open
             rest.append(raw)
-        if start == 0 or wanted > 2 * LONGEST:
+        if start == 0 or wanted > 2 * MAX_LINE_BYTES:
             return None, b"".join(reversed(rest)), is_open
         wanted *= 4
 

@@ -16,11 +16,11 @@ from neuroscript.audit.reader import connected, is_database, numbered, opened, u
 from neuroscript.coercion.parameters import PATH, STRING, optional, require
 from neuroscript.errors import SpecError
 
-TRIED: Final = 3
+KEY_CHECK_LINES: Final = 3
 """Number of leading lines that must all mismatch a key to conclude that the key is wrong and the lines not edited."""
 
 OPEN_CALLS: Final = "SELECT tool, run, call, id FROM calls WHERE kind = 'intent' ORDER BY id"
-COUNTED: Final = "SELECT count(*) FROM calls"
+COUNT_ROWS: Final = "SELECT count(*) FROM calls"
 
 
 @attrs.frozen
@@ -92,7 +92,7 @@ def verify(path: str | os.PathLike[str], *, key: bytes | None = None, head: str 
 
 def _followed(stream: BinaryIO, seal: Seal, head: tuple[int, str] | None) -> Verified:
     lines = numbered(stream)
-    first = tuple(islice(lines, TRIED))
+    first = tuple(islice(lines, KEY_CHECK_LINES))
     fault = _key_fault([raw for _, raw in first], seal)
     findings = Findings()
     if fault:
@@ -137,7 +137,7 @@ def _counted(path: str | os.PathLike[str]) -> Verified:
         with closing(connected(path)) as connection:
             if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 findings.add(0, "damaged", "SQLite reports that the database is damaged")
-            (records,) = connection.execute(COUNTED).fetchone()
+            (records,) = connection.execute(COUNT_ROWS).fetchone()
             calls = tuple(OpenCall(*row) for row in connection.execute(OPEN_CALLS))
     except sqlite3.Error as error:
         raise unreadable(error) from None

@@ -13,32 +13,34 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import attrs
 
 from neuroscript.approval.request import Approval, ApprovalRequest, Approver
-from neuroscript.calls.steps import Body, Caller, CallFrame, Ended, Manner
+from neuroscript.calls.steps import Caller, CallerGone, CallFrame, Invocation, RunMode
 from neuroscript.coercion.values import copied
 from neuroscript.errors import ArgumentError, CallError, PolicyError, Retry, is_interrupt
 from neuroscript.policy.capabilities import normal
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.policy.refusals import fault
 from neuroscript.runtime.masking import masked
-from neuroscript.spec.binding import bound
+from neuroscript.spec.binding import bind_arguments
 from neuroscript.spec.tool_spec import ToolSpec
 from neuroscript.tools.fingerprints import call_digest, fingerprint, policy_digest
 from neuroscript.tools.tool import ToolImplementation
 
 if TYPE_CHECKING:
     from neuroscript.approval.pending import PendingApproval
-    from neuroscript.calls.pipeline import Line
+    from neuroscript.calls.pipeline import CallPipeline
 
-ROUNDS: Final = 16
+MAX_MODIFICATIONS: Final = 16
 """How often approvers may modify the arguments of one call before it is refused."""
 
-Admitted = tuple[tuple[Any, ...], CallFrame]
+ApprovedCall = tuple[tuple[Any, ...], CallFrame]
 """The exact values of a call, and the frame in which the tool may do what it needs for them."""
 
-Asking = Generator[Body, Any, Any]
+Asking = Generator[Invocation, Any, Any]
 
 
-def asked(line: Line, values: tuple[Any, ...], frame: CallFrame) -> Generator[Body, Any, Admitted]:
+def ask_approvers(
+    line: CallPipeline, values: tuple[Any, ...], frame: CallFrame
+) -> Generator[Invocation, Any, ApprovedCall]:
     """Ask each approver of a line, and return the values and the frame with which the call may run.
 
     Yields:
@@ -49,7 +51,7 @@ def asked(line: Line, values: tuple[Any, ...], frame: CallFrame) -> Generator[Bo
         ArgumentError: An approver changed the arguments to invalid ones.
     """
     content: Approver | None = None  # the approver that wrote the current arguments
-    for _ in range(ROUNDS):
+    for _ in range(MAX_MODIFICATIONS):
         for index, approver in enumerate(line.approvers):
             request = _request(line.tool, line.policy, values, frame, index)
             if approver is content or (index, request.digest) in frame.session._approved:
@@ -57,7 +59,7 @@ def asked(line: Line, values: tuple[Any, ...], frame: CallFrame) -> Generator[Bo
             stored = frame.session._answers.pop((index, request.digest), None)
             answer = stored or (yield from _answer(line, approver, request, values, frame))
             if answer.verdict == "modify":
-                values, frame = line.again(answer.arguments, frame)
+                values, frame = line.rebind(answer.arguments, frame)
                 content = approver
                 break
             if answer.verdict != "approve":
@@ -69,7 +71,7 @@ def asked(line: Line, values: tuple[Any, ...], frame: CallFrame) -> Generator[Bo
     raise line.refused(frame, fault(line.tool.name, "approver", RecursionError()), values)
 
 
-def stale(session: Caller, line: Line, pending: PendingApproval) -> CallError | None:
+def check_not_stale(session: Caller, line: CallPipeline, pending: PendingApproval) -> CallError | None:
     """Return why the answer to a suspended call is no longer valid, or None.
 
     Args:
@@ -78,7 +80,7 @@ def stale(session: Caller, line: Line, pending: PendingApproval) -> CallError | 
     tool = line.tool
     definition = fingerprint(tool)
     try:
-        values = bound(tool.spec, line.coercion, pending.call.arguments, by_name=True)
+        values = bind_arguments(tool.spec, line.coercion, pending.call.arguments, by_name=True)
     except ArgumentError as error:
         return error
     changed = pending.agrees(definition, policy_digest(session.policy), session.id, call_digest(definition, values))
@@ -91,15 +93,15 @@ def stale(session: Caller, line: Line, pending: PendingApproval) -> CallError | 
 
 
 def _answer(
-    line: Line, approver: Approver, request: ApprovalRequest, values: tuple[Any, ...], frame: CallFrame
+    line: CallPipeline, approver: Approver, request: ApprovalRequest, values: tuple[Any, ...], frame: CallFrame
 ) -> Asking:
     """Run an approver, and return its answer."""
     asking, manner = _guarded(approver)
     try:
-        answer = yield Body(line.tool.name, asking, (request,), manner)
+        answer = yield Invocation(line.tool.name, asking, (request,), manner)
         if inspect.isawaitable(answer):
-            answer = yield Body(line.tool.name, _awaited, (answer,), "coroutine")
-    except Ended as end:
+            answer = yield Invocation(line.tool.name, _awaited, (answer,), "coroutine")
+    except CallerGone as end:
         raise end.error from None
     except GeneratorExit:  # the driver is gone, so nothing more can run
         raise
@@ -120,7 +122,7 @@ class _Failed:
     error: BaseException
 
 
-def _guarded(approver: Approver) -> tuple[Callable[..., Any], Manner]:
+def _guarded(approver: Approver) -> tuple[Callable[..., Any], RunMode]:
     """Return an approver that raises nothing but an interrupt, and how it is run."""
     if inspect.iscoroutinefunction(approver) or inspect.iscoroutinefunction(type(approver).__call__):
         return (lambda request: _awaited(approver(request))), "coroutine"
@@ -195,7 +197,7 @@ REFUSALS: Final[dict[str, tuple[str, str, Retry]]] = {
 """For each answer that refuses a call: the sentence, the code and the retry of its error."""
 
 
-def _refuse(line: Line, answer: Approval, values: tuple[Any, ...], frame: CallFrame) -> NoReturn:
+def _refuse(line: CallPipeline, answer: Approval, values: tuple[Any, ...], frame: CallFrame) -> NoReturn:
     text, code, retry = REFUSALS[answer.verdict]
     if answer.verdict == "stop":
         frame.session._stop()

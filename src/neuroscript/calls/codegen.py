@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from neuroscript.coercion.constraints import bounded
-from neuroscript.coercion.context import Coercion
-from neuroscript.coercion.scalars import EXACT, READINGS, Misfit
+from neuroscript.coercion.constraints import check_bounds
+from neuroscript.coercion.context import CoercionSettings
+from neuroscript.coercion.scalars import COERCERS, EXACT, Rejection
 from neuroscript.coercion.types import ELEMENTS, ArgType
-from neuroscript.coercion.values import bulk_text
+from neuroscript.coercion.values import coerce_list_fast
 from neuroscript.errors import UNSET
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 
-SHORT: Final = 12
+BULK_MIN_ITEMS: Final = 12
 """Up to this length a list is checked item by item, above it in bulk; at this length both cost the same."""
 
 
-class Source:
+class CodeWriter:
     """The text of a function under construction, and the objects that it names.
 
     Objects are named in the order in which they occur, so two tools of the same shape have the same text, which is
@@ -37,9 +37,9 @@ class Source:
         """Add a line that is executed once, when the function is made."""
         self.heads.append(line)
 
-    def inner(self) -> Source:
+    def inner(self) -> CodeWriter:
         """Return an empty source that shares its object names and its head with this one."""
-        inner = Source()
+        inner = CodeWriter()
         inner.objects, inner.heads = self.objects, self.heads
         return inner
 
@@ -49,7 +49,9 @@ class Source:
         return f"k{len(self.objects) - 1}"
 
 
-def positional(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str, mark: str = "pass") -> bool:
+def write_positional_binding(
+    spec: ToolSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, mark: str = "pass"
+) -> bool:
     """Add the statements that bind the list or tuple ``given`` to ``a0``, ``a1`` and so on.
 
     Args:
@@ -79,7 +81,9 @@ def positional(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str, m
     return True
 
 
-def named(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str, mark: str = "pass") -> bool:
+def write_named_binding(
+    spec: ToolSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, mark: str = "pass"
+) -> bool:
     """Add the statements that bind the dict ``given`` to ``a0``, ``a1`` and so on, as `positional` does."""
     if not _may_be_fast(spec, coercion):
         return False
@@ -95,14 +99,14 @@ def named(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str, mark: 
     return True
 
 
-def _add_lookups(names: Sequence[str], what: str, keys: Sequence[str], source: Source, doubt: str) -> None:
+def _add_lookups(names: Sequence[str], what: str, keys: Sequence[str], source: CodeWriter, doubt: str) -> None:
     if names:
         source.add("try:", *(f"    {name} = {what}[{key}]" for name, key in zip(names, keys, strict=True)))
         source.add("except KeyError:", f"    {doubt}")
 
 
 def _add_optional_lookups(
-    spec: ToolSpec, names: Sequence[str], keys: Sequence[str], source: Source, doubt: str
+    spec: ToolSpec, names: Sequence[str], keys: Sequence[str], source: CodeWriter, doubt: str
 ) -> None:
     source.add("try:", "    for key in given:", "        if type(key) is not str:", f"            {doubt}")
     source.add("except RuntimeError:", f"    {doubt}", "count = len(given)")
@@ -116,7 +120,7 @@ def _names(spec: ToolSpec) -> list[str]:
     return [f"a{index}" for index in range(len(spec.args))]
 
 
-def _add_unpacking(names: Sequence[str], what: str, source: Source, doubt: str, indent: int = 0) -> None:
+def _add_unpacking(names: Sequence[str], what: str, source: CodeWriter, doubt: str, indent: int = 0) -> None:
     source.add("try:", f"    {_tupled(names)} = {what}", "except ValueError:", f"    {doubt}", indent=indent)
 
 
@@ -124,11 +128,11 @@ def _tupled(names: Sequence[str]) -> str:
     return f"({', '.join(names)},)" if names else "()"
 
 
-def _default(arg: ArgSpec, source: Source) -> str:
+def _default(arg: ArgSpec, source: CodeWriter) -> str:
     return "None" if arg.default is UNSET or arg.default is None else source.name(arg.default)
 
 
-def _may_be_fast(spec: ToolSpec, coercion: Coercion) -> bool:
+def _may_be_fast(spec: ToolSpec, coercion: CoercionSettings) -> bool:
     """Return whether the statements can handle some calls: they know the type of every required argument."""
     if spec.variadic or _asks_more(spec) or coercion.sizes.depth < 2 or coercion.sizes.nodes < _fixed_nodes(spec):
         return False
@@ -138,9 +142,9 @@ def _may_be_fast(spec: ToolSpec, coercion: Coercion) -> bool:
 def _asks_more(spec: ToolSpec) -> bool:
     if not spec.schema:
         return False
-    from neuroscript.coercion.json_schema import looked_at
+    from neuroscript.coercion.json_schema import check_schema
 
-    return looked_at(spec.schema).asks_more
+    return check_schema(spec.schema).asks_more
 
 
 def _fixed_nodes(spec: ToolSpec) -> int:
@@ -153,19 +157,19 @@ def _is_plain(arg: ArgSpec) -> bool:
 
 
 def _is_list(arg: ArgSpec) -> bool:
-    return arg.element in EXACT and arg.type in ELEMENTS and not bounded(arg) and arg.default is UNSET
+    return arg.element in EXACT and arg.type in ELEMENTS and not check_bounds(arg) and arg.default is UNSET
 
 
 def _is_declared(arg: ArgSpec) -> bool:
     plain = all(_is_plain(key) for key in arg.keys)
-    return bool(arg.keys) and plain and not arg.extra_keys and not bounded(arg) and arg.default is UNSET
+    return bool(arg.keys) and plain and not arg.extra_keys and not check_bounds(arg) and arg.default is UNSET
 
 
 def _may_be_omitted(arg: ArgSpec) -> bool:
     return not arg.required and arg.default is UNSET
 
 
-def _add_checks(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str, mark: str) -> None:
+def _add_checks(spec: ToolSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, mark: str) -> None:
     sized = any(arg.element in (ArgType.STRING, ArgType.BLOB) or arg.keys for arg in spec.args)
     counted = any(arg.type in ELEMENTS for arg in spec.args)
     if sized:
@@ -180,7 +184,9 @@ def _add_checks(spec: ToolSpec, coercion: Coercion, source: Source, doubt: str, 
         source.add(f"if nodes > {coercion.sizes.nodes}:", f"    {doubt}")
 
 
-def _add_check(name: str, arg: ArgSpec, coercion: Coercion, source: Source, doubt: str, store: str, mark: str) -> None:
+def _add_check(
+    name: str, arg: ArgSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, store: str, mark: str
+) -> None:
     """Add what makes *name* exact; *store* writes a converted value back to where it came from, and marks it."""
     inner = source.inner()
     if _is_plain(arg):
@@ -200,8 +206,8 @@ def _add_check(name: str, arg: ArgSpec, coercion: Coercion, source: Source, doub
     source.add(*inner.lines, indent=1)
 
 
-def _add_plain(name: str, arg: ArgSpec, coercion: Coercion, source: Source, doubt: str, store: str) -> None:
-    reading = source.name(READINGS[coercion.mode][arg.type])
+def _add_plain(name: str, arg: ArgSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, store: str) -> None:
+    reading = source.name(COERCERS[coercion.mode][arg.type])
     source.add(f"if not ({EXACT[arg.type].format(name)}):", f"    {name} = {reading}({name})")
     source.add(f"    if type({name}) is Misfit:", f"        {doubt}", f"    {store}")
     if arg.type in (ArgType.STRING, ArgType.BLOB):
@@ -216,16 +222,18 @@ def _add_plain(name: str, arg: ArgSpec, coercion: Coercion, source: Source, doub
             source.add(f"if len({name}) {wrong} {source.name(length)}:", f"    {doubt}")
 
 
-def _add_list(name: str, arg: ArgSpec, source: Source, doubt: str) -> None:
+def _add_list(name: str, arg: ArgSpec, source: CodeWriter, doubt: str) -> None:
     has_text = arg.element is ArgType.STRING
     source.add(f"if type({name}) is not list:", f"    {doubt}", f"{name} = {name}[:]", f"nodes += len({name})")
-    source.add(f"if len({name}) > {SHORT}:", f"    size = bulk_text({source.name(arg.element)}, {name})")
+    source.add(f"if len({name}) > {BULK_MIN_ITEMS}:", f"    size = bulk_text({source.name(arg.element)}, {name})")
     source.add("    if size < 0:", f"        {doubt}", *(["    text += size"] if has_text else []))
     source.add("else:", f"    for item in {name}:", f"        if not ({EXACT[arg.element].format('item')}):")
     source.add(f"            {doubt}", *(["        text += len(item)"] if has_text else []))
 
 
-def _add_declared(name: str, arg: ArgSpec, coercion: Coercion, source: Source, doubt: str, mark: str) -> None:
+def _add_declared(
+    name: str, arg: ArgSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, mark: str
+) -> None:
     """Add what copies a map, or each map of a list, and then checks the copy, which no other code can change."""
     keys = [source.name(key.name) for key in arg.keys]
     key_text = sum(len(key.name) for key in arg.keys)
@@ -248,14 +256,14 @@ def _add_declared(name: str, arg: ArgSpec, coercion: Coercion, source: Source, d
 
 
 def _add_members(
-    name: str, arg: ArgSpec, keys: Sequence[str], coercion: Coercion, source: Source, doubt: str, mark: str
+    name: str, arg: ArgSpec, keys: Sequence[str], coercion: CoercionSettings, source: CodeWriter, doubt: str, mark: str
 ) -> None:
     _add_lookups([f"v{index}" for index in range(len(keys))], name, keys, source, doubt)
     for index, (key, spec) in enumerate(zip(keys, arg.keys, strict=True)):
         _add_check(f"v{index}", spec, coercion, source, doubt, f"{name}[{key}] = v{index}; {mark}", mark)
 
 
-def _add_key_check(count: int, source: Source, what: str, doubt: str) -> None:
+def _add_key_check(count: int, source: CodeWriter, what: str, doubt: str) -> None:
     """Add what checks that a dict has *count* keys, all of them strings, before any is looked up."""
     names = [f"n{index}" for index in range(count)]
     _add_unpacking(names, what, source, doubt)
@@ -267,5 +275,5 @@ def _all_texts(names: Sequence[str]) -> str:
     return " and ".join(f"type({name}) is str" for name in names)
 
 
-GLOBALS: Final = {"Misfit": Misfit, "bulk_text": bulk_text}
+GLOBALS: Final = {"Misfit": Rejection, "bulk_text": coerce_list_fast}
 """What the statements may name besides their own objects."""

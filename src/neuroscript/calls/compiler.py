@@ -11,12 +11,12 @@ from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Final
 
-from neuroscript.calls.codegen import GLOBALS, Source, named, positional
-from neuroscript.calls.pipeline import Line
-from neuroscript.calls.steps import CallFrame, failed
-from neuroscript.coercion.context import Coercion
+from neuroscript.calls.codegen import GLOBALS, CodeWriter, write_named_binding, write_positional_binding
+from neuroscript.calls.pipeline import CallPipeline
+from neuroscript.calls.steps import CallFrame, report_failure
+from neuroscript.coercion.context import CoercionSettings
 from neuroscript.coercion.scalars import EXACT
-from neuroscript.spec.binding import bound
+from neuroscript.spec.binding import bind_arguments
 from neuroscript.spec.tool_spec import ToolSpec
 from neuroscript.tools.tool import WithoutRuntime
 
@@ -26,41 +26,43 @@ if TYPE_CHECKING:
 FILE: Final = "<neuroscript line>"
 """The file name of compiled lines, in tracebacks and on stacks."""
 
-DOUBT: Final = "return careful(given, frame)"
+FALLBACK: Final = "return careful(given, frame)"
 INDENT: Final = "    "
 
 Compiled = Callable[..., Any]
 """``(given, frame)`` in, the result out; without a frame the call comes from outside."""
 
 
-def compiled(line: Line, careful: Compiled, by_name: bool) -> Callable[[CallFrame], Compiled]:
+def compile_line(line: CallPipeline, careful: Compiled, by_name: bool) -> Callable[[CallFrame], Compiled]:
     """Return a factory of the line as one function; the factory takes the frame of calls from outside.
 
     Args:
         careful: Runs the same call through `Line.steps`; used also where nothing can be compiled.
         by_name: Whether the arguments are a dict.
     """
-    source = Source()
+    source = CodeWriter()
     statements = source.inner()
-    mark = "changed = True" if line.gate is not None and line.gate.tells else "pass"
-    if not (named if by_name else positional)(line.tool.spec, line.coercion, statements, DOUBT, mark):
-        statements.add(DOUBT)
+    mark = "changed = True" if line.gate is not None and line.gate.has_observers else "pass"
+    if not (write_named_binding if by_name else write_positional_binding)(
+        line.tool.spec, line.coercion, statements, FALLBACK, mark
+    ):
+        statements.add(FALLBACK)
     else:
         _add_body(statements, line)
     source.add("def line(given, frame=root):", *["    changed = False"] * (mark != "pass"))
     source.add(*statements.lines, indent=1)
-    return _made(source, {"careful": careful, "failed": failed, "tool": line.tool.name})
+    return _made(source, {"careful": careful, "failed": report_failure, "tool": line.tool.name})
 
 
-def binder(spec: ToolSpec, coercion: Coercion) -> Callable[[object], tuple[Any, ...]]:
+def compile_binder(spec: ToolSpec, coercion: CoercionSettings) -> Callable[[object], tuple[Any, ...]]:
     """Return a compiled function that returns the exact values of arguments by name, as `bound` does."""
 
     def careful(given: object, _: object = None) -> tuple[Any, ...]:
-        return bound(spec, coercion, given, by_name=True)
+        return bind_arguments(spec, coercion, given, by_name=True)
 
-    source = Source()
+    source = CodeWriter()
     statements = source.inner()
-    if not named(spec, coercion, statements, DOUBT):
+    if not write_named_binding(spec, coercion, statements, FALLBACK):
         return careful
     statements.add(f"return ({''.join(f'a{index}, ' for index in range(len(spec.args)))})")
     source.add("def line(given, frame=root):")
@@ -69,12 +71,12 @@ def binder(spec: ToolSpec, coercion: Coercion) -> Callable[[object], tuple[Any, 
     return made
 
 
-def _add_body(source: Source, line: Line) -> None:
+def _add_body(source: CodeWriter, line: CallPipeline) -> None:
     values = [f"a{index}" for index in range(len(line.tool.spec.args))]
     if line.is_secret:
-        source.add(f"{source.name(line.hidden)}(frame, ({''.join(f'{value}, ' for value in values)}))")
+        source.add(f"{source.name(line.register_secrets)}(frame, ({''.join(f'{value}, ' for value in values)}))")
     if line.tool.templates:
-        source.add(f"frame = {source.name(line.admitted)}({', '.join(['frame', *values])})")
+        source.add(f"frame = {source.name(line.authorize)}({', '.join(['frame', *values])})")
     if line.gate is None:
         _add_call(source, line, values)
         source.add("return result")
@@ -82,18 +84,18 @@ def _add_body(source: Source, line: Line) -> None:
         _add_gated_call(source, line, line.gate, values)
 
 
-def _add_gated_call(source: Source, line: Line, gate: Gate, values: list[str]) -> None:
+def _add_gated_call(source: CodeWriter, line: CallPipeline, gate: Gate, values: list[str]) -> None:
     call = source.inner()
     _add_call(call, line, values)
     if gate.is_plain:
-        from neuroscript.calls.gate_codegen import add_gated_call
+        from neuroscript.calls.gate_codegen import write_gated_call
 
-        add_gated_call(source, gate, call, line.tool.spec.args, line.repaired)
+        write_gated_call(source, gate, call, line.tool.spec.args, line.repaired)
         return
     source.add(f"values = ({''.join(f'{value}, ' for value in values)})")
     if gate.decides:
         source.add(f"{source.name(gate.decide)}(frame, values)")
-    made = f"{source.name(line.repairs)}(given, values) if changed else ()" if gate.tells else "()"
+    made = f"{source.name(line.repairs)}(given, values) if changed else ()" if gate.has_observers else "()"
     source.add(f"frame = {source.name(gate.enter)}(frame, values, {made})")
     leave = source.name(gate.leave)
     source.add("try:")
@@ -102,7 +104,7 @@ def _add_gated_call(source: Source, line: Line, gate: Gate, values: list[str]) -
     source.add(f"{leave}(frame, None, result)", "return result")
 
 
-def _add_call(source: Source, line: Line, values: list[str]) -> None:
+def _add_call(source: CodeWriter, line: CallPipeline, values: list[str]) -> None:
     """Add the statements from exact values to the exact result, stored in ``result``."""
     for index, maker in line.makers:
         source.add(f"{values[index]} = {source.name(maker)}({values[index]})")
@@ -118,10 +120,10 @@ def _add_call(source: Source, line: Line, values: list[str]) -> None:
     source.add(*before, "try:", f"    result = {call}({', '.join(values)})", "except BaseException as error:")
     source.add("    raise failed(error, frame)", *after)
     test = "False" if line.most is not None else EXACT.get(line.tool.spec.return_type, "False").format("result")
-    source.add(f"if not ({test}):", f"    result = {source.name(line.kept)}(result, frame)")
+    source.add(f"if not ({test}):", f"    result = {source.name(line.check_result)}(result, frame)")
 
 
-def _made(source: Source, names: dict[str, object]) -> Callable[[CallFrame], Compiled]:
+def _made(source: CodeWriter, names: dict[str, object]) -> Callable[[CallFrame], Compiled]:
     """Return the factory of the function that a source describes; identical sources are compiled once."""
     parameters = [*names, *(f"k{index}" for index in range(len(source.objects))), "root"]
     lines = [*source.heads, *source.lines, "return line"]

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import attrs
 
-from neuroscript.calls.steps import END, GRACE, LAST, Body, Closed, Ended, Item, Steps, failure
+from neuroscript.calls.steps import (
+    END,
+    GRACE_SECONDS,
+    LAST,
+    CallerGone,
+    Invocation,
+    Steps,
+    StreamClosed,
+    StreamItem,
+    convert_exception,
+)
 from neuroscript.errors import CallError, CallTimeout
 
 if TYPE_CHECKING:
@@ -30,24 +40,24 @@ class Outcome:
         caller."""
         if self.error is None:
             return self.value
-        raise self.error.error if isinstance(self.error, Ended) else self.error
+        raise self.error.error if isinstance(self.error, CallerGone) else self.error
 
 
-def called(body: Body) -> Outcome:
+def call_function(body: Invocation) -> Outcome:
     """Call a function and return its outcome; an exception becomes part of it, so no thread or future sees it."""
     try:
         return Outcome(body.func(*body.values))
     except BaseException as error:
-        return raised(body, error)
+        return error_outcome(body, error)
 
 
-def raised(body: Body, error: BaseException) -> Outcome:
+def error_outcome(body: Invocation, error: BaseException) -> Outcome:
     """Return the outcome of a function that raised *error*; a KeyboardInterrupt interrupts the process only in the main
     thread."""
-    return Outcome(error=failure(error, body.tool) if isinstance(error, KeyboardInterrupt) else error)
+    return Outcome(error=convert_exception(error, body.tool) if isinstance(error, KeyboardInterrupt) else error)
 
 
-def late(body: Body, has_ended: Callable[[], bool] | None = None, *, stopped: bool) -> Outcome:
+def timeout_outcome(body: Invocation, has_ended: Callable[[], bool] | None = None, *, stopped: bool) -> Outcome:
     """Return the outcome of a function that has used up its time.
 
     Args:
@@ -57,7 +67,7 @@ def late(body: Body, has_ended: Callable[[], bool] | None = None, *, stopped: bo
     text = f"did not end within {body.limit:g} s and {state}"
     word: Literal["stopped", "abandoned"] = "stopped" if stopped else "abandoned"
     error = CallTimeout(text, tool=body.tool, state=word, seconds=body.limit, has_ended=has_ended)
-    return Outcome(error=Ended(error))
+    return Outcome(error=CallerGone(error))
 
 
 class ThreadSource(Protocol):
@@ -79,7 +89,7 @@ class Collector(Protocol):
     def items(self) -> Any:
         """The result of the call: the items, or what stands for them."""
 
-    def add(self, item: Item) -> object:
+    def add(self, item: StreamItem) -> object:
         """Add an item; an async driver awaits what this returns if it is awaitable."""
 
     def end(self) -> object:
@@ -105,7 +115,7 @@ def drive(steps: Steps, source: ThreadSource, collected: Collector | None = None
     runner = Runner(source)
     asked = _after(steps, BEGIN)
     while not isinstance(asked, Done):
-        if isinstance(asked, Item):
+        if isinstance(asked, StreamItem):
             collected = collected or _collecting()
             asked = _after(steps, _taken(collected, asked))
         else:
@@ -117,7 +127,7 @@ async def adrive(steps: Steps, source: ThreadSource, collected: Collector | None
     """Run the steps of one call for a caller that awaits it, and return what `drive` returns."""
     asked = _after(steps, BEGIN)
     while not isinstance(asked, Done):
-        if isinstance(asked, Item):
+        if isinstance(asked, StreamItem):
             collected = collected or _collecting()
             asked = _after(steps, await _ataken(collected, asked))
         else:
@@ -144,17 +154,17 @@ def drive_stream(steps: Steps, source: ThreadSource) -> Iterator[Any]:
     while not isinstance(asked, Done):
         if asked is LAST:
             answer = NEXT
-        elif isinstance(asked, Item):
+        elif isinstance(asked, StreamItem):
             try:
                 yield asked.value
                 answer = NEXT
             except GeneratorExit:
-                answer = Outcome(error=Closed())
+                answer = Outcome(error=StreamClosed())
         else:
             answer = runner.run(asked)
         try:
             asked = _after(steps, answer)
-        except Closed:
+        except StreamClosed:
             return
     if asked.value is not END:
         yield asked.value
@@ -166,23 +176,23 @@ async def adrive_stream(steps: Steps, source: ThreadSource) -> AsyncIterator[Any
     while not isinstance(asked, Done):
         if asked is LAST:
             answer = NEXT
-        elif isinstance(asked, Item):
+        elif isinstance(asked, StreamItem):
             try:
                 yield asked.value
                 answer = NEXT
             except GeneratorExit:
-                answer = Outcome(error=Closed())
+                answer = Outcome(error=StreamClosed())
         else:
             answer = await _arun(asked, source)
         try:
             asked = _after(steps, answer)
-        except Closed:
+        except StreamClosed:
             return
     if asked.value is not END:
         yield asked.value
 
 
-def _after(steps: Steps, answer: Outcome) -> Body | Item | Done:
+def _after(steps: Steps, answer: Outcome) -> Invocation | StreamItem | Done:
     """Send an outcome to the steps and return what they ask for next, or what they return."""
     try:
         return steps.send(answer.value) if answer.error is None else steps.throw(answer.error)
@@ -190,7 +200,7 @@ def _after(steps: Steps, answer: Outcome) -> Body | Item | Done:
         return Done(done.value)
 
 
-def _taken(collected: Collector, item: Item) -> Outcome:
+def _taken(collected: Collector, item: StreamItem) -> Outcome:
     """Collect an item, or finish after the last one, and return the outcome for the steps."""
     try:
         collected.end() if item is LAST else collected.add(item)
@@ -199,7 +209,7 @@ def _taken(collected: Collector, item: Item) -> Outcome:
     return NEXT
 
 
-async def _ataken(collected: Collector, item: Item) -> Outcome:
+async def _ataken(collected: Collector, item: StreamItem) -> Outcome:
     """Do the same, and await what the collector returns."""
     from inspect import isawaitable
 
@@ -219,21 +229,21 @@ class Runner:
         self._source = source
         self._loop: LoopThread | None = None
 
-    def run(self, body: Body) -> Outcome:
+    def run(self, body: Invocation) -> Outcome:
         """Run a function to its end, or until its time is over."""
         if body.manner == "coroutine":
             threads = self._source.threads
             with threads.waiting():
                 self._loop = self._loop or threads.loop()
                 return self._loop.outcome(_awaited(body))
-        return called(body) if body.timeout is None else self._source.threads.within(body, body.timeout)
+        return call_function(body) if body.timeout is None else self._source.threads.within(body, body.timeout)
 
 
-async def _arun(body: Body, source: ThreadSource) -> Outcome:
+async def _arun(body: Invocation, source: ThreadSource) -> Outcome:
     return await (_awaited(body) if body.manner == "coroutine" else source.threads.awaitable(body))
 
 
-async def _awaited(body: Body) -> Outcome:
+async def _awaited(body: Invocation) -> Outcome:
     """Await a coroutine function; a cancellation that its caller asked for ends the call."""
     import asyncio
 
@@ -242,12 +252,12 @@ async def _awaited(body: Body) -> Outcome:
     try:
         return Outcome(await body.func(*body.values))
     except asyncio.CancelledError as error:
-        return Outcome(error=Ended(error) if _was_asked_to_stop() else error)
+        return Outcome(error=CallerGone(error) if _was_asked_to_stop() else error)
     except BaseException as error:
-        return raised(body, error)
+        return error_outcome(body, error)
 
 
-async def _awaited_within(body: Body, seconds: float) -> Outcome:
+async def _awaited_within(body: Invocation, seconds: float) -> Outcome:
     import asyncio
 
     task = asyncio.ensure_future(_awaited(attrs.evolve(body, timeout=None)))
@@ -255,13 +265,13 @@ async def _awaited_within(body: Body, seconds: float) -> Outcome:
         done, _ = await asyncio.wait({task}, timeout=seconds)
     except asyncio.CancelledError as error:
         task.cancel()
-        await asyncio.wait({task}, timeout=GRACE)
-        return Outcome(error=Ended(error))
+        await asyncio.wait({task}, timeout=GRACE_SECONDS)
+        return Outcome(error=CallerGone(error))
     if done:
         return task.result()
     task.cancel()
-    done, _ = await asyncio.wait({task}, timeout=GRACE)
-    return late(body, stopped=bool(done))
+    done, _ = await asyncio.wait({task}, timeout=GRACE_SECONDS)
+    return timeout_outcome(body, stopped=bool(done))
 
 
 def _was_asked_to_stop() -> bool:

@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.calls.observers import Watch
+from neuroscript.calls.observers import Observers
 from neuroscript.calls.steps import END, CallFrame
-from neuroscript.calls.streams import Kept
+from neuroscript.calls.streams import RecordedItems
 from neuroscript.coercion.values import copied
 from neuroscript.errors import CallError, LimitError, NeuroScriptError, PolicyError, is_interrupt
 from neuroscript.policy.capabilities import normal
@@ -30,18 +30,18 @@ from neuroscript.spec.binding import Repair
 from neuroscript.tools.fingerprints import ArgumentDigests, fingerprint, policy_digest
 from neuroscript.tools.tool import ToolImplementation
 
-SIZED: Final = frozenset({str, bytes, list, dict, array})
+SIZED_TYPES: Final = frozenset({str, bytes, list, dict, array})
 """The types of values whose length a record shows."""
 
-LONGEST: Final = 16 * 1024 * 1024
+MAX_RECORDED_BYTES: Final = 16 * 1024 * 1024
 """Bytes of stream items that are stored for a recording; one line of it may be as long."""
 
-NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+NOTHING_SPENT: Final[Mapping[str, Any]] = MappingProxyType({})
 """The limits used by a call that used none."""
 
 
 @attrs.frozen(eq=False, repr=False)
-class Beginning:
+class CallStart:
     """The start of a call, as its records show it.
 
     Attributes:
@@ -62,7 +62,7 @@ class Beginning:
     repairs: tuple[Repair, ...]
     started: float
     values: tuple[Any, ...] | None = None
-    items: Kept | None = None
+    items: RecordedItems | None = None
 
 
 class Gate:
@@ -77,11 +77,11 @@ class Gate:
         counts: Whether limits are counted.
         tells: Whether each call has observers.
         keeps: Whether the digest of arguments is needed.
-        hears_beginnings: Whether the start of a call has observers.
+        observes_starts: Whether the start of a call has observers.
         is_plain: Whether the content of calls is not recorded, so that a compiled line can do all the work.
     """
 
-    def __init__(self, tool: ToolImplementation, origin: str, policy: ExecutionPolicy, watch: Watch) -> None:
+    def __init__(self, tool: ToolImplementation, origin: str, policy: ExecutionPolicy, watch: Observers) -> None:
         self.tool = tool
         self._origin = origin
         self._policy = policy
@@ -91,9 +91,9 @@ class Gate:
         )
         self.decides = watch.decides
         self.counts = policy.counts
-        self.tells = watch.is_on
-        self.keeps = bool(watch.sinks) or policy.compares
-        self.hears_beginnings = watch.hears_beginnings
+        self.has_observers = watch.is_on
+        self.needs_digest = bool(watch.sinks) or policy.compares
+        self.observes_starts = watch.observes_starts
         self.is_plain = watch.recording is None
 
     @cached_property
@@ -103,7 +103,7 @@ class Gate:
         distribution, _, version = self._origin.rpartition(" ")
         return ToolFacts(
             tool.name,
-            fingerprint(tool) if self.tells else "",
+            fingerprint(tool) if self.has_observers else "",
             distribution or version,
             version if distribution else "",
             self._policy.allowing(tool.name),
@@ -151,31 +151,31 @@ class Gate:
         """
         ledger, begun = frame.session.ledger, None
         entered = frame.numbered(next(self._watch.numbers))
-        digest = self._watch.digests.of(values) if self.keeps else b""
-        time = self.moment(entered, values) if self.tells else 0.0
+        digest = self._watch.digests.of(values) if self.needs_digest else b""
+        time = self.moment(entered, values) if self.has_observers else 0.0
         if ledger is not None:
             try:
                 begun = ledger.begin(frame.tool, frame.depth == 1, digest)
             except BaseException as error:
-                raise self.unbegun(entered, error, values, made) from None
+                raise self.refusal_before_start(entered, error, values, made) from None
         try:
             self._begin(entered, values, time, digest, made)
         except BaseException as error:
             if ledger is not None:
                 ledger.refund(frame.tool, frame.depth == 1, begun)
-            raise self.unbegun(entered, error, values, made, "audit") from None
+            raise self.refusal_before_start(entered, error, values, made, "audit") from None
         return entered
 
     def _begin(
         self, frame: CallFrame, values: tuple[Any, ...], time: float, digest: bytes, made: tuple[Repair, ...]
     ) -> None:
-        if self.tells:
+        if self.has_observers:
             kept = None if self._watch.recording is None else tuple(map(copied, values))
-            items = None if self._watch.recording is None else Kept(LONGEST)
+            items = None if self._watch.recording is None else RecordedItems(MAX_RECORDED_BYTES)
             told = self.repaired(made)
-            began = Beginning(time, *self.measured(values), digest, told, perf_counter(), kept, items)
-            frame.told = began
-            if self.hears_beginnings:
+            began = CallStart(time, *self.types_and_sizes(values), digest, told, perf_counter(), kept, items)
+            frame.beginning = began
+            if self.observes_starts:
                 self._watch.begin(self._record("intent", frame, began, "", self.facts.rule, 0.0), self._required)
 
     def begin(self, frame: CallFrame, record: CallRecord, begun: Begun | None, values: tuple[Any, ...]) -> None:
@@ -185,9 +185,11 @@ class Gate:
         except BaseException as error:
             if frame.session.ledger is not None:
                 frame.session.ledger.refund(frame.tool, frame.depth == 1, begun)
-            raise self.unbegun(frame.numbered(record.call), error, values, record.repairs, "audit") from None
+            raise self.refusal_before_start(
+                frame.numbered(record.call), error, values, record.repairs, "audit"
+            ) from None
 
-    def unbegun(
+    def refusal_before_start(
         self,
         frame: CallFrame,
         error: BaseException,
@@ -209,7 +211,7 @@ class Gate:
         ledger = frame.session.ledger
         if ledger is not None:
             ledger.end(frame.depth == 1)
-        began = frame.told
+        began = frame.beginning
         if began is not None:
             seconds = perf_counter() - began.started
             self._watch.end(self._record("outcome", frame, began, self._watch.outcome(error), self.facts.rule, seconds))
@@ -229,7 +231,7 @@ class Gate:
         """
         if own is None or not own.call:
             own = frame.numbered(call)
-        began = own.told = Beginning(*beginning)
+        began = own.beginning = CallStart(*beginning)
         seconds = perf_counter() - began.started
         self._watch.end(self._record("outcome", own, began, self._watch.outcome(error), self.facts.rule, seconds))
 
@@ -246,12 +248,12 @@ class Gate:
             self._log_fault(frame, error)
         watch = self._watch
         by_host = isinstance(error, (PolicyError, LimitError))
-        if by_host or self.tells:
+        if by_host or self.has_observers:
             if not frame.call:
                 frame = frame.numbered(next(watch.numbers))
-            types, sizes = self.measured(values or ())
+            types, sizes = self.types_and_sizes(values or ())
             digest = b"" if values is None else watch.digests.of(values)
-            began = frame.told = Beginning(watch.now() or 0.0, types, sizes, digest, self.repaired(made), 0.0)
+            began = frame.beginning = CallStart(watch.now() or 0.0, types, sizes, digest, self.repaired(made), 0.0)
             code = watch.outcome(error)
             rule = watch.text(error.rule) if isinstance(error, PolicyError) else code
             record = self._record("refused", frame, began, code, rule, 0.0)
@@ -311,9 +313,9 @@ class Gate:
         """Return what a call needs, as records show it."""
         return tuple(self._watch.text(need_text(need)) for need in frame.needs)
 
-    def measured(self, values: tuple[Any, ...]) -> tuple[tuple[type, ...], tuple[int, ...]]:
+    def types_and_sizes(self, values: tuple[Any, ...]) -> tuple[tuple[type, ...], tuple[int, ...]]:
         """Return the types and the sizes of exact values."""
-        sizes = [len(value) if type(value) in SIZED else 0 for value in values]
+        sizes = [len(value) if type(value) in SIZED_TYPES else 0 for value in values]
         return tuple(map(type, values)), tuple(sizes)
 
     def repaired(self, made: tuple[Repair, ...]) -> tuple[Repair, ...]:
@@ -321,11 +323,11 @@ class Gate:
         return self._watch.repaired(made) if made else made
 
     def _record(
-        self, kind: Kind, frame: CallFrame, began: Beginning, code: str, rule: str, seconds: float
+        self, kind: Kind, frame: CallFrame, began: CallStart, code: str, rule: str, seconds: float
     ) -> CallRecord:
         return CallRecord(
             kind, self.facts, self._watch.run, frame.session.id, frame.call,
             0 if frame.parent is None else frame.parent.call, frame.depth, self.policy_digest, began.time,
             self.needs(frame), began.types, began.sizes, began.digest, began.repairs, code, rule,
-            {**frame.spent} if frame.spent else NOTHING, seconds,
+            {**frame.spent} if frame.spent else NOTHING_SPENT, seconds,
         )  # fmt: skip

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import perf_counter, time
 
-from neuroscript.calls.codegen import Source
-from neuroscript.calls.gate import NOTHING, SIZED, Gate
+from neuroscript.calls.codegen import CodeWriter
+from neuroscript.calls.gate import NOTHING_SPENT, SIZED_TYPES, Gate
 from neuroscript.coercion.types import BUILTINS
 from neuroscript.runtime.records import CallRecord
 from neuroscript.spec.tool_spec import ArgSpec
 from neuroscript.tools.fingerprints import PLAIN
 
 
-def add_gated_call(
-    source: Source, gate: Gate, call: Source, args: tuple[ArgSpec, ...], repairs: Callable[..., object]
+def write_gated_call(
+    source: CodeWriter, gate: Gate, call: CodeWriter, args: tuple[ArgSpec, ...], repairs: Callable[..., object]
 ) -> None:
     """Add a call of the function with what happens before and after it.
 
@@ -36,7 +36,7 @@ def add_gated_call(
     kinds = tuple(BUILTINS[arg.type] for arg in args if arg.type in BUILTINS and arg.required and not arg.nullable)
     static = len(kinds) == len(args)
     _add_digest(source, gate, given, static and PLAIN.issuperset(kinds))
-    if gate.tells:
+    if gate.has_observers:
         plain_clock = gate.clock is time
         moment = source.name(gate.clock if plain_clock else gate.moment)
         source.add(f"time = {moment}({'' if plain_clock else f'frame, {given}'})")
@@ -44,12 +44,12 @@ def add_gated_call(
         source.head("begin, end = root.session.ledger.compiled(tool)")
         source.add("try:", "    begun = begin(frame, digest)", "except BaseException as error:")
         told = f"{source.name(repairs)}(given, {given})"
-        source.add(f"    raise {source.name(gate.unbegun)}(frame, error, {given}, {told}) from None")
+        source.add(f"    raise {source.name(gate.refusal_before_start)}(frame, error, {given}, {told}) from None")
     source.add(f"call = {source.name(gate.next_number)}()", "own = None")
-    if gate.tells:
+    if gate.has_observers:
         source.add(f"made = {source.name(repairs)}(given, {given}) if changed else ()")
         _add_beginning(source, gate, given, kinds if static else None)
-        if gate.hears_beginnings:
+        if gate.observes_starts:
             record, begun = _record(source, gate, "intent"), "begun" if gate.counts else "None"
             source.add(f"{source.name(gate.begin)}(frame, {record}, {begun}, {given})")
     source.add("try:")
@@ -57,20 +57,20 @@ def add_gated_call(
     source.add("except BaseException as error:")
     if gate.counts:
         source.add("    if end: end(frame)")
-    if gate.tells:
+    if gate.has_observers:
         source.add(
             f"    {source.name(gate.failed)}(frame, error, own, call, time, types, sizes, digest, made, started)"
         )
     source.add("    raise")
     if gate.counts:
         source.add("if end: end(frame)")
-    if gate.tells:
+    if gate.has_observers:
         _add_record(source, gate)
     source.add("return result")
 
 
-def _add_digest(source: Source, gate: Gate, given: str, plain: bool) -> None:
-    if not gate.keeps:
+def _add_digest(source: CodeWriter, gate: Gate, given: str, plain: bool) -> None:
+    if not gate.needs_digest:
         source.add("digest = b''")
     elif plain:
         source.add(f"digest = {source.name(gate.digests.start.copy)}()", f"digest.update(ascii({given}).encode())")
@@ -79,26 +79,26 @@ def _add_digest(source: Source, gate: Gate, given: str, plain: bool) -> None:
         source.add(f"digest = {source.name(gate.digests.of)}({given})")
 
 
-def _add_beginning(source: Source, gate: Gate, given: str, kinds: tuple[type, ...] | None) -> None:
+def _add_beginning(source: CodeWriter, gate: Gate, given: str, kinds: tuple[type, ...] | None) -> None:
     source.head("session = root.session.id")
     if kinds is None:
-        source.add(f"types, sizes = {source.name(gate.measured)}({given})")
+        source.add(f"types, sizes = {source.name(gate.types_and_sizes)}({given})")
     else:
-        sizes = (f"len(a{index}), " if kind in SIZED else "0, " for index, kind in enumerate(kinds))
+        sizes = (f"len(a{index}), " if kind in SIZED_TYPES else "0, " for index, kind in enumerate(kinds))
         source.add(f"types = {source.name(kinds)}", f"sizes = ({''.join(sizes)})")
     source.add(f"started = {source.name(perf_counter)}()")
 
 
-def _add_record(source: Source, gate: Gate) -> None:
+def _add_record(source: CodeWriter, gate: Gate) -> None:
     source.add(f"record = {_record(source, gate, 'outcome')}")
     for tell, lost in gate.listeners:
         source.add("try:", f"    {source.name(tell)}(record)", "except BaseException as error:")
         source.add(f"    {source.name(lost)}(error)")
 
 
-def _record(source: Source, gate: Gate, kind: str) -> str:
+def _record(source: CodeWriter, gate: Gate, kind: str) -> str:
     """Return the expression of a record: a plain tuple of its class, because calling the class costs 90 ns more."""
-    nothing = source.name(NOTHING)
+    nothing = source.name(NOTHING_SPENT)
     spent, code, seconds = nothing, "", "0.0"
     if kind == "outcome":
         spent, code, seconds = (

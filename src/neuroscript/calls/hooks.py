@@ -11,17 +11,17 @@ import attrs
 from neuroscript.coercion.context import type_name
 from neuroscript.coercion.values import copied
 from neuroscript.errors import PolicyError, Retry, is_interrupt
-from neuroscript.io.text import escaped
+from neuroscript.io.text import escape
 from neuroscript.policy.execution_policy import Decision
 from neuroscript.policy.refusals import fault
 from neuroscript.runtime.interfaces import Logger
 from neuroscript.runtime.records import PendingCall
 from neuroscript.tools.hookspecs import CLOSED, DECIDE, FINISHED, REGISTERED, STARTED, Hook, Plugins
 
-LONGEST: Final = 500
+MAX_REASON_CHARS: Final = 500
 """Characters of a hook's text that a caller sees."""
 
-GONE: Final = Hook("no longer there", "of a call that began before")
+REMOVED_HOOK: Final = Hook("no longer there", "of a call that began before")
 """Stands for the hook of a function that is no longer registered, in a call that began before."""
 
 Function = Callable[..., Any]
@@ -107,7 +107,7 @@ class Hooks:
         """
         if is_interrupt(error):
             raise error
-        hook = self._hooks.get(id(function), GONE)
+        hook = self._hooks.get(id(function), REMOVED_HOOK)
         token = object()
         if self._told.setdefault(hook, token) is not token:
             return ""
@@ -147,7 +147,7 @@ def _raised(error: BaseException, tool: str, gate: str) -> PolicyError:
 
 
 def _error(text: object, tool: str, gate: str, need: str = "", retry: Retry | None = None) -> PolicyError:
-    sentence = escaped(str.__str__(text)[:LONGEST]).strip() if isinstance(text, str) else ""
+    sentence = escape(str.__str__(text)[:MAX_REASON_CHARS]).strip() if isinstance(text, str) else ""
     return PolicyError(
         sentence or "was refused by a hook", tool=tool, code="policy.hook", need=need, rule=gate, retry=retry
     )

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from neuroscript.calls.steps import CallFrame, Closed
+from neuroscript.calls.steps import CallFrame, StreamClosed
 from neuroscript.coercion.context import type_name
 from neuroscript.errors import CallError, LimitError, PolicyError, is_interrupt
 from neuroscript.io.tracebacks import log_failure
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 Required = Literal["effects", "all", "none"]
 """Which calls are refused if the audit log cannot store them: those with lasting effects, all, or none."""
 
-REFUSALS: Final = 1_000
+MAX_REFUSALS: Final = 1_000
 """How many refusals an engine remembers."""
 
-FARTHEST: Final = 1e12
+MAX_TIME_SECONDS: Final = 1e12
 """Seconds from 1970; a clock beyond this is broken."""
 
-Tell = Callable[[CallRecord], object]
+Observer = Callable[[CallRecord], object]
 
 
-class Watch:
+class Observers:
     """The observers of one engine.
 
     Attributes:
@@ -70,22 +70,22 @@ class Watch:
         self.clock = host.clock
         self.required = required
         self.recording = recording
-        self.refusals: deque[CallRecord] = deque(maxlen=REFUSALS)
+        self.refusals: deque[CallRecord] = deque(maxlen=MAX_REFUSALS)
         self.degraded = 0
         self.digests = ArgumentDigests(_key(sinks))
         self.sinks = tuple(sinks)
         self._logger: Callable[[], Logger] = lambda: host.logger_of("audit")
-        self._intents: tuple[Tell, ...] = tuple(each.write for each in sinks if getattr(each, "intents", True))
+        self._intents: tuple[Observer, ...] = tuple(each.write for each in sinks if getattr(each, "intents", True))
         self._logged: set[str] = set()
         self._redactor = redactor
-        self.listeners: tuple[tuple[Tell, Callable[[BaseException], None]], ...] = ()
+        self.listeners: tuple[tuple[Observer, Callable[[BaseException], None]], ...] = ()
         self.listen(hooks)
 
     def listen(self, hooks: Hooks | None) -> None:
         """Replace the hooks."""
         self._hooks = hooks
-        self._started: tuple[Tell, ...] = () if hooks is None else hooks.started
-        finished: tuple[Tell, ...] = () if hooks is None else hooks.finished
+        self._started: tuple[Observer, ...] = () if hooks is None else hooks.started
+        finished: tuple[Observer, ...] = () if hooks is None else hooks.finished
         observers = ((tell, partial(self._observed, tell)) for tell in finished)
         self.listeners = (*((sink.write, self._lose) for sink in self.sinks), *observers)
 
@@ -103,7 +103,7 @@ class Watch:
         """Return the code that a record shows for a call that ended with *error*, or with a result."""
         if error is None:
             return "ok"
-        if isinstance(error, Closed):
+        if isinstance(error, StreamClosed):
             return CLOSED
         if not isinstance(error, CallError):
             return "call.interrupted"
@@ -125,10 +125,10 @@ class Watch:
     @property
     def is_on(self) -> bool:
         """Whether calls have any observer."""
-        return bool(self.listeners or self.hears_beginnings or self.recording is not None)
+        return bool(self.listeners or self.observes_starts or self.recording is not None)
 
     @property
-    def hears_beginnings(self) -> bool:
+    def observes_starts(self) -> bool:
         """Whether the start of a call has observers."""
         return bool(self._intents or self._started)
 
@@ -184,7 +184,7 @@ class Watch:
                 raise
             self._log_once("the clock", error)
             return None
-        return float(time) if type(time) in (int, float) and abs(time) < FARTHEST else None
+        return float(time) if type(time) in (int, float) and abs(time) < MAX_TIME_SECONDS else None
 
     def registered(self, tool: ToolInfo, origin: str) -> None:
         """Report to the hooks that a tool was registered."""
@@ -218,13 +218,13 @@ class Watch:
         except Exception as failure:
             self._lose(failure)
 
-    def _observe(self, tell: Tell, record: CallRecord) -> None:
+    def _observe(self, tell: Observer, record: CallRecord) -> None:
         try:
             tell(record)
         except BaseException as error:
             self._observed(tell, error)
 
-    def _observed(self, tell: Tell, error: BaseException) -> None:
+    def _observed(self, tell: Observer, error: BaseException) -> None:
         """Log once that a hook failed; an interrupt of the main thread passes."""
         failed = "" if self._hooks is None else self._hooks.failed(tell, error, self._logger())
         if failed:

@@ -17,41 +17,41 @@ import attrs
 
 from neuroscript.calls.steps import (
     END,
-    GRACE,
+    GRACE_SECONDS,
     LAST,
     CallBound,
     CallFrame,
-    Closed,
-    Item,
-    Manner,
+    RunMode,
     Steps,
+    StreamClosed,
+    StreamItem,
     close,
-    ended_late,
-    ended_with_engine,
+    engine_closed_error,
     is_iterator,
     is_late,
-    outcome,
+    run_step,
+    timeout_error,
 )
-from neuroscript.coercion.context import RESULT, Coercion, Walk
+from neuroscript.coercion.context import RESULT, CoercionPass, CoercionSettings
 from neuroscript.coercion.values import copied
 from neuroscript.errors import ArgumentError, CallError, LimitError, PolicyError, ReturnError, is_interrupt
 from neuroscript.policy.capabilities import Capability, Grant, uncovered
 from neuroscript.policy.execution_policy import ExecutionPolicy
-from neuroscript.spec.binding import Repair, bound, repairs
+from neuroscript.spec.binding import Repair, bind_arguments, repairs
 from neuroscript.spec.tool_spec import MAYBE
 from neuroscript.tools.tool import ToolImplementation, fit_result
 
 if TYPE_CHECKING:
     from neuroscript.approval.request import Approver
     from neuroscript.calls.gate import Gate
-    from neuroscript.calls.streams import Given
+    from neuroscript.calls.streams import StreamAccount
 
-VALUE: Final = 8
+BYTES_PER_VALUE: Final = 8
 """Bytes that each value of a result counts, in addition to its text."""
 
 
 @attrs.frozen(eq=False, repr=False)
-class Line:
+class CallPipeline:
     """What all calls of one tool have in common.
 
     Attributes:
@@ -68,11 +68,11 @@ class Line:
     """
 
     tool: ToolImplementation
-    coercion: Coercion
+    coercion: CoercionSettings
     policy: ExecutionPolicy
     runtime: Callable[[], CallBound]
     gate: Gate | None = None
-    manner: Manner = attrs.field(init=False)
+    manner: RunMode = attrs.field(init=False)
     approvers: tuple[Approver, ...] = attrs.field(init=False)
     _granted: tuple[tuple[Grant, ...], ...] = attrs.field(init=False)
     is_secret: bool = attrs.field(init=False)
@@ -81,7 +81,7 @@ class Line:
     makers: tuple[tuple[int, Callable[[Any], Any]], ...] = attrs.field(init=False)
 
     @manner.default
-    def _find_manner(self) -> Manner:
+    def _find_manner(self) -> RunMode:
         return "coroutine" if self.tool.is_coroutine else "waits" if self.tool.policy.waits else "plain"
 
     @approvers.default
@@ -111,7 +111,7 @@ class Line:
         return seconds
 
     @most.default
-    def _findmost(self) -> int | None:
+    def _find_most(self) -> int | None:
         most: int | None = self.policy.least("result_bytes")
         return most
 
@@ -127,7 +127,7 @@ class Line:
     def bind(self, frame: CallFrame, given: object, by_name: bool) -> tuple[Any, ...]:
         """Return the exact values of the arguments, as all checks and records see them, or raise an `ArgumentError`."""
         try:
-            return bound(self.tool.spec, self.coercion, given, by_name=by_name)
+            return bind_arguments(self.tool.spec, self.coercion, given, by_name=by_name)
         except ArgumentError as error:
             raise self.refused(frame, error) from None
 
@@ -140,7 +140,7 @@ class Line:
         made = self.repairs(given, values)
         return made if self.gate is None else self.gate.repaired(made)
 
-    def admitted(self, frame: CallFrame, *values: Any) -> CallFrame:
+    def authorize(self, frame: CallFrame, *values: Any) -> CallFrame:
         """Return a frame in which the tool may do what it needs for these arguments.
 
         Raises:
@@ -177,7 +177,7 @@ class Line:
         for grants in self._granted:
             if uncovered(needs, grants) is not None:
                 return True
-        return frame.parent is not None and frame.parent.uncovered(needs) is not None
+        return frame.parent is not None and frame.parent.uncovered_need(needs) is not None
 
     def _refusal(self, needs: tuple[Capability, ...], frame: CallFrame, values: tuple[Any, ...]) -> PolicyError:
         from neuroscript.policy.refusals import missing, refusal
@@ -210,10 +210,10 @@ class Line:
 
     def _fit(self, values: tuple[Any, ...], frame: CallFrame) -> CallFrame:
         """Return the frame in which the tool may run with these values, and hide the secret values."""
-        self.hidden(frame, values)
-        return self.admitted(frame, *values) if self.tool.templates else frame
+        self.register_secrets(frame, values)
+        return self.authorize(frame, *values) if self.tool.templates else frame
 
-    def hidden(self, frame: CallFrame, values: tuple[Any, ...]) -> None:
+    def register_secrets(self, frame: CallFrame, values: tuple[Any, ...]) -> None:
         """Hide the values of secret arguments from now on."""
         if self.is_secret:
             from neuroscript.runtime.masking import secret_values
@@ -224,9 +224,9 @@ class Line:
     def _steps(self, values: tuple[Any, ...], frame: CallFrame, made: tuple[Repair, ...]) -> Steps:
         self._decided(values, frame)
         if self.approvers:
-            from neuroscript.calls.approvals import asked
+            from neuroscript.calls.approvals import ask_approvers
 
-            values, frame = yield from asked(self, values, frame)
+            values, frame = yield from ask_approvers(self, values, frame)
         frame = frame.started(self._seconds(frame))
         if self.gate is None:
             return (yield from self._body(values, frame))
@@ -243,7 +243,7 @@ class Line:
         if self.gate is not None and self.gate.decides:
             self.gate.decide(frame, values)
 
-    def again(self, arguments: object, frame: CallFrame) -> tuple[tuple[Any, ...], CallFrame]:
+    def rebind(self, arguments: object, frame: CallFrame) -> tuple[tuple[Any, ...], CallFrame]:
         """Return values and frame of the same call with other arguments by name, which pass every check again."""
         values = self.bind(frame, arguments, by_name=True)
         frame = self._fit(values, frame)
@@ -262,10 +262,10 @@ class Line:
         running = frame.session._running
         running.add(frame)
         try:
-            result = yield from outcome(frame, self.tool.func, (rt, *handed), self.manner)
+            result = yield from run_step(frame, self.tool.func, (rt, *handed), self.manner)
             stream = self.tool.spec.stream
             if not stream or (stream == MAYBE and not is_iterator(result)):
-                return self.kept(result, frame)
+                return self.check_result(result, frame)
             yield from self._items(frame, result)
             return END
         finally:
@@ -275,42 +275,42 @@ class Line:
 
     def _items(self, frame: CallFrame, source: Any) -> Steps:
         """Yield each item of what a tool returned, which is closed in any case."""
-        from neuroscript.calls.streams import Given, reading
+        from neuroscript.calls.streams import StreamAccount, item_reader
 
-        step, end, manner = reading(source, "waits" if self.tool.policy.waits else "plain", self.tool.name)
-        given = Given(self.policy.least("items"))
+        step, end, manner = item_reader(source, "waits" if self.tool.policy.waits else "plain", self.tool.name)
+        given = StreamAccount(self.policy.least("items"))
         try:
-            while (found := (yield from outcome(frame, step, (), manner))) is not END:
+            while (found := (yield from run_step(frame, step, (), manner))) is not END:
                 if is_late(frame):
-                    raise ended_late(frame)
+                    raise timeout_error(frame)
                 item = self._item(found, given, frame)
-                if frame.told is not None and frame.told.items is not None:
-                    frame.told.items.add(copied(item.value), given.size)
+                if frame.beginning is not None and frame.beginning.items is not None:
+                    frame.beginning.items.add(copied(item.value), given.size)
                 yield item
                 if frame.session._is_over:
-                    raise ended_with_engine()
+                    raise engine_closed_error()
             yield LAST
         except GeneratorExit:  # the driver is gone, so nothing more can run
             raise
-        except Closed:
-            yield from outcome(frame, end, (), manner, GRACE)
+        except StreamClosed:
+            yield from run_step(frame, end, (), manner, GRACE_SECONDS)
             raise
         except BaseException as error:
             with suppress(CallError):
-                yield from outcome(frame, end, (), manner, GRACE)
+                yield from run_step(frame, end, (), manner, GRACE_SECONDS)
             raise given.ending(error) from error.__cause__
         finally:
             if frame.spent is not None:
                 frame.spent.update(given.spent)
-        yield from outcome(frame, end, (), manner, GRACE)
+        yield from run_step(frame, end, (), manner, GRACE_SECONDS)
 
-    def _item(self, item: object, given: Given, frame: CallFrame) -> Item:
+    def _item(self, item: object, given: StreamAccount, frame: CallFrame) -> StreamItem:
         """Return an item of a stream, and count it."""
         given.require_room(self.tool.name)
-        walk = Walk(RESULT)
+        walk = CoercionPass(RESULT)
         exact = self._fitted(walk, item, frame)
         given.add(self._sized(walk, exact, given.size))
-        return Item(self.tool.name, exact, walk.nodes, walk.text)
+        return StreamItem(self.tool.name, exact, walk.nodes, walk.text)
 
     def _handed(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the values as the function receives them: instances where the spec names a class."""
@@ -322,19 +322,19 @@ class Line:
             handed[index:end] = map(maker, handed[index:end])
         return tuple(handed)
 
-    def kept(self, result: object, frame: CallFrame) -> Any:
+    def check_result(self, result: object, frame: CallFrame) -> Any:
         """Return a result as the exact value of the declared type.
 
         Raises:
             ReturnError: It does not match the spec.
             LimitError: It is larger than the host permits.
         """
-        walk = Walk(RESULT)
+        walk = CoercionPass(RESULT)
         exact = self._fitted(walk, result, frame)
         self._sized(walk, exact, 0)
         return exact
 
-    def _fitted(self, walk: Walk, result: object, frame: CallFrame) -> Any:
+    def _fitted(self, walk: CoercionPass, result: object, frame: CallFrame) -> Any:
         exact = fit_result(walk, self.tool.spec, result)
         if walk.noted:
             from neuroscript.coercion.problems import sentences
@@ -345,10 +345,10 @@ class Line:
             raise ReturnError(text if secrets is None else secrets.text(text), tool=self.tool.name)
         return exact
 
-    def _sized(self, walk: Walk, exact: object, before: int) -> int:
+    def _sized(self, walk: CoercionPass, exact: object, before: int) -> int:
         """Return the bytes of a result, with *before*: its text and bytes, and 8 for each value."""
         values = len(exact) if type(exact) is array else walk.nodes
-        size = before + walk.text + VALUE * values
+        size = before + walk.text + BYTES_PER_VALUE * values
         if self.most is not None and size > self.most:
             text = f"returned a result of more than {self.most} bytes"
             raise LimitError(text, tool=self.tool.name, code="limit.result_bytes")

@@ -16,23 +16,23 @@ class Spill:
     """Which results of `Session.execute` are written to a file; the model then receives the beginning and the path.
 
     Attributes:
-        over: Bytes that a result may have, as a model reads it, before it is written to a file.
+        threshold_bytes: Bytes that a result may have, as a model reads it, before it is written to a file.
         folder: The directory of the sandbox for such files; it is created if it is missing.
-        shown: Characters of the beginning that the model receives.
-        most: Bytes that one file may have.
+        preview_chars: Characters of the beginning that the model receives.
+        max_bytes: Bytes that one file may have.
 
     Raises:
         SpecError: A value is wrong; each problem is listed.
     """
 
-    over: int = 100_000
+    threshold_bytes: int = 100_000
     folder: str = "results"
-    shown: int = 2_000
-    most: int = 1024 * 1024 * 1024
+    preview_chars: int = 2_000
+    max_bytes: int = 1024 * 1024 * 1024
 
     def __attrs_post_init__(self) -> None:
-        require_fields("spill", self, over=SIZE, folder=FOLDER, shown=CHARS, most=SIZE)
-        if self.most < self.over:
+        require_fields("spill", self, threshold_bytes=SIZE, folder=FOLDER, preview_chars=CHARS, max_bytes=SIZE)
+        if self.max_bytes < self.threshold_bytes:
             raise SpecError("spill", ["most must be an integer (bytes) of at least `over`"])
 
 

@@ -18,32 +18,32 @@ import attrs
 
 from neuroscript.calls import streams as collecting
 from neuroscript.calls.spill import Spill, Spilled
-from neuroscript.calls.steps import Caller, Item
+from neuroscript.calls.steps import Caller, StreamItem
 from neuroscript.coercion.plain_data import plain
-from neuroscript.errors import CallError, LentError, LimitError, ToolFailed
+from neuroscript.errors import CallError, HostError, LimitError, ToolFailed
 from neuroscript.io.text import sendable
 from neuroscript.runtime.interfaces import ToolResult
 from neuroscript.runtime.result_text import result_text
 
-BLOCK: Final = 64 * 1024
+BLOCK_BYTES: Final = 64 * 1024
 """Bytes of items that are written at once."""
 
-NAMED: Final = 100
+MAX_TOOL_NAME_CHARS: Final = 100
 """Characters of the name of a tool in the name of a file, whose length file systems limit."""
 
-READER: Final = "fs.read"
+READER_TOOL: Final = "fs.read"
 """The tool that reads such a file, if it is available."""
 
 
 @attrs.frozen(eq=False, repr=False)
-class Beginning:
+class SpilledStream:
     """The result of a stream that is in a file: its first characters and the file."""
 
     text: str
     spilled: Spilled
 
 
-class File:
+class ResultFile:
     """A file of the sandbox for one result; its name is unique.
 
     Args:
@@ -53,7 +53,7 @@ class File:
     """
 
     def __init__(self, session: Caller, spill: Spill, tool: str, ending: str) -> None:
-        self.path = f"{spill.folder}/{tool[:NAMED]}-{os.urandom(8).hex()}.{ending}"
+        self.path = f"{spill.folder}/{tool[:MAX_TOOL_NAME_CHARS]}-{os.urandom(8).hex()}.{ending}"
         self.size = 0
         self._session, self._spill, self._tool = session, spill, tool
 
@@ -70,7 +70,7 @@ class File:
             raise self.refusal()
         try:
             self._session.sandbox.files(_permits, self._spend).append(self.path, data)
-        except (LentError, LimitError) as error:
+        except (HostError, LimitError) as error:
             text = f"returned a result {given}, which could not be written to a file: {error.text}"
             kind = LimitError if isinstance(error, LimitError) else ToolFailed
             raise kind(text, tool=self._tool, code=error.code, retry=error.retry) from error
@@ -78,18 +78,18 @@ class File:
 
     def require_whole(self, given: str) -> None:
         """Raise a `ToolFailed` if the file is not what was written, because another call changed or removed it."""
-        with suppress(LentError):
+        with suppress(HostError):
             if self._session.sandbox.files(_permits, self._spend).stat(self.path).size == self.size:
                 return
         raise ToolFailed(f"returned a result {given}, but its file {self.path} was changed meanwhile", tool=self._tool)
 
     def has_room(self, size: int) -> bool:
         """Return whether the file may have so many bytes more."""
-        return self.size + size <= self._spill.most
+        return self.size + size <= self._spill.max_bytes
 
     def refusal(self) -> LimitError:
         """Return the error of a result that is larger than a file may be."""
-        text = f"a result in a file may have at most {self._spill.most} bytes"
+        text = f"a result in a file may have at most {self._spill.max_bytes} bytes"
         return LimitError(text, tool=self._tool, code="limit.items")
 
     def _spend(self, what: str, count: int) -> None:
@@ -101,7 +101,7 @@ def _permits(verb: str, path: str) -> None:
     """Permit everything, because the host writes."""
 
 
-class Spilling:
+class SpillingCollector:
     """The items of a stream, which are written to a file once they are too many for a model, or for a call.
 
     Args:
@@ -117,9 +117,9 @@ class Spilling:
         self._lines: list[bytes] = []
         self._waiting = self._count = self._written = 0
         self._begins = ""
-        self._file: File | None = None
+        self._file: ResultFile | None = None
 
-    def add(self, item: Item) -> object:
+    def add(self, item: StreamItem) -> object:
         """Add an item, and return what *on_item* returned.
 
         Raises:
@@ -129,8 +129,8 @@ class Spilling:
         exact = self._session._without_secrets(item.value)
         text = sendable(f"{json.dumps(plain(exact), ensure_ascii=False)}\n")
         line = text.encode()
-        if len(self._begins) < self._spill.shown:
-            self._begins = f"{self._begins}{text}"[: self._spill.shown]
+        if len(self._begins) < self._spill.preview_chars:
+            self._begins = f"{self._begins}{text}"[: self._spill.preview_chars]
         if self._on_loop and self._is_due(len(line)):
             return self._awaited(exact, item, line)
         self._take(item, line)
@@ -150,12 +150,12 @@ class Spilling:
         self._finish(file)
         return None
 
-    def _finish(self, file: File) -> None:
+    def _finish(self, file: ResultFile) -> None:
         self._write(file)
         self._written = 0  # after a failed check it is unknown what the file contains
         file.require_whole(f"of {self._count} items")
 
-    async def _awaited(self, exact: Any, item: Item, line: bytes) -> None:
+    async def _awaited(self, exact: Any, item: StreamItem, line: bytes) -> None:
         await to_thread(self._take, item, line)
         told = None if self._tell is None else self._tell(exact)
         if isawaitable(told):
@@ -165,14 +165,14 @@ class Spilling:
         """Return whether something must be written when so many bytes come."""
         waiting, file = self._waiting + size, self._file
         if file is None:
-            return waiting > self._spill.over or self._count >= collecting.COLLECTED
-        return waiting >= BLOCK or not file.has_room(waiting)
+            return waiting > self._spill.threshold_bytes or self._count >= collecting.MAX_COLLECTED_ITEMS
+        return waiting >= BLOCK_BYTES or not file.has_room(waiting)
 
-    def _take(self, item: Item, line: bytes) -> None:
+    def _take(self, item: StreamItem, line: bytes) -> None:
         waiting, is_due = self._waiting + len(line), self._is_due(len(line))
         file = self._file
         if file is None and is_due:
-            file = self._file = File(self._session, self._spill, item.tool, "jsonl")
+            file = self._file = ResultFile(self._session, self._spill, item.tool, "jsonl")
             self._kept = []
         if file is None:
             self._kept.append(item.value)
@@ -192,7 +192,7 @@ class Spilling:
         """All items, or the beginning of their file."""
         if self._file is None:
             return self._kept
-        return Beginning(self._begins, Spilled(self._file.path, self._file.size, self._count))
+        return SpilledStream(self._begins, Spilled(self._file.path, self._file.size, self._count))
 
     def ended(self, error: CallError) -> CallError:
         """Return an error that ended the stream, with the file that has the items before it."""
@@ -208,34 +208,34 @@ class Spilling:
         told.text = f"{error.text}; the first {self._written} items are in the file {file.path} of the sandbox"
         return told
 
-    def _write(self, file: File) -> None:
+    def _write(self, file: ResultFile) -> None:
         lines, self._lines, self._waiting = self._lines, [], 0
         if lines:
             file.add(b"".join(lines), f"of {self._count} items or more")
             self._written = self._count
 
 
-def spilled(session: Caller, spill: Spill, result: ToolResult) -> ToolResult:
+def spill_result(session: Caller, spill: Spill, result: ToolResult) -> ToolResult:
     """Return a result as a model reads it: unchanged, or its beginning and the file that contains the whole.
 
     Args:
         result: A result whose secrets are replaced.
     """
-    if type(result.value) is Beginning:
+    if type(result.value) is SpilledStream:
         return _told(session, result, result.value.text, result.value.spilled)
     if not result.ok:
         return result
     text = result_text(result)
     data = sendable(text).encode()
-    if len(data) <= spill.over:
+    if len(data) <= spill.threshold_bytes:
         return result
     data, ending = (result.value, "bin") if type(result.value) is bytes else (data, _ending(result.value))
-    file = File(session, spill, result.tool, ending)
+    file = ResultFile(session, spill, result.tool, ending)
     try:
         file.add(data, f"of {len(data)} bytes")
     except CallError as error:
         return attrs.evolve(result, value=None, error=error)
-    return _told(session, result, text[: spill.shown], Spilled(file.path, file.size))
+    return _told(session, result, text[: spill.preview_chars], Spilled(file.path, file.size))
 
 
 def _ending(value: object) -> str:
@@ -244,7 +244,7 @@ def _ending(value: object) -> str:
 
 def _told(session: Caller, result: ToolResult, begins: str, spilled: Spilled) -> ToolResult:
     items = "" if spilled.items is None else f", {spilled.items} items as JSON lines,"
-    reader = f"; read it with {READER}" if READER in session.infos else ""
+    reader = f"; read it with {READER_TOOL}" if READER_TOOL in session.infos else ""
     text = (
         f"{begins.removesuffix(chr(10))}\n[beginning of a result of {spilled.size} bytes; the full result{items} "
         f"is in the sandbox file {spilled.path}{reader}]"

@@ -17,7 +17,7 @@ from neuroscript.coercion.context import type_name
 from neuroscript.errors import (
     CallError,
     CallTimeout,
-    LentError,
+    HostError,
     LimitError,
     NeuroScriptError,
     PolicyError,
@@ -28,7 +28,7 @@ from neuroscript.policy.capabilities import Capability, Grant
 
 if TYPE_CHECKING:
     from neuroscript.approval.request import Approval
-    from neuroscript.calls.gate import Beginning
+    from neuroscript.calls.gate import CallStart
     from neuroscript.policy.execution_policy import ExecutionPolicy
     from neuroscript.policy.ledger import Ledger
     from neuroscript.runtime.host import Host
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from neuroscript.tools.toolset import Registry
 
 
-class ToolsSnapshot(Protocol):
+class HasRegistry(Protocol):
     """The tools of an engine at one time."""
 
     @property
@@ -148,7 +148,7 @@ class CallFrame:
         ended: Whether the caller has stopped waiting. A frame of a compiled line serves many calls and never ends.
         spent: What this call and its nested calls have used of the limits, where limits are counted.
         call: The number of the call within the run of the engine, from 1, where calls are numbered.
-        told: The start of the call, as its records show it.
+        beginning: The start of the call, as its records show it.
     """
 
     session: Caller
@@ -158,12 +158,12 @@ class CallFrame:
     needs: tuple[Capability, ...] = ()
     timeout: float | None = None
     deadline: float | None = None
-    tools: ToolsSnapshot | None = None
+    tools: HasRegistry | None = None
     ended: bool = False
     _held: tuple[Grant, ...] | None = None
     spent: dict[str, Any] | None = None
     call: int = 0
-    told: Beginning | None = None
+    beginning: CallStart | None = None
 
     def chain(self) -> Iterator[CallFrame]:
         """Yield this frame and the frames that it is nested in, the innermost first."""
@@ -193,7 +193,7 @@ class CallFrame:
             self.tools, False, None, {}, call,
         )  # fmt: skip
 
-    def uncovered(self, needs: Iterable[Capability]) -> Capability | None:
+    def uncovered_need(self, needs: Iterable[Capability]) -> Capability | None:
         """Return the first of *needs* that some tool in this chain of calls did not declare itself."""
         for need, frame in product(needs, self.chain()):
             if not any(held.covers(need) for held in frame.held):
@@ -213,7 +213,7 @@ class CallFrame:
         self._held = (*left, *map(Grant.of, exact))
 
     @property
-    def is_left(self) -> bool:
+    def is_abandoned(self) -> bool:
         """Whether the caller of this call, or of one that it is nested in, has stopped waiting."""
         frame: CallFrame | None = self
         while frame is not None:
@@ -230,11 +230,11 @@ class CallFrame:
         return self._held
 
 
-Manner = Literal["plain", "waits", "coroutine"]
+RunMode = Literal["plain", "waits", "coroutine"]
 """How a function is run: called directly, called on a thread where the caller must not block, or awaited."""
 
 
-GRACE: Final = 1.0
+GRACE_SECONDS: Final = 1.0
 """Seconds that a function gets to clean up before it is abandoned."""
 
 
@@ -243,7 +243,7 @@ END: Final = object()
 
 
 @attrs.frozen(eq=False, repr=False)
-class Body:
+class Invocation:
     """What a driver is to run.
 
     Attributes:
@@ -259,14 +259,14 @@ class Body:
     tool: str
     func: Callable[..., Any]
     values: tuple[Any, ...]
-    manner: Manner
+    manner: RunMode
     timeout: float | None = None
     limit: float | None = None
     is_last: bool = False
 
 
 @attrs.frozen(eq=False, repr=False)
-class Item:
+class StreamItem:
     """One exact item of a stream; the driver continues when the reader asks for the next one.
 
     Attributes:
@@ -282,27 +282,27 @@ class Item:
     text: int
 
 
-LAST: Final = Item("", END, 0, 0)
+LAST: Final = StreamItem("", END, 0, 0)
 """Follows the last item, before the call ends; the collector of the items may still fail."""
 
 
-class Closed(Exception):
+class StreamClosed(Exception):
     """The reader has closed the stream: thrown as the answer to an `Item`, raised again when the tool has ended."""
 
 
 @attrs.define(eq=False, repr=False)
-class Ended(Exception):
+class CallerGone(Exception):
     """The caller no longer waits for the `Body`; thrown in place of its outcome, with the error for the caller."""
 
     error: BaseException
 
 
-Steps = Generator[Body | Item, Any, Any]
+Steps = Generator[Invocation | StreamItem, Any, Any]
 
 
-def outcome(
-    frame: CallFrame, func: Callable[..., Any], values: tuple[Any, ...], manner: Manner, grace: float = 0.0
-) -> Generator[Body, Any, Any]:
+def run_step(
+    frame: CallFrame, func: Callable[..., Any], values: tuple[Any, ...], manner: RunMode, grace: float = 0.0
+) -> Generator[Invocation, Any, Any]:
     """Run a function of the tool and return its result, or raise the error for the caller.
 
     Args:
@@ -310,11 +310,11 @@ def outcome(
     """
     timeout = None if frame.deadline is None or frame.timeout is None else max(grace, frame.deadline - monotonic())
     try:
-        return (yield Body(frame.tool, func, values, manner, timeout, frame.timeout, is_last=grace > 0))
-    except Ended as end:
+        return (yield Invocation(frame.tool, func, values, manner, timeout, frame.timeout, is_last=grace > 0))
+    except CallerGone as end:
         raise end.error from None
     except BaseException as error:
-        raise failed(error, frame)
+        raise report_failure(error, frame)
 
 
 def is_iterator(result: object) -> bool:
@@ -327,21 +327,21 @@ def is_late(frame: CallFrame) -> bool:
     return frame.deadline is not None and frame.timeout is not None and monotonic() >= frame.deadline
 
 
-def ended_late(frame: CallFrame) -> CallTimeout:
+def timeout_error(frame: CallFrame) -> CallTimeout:
     """Return the error for the reader of a stream whose time ran out between two items."""
     text = f"did not end within {frame.timeout:g} s and was stopped"
     return CallTimeout(text, tool=frame.tool, state="stopped", seconds=frame.timeout)
 
 
-def ended_with_engine() -> CallError:
+def engine_closed_error() -> CallError:
     """Return the error of a call that was stopped because its engine was closed."""
     return CallError("was stopped because the engine was closed", code="engine.closed")
 
 
-def failure(error: BaseException, tool: str) -> BaseException:
+def convert_exception(error: BaseException, tool: str) -> BaseException:
     """Return the error for the caller of *tool* when its function raised *error*.
 
-    Refusals by policy or limit pass unchanged, and so does a `ToolFailed` that the tool raised itself; a `LentError`
+    Refusals by policy or limit pass unchanged, and so does a `ToolFailed` that the tool raised itself; a `HostError`
     keeps its code, retry and text. Any other error of a nested call becomes the tool's own, because the caller did not
     write those arguments. GeneratorExit and an interrupt of the main thread are meant for the code around the call, and
     pass unchanged.
@@ -351,7 +351,7 @@ def failure(error: BaseException, tool: str) -> BaseException:
     if isinstance(error, ToolFailed) and error.tool in ("", tool):
         error.tool = tool
         return error
-    if isinstance(error, LentError):
+    if isinstance(error, HostError):
         failed = ToolFailed(error.text, tool=tool, code=error.code, retry=error.retry)
     else:
         failed = ToolFailed(_told(error), tool=tool)
@@ -359,9 +359,9 @@ def failure(error: BaseException, tool: str) -> BaseException:
     return failed
 
 
-def failed(error: BaseException, frame: CallFrame) -> BaseException:
+def report_failure(error: BaseException, frame: CallFrame) -> BaseException:
     """Return the error for the caller of *frame* when its tool raised *error*, with all secrets replaced."""
-    found = failure(error, frame.tool)
+    found = convert_exception(error, frame.tool)
     _log(found, error, frame)
     secrets = frame.session.secrets
     if secrets is None or not isinstance(found, CallError):

@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.calls.steps import END, Item, Manner, close
+from neuroscript.calls.steps import END, RunMode, StreamItem, close
 from neuroscript.coercion.context import RESULT, type_name
 from neuroscript.errors import CallError, LimitError, ReturnError
 
 
 @attrs.define(eq=False, repr=False)
-class Given:
+class StreamAccount:
     """The account of one stream.
 
     Attributes:
@@ -57,7 +57,7 @@ class Given:
 
 
 @attrs.define(eq=False, repr=False)
-class Kept:
+class RecordedItems:
     """The items of a stream for a recording; none of them if they are too large together.
 
     Attributes:
@@ -79,23 +79,23 @@ class Kept:
             self.items.append(item)
 
 
-def reading(source: Any, manner: Manner, tool: str) -> tuple[Callable[[], Any], Callable[[], Any], Manner]:
+def item_reader(source: Any, manner: RunMode, tool: str) -> tuple[Callable[[], Any], Callable[[], Any], RunMode]:
     """Return what yields the next item of an iterator, what closes it, and how both are run.
 
     Raises:
         ReturnError: It is not an iterator.
     """
     if hasattr(type(source), "__anext__"):
-        awaited = Awaited(source)
+        awaited = AsyncItems(source)
         return awaited.next, awaited.end, "coroutine"
     if hasattr(type(source), "__next__"):
-        plain = Plain(source)
+        plain = SyncItems(source)
         return plain.next, plain.end, manner
     close(source)
     raise ReturnError(f"result: expected an iterator, got {type_name(source)}", tool=tool)
 
 
-class Plain:
+class SyncItems:
     """A sync iterator that may be closed while an abandoned thread still runs in it.
 
     Only one thread at a time runs in it; the last one that leaves closes it.
@@ -134,7 +134,7 @@ class Plain:
             self._used.release()
 
 
-class Awaited:
+class AsyncItems:
     """An async iterator; what runs in it is cancelled before it is closed."""
 
     def __init__(self, source: Any) -> None:
@@ -153,7 +153,7 @@ class Awaited:
             await self._source.aclose()
 
 
-COLLECTED: Final = 100_000
+MAX_COLLECTED_ITEMS: Final = 100_000
 """How many items of a stream a call collects into its result."""
 
 
@@ -169,7 +169,7 @@ class Collected:
         self._tell = on_item
         self._nodes = self._text = 0
 
-    def add(self, item: Item) -> object:
+    def add(self, item: StreamItem) -> object:
         """Add an item, and return what *on_item* returned.
 
         Raises:
@@ -180,7 +180,7 @@ class Collected:
         self._nodes += item.nodes
         self._text += item.text
         sizes = RESULT.sizes
-        if len(self.items) > COLLECTED or self._nodes > sizes.nodes or self._text > sizes.text:
+        if len(self.items) > MAX_COLLECTED_ITEMS or self._nodes > sizes.nodes or self._text > sizes.text:
             raise self._refusal(item.tool)
         return None if self._tell is None else self._tell(item.value)
 
@@ -193,9 +193,8 @@ class Collected:
 
     def _refusal(self, tool: str) -> LimitError:
         sizes = RESULT.sizes
-        text = (
-            f"a call collects at most {COLLECTED} items of a stream, {sizes.nodes} values, {sizes.text} bytes of text"
-        )
+        most = f"{MAX_COLLECTED_ITEMS} items of a stream, {sizes.nodes} values, {sizes.text} bytes of text"
+        text = f"a call collects at most {most}"
         error = LimitError(text, tool=tool, code="limit.items")
         error.items = len(self.items)
         return error

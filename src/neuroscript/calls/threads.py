@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
 
-from neuroscript.calls.drivers import Outcome, called, late
-from neuroscript.calls.steps import Body, Ended, ended_with_engine
+from neuroscript.calls.drivers import Outcome, call_function, timeout_outcome
+from neuroscript.calls.steps import CallerGone, Invocation, engine_closed_error
 from neuroscript.errors import LimitError
 
 if TYPE_CHECKING:
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
     Jobs = SimpleQueue[tuple[Context, "Job"]]
 
-MOST_THREADS: Final = 64
+MAX_THREADS: Final = 64
 """How many threads of one engine run blocking tools at once; further calls wait for a thread."""
 
-MOST_ABANDONED: Final = 8
+MAX_ABANDONED_THREADS: Final = 8
 """How many abandoned threads of one engine may run."""
 
-LOOK: Final = 1.0
+POLL_SECONDS: Final = 1.0
 """Seconds between two checks whether a loop still runs."""
 
-IDLE: Final = 5.0
+IDLE_SECONDS: Final = 5.0
 """Seconds after which an idle thread ends, so that a burst of cancelled calls does not leave threads for long."""
 
 
-def stopped() -> Outcome:
+def stopped_outcome() -> Outcome:
     """Return the outcome of a tool that was stopped with the engine."""
-    return Outcome(error=Ended(ended_with_engine()))
+    return Outcome(error=CallerGone(engine_closed_error()))
 
 
 class LoopThread:
@@ -64,19 +64,21 @@ class LoopThread:
             future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
         except RuntimeError:  # the loop has been closed
             coroutine.close()
-            return stopped()
+            return stopped_outcome()
         while True:
             try:
-                outcome = future.result(LOOK)
+                outcome = future.result(POLL_SECONDS)
                 break
             except TimeoutError:  # a future does not notice that its loop has ended
                 if not self.thread.is_alive() and not future.done():
-                    return stopped()
+                    return stopped_outcome()
             except BaseException as error:
                 future.cancel()
-                return Outcome(error=Ended(error))
-        was_cancelled = isinstance(outcome.error, Ended) and isinstance(outcome.error.error, asyncio.CancelledError)
-        return stopped() if was_cancelled else outcome
+                return Outcome(error=CallerGone(error))
+        was_cancelled = isinstance(outcome.error, CallerGone) and isinstance(
+            outcome.error.error, asyncio.CancelledError
+        )
+        return stopped_outcome() if was_cancelled else outcome
 
     def close(self) -> None:
         """Cancel what still runs on the loop, and stop it."""
@@ -141,7 +143,7 @@ class Threads:
         finally:
             loop.held -= 1
 
-    def within(self, body: Body, seconds: float) -> Outcome:
+    def within(self, body: Invocation, seconds: float) -> Outcome:
         """Call a function on a thread of its own and wait for it no longer than *seconds*."""
         try:
             job = Job(self, body)
@@ -153,10 +155,10 @@ class Threads:
                 ended = job.ended.wait(seconds)
             except BaseException as error:
                 job.leave()
-                return Outcome(error=Ended(error))
-        return job.outcome if ended or not job.leave() else late(body, job.ended.is_set, stopped=False)
+                return Outcome(error=CallerGone(error))
+        return job.outcome if ended or not job.leave() else timeout_outcome(body, job.ended.is_set, stopped=False)
 
-    async def awaitable(self, body: Body) -> Outcome:
+    async def awaitable(self, body: Invocation) -> Outcome:
         """Call a function on a thread while the event loop of the caller runs on."""
         import asyncio
 
@@ -180,8 +182,8 @@ class Threads:
             done, _ = await asyncio.wait({future}, timeout=body.timeout)
         except asyncio.CancelledError as error:
             job.leave()
-            return Outcome(error=Ended(error))
-        return job.outcome if done or not job.leave() else late(body, job.ended.is_set, stopped=False)
+            return Outcome(error=CallerGone(error))
+        return job.outcome if done or not job.leave() else timeout_outcome(body, job.ended.is_set, stopped=False)
 
     def close(self) -> None:
         """Cancel what runs on the loops and stop them, without waiting."""
@@ -195,8 +197,8 @@ class Threads:
 
     def refuse_when_full(self, tool: str) -> None:
         """Raise a `LimitError` if too many abandoned threads run."""
-        if self.abandoned >= MOST_ABANDONED:
-            text = f"{MOST_ABANDONED} abandoned calls still run"
+        if self.abandoned >= MAX_ABANDONED_THREADS:
+            text = f"{MAX_ABANDONED_THREADS} abandoned calls still run"
             raise LimitError(text, tool=tool, code="limit.abandoned", retry="later")
 
     def _start(self, job: Job) -> None:
@@ -210,7 +212,7 @@ class Threads:
             if self._jobs is None:
                 self._jobs = SimpleQueue()
             self._jobs.put((copy_context(), job))
-            if not self._free.acquire(blocking=False) and self._workers < MOST_THREADS:
+            if not self._free.acquire(blocking=False) and self._workers < MAX_THREADS:
                 self._workers += 1
                 threading.Thread(target=self._work, args=(self._jobs,), name="neuroscript-worker", daemon=True).start()
 
@@ -231,7 +233,7 @@ class Threads:
                         continue
                     self._free.release()
                 try:
-                    context, job = jobs.get(timeout=IDLE)
+                    context, job = jobs.get(timeout=IDLE_SECONDS)
                 except Empty:
                     if self._may_leave(jobs):
                         return
@@ -255,7 +257,7 @@ class Threads:
 class Job:
     """A function that a thread runs, and its outcome."""
 
-    def __init__(self, threads: Threads, body: Body, tell: Callable[[], object] | None = None) -> None:
+    def __init__(self, threads: Threads, body: Invocation, tell: Callable[[], object] | None = None) -> None:
         if not body.is_last:
             threads.refuse_when_full(body.tool)
         self.outcome = Outcome()
@@ -268,7 +270,7 @@ class Job:
 
     def __call__(self) -> None:
         if not self._left or self._body.is_last:  # the caller has given up before the function began
-            self.outcome = called(self._body)
+            self.outcome = call_function(self._body)
         with self._lock:
             self.ended.set()
             left = self._left

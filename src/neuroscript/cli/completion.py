@@ -6,14 +6,14 @@ from argparse import Namespace
 from collections.abc import Iterable
 from typing import Any
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.cli.env.choices import choice
 from neuroscript.cli.env.engine import MakeEngine, meant
 from neuroscript.cli.parser import SHELLS, build
 from neuroscript.cli.terminal.exit_codes import OK, UsageError
 from neuroscript.cli.terminal.output import Output
 from neuroscript.engine.engine import Engine
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
@@ -23,11 +23,11 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         UsageError: The shell is unknown, or argcomplete is not installed.
     """
     if options.shell not in SHELLS:
-        raise UsageError(f"unknown shell {shown(options.shell)}; choose from {', '.join(SHELLS)}")
+        raise UsageError(f"unknown shell {quote_untrusted(options.shell)}; choose from {', '.join(SHELLS)}")
     try:
         from argcomplete.shell_integration import shellcode
     except ModuleNotFoundError as error:
-        raise UsageError(str(missing("completion needs argcomplete", "cli", error))) from None
+        raise UsageError(str(missing_extra("completion needs argcomplete", "cli", error))) from None
     script = shellcode(["neuroscript"], shell=options.shell)
     if options.json:
         output.json({"shell": options.shell, "script": script})

@@ -13,7 +13,7 @@ from neuroscript.cli.terminal.argument_parser import HelpAsked, NothingAsked
 from neuroscript.cli.terminal.arguments import TRACEBACK
 from neuroscript.cli.terminal.exit_codes import INTERNAL, OK, UsageError, exit_code
 from neuroscript.cli.terminal.output import Output, OutputClosed, OutputError
-from neuroscript.errors import LISTED, NeuroScriptError, SpecError, ToolNotFound
+from neuroscript.errors import MAX_LISTED_PROBLEMS, NeuroScriptError, SpecError, ToolNotFound
 
 MODULES: Final = {
     "list": "tools.list",
@@ -99,8 +99,8 @@ def _sentences(error: BaseException) -> list[str]:
     """Return the message of an error, or for an invalid file one message per invalid line, at most `LISTED`."""
     if not isinstance(error, SpecError) or not error.lines:
         return [_sentence(error)]
-    more = len(error.sentences) - LISTED
-    return [*error.sentences[:LISTED], *([f"{error.subject}: and {more} more"] if more > 0 else [])]
+    more = len(error.sentences) - MAX_LISTED_PROBLEMS
+    return [*error.sentences[:MAX_LISTED_PROBLEMS], *([f"{error.subject}: and {more} more"] if more > 0 else [])]
 
 
 def _sentence(error: BaseException) -> str:

@@ -139,7 +139,7 @@ def _without_tool_words(argv: Sequence[str]) -> argparse.Namespace:
     if namespace.command == "policy" and namespace.question is None:
         raise UsageError(f"expected an action: {', '.join(QUESTIONS)} (see neuroscript policy --help)")
     if namespace.command in ("mcp", "runs") and namespace.action is None:
-        words = import_module(f"neuroscript.cli.{OTHERS[namespace.command].partition(':')[0]}").ACTIONS
+        words = import_module(f"neuroscript.cli.{LAZY_COMMANDS[namespace.command].partition(':')[0]}").ACTIONS
         raise UsageError(f"expected an action: {', '.join(words)} (see neuroscript {namespace.command} --help)")
     return namespace
 
@@ -204,11 +204,11 @@ def build(only: str = "", tool_names: Completer | None = None, keys: Completer |
     parser.add_argument("--version", action="store_true", help="show the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name in [only] if only in COMMANDS else COMMANDS:
-        if name in OTHERS:
-            room, _, add = OTHERS[name].partition(":")
+        if name in LAZY_COMMANDS:
+            room, _, add = LAZY_COMMANDS[name].partition(":")
             getattr(import_module(f"neuroscript.cli.{room}"), add)(commands, _layout)
         else:
-            OURS[name](commands, tool_names, keys)
+            LOCAL_COMMANDS[name](commands, tool_names, keys)
     return parser
 
 
@@ -368,7 +368,7 @@ def _add_help(commands: Any, *_: Completer | None) -> None:
     action.completer = lambda **_: COMMANDS
 
 
-OURS: Final[Mapping[str, Callable[[Any, Completer | None, Completer | None], None]]] = {
+LOCAL_COMMANDS: Final[Mapping[str, Callable[[Any, Completer | None, Completer | None], None]]] = {
     "list": _add_list,
     "show": _add_show,
     "call": _add_call,
@@ -381,7 +381,7 @@ OURS: Final[Mapping[str, Callable[[Any, Completer | None, Completer | None], Non
 }
 """The functions that add the commands of this module, each called with the shell completers."""
 
-OTHERS: Final[Mapping[str, str]] = {
+LAZY_COMMANDS: Final[Mapping[str, str]] = {
     "run": "plans.options:add_run",
     "plan": "plans.options:add_plan",
     "audit": "audit.options:add_audit",

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from neuroscript.coercion.context import (
     BOUNDS,
     CHOICE,
-    FAILED,
+    INVALID,
     LAX,
     LENGTH,
     MISSING,
     ROOT,
     UNKNOWN,
-    Coercion,
+    CoercionPass,
+    CoercionSettings,
     SizeLimits,
-    Walk,
     Where,
 )
 from neuroscript.coercion.parameters import Form, instance, one_of, require
-from neuroscript.coercion.scalars import Misfit, flattened
+from neuroscript.coercion.scalars import Rejection, to_builtin
 from neuroscript.coercion.types import ELEMENTS, TEXT_HOLDERS, ArgType
-from neuroscript.coercion.values import by_text, copied, element, exact, items_of, pairs_of
+from neuroscript.coercion.values import by_text, coerce_value, copied, element, items_of, pairs_of
 from neuroscript.errors import MAX_PROBLEMS, UNSET, SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 
 if TYPE_CHECKING:
     from neuroscript.coercion.rule_text import Rule
@@ -72,10 +72,10 @@ def coerce(
     if not isinstance(type, str) or mode != "lax" or limits is not LAX.sizes:
         require("coerce", type=(type, TYPE), mode=(mode, MODE), limits=(limits, LIMITS))
     rule = named_type(type) if isinstance(type, str) else type
-    walk = Walk(Coercion(mode, limits))
+    walk = CoercionPass(CoercionSettings(mode, limits))
     if value is None:
         return None
-    way: Callable[..., Any] = exact if isinstance(rule, ArgType) else fit
+    way: Callable[..., Any] = coerce_value if isinstance(rule, ArgType) else coerce_present
     result = walk.limited(way, rule, value, ROOT)
     if walk.noted:
         from neuroscript.coercion.problems import value_error
@@ -89,11 +89,13 @@ def named_type(word: str) -> ArgType:
     try:
         return ArgType(word)
     except ValueError:
-        raise SpecError("type", [f"{shown(word)} is not an ArgType; use one of {', '.join(ArgType)}"]) from None
+        raise SpecError(
+            "type", [f"{quote_untrusted(word)} is not an ArgType; use one of {', '.join(ArgType)}"]
+        ) from None
 
 
-def members(
-    walk: Walk, rules: Iterable[Rule], given_by_name: dict[str, Any], extra_keys: bool, where: Where
+def match_names(
+    walk: CoercionPass, rules: Iterable[Rule], given_by_name: dict[str, Any], extra_keys: bool, where: Where
 ) -> dict[str, Any]:
     """Return the exact value of each rule that has one, by name. Names without a rule are reported or passed through.
 
@@ -105,25 +107,25 @@ def members(
     for rule in rules:
         inside = (where, rule.name)
         if rule.name in given_by_name:
-            found[rule.name] = given(walk, rule, given_by_name.pop(rule.name), inside)
-        elif (value := absent(walk, rule, inside)) is not ABSENT:
+            found[rule.name] = coerce_argument(walk, rule, given_by_name.pop(rule.name), inside)
+        elif (value := default_argument(walk, rule, inside)) is not ABSENT:
             found[rule.name] = value
     for name, value in given_by_name.items():
         if extra_keys:
-            found[name] = exact(walk, ArgType.ANY, value, (where, name))
+            found[name] = coerce_value(walk, ArgType.ANY, value, (where, name))
         else:
             walk.note((where, name), UNKNOWN, type(value))
     return found
 
 
-def absent(walk: Walk, rule: Rule, where: Where) -> Any:
+def default_argument(walk: CoercionPass, rule: Rule, where: Where) -> Any:
     """Return the value of an argument or key that is missing: its default, or `ABSENT`."""
     if rule.required:
         return walk.note(where, MISSING, "nothing")
     return ABSENT if rule.default is UNSET else copied(rule.default)
 
 
-def given(walk: Walk, rule: Rule, value: object, where: Where) -> Any:
+def coerce_argument(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
     """Return the exact value of an argument or key that was passed, possibly as None.
 
     See docs/reference/contract.md, "None and missing values".
@@ -133,67 +135,67 @@ def given(walk: Walk, rule: Rule, value: object, where: Where) -> Any:
             return walk.note(where, MISSING, "None")
     elif value is None or _says_nothing(walk, rule, value):
         return None if rule.nullable or rule.default is UNSET else copied(rule.default)
-    return fit(walk, rule, value, where)
+    return coerce_present(walk, rule, value, where)
 
 
-def _says_nothing(walk: Walk, rule: Rule, value: object) -> bool:
+def _says_nothing(walk: CoercionPass, rule: Rule, value: object) -> bool:
     if walk.terms.mode != "lax" or rule.type in TEXT_HOLDERS:
         return False
-    text = flattened(value)
+    text = to_builtin(value)
     return type(text) is str and (text == "" or text == "null")
 
 
-def further(walk: Walk, rule: Rule, value: object, where: Where) -> Any:
+def further(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
     """Return the exact value of one of the trailing values of a variadic tool.
 
     A trailing value is never absent: it is a value or, if the rule is nullable, possibly None.
     """
     if rule.nullable and (value is None or _says_nothing(walk, rule, value)):
         return None
-    return element(walk, rule.type, value, where) if value is None else fit(walk, rule, value, where)
+    return element(walk, rule.type, value, where) if value is None else coerce_present(walk, rule, value, where)
 
 
-def fit(walk: Walk, rule: Rule, value: object, where: Where) -> Any:
+def coerce_present(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
     """Return the exact value for a rule after checking type, keys, choices and bounds; `FAILED` if a check fails."""
     if not rule.keys:
-        result = exact(walk, rule.type, value, where)
+        result = coerce_value(walk, rule.type, value, where)
     elif rule.type in ELEMENTS:
         items = items_of(walk, rule.type, value, where)
-        result = FAILED if items is FAILED else walk.within(where, _maps, rule, items)
+        result = INVALID if items is INVALID else walk.within(where, _maps, rule, items)
     else:
         result = _map(walk, rule, value, where)
-    if result is not FAILED and bounded(rule) and _faults(walk, rule, result, where):
-        return FAILED
+    if result is not INVALID and check_bounds(rule) and _faults(walk, rule, result, where):
+        return INVALID
     return result
 
 
-def _maps(walk: Walk, rule: Rule, items: list[Any], where: Where) -> list[Any]:
+def _maps(walk: CoercionPass, rule: Rule, items: list[Any], where: Where) -> list[Any]:
     return [
         element(walk, ArgType.MAP, None, (where, index)) if item is None else _map(walk, rule, item, (where, index))
         for index, item in enumerate(items)
     ]
 
 
-def _map(walk: Walk, rule: Rule, value: object, where: Where) -> Any:
+def _map(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
     pairs = pairs_of(walk, ArgType.MAP, value, where)
-    return FAILED if pairs is FAILED else walk.within(where, _declared, rule, pairs)
+    return INVALID if pairs is INVALID else walk.within(where, _declared, rule, pairs)
 
 
-def _declared(walk: Walk, rule: Rule, pairs: list[tuple[Any, Any]], where: Where) -> dict[str, Any]:
+def _declared(walk: CoercionPass, rule: Rule, pairs: list[tuple[Any, Any]], where: Where) -> dict[str, Any]:
     """Return a map with declared keys in the caller's order, followed by the keys filled from defaults."""
     by_name = by_text(walk, pairs, where)
     order = [*by_name]
-    found = members(walk, rule.keys, by_name, rule.extra_keys, where)
+    found = match_names(walk, rule.keys, by_name, rule.extra_keys, where)
     return {name: found.pop(name) for name in order if name in found} | found
 
 
-def bounded(rule: Rule) -> bool:
+def check_bounds(rule: Rule) -> bool:
     """Return whether a rule has choices, bounds or lengths to check."""
     bounds = (rule.minimum, rule.maximum, rule.min_length, rule.max_length)
     return bool(rule.choices) or bounds != (None, None, None, None)
 
 
-def _faults(walk: Walk, rule: Rule, result: Any, where: Where) -> bool:
+def _faults(walk: CoercionPass, rule: Rule, result: Any, where: Where) -> bool:
     before = walk.noted
     if type(result) in _SIZED and not _between(len(result), rule.min_length, rule.max_length):
         _note_length(walk, rule, len(result), where)
@@ -206,7 +208,7 @@ def _faults(walk: Walk, rule: Rule, result: Any, where: Where) -> bool:
     return walk.noted > before
 
 
-def _fault(walk: Walk, rule: Rule, choices: Container[Any], result: Any, where: Where) -> None:
+def _fault(walk: CoercionPass, rule: Rule, choices: Container[Any], result: Any, where: Where) -> None:
     """Report a value that is not one of the choices or is out of bounds.
 
     The value and the choices have the same type, so ``==`` is enough.
@@ -217,20 +219,20 @@ def _fault(walk: Walk, rule: Rule, choices: Container[Any], result: Any, where: 
         walk.note(where, BOUNDS, type(result))
 
 
-def _note_length(walk: Walk, rule: Rule, length: int, where: Where) -> None:
+def _note_length(walk: CoercionPass, rule: Rule, length: int, where: Where) -> None:
     from neuroscript.coercion.rule_text import counted
 
     walk.note(where, LENGTH, counted(length, rule.type))
 
 
-def _note_choice(walk: Walk, rule: Rule, result: object, where: Where) -> None:
+def _note_choice(walk: CoercionPass, rule: Rule, result: object, where: Where) -> None:
     """Report a value that is not one of the choices. Suggest a similar choice if the problem will be described."""
     hint = ""
     if walk.noted < MAX_PROBLEMS:
         from neuroscript.coercion.problems import near_choice
 
         hint = near_choice(rule, result)
-    walk.note(where, Misfit(CHOICE.code, "", hint), type(result))
+    walk.note(where, Rejection(CHOICE.code, "", hint), type(result))
 
 
 _SIZED: Final = frozenset({str, bytes, list, dict, array})

@@ -8,10 +8,10 @@ from typing import Any, Final, Literal
 import attrs
 
 from neuroscript.coercion.parameters import WHOLE, require_fields
-from neuroscript.coercion.scalars import READINGS, Misfit, Reading
+from neuroscript.coercion.scalars import COERCERS, Reading, Rejection
 from neuroscript.errors import MAX_PROBLEMS
 from neuroscript.io.text import name_of as name_of
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.io.text import type_name as type_name
 
 Mode = Literal["lax", "strict", "result"]
@@ -23,7 +23,7 @@ Where = tuple[Any, object] | None
 ROOT: Final[Where] = (None, None)
 """The place of a single value that is not an argument of a call."""
 
-FAILED: Final = object()
+INVALID: Final = object()
 """Marks a value that did not fit. The problem has already been recorded."""
 
 
@@ -46,7 +46,7 @@ class SizeLimits:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Coercion:
+class CoercionSettings:
     """The settings for converting values.
 
     Attributes:
@@ -64,19 +64,19 @@ class Coercion:
 
     @readings.default
     def _readings_of_mode(self) -> Mapping[str, Reading]:
-        return READINGS[self.mode]
+        return COERCERS[self.mode]
 
 
-LAX: Final = Coercion()
-RESULT: Final = Coercion(mode="result", sizes=SizeLimits(nodes=2_000_000, text=64 * 1024 * 1024))
+LAX: Final = CoercionSettings()
+RESULT: Final = CoercionSettings(mode="result", sizes=SizeLimits(nodes=2_000_000, text=64 * 1024 * 1024))
 """The settings for results. Tools may return more data than callers may send."""
 
 
-UNKNOWN: Final = Misfit("arg.unknown", "")
-MISSING: Final = Misfit("arg.missing", "")
-LENGTH: Final = Misfit("coercion.length", "")
-CHOICE: Final = Misfit("coercion.choice", "")
-BOUNDS: Final = Misfit("coercion.bounds", "")
+UNKNOWN: Final = Rejection("arg.unknown", "")
+MISSING: Final = Rejection("arg.missing", "")
+LENGTH: Final = Rejection("coercion.length", "")
+CHOICE: Final = Rejection("coercion.choice", "")
+BOUNDS: Final = Rejection("coercion.bounds", "")
 """Problems for which the error text is derived from the rule of their place."""
 
 
@@ -84,7 +84,7 @@ class Exceeded(Exception):
     """A size limit was exceeded, so the pass over the arguments stops."""
 
 
-class Walk:
+class CoercionPass:
     """The state of one pass: its settings, the problems found, and the size counted so far.
 
     Attributes:
@@ -99,16 +99,16 @@ class Walk:
     text = 0
     _depth = 0
 
-    def __init__(self, terms: Coercion) -> None:
+    def __init__(self, terms: CoercionSettings) -> None:
         self.terms = terms
-        self.notes: list[tuple[Where, Misfit, str | type]] = []
+        self.notes: list[tuple[Where, Rejection, str | type]] = []
 
-    def note(self, where: Where, misfit: Misfit, got: str | type) -> Any:
+    def note(self, where: Where, misfit: Rejection, got: str | type) -> Any:
         """Record one problem and return `FAILED`; *got* is the type that was received, or a description of it."""
         self.noted += 1
         if self.noted <= MAX_PROBLEMS:
             self.notes.append((where, misfit, got))
-        return FAILED
+        return INVALID
 
     def within(self, where: Where, fill: Callable[..., Any], *parts: Any) -> Any:
         """Fill a container one level deeper; return `FAILED` if one of its parts does not fit."""
@@ -119,7 +119,7 @@ class Walk:
         self.spend(where, 1)
         filled = fill(self, *parts, where)
         self._depth -= 1
-        return filled if self.noted == before else FAILED
+        return filled if self.noted == before else INVALID
 
     def spend(self, where: Where, nodes: int, text: int = 0) -> None:
         """Count values and bytes of text."""
@@ -149,7 +149,7 @@ class Walk:
         return self._exceed(where, "limit.text", self.terms.sizes.text, "bytes of text in one call")
 
     def _exceed(self, where: Where, code: str, most: int, what: str) -> Exceeded:
-        self.note(where, Misfit(code, f"at most {most} {what}"), "more")
+        self.note(where, Rejection(code, f"at most {most} {what}"), "more")
         return Exceeded()
 
     def limited(self, step: Callable[..., Any], *parts: Any) -> Any:
@@ -162,8 +162,8 @@ class Walk:
     def ended(self, end: Exception) -> Any:
         """Return `FAILED` for a pass that had to stop. A recursion error is recorded here; other limits already are."""
         if isinstance(end, RecursionError):  # the caller is itself close to the recursion limit
-            self.note(None, Misfit("limit.depth", "fewer levels of nesting"), "more than the stack allows")
-        return FAILED
+            self.note(None, Rejection("limit.depth", "fewer levels of nesting"), "more than the stack allows")
+        return INVALID
 
 
 def place(where: Where) -> str:
@@ -177,5 +177,5 @@ def place(where: Where) -> str:
 
 def _step(key: object, *, bare: bool) -> str:
     if type(key) is str:
-        return shown(key) if bare else f"['{shown(key)}']"
+        return quote_untrusted(key) if bare else f"['{quote_untrusted(key)}']"
     return f"[{key}]" if type(key) is int else "[…]"

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import attrs
 
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 
 MARK: Final = "x-neuroscript"
 """Our one extension keyword. It holds the facts of a spec that JSON Schema cannot express."""
@@ -30,7 +30,7 @@ MAX_DIGITS: Final = 1_000
 
 LONG_NUMBER: Final = f"#: contains a number with more than {MAX_DIGITS} digits"
 
-STRANGE: Final = "#: contains a value that JSON cannot represent"
+NOT_JSON: Final = "#: contains a value that JSON cannot represent"
 """The fault of a value that is not JSON."""
 
 UNFOLDED: Final = 20_000
@@ -58,7 +58,7 @@ ONE: Final = (
 MANY: Final = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
 NAMED: Final = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
 HOLDING: Final = frozenset({*ONE, *MANY, *NAMED})
-SHELVES: Final = frozenset({"$defs", "definitions"})
+DEFINITION_KEYWORDS: Final = frozenset({"$defs", "definitions"})
 """Keywords that hold one schema, a list of schemas, or schemas by name; all of these; and the targets of references."""
 
 SAME_VALUE: Final = frozenset(
@@ -101,7 +101,7 @@ NO_OBJECT: Final = "#: the arguments of a tool are an object; write type: object
 
 
 @functools.lru_cache(maxsize=1024)
-def looked_at(text: str) -> Found:
+def check_schema(text: str) -> Found:
     """Return the findings about a schema that is stored as JSON text."""
     try:
         return found_in(json.loads(text))
@@ -177,10 +177,10 @@ def size_faults(schema: object) -> Iterator[str]:
     if has_long_number:
         yield LONG_NUMBER
     if strange:
-        yield STRANGE
+        yield NOT_JSON
 
 
-def parts(schema: Any) -> Iterator[tuple[str, str | int | None, Any]]:
+def iter_subschemas(schema: Any) -> Iterator[tuple[str, str | int | None, Any]]:
     """Yield each direct subschema: the keyword that holds it, its name or index there, and the subschema."""
     if not isinstance(schema, dict):
         return
@@ -198,7 +198,7 @@ def parts(schema: Any) -> Iterator[tuple[str, str | int | None, Any]]:
 
 
 def _step(keyword: str, name: str | int | None) -> str:
-    return keyword if name is None else f"{keyword}/{shown(str(name))}"
+    return keyword if name is None else f"{keyword}/{quote_untrusted(str(name))}"
 
 
 def _faults(root: dict[str, Any]) -> Iterator[str]:
@@ -215,10 +215,10 @@ def _faults(root: dict[str, Any]) -> Iterator[str]:
             yield f"{path}: expected a schema, got {type(schema).__name__}"
             continue
         seen.add(id(schema))
-        rest.extend((f"{path}/{_step(keyword, name)}", each) for keyword, name, each in parts(schema))
+        rest.extend((f"{path}/{_step(keyword, name)}", each) for keyword, name, each in iter_subschemas(schema))
         yield from (f"{path}/{fault}" for fault in _keyword_faults(root, schema, path))
         if isinstance(schema.get("$ref"), str):
-            rest.append((shown(schema["$ref"]), pointed(root, schema["$ref"]) or True))
+            rest.append((quote_untrusted(schema["$ref"]), pointed(root, schema["$ref"]) or True))
 
 
 def _keyword_faults(root: dict[str, Any], schema: dict[str, Any], path: str) -> Iterator[str]:
@@ -261,7 +261,7 @@ def pointed(root: Any, reference: str) -> Any:
     return found
 
 
-ALONE: Final = frozenset({"type", "properties", "required", "additionalProperties", "$schema", *SHELVES})
+ALONE: Final = frozenset({"type", "properties", "required", "additionalProperties", "$schema", *DEFINITION_KEYWORDS})
 """Root keywords that never constrain several arguments together."""
 
 
@@ -324,10 +324,10 @@ class _Traversal:
         """Return the schemas that apply to the same value, and those schemas together with the schemas of its parts."""
         same: list[Any] = [pointed(self._root, schema["$ref"])] if "$ref" in schema else []
         of_parts: list[Any] = []
-        for keyword, _, each in parts(schema):
+        for keyword, _, each in iter_subschemas(schema):
             if keyword in SAME_VALUE:
                 same.append(each)
-            elif keyword not in SHELVES and not self._only_same:
+            elif keyword not in DEFINITION_KEYWORDS and not self._only_same:
                 of_parts.append(each)
         return same, [*same, *of_parts]
 

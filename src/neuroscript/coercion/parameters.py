@@ -16,8 +16,8 @@ from itertools import islice
 from math import inf
 from typing import Any, Final
 
-from neuroscript.errors import LISTED, SpecError
-from neuroscript.io.text import shown, type_name
+from neuroscript.errors import MAX_LISTED_PROBLEMS, SpecError
+from neuroscript.io.text import quote_untrusted, type_name
 
 
 class Form:
@@ -107,7 +107,7 @@ def require_fields(subject: str, thing: object, /, **forms: Form) -> None:
 
 
 def _refuse(subject: str, found: Iterator[str]) -> None:
-    listed = [*islice(found, LISTED)]
+    listed = [*islice(found, MAX_LISTED_PROBLEMS)]
     if listed:
         raise SpecError(subject, listed)
 
@@ -212,7 +212,7 @@ def _listed(words: Iterable[str], last: str) -> str:
 
 
 def _key(key: object) -> str:
-    return repr(shown(key)) if isinstance(key, str) else str(key)
+    return repr(quote_untrusted(key)) if isinstance(key, str) else str(key)
 
 
 STRING: Final = Form("a string", _is(str))

@@ -55,7 +55,7 @@ def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
     raise TypeError(ADVICE)
 
 
-class SealedDict(dict[str, Any]):
+class FrozenDict(dict[str, Any]):
     """A read-only dict. Copies of it are plain dicts."""
 
     __slots__ = ()
@@ -72,7 +72,7 @@ class SealedDict(dict[str, Any]):
         return dict, (dict(self),)
 
 
-class SealedList(list[Any]):
+class FrozenList(list[Any]):
     """A read-only list. Copies of it are plain lists."""
 
     __slots__ = ()
@@ -89,12 +89,12 @@ class SealedList(list[Any]):
         return list, (list(self),)
 
 
-def sealed(value: Any) -> Any:
+def freeze(value: Any) -> Any:
     """Return plain data that is read-only at every level and shares no container with *value*."""
     match value:
         case dict():
-            return SealedDict({key: sealed(each) for key, each in value.items()})
+            return FrozenDict({key: freeze(each) for key, each in value.items()})
         case list():
-            return SealedList([sealed(each) for each in value])
+            return FrozenList([freeze(each) for each in value])
         case _:
             return value

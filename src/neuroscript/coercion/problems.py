@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.context import BOUNDS, CHOICE, MISSING, ROOT, UNKNOWN, Walk, Where, name_of, place
+from neuroscript.coercion.context import BOUNDS, CHOICE, MISSING, ROOT, UNKNOWN, CoercionPass, Where, name_of, place
 from neuroscript.coercion.rule_text import (
     Rule,
     expected,
@@ -20,9 +20,9 @@ from neuroscript.coercion.rule_text import (
     expected_values,
     written_choice,
 )
-from neuroscript.coercion.scalars import Misfit
+from neuroscript.coercion.scalars import Rejection
 from neuroscript.coercion.types import ELEMENTS, LISTS, ArgType, worded
-from neuroscript.errors import LISTED, CoercionError, Problem
+from neuroscript.errors import MAX_LISTED_PROBLEMS, CoercionError, Problem
 from neuroscript.io.near_names import NearNames
 
 _GOT: Final = {
@@ -48,23 +48,23 @@ class Rules:
     further: Rule | None = None
 
 
-def value_error(walk: Walk, rule: Rule | None = None) -> CoercionError:
+def value_error(walk: CoercionPass, rule: Rule | None = None) -> CoercionError:
     """Return the error for one value that does not fit its rule or its type."""
     return CoercionError(partial(problems_of, walk, Rules(whole=rule)), found=walk.noted)
 
 
-def sentences(walk: Walk, rule: Rule | None = None, subject: str = "") -> list[str]:
+def sentences(walk: CoercionPass, rule: Rule | None = None, subject: str = "") -> list[str]:
     """Return the problems of one value, at most `LISTED`, and how many more there are.
 
     Args:
         subject: The name of the value; precedes each place in it.
     """
     problems = [each._replace(where=f"{subject}{each.where}") for each in problems_of(walk, Rules(whole=rule))]
-    listed = [*map(str, problems[:LISTED])]
-    return [*listed, f"and {walk.noted - LISTED} more"] if walk.noted > LISTED else listed
+    listed = [*map(str, problems[:MAX_LISTED_PROBLEMS])]
+    return [*listed, f"and {walk.noted - MAX_LISTED_PROBLEMS} more"] if walk.noted > MAX_LISTED_PROBLEMS else listed
 
 
-def problems_of(walk: Walk, rules: Rules) -> list[Problem]:
+def problems_of(walk: CoercionPass, rules: Rules) -> list[Problem]:
     """Return the problems recorded in a pass, in order, at most `MAX_PROBLEMS`."""
     words = _Words(rules)
     return [words.problem(*note) for note in walk.notes]
@@ -77,7 +77,7 @@ class _Words:
         self._rules = rules
         self._near: dict[int, NearNames] = {}
 
-    def problem(self, where: Where, misfit: Misfit, got: str | type) -> Problem:
+    def problem(self, where: Where, misfit: Rejection, got: str | type) -> Problem:
         """Return a recorded problem as a `Problem`."""
         received = got if type(got) is str else _GOT.get(misfit.code, "{}").format(name_of(got))
         if misfit.code == UNKNOWN.code and where is not None:
@@ -141,7 +141,7 @@ def _within(rule: Rule | None, steps: Sequence[object]) -> _Place:
     return _Place(rule, part, is_secret)
 
 
-def _expected(found: _Place, misfit: Misfit) -> str:
+def _expected(found: _Place, misfit: Rejection) -> str:
     """Return the full rule if the fault names only the type, otherwise the text of the fault."""
     rule = found.rule
     if rule is None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType, worded
-from neuroscript.io.text import LONGEST, shown
+from neuroscript.io.text import MAX_NAME_CHARS, quote_untrusted
 
 MAX_LISTED: Final = 20
 """How many choices or keys an error lists before it only counts the rest."""
@@ -43,11 +43,11 @@ class Rule(Protocol):
     def max_length(self) -> int | None: ...
 
 
-def described(rule: Rule) -> str:
+def expected_type(rule: Rule) -> str:
     """Return the type of an argument with its bounds, length and all choices, but without its keys.
 
     >>> from neuroscript import ArgSpec
-    >>> described(ArgSpec("size", "int", minimum=1, maximum=9))
+    >>> expected_type(ArgSpec("size", "int", minimum=1, maximum=9))
     'int from 1 to 9'
     """
     return _together(rule, f"{_bounds(rule)}{_choices(rule, len(rule.choices))}")
@@ -89,8 +89,8 @@ def counted(count: int, kind: ArgType) -> str:
 
 def written_choice(choice: object) -> str:
     """Return a choice as an error shows it; strings are cut to `LONGEST` characters."""
-    if type(choice) is str and len(choice) > LONGEST:
-        choice = f"{choice[:LONGEST]}…"
+    if type(choice) is str and len(choice) > MAX_NAME_CHARS:
+        choice = f"{choice[:MAX_NAME_CHARS]}…"
     return repr(choice)
 
 
@@ -143,7 +143,10 @@ def _choices(rule: Rule, most: int) -> str:
 def _keys(rule: Rule) -> str:
     if not rule.keys:
         return ""
-    names = [shown(key.name) if key.required else f"{shown(key.name)} (optional)" for key in rule.keys[:MAX_LISTED]]
+    names = [
+        quote_untrusted(key.name) if key.required else f"{quote_untrusted(key.name)} (optional)"
+        for key in rule.keys[:MAX_LISTED]
+    ]
     others = " and others" if rule.extra_keys else ""
     return f"{',' if _length(rule) else ''} with keys {_listed(names, len(rule.keys))}{others}"
 

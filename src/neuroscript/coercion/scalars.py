@@ -15,7 +15,7 @@ import attrs
 
 
 @attrs.frozen(eq=False, repr=False)
-class Misfit:
+class Rejection:
     """The reason why a value does not fit: a stable code, the expected value, and how to correct it."""
 
     code: str
@@ -50,34 +50,34 @@ NUMBER_TEXT: Final = 64
 
 BLANKS: Final = " \t\r\n"
 
-STRING_TYPE: Final = Misfit("coercion.type", "string")
-STRING_ENCODING: Final = Misfit(
+STRING_TYPE: Final = Rejection("coercion.type", "string")
+STRING_ENCODING: Final = Rejection(
     "coercion.encoding", "string", "a string must be valid Unicode, without lone surrogates"
 )
-INT_TYPE: Final = Misfit("coercion.type", "int")
-INT_BOOL: Final = Misfit("coercion.bool_as_number", "int", "a boolean is not a number")
-INT_FORMAT: Final = Misfit("coercion.format", "int", "a string must be a decimal integer, such as 42")
-INT_FRACTION: Final = Misfit("coercion.fraction", "int", "the number must be whole")
-INT_LOSSY: Final = Misfit("coercion.lossy", "int", "pass an int, because floats above 2**53 are not exact")
-INT_NONFINITE: Final = Misfit("coercion.nonfinite", "int", "the number must be finite")
-INT_RANGE: Final = Misfit("coercion.range", "int", "the number must be from -2**63 to 2**63-1")
-FLOAT_TYPE: Final = Misfit("coercion.type", "float")
-FLOAT_BOOL: Final = Misfit("coercion.bool_as_number", "float", "a boolean is not a number")
-FLOAT_FORMAT: Final = Misfit("coercion.format", "float", "a string must be a decimal number, such as -1.5e3")
-FLOAT_LOSSY: Final = Misfit("coercion.lossy", "float", "no float can represent this integer exactly")
-FLOAT_NONFINITE: Final = Misfit("coercion.nonfinite", "float", "the number must be finite")
-FLOAT_RANGE: Final = Misfit("coercion.range", "float", "the number is too large for a float")
-BOOL_TYPE: Final = Misfit("coercion.type", "bool")
-BOOL_VALUE: Final = Misfit("coercion.bool", "bool", "pass true, false, 1 or 0")
-BLOB_TYPE: Final = Misfit("coercion.type", "blob", "pass bytes, a string, or {'$base64': string}")
-BLOB_ENCODING: Final = Misfit("coercion.encoding", "blob", "a string must be valid Unicode, without lone surrogates")
-BLOB_FORMAT: Final = Misfit("coercion.format", "blob", "the string under '$base64' must be valid base64")
-HANDLE_TYPE: Final = Misfit("coercion.type", "handle")
-HANDLE_FORMAT: Final = Misfit("coercion.format", "handle", "use at most 128 ASCII letters, digits and . _ - :")
-NODEID_TYPE: Final = Misfit("coercion.type", "nodeid")
-NODEID_FORMAT: Final = Misfit("coercion.format", "nodeid", "use N_ followed by at least one character")
-ENTITYID_TYPE: Final = Misfit("coercion.type", "entityid")
-ENTITYID_FORMAT: Final = Misfit("coercion.format", "entityid", "use E_ followed by at least one character")
+INT_TYPE: Final = Rejection("coercion.type", "int")
+INT_BOOL: Final = Rejection("coercion.bool_as_number", "int", "a boolean is not a number")
+INT_FORMAT: Final = Rejection("coercion.format", "int", "a string must be a decimal integer, such as 42")
+INT_FRACTION: Final = Rejection("coercion.fraction", "int", "the number must be whole")
+INT_LOSSY: Final = Rejection("coercion.lossy", "int", "pass an int, because floats above 2**53 are not exact")
+INT_NONFINITE: Final = Rejection("coercion.nonfinite", "int", "the number must be finite")
+INT_RANGE: Final = Rejection("coercion.range", "int", "the number must be from -2**63 to 2**63-1")
+FLOAT_TYPE: Final = Rejection("coercion.type", "float")
+FLOAT_BOOL: Final = Rejection("coercion.bool_as_number", "float", "a boolean is not a number")
+FLOAT_FORMAT: Final = Rejection("coercion.format", "float", "a string must be a decimal number, such as -1.5e3")
+FLOAT_LOSSY: Final = Rejection("coercion.lossy", "float", "no float can represent this integer exactly")
+FLOAT_NONFINITE: Final = Rejection("coercion.nonfinite", "float", "the number must be finite")
+FLOAT_RANGE: Final = Rejection("coercion.range", "float", "the number is too large for a float")
+BOOL_TYPE: Final = Rejection("coercion.type", "bool")
+BOOL_VALUE: Final = Rejection("coercion.bool", "bool", "pass true, false, 1 or 0")
+BLOB_TYPE: Final = Rejection("coercion.type", "blob", "pass bytes, a string, or {'$base64': string}")
+BLOB_ENCODING: Final = Rejection("coercion.encoding", "blob", "a string must be valid Unicode, without lone surrogates")
+BLOB_FORMAT: Final = Rejection("coercion.format", "blob", "the string under '$base64' must be valid base64")
+HANDLE_TYPE: Final = Rejection("coercion.type", "handle")
+HANDLE_FORMAT: Final = Rejection("coercion.format", "handle", "use at most 128 ASCII letters, digits and . _ - :")
+NODEID_TYPE: Final = Rejection("coercion.type", "nodeid")
+NODEID_FORMAT: Final = Rejection("coercion.format", "nodeid", "use N_ followed by at least one character")
+ENTITYID_TYPE: Final = Rejection("coercion.type", "entityid")
+ENTITYID_FORMAT: Final = Rejection("coercion.format", "entityid", "use E_ followed by at least one character")
 
 _SIGNED_DIGITS: Final = "0123456789+-"
 _INT_MARKS: Final = _SIGNED_DIGITS + BLANKS
@@ -89,7 +89,7 @@ _TRUTHS: Final = {"true": True, "1": True, "false": False, "0": False}
 _WHOLE: Final = slice(None)
 
 
-def flattened(value: Any) -> Any:
+def to_builtin(value: Any) -> Any:
     """Return the built-in value inside a subclass of str, int, float or bytes, read through the base type's own slots.
 
     Any other object is returned unchanged.
@@ -117,7 +117,7 @@ def strict_string(value: Any) -> Any:
 
 def lax_string(value: Any) -> Any:
     """Accept a str or a subclass of it; other types are never converted to strings."""
-    return strict_string(flattened(value))
+    return strict_string(to_builtin(value))
 
 
 def is_unicode(text: str) -> bool:
@@ -151,7 +151,7 @@ def lax_int(value: Any) -> Any:
         return value if INT_MIN <= value <= INT_MAX else INT_RANGE
     if kind is bool:
         return INT_BOOL
-    plain = flattened(value)
+    plain = to_builtin(value)
     return INT_TYPE if plain is value or type(plain) is bytes else lax_int(plain)
 
 
@@ -175,7 +175,7 @@ def _without_point(text: str) -> str:
     return whole if zeros and not zeros.strip("0") and len(text) <= NUMBER_TEXT else text
 
 
-def _why_no_int(number: float) -> Misfit:
+def _why_no_int(number: float) -> Rejection:
     if number - number != 0.0:
         return INT_NONFINITE
     return INT_LOSSY if number.is_integer() else INT_FRACTION
@@ -199,7 +199,7 @@ def lax_float(value: Any) -> Any:
         return _float_of_text(value)
     if kind is bool:
         return FLOAT_BOOL
-    plain = flattened(value)
+    plain = to_builtin(value)
     return FLOAT_TYPE if plain is value or type(plain) is bytes else lax_float(plain)
 
 
@@ -223,7 +223,7 @@ def _float_of_int(whole: int) -> Any:
 
 def result_float(value: Any) -> Any:
     """Accept a finite float or an int that a float represents exactly; subclasses are flattened."""
-    plain = flattened(value)
+    plain = to_builtin(value)
     return _float_of_int(plain) if type(plain) is int else strict_float(plain)
 
 
@@ -241,7 +241,7 @@ def lax_bool(value: Any) -> Any:
         return _TRUTHS[value] if value in _TRUTHS else _TRUTHS.get(value[:6].lower(), BOOL_VALUE)
     if kind is int or kind is float:
         return value == 1 if value == 1 or value == 0 else BOOL_VALUE
-    plain = flattened(value)
+    plain = to_builtin(value)
     return BOOL_TYPE if plain is value or type(plain) is bytes else lax_bool(plain)
 
 
@@ -261,7 +261,7 @@ def lax_blob(value: Any) -> Any:
         return _bytes_of_view(value)
     if issubclass(kind, dict):
         return _bytes_of_map([*dict.items(value)])
-    plain = flattened(value)
+    plain = to_builtin(value)
     if type(plain) is str:
         return plain.encode() if is_unicode(plain) else BLOB_ENCODING
     return plain if type(plain) is bytes else BLOB_TYPE
@@ -277,7 +277,7 @@ def _bytes_of_view(view: memoryview) -> Any:
 def _bytes_of_map(pairs: list[tuple[object, object]]) -> Any:
     if len(pairs) != 1:
         return BLOB_TYPE
-    key, text = flattened(pairs[0][0]), flattened(pairs[0][1])
+    key, text = to_builtin(pairs[0][0]), to_builtin(pairs[0][1])
     if type(key) is not str or key != "$base64" or type(text) is not str:
         return BLOB_TYPE
     from binascii import Error, a2b_base64
@@ -297,7 +297,7 @@ def strict_handle(value: Any) -> Any:
 
 def lax_handle(value: Any) -> Any:
     """Accept a `Handle`, which is replaced by its id, or the id as a string."""
-    return strict_handle(value.id if type(value) is Handle else flattened(value))
+    return strict_handle(value.id if type(value) is Handle else to_builtin(value))
 
 
 def strict_nodeid(value: Any) -> Any:
@@ -307,7 +307,7 @@ def strict_nodeid(value: Any) -> Any:
 
 def lax_nodeid(value: Any) -> Any:
     """Accept a string that starts with ``N_``, or a map with such a string under ``_version``."""
-    return strict_nodeid(flattened(entry(value, "_version") if issubclass(type(value), dict) else value))
+    return strict_nodeid(to_builtin(entry(value, "_version") if issubclass(type(value), dict) else value))
 
 
 def strict_entityid(value: Any) -> Any:
@@ -315,7 +315,7 @@ def strict_entityid(value: Any) -> Any:
     return _prefixed(value, "E_", ENTITYID_TYPE, ENTITYID_FORMAT)
 
 
-def _prefixed(value: Any, prefix: str, kind: Misfit, form: Misfit) -> Any:
+def _prefixed(value: Any, prefix: str, kind: Rejection, form: Rejection) -> Any:
     if type(value) is not str:
         return kind
     return value if len(value) > 2 and value.startswith(prefix) and is_unicode(value) else form
@@ -324,7 +324,7 @@ def _prefixed(value: Any, prefix: str, kind: Misfit, form: Misfit) -> Any:
 def entry(value: dict[Any, Any], name: str) -> Any:
     """Return the value of *name* in a dict, or None, without hashing or comparing other keys."""
     for key, each in [*dict.items(value)]:
-        text = flattened(key)
+        text = to_builtin(key)
         if type(text) is str and text == name:
             return each
     return None
@@ -334,12 +334,12 @@ def flattening(strict: Reading) -> Reading:
     """Return the result reading for a strict one: subclasses are flattened first."""
 
     def read(value: object) -> Any:
-        return strict(flattened(value))
+        return strict(to_builtin(value))
 
     return read
 
 
-READINGS: Final[Mapping[str, Mapping[str, Reading]]] = {
+COERCERS: Final[Mapping[str, Mapping[str, Reading]]] = {
     "lax": {
         "string": lax_string,
         "int": lax_int,

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript._imports import mending
+from neuroscript._imports import install_hint
 from neuroscript.coercion.context import Where, place, type_name
-from neuroscript.coercion.json_schema import looked_at, parts
-from neuroscript.errors import LISTED, Problem
-from neuroscript.io.text import shown
+from neuroscript.coercion.json_schema import check_schema, iter_subschemas
+from neuroscript.errors import MAX_LISTED_PROBLEMS, Problem
+from neuroscript.io.text import quote_untrusted
 
 BACKTRACKS: Final = 100_000
 """How often a pattern with look-around or back-references may backtrack; a string that needs more does not match."""
@@ -34,12 +34,12 @@ NUMBERED: Final = 1000
 DRAFT2020: Final = "https://json-schema.org/draft/2020-12/schema"
 DRAFT7: Final = "http://json-schema.org/draft-07/schema#"
 MISSING: Final = (
-    f"the schema has constraints that a spec cannot express; install the validator with: {mending('schema')}"
+    f"the schema has constraints that a spec cannot express; install the validator with: {install_hint('schema')}"
 )
 
 
 @attrs.frozen(eq=False, repr=False)
-class Checker:
+class SchemaValidator:
     """A compiled schema.
 
     Attributes:
@@ -71,7 +71,7 @@ class Checker:
 
 def _problem(error: Any) -> Problem:
     keyword = next((each for each in reversed(error.schema_path) if isinstance(each, str)), "")
-    if keyword not in ASKED:
+    if keyword not in KNOWN_KEYWORDS:
         keyword = error.kind.name
     where: Where = None
     for step in error.instance_path:
@@ -82,9 +82,9 @@ def _problem(error: Any) -> Problem:
 def _expected(keyword: str, kind: Any) -> str:
     """Return the constraint of a keyword, including the keyword's value if that is short."""
     asked = getattr(kind, "value", None)
-    if keyword == kind.name and keyword in TOLD and isinstance(asked, (str, int, float, list)):
-        return f"{TOLD[keyword]} {shown(asked if isinstance(asked, str) else json.dumps(asked))}"
-    return TOLD_ALONE.get(keyword, f"a value that satisfies {keyword} of the schema")
+    if keyword == kind.name and keyword in KEYWORD_RULES and isinstance(asked, (str, int, float, list)):
+        return f"{KEYWORD_RULES[keyword]} {quote_untrusted(asked if isinstance(asked, str) else json.dumps(asked))}"
+    return FIXED_RULES.get(keyword, f"a value that satisfies {keyword} of the schema")
 
 
 def _got(instance: object) -> str:
@@ -95,7 +95,7 @@ def _got(instance: object) -> str:
             return type_name(instance)
 
 
-TOLD: Final[Mapping[str, str]] = {
+KEYWORD_RULES: Final[Mapping[str, str]] = {
     "pattern": "a string that matches",
     "format": "a string in the format",
     "multipleOf": "a multiple of",
@@ -114,7 +114,7 @@ TOLD: Final[Mapping[str, str]] = {
 }
 """Phrases for keywords whose value is short and comes from the schema's author."""
 
-TOLD_ALONE: Final[Mapping[str, str]] = {
+FIXED_RULES: Final[Mapping[str, str]] = {
     "uniqueItems": "unique items",
     "enum": "one of the values that the schema lists",
     "const": "the constant in the schema",
@@ -125,7 +125,7 @@ TOLD_ALONE: Final[Mapping[str, str]] = {
     "dependentRequired": "the keys that other keys require",
 }
 
-ASKED: Final = frozenset({*TOLD, *TOLD_ALONE}) | {
+KNOWN_KEYWORDS: Final = frozenset({*KEYWORD_RULES, *FIXED_RULES}) | {
     *("additionalItems", "allOf", "contains", "dependencies", "dependentSchemas", "else", "if", "maxContains"),
     *("minContains", "prefixItems", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"),
     *("contentEncoding", "contentMediaType", "items", "patternProperties"),
@@ -135,7 +135,7 @@ ASKED: Final = frozenset({*TOLD, *TOLD_ALONE}) | {
 
 def schema_faults(text: str, names: set[str]) -> Iterator[str]:
     """Yield why a schema, as JSON text, does not match a tool with these argument names."""
-    found = looked_at(text)
+    found = check_schema(text)
     yield from found.tool_faults
     if found.tool_faults:
         return
@@ -146,13 +146,13 @@ def schema_faults(text: str, names: set[str]) -> Iterator[str]:
         yield from compiled(text)[1]
 
 
-def checker_of(text: str) -> Checker | None:
+def validator_for(text: str) -> SchemaValidator | None:
     """Return the validator for a schema, or None if its spec already expresses all of its constraints."""
-    return compiled(text)[0] if looked_at(text).asks_more else None
+    return compiled(text)[0] if check_schema(text).asks_more else None
 
 
 @functools.lru_cache(maxsize=1024)
-def compiled(text: str) -> tuple[Checker | None, tuple[str, ...]]:
+def compiled(text: str) -> tuple[SchemaValidator | None, tuple[str, ...]]:
     """Return the validator for a schema in JSON text, or None and the reasons why there is none."""
     try:
         import jsonschema_rs
@@ -164,13 +164,13 @@ def compiled(text: str) -> tuple[Checker | None, tuple[str, ...]]:
     try:
         faults = tuple(map(_fault, _meta_errors(jsonschema_rs, schema)))
         if faults:
-            return None, faults[:LISTED]
+            return None, faults[:MAX_LISTED_PROBLEMS]
         validator = jsonschema_rs.validator_for(
             schema, validate_formats=True, pattern_options=options, offline=True, mask="value"
         )
     except (ValueError, jsonschema_rs.ReferencingError) as error:
         return None, (_fault(error),)
-    return Checker(validator, looked_at(text).is_recursive), ()
+    return SchemaValidator(validator, check_schema(text).is_recursive), ()
 
 
 def _meta_errors(library: Any, schema: dict[str, Any]) -> Iterator[Any]:
@@ -180,7 +180,7 @@ def _meta_errors(library: Any, schema: dict[str, Any]) -> Iterator[Any]:
 
 
 def _fault(error: Any) -> str:
-    path = "/".join(shown(str(step)) for step in getattr(error, "instance_path", ()))
+    path = "/".join(quote_untrusted(str(step)) for step in getattr(error, "instance_path", ()))
     return f"#{'/' if path else ''}{path}: not valid JSON Schema"
 
 
@@ -195,7 +195,7 @@ def _understood(schema: dict[str, Any]) -> tuple[dict[str, Any], int]:
     while rest:
         each = rest.pop()
         if isinstance(each, dict):
-            rest.extend(inner for _, _, inner in parts(each))
+            rest.extend(inner for _, _, inner in iter_subschemas(each))
             is_old = is_old or isinstance(each.get("items"), list) or "dependencies" in each
             patterns += ("pattern" in each) + len(each.get("patternProperties", ()))
             _say_null(each)

@@ -120,7 +120,7 @@ MAPS: Final = frozenset({ArgType.MAP, ArgType.MAP_STRING_ANY})
 """Two names for one type."""
 
 
-NOTHING: Final = frozenset({ArgType.NIL, ArgType.VOID})
+NONE_TYPES: Final = frozenset({ArgType.NIL, ArgType.VOID})
 """Two names for a result that is None."""
 
 
@@ -167,7 +167,7 @@ NARROWER: Final[Mapping[ArgType, frozenset[ArgType]]] = {
     ArgType.MAP_ANY_ANY: MAPS | TYPED_MAPS,
     **dict.fromkeys(UNTYPED_LISTS, UNTYPED_LISTS | TYPED_LISTS),
     **dict.fromkeys(MAPS, MAPS | TYPED_MAPS),
-    **dict.fromkeys(NOTHING, NOTHING),
+    **dict.fromkeys(NONE_TYPES, NONE_TYPES),
 }
 """The other result types whose exact results are all valid results of a type.
 

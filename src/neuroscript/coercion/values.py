@@ -13,21 +13,21 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from neuroscript.coercion import scalars
-from neuroscript.coercion.context import FAILED, Walk, Where, type_name
-from neuroscript.coercion.scalars import Handle, Misfit, flattened
+from neuroscript.coercion.context import INVALID, CoercionPass, Where, type_name
+from neuroscript.coercion.scalars import Handle, Rejection, to_builtin
 from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType, worded
 from neuroscript.io.text import NotJSON, parsed
 
 FLOAT32_MAX: Final = 3.4028235677973362e38
 """The largest number that rounds to a finite 32-bit float."""
 
-PIECE: Final = 2**12
+CHUNK_ITEMS: Final = 2**12
 """How many ints are packed at once. Small enough for memory that the allocator already holds."""
 
 _WHOLE: Final = slice(None)
 
 
-def exact(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
+def coerce_value(walk: CoercionPass, kind: ArgType, value: Any, where: Where) -> Any:
     """Return *value* as the exact value of *kind*, or `FAILED`. Only `any` and `nil` accept None."""
     if walk.terms.adapters:
         value = adapted(walk, value)
@@ -35,20 +35,20 @@ def exact(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
     if reading is None:
         return _COMPOUND[kind](walk, kind, value, where)
     result = reading(value)
-    if type(result) is Misfit:
+    if type(result) is Rejection:
         return walk.note(where, result, type(value))
     walk.spend(where, 1, _bytes_in(result))
     return result
 
 
-def element(walk: Walk, kind: ArgType, value: object, where: Where) -> Any:
+def element(walk: CoercionPass, kind: ArgType, value: object, where: Where) -> Any:
     """Return the exact value of one element of a container. Only `any` accepts None."""
     if value is None and kind is not ArgType.ANY:
-        return walk.note(where, Misfit("coercion.null_element", worded(kind)), "None")
-    return exact(walk, kind, value, where)
+        return walk.note(where, Rejection("coercion.null_element", worded(kind)), "None")
+    return coerce_value(walk, kind, value, where)
 
 
-def adapted(walk: Walk, value: Any) -> Any:
+def adapted(walk: CoercionPass, value: Any) -> Any:
     """Return the value converted by the host's adapter for its class, or the value itself."""
     for cls, adapt in walk.terms.adapters if walk.terms.mode == "lax" else ():
         if type(value) is cls:
@@ -59,7 +59,7 @@ def adapted(walk: Walk, value: Any) -> Any:
     return value
 
 
-def items_of(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
+def items_of(walk: CoercionPass, kind: ArgType, value: Any, where: Where) -> Any:
     """Return a new list with the items of a list or tuple, or of a JSON array in a string."""
     value = adapted(walk, value)
     cls = type(value)
@@ -72,20 +72,20 @@ def items_of(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
     return _decoded(walk, kind, value, list, where)
 
 
-def pairs_of(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
+def pairs_of(walk: CoercionPass, kind: ArgType, value: Any, where: Where) -> Any:
     """Return the pairs of a dict, or of a JSON object in a string. No key is hashed."""
     value = adapted(walk, value)
     cls = type(value)
     if cls is dict or (walk.terms.mode != "strict" and issubclass(cls, dict)):
         return [*dict.items(value)]
     decoded = _decoded(walk, kind, value, dict, where)
-    return decoded if decoded is FAILED else [*decoded.items()]
+    return decoded if decoded is INVALID else [*decoded.items()]
 
 
-def _decoded(walk: Walk, kind: ArgType, value: Any, wanted: type, where: Where) -> Any:
-    text = flattened(value)
+def _decoded(walk: CoercionPass, kind: ArgType, value: Any, wanted: type, where: Where) -> Any:
+    text = to_builtin(value)
     if walk.terms.mode != "lax" or type(text) is not str:
-        return walk.note(where, Misfit("coercion.type", worded(kind)), type(value))
+        return walk.note(where, Rejection("coercion.type", worded(kind)), type(value))
     if len(text) > walk.text_left:
         raise walk.too_much_text(where)
     try:
@@ -97,17 +97,19 @@ def _decoded(walk: Walk, kind: ArgType, value: Any, wanted: type, where: Where) 
     return decoded if type(decoded) is wanted else walk.note(where, _no_container(kind), "str")
 
 
-def _broken(kind: ArgType, text: str, error: NotJSON) -> Misfit:
+def _broken(kind: ArgType, text: str, error: NotJSON) -> Rejection:
     """Return the fault of a string: where its JSON is malformed or, if it is not meant as JSON, how to write it."""
     if error.code != "arg.not_json":
-        return Misfit(error.code, worded(kind), error.hint)
+        return Rejection(error.code, worded(kind), error.hint)
     is_meant = text.lstrip(scalars.BLANKS)[:1] in ("[", "{")
-    return Misfit("coercion.type", worded(kind), error.hint) if is_meant else _no_container(kind)
+    return Rejection("coercion.type", worded(kind), error.hint) if is_meant else _no_container(kind)
 
 
-def _no_container(kind: ArgType) -> Misfit:
+def _no_container(kind: ArgType) -> Rejection:
     what = "object" if kind in VALUES else "array"
-    return Misfit("coercion.type", worded(kind), f"write a JSON {what}, such as {_EXAMPLES.get(kind, _LIST_EXAMPLE)}")
+    return Rejection(
+        "coercion.type", worded(kind), f"write a JSON {what}, such as {_EXAMPLES.get(kind, _LIST_EXAMPLE)}"
+    )
 
 
 _LIST_EXAMPLE: Final = '["a", 1]'
@@ -127,9 +129,9 @@ _EXAMPLES: Final[Mapping[ArgType, str]] = {
 """An example in JSON for each container. Errors show it because they never repeat the string that a caller sent."""
 
 
-def by_text(walk: Walk, pairs: list[tuple[Any, Any]], where: Where) -> dict[str, Any]:
+def by_text(walk: CoercionPass, pairs: list[tuple[Any, Any]], where: Where) -> dict[str, Any]:
     """Return pairs as a dict with exact string keys; other keys are reported."""
-    text = bulk_text(ArgType.STRING, [key for key, _ in pairs])
+    text = coerce_list_fast(ArgType.STRING, [key for key, _ in pairs])
     if text >= 0:
         walk.spend(where, 0, text)
         return dict(pairs)
@@ -139,58 +141,58 @@ def by_text(walk: Walk, pairs: list[tuple[Any, Any]], where: Where) -> dict[str,
     return found
 
 
-def _key(walk: Walk, key: Any, where: Where) -> Any:
-    text = key if walk.terms.mode == "strict" else flattened(key)
+def _key(walk: CoercionPass, key: Any, where: Where) -> Any:
+    text = key if walk.terms.mode == "strict" else to_builtin(key)
     if type(text) is not str:
-        return walk.note(where, Misfit("coercion.key", "string keys"), f"a key of type {type_name(key)}")
+        return walk.note(where, Rejection("coercion.key", "string keys"), f"a key of type {type_name(key)}")
     if not scalars.is_unicode(text):
-        return walk.note(where, Misfit("coercion.encoding", "keys that are valid Unicode"), "lone surrogates")
+        return walk.note(where, Rejection("coercion.encoding", "keys that are valid Unicode"), "lone surrogates")
     walk.spend(where, 0, _bytes_in(text))
     return text
 
 
-def _any_key(walk: Walk, key: Any, where: Where) -> Any:
-    plain = key if walk.terms.mode == "strict" else flattened(key)
+def _any_key(walk: CoercionPass, key: Any, where: Where) -> Any:
+    plain = key if walk.terms.mode == "strict" else to_builtin(key)
     if plain is None or type(plain) is bool or any(type(plain) is base for base, _ in _LEAVES):
-        return exact(walk, ArgType.ANY, plain, where)
-    return walk.note(where, Misfit("coercion.key", "plain values as keys"), f"a key of type {type_name(key)}")
+        return coerce_value(walk, ArgType.ANY, plain, where)
+    return walk.note(where, Rejection("coercion.key", "plain values as keys"), f"a key of type {type_name(key)}")
 
 
-def _put(walk: Walk, target: dict[Any, Any], key: Any, value: Any, where: Where) -> None:
-    if key is FAILED:
+def _put(walk: CoercionPass, target: dict[Any, Any], key: Any, value: Any, where: Where) -> None:
+    if key is INVALID:
         return
     if key in target:
-        walk.note(where, Misfit("coercion.key_collision", "unique keys"), "a duplicate key")
+        walk.note(where, Rejection("coercion.key_collision", "unique keys"), "a duplicate key")
     target[key] = value
 
 
-def _slice(walk: Walk, kind: ArgType, value: object, where: Where) -> Any:
+def _slice(walk: CoercionPass, kind: ArgType, value: object, where: Where) -> Any:
     items = items_of(walk, kind, value, where)
-    return FAILED if items is FAILED else walk.within(where, _elements, ELEMENTS[kind], items)
+    return INVALID if items is INVALID else walk.within(where, _elements, ELEMENTS[kind], items)
 
 
-def _elements(walk: Walk, kind: ArgType, items: list[Any], where: Where) -> list[Any]:
-    text = bulk_text(kind, items)
+def _elements(walk: CoercionPass, kind: ArgType, items: list[Any], where: Where) -> list[Any]:
+    text = coerce_list_fast(kind, items)
     if text >= 0:
         walk.spend(where, len(items), text)
         return items
     reading = walk.terms.readings.get(kind)
     if reading is not None and not walk.terms.adapters:
         read = [reading(item) for item in items]
-        if not [each for each in read if type(each) is Misfit]:
+        if not [each for each in read if type(each) is Rejection]:
             walk.spend(where, len(items), sum(map(_bytes_in, read)))
             return read
     return [element(walk, kind, item, (where, index)) for index, item in enumerate(items)]
 
 
-def _map(walk: Walk, kind: ArgType, value: object, where: Where) -> Any:
+def _map(walk: CoercionPass, kind: ArgType, value: object, where: Where) -> Any:
     pairs = pairs_of(walk, kind, value, where)
-    return FAILED if pairs is FAILED else walk.within(where, _entries, kind, pairs)
+    return INVALID if pairs is INVALID else walk.within(where, _entries, kind, pairs)
 
 
-def _entries(walk: Walk, kind: ArgType, pairs: list[tuple[Any, Any]], where: Where) -> dict[Any, Any]:
-    keys = bulk_text(ArgType.STRING, [key for key, _ in pairs])
-    values = bulk_text(VALUES[kind], [each for _, each in pairs])
+def _entries(walk: CoercionPass, kind: ArgType, pairs: list[tuple[Any, Any]], where: Where) -> dict[Any, Any]:
+    keys = coerce_list_fast(ArgType.STRING, [key for key, _ in pairs])
+    values = coerce_list_fast(VALUES[kind], [each for _, each in pairs])
     if keys >= 0 and values >= 0:
         walk.spend(where, len(pairs), keys + values)
         return dict(pairs)
@@ -201,7 +203,7 @@ def _entries(walk: Walk, kind: ArgType, pairs: list[tuple[Any, Any]], where: Whe
     return entries
 
 
-def _any(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
+def _any(walk: CoercionPass, kind: ArgType, value: Any, where: Where) -> Any:
     cls = type(value)
     if value is None or cls is bool or cls is Handle or _is_plain_time(value):
         walk.spend(where, 1)
@@ -212,8 +214,8 @@ def _any(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
         return _map(walk, ArgType.MAP, value, where)
     for base, leaf in _LEAVES:
         if issubclass(cls, base):
-            return exact(walk, leaf, value, where)
-    return walk.note(where, Misfit("coercion.type", worded(kind)), type(value))
+            return coerce_value(walk, leaf, value, where)
+    return walk.note(where, Rejection("coercion.type", worded(kind)), type(value))
 
 
 def _is_plain_time(value: Any) -> bool:
@@ -223,53 +225,53 @@ def _is_plain_time(value: Any) -> bool:
     return value.tzinfo is None or type(value.tzinfo) is datetime.timezone
 
 
-def _nil(walk: Walk, kind: ArgType, value: object, where: Where) -> Any:
-    return None if value is None else walk.note(where, Misfit("coercion.type", worded(kind)), type(value))
+def _nil(walk: CoercionPass, kind: ArgType, value: object, where: Where) -> Any:
+    return None if value is None else walk.note(where, Rejection("coercion.type", worded(kind)), type(value))
 
 
-def _entityid(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
+def _entityid(walk: CoercionPass, kind: ArgType, value: Any, where: Where) -> Any:
     if (walk.terms.mode == "strict" and type(value) is not dict) or not issubclass(type(value), dict):
         return _identity(walk, value, where)
     found = _identity(walk, scalars.entry(value, "id"), (where, "id"))
-    return FAILED if found is FAILED else _map(walk, ArgType.MAP, value, where)
+    return INVALID if found is INVALID else _map(walk, ArgType.MAP, value, where)
 
 
-def _identity(walk: Walk, value: Any, where: Where) -> Any:
-    result = scalars.strict_entityid(value if walk.terms.mode == "strict" else flattened(value))
-    if type(result) is Misfit:
+def _identity(walk: CoercionPass, value: Any, where: Where) -> Any:
+    result = scalars.strict_entityid(value if walk.terms.mode == "strict" else to_builtin(value))
+    if type(result) is Rejection:
         return walk.note(where, result, type(value))
     walk.spend(where, 1, _bytes_in(result))
     return result
 
 
-def _embedding(walk: Walk, kind: ArgType, value: Any, where: Where) -> Any:
+def _embedding(walk: CoercionPass, kind: ArgType, value: Any, where: Where) -> Any:
     lax = walk.terms.mode == "lax"
     if type(value) is array and (value.typecode == "f" or (lax and value.typecode not in "uw")):
         return walk.within(where, _components, value.tolist())
     if not lax or type(value) is array:
-        return walk.note(where, Misfit("coercion.type", worded(kind)), type(value))
+        return walk.note(where, Rejection("coercion.type", worded(kind)), type(value))
     numbers = items_of(walk, kind, value, where)
-    return FAILED if numbers is FAILED else walk.within(where, _components, numbers)
+    return INVALID if numbers is INVALID else walk.within(where, _components, numbers)
 
 
-def _components(walk: Walk, numbers: list[Any], where: Where) -> Any:
+def _components(walk: CoercionPass, numbers: list[Any], where: Where) -> Any:
     walk.spend(where, len(numbers))
     components = [_component(walk, number, (where, index)) for index, number in enumerate(numbers)]
-    return FAILED if FAILED in components else array("f", components)
+    return INVALID if INVALID in components else array("f", components)
 
 
-def _component(walk: Walk, value: object, where: Where) -> Any:
-    number = flattened(value)
+def _component(walk: CoercionPass, value: object, where: Where) -> Any:
+    number = to_builtin(value)
     if type(number) is not int and type(number) is not float:
-        return walk.note(where, Misfit("coercion.type", "number"), type(value))
+        return walk.note(where, Rejection("coercion.type", "number"), type(value))
     if not -FLOAT32_MAX <= number <= FLOAT32_MAX:
-        return walk.note(where, Misfit("coercion.range", "a number in the range of 32-bit floats"), type(value))
+        return walk.note(where, Rejection("coercion.range", "a number in the range of 32-bit floats"), type(value))
     return number
 
 
 _LEAVES: Final = ((str, ArgType.STRING), (int, ArgType.INT), (float, ArgType.FLOAT), (bytes, ArgType.BLOB))
 
-_COMPOUND: Final[Mapping[ArgType, Callable[[Walk, ArgType, Any, Where], Any]]] = {
+_COMPOUND: Final[Mapping[ArgType, Callable[[CoercionPass, ArgType, Any, Where], Any]]] = {
     **dict.fromkeys(ELEMENTS, _slice),
     **dict.fromkeys(VALUES, _map),
     ArgType.ANY: _any,
@@ -287,7 +289,7 @@ def _bytes_in(value: Any) -> int:
     return len(value) if type(value) is bytes else 0
 
 
-def bulk_text(element: ArgType, items: list[Any]) -> int:
+def coerce_list_fast(element: ArgType, items: list[Any]) -> int:
     """Return how many bytes of text *items* contain if every item is exact and needs no further check, otherwise -1.
 
     This fast path for whole lists runs mostly in C; -1 does not mean rejection. Types are compared by identity because
@@ -327,8 +329,8 @@ def _text_of_leaves(items: list[Any]) -> int:
 def _are_64_bits(items: list[int]) -> bool:
     """Return whether all ints fit in 64 bits. Where C's ``ssize_t`` has 32 bits, larger ones get a closer check."""
     try:
-        for start in range(0, len(items), PIECE):
-            piece = items if len(items) <= PIECE else items[start : start + PIECE]
+        for start in range(0, len(items), CHUNK_ITEMS):
+            piece = items if len(items) <= CHUNK_ITEMS else items[start : start + CHUNK_ITEMS]
             struct.pack(f"{len(piece)}n", *piece)
     except struct.error:
         return False

@@ -31,7 +31,7 @@ from neuroscript.discovery.installed import known, normalised
 from neuroscript.errors import PluginError, SpecError
 from neuroscript.io.near_names import did_you_mean
 from neuroscript.io.text import NotJSON, parsed, shown_path
-from neuroscript.io.text_files import text_of, write_whole
+from neuroscript.io.text_files import read_text_file, write_atomically
 from neuroscript.io.toml import Place
 from neuroscript.io.toml_errors import named
 from neuroscript.tools.fingerprints import digest_of
@@ -42,7 +42,7 @@ FILE: Final = "neuroscript.lock"
 SCHEMA: Final = 1
 """The version of the format. Other versions are refused."""
 
-LONGEST: Final = 16 * 1024 * 1024
+MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 """Maximum size of a file in bytes."""
 
 
@@ -79,7 +79,7 @@ class Lock:
         """
         require("lock", path=(path, PATH))
         name = shown_path(os.fspath(path))
-        return cls.of_text(text_of(path, name, LONGEST), name)
+        return cls.of_text(read_text_file(path, name, MAX_FILE_BYTES), name)
 
     @classmethod
     def of_text(cls, text: str, source: str = FILE) -> Lock:
@@ -110,7 +110,7 @@ class Lock:
             OSError: If it cannot be written. An existing file is unchanged then.
         """
         require("lock", path=(path, PATH))
-        write_whole(path, self.text)
+        write_atomically(path, self.text)
 
     def of(self, name: str) -> Pinned | None:
         """Return the locked distribution with this name in any spelling, or None."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.errors import SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.io.toml import Place
 from neuroscript.io.toml_errors import Faults
 from neuroscript.names import canonical, is_group_name
@@ -90,7 +90,10 @@ def tables_in(faults: Faults, place: Place, value: object, directory: str) -> tu
         made = _table(faults, here, faults.table(here, each), directory)
         other = groups.setdefault(made.group, here)
         if other is not here:
-            faults.note((*here, "group"), f"{shown(made.group)} is also the group of {shown(str(other[-1]))}")
+            faults.note(
+                (*here, "group"),
+                f"{quote_untrusted(made.group)} is also the group of {quote_untrusted(str(other[-1]))}",
+            )
         found.append(made)
     return tuple(found)
 

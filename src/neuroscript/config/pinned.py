@@ -13,12 +13,12 @@ from neuroscript.discovery.catalog import Offer
 from neuroscript.discovery.installed import normalised
 from neuroscript.discovery.package_index import IndexedTool
 from neuroscript.errors import PluginError, SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.tools.fingerprints import digest_of
 from neuroscript.tools.serialization import spec_from_data
 
-TOLD: Final = 3
+MAX_LISTED_CHANGES: Final = 3
 """Number of changes that a summary lists; the others are only counted."""
 
 
@@ -76,7 +76,7 @@ class Pinned:
         return cls(offer.distribution.name, offer.distribution.version, tools, offer.aliases, hooks)
 
     def __str__(self) -> str:
-        return f"{shown(self.name)} {shown(self.version)}"
+        return f"{quote_untrusted(self.name)} {quote_untrusted(self.version)}"
 
     @property
     def key(self) -> str:
@@ -91,7 +91,8 @@ def _indexed(offer: Offer, tool: IndexedTool) -> PinnedTool:
     except (SpecError, TypeError):
         found = None
     if found is None or (found.data["spec"]["fullname"], found.fingerprint) != (tool.name, tool.fingerprint):
-        reason = f"its index has no valid definition of {shown(tool.name)}; rebuild the index with neuroscript index"
+        name = quote_untrusted(tool.name)
+        reason = f"its index has no valid definition of {name}; rebuild the index with neuroscript index"
         raise PluginError(str(offer.distribution), reason, code="plugin.index")
     return found
 
@@ -125,7 +126,9 @@ def compared(old: Pinned, new: Pinned) -> tuple[Difference, ...]:
 
 def _of_itself(old: Pinned, new: Pinned) -> Iterator[Difference]:
     if old.version != new.version:
-        yield Difference("", compatible("version", f"changed from {shown(old.version)} to {shown(new.version)}"))
+        yield Difference(
+            "", compatible("version", f"changed from {quote_untrusted(old.version)} to {quote_untrusted(new.version)}")
+        )
     for hook in sorted({*new.hooks} - {*old.hooks}):
         yield Difference(
             "", breaking(f"hooks.{hook}", "now has this hook, which is notified of calls or decides about them")
@@ -157,8 +160,8 @@ def _of_tools(old: Pinned, new: Pinned) -> Iterator[Difference]:
 def summed(differences: Iterable[Difference]) -> str:
     """Return the number of changes of each kind and the first changes, breaking ones first."""
     found = sorted(differences, key=lambda each: each.change.kind)
-    first = "; ".join(map(str, found[:TOLD]))
-    more = f"; and {len(found) - TOLD} more" if len(found) > TOLD else ""
+    first = "; ".join(map(str, found[:MAX_LISTED_CHANGES]))
+    more = f"; and {len(found) - MAX_LISTED_CHANGES} more" if len(found) > MAX_LISTED_CHANGES else ""
     return f"{counts_of(found)} ({first}{more})"
 
 

@@ -18,14 +18,14 @@ import attrs
 from neuroscript.coercion.parameters import PATH, STRING, optional, require
 from neuroscript.config.mcp_servers import ServerTable, tables_in
 from neuroscript.errors import SpecError
-from neuroscript.io.text import shown
-from neuroscript.io.text_files import text_of
-from neuroscript.io.toml import NotTOML, Place, parsed
+from neuroscript.io.text import quote_untrusted
+from neuroscript.io.text_files import read_text_file
+from neuroscript.io.toml import Place, TomlError, parse_toml
 from neuroscript.io.toml_errors import Faults, named, problems
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.policy.limits import Limits
 
-LONGEST: Final = 1024 * 1024
+MAX_FILE_BYTES: Final = 1024 * 1024
 """Maximum size of a file in bytes."""
 
 LISTS: Final = ("allow", "deny", "grants", "preapproved")
@@ -52,7 +52,7 @@ def load_policy(path: str | os.PathLike[str], *, profile: str | None = None) -> 
     """
     require("load_policy", path=(path, PATH), profile=(profile, optional(STRING)))
     name = Path(path).name or str(path)
-    return policy_of_toml(text_of(path, shown(name), LONGEST), source=name, profile=profile)
+    return policy_of_toml(read_text_file(path, quote_untrusted(name), MAX_FILE_BYTES), source=name, profile=profile)
 
 
 def load_servers(path: str | os.PathLike[str]) -> tuple[ServerTable, ...]:
@@ -65,7 +65,7 @@ def load_servers(path: str | os.PathLike[str]) -> tuple[ServerTable, ...]:
         SpecError: If the file cannot be read or is invalid, including its policy.
     """
     name = Path(path).name or str(path)
-    text = text_of(path, shown(name), LONGEST)
+    text = read_text_file(path, quote_untrusted(name), MAX_FILE_BYTES)
     directory = os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120
     return _looked_at(text, name, None, directory)[1]
 
@@ -93,9 +93,9 @@ def _looked_at(
 ) -> tuple[dict[str, Any], tuple[ServerTable, ...]]:
     """Return the settings of a policy and the servers in a text; raise an error that lists every problem."""
     try:
-        document = parsed(text)
-    except NotTOML as error:
-        raise SpecError(shown(source), [error.hint], [error.line]) from None
+        document = parse_toml(text)
+    except TomlError as error:
+        raise SpecError(quote_untrusted(source), [error.hint], [error.line]) from None
     faults = Faults(document)
     faults.only((), document.values, TABLES)
     stated = _stated(faults, profile)
@@ -182,9 +182,11 @@ def _by_name(faults: Faults, place: Place, table: Mapping[str, Any]) -> None:
     for name, value in table.items():
         here = (*place, name)
         if isinstance(value, dict):
-            faults.note(here, f'contains names; put a name with a dot in quotes: "{shown(_dotted(name, value))}"')
+            faults.note(
+                here, f'contains names; put a name with a dot in quotes: "{quote_untrusted(_dotted(name, value))}"'
+            )
         else:
-            faults.judge(here, Limits, key, {name: value}, f"{key}[{shown(name)!r}]")
+            faults.judge(here, Limits, key, {name: value}, f"{key}[{quote_untrusted(name)!r}]")
 
 
 def _dotted(name: str, value: object) -> str:

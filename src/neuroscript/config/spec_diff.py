@@ -15,7 +15,7 @@ import attrs
 from neuroscript.coercion.constraints import coerce
 from neuroscript.coercion.types import ArgType, takes_all
 from neuroscript.errors import UNSET, CoercionError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 from neuroscript.tools.fingerprints import canonical_text
 
@@ -71,7 +71,7 @@ def argument_changes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
     yield from _variadic_changes(old, new)
     before, after = ({arg.name: arg for arg in spec.args} for spec in (old, new))
     for name, arg in before.items():
-        path = f"args.{shown(name)}"
+        path = f"args.{quote_untrusted(name)}"
         if name not in after:
             yield breaking(path, "the argument was removed")
         else:
@@ -79,7 +79,9 @@ def argument_changes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
             yield from _rule_changes(path, arg, after[name], _Place(many=many))
     for name, arg in after.items():
         if name not in before:
-            yield judged(not arg.required, f"args.{shown(name)}", _ADDED[bool(arg.required)].format("argument"))
+            yield judged(
+                not arg.required, f"args.{quote_untrusted(name)}", _ADDED[bool(arg.required)].format("argument")
+            )
 
 
 _ADDED: Final = {True: "a new required {}", False: "a new optional {}"}
@@ -132,10 +134,10 @@ def _rule_changes(path: str, old: ArgSpec, new: ArgSpec, place: _Place) -> Itera
         text = "its value is now secret" if new.secret else "its value is no longer secret"
         yield judged(new.secret, f"{path}.secret", text)
     if old.description != new.description:
-        yield compatible(f"{path}.description", TOLD)
+        yield compatible(f"{path}.description", NEW_DESCRIPTION)
 
 
-TOLD: Final = "the text that models read changed; review it before you trust it"
+NEW_DESCRIPTION: Final = "the text that models read changed; review it before you trust it"
 
 
 def _absence_changes(path: str, old: ArgSpec, new: ArgSpec, place: _Place) -> Iterator[Change]:
@@ -230,14 +232,14 @@ def _key_changes(path: str, old: ArgSpec, new: ArgSpec) -> Iterator[Change]:
     if not before and not after:
         return
     for name, key in before.items():
-        here = f"{path}.keys.{shown(name)}"
+        here = f"{path}.keys.{quote_untrusted(name)}"
         if name in after:
             yield from _rule_changes(here, key, after[name], _Place(key=True))
         else:
             yield _gone_key(here, key, is_kept=_is_open(new))
     for name, key in after.items():
         if name not in before:
-            yield _new_key(f"{path}.keys.{shown(name)}", key, new, was_kept=_is_open(old))
+            yield _new_key(f"{path}.keys.{quote_untrusted(name)}", key, new, was_kept=_is_open(old))
     if [*before] != [*after] and before.keys() == after.keys():
         yield compatible(f"{path}.keys", "the order of keys changed")
     if _is_open(old) != _is_open(new):

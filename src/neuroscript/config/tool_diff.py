@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.types import NOTHING, ArgType, gives_no_more
-from neuroscript.config.spec_diff import TOLD, Change, argument_changes, breaking, compatible, judged
-from neuroscript.io.text import shown
+from neuroscript.coercion.types import NONE_TYPES, ArgType, gives_no_more
+from neuroscript.config.spec_diff import NEW_DESCRIPTION, Change, argument_changes, breaking, compatible, judged
+from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.capabilities import parts
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.spec.tool_spec import MAYBE, ToolSpec
@@ -77,14 +77,14 @@ def changes(old: Definition, new: Definition) -> tuple[Change, ...]:
 
 def _spec_changes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
     if old.full_name != new.full_name:
-        yield compatible("fullname", f"was renamed to {shown(new.full_name)}")
+        yield compatible("fullname", f"was renamed to {quote_untrusted(new.full_name)}")
     yield from argument_changes(old, new)
     yield from _result_changes(old, new)
     for name in READ:
         if getattr(old, name) != getattr(new, name):
-            yield compatible(name, TOLD)
+            yield compatible(name, NEW_DESCRIPTION)
     if old.examples != new.examples:
-        yield compatible("examples", TOLD)
+        yield compatible("examples", NEW_DESCRIPTION)
     if old.schema != new.schema:
         yield judged(not new.schema, "schema", _SCHEMA[bool(old.schema), bool(new.schema)])
     if old.deprecated != new.deprecated:
@@ -100,7 +100,7 @@ _SCHEMA: Final = {
 _DEPRECATED: Final = {
     (False, True): "is now deprecated",
     (True, False): "is no longer deprecated",
-    (True, True): TOLD,
+    (True, True): NEW_DESCRIPTION,
 }
 
 
@@ -123,7 +123,7 @@ def _result_changes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
 
 
 def _may_be_none(spec: ToolSpec) -> bool:
-    return spec.return_nullable or spec.return_type in NOTHING | {ArgType.ANY}
+    return spec.return_nullable or spec.return_type in NONE_TYPES | {ArgType.ANY}
 
 
 def _policy_changes(old: ToolPolicy, new: ToolPolicy) -> Iterator[Change]:
@@ -173,7 +173,7 @@ def _singles(policy: ToolPolicy) -> Iterator[tuple[str, str, str]]:
 
 
 def _written(need: tuple[str, str, str]) -> str:
-    return shown(":".join(filter(None, need)))
+    return quote_untrusted(":".join(filter(None, need)))
 
 
 def _effect_changes(old: ToolPolicy, new: ToolPolicy) -> Iterator[Change]:

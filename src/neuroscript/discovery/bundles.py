@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from neuroscript._imports import mending
+from neuroscript._imports import install_hint
 from neuroscript.coercion.parameters import STRING, require
 from neuroscript.errors import PluginError
 from neuroscript.io.near_names import near
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 
 EXTRAS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -57,7 +57,7 @@ def bundle(name: str) -> tuple[str, ...]:
     if name not in BUNDLES:
         alike = near(name, BUNDLES)
         hint = f"did you mean {' or '.join(alike)}?" if alike else f"available bundles: {', '.join(BUNDLES)}"
-        raise PluginError(shown(name), f"unknown bundle; {hint}", code="plugin.bundle")
+        raise PluginError(quote_untrusted(name), f"unknown bundle; {hint}", code="plugin.bundle")
     return tuple(EXTRAS[extra] for extra in BUNDLES[name])
 
 
@@ -86,4 +86,4 @@ def lacking(key: str) -> str:
     extra = next((extra for extra, name in EXTRAS.items() if name == key), None)
     if extra is None:
         return "is not installed, or offers no toolset"
-    return f"is not installed; install it with: {mending(extra)}"
+    return f"is not installed; install it with: {install_hint(extra)}"

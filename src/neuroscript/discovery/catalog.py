@@ -16,7 +16,7 @@ from neuroscript._version import RUNTIME_API, misfit
 from neuroscript.discovery.installed import HEAD, Distribution, known, normalised
 from neuroscript.discovery.package_index import IndexedEntry, entries_of, shipped, written
 from neuroscript.errors import PluginError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.io.user_cache import (
     are_settled,
     are_unchanged,
@@ -44,7 +44,7 @@ FIRST_PARTY: Final[Mapping[str, frozenset[str]]] = {
 INDEX_HEAD: Final = '{"of":"('
 """The beginning of a cache file with the index of a distribution."""
 
-HELD: Final[dict[Distribution, dict[str, Any]]] = {}
+PROCESS_CACHE: Final[dict[Distribution, dict[str, Any]]] = {}
 """Indexes that could not be cached, for this process only. They become invalid under the same conditions."""
 
 
@@ -117,7 +117,7 @@ def chosen(
 def _lacking(name: str, key: str) -> PluginError:
     from neuroscript.discovery.bundles import lacking
 
-    return PluginError(shown(name), lacking(key), code="plugin.missing")
+    return PluginError(quote_untrusted(name), lacking(key), code="plugin.missing")
 
 
 def _rank(distribution: Distribution, wanted: list[str]) -> tuple[bool, int, str]:
@@ -166,7 +166,7 @@ class Claims:
             for api in entry.api:
                 reason = misfit(tuple(api))
                 if reason:
-                    text = f"entry point {shown(entry.name)} {reason}"
+                    text = f"entry point {quote_untrusted(entry.name)} {reason}"
                     raise PluginError(str(found.distribution), text, code="plugin.api")
         self.tools(found.distribution, found.tools, found.toolsets)
         return found
@@ -180,7 +180,7 @@ class Claims:
         for each in distribution.entry_points:
             owner = self._entries.get((each.group, each.name))
             if owner is not None:
-                reason = f"its entry point {shown(each.name)} has the same name as one of {owner}"
+                reason = f"its entry point {quote_untrusted(each.name)} has the same name as one of {owner}"
                 raise PluginError(str(distribution), reason, code="plugin.entry")
 
     def tools(self, distribution: Distribution, tools: Sequence[str], toolsets: Iterable[str]) -> None:
@@ -192,7 +192,7 @@ class Claims:
         for group in sorted({*toolsets, *(tool.rpartition(".")[0] for tool in tools)}):
             owner = owner_of(group)
             if owner not in (None, distribution.key):
-                reason = f"uses the name {shown(group)}, which belongs to {owner}"
+                reason = f"uses the name {quote_untrusted(group)}, which belongs to {owner}"
                 raise PluginError(str(distribution), reason, code="plugin.shadow")
         own: set[str] = set()
         for tool in tools:
@@ -241,7 +241,7 @@ def _kept(distribution: Distribution) -> Offer | Fault | None:
     """Return the cached result for a distribution if none of its files has changed."""
     file = _place(distribution)
     kept = None if file is None else read_json(file)
-    kept = HELD.get(distribution) if kept is None else kept
+    kept = PROCESS_CACHE.get(distribution) if kept is None else kept
     if not isinstance(kept, dict) or not _is_current(kept, distribution):
         return None
     if "code" in kept:
@@ -293,7 +293,7 @@ def _write(distribution: Distribution, found: dict[str, Any]) -> None:
     if file is not None and write_json(file, found):
         tidy(os.path.dirname(file), (INDEX_HEAD, HEAD))
     else:
-        HELD[distribution] = found
+        PROCESS_CACHE[distribution] = found
 
 
 def checked(found: Iterable[Distribution], limit: float) -> Iterator[Any]:
@@ -319,7 +319,7 @@ def checked(found: Iterable[Distribution], limit: float) -> Iterator[Any]:
 
 def forget(distribution: Distribution) -> None:
     """Remove the cached result of a distribution that turned out to be wrong, so that the next start reads it again."""
-    HELD.pop(distribution, None)
+    PROCESS_CACHE.pop(distribution, None)
     file = _place(distribution)
     if file is not None:
         remove(file)

@@ -11,7 +11,7 @@ from neuroscript._version import FIRST_API, misfit
 from neuroscript.coercion.context import type_name
 from neuroscript.discovery.installed import TOOLSETS, Distribution, EntryPoint
 from neuroscript.errors import PluginError, RegistryError, SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.io.tracebacks import error_summary
 from neuroscript.tools.tool import ToolImplementation
 from neuroscript.tools.toolset import Toolset
@@ -67,7 +67,7 @@ def loaded_entry(distribution: Distribution, entry: EntryPoint) -> Loaded:
 def _refuse(
     distribution: Distribution, entry: EntryPoint, code: str, reason: str, cause: BaseException | None = None
 ) -> NoReturn:
-    text = f"entry point {shown(entry.name)} {reason}"
+    text = f"entry point {quote_untrusted(entry.name)} {reason}"
     raise PluginError(str(distribution), text, code=code) from cause
 
 

@@ -171,11 +171,11 @@ class Deferred:
         """The tool with a function that loads it on the first call."""
         if self._found is not None:
             return self._found
-        kind = LaterCoroutine if self._tool.is_coroutine else Later
+        kind = LazyCoroutineTool if self._tool.is_coroutine else LazyTool
         return ToolImplementation(self.spec, kind(self), self.policy)
 
 
-class Later:
+class LazyTool:
     """The function of a tool that is loaded on the first call."""
 
     def __init__(self, tool: Deferred) -> None:
@@ -192,7 +192,7 @@ class Later:
             raise failure(self._tool.name, error) from error
 
 
-class LaterCoroutine(Later):
+class LazyCoroutineTool(LazyTool):
     """The coroutine variant of `Later`."""
 
     async def __call__(self, rt: object, *values: Any) -> Any:

@@ -27,7 +27,7 @@ from neuroscript.io.tracebacks import error_summary
 from neuroscript.tools.tool import ToolImplementation
 from neuroscript.tools.toolset import TOOLS, Toolset
 
-NOTHING: Final = (
+NO_TOOLSET: Final = (
     "it has neither a Toolset at its top level, such as shop = Toolset('shop'), nor a function register(registrar)"
 )
 
@@ -139,7 +139,7 @@ def _register(offered: object, registrar: Registrar, origin: str) -> None:
         return
     toolsets = _held(offered) if isinstance(offered, ModuleType) else ()
     if not toolsets:
-        raise PluginError(shown_path(origin), NOTHING)
+        raise PluginError(shown_path(origin), NO_TOOLSET)
     for toolset in toolsets:
         registrar.register(toolset)
 

@@ -24,7 +24,7 @@ PREFIX: Final = "neuroscript_plugin_"
 """The prefix of the generated module names."""
 
 INIT: Final = "__init__.py"
-TRIES: Final = 5
+MAX_READS: Final = 5
 """How often sources are read again if they change while they are read."""
 
 
@@ -87,7 +87,7 @@ def read(file: str | os.PathLike[str]) -> Code:
     path = Path(file).absolute()
     name = f"{PREFIX}{re.sub(r'[^0-9A-Za-z_]', '_', path.stem)}_{os.urandom(8).hex()}"
     before = _sources(path, name)
-    for _ in range(TRIES):
+    for _ in range(MAX_READS):
         sources = _sources(path, name)
         if {key: each.data for key, each in sources.items()} == {key: each.data for key, each in before.items()}:
             return Code(name, sources)

@@ -23,7 +23,7 @@ from neuroscript.discovery.package_index import IndexedEntry, entries_of, writte
 from neuroscript.errors import PluginError
 from neuroscript.io.tracebacks import error_summary
 
-LIMIT: Final = 10.0
+TIMEOUT_SECONDS: Final = 10.0
 """The time limit in seconds for one distribution."""
 
 SLOW: Final = 2.0
@@ -32,7 +32,7 @@ SLOW: Final = 2.0
 WIDTH: Final = 2
 """How many processes run at once. More would distort the measured times."""
 
-LOOK: Final = 0.01
+POLL_SECONDS: Final = 0.01
 """Seconds between two checks of the processes."""
 
 JOB: Final = "job.json"
@@ -94,7 +94,7 @@ class Report:
 
 
 def probed(
-    found: Iterable[Distribution], limit: float = LIMIT, path: Sequence[str] | None = None
+    found: Iterable[Distribution], limit: float = TIMEOUT_SECONDS, path: Sequence[str] | None = None
 ) -> tuple[Report, ...]:
     """Load each distribution in a process and return the reports in order; nothing is imported in this process.
 
@@ -114,7 +114,7 @@ def probed(
                 for child in [child for child in running if child.is_over]:
                     running.remove(child)
                     reports[child.distribution.key] = child.report()
-                sleep(LOOK)
+                sleep(POLL_SECONDS)
         finally:
             for child in running:
                 child.end()

@@ -14,7 +14,7 @@ from neuroscript.calls.steps import Caller, CallFrame
 from neuroscript.coercion.parameters import FLAG, FUNCTION, NUMBER, STRING, Form, optional, require
 from neuroscript.coercion.scalars import Handle
 from neuroscript.errors import CallError, LLMError, ToolFailed
-from neuroscript.io.text import escaped, shown
+from neuroscript.io.text import escape, quote_untrusted
 from neuroscript.policy.capabilities import Capability
 from neuroscript.runtime.host import Progress
 from neuroscript.runtime.interfaces import LLM, Files, Logger, Random, Reservation, ToolInfo
@@ -38,7 +38,7 @@ class CallRuntime:
         """Write one line to the host's output, in one piece, with control characters escaped."""
         session = self._alive().session
         output = session.host.output
-        line = escaped(_redacted(session, " ".join(map(str, values))))
+        line = escape(_redacted(session, " ".join(map(str, values))))
         output.write(f"{line}\n")
         output.flush()
 
@@ -88,9 +88,9 @@ class CallRuntime:
         secrets = _secrets(session)
         if secrets is None:
             return model
-        from neuroscript.runtime.redacting_proxies import DiscreetModel
+        from neuroscript.runtime.redacting_proxies import RedactingModel
 
-        return DiscreetModel(model, secrets)
+        return RedactingModel(model, secrets)
 
     def spend(self, what: str, amount: object) -> Reservation:
         """Reserve what the tool is about to take of a limit."""
@@ -107,7 +107,9 @@ class CallRuntime:
         session = self._alive().session
         secrets = session.host.secrets
         if name not in secrets:
-            raise ToolFailed(f"the host provides no secret named {shown(name)}", code="secret.unknown", retry="host")
+            raise ToolFailed(
+                f"the host provides no secret named {quote_untrusted(name)}", code="secret.unknown", retry="host"
+            )
         session._receive(secrets[name], is_lasting=True)
         return secrets[name]
 
@@ -213,7 +215,7 @@ class CallRuntime:
         frame = self._frame
         if frame is None or frame.session.is_closed:
             return True
-        return frame.is_left or _is_over(frame.deadline)
+        return frame.is_abandoned or _is_over(frame.deadline)
 
     @property
     def deadline(self) -> float | None:
@@ -222,14 +224,14 @@ class CallRuntime:
 
     def _alive(self) -> CallFrame:
         frame = self._frame
-        if frame is None or frame.session._is_over or frame.is_left:
+        if frame is None or frame.session._is_over or frame.is_abandoned:
             raise CallError("the call has ended, so its Runtime no longer works", code="runtime.closed")
         return frame
 
     def _hold_to(self, need: Capability) -> None:
         """Raise a `PolicyError` unless the host and every tool in the chain of calls grant *need*."""
         frame = self._alive()
-        if frame.session.policy.uncovered((need,)) is None and frame.uncovered((need,)) is None:
+        if frame.session.policy.uncovered_need((need,)) is None and frame.uncovered_need((need,)) is None:
             return
         from neuroscript.policy.refusals import missing, refusal
 

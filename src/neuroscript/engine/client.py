@@ -14,7 +14,7 @@ from neuroscript.coercion.parameters import instance, require
 from neuroscript.engine.session import Session
 from neuroscript.errors import ArgumentError, Problem
 from neuroscript.formats.python_names import attribute, parameters, word
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.spec.binding import by_name
 from neuroscript.spec.tool_spec import ToolSpec
 
@@ -22,7 +22,7 @@ SESSION: Final = instance(Session, "an Engine is one")
 
 
 @attrs.frozen
-class Doors:
+class CallMethods:
     """The methods of a session that call tools: with arguments in order, by name, and for the items of a stream."""
 
     in_order: Callable[..., Any]
@@ -44,7 +44,7 @@ def client(session: Session) -> Any:
         CallError: A call fails as a call of the session does.
     """
     require("client", session=(session, SESSION))
-    return Client(session, Doors(session.call, session.call_named, session.stream))
+    return Client(session, CallMethods(session.call, session.call_named, session.stream))
 
 
 def aclient(session: Session) -> Any:
@@ -53,7 +53,7 @@ def aclient(session: Session) -> Any:
     For a stream the call returns an async iterator, and is not awaited itself.
     """
     require("aclient", session=(session, SESSION))
-    return Client(session, Doors(session.acall, session.acall_named, session.astream))
+    return Client(session, CallMethods(session.acall, session.acall_named, session.astream))
 
 
 class Client:
@@ -61,14 +61,14 @@ class Client:
 
     __slots__ = ("_doors", "_path", "_session")
 
-    def __init__(self, session: Session, doors: Doors, path: str = "") -> None:
+    def __init__(self, session: Session, doors: CallMethods, path: str = "") -> None:
         self._session = session
         self._doors = doors
         self._path = path
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
-            raise AttributeError(f"no tool or group is named {shown(name)}", name=name, obj=self)
+            raise AttributeError(f"no tool or group is named {quote_untrusted(name)}", name=name, obj=self)
         return Client(self._session, self._doors, f"{self._path}.{word(name)}" if self._path else word(name))
 
     def __dir__(self) -> list[str]:
@@ -78,7 +78,7 @@ class Client:
         return sorted({attribute(name.partition(".")[0]) for name in names})
 
     def __repr__(self) -> str:
-        return f"<tools {shown(self._path)}>" if self._path else "<tools>"
+        return f"<tools {quote_untrusted(self._path)}>" if self._path else "<tools>"
 
     def __call__(self, /, *args: Any, **named: Any) -> Any:
         """Call the tool."""

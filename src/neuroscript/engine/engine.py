@@ -11,7 +11,7 @@ from time import monotonic, sleep
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from neuroscript.coercion.context import LAX, Coercion, SizeLimits
+from neuroscript.coercion.context import LAX, CoercionSettings, SizeLimits
 from neuroscript.coercion.parameters import (
     BY_NAME,
     DURATION,
@@ -29,9 +29,9 @@ from neuroscript.coercion.parameters import (
     sequence,
     shaped,
 )
-from neuroscript.engine.entries import Entries
+from neuroscript.engine.entries import ToolView
 from neuroscript.engine.session import Session
-from neuroscript.engine.shared import World
+from neuroscript.engine.shared import Shared
 from neuroscript.errors import PluginError, RegistryError
 from neuroscript.io.text import shown_path
 from neuroscript.policy.execution_policy import POLICY, ExecutionPolicy
@@ -51,13 +51,13 @@ if TYPE_CHECKING:
     from neuroscript.runtime.records import AuditSink, CallRecord
 
 
-GRACE: Final = 5.0
+CLOSE_GRACE_SECONDS: Final = 5.0
 """Seconds that calls in flight get to end when an engine is closed."""
 
-OWN: Final = "engine"
+ENGINE_SESSION_ID: Final = "engine"
 """The id of the engine's own session."""
 
-LOOK: Final = 0.002
+POLL_SECONDS: Final = 0.002
 """Seconds between two checks of what is in flight."""
 
 
@@ -131,12 +131,12 @@ class Engine(Session):
         given |= {"hooks": plugged, "audit": sinks, "audit_required": audit_required}
         given |= {"recording": recording, "spill": spill}
         require("Engine", **{name: (value, FORMS[name]) for name, value in given.items()})
-        coercion = Coercion(mode, size_limits, tuple((adapters or {}).items()))
+        coercion = CoercionSettings(mode, size_limits, tuple((adapters or {}).items()))
         host, policy = host or Host(), policy or ExecutionPolicy()
         with ExitStack() as opened:
-            world = World(host, coercion, policy, **_watching(plugged, sinks, audit_required, recording, opened))
+            world = Shared(host, coercion, policy, **_watching(plugged, sinks, audit_required, recording, opened))
             world.spill = spill
-            super().__init__(Entries(world, policy), OWN, None, _ledger(policy.layers, host, None))
+            super().__init__(ToolView(world, policy), ENGINE_SESSION_ID, None, _ledger(policy.layers, host, None))
             self._plugins: dict[str, Loaded] = {}
             self._loading = RLock()
             for toolset in toolsets:
@@ -190,7 +190,7 @@ class Engine(Session):
         return tuple(self._world.watch.refusals)
 
     @property
-    def idle_rules(self) -> tuple[str, ...]:
+    def unused_rules(self) -> tuple[str, ...]:
         """The patterns and names of its policy that match none of its tools, and the grants that no tool needs."""
         needs: list[str] = []
         for tool in self._world.registry.tools.values():
@@ -408,7 +408,7 @@ class Engine(Session):
 
     # Closing
 
-    def close(self, grace: float = GRACE) -> tuple[str, ...]:
+    def close(self, grace: float = CLOSE_GRACE_SECONDS) -> tuple[str, ...]:
         """Refuse further calls, let those in flight end, and abandon the others.
 
         Args:
@@ -421,10 +421,10 @@ class Engine(Session):
         self._refuse_all()
         end = monotonic() + grace
         while (left := self._in_flight()) and monotonic() < end:
-            sleep(LOOK)
+            sleep(POLL_SECONDS)
         return self._left_behind(left)
 
-    async def aclose(self, grace: float = GRACE) -> tuple[str, ...]:
+    async def aclose(self, grace: float = CLOSE_GRACE_SECONDS) -> tuple[str, ...]:
         """Close the engine as `close` does, without blocking the event loop."""
         from asyncio import sleep
 
@@ -432,7 +432,7 @@ class Engine(Session):
         self._refuse_all()
         end = monotonic() + grace
         while (left := self._in_flight()) and monotonic() < end:
-            await sleep(LOOK)
+            await sleep(POLL_SECONDS)
         return self._left_behind(left)
 
     def _refuse_all(self) -> None:

@@ -10,36 +10,36 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from neuroscript.calls.compiler import Compiled, binder, compiled
+from neuroscript.calls.compiler import Compiled, compile_binder, compile_line
 from neuroscript.calls.drivers import ThreadSource, drive
-from neuroscript.calls.pipeline import Line
+from neuroscript.calls.pipeline import CallPipeline
 from neuroscript.calls.steps import CallFrame
 from neuroscript.coercion.context import type_name
 from neuroscript.engine.call_runtime import CallRuntime, CountedRuntime
-from neuroscript.engine.shared import Moment, World
+from neuroscript.engine.shared import Shared, ToolsSnapshot
 from neuroscript.errors import CallError, LimitError, PluginError, PolicyError, ToolNotFound
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.names import MAX_SPELLING_CHARS, canonical
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.runtime.interfaces import ToolInfo
-from neuroscript.spec.binding import bound
+from neuroscript.spec.binding import bind_arguments
 from neuroscript.tools.tool import ToolImplementation
 from neuroscript.tools.toolset import HOST, Listed, Registry, failure, implementation, loaded
 
 if TYPE_CHECKING:
     from neuroscript.calls.gate import Gate
-    from neuroscript.calls.observers import Watch
+    from neuroscript.calls.observers import Observers
     from neuroscript.runtime.secret_set import SecretSet
 
 
-DEEPEST: Final = 16
+DEFAULT_MAX_DEPTH: Final = 16
 """How deep calls may be nested if no limit says otherwise."""
 
 
-class Entry:
+class BoundTool:
     """A tool that may be called: its line, and the line as a function, which is compiled when it is first used."""
 
-    def __init__(self, line: Line, source: ThreadSource) -> None:
+    def __init__(self, line: CallPipeline, source: ThreadSource) -> None:
         self.line = line
         self._source = source
         self._makers: dict[bool, Callable[[CallFrame], Compiled]] = {}
@@ -55,7 +55,7 @@ class Entry:
             careful = self._careful(by_name)
             direct = self.line.is_direct
             maker = self._makers[by_name] = (
-                compiled(self.line, careful, by_name) if direct else partial(_from_outside, careful)
+                compile_line(self.line, careful, by_name) if direct else partial(_from_outside, careful)
             )
         return maker(root)
 
@@ -67,7 +67,7 @@ class Entry:
         def unwatched(given: object, frame: CallFrame) -> Any:
             if frame.session.secrets is not None:
                 return careful(given, frame)
-            return drive(line.steps(bound(spec, coercion, given, by_name=by_name), frame), source)
+            return drive(line.steps(bind_arguments(spec, coercion, given, by_name=by_name), frame), source)
 
         def careful(given: object, frame: CallFrame) -> Any:
             values = line.bind(frame, given, by_name)
@@ -83,7 +83,7 @@ def _from_outside(careful: Compiled, root: CallFrame) -> Compiled:
     return line
 
 
-class Entries:
+class ToolView:
     """The tools of an engine as one policy permits them.
 
     Attributes:
@@ -92,19 +92,19 @@ class Entries:
         depth: How deep calls may be nested.
     """
 
-    def __init__(self, world: World, policy: ExecutionPolicy) -> None:
+    def __init__(self, world: Shared, policy: ExecutionPolicy) -> None:
         self.world = world
         self.policy = policy
-        self.depth: int = policy.least("depth", DEEPEST)
+        self.depth: int = policy.least("depth", DEFAULT_MAX_DEPTH)
         self._is_gated = world.is_watched or policy.counts
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, BoundTool] = {}
         self._gates: dict[str, Gate] = {}
         self._infos: tuple[Registry, Mapping[str, ToolInfo]] = (Registry(), MappingProxyType({}))
         world.views.add(self)
 
-    def narrowed(self, policy: ExecutionPolicy | None) -> Entries:
+    def narrowed(self, policy: ExecutionPolicy | None) -> ToolView:
         """Return the same tools under a policy that is within this one; None means this one."""
-        return self if policy is None else Entries(self.world, policy.inside(self.policy))
+        return self if policy is None else ToolView(self.world, policy.inside(self.policy))
 
     def forget(self) -> None:
         """Compile the tools again when they are next called, because hooks or observers have changed."""
@@ -122,7 +122,7 @@ class Entries:
         """The number of tools."""
         return len(self.world.registry.tools)
 
-    def of(self, spelling: str | None, name: object, registry: Registry) -> Entry:
+    def of(self, spelling: str | None, name: object, registry: Registry) -> BoundTool:
         """Return the tool that a spelling refers to, if it may be called.
 
         Args:
@@ -139,7 +139,7 @@ class Entries:
         asked = canonical(spelling)
         listed = registry.named(asked)
         if listed is None:
-            raise ToolNotFound(shown(spelling), self._near(spelling, registry))
+            raise ToolNotFound(quote_untrusted(spelling), self._near(spelling, registry))
         try:
             tool = self._admitted(listed, registry)
         except PluginError as error:
@@ -151,8 +151,8 @@ class Entries:
         if entry is None or entry.line.tool is not tool:
             gate = self.gate(tool) if self._is_gated else None
             runtime = CallRuntime if gate is None else CountedRuntime
-            line = Line(tool, self.world.coercion, self.policy, runtime, gate)
-            entry = entries[tool.name] = Entry(line, self.world)
+            line = CallPipeline(tool, self.world.coercion, self.policy, runtime, gate)
+            entry = entries[tool.name] = BoundTool(line, self.world)
         return entry
 
     def _admitted(self, listed: Listed, registry: Registry) -> ToolImplementation:
@@ -181,7 +181,7 @@ class Entries:
 
     def _refusal(self, tool: Listed, registry: Registry) -> PolicyError | None:
         """Return why a tool may not run at all; a tool that is denied by an old name stays denied."""
-        refused = self.policy.verdict(tool.name, tool.policy)
+        refused = self.policy.precheck(tool.name, tool.policy)
         if refused is None and registry.aliases:
             denials = (self.policy.denial(old, tool.name) for old in registry.old_names(tool.name))
             refused = next((each for each in denials if each is not None), None)
@@ -208,7 +208,7 @@ class Entries:
         """Report that the call of *frame* was refused, and return *error*."""
         if not (self.world.is_watched or isinstance(error, (PolicyError, LimitError))):
             return error
-        told: Watch | Gate = self.world.watch
+        told: Observers | Gate = self.world.watch
         with suppress(KeyError, PluginError):
             told = self.gate(implementation(self.world.registry.tools[frame.tool]))
         return told.refused(frame, error, values)
@@ -229,7 +229,7 @@ class Entries:
         return infos
 
 
-class Known:
+class SessionTool:
     """A tool as one session calls it.
 
     Attributes:
@@ -237,7 +237,7 @@ class Known:
         frame: The frame of its calls from outside.
     """
 
-    def __init__(self, entry: Entry, frame: CallFrame) -> None:
+    def __init__(self, entry: BoundTool, frame: CallFrame) -> None:
         self.line = entry.line
         self.frame = frame
         self._entry = entry
@@ -246,7 +246,7 @@ class Known:
     @cached_property
     def bind(self) -> Callable[[object], tuple[Any, ...]]:
         """Returns the exact values of arguments by name, without calling the tool."""
-        return binder(self.line.tool.spec, self.line.coercion)
+        return compile_binder(self.line.tool.spec, self.line.coercion)
 
     def function(self, by_name: bool) -> Compiled:
         """Return the line as a function of arguments in order, or by name."""
@@ -257,7 +257,7 @@ class Known:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Names:
+class NameCache:
     """A session's cache of the tools of one snapshot; when the tools change, the session starts a new one.
 
     A call that still writes into an old cache does no harm.
@@ -269,7 +269,7 @@ class Names:
         named: Their lines, for arguments by name.
     """
 
-    moment: Moment
-    known: dict[str, Known] = attrs.field(factory=dict)
+    moment: ToolsSnapshot
+    known: dict[str, SessionTool] = attrs.field(factory=dict)
     positional: dict[str, Compiled] = attrs.field(factory=dict)
     named: dict[str, Compiled] = attrs.field(factory=dict)

@@ -19,12 +19,12 @@ from types import FrameType
 
 from neuroscript.calls.compiler import FILE
 from neuroscript.calls.steps import CallFrame
-from neuroscript.engine.shared import World
+from neuroscript.engine.shared import Shared
 
 _collector = RLock()  # held by the thread that has turned collection off and will turn it on again
 
 
-def in_flight(world: World) -> tuple[str, ...]:
+def in_flight(world: Shared) -> tuple[str, ...]:
     """Return the tools whose calls have not ended, in order; the calls around the current code do not count."""
     own = set(_frames_of(sys._getframe()))
     calls = set(world.running)

@@ -9,28 +9,28 @@ import attrs
 
 from neuroscript.calls.steps import CallFrame
 from neuroscript.errors import CallError, LimitError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.names import from_wire
 from neuroscript.policy.execution_policy import Decision
 from neuroscript.runtime.interfaces import ToolCall
 from neuroscript.runtime.redacting_proxies import redacted_decision
-from neuroscript.spec.binding import arguments_of, bound
+from neuroscript.spec.binding import bind_arguments, parse_arguments
 from neuroscript.spec.tool_spec import ToolSpec
 
 if TYPE_CHECKING:
-    from neuroscript.calls.pipeline import Line
-    from neuroscript.engine.entries import Known
+    from neuroscript.calls.pipeline import CallPipeline
+    from neuroscript.engine.entries import SessionTool
     from neuroscript.engine.session import Session
     from neuroscript.runtime.redaction import Redactor
 
 
-def foreseen(session: Session, call: ToolCall) -> Decision:
+def decide(session: Session, call: ToolCall) -> Decision:
     """Return whether a session would let a call run, and what decides that; all checks but the approvers are made."""
     decision = _decided(session, call)
     return decision if session.secrets is None else redacted_decision(session.secrets, decision)
 
 
-def exact(session: Session, call: ToolCall) -> tuple[Known, tuple[Any, ...]]:
+def bind_call(session: Session, call: ToolCall) -> tuple[SessionTool, tuple[Any, ...]]:
     """Return the tool of a call as a session knows it, and the exact values that it would receive.
 
     Raises:
@@ -40,17 +40,17 @@ def exact(session: Session, call: ToolCall) -> tuple[Known, tuple[Any, ...]]:
     known = session._resolved(name if isinstance(name, str) else None, name)
     spec = known.line.tool.spec
     coercion = known.line.coercion
-    given = arguments_of(call.arguments, spec.full_name, coercion.sizes)
-    return known, bound(spec, coercion, given, by_name=isinstance(given, dict))
+    given = parse_arguments(call.arguments, spec.full_name, coercion.sizes)
+    return known, bind_arguments(spec, coercion, given, by_name=isinstance(given, dict))
 
 
 def _decided(session: Session, call: ToolCall) -> Decision:
     try:
-        known, values = exact(session, call)
+        known, values = bind_call(session, call)
     except CallError as error:
-        return Decision.of(error, shown(str(call.name)))
+        return Decision.of(error, quote_untrusted(str(call.name)))
     line = known.line
-    line.hidden(known.frame, values)
+    line.register_secrets(known.frame, values)
     hidden = {*line.tool.spec.secret_names, *_with_secrets(session.secrets, line.tool.spec, values)}
     decision = session.policy.check(line.tool, values, hidden=hidden)
     if decision.allowed:
@@ -69,7 +69,7 @@ def _with_secrets(secrets: Redactor | None, spec: ToolSpec, values: tuple[Any, .
         yield from (name for name, value in spec.by_name(values).items() if secrets.plain(value) is not value)
 
 
-def _refused_by_hooks(session: Session, line: Line, values: tuple[Any, ...]) -> CallError | None:
+def _refused_by_hooks(session: Session, line: CallPipeline, values: tuple[Any, ...]) -> CallError | None:
     if line.gate is None or not line.gate.decides:
         return None
     needs = tuple(need for template in line.tool.templates for need in template.fill(values))

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from neuroscript.calls.compiler import Compiled
 from neuroscript.calls.drivers import Collector, adrive, adrive_stream, drive, drive_stream
-from neuroscript.calls.steps import CallFrame, Steps, ToolsSnapshot
+from neuroscript.calls.steps import CallFrame, HasRegistry, Steps
 from neuroscript.coercion.parameters import (
     BY_NAME,
     FUNCTION,
@@ -28,15 +28,15 @@ from neuroscript.coercion.parameters import (
     optional,
     require,
 )
-from neuroscript.engine.entries import Entries, Known, Names
+from neuroscript.engine.entries import NameCache, SessionTool, ToolView
 from neuroscript.errors import CallError, LimitError, PolicyError, SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.names import canonical, from_wire
 from neuroscript.policy.execution_policy import POLICY, Decision, ExecutionPolicy
 from neuroscript.runtime.host import Host
 from neuroscript.runtime.interfaces import Logger, Reservation, ToolCall, ToolInfo, ToolResult
 from neuroscript.runtime.state import Memory
-from neuroscript.spec.binding import Repair, arguments_of, repairs, seconds_of
+from neuroscript.spec.binding import Repair, parse_arguments, parse_timeout, repairs
 
 if TYPE_CHECKING:
     from neuroscript.approval.pending import PendingApproval
@@ -50,11 +50,11 @@ Call = ToolCall | Mapping[str, Any]
 """A call as a model sends it: a `ToolCall`, or a dict of ``name``, ``arguments`` and ``id``."""
 
 
-SPELLINGS: Final = 10_000
+MAX_CACHED_SPELLINGS: Final = 10_000
 """How many spellings of names a session remembers in addition to the canonical ones."""
 
 
-class Sent:
+class SentCall:
     """A call that a model sent, and what its result reports besides the value."""
 
     __slots__ = ("_started", "call", "repairs", "tool")
@@ -71,7 +71,7 @@ class Sent:
 
     def failed(self, error: CallError) -> ToolResult:
         """Return the result of a call that failed."""
-        name = self.tool or shown(str(self.call.name))
+        name = self.tool or quote_untrusted(str(self.call.name))
         return ToolResult(self.call.id, name, error=error, seconds=perf_counter() - self._started)
 
 
@@ -96,7 +96,7 @@ class Session:
 
     def __init__(
         self,
-        entries: Entries,
+        entries: ToolView,
         id: str = "",
         variables: Mapping[str, Any] | None = None,
         ledger: Ledger | None = None,
@@ -183,7 +183,7 @@ class Session:
             CallError: At once if the call cannot begin; later if the tool fails.
         """
         if isinstance(name, ToolCall):
-            return self._sent_stream(Sent(name), timeout)
+            return self._sent_stream(SentCall(name), timeout)
         return drive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._world)
 
     def astream(
@@ -191,10 +191,10 @@ class Session:
     ) -> AsyncIterator[Any]:
         """Call a tool and yield its items as they come, as `stream` does, to an async reader."""
         if isinstance(name, ToolCall):
-            return self._adiscreetly(adrive_stream(self._sent_steps(Sent(name), timeout), self._world))
+            return self._adiscreetly(adrive_stream(self._sent_steps(SentCall(name), timeout), self._world))
         return adrive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._world)
 
-    def _sent_stream(self, sent: Sent, timeout: float | None) -> Iterator[Any]:
+    def _sent_stream(self, sent: SentCall, timeout: float | None) -> Iterator[Any]:
         return self._discreetly(drive_stream(self._sent_steps(sent, timeout), self._world))
 
     def _discreetly(self, items: Iterator[Any]) -> Iterator[Any]:
@@ -217,10 +217,10 @@ class Session:
         values = line.bind(frame, given, by_name)
         return line.steps(values, frame, line.repairs(given, values))
 
-    def _timed(self, known: Known, timeout: float | None) -> CallFrame:
+    def _timed(self, known: SessionTool, timeout: float | None) -> CallFrame:
         if timeout is None:
             return known.frame
-        return CallFrame(self, known.frame.tool, timeout=seconds_of(timeout), tools=known.frame.tools)
+        return CallFrame(self, known.frame.tool, timeout=parse_timeout(timeout), tools=known.frame.tools)
 
     def execute(
         self,
@@ -249,7 +249,7 @@ class Session:
             _refuse_coroutine(on_item)
         if timeout is not None:
             require("execute", timeout=(timeout, SECONDS))
-        sent = Sent(call if type(call) is ToolCall else _call_of(call))
+        sent = SentCall(call if type(call) is ToolCall else _call_of(call))
         collected = None if on_item is None and self._world.spill is None else self._collected(on_item)
         try:
             result = sent.result(drive(self._sent_steps(sent, timeout), self._world, collected))
@@ -271,7 +271,7 @@ class Session:
         """
         if timeout is not None or on_item is not None:
             require("aexecute", timeout=(timeout, optional(SECONDS)), on_item=(on_item, optional(FUNCTION)))
-        sent = Sent(call if type(call) is ToolCall else _call_of(call))
+        sent = SentCall(call if type(call) is ToolCall else _call_of(call))
         collected = None if on_item is None and self._world.spill is None else self._collected(on_item, on_loop=True)
         try:
             result = sent.result(await adrive(self._sent_steps(sent, timeout), self._world, collected))
@@ -290,19 +290,19 @@ class Session:
 
     def _collected(self, on_item: Callable[[Any], object] | None, *, on_loop: bool = False) -> Collector:
         if self._world.spill is not None:
-            from neuroscript.calls.spill_writer import Spilling
+            from neuroscript.calls.spill_writer import SpillingCollector
 
-            return Spilling(self, self._world.spill, on_item, on_loop=on_loop)
+            return SpillingCollector(self, self._world.spill, on_item, on_loop=on_loop)
         from neuroscript.calls.streams import Collected
 
         return Collected(None if on_item is None else lambda item: on_item(self._without_secrets(item)))
 
-    def _sent_steps(self, sent: Sent, timeout: float | None) -> Steps:
+    def _sent_steps(self, sent: SentCall, timeout: float | None) -> Steps:
         call = sent.call
         known = self._entry(from_wire(call.name) if isinstance(call.name, str) else call.name)
         line, sent.tool = known.line, known.frame.tool
         frame = self._timed(known, timeout)
-        given = arguments_of(call.arguments, sent.tool, line.coercion.sizes)
+        given = parse_arguments(call.arguments, sent.tool, line.coercion.sizes)
         values = line.bind(frame, given, isinstance(given, dict))
         sent.repairs = repairs(line.tool.spec, given, values)
         return line.steps(values, frame, sent.repairs)
@@ -314,9 +314,9 @@ class Session:
             result = redacted_result(self.secrets, result)
         if self._world.spill is None:
             return result
-        from neuroscript.calls.spill_writer import spilled
+        from neuroscript.calls.spill_writer import spill_result
 
-        return spilled(self, self._world.spill, result)
+        return spill_result(self, self._world.spill, result)
 
     def resume(self, pending: PendingApproval, answer: Approval, timeout: float | None = None) -> ToolResult:
         """Run a suspended call through the whole pipeline, with the answer to its approval request.
@@ -346,13 +346,13 @@ class Session:
             self._answers.pop((pending.approver, pending.digest), None)
 
     def _stale(self, pending: PendingApproval) -> CallError | None:
-        from neuroscript.calls.approvals import stale
+        from neuroscript.calls.approvals import check_not_stale
 
         try:
             line = self._entry(pending.tool).line
         except CallError as error:
             return error
-        return stale(self, line, pending)
+        return check_not_stale(self, line, pending)
 
     def check(self, calls: Iterable[Call]) -> tuple[Decision, ...]:
         """Return for each call whether it may run and what decides that, without running a tool or asking an approver.
@@ -361,11 +361,11 @@ class Session:
         limits for the others. Hooks that may refuse a call are asked. What a tool requires only while it runs cannot be
         checked here.
         """
-        from neuroscript.engine.preflight import foreseen
+        from neuroscript.engine.preflight import decide
 
         found = as_tuple(calls)
         require("check", calls=(found, CALLS))
-        return tuple(foreseen(self, _call_of(call)) for call in found)
+        return tuple(decide(self, _call_of(call)) for call in found)
 
     def _call_within(self, frame: CallFrame, name: str, given: object, by_name: bool) -> Any:
         """Make the call that the tool of *frame* asks for through its Runtime, with the tools of its own snapshot."""
@@ -387,9 +387,9 @@ class Session:
         logger, redactor = self.host.logger_of(tool), self._log_redactor
         if redactor is None or redactor.is_empty:
             return logger
-        from neuroscript.runtime.redacting_proxies import DiscreetLogger
+        from neuroscript.runtime.redacting_proxies import RedactingLogger
 
-        return DiscreetLogger(logger, redactor)
+        return RedactingLogger(logger, redactor)
 
     @property
     def _log_redactor(self) -> Redactor | None:
@@ -490,7 +490,7 @@ class Session:
         (names.named if by_name else names.positional)[str.__str__(name)] = function
         return function
 
-    def _entry(self, name: object, above: CallFrame | None = None) -> Known:
+    def _entry(self, name: object, above: CallFrame | None = None) -> SessionTool:
         """Return the tool that *name* refers to, if it may be called, and the frame of its calls from outside.
 
         Args:
@@ -510,11 +510,11 @@ class Session:
             return self._resolved(spelling, name, moment)
         except CallError as error:
             tool = "" if spelling is None else canonical(spelling)
-            asked = tool if tool in self._world.registry.tools else shown(tool)
+            asked = tool if tool in self._world.registry.tools else quote_untrusted(tool)
             frame = CallFrame(self, asked, 1) if above is None else CallFrame(self, asked, above.depth + 1, above)
             raise self._refused(frame, error) from error.__cause__
 
-    def _resolved(self, spelling: str | None, name: object, moment: ToolsSnapshot | None = None) -> Known:
+    def _resolved(self, spelling: str | None, name: object, moment: HasRegistry | None = None) -> SessionTool:
         """Return what `_entry` returns, for the tools of *moment*, and cache it if these are the current ones."""
         if self._is_stopped:
             text = "the session was stopped by an approver"
@@ -526,11 +526,11 @@ class Session:
         entry = self._entries.of(spelling, name, moment.registry)
         tool = entry.line.tool.name
         if moment is not names.moment:
-            return Known(entry, CallFrame(self, tool, tools=moment))
-        if len(names.known) > self._entries.count + SPELLINGS:
+            return SessionTool(entry, CallFrame(self, tool, tools=moment))
+        if len(names.known) > self._entries.count + MAX_CACHED_SPELLINGS:
             self._forget()
             names = self._names
-        known = names.known.get(tool) or Known(entry, CallFrame(self, tool, tools=moment))
+        known = names.known.get(tool) or SessionTool(entry, CallFrame(self, tool, tools=moment))
         for value in entry.line.tool.secrets:
             self._receive(value, is_lasting=True)
         for each in {tool, spelling or tool}:
@@ -544,7 +544,7 @@ class Session:
 
     def _forget(self) -> None:
         """Clear the cache of spellings: it is full, the session is closed, or the tools have changed."""
-        self._names = Names(self._world.moment)
+        self._names = NameCache(self._world.moment)
         self._positional, self._named = self._names.positional, self._names.named
 
     def narrowed(self, policy: ExecutionPolicy) -> Session:

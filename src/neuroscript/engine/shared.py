@@ -12,7 +12,7 @@ from weakref import WeakSet
 import attrs
 
 from neuroscript.calls.steps import CallFrame
-from neuroscript.coercion.context import Coercion
+from neuroscript.coercion.context import CoercionSettings
 from neuroscript.errors import PluginError
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.runtime.host import Host, exact_variables
@@ -23,7 +23,7 @@ from neuroscript.tools.toolset import Listed, Registry
 if TYPE_CHECKING:
     from neuroscript.audit.recording import Recording
     from neuroscript.calls.hooks import Hooks
-    from neuroscript.calls.observers import Watch
+    from neuroscript.calls.observers import Observers
     from neuroscript.calls.spill import Spill
     from neuroscript.calls.threads import Threads
     from neuroscript.engine.session import Session
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @attrs.define(eq=False, repr=False)
-class Moment:
+class ToolsSnapshot:
     """The tools between two changes; tools that are only added belong to the same snapshot.
 
     A call keeps the snapshot in which it began, and so do all nested calls.
@@ -63,7 +63,7 @@ class View(Protocol):
         """Compile the tools again when they are next called."""
 
 
-class World:
+class Shared:
     """What all sessions of one engine share, whatever their policies are.
 
     Attributes:
@@ -81,11 +81,13 @@ class World:
         is_over: Whether calls that have not ended are abandoned.
     """
 
-    def __init__(self, host: Host, coercion: Coercion, policy: ExecutionPolicy, **watching: Unpack[Watching]) -> None:
+    def __init__(
+        self, host: Host, coercion: CoercionSettings, policy: ExecutionPolicy, **watching: Unpack[Watching]
+    ) -> None:
         self.host = host
         self.coercion = coercion
         self.secrets = _secrets_of(host, policy)
-        self.moment = Moment(Registry())
+        self.moment = ToolsSnapshot(Registry())
         self.sessions: WeakSet[Session] = WeakSet()
         self.views: WeakSet[View] = WeakSet()
         self.running: set[CallFrame] = set()
@@ -99,7 +101,7 @@ class World:
         self._sandbox: Sandbox | None = None
         self._threads: Threads | None = None
         self._watching = watching
-        self._watch: Watch | None = None
+        self._watch: Observers | None = None
         if host.sandbox_dir is not None:
             self._sandbox = self._opened()
 
@@ -153,7 +155,7 @@ class World:
         Calls that have begun keep the former tools, with all nested calls; other calls see only the new ones.
         """
         with self._lock:
-            self.moment = Moment(self.registry.without(origin).with_tools(added, origin, aliases))
+            self.moment = ToolsSnapshot(self.registry.without(origin).with_tools(added, origin, aliases))
             for session in tuple(self.sessions):
                 session._forget()
         self._told(added, origin)
@@ -188,13 +190,13 @@ class World:
             session._forget()
 
     @property
-    def watch(self) -> Watch:
+    def watch(self) -> Observers:
         """The observers of calls, created when they are first needed."""
         if self._watch is None:
-            from neuroscript.calls.observers import Watch
+            from neuroscript.calls.observers import Observers
 
             with self._lock:
-                self._watch = self._watch or Watch(self.host, redactor=lambda: self.redactor, **self._watching)
+                self._watch = self._watch or Observers(self.host, redactor=lambda: self.redactor, **self._watching)
         return self._watch
 
     def warn(self, tool: str, name: str, text: str) -> None:

@@ -16,11 +16,11 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.constraints import fit
-from neuroscript.coercion.context import LAX, ROOT, Walk, type_name
+from neuroscript.coercion.constraints import coerce_present
+from neuroscript.coercion.context import LAX, ROOT, CoercionPass, type_name
 from neuroscript.coercion.json_schema import MARK
 from neuroscript.coercion.parameters import FLAG, STRING, instance, optional, require
-from neuroscript.coercion.plain_data import plain, sealed
+from neuroscript.coercion.plain_data import freeze, plain
 from neuroscript.coercion.scalars import Handle
 from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
 from neuroscript.errors import UNSET, SpecError
@@ -66,7 +66,7 @@ def spec_to_schema(spec: ToolSpec, *, exact: bool = True) -> dict[str, Any]:
     key = "schema" if exact else "schema, plain"
     kept = spec.exports.get(key)
     if kept is None:
-        kept = spec.exports[key] = sealed(_foreign(spec, exact) if spec.schema else _own(spec, exact))
+        kept = spec.exports[key] = freeze(_foreign(spec, exact) if spec.schema else _own(spec, exact))
     schema: dict[str, Any] = kept
     return schema
 
@@ -312,8 +312,8 @@ def _comes_back(arg: ArgSpec, said: Any) -> bool:
     kind = type(arg.default)
     if kind is str or kind is bool or kind is int or kind is float or arg.default is None:
         return True
-    walk = Walk(LAX)
-    return ascii(walk.limited(fit, arg, said, ROOT)) == ascii(arg.default)
+    walk = CoercionPass(LAX)
+    return ascii(walk.limited(coerce_present, arg, said, ROOT)) == ascii(arg.default)
 
 
 def _tagged(value: Any) -> Any:

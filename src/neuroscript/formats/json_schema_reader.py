@@ -19,7 +19,7 @@ from neuroscript.coercion.json_schema import MARK, found_in, pointed, size_fault
 from neuroscript.coercion.scalars import INT_MAX, INT_MIN, Handle
 from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
 from neuroscript.errors import UNSET, SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
 from neuroscript.tools.serialization import spec_from_data
 
@@ -119,7 +119,7 @@ def data_of(schema: object, name: str) -> Any:
     given = dict(schema) if isinstance(schema, Mapping) else schema
     faults = tuple(size_faults(given))
     if faults:
-        raise SpecError(shown(name), faults)
+        raise SpecError(quote_untrusted(name), faults)
     return json.loads(json.dumps(given))
 
 
@@ -131,13 +131,13 @@ def read(schema: Mapping[str, Any], name: str) -> Reading:
     """
     faults = found_in(schema).tool_faults
     if faults:
-        raise SpecError(shown(name), faults)
+        raise SpecError(quote_untrusted(name), faults)
     facts = facts_of(schema)
     if isinstance(facts.get("spec"), dict):
         kept = spec_from_data(facts["spec"])
         return Reading(kept.args, _fields_of(kept))
     if len(schema.get("properties", ())) > MAX_PROPERTIES:
-        raise SpecError(shown(name), [f"#/properties: more than {MAX_PROPERTIES} properties"])
+        raise SpecError(quote_untrusted(name), [f"#/properties: more than {MAX_PROPERTIES} properties"])
     reader = _Reader(schema)
     try:
         args = tuple(reader.arguments(facts.get("variadic") is True))
@@ -145,9 +145,9 @@ def read(schema: Mapping[str, Any], name: str) -> Reading:
         examples = tuple(map(_example, facts.get("examples", ())))
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
         problems = error.problems if isinstance(error, SpecError) else [f"#/{MARK}: is invalid"]
-        raise SpecError(shown(name), problems) from None
+        raise SpecError(quote_untrusted(name), problems) from None
     if reader.faults:
-        raise SpecError(shown(name), reader.faults)
+        raise SpecError(quote_untrusted(name), reader.faults)
     text = schema.get("description", "")
     return Reading(args, {**fields, "examples": examples, "description": text if isinstance(text, str) else ""})
 
@@ -198,7 +198,7 @@ class _Reader:
         for index, (name, schema) in enumerate(properties.items()):
             is_last = variadic and index == len(properties) - 1
             inner = schema.get("items", True) if is_last and isinstance(schema, dict) else schema
-            arg = self.rule(name, inner, name in required, f"#/properties/{shown(name)}", ())
+            arg = self.rule(name, inner, name in required, f"#/properties/{quote_untrusted(name)}", ())
             if arg is not None:
                 yield arg
 
@@ -272,7 +272,7 @@ class _Reader:
         required = self.required(schema)
         before = len(self.faults)
         keys = [
-            self.rule(name, each, name in required, f"{path}/properties/{shown(name)}", around)
+            self.rule(name, each, name in required, f"{path}/properties/{quote_untrusted(name)}", around)
             for name, each in properties.items()
         ]
         if len(self.faults) > before:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from neuroscript.coercion.rule_text import described
+from neuroscript.coercion.rule_text import expected_type
 from neuroscript.errors import UNSET
 from neuroscript.formats.one_line import given, returned, signature, written
-from neuroscript.io.text import escaped, one_line
+from neuroscript.io.text import escape, one_line
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.interfaces import ToolInfo
 from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
@@ -85,7 +85,7 @@ def _arguments(args: Sequence[ArgSpec], above: str, is_variadic: bool = False) -
     for index, arg in enumerate(args):
         further = is_variadic and index == len(args) - 1
         asked = ", ".join(given(arg, further))
-        yield prose(f"{above}{arg.name}"), prose(described(arg)), prose(asked), prose(arg.description)
+        yield prose(f"{above}{arg.name}"), prose(expected_type(arg)), prose(asked), prose(arg.description)
         yield from _arguments(arg.keys, f"{above}{arg.name}.")
 
 
@@ -108,13 +108,13 @@ def _example(spec: ToolSpec, example: Example) -> str:
 
 def _outcome(example: Example) -> str:
     if example.error:
-        return f" fails with {escaped(example.error)}"
+        return f" fails with {escape(example.error)}"
     return "" if example.result is UNSET else f" -> {written(example.result)}"
 
 
 def _fenced(lines: Iterable[str]) -> str:
     """Return lines as a code block. Each line starts with the name of a tool, so none can end the block."""
-    return "\n".join(["```text", *map(escaped, lines), "```"])
+    return "\n".join(["```text", *map(escape, lines), "```"])
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

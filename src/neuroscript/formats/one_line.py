@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from neuroscript.coercion.plain_data import plain
-from neuroscript.coercion.rule_text import described
+from neuroscript.coercion.rule_text import expected_type
 from neuroscript.coercion.types import ArgType, worded
 from neuroscript.errors import UNSET
 from neuroscript.io.text import json_text
 from neuroscript.spec.tool_spec import MAYBE, ArgSpec, ToolSpec
 
-SHORT: Final = 24
+MAX_DEFAULT_CHARS: Final = 24
 """The maximum length of a default in a signature; longer ones are shown only with their argument."""
 
 
@@ -33,7 +33,7 @@ def _parameter(arg: ArgSpec, further: bool) -> str:
         return f"*{arg.name}: {kind}"
     if arg.default is not UNSET:
         default = _default(arg)
-        return f"{arg.name}: {kind} = {default if len(default) <= SHORT else '…'}"
+        return f"{arg.name}: {kind} = {default if len(default) <= MAX_DEFAULT_CHARS else '…'}"
     return f"{arg.name}: {kind}" if arg.required else f"{arg.name}?: {kind}"
 
 
@@ -69,7 +69,7 @@ def asked(arg: ArgSpec, further: bool = False) -> str:
     Args:
         further: Whether it describes each trailing value of a variadic tool.
     """
-    return ", ".join([described(arg), *given(arg, further)])
+    return ", ".join([expected_type(arg), *given(arg, further)])
 
 
 def given(arg: ArgSpec, further: bool = False) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Final
 from neuroscript.coercion.parameters import FUNCTION, as_tuple, collection, instance, require
 from neuroscript.errors import UNSET
 from neuroscript.formats.one_line import asked, returned, signature, written
-from neuroscript.io.text import escaped, one_line
+from neuroscript.io.text import escape, one_line
 from neuroscript.spec.binding import by_name
 from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
 
@@ -72,7 +72,7 @@ def _arguments(args: tuple[ArgSpec, ...], above: str, is_variadic: bool = False)
 def _example(spec: ToolSpec, name: str, example: Example) -> str:
     args = example.args if isinstance(example.args, dict) else by_name(spec, tuple(example.args))
     call = written({"name": name, "arguments": example.args if args is None else args})
-    end = f" fails with {escaped(example.error)}" if example.error else ""
+    end = f" fails with {escape(example.error)}" if example.error else ""
     if not end and example.result is not UNSET:
         end = f" returns {written(example.result)}"
     note = f" ({one_line(example.note)})" if example.note.strip() else ""

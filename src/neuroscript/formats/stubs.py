@@ -8,11 +8,11 @@ from typing import Final
 
 import attrs
 
-from neuroscript.coercion.rule_text import described
+from neuroscript.coercion.rule_text import expected_type
 from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
 from neuroscript.errors import UNSET
 from neuroscript.formats.python_names import attribute, free, parameters
-from neuroscript.io.text import escaped, one_line
+from neuroscript.io.text import escape, one_line
 from neuroscript.spec.tool_spec import MAYBE, ArgSpec, ToolSpec
 
 HEAD: Final = '''\
@@ -41,10 +41,10 @@ RESERVED: Final = frozenset(
 )
 """Names that a stub already uses, so no generated class gets them."""
 
-SHORT: Final = 40
+MAX_DEFAULT_CHARS: Final = 40
 """The maximum length of a default in a stub; longer ones are written as ``...``."""
 
-WIDEST: Final = 100
+MAX_LINE_CHARS: Final = 100
 """The maximum length of a line before each parameter gets its own line."""
 
 BUILTIN: Final = re.compile(r"\0(\w+)")
@@ -82,7 +82,7 @@ def stub(specs: Iterable[ToolSpec]) -> str:
         specs: Specs with unique names.
     """
     root = _grouped(sorted(specs, key=lambda spec: spec.full_name))
-    writer = Writer()
+    writer = StubWriter()
     for is_async in (False, True):
         writer.group(root, is_async)
     return "\n\n".join([HEAD.rstrip("\n"), *writer.blocks]) + "\n"
@@ -107,7 +107,7 @@ def _grouped(specs: Iterable[ToolSpec]) -> Group:
     return root
 
 
-class Writer:
+class StubWriter:
     """The classes of one stub.
 
     Attributes:
@@ -147,9 +147,9 @@ class Writer:
         given = [_settled(each, scope) for each in self._parameters(spec)]
         end = f" -> {_settled(result, scope)}:"
         line = f"    {head}({', '.join(given)}){end}"
-        if len(line) > WIDEST:
+        if len(line) > MAX_LINE_CHARS:
             line = "".join([f"    {head}(\n", *(f"        {each},\n" for each in given), f"    ){end}"])
-        mark = [f"    @_deprecated({escaped(spec.deprecated)!r})"] if spec.deprecated else []
+        mark = [f"    @_deprecated({escape(spec.deprecated)!r})"] if spec.deprecated else []
         return "\n".join([*mark, line, *_docstring(spec)])
 
     def _parameters(self, spec: ToolSpec) -> Iterator[str]:
@@ -262,7 +262,7 @@ def _default(arg: ArgSpec) -> str:
         return "None"
     text = ascii(arg.default)
     is_plain = type(arg.default) in (str, int, float, bool, bytes, type(None))
-    return text if is_plain and len(text) <= SHORT else "..."
+    return text if is_plain and len(text) <= MAX_DEFAULT_CHARS else "..."
 
 
 def _property(name: str, kind: str, scope: Collection[str]) -> str:
@@ -277,7 +277,7 @@ def _settled(text: str, scope: Collection[str]) -> str:
 def _docstring(spec: ToolSpec) -> Iterator[str]:
     """Yield the lines of a tool's docstring, escaped so that they cannot end the string."""
     paragraphs = [one_line(text) for text in (spec.description, spec.when_to_use) if text.strip()]
-    told = [f"    {arg.name}: {one_line(f'{described(arg)}. {arg.description}')}" for arg in spec.args]
+    told = [f"    {arg.name}: {one_line(f'{expected_type(arg)}. {arg.description}')}" for arg in spec.args]
     lines = "\n\n".join(paragraphs).split("\n") if paragraphs else [f"Call {spec.full_name}."]
     if told:
         lines += ["", "Args:", *told]

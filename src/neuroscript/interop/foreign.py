@@ -7,23 +7,23 @@ from typing import Any, Final, Protocol, TypeVar
 
 from neuroscript.coercion.json_schema import MANY, NAMED, ONE, REFUSED, size_faults
 from neuroscript.errors import UNSET, SpecError
-from neuroscript.io.text import one_line, shown
-from neuroscript.names import word_of
+from neuroscript.io.text import one_line, quote_untrusted
+from neuroscript.names import to_snake_case
 from neuroscript.policy.scopes import literal
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.spec.tool_spec import ArgSpec
 
-LONGEST: Final = 1_000
+MAX_DESCRIPTION_CHARS: Final = 1_000
 """Maximum length of a description, or of a server's error message, in characters."""
 
 
-NOTES: Final = ("description", "title")
+TEXT_KEYWORDS: Final = ("description", "title")
 """Schema keywords that contain text for readers."""
 
 
-KEPT: Final = frozenset(
+KNOWN_KEYWORDS: Final = frozenset(
     {
-        *(*ONE, *MANY, *NAMED, *NOTES, *REFUSED),
+        *(*ONE, *MANY, *NAMED, *TEXT_KEYWORDS, *REFUSED),
         *("$schema", "$ref", "type", "enum", "const", "default", "format", "pattern", "nullable", "required"),
         *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),
         *("minItems", "maxItems", "uniqueItems", "minContains", "maxContains", "minProperties", "maxProperties"),
@@ -63,14 +63,14 @@ def plain_schema(schema: Any) -> Any:
     """
     if not isinstance(schema, dict):
         return schema
-    return {word: _plain(word, each) for word, each in schema.items() if word in KEPT}
+    return {word: _plain(word, each) for word, each in schema.items() if word in KNOWN_KEYWORDS}
 
 
 def _plain(word: str, value: Any) -> Any:
     """Return the safe value of a keyword."""
     match value:
-        case str() if word in NOTES:
-            return one_line(value, LONGEST)
+        case str() if word in TEXT_KEYWORDS:
+            return one_line(value, MAX_DESCRIPTION_CHARS)
         case dict() if word in NAMED:
             return {name: plain_schema(each) for name, each in value.items()}
         case list() if word in MANY:
@@ -89,33 +89,33 @@ class Named(Protocol):
         """The name in its own system."""
 
 
-Thing = TypeVar("Thing", bound=Named)
+NamedObject = TypeVar("NamedObject", bound=Named)
 
 
-def by_word(
-    things: Iterable[tuple[str, Thing]], faults: list[str], mending: str = "leave out all but one"
-) -> dict[str, Thing]:
+def tools_by_name(
+    things: Iterable[tuple[str, NamedObject]], faults: list[str], mending: str = "leave out all but one"
+) -> dict[str, NamedObject]:
     """Return objects by the tool names derived from their labels; record labels that make no name or the same name.
 
     Args:
         things: Pairs of a label and an object.
         mending: What to do about objects with the same name, for the error.
     """
-    found: dict[str, list[Thing]] = {}
+    found: dict[str, list[NamedObject]] = {}
     for text, each in things:
-        word = word_of(text)
+        word = to_snake_case(text)
         if word:
             found.setdefault(word, []).append(each)
         else:
-            faults.append(f"{shown(each.name)}: cannot be used as a name; expected ASCII letters or digits")
+            faults.append(f"{quote_untrusted(each.name)}: cannot be used as a name; expected ASCII letters or digits")
     for word, several in found.items():
         if len(several) > 1:
-            names = " and ".join(shown(each.name) for each in several)
+            names = " and ".join(quote_untrusted(each.name) for each in several)
             faults.append(f"{names} have the same name here, {word}; {mending}")
     return {word: several[0] for word, several in found.items() if len(several) == 1}
 
 
-def unknown_needs(system: str, group: str, name: str, trusted: bool) -> ToolPolicy:
+def default_policy(system: str, group: str, name: str, trusted: bool) -> ToolPolicy:
     """Return the policy of a tool with unknown effects: it needs ``SYSTEM:call:GROUP/NAME`` and may do anything.
 
     Args:
@@ -123,18 +123,18 @@ def unknown_needs(system: str, group: str, name: str, trusted: bool) -> ToolPoli
         trusted: Whether it is called without approval.
     """
     return ToolPolicy(
-        capabilities=(call_need(system, group, name),),
+        capabilities=(call_capability(system, group, name),),
         effects=("net", "reads", "writes", "deletes"),
         requires_approval=not trusted,
     )
 
 
-def call_need(system: str, group: str, name: str) -> str:
+def call_capability(system: str, group: str, name: str) -> str:
     """Return the capability ``SYSTEM:call:GROUP/NAME`` for a tool, with its name in its own system."""
     return f"{system}:call:{literal(f'{group}/{name}')}"
 
 
-def given(args: Iterable[ArgSpec], values: tuple[Any, ...]) -> dict[str, Any]:
+def passed_arguments(args: Iterable[ArgSpec], values: tuple[Any, ...]) -> dict[str, Any]:
     """Return the values by name, without omitted arguments that have no default here: the tool applies its own."""
     pairs = zip(args, values, strict=True)
     return {arg.name: value for arg, value in pairs if value is not None or not _may_stay_away(arg)}

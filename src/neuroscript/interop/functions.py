@@ -18,7 +18,7 @@ from neuroscript.engine.session import Session
 from neuroscript.errors import UNSET
 from neuroscript.formats.one_line import asked
 from neuroscript.formats.python_names import is_name, parameters
-from neuroscript.io.text import escaped, one_line
+from neuroscript.io.text import escape, one_line
 from neuroscript.runtime.interfaces import ToolCall, ToolResult
 from neuroscript.spec.tool_spec import MAYBE, ArgSpec, ToolSpec
 
@@ -92,7 +92,9 @@ def to_function(session: Session, tool: str, *, name: str = "", is_async: bool =
     async def coroutine_function(*args: Any, **named: Any) -> Any:
         return _value(await session.aexecute(call_of(args, named)))
 
-    return described(coroutine_function if is_async else function, name or spec.wire_name, docstring(spec), signature)
+    return set_metadata(
+        coroutine_function if is_async else function, name or spec.wire_name, docstring(spec), signature
+    )
 
 
 SESSION: Final = instance(Session, "an Engine is one")
@@ -104,7 +106,7 @@ def _value(result: ToolResult) -> Any:
     return plain(result.value)
 
 
-def described(function: Callable[..., Any], name: str, doc: str, signature: inspect.Signature) -> Callable[..., Any]:
+def set_metadata(function: Callable[..., Any], name: str, doc: str, signature: inspect.Signature) -> Callable[..., Any]:
     """Set the name, the docstring, the signature and the matching annotations of a function."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
@@ -128,7 +130,7 @@ def signature_of(spec: ToolSpec) -> inspect.Signature:
         default = forms.empty if arg.required else _default(arg)
         many = spec.variadic and arg is spec.args[-1]
         found.append(forms(name, form, default=default, annotation=annotation(arg, many)))
-    return inspect.Signature(found, return_annotation=returned(spec))
+    return inspect.Signature(found, return_annotation=result_annotation(spec))
 
 
 def _default(arg: ArgSpec) -> Any:
@@ -145,7 +147,7 @@ def annotation(arg: ArgSpec, many: bool = False) -> Any:
     >>> annotation(ArgSpec("mode", "string", choices=("r", "w"), description="How."))
     typing.Annotated[typing.Literal['r', 'w'], 'How.']
     """
-    kind: Any = typed(arg.type)
+    kind: Any = json_type(arg.type)
     if arg.choices and arg.element is not ArgType.FLOAT:  # Literal does not support floats
         literal: Any = Literal.__getitem__(arg.choices)
         kind = literal if arg.element is arg.type else GenericAlias(list, literal)
@@ -156,18 +158,18 @@ def annotation(arg: ArgSpec, many: bool = False) -> Any:
     return Annotated[kind, one_line(arg.description)] if arg.description.strip() else kind
 
 
-def typed(kind: ArgType) -> Any:
+def json_type(kind: ArgType) -> Any:
     """Return the Python type of an ArgType in JSON form."""
     if kind in ELEMENTS:
-        return GenericAlias(list, typed(ELEMENTS[kind]))
+        return GenericAlias(list, json_type(ELEMENTS[kind]))
     if kind in VALUES:
-        return GenericAlias(dict, (str, typed(VALUES[kind])))
+        return GenericAlias(dict, (str, json_type(VALUES[kind])))
     return SCALARS[kind]
 
 
-def returned(spec: ToolSpec) -> Any:
+def result_annotation(spec: ToolSpec) -> Any:
     """Return the annotation of the result in JSON form; a stream is a list of its items."""
-    kind: Any = RESULTS.get(spec.return_type, typed(spec.return_type))
+    kind: Any = RESULTS.get(spec.return_type, json_type(spec.return_type))
     kind = Optional[kind] if spec.return_nullable else kind
     if spec.stream == MAYBE:
         return Any
@@ -177,7 +179,7 @@ def returned(spec: ToolSpec) -> Any:
 def docstring(spec: ToolSpec) -> str:
     """Return the documentation of a spec as a docstring in Google style."""
     texts = (spec.description, spec.when_to_use)
-    paragraphs = ["\n".join(map(escaped, text.strip().splitlines())) for text in texts if text.strip()]
+    paragraphs = ["\n".join(map(escape, text.strip().splitlines())) for text in texts if text.strip()]
     sections = {
         "Args": [f"{name}: {_said(arg)}" for name, arg in zip(parameters(spec), spec.args, strict=True)],
         "Returns": [one_line(spec.return_help)] if spec.return_help.strip() else [],

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.coercion.plain_data import plain
-from neuroscript.engine.preflight import exact
+from neuroscript.engine.preflight import bind_call
 from neuroscript.engine.session import Session
 from neuroscript.errors import CallError
 from neuroscript.llm.offered_tools import Offered, offered
@@ -22,7 +22,7 @@ try:
     from inspect_ai.tool import Tool, ToolDef, ToolError, ToolParam, ToolParams
     from inspect_ai.tool._tool_canonical import set_tool_canonical_arguments
 except ImportError as error:
-    raise missing("tools for Inspect need inspect-ai", "inspect-ai", error) from None
+    raise missing_extra("tools for Inspect need inspect-ai", "inspect-ai", error) from None
 
 
 def to_inspect_ai(session: Session, *, tools: str | Iterable[str] = "*") -> list[Tool]:
@@ -80,7 +80,7 @@ def _exact(each: Offered, arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the exact values of the passed arguments; invalid ones are executed anyway to get the error."""
     call = ToolCall(each.info.spec.full_name, arguments)
     try:
-        known, values = exact(each.session, call)
+        known, values = bind_call(each.session, call)
     except CallError:
         raise ToolError(each.text(each.execute(arguments))) from None
     named = known.line.tool.spec.by_name(values)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.engine.session import Session
 from neuroscript.interop.media import media_type
 from neuroscript.llm.offered_tools import Offered, offered
@@ -17,7 +17,7 @@ try:
     from agents import FunctionTool, ToolOutputImage
     from agents.tool_context import ToolContext
 except ImportError as error:
-    raise missing("tools for the OpenAI Agents SDK need it", "openai-agents", error) from None
+    raise missing_extra("tools for the OpenAI Agents SDK need it", "openai-agents", error) from None
 
 
 def to_openai_agents(session: Session, *, tools: str | Iterable[str] = "*") -> list[FunctionTool]:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.coercion.context import name_of
 from neuroscript.runtime.records import CLOSED, CallRecord
 from neuroscript.tools.hookspecs import hookimpl
@@ -25,9 +25,9 @@ from neuroscript.tools.hookspecs import hookimpl
 try:
     from opentelemetry.trace import Span, SpanKind, Status, StatusCode, TracerProvider, get_tracer, set_span_in_context
 except ModuleNotFoundError as error:
-    raise missing("tracing needs OpenTelemetry", "otel", error) from None
+    raise missing_extra("tracing needs OpenTelemetry", "otel", error) from None
 
-MOST: Final = 10_000
+MAX_OPEN_SPANS: Final = 10_000
 """Maximum number of open spans; beyond it, the oldest one is ended and marked as unfinished."""
 
 OPERATION: Final = "execute_tool"
@@ -71,7 +71,7 @@ class Tracing:
             return
         with self._lock:
             self._open[record.run, record.call] = _Open(record.tool, span)
-            oldest = next(iter(self._open)) if len(self._open) > MOST else None
+            oldest = next(iter(self._open)) if len(self._open) > MAX_OPEN_SPANS else None
             left = None if oldest is None else self._open.pop(oldest)
         if left is not None:
             left.abandon()

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.coercion.plain_data import plain
 from neuroscript.engine.session import Session
 from neuroscript.errors import ArgumentError
 from neuroscript.interop.media import media_type
 from neuroscript.llm.offered_tools import Offered, offered
-from neuroscript.spec.binding import arguments_of
+from neuroscript.spec.binding import parse_arguments
 
 try:
     from pydantic_ai import BinaryContent, ModelRetry, RunContext, ToolDefinition, ToolFailed
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 except ImportError as error:
-    raise missing("a toolset for Pydantic AI needs it", "pydantic-ai", error) from None
+    raise missing_extra("a toolset for Pydantic AI needs it", "pydantic-ai", error) from None
 
 
 def to_pydantic_ai(session: Session, *, tools: str | Iterable[str] = "*") -> OfferedToolset:
@@ -48,7 +48,9 @@ class OfferedToolset(AbstractToolset[Any]):
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         """Return the tools by the names that the model uses."""
         return {
-            name: ToolsetTool(toolset=self, tool_def=each, max_retries=ctx.max_retries, args_validator=AsSent())
+            name: ToolsetTool(
+                toolset=self, tool_def=each, max_retries=ctx.max_retries, args_validator=PassthroughValidator()
+            )
             for name, each in self._definitions.items()
         }
 
@@ -60,14 +62,14 @@ class OfferedToolset(AbstractToolset[Any]):
             ToolFailed: The call failed for another reason.
         """
         asked = self._tools[name]
-        arguments = tool_args["text"] if isinstance(tool_args, Unread) else tool_args
+        arguments = tool_args["text"] if isinstance(tool_args, UnparsedArguments) else tool_args
         result = await asked.aexecute(arguments, ctx.tool_call_id or "")
         if result.error is None:
             return _value(result.value)
         raise (ModelRetry if result.error.retry == "model" else ToolFailed)(asked.text(result))
 
 
-class AsSent:
+class PassthroughValidator:
     """An arguments validator that accepts everything, so that the engine reports what is wrong."""
 
     def validate_python(self, input: Any, **context: Any) -> Any:
@@ -77,13 +79,13 @@ class AsSent:
     def validate_json(self, input: Any, **context: Any) -> dict[str, Any]:
         """Return the arguments in a JSON object, or an `Unread` with the original string."""
         try:
-            given = arguments_of(input, "")
+            given = parse_arguments(input, "")
         except ArgumentError:
-            return Unread(text=input)
-        return given if isinstance(given, dict) else Unread(text=input)
+            return UnparsedArguments(text=input)
+        return given if isinstance(given, dict) else UnparsedArguments(text=input)
 
 
-class Unread(dict[str, Any]):
+class UnparsedArguments(dict[str, Any]):
     """Arguments that are not a JSON object, as ``text``; the framework only passes mappings on."""
 
 

@@ -15,7 +15,7 @@ import attrs
 from neuroscript.errors import SpecError
 from neuroscript.io.text import shown_path
 
-OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+OTHER_USERS_MODE: Final = stat.S_IRWXG | stat.S_IRWXO
 ALWAYS: Final = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 READING: Final = os.O_RDONLY | ALWAYS | getattr(os, "O_NONBLOCK", 0)
 """The flags for reading. O_NONBLOCK keeps a named pipe from blocking; it is then rejected as not a regular file."""
@@ -91,7 +91,7 @@ def is_foreign(status: os.stat_result) -> bool:
 
 def is_shared(status: os.stat_result) -> bool:
     """Return whether users other than the owner have any access to a file; always False outside POSIX."""
-    return os.name == "posix" and bool(status.st_mode & OTHERS)
+    return os.name == "posix" and bool(status.st_mode & OTHER_USERS_MODE)
 
 
 def _faults(status: os.stat_result, most: int) -> Iterator[str]:

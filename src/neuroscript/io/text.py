@@ -13,18 +13,18 @@ import os
 from collections.abc import Sequence
 from typing import Any, Final, TextIO, TypeGuard
 
-LONGEST: Final = 64
+MAX_NAME_CHARS: Final = 64
 """The maximum number of characters of a caller's name that an error repeats."""
 
 
-LONGEST_PATH: Final = 200
+MAX_PATH_CHARS: Final = 200
 """The maximum number of characters of a host's path that an error repeats."""
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Return *text* with every unprintable character written as an escape.
 
-    >>> escaped("a\\x1b[2Jb")
+    >>> escape("a\\x1b[2Jb")
     'a\\\\x1b[2Jb'
     """
     if text.isprintable():
@@ -41,9 +41,9 @@ def sendable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def shown(name: str) -> str:
+def quote_untrusted(name: str) -> str:
     """Return a name from a caller, escaped and shortened, for use in an error."""
-    return escaped(name if len(name) <= LONGEST else f"{name[:LONGEST]}…")
+    return escape(name if len(name) <= MAX_NAME_CHARS else f"{name[:MAX_NAME_CHARS]}…")
 
 
 def type_name(value: object) -> str:
@@ -53,7 +53,7 @@ def type_name(value: object) -> str:
 
 def name_of(kind: Any) -> str:
     """Return the name of a type, escaped and shortened, without running its code."""
-    return "None" if kind is type(None) else shown(_name_of_type(kind))
+    return "None" if kind is type(None) else quote_untrusted(_name_of_type(kind))
 
 
 _name_of_type: Final = type.__dict__["__name__"].__get__
@@ -70,7 +70,7 @@ def one_line(text: object, longest: int | None = None) -> str:
     """
     if not isinstance(text, str):
         return ""
-    line = escaped(" ".join(text.split()))
+    line = escape(" ".join(text.split()))
     return line if longest is None or len(line) <= longest else f"{line[: longest - 1]}…"
 
 
@@ -86,7 +86,7 @@ def first(texts: Sequence[str], most: int) -> list[str]:
 
 def shown_path(path: str) -> str:
     """Return a path from a host, escaped, and shortened at its beginning because the end matters most."""
-    return escaped(path if len(path) <= LONGEST_PATH else f"…{path[-LONGEST_PATH:]}")
+    return escape(path if len(path) <= MAX_PATH_CHARS else f"…{path[-MAX_PATH_CHARS:]}")
 
 
 def duration(seconds: float) -> str:

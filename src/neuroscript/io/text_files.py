@@ -12,7 +12,7 @@ from neuroscript.errors import SpecError
 
 NOT_WAITING: Final = getattr(os, "O_NONBLOCK", 0)
 
-HELD: Final = ("/dev/fd/", "/proc/")
+OPEN_FILE_PREFIXES: Final = ("/dev/fd/", "/proc/")
 """The prefixes of the real paths of pipes that this process has open, such as /dev/stdin."""
 
 
@@ -43,11 +43,11 @@ def open_at_once(path: str | os.PathLike[str], flags: int, mode: int = 0o666) ->
 
 
 def _refuse_named_pipe(path: str | os.PathLike[str], status: os.stat_result) -> None:
-    if stat.S_ISFIFO(status.st_mode) and not os.path.realpath(path).startswith(HELD):
+    if stat.S_ISFIFO(status.st_mode) and not os.path.realpath(path).startswith(OPEN_FILE_PREFIXES):
         raise OSError(errno.EINVAL, "it is a named pipe")
 
 
-def text_of(path: str | os.PathLike[str], name: str, most: int) -> str:
+def read_text_file(path: str | os.PathLike[str], name: str, most: int) -> str:
     """Return the text of a file, or of a device such as ``/dev/null``, without waiting for other processes.
 
     Args:
@@ -82,7 +82,7 @@ def _opened(path: str, flags: int) -> int:
     raise OSError(0, "it is not a regular file")
 
 
-def write_whole(path: str | os.PathLike[str], text: str, *, encoding: str = "ascii") -> None:
+def write_atomically(path: str | os.PathLike[str], text: str, *, encoding: str = "ascii") -> None:
     """Replace a text file atomically, even if the process or the machine dies in the meantime.
 
     Raises:

@@ -13,18 +13,18 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.io.text import escaped
+from neuroscript.io.text import escape
 
 Place = tuple[str | int, ...]
 """The keys and array indexes that lead to a value, from the outermost table."""
 
-DEEPEST: Final = 16
+MAX_DEPTH: Final = 16
 """How many keys and indexes may lead to a value."""
 
-DIGITS: Final = 200
+MAX_VALUE_CHARS: Final = 200
 """How many characters a value other than a string may have. Python rejects numbers of several thousand digits."""
 
-TOLD: Final = 200
+MAX_MESSAGE_CHARS: Final = 200
 """How many characters of a `tomllib` message are reported; some messages repeat a key."""
 
 GAP: Final = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
@@ -41,7 +41,7 @@ TEXT: Final = re.compile(
 POSITION: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
-class NotTOML(Exception):
+class TomlError(Exception):
     """Invalid TOML text, or TOML text outside the limits.
 
     Attributes:
@@ -56,7 +56,7 @@ class NotTOML(Exception):
 
 
 @attrs.frozen(repr=False)
-class Document:
+class TomlDocument:
     """The content of TOML text, with line numbers.
 
     Attributes:
@@ -70,7 +70,7 @@ class Document:
     def line(self, place: Place) -> int:
         """Return the line of a value, or of the nearest table or array around it.
 
-        >>> parsed('[a]\\nb = [\\n  1,\\n  2,\\n]').line(("a", "b", 1))
+        >>> parse_toml('[a]\\nb = [\\n  1,\\n  2,\\n]').line(("a", "b", 1))
         4
         """
         while place and place not in self.lines:
@@ -78,7 +78,7 @@ class Document:
         return self.lines.get(place, 1)
 
 
-def parsed(text: str) -> Document:
+def parse_toml(text: str) -> TomlDocument:
     """Return the content of TOML text.
 
     Raises:
@@ -92,8 +92,8 @@ def parsed(text: str) -> Document:
     except tomllib.TOMLDecodeError as error:
         raise _located(str(error), text) from None
     except (ValueError, RecursionError):  # the scanner reports both, unless it stopped early
-        raise NotTOML(1, "a number is too long, or tables nest too deeply") from None
-    return Document(values, lines)
+        raise TomlError(1, "a number is too long, or tables nest too deeply") from None
+    return TomlDocument(values, lines)
 
 
 def _decimal(text: str) -> Any:
@@ -106,14 +106,14 @@ def _decimal(text: str) -> Any:
         return Decimal("NaN")
 
 
-def _located(sentence: str, text: str) -> NotTOML:
+def _located(sentence: str, text: str) -> TomlError:
     """Return the message of `tomllib` with its line separated."""
     found = POSITION.search(sentence)
-    said = escaped(sentence[: found.start()] if found else sentence)
-    said = f"{said[:1].lower()}{said[1:TOLD]}"
+    said = escape(sentence[: found.start()] if found else sentence)
+    said = f"{said[:1].lower()}{said[1:MAX_MESSAGE_CHARS]}"
     if found is None or found[1] is None:
-        return NotTOML(max(1, len(text.splitlines())), f"{said}, at the end of the text")
-    return NotTOML(int(found[1]), f"{said}, at column {found[2]}")
+        return TomlError(max(1, len(text.splitlines())), f"{said}, at the end of the text")
+    return TomlError(int(found[1]), f"{said}, at column {found[2]}")
 
 
 class _Lost(Exception):
@@ -197,8 +197,8 @@ class _Scan:
             case '"' | "'":
                 self._take(TEXT)
             case _:
-                if len(self._take(BARE)) > DIGITS:
-                    raise NotTOML(self.line, f"a value other than a string has at most {DIGITS} characters")
+                if len(self._take(BARE)) > MAX_VALUE_CHARS:
+                    raise TomlError(self.line, f"a value other than a string has at most {MAX_VALUE_CHARS} characters")
 
     def _array(self, place: Place) -> None:
         index = 0
@@ -222,8 +222,8 @@ class _Scan:
         return True
 
     def _note(self, place: Place) -> None:
-        if len(place) > DEEPEST:
-            raise NotTOML(self.line, f"tables and arrays nest at most {DEEPEST} levels deep")
+        if len(place) > MAX_DEPTH:
+            raise TomlError(self.line, f"tables and arrays nest at most {MAX_DEPTH} levels deep")
         self.lines.setdefault(place, self.line)
 
     def _is_next(self, text: str) -> bool:

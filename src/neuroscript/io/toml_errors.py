@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.errors import LISTED, SpecError
+from neuroscript.errors import MAX_LISTED_PROBLEMS, SpecError
 from neuroscript.io.near_names import did_you_mean
-from neuroscript.io.text import shown
-from neuroscript.io.toml import Document, Place
+from neuroscript.io.text import quote_untrusted
+from neuroscript.io.toml import Place, TomlDocument
 
 BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 """A key that needs no quotes."""
@@ -26,7 +26,7 @@ class Faults:
         found: The line of each problem, and a sentence that starts with its key.
     """
 
-    document: Document
+    document: TomlDocument
     found: list[tuple[int, str]] = attrs.field(factory=list)
 
     def note(self, place: Place, text: str) -> None:
@@ -35,7 +35,7 @@ class Faults:
 
     def unknown(self, place: Place, known: Iterable[str], what: str = "unknown key") -> None:
         """Report an unknown name. The first `LISTED` problems suggest names that are spelled alike."""
-        hint = did_you_mean(str(place[-1]), known) if len(self.found) < LISTED else ""
+        hint = did_you_mean(str(place[-1]), known) if len(self.found) < MAX_LISTED_PROBLEMS else ""
         self.note(place, f"{what}{hint}")
 
     def only(self, place: Place, table: Iterable[str], known: Collection[str]) -> None:
@@ -53,7 +53,7 @@ class Faults:
         """
         found = sorted(self.found, key=lambda fault: fault[0])
         lines = [line for line, _ in found] if has_lines else []
-        return SpecError(shown(source), [sentence for _, sentence in found], lines)
+        return SpecError(quote_untrusted(source), [sentence for _, sentence in found], lines)
 
     def judge(self, place: Place, kind: Callable[..., object], key: str, value: object, head: str = "") -> bool:
         """Report the problems that *kind* raises for *value* under *key*, and return whether there are none.
@@ -87,7 +87,7 @@ def _step(step: str | int) -> str:
     if isinstance(step, int):
         return f"[{step}]"
     key = str(step)  # data from other sources may have keys that are not strings
-    return f".{shown(key)}" if BARE.fullmatch(key) else f'."{shown(key)}"'
+    return f".{quote_untrusted(key)}" if BARE.fullmatch(key) else f'."{quote_untrusted(key)}"'
 
 
 def problems(kind: Callable[..., object], key: str, value: object) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final, Literal
 
-from neuroscript.io.text import escaped, one_line, shown_path, type_name
+from neuroscript.io.text import escape, one_line, shown_path, type_name
 
 MAX_LINES: Final = 200
 """The maximum number of lines of a traceback; of a longer one the first and last lines are shown."""
@@ -120,5 +120,5 @@ def _is_machinery(file: str) -> bool:
 
 
 def _shown(line: str) -> str:
-    shown = escaped(line)
+    shown = escape(line)
     return shown if len(shown) <= MAX_LINE_CHARS else f"{shown[:MAX_LINE_CHARS]}…"

@@ -107,7 +107,7 @@ OLDEST: Final = 90 * 24 * 3600 * 1_000_000_000
 """The age in nanoseconds after which a cache file is removed."""
 
 
-MOST: Final = 20_000
+MAX_FILES: Final = 20_000
 """How many files below one folder are examined; nothing is cached for larger folders."""
 
 
@@ -234,7 +234,7 @@ def below(roots: Iterable[str]) -> list[list[Any]] | None:
     found: list[list[Any]] = []
     for file in _files(roots):
         found.append([file, *stamp(file)])
-        if len(found) > MOST:
+        if len(found) > MAX_FILES:
             return None
     return found
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript._imports import lazy
+from neuroscript._imports import lazy_getattr
 
 if TYPE_CHECKING:
     from neuroscript.llm.clients import Model, model
@@ -42,7 +42,7 @@ __all__ = [
     "transcript",
 ]
 
-__getattr__ = lazy(
+__getattr__ = lazy_getattr(
     __name__,
     {
         "clients": "Model model",

@@ -32,7 +32,7 @@ from neuroscript.errors import LLMError
 from neuroscript.io.text import type_name
 from neuroscript.llm import library
 from neuroscript.llm.apis import APIS, ApiName
-from neuroscript.llm.retry import Patience, persisted
+from neuroscript.llm.retry import RetryPolicy, retry
 from neuroscript.llm.transport import Api, Hear, Transport
 from neuroscript.policy.paths import LOCAL, is_address
 from neuroscript.runtime.interfaces import Turn
@@ -60,9 +60,9 @@ FORMS: Final = {
     ),
     "api": Form(one_of(*APIS).words, STRING.accepts, lambda api: not api or api in APIS),
     "timeout": SECONDS,
-    "longest": SECONDS,
+    "total_timeout": SECONDS,
     "attempts": COUNT,
-    "pause": DURATION,
+    "backoff": DURATION,
     "max_tokens": optional(COUNT),
     "stream": FLAG,
     "strict": FLAG,
@@ -110,7 +110,7 @@ class Model:
 
     name: str
     _way: Way = attrs.field(repr=False)
-    _patience: Patience = attrs.field(repr=False)
+    _patience: RetryPolicy = attrs.field(repr=False)
 
     @property
     def api(self) -> str:
@@ -150,7 +150,7 @@ class Model:
                 said.append(None)
                 on_text(text)
 
-        reply, retries = persisted(
+        reply, retries = retry(
             lambda until: self._way.attempt(turns, tools, hear, until),
             self._patience,
             said=lambda: bool(said),
@@ -169,11 +169,11 @@ class Model:
     def embed(self, text: str) -> Sequence[float]:
         """Return the embedding of *text*; `LLMError` as `reply`, ``llm.request`` if the API has no embeddings."""
         require("embed", text=(text, STRING))
-        return persisted(lambda until: self._way.embed(text, until), self._patience)[0]
+        return retry(lambda until: self._way.embed(text, until), self._patience)[0]
 
     def names(self) -> list[str]:
         """Return the sorted names of the models that the server lists; `LLMError` as `reply`."""
-        return persisted(self._way.names, self._patience)[0]
+        return retry(self._way.names, self._patience)[0]
 
     def close(self) -> None:
         """Close the connections."""
@@ -216,9 +216,9 @@ def model(
     key: Key = None,
     api: ApiName | Literal[""] = "",
     timeout: float = 60.0,
-    longest: float = 600.0,
+    total_timeout: float = 600.0,
     attempts: int = 3,
-    pause: float = 0.5,
+    backoff: float = 0.5,
     max_tokens: int | None = None,
     stream: bool = True,
     strict: bool = False,
@@ -235,9 +235,9 @@ def model(
             *base_url*
             it is ``openai-chat``.
         timeout: How many seconds the server may be silent, before and during a reply.
-        longest: Maximum seconds for a reply, including retries.
+        total_timeout: Maximum seconds for a reply, including retries.
         attempts: Maximum number of requests. Only errors that may be temporary are retried.
-        pause: Seconds before the first retry; doubled for each further one.
+        backoff: Seconds before the first retry; doubled for each further one.
         max_tokens: Maximum tokens of a reply; by default the API's own limit, or 4096 for Anthropic.
         stream: Whether replies are streamed.
         strict: Whether tools use the API's strict mode where possible.
@@ -248,12 +248,19 @@ def model(
             cannot be used.
         SpecError: If arguments are invalid; it lists all problems at once.
     """
-    parts = {"name": name, "base_url": base_url, "key": key, "api": api, "timeout": timeout, "longest": longest}
-    parts |= {"attempts": attempts, "pause": pause, "max_tokens": max_tokens, "stream": stream, "strict": strict}
+    parts = {
+        "name": name,
+        "base_url": base_url,
+        "key": key,
+        "api": api,
+        "timeout": timeout,
+        "total_timeout": total_timeout,
+    }
+    parts |= {"attempts": attempts, "backoff": backoff, "max_tokens": max_tokens, "stream": stream, "strict": strict}
     require("model", options=(options, FORMS["options"]), **{each: (parts[each], FORMS[each]) for each in parts})
-    wishes = Wishes(key, timeout, longest, max_tokens, stream, strict, dict(options or {}))
+    wishes = Wishes(key, timeout, total_timeout, max_tokens, stream, strict, dict(options or {}))
     way = _direct(name, base_url, api or "openai-chat", wishes) if base_url or api else _by_name(name, wishes)
-    return Model(name, way, Patience(attempts, pause, longest))
+    return Model(name, way, RetryPolicy(attempts, backoff, total_timeout))
 
 
 def _direct(name: str, base_url: str, api: ApiName, wishes: Wishes) -> Way:

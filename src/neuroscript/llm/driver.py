@@ -29,11 +29,11 @@ from neuroscript.runtime.replies import Reply, Retried, reply_of, turn_of
 T = TypeVar("T")
 
 
-LOOK: Final = 0.2
+POLL_SECONDS: Final = 0.2
 """Seconds between two checks for an interrupt during a wait."""
 
 
-def together(acts: Sequence[Callable[[], T]], most: int) -> tuple[T, ...]:
+def run_concurrently(acts: Sequence[Callable[[], T]], most: int) -> tuple[T, ...]:
     """Run functions at the same time and return their results in order.
 
     If the wait ends early, functions that have not started do not start.
@@ -64,11 +64,11 @@ def together(acts: Sequence[Callable[[], T]], most: int) -> tuple[T, ...]:
 def _result(future: Future[T]) -> T:
     """Wait for *future* in short intervals, so that an interrupt that arrives just before a wait is noticed."""
     while not future.done():
-        wait((future,), LOOK)
+        wait((future,), POLL_SECONDS)
     return future.result()
 
 
-async def beside(act: Callable[[], T]) -> T:
+async def run_in_thread(act: Callable[[], T]) -> T:
     """Run a function on its own thread and return its result; a cancelled caller does not wait for it."""
     import asyncio
 
@@ -95,7 +95,7 @@ TOGETHER: Final = 8
 Listener = Callable[[Event], object]
 
 
-class GivenUp(BaseException):
+class Cancelled(BaseException):
     """Stops the reading of a reply that no caller waits for any more."""
 
 
@@ -113,7 +113,7 @@ class Model(Protocol):
 
 
 @attrs.define
-class Doer:
+class ConversationDriver:
     """Runs the steps of one conversation.
 
     Attributes:
@@ -143,17 +143,17 @@ class Doer:
 
         def tell(event: Event) -> None:
             if self.is_over:
-                raise GivenUp
+                raise Cancelled
             loop.call_soon_threadsafe(self.tell, event)
 
-        reply = await beside(lambda: self._reply(asked, tell))
+        reply = await run_in_thread(lambda: self._reply(asked, tell))
         self.tell(Replied(reply))
         return reply
 
     def run(self, asked: Run) -> tuple[ToolResult, ...]:
         """Run the calls of one turn, each with ``execute``."""
         calls = [partial(self._called, call, asked) for call in asked.calls]
-        return together(calls, TOGETHER) if asked.together else tuple(call() for call in calls)
+        return run_concurrently(calls, TOGETHER) if asked.together else tuple(call() for call in calls)
 
     async def arun(self, asked: Run) -> tuple[ToolResult, ...]:
         """Run the calls of one turn, each with ``aexecute``."""
@@ -226,7 +226,7 @@ class Doer:
                     )
                 )
             turn = self._turn(asked)
-        except (LLMError, GivenUp):
+        except (LLMError, Cancelled):
             raise
         except BaseException as error:  # SystemExit and CancelledError too: a model must end only its conversation
             if is_interrupt(error) or error in ended_by:  # raised by the listener, not by the model

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript._imports import mending
+from neuroscript._imports import install_hint
 from neuroscript.errors import LLMError
 from neuroscript.llm.wire.replies import WORD, meaning
 
-DOORS: Final = frozenset({"openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2"})
+CLIENT_PACKAGES: Final = frozenset({"openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2"})
 """The packages whose exceptions are request errors."""
 
 CUT: Final = frozenset({"RemoteProtocolError", "ReadError", "CloseError"})
@@ -52,7 +52,7 @@ class Fault:
 
 def missing(package: str, extra: str) -> LLMError:
     """Return the error for a package that is not installed, with the command that installs it."""
-    return LLMError(f"{package} is not installed; install it with: {mending(extra)}", code="llm.missing")
+    return LLMError(f"{package} is not installed; install it with: {install_hint(extra)}", code="llm.missing")
 
 
 def format_error(kind: str) -> LLMError:
@@ -73,13 +73,13 @@ def timeout_error(seconds: float) -> LLMError:
     return LLMError(f"the model's reply was not complete after {seconds:g} s", code="llm.timeout", retry="later")
 
 
-def fault_of(error: BaseException) -> Fault | None:
+def classify_error(error: BaseException) -> Fault | None:
     """Return the fault that *error* means, or None if it is not a request error."""
     if isinstance(error, LLMError):
         return Fault(LLMError(error.text, code=error.code, retry=error.retry))
     kinds = {kind.__name__ for kind in type(error).__mro__}
     response = getattr(error, "response", None)
-    if type(error).__module__.partition(".")[0] not in DOORS:
+    if type(error).__module__.partition(".")[0] not in CLIENT_PACKAGES:
         return None
     if kinds & {"APIStatusError", "HTTPStatusError"} and response is not None:
         return of_status(response.status_code, response.headers, getattr(error, "body", None))

@@ -14,7 +14,7 @@ from neuroscript.errors import LLMError
 from neuroscript.io.text import MAX_VALUES, has_more_values
 from neuroscript.llm.errors import cut_error, format_error, timeout_error
 
-LARGEST: Final = 64 * 1024 * 1024
+MAX_BODY_BYTES: Final = 64 * 1024 * 1024
 """Maximum bytes of a response; conversations are far smaller."""
 
 EVENTS: Final = "text/event-stream"
@@ -23,7 +23,7 @@ DONE: Final = "[DONE]"
 
 
 @attrs.frozen
-class Body:
+class ResponseBody:
     """The unread body of a response.
 
     Attributes:
@@ -84,7 +84,7 @@ class Body:
         size = 0
         for chunk in self.response.iter_bytes():
             size += len(chunk)
-            if size > LARGEST:
+            if size > MAX_BODY_BYTES:
                 raise LLMError("the model's server answered with more than 64 MiB", code="llm.format", retry="host")
             if time.monotonic() > self.until:
                 raise timeout_error(self.seconds)

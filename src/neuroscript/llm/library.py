@@ -13,8 +13,8 @@ import attrs
 
 from neuroscript.errors import LLMError
 from neuroscript.formats.json_schema import spec_to_schema
-from neuroscript.io.text import shown
-from neuroscript.llm.errors import fault_of, missing, of_status, timeout_error
+from neuroscript.io.text import quote_untrusted
+from neuroscript.llm.errors import classify_error, missing, of_status, timeout_error
 from neuroscript.llm.transport import Hear
 from neuroscript.llm.wire.tools import mapped
 from neuroscript.runtime.interfaces import ToolCall, ToolResult, Turn
@@ -79,7 +79,7 @@ def found(name: str) -> Found:
         return Found(name, models[name], way(models[name]))
     if name in embedders:
         return Found(name, embedders[name], way(embedders[name]), embeds=True)
-    text = f"unknown model {shown(name)}; to list the known models, run: neuroscript models list"
+    text = f"unknown model {quote_untrusted(name)}; to list the known models, run: neuroscript models list"
     raise LLMError(text, code="llm.unknown", retry="host")
 
 
@@ -198,7 +198,7 @@ def _guarded(act: Any) -> Any:
 
 
 def _failure(error: Exception) -> LLMError:
-    known = fault_of(error)
+    known = classify_error(error)
     status = getattr(error, "status_code", getattr(error, "code", None))
     if known is not None:
         return known.error

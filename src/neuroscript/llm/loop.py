@@ -24,7 +24,7 @@ from neuroscript.coercion.parameters import (
 from neuroscript.coercion.types import ArgType
 from neuroscript.engine.session import Session
 from neuroscript.errors import LLMError
-from neuroscript.llm.driver import Doer, Listener
+from neuroscript.llm.driver import ConversationDriver, Listener
 from neuroscript.llm.events import Conversation, ConversationError
 from neuroscript.llm.offered_tools import narrowed
 from neuroscript.llm.steps import Ask, Talk
@@ -87,7 +87,7 @@ def converse(
     tools = (tools,) if isinstance(tools, str) else as_tuple(tools)
     require("converse", tools=(tools, FORMS["tools"]), **{name: (each, FORMS[name]) for name, each in parts.items()})
     talk = _begun(engine, prompt, tools, system, history, answer, (turns, calls, seconds, chars))
-    doer = Doer(talk.session, _model(engine, model), on_event)
+    doer = ConversationDriver(talk.session, _model(engine, model), on_event)
     with _kept(talk, doer):
         steps = talk.steps()
         asked = next(steps)
@@ -125,7 +125,7 @@ async def aconverse(
     tools = (tools,) if isinstance(tools, str) else as_tuple(tools)
     require("converse", tools=(tools, FORMS["tools"]), **{name: (each, FORMS[name]) for name, each in parts.items()})
     talk = _begun(engine, prompt, tools, system, history, answer, (turns, calls, seconds, chars))
-    doer = Doer(talk.session, _model(engine, model), on_event)
+    doer = ConversationDriver(talk.session, _model(engine, model), on_event)
     with _kept(talk, doer):
         steps = talk.steps()
         asked = next(steps)
@@ -143,7 +143,7 @@ def _conversation(done: StopIteration) -> Conversation:
 
 
 @contextmanager
-def _kept(talk: Talk, doer: Doer) -> Iterator[None]:
+def _kept(talk: Talk, doer: ConversationDriver) -> Iterator[None]:
     """Attach the conversation to the error that ends it, and silence the listener afterwards."""
     try:
         yield

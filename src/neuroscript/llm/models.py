@@ -17,7 +17,7 @@ QUESTION: Final = "Answer with the one word: ready"
 """The prompt that checks whether a model answers."""
 
 
-NOTHING: Final = Usage()
+NO_USAGE: Final = Usage()
 
 
 @attrs.frozen
@@ -54,7 +54,7 @@ class Checked:
     name: str
     api: str
     seconds: float = 0.0
-    usage: Usage = NOTHING
+    usage: Usage = NO_USAGE
     error: LLMError | None = None
 
     @property

@@ -13,8 +13,8 @@ import attrs
 
 from neuroscript.engine.session import Session
 from neuroscript.errors import SpecError
-from neuroscript.io.text import sendable, shown
-from neuroscript.llm.wire.tools import description, schema_of
+from neuroscript.io.text import quote_untrusted, sendable
+from neuroscript.llm.wire.tools import input_schema, tool_description
 from neuroscript.names import canonical
 from neuroscript.policy.scopes import tool_matcher
 from neuroscript.runtime.interfaces import ToolCall, ToolInfo, ToolResult
@@ -41,12 +41,12 @@ class Offered:
     @property
     def description(self) -> str:
         """The description that the model reads."""
-        return description(self.info.spec)
+        return tool_description(self.info.spec)
 
     @property
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of the arguments, without defaults of secrets. Each access returns a new copy."""
-        return dict(deepcopy(schema_of(self.info.spec)))
+        return dict(deepcopy(input_schema(self.info.spec)))
 
     def execute(self, arguments: Mapping[str, Any] | str, id: str = "") -> ToolResult:
         """Run a call as the model sent it and return the result; a `CallError` is never raised.
@@ -95,7 +95,9 @@ def narrowed(session: Session, patterns: tuple[str, ...], subject: str) -> Sessi
     within = session if patterns == ("*",) else session.narrowed(session.policy.narrowed(allow=patterns))
     missed = unmatched(within, (each for each in patterns if each != "*"))
     if missed:
-        raise SpecError(subject, [f"tools: {shown(each)} matches no tool that may be called here" for each in missed])
+        raise SpecError(
+            subject, [f"tools: {quote_untrusted(each)} matches no tool that may be called here" for each in missed]
+        )
     return within
 
 

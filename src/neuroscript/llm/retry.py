@@ -14,36 +14,36 @@ from typing import Final, TypeVar
 import attrs
 
 from neuroscript.errors import LLMError
-from neuroscript.llm.errors import Fault, fault_of
+from neuroscript.llm.errors import Fault, classify_error
 from neuroscript.runtime.replies import Retried
 
 T = TypeVar("T")
 
-ASKED: Final = 60.0
+MAX_SERVER_WAIT_SECONDS: Final = 60.0
 """The longest wait in seconds that a server may ask for; if it asks for more, the request is not retried."""
 
-LONGEST: Final = 8.0
+MAX_BACKOFF_SECONDS: Final = 8.0
 """The longest wait in seconds when the server does not name one."""
 
 
 @attrs.frozen
-class Patience:
+class RetryPolicy:
     """The retry policy of a request.
 
     Attributes:
         attempts: Maximum number of requests.
-        pause: Seconds before the first retry; doubled for each further one, up to `LONGEST`.
+        backoff: Seconds before the first retry; doubled for each further one, up to `MAX_BACKOFF_SECONDS`.
         seconds: Maximum time for all requests together.
     """
 
     attempts: int
-    pause: float
+    backoff: float
     seconds: float
 
 
-def persisted(
+def retry(
     make: Callable[[float], T],
-    patience: Patience,
+    policy: RetryPolicy,
     *,
     said: Callable[[], bool] = bool,
     on_retry: Callable[[Retried], object] | None = None,
@@ -58,13 +58,13 @@ def persisted(
     Raises:
         LLMError: The error of the last request.
     """
-    until = time.monotonic() + patience.seconds
+    until = time.monotonic() + policy.seconds
     retries: list[Retried] = []
     while True:
         made, fault = _tried(make, until)
         if fault is None:
             return made[0], tuple(retries)
-        wait = None if said() else _wait(patience, fault, len(retries), until)
+        wait = None if said() else _wait(policy, fault, len(retries), until)
         if wait is None:
             raise _told(fault)
         retries.append(Retried(fault.error.code, wait))
@@ -81,20 +81,20 @@ def _tried(make: Callable[[float], T], until: float) -> tuple[list[T], Fault | N
     try:
         return [make(until)], None
     except Exception as error:
-        fault = fault_of(error)
+        fault = classify_error(error)
         if fault is None:
             raise
         return [], fault
 
 
-def _wait(patience: Patience, fault: Fault, before: int, until: float) -> float | None:
+def _wait(policy: RetryPolicy, fault: Fault, before: int, until: float) -> float | None:
     """Return the seconds before the next request, or None to give up."""
-    if fault.error.retry != "later" or before + 1 >= patience.attempts:
+    if fault.error.retry != "later" or before + 1 >= policy.attempts:
         return None
     wait = fault.wait
     if wait is None:
-        wait = min(LONGEST, patience.pause * 2**before) * random.uniform(0.5, 1.0)  # noqa: S311
-    return wait if wait <= ASKED and time.monotonic() + wait < until else None
+        wait = min(MAX_BACKOFF_SECONDS, policy.backoff * 2**before) * random.uniform(0.5, 1.0)  # noqa: S311
+    return wait if wait <= MAX_SERVER_WAIT_SECONDS and time.monotonic() + wait < until else None
 
 
 def _told(fault: Fault) -> LLMError:

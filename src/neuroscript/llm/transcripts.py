@@ -8,7 +8,7 @@ from typing import Any
 
 from neuroscript.coercion.parameters import instance, require
 from neuroscript.coercion.plain_data import plain
-from neuroscript.io.text import escaped
+from neuroscript.io.text import escape
 from neuroscript.llm.events import Conversation
 from neuroscript.runtime.interfaces import ToolCall, ToolResult, Turn
 from neuroscript.runtime.replies import Reply
@@ -51,17 +51,17 @@ def _lines(turn: Turn, reply: Reply | None) -> Iterator[str]:
 def call_line(call: ToolCall) -> str:
     """Return a call on one line, as the model wrote it."""
     arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(plain(call.arguments), default=str)
-    return escaped(f"{call.name} {arguments}")
+    return escape(f"{call.name} {arguments}")
 
 
 def result_line(result: ToolResult) -> str:
     """Return the result of a call on one line, with its repairs."""
     repairs = ", ".join(f"{each.where}: {each.got} -> {each.became}" for each in result.repairs)
-    return escaped(f"{result.tool}: {result_text(result)}" + (f" (repaired {repairs})" if repairs else ""))
+    return escape(f"{result.tool}: {result_text(result)}" + (f" (repaired {repairs})" if repairs else ""))
 
 
 def _indented(text: str) -> str:
-    return "\n  ".join(map(escaped, text.splitlines()))
+    return "\n  ".join(map(escape, text.splitlines()))
 
 
 def conversation_to_data(conversation: Conversation) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import attrs
 
 from neuroscript.errors import LLMError
 from neuroscript.llm.errors import format_error
-from neuroscript.llm.http_body import DONE, Body
+from neuroscript.llm.http_body import DONE, ResponseBody
 from neuroscript.llm.wire.api import Assembler, Wire
 from neuroscript.runtime.interfaces import Turn
 from neuroscript.runtime.replies import Reply
@@ -85,7 +85,7 @@ class Transport:
         names = WireNames.of(tools)
         stream = self.api.unread(self.client, self.api.path, self._body(turns, tools, names))
         with closing(stream):
-            body = Body(stream.response, until, self.seconds)
+            body = ResponseBody(stream.response, until, self.seconds)
             if body.is_streamed:
                 return self._assembled(body, names, hear)
             reply = self.api.wire.read(body.whole(), names)
@@ -103,7 +103,7 @@ class Transport:
             **(self.api.streaming if self.stream else {}),
         }
 
-    def _assembled(self, body: Body, names: WireNames, hear: Hear) -> Reply:
+    def _assembled(self, body: ResponseBody, names: WireNames, hear: Hear) -> Reply:
         assembler = self.api.wire.assembler(names)
         for event in body.events():
             if event == DONE:  # the reply is complete even if the connection then breaks
@@ -133,7 +133,7 @@ class Transport:
             raise LLMError(f"{self.title} does not support embeddings", code="llm.request", retry="host")
         request = {"model": self.model, "input": text, "encoding_format": "float", **self.options}
         with closing(self.api.unread(self.client, "/embeddings", request)) as stream:
-            data = Body(stream.response, until, self.seconds).whole()
+            data = ResponseBody(stream.response, until, self.seconds).whole()
         match data:
             case {"data": [{"embedding": list() as numbers}]} if all(type(each) in NUMBERS for each in numbers):
                 return [float(each) for each in numbers]
@@ -146,7 +146,7 @@ class Transport:
             LLMError: As `attempt`.
         """
         with closing(self.api.unread(self.client, self.api.listed, None)) as stream:
-            data = Body(stream.response, until, self.seconds).whole()
+            data = ResponseBody(stream.response, until, self.seconds).whole()
         match data:
             case {"data": list() as entries} if all(isinstance(each, Mapping) and "id" in each for each in entries):
                 return sorted(str(each["id"]) for each in entries)

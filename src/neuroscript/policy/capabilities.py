@@ -14,7 +14,7 @@ import attrs
 
 from neuroscript.coercion.parameters import STRING, Form, field_problems, instance, require, sequence
 from neuroscript.errors import SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.scopes import SURROGATE, WHOLE, Covers, Key, Unfit, covers, key_of, literal
 
 WORD: Final = re.compile(r"[a-z][a-z0-9_]*")
@@ -113,7 +113,9 @@ class Grant:
                 yield covers(kind, key_of(kind, scope))
             except Unfit as error:
                 if kind == self.resource:
-                    raise SpecError("grant", [f"{shown(scope)} is not a valid scope for {kind}: {error}"]) from None
+                    raise SpecError(
+                        "grant", [f"{quote_untrusted(scope)} is not a valid scope for {kind}: {error}"]
+                    ) from None
 
     @classmethod
     def parse(cls, text: str) -> Grant:
@@ -212,7 +214,7 @@ def parts(text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     require("capability", text=(text, TEXT))
     resource, *rest = text.split(":", 2)
     if not rest or not all(WORD.fullmatch(word) or word == "*" for word in (resource.lower(), *_words(rest[0]))):
-        raise SpecError("capability", [f"{shown(text)} is not a capability; {HOW}"])
+        raise SpecError("capability", [f"{quote_untrusted(text)} is not a capability; {HOW}"])
     return resource.lower(), _words(rest[0]), scopes_of(rest[1]) if len(rest) == 2 else ()
 
 
@@ -220,7 +222,7 @@ def scopes_of(text: str) -> tuple[str, ...]:
     """Split a comma-separated string of scopes, or raise a `SpecError`."""
     scopes = tuple(SCOPE.findall(text))
     if not scopes or ",".join(scopes) != text:
-        raise SpecError("capability", [f"{shown(text)}: {BROKEN}"])
+        raise SpecError("capability", [f"{quote_untrusted(text)}: {BROKEN}"])
     return scopes
 
 
@@ -250,9 +252,9 @@ def _faults(thing: Capability | Grant, subject: str, wild: bool) -> Iterator[str
     _set(thing, "scopes", tuple(thing.scopes))
     for word in (thing.resource, *thing.verbs):
         if WORD.fullmatch(word) is None and not (wild and word == "*"):
-            yield f"{shown(word)} is not a valid resource or verb; {HOW}"
+            yield f"{quote_untrusted(word)} is not a valid resource or verb; {HOW}"
     if not thing.verbs:
         yield f"a {subject} needs at least one verb; {HOW}"
     if wild and not thing.scopes:
-        yield f"a grant needs a scope; write {shown(_text(thing))}:* for the whole resource"
-    yield from (f"{shown(scope)}: {BROKEN}" for scope in thing.scopes if PLAIN.fullmatch(scope) is None)
+        yield f"a grant needs a scope; write {quote_untrusted(_text(thing))}:* for the whole resource"
+    yield from (f"{quote_untrusted(scope)}: {BROKEN}" for scope in thing.scopes if PLAIN.fullmatch(scope) is None)

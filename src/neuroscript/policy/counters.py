@@ -137,7 +137,7 @@ class Row:
         if digest is None or self._last != (tool, digest) or self._count < self._most:
             return None
         text = f"the same call was made {self._count} times in a row; change the arguments, or do something else"
-        return LimitError(text, tool=tool, code="limit.repeats", retry="model")
+        return LimitError(text, tool=tool, code="limit.identical_calls", retry="model")
 
     def take(self, tool: str, digest: bytes | None) -> None:
         """Record a call."""

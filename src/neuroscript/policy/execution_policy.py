@@ -28,7 +28,7 @@ from neuroscript.coercion.parameters import (
     sequence,
 )
 from neuroscript.errors import RETRIES, ArgumentError, CallError, PolicyError, Retry, SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.names import canonical
 from neuroscript.policy.capabilities import Capability, Grant, uncovered
 from neuroscript.policy.scopes import Covers, is_exact_tool, is_tool_pattern, tool_matcher
@@ -105,7 +105,7 @@ GRANT: Final = Form("a string or a Grant", lambda grant: isinstance(grant, (str,
 GRANTS: Final = collection(GRANT, "strings or Grants")
 
 
-HELD: Final = sequence(sequence(instance(Grant), "Grants"), "lists of Grants")
+HELD_GRANTS: Final = sequence(sequence(instance(Grant), "Grants"), "lists of Grants")
 
 
 NEEDS: Final = instance(ToolPolicy)
@@ -179,13 +179,13 @@ class ExecutionPolicy:
         Args:
             changes: Fields by name. Limits default to none; the limits of this policy continue to apply.
 
-        >>> ExecutionPolicy(deny=("fs.*",)).narrowed(deny=()).verdict("fs.read", ToolPolicy()).code
+        >>> ExecutionPolicy(deny=("fs.*",)).narrowed(deny=()).precheck("fs.read", ToolPolicy()).code
         'policy.denied'
         """
         known = [field.name for field in attrs.fields(ExecutionPolicy) if field.init and field.name != "within"]
         unknown = [name for name in changes if name not in known]
         if unknown:
-            names = ", ".join(map(shown, unknown))
+            names = ", ".join(map(quote_untrusted, unknown))
             raise SpecError("execution policy", [f"unknown field {names}; the fields are {', '.join(known)}"])
         return attrs.evolve(self, within=self, **{"limits": None, **changes})
 
@@ -201,7 +201,7 @@ class ExecutionPolicy:
         try:
             given = [getattr(layer.limits, limit) for layer in self.layers if layer.limits is not None]
         except AttributeError:
-            raise SpecError("execution policy", [f"{shown(limit)} is not a limit"]) from None
+            raise SpecError("execution policy", [f"{quote_untrusted(limit)} is not a limit"]) from None
         return min((each for each in given if each is not None), default=otherwise)
 
     @property
@@ -212,7 +212,7 @@ class ExecutionPolicy:
     @property
     def compares(self) -> bool:
         """Whether any layer compares calls with previous ones."""
-        return any(layer.limits is not None and layer.limits.repeats is not None for layer in self.layers)
+        return any(layer.limits is not None and layer.limits.max_identical_calls is not None for layer in self.layers)
 
     def inside(self, ceiling: ExecutionPolicy) -> ExecutionPolicy:
         """Return a copy with *ceiling* as its outermost layer."""
@@ -221,7 +221,7 @@ class ExecutionPolicy:
             return self
         return attrs.evolve(self, within=ceiling if self.within is None else self.within.inside(ceiling))
 
-    def verdict(self, name: str, needs: ToolPolicy) -> PolicyError | None:
+    def precheck(self, name: str, needs: ToolPolicy) -> PolicyError | None:
         """Return why the tool *name* may not run at all, or None. Arguments are not considered.
 
         The order of the checks is: trust, deny, allow, then whether a required approval has an approver.
@@ -295,7 +295,7 @@ class ExecutionPolicy:
             return None
         return tuple(dict.fromkeys(layer.approver for layer in asking if layer.approver is not None))
 
-    def uncovered(self, needs: Iterable[Capability], above: Iterable[Sequence[Grant]] = ()) -> Capability | None:
+    def uncovered_need(self, needs: Iterable[Capability], above: Iterable[Sequence[Grant]] = ()) -> Capability | None:
         """Return the first single need that a layer or a tool above does not grant, or None.
 
         Args:
@@ -328,17 +328,17 @@ class ExecutionPolicy:
             "execution policy",
             tool=(tool, TOOL),
             values=(values, VALUES),
-            above=(above, HELD),
+            above=(above, HELD_GRANTS),
             hidden=(hidden, STRINGS),
         )
-        refused = self.verdict(tool.name, tool.policy)
+        refused = self.precheck(tool.name, tool.policy)
         if refused is not None:
             return Decision.of(refused)
         try:
             needs = tuple(need for template in tool.templates for need in template.fill(values))
         except ArgumentError as error:
             return Decision.of(error, tool.name)
-        if self.uncovered(needs, above) is not None:
+        if self.uncovered_need(needs, above) is not None:
             from neuroscript.policy.refusals import missing, refusal
 
             lacks = missing(needs, [layer.grants for layer in self.layers], [(tool.name, each) for each in above])
@@ -398,7 +398,7 @@ def _patterns(policy: ExecutionPolicy, name: str) -> Iterator[str]:
     object.__setattr__(policy, name, tuple(dict.fromkeys(map(canonical, patterns))))
     for pattern in patterns:
         if not is_tool_pattern(canonical(pattern)):
-            yield f"{name}: {shown(pattern)} is not a valid pattern; use a name, or a pattern such as fs.*"
+            yield f"{name}: {quote_untrusted(pattern)} is not a valid pattern; use a name, or a pattern such as fs.*"
 
 
 def _grants(policy: ExecutionPolicy) -> Iterator[str]:
@@ -423,7 +423,8 @@ def _preapproved(policy: ExecutionPolicy) -> Iterator[str]:
     object.__setattr__(policy, "preapproved", tuple(dict.fromkeys(map(canonical, names))))
     for name in names:
         if not is_exact_tool(canonical(name)):
-            yield f"preapproved: {shown(name)} is not the exact name of a tool; patterns are not supported here"
+            quoted = quote_untrusted(name)
+            yield f"preapproved: {quoted} is not the exact name of a tool; patterns are not supported here"
 
 
 def _limit_faults(limits: object) -> Iterator[str]:

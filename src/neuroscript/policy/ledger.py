@@ -16,9 +16,9 @@ from typing import Any, Final
 from neuroscript.coercion.context import type_name
 from neuroscript.errors import LimitError
 from neuroscript.policy.counters import Amount, Counter, Row, Window, written
-from neuroscript.policy.limits import CURRENCY, LARGEST, Limits, Rate, amount
+from neuroscript.policy.limits import CURRENCY, MAX_COUNT, Limits, Rate, amount
 
-DIGITS: Final = 2_000
+DECIMAL_DIGITS: Final = 2_000
 """Significant digits of decimal sums: more than any sum can have, so none is ever rounded."""
 
 Begun = tuple[tuple[float, ...], bytes | None]
@@ -36,10 +36,10 @@ _NOUNS: Final = {
     "sleep": ("seconds of sleep", "limit.sleep"),
 }
 
-WHOLE: Final = ("fs_bytes", "fs_entries", "net_bytes", "net_calls")
+WHOLE_NUMBER_COUNTS: Final = ("fs_bytes", "fs_entries", "net_bytes", "net_calls")
 """Resources counted in integers; sleep and money are decimals."""
 
-SPENT: Final = (*WHOLE, "sleep")
+SPENT: Final = (*WHOLE_NUMBER_COUNTS, "sleep")
 """Resources that a tool can spend, besides money."""
 
 
@@ -57,10 +57,10 @@ class Ledger:
         self._limits = own
         self._chain: tuple[Ledger, ...] = (self,) if parent is None else (self, *parent._chain)
         self._lock: Any = threading.Lock() if parent is None else parent._lock
-        self._exact: Context = Context(prec=DIGITS) if parent is None else parent._exact
+        self._exact: Context = Context(prec=DECIMAL_DIGITS) if parent is None else parent._exact
         self._counters = dict(_counters(own))
         self._windows = {pattern: Window(Rate.parse(rate), clock) for pattern, rate in own.rates.items()}
-        self._row = None if own.repeats is None else Row(own.repeats)
+        self._row = None if own.max_identical_calls is None else Row(own.max_identical_calls)
         self._per_call: Mapping[str, Decimal] = _least(own.money_per_call, {} if parent is None else parent._per_call)
         self._sums: Mapping[str, tuple[Counter, ...]] = _joined(self._counters, {} if parent is None else parent._sums)
         self._slots = self._sums.get("concurrency", ())
@@ -105,7 +105,7 @@ class Ledger:
             interchangeable.
 
         Raises:
-            LimitError: ``limit.calls``, ``.tool``, ``.concurrency``, ``.rate``, ``.clock`` or ``.repeats``.
+            LimitError: ``limit.calls``, ``.tool``, ``.concurrency``, ``.rate``, ``.clock`` or ``.identical_calls``.
         """
         counters, windows, rows = self._plans[outermost].get(tool) or self._plan(tool, outermost)
         if windows or rows:
@@ -318,8 +318,8 @@ def checked(what: object, given: object, tool: str) -> Amount:
     """
     if type(what) is not str or (what not in SPENT and CURRENCY.fullmatch(what) is None):
         raise _misspent(f"one of {', '.join(SPENT)}, or a currency such as EUR, got another string", tool)
-    if what in WHOLE:
-        if type(given) is int and 0 <= given <= LARGEST:
+    if what in WHOLE_NUMBER_COUNTS:
+        if type(given) is int and 0 <= given <= MAX_COUNT:
             return given
         raise _misspent(f"a whole number of {_NOUNS[what][0]}, 0 or more, got {type_name(given)}", tool)
     exact = amount(given)

@@ -15,7 +15,7 @@ import attrs
 from neuroscript.coercion.context import type_name
 from neuroscript.coercion.parameters import BY_NAME, STRING, require
 from neuroscript.errors import SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.names import canonical
 from neuroscript.policy.scopes import is_exact_tool, is_tool_pattern, tool_matcher
 
@@ -26,20 +26,20 @@ NUMBER: Final = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)
 RATE: Final = re.compile(r"([1-9][0-9]{0,8})/(second|minute|hour|day)", re.ASCII)
 PERIODS: Final = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 
-LARGEST: Final = 10**18 - 1
+MAX_COUNT: Final = 10**18 - 1
 """The largest amount that can be counted."""
 
 PLACES: Final = 400
 """Maximum number of decimal places, more than any float has."""
 
-DEEPEST: Final = 64
+MAX_DEPTH: Final = 64
 """Maximum depth of nested calls; each level uses some of the stack."""
 
 _COUNTS: Final = (
     *("calls", "fs_bytes", "fs_entries", "net_bytes", "net_calls", "concurrency"),
-    *("result_bytes", "items", "repeats"),
+    *("result_bytes", "items", "max_identical_calls"),
 )
-_AT_LEAST_ONE: Final = frozenset({"concurrency", "repeats"})
+_AT_LEAST_ONE: Final = frozenset({"concurrency", "max_identical_calls"})
 Amount = Decimal | int | float | str
 """An amount; the string ``"0.10"`` is exact too."""
 
@@ -99,7 +99,7 @@ class Limits:
         concurrency: Outermost calls that may run at the same time.
         result_bytes: Size of one result, or of all items of a stream: its string bytes, plus 8 for each value.
         items: Number of items in one stream.
-        repeats: How often the same outermost call with the same arguments may be made in a row.
+        max_identical_calls: How often the same outermost call with the same arguments may be made in a row.
 
     Raises:
         SpecError: If a limit is invalid. The error lists every problem.
@@ -123,7 +123,7 @@ class Limits:
     concurrency: int | None = None
     result_bytes: int | None = None
     items: int | None = None
-    repeats: int | None = None
+    max_identical_calls: int | None = None
 
     def __attrs_post_init__(self) -> None:
         faults = [*_count_faults(self), *_tool_faults(self), *_rate_faults(self), *_amount_faults(self)]
@@ -174,7 +174,7 @@ def amount(value: object) -> Decimal | None:
 
 def _counts(number: Decimal) -> bool:
     """Return whether sums of such numbers are exact."""
-    if not number.is_finite() or not 0 <= number <= LARGEST:
+    if not number.is_finite() or not 0 <= number <= MAX_COUNT:
         return False
     exponent = number.as_tuple().exponent
     return isinstance(exponent, int) and -PLACES <= exponent <= PLACES
@@ -183,10 +183,10 @@ def _counts(number: Decimal) -> bool:
 def _count_faults(limits: Limits) -> Iterator[str]:
     for name in _COUNTS:
         value, least = getattr(limits, name), int(name in _AT_LEAST_ONE)
-        if value is not None and (type(value) is not int or not least <= value <= LARGEST):
+        if value is not None and (type(value) is not int or not least <= value <= MAX_COUNT):
             yield f"{name} must be a {'positive' if least else 'non-negative'} integer, not {_told(value)}"
-    if type(limits.depth) is not int or not 1 <= limits.depth <= DEEPEST:
-        yield f"depth must be an integer from 1 to {DEEPEST}, not {_told(limits.depth)}"
+    if type(limits.depth) is not int or not 1 <= limits.depth <= MAX_DEPTH:
+        yield f"depth must be an integer from 1 to {MAX_DEPTH}, not {_told(limits.depth)}"
 
 
 def _tool_faults(limits: Limits) -> Iterator[str]:
@@ -194,9 +194,9 @@ def _tool_faults(limits: Limits) -> Iterator[str]:
     yield from BY_NAME.problems("tool_calls", limits.tool_calls)
     for name, most in _items(limits.tool_calls):
         if not is_exact_tool(canonical(name)):
-            yield f"tool_calls: {shown(name)} is not the name of a tool; use rates for patterns"
-        elif type(most) is not int or not 0 <= most <= LARGEST:
-            yield f"tool_calls[{shown(name)!r}] must be a non-negative integer, not {_told(most)}"
+            yield f"tool_calls: {quote_untrusted(name)} is not the name of a tool; use rates for patterns"
+        elif type(most) is not int or not 0 <= most <= MAX_COUNT:
+            yield f"tool_calls[{quote_untrusted(name)!r}] must be a non-negative integer, not {_told(most)}"
         else:
             calls[canonical(name)] = min(most, calls.get(canonical(name), most))
     object.__setattr__(limits, "tool_calls", calls)
@@ -207,14 +207,14 @@ def _rate_faults(limits: Limits) -> Iterator[str]:
     yield from BY_NAME.problems("rates", limits.rates)
     for pattern, rate in _items(limits.rates):
         if not is_tool_pattern(canonical(pattern)):
-            yield f"rates: {shown(pattern)} is not a valid pattern; use a name, or a pattern such as http.*"
+            yield f"rates: {quote_untrusted(pattern)} is not a valid pattern; use a name, or a pattern such as http.*"
             continue
         try:
             Rate.parse(rate if isinstance(rate, str) else "")
         except ValueError as error:
-            yield f"rates[{shown(pattern)!r}]: {error}"
+            yield f"rates[{quote_untrusted(pattern)!r}]: {error}"
         if canonical(pattern) in rates:
-            yield f"rates[{shown(pattern)!r}] appears twice, in different spellings"
+            yield f"rates[{quote_untrusted(pattern)!r}] appears twice, in different spellings"
         rates[canonical(pattern)] = rate
     object.__setattr__(limits, "rates", rates)
 
@@ -225,7 +225,7 @@ def _amount_faults(limits: Limits) -> Iterator[str]:
         yield from BY_NAME.problems(name, getattr(limits, name))
         for currency, given in _items(getattr(limits, name)):
             if CURRENCY.fullmatch(currency) is None:
-                yield f"{name}: {shown(currency)} is not a currency; write three capital letters, such as EUR"
+                yield f"{name}: {quote_untrusted(currency)} is not a currency; write three capital letters, such as EUR"
             elif (most := amount(given)) is None:
                 yield f"{name}[{currency!r}] must be a number, 0 or more, not {_told(given)}"
             else:
@@ -249,6 +249,6 @@ def _items(given: Any) -> list[tuple[Any, Any]]:
 
 def _told(value: object) -> str:
     """Return a number as written, or the type of any other value. A limit is not an argument, so it may be shown."""
-    if isinstance(value, int) and abs(value) > LARGEST:  # Python may refuse to print all its digits
+    if isinstance(value, int) and abs(value) > MAX_COUNT:  # Python may refuse to print all its digits
         return "one of more than 18 digits"
-    return shown(str(value)) if isinstance(value, (int, float, str, Decimal)) else type_name(value)
+    return quote_untrusted(str(value)) if isinstance(value, (int, float, str, Decimal)) else type_name(value)

@@ -9,14 +9,14 @@ import os
 import re
 from typing import Final
 
-from neuroscript.coercion.scalars import flattened, is_unicode
+from neuroscript.coercion.scalars import is_unicode, to_builtin
 from neuroscript.errors import SandboxError
 
-LONGEST_PATH: Final = 4095
-LONGEST_NAME: Final = 255
+MAX_PATH_BYTES: Final = 4095
+MAX_NAME_BYTES: Final = 255
 """Bytes of UTF-8 in one path segment, as most file systems count."""
 
-DEEPEST: Final = 256
+MAX_SEGMENTS: Final = 256
 """Maximum number of segments, so that no call creates or removes an excessively deep tree of directories."""
 
 WINDOWS: Final = os.name == "nt"
@@ -56,8 +56,8 @@ def relative(path: object, *, windows: bool = WINDOWS) -> tuple[str, ...]:
         raise _refused("name", "a path must not begin with '~'")
     if segments and DRIVE.match(segments[0]):
         raise _refused("absolute", "a path must be relative to the sandbox")
-    if len(segments) > DEEPEST or any(len(name.encode()) > LONGEST_NAME for name in segments):
-        raise _refused("toolong", f"a path has at most {DEEPEST} names of at most {LONGEST_NAME} bytes each")
+    if len(segments) > MAX_SEGMENTS or any(len(name.encode()) > MAX_NAME_BYTES for name in segments):
+        raise _refused("toolong", f"a path has at most {MAX_SEGMENTS} names of at most {MAX_NAME_BYTES} bytes each")
     if windows and any(_means_something_else(name) for name in segments):
         raise _refused("name", "a path must not name a Windows device, stream or short name")
     return tuple(segments)
@@ -103,19 +103,19 @@ def _compressed(address: str) -> str:
 
 def _plain(path: object) -> str:
     """Return a path as a string that is valid on every system; check its length before its characters."""
-    text = flattened(path)
+    text = to_builtin(path)
     if type(text) is not str:
         raise _refused("argtype", "a path must be a string")
     if not text:
         raise _refused("empty", "a path must not be empty; the sandbox itself is '.'")
-    if len(text) > LONGEST_PATH:
-        raise _refused("toolong", f"a path has at most {LONGEST_PATH} bytes")
+    if len(text) > MAX_PATH_BYTES:
+        raise _refused("toolong", f"a path has at most {MAX_PATH_BYTES} bytes")
     if "\0" in text:
         raise _refused("nul", "a path must not contain a NUL character")
     if not is_unicode(text):
         raise _refused("encoding", "a path must be valid Unicode, without lone surrogates")
-    if len(text.encode()) > LONGEST_PATH:
-        raise _refused("toolong", f"a path has at most {LONGEST_PATH} bytes")
+    if len(text.encode()) > MAX_PATH_BYTES:
+        raise _refused("toolong", f"a path has at most {MAX_PATH_BYTES} bytes")
     if UNSEEN.search(text):
         raise _refused("control", "a path must not contain invisible characters")
     if "\\" in text:

@@ -10,7 +10,7 @@ import attrs
 
 from neuroscript.coercion.context import type_name
 from neuroscript.errors import CallError, PolicyError
-from neuroscript.io.text import LONGEST, shown
+from neuroscript.io.text import MAX_NAME_CHARS, quote_untrusted
 from neuroscript.policy.capabilities import Capability, Grant, normal, scope_key, singles, uncovered
 
 LOGGER: Final = "refusal"
@@ -146,7 +146,7 @@ def need_text(need: Capability) -> str:
     """
     text = f"{need.resource}:{need.verbs[0]}"
     if need.resource == "fs" and need.scopes and scope_key(need) is not None:
-        return f"{text}:{shown(need.scopes[0])}"
+        return f"{text}:{quote_untrusted(need.scopes[0])}"
     return text
 
 
@@ -178,10 +178,10 @@ def _shown(need: Capability, is_hidden: bool) -> Shown:
     scope = normal(need).scopes[0]
     plain = "".join(ESCAPED.split(scope))
     if "://" in plain and CREDENTIALS.search(plain):
-        url = f"{head}:{shown(_without_credentials(plain))}"
+        url = f"{head}:{quote_untrusted(_without_credentials(plain))}"
         return Shown(url, url, "")
-    if len(scope) > LONGEST or not scope.isprintable():
-        cut = f"{head}:{shown(plain)}"
+    if len(scope) > MAX_NAME_CHARS or not scope.isprintable():
+        cut = f"{head}:{quote_untrusted(plain)}"
         return Shown(cut, cut, "")
     return Shown(f"{head}:{scope}", f"{head}:{plain}", f"{head}:{scope}")
 

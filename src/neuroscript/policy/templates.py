@@ -15,7 +15,7 @@ import attrs
 
 from neuroscript.coercion.types import ELEMENTS, ArgType
 from neuroscript.errors import ArgumentError, Problem, SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.capabilities import Capability, Grant, parts, single, singles
 from neuroscript.policy.scopes import Unfit, key_of, literal, literal_host
 
@@ -87,7 +87,7 @@ class Template:
         scopes = parts(text)[2]
         faults = [fault for scope in scopes for fault in _faults(need.resource, scope, arguments)]
         if faults:
-            raise SpecError(shown(text), faults)
+            raise SpecError(quote_untrusted(text), faults)
         return cls(normal(text), _filler(need, scopes, arguments))
 
 
@@ -212,17 +212,17 @@ def _faults(resource: str, scope: str, arguments: _Arguments) -> Iterator[str]:
     if not names:
         yield from _literal_faults(resource, scope)
     for name in names:
-        yield from (f"{{{shown(name)}}} {fault}" for fault in _slot_faults(name, len(pieces) == 1, arguments))
+        yield from (f"{{{quote_untrusted(name)}}} {fault}" for fault in _slot_faults(name, len(pieces) == 1, arguments))
     found = [arguments[_split(name, arguments)[0]] for name in names if _split(name, arguments)[0] in arguments]
     if sum(each.is_many for each in found) > 1:
-        yield f"{shown(scope)} can contain at most one list"
+        yield f"{quote_untrusted(scope)} can contain at most one list"
 
 
 def _literal_faults(resource: str, scope: str) -> Iterator[str]:
     try:
         key_of(resource, scope)
     except Unfit as error:
-        yield f"{shown(scope)} is not a valid scope for {resource}: {error}"
+        yield f"{quote_untrusted(scope)} is not a valid scope for {resource}: {error}"
 
 
 def _slot_faults(name: str, alone: bool, arguments: _Arguments) -> Iterator[str]:

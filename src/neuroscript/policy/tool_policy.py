@@ -9,7 +9,7 @@ import attrs
 
 from neuroscript.coercion.parameters import FLAG, SECONDS, STRINGS, Form, collection, field_problems, optional
 from neuroscript.errors import SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.capabilities import Capability
 
 EFFECTS: Final = frozenset(
@@ -111,7 +111,7 @@ def _effects(policy: ToolPolicy) -> Iterator[str]:
     words = listed(policy.effects)
     object.__setattr__(policy, "effects", words)
     known = ", ".join(sorted(EFFECTS))
-    yield from (f"{shown(word)} is not an effect ({known})" for word in words if word not in EFFECTS)
+    yield from (f"{quote_untrusted(word)} is not an effect ({known})" for word in words if word not in EFFECTS)
     if "pure" in words and not {"pure", "idempotent"}.issuperset(words):
         yield "a pure tool can have no other effect except idempotent"
 

@@ -22,7 +22,7 @@ from hatchling.plugin import hookimpl
 
 from neuroscript.discovery.installed import GROUPS, Distribution, entry_point, normalised
 from neuroscript.discovery.package_index import FILE, is_computed, written
-from neuroscript.discovery.probe import LIMIT, probed
+from neuroscript.discovery.probe import TIMEOUT_SECONDS, probed
 from neuroscript.io.user_cache import write_json
 
 
@@ -46,7 +46,7 @@ class IndexHook(BuildHookInterface[Any]):
         distribution = self._distribution()
         if is_computed(distribution):
             return
-        (report,) = probed([distribution], LIMIT, [*self._folders(), *sys.path])
+        (report,) = probed([distribution], TIMEOUT_SECONDS, [*self._folders(), *sys.path])
         if not report.is_usable:
             raise report.error()
         self._folder = TemporaryDirectory(prefix="neuroscript-")

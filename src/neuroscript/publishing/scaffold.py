@@ -18,14 +18,14 @@ from neuroscript._version import RUNTIME_API
 from neuroscript.discovery.catalog import FIRST_PARTY, owner_of
 from neuroscript.discovery.installed import normalised
 from neuroscript.errors import SpecError
-from neuroscript.io.text import shown, shown_path
+from neuroscript.io.text import quote_untrusted, shown_path
 from neuroscript.names import canonical, is_word
 
 NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 """Valid names of distributions."""
 
 
-LONGEST: Final = 50
+MAX_GROUP_CHARS: Final = 50
 """Maximum number of characters in a group, so that the wire names of its tools have at most 64."""
 
 
@@ -62,14 +62,15 @@ def faults(name: str, names: Names) -> Iterator[str]:
         name: The name of the distribution as passed.
     """
     if NAME.fullmatch(name) is None:
-        yield f"{shown(name)} is not a valid name of a distribution; use letters and digits, with - . or _ between them"
+        quoted = quote_untrusted(name)
+        yield f"{quoted} is not a valid name of a distribution; use letters and digits, with - . or _ between them"
         return
     yield from _module_faults(names)
     yield from _group_faults(names)
 
 
 def _module_faults(names: Names) -> Iterator[str]:
-    module = shown(names.module)
+    module = quote_untrusted(names.module)
     if names.distribution == "neuroscript" or names.distribution in FIRST_PARTY:
         yield f"{names.distribution} is a distribution of this project; choose another name"
     elif keyword.iskeyword(names.module):
@@ -85,13 +86,14 @@ def _group_faults(names: Names) -> Iterator[str]:
     owner = owner_of(names.group)
     if not all(map(is_word, words)):
         yield (
-            f"{shown(names.group)} is not a valid name of a group; "
+            f"{quote_untrusted(names.group)} is not a valid name of a group; "
             "set one with --group: lower-case letters, digits and single underscores, starting with a letter"
         )
     elif owner is not None:
-        yield f"the group {shown(words[0])} belongs to {owner}; choose another one with --group"
-    elif len(names.group) > LONGEST:
-        yield f"a group of more than {LONGEST} characters leaves no room for the names of tools; set one with --group"
+        yield f"the group {quote_untrusted(words[0])} belongs to {owner}; choose another one with --group"
+    elif len(names.group) > MAX_GROUP_CHARS:
+        long = f"a group of more than {MAX_GROUP_CHARS} characters"
+        yield f"{long} leaves no room for the names of tools; set one with --group"
 
 
 TEMPLATE: Final = Path(__file__).with_name("template")

@@ -11,7 +11,7 @@ from neuroscript.policy.capabilities import Capability
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.runtime.host import Host, exact_variables
 from neuroscript.runtime.redaction import Redactor, is_guessable, secrets_in
-from neuroscript.runtime.secret_forms import SHORTEST
+from neuroscript.runtime.secret_forms import MIN_SECRET_CHARS
 from neuroscript.runtime.secret_set import SecretSet
 from neuroscript.runtime.state import Memory
 
@@ -49,7 +49,7 @@ class EngineSecrets:
         """Return the secrets of the host that can be guessed, as far as *policy* permits to read them."""
         granted = SecretSet()
         for need, secret in self._by_grant.items():
-            if policy.uncovered((need,)) is None:
+            if policy.uncovered_need((need,)) is None:
                 granted.add(secret)
         return granted
 
@@ -110,5 +110,5 @@ def _host_secrets(host: Host, policy: ExecutionPolicy) -> Iterator[tuple[Capabil
         yield Capability.literal("secret", "read", name), value
     names = exact_variables(policy)
     for name, value in os.environ.items():
-        if name.lower() in names and len(value) >= SHORTEST:
+        if name.lower() in names and len(value) >= MIN_SECRET_CHARS:
             yield Capability.literal("env", "read", name), value

@@ -26,7 +26,7 @@ from neuroscript.coercion.parameters import (
     shaped,
 )
 from neuroscript.errors import CoercionError, SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.policy.scopes import SURROGATE, Unfit, key_of
 from neuroscript.runtime.interfaces import LLM, Logger, Random
@@ -154,14 +154,14 @@ class Host:
 
 # Requirements on each field
 
-ASKED: Final = ("ask", "ask_with_tools", "reply")
+MODEL_METHODS: Final = ("ask", "ask_with_tools", "reply")
 """The methods of a model; a model that does not implement the whole protocol has at least one of them."""
 
 LOGGER: Final = shaped("a logging.Logger", "debug", "info", "warning", "error")
 PROMPTER: Final = shaped("a Prompter", "ask")
 MODEL: Final = Form(
     "a model (an object with ask or ask_with_tools)",
-    lambda model: not isinstance(model, type) and any(callable(getattr(model, each, None)) for each in ASKED),
+    lambda model: not isinstance(model, type) and any(callable(getattr(model, each, None)) for each in MODEL_METHODS),
     hint="neuroscript.llm.model(name) makes one",
 )
 SECRETS: Final = mapping(STRING, "strings")
@@ -190,7 +190,7 @@ def _plain_faults(host: Host, part: str) -> Iterator[str]:
         try:
             copies[name] = plain_copy(value)
         except CoercionError as error:
-            yield f"{part}[{shown(name)!r}]: {error}"
+            yield f"{part}[{quote_untrusted(name)!r}]: {error}"
     object.__setattr__(host, part, copies)
 
 
@@ -200,11 +200,12 @@ def _secret_faults(secrets: object) -> Iterator[str]:
         yield from faults
         return
     if secrets:  # most hosts have none, which avoids an import
-        from neuroscript.runtime.secret_forms import SHORTEST
+        from neuroscript.runtime.secret_forms import MIN_SECRET_CHARS
     for name, value in secrets.items():
-        if len(value) < SHORTEST:
-            why = f"{SHORTEST} characters or more, because redacting a shorter one would also redact unrelated text"
-            yield f"secrets[{shown(name)!r}] must have {why}"
+        if len(value) < MIN_SECRET_CHARS:
+            short = "redacting a shorter one would also redact unrelated text"
+            why = f"{MIN_SECRET_CHARS} characters or more, because {short}"
+            yield f"secrets[{quote_untrusted(name)!r}] must have {why}"
 
 
 def exact_variables(policy: ExecutionPolicy) -> frozenset[str]:

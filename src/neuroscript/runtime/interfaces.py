@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen
-class Entry:
+class DirEntry:
     """One entry in the sandbox. The entry of a link describes the link itself, never its target.
 
     Attributes:
@@ -48,7 +48,7 @@ class Entry:
         return self.kind == "dir"
 
 
-Entries = list[Entry]
+Entries = list[DirEntry]
 """An alias of ``list`` for annotations after `Files.list`, which shadows the built-in."""
 
 
@@ -79,7 +79,7 @@ class Files(Protocol):
     def read_text(self, path: str) -> str:
         """Return the contents of a UTF-8 file as a string."""
 
-    def stat(self, path: str) -> Entry:
+    def stat(self, path: str) -> DirEntry:
         """Return the metadata of an entry."""
 
     def exists(self, path: str) -> bool:

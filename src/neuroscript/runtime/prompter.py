@@ -13,9 +13,9 @@ from typing import Any, Final, Protocol, TextIO
 
 from neuroscript.coercion.parameters import FLAG, INPUT, OUTPUT, STRING, optional, require
 from neuroscript.errors import PromptError
-from neuroscript.io.text import escaped, is_terminal
+from neuroscript.io.text import escape, is_terminal
 
-LONGEST: Final = 64 * 1024
+MAX_ANSWER_BYTES: Final = 64 * 1024
 """Maximum size of an answer in bytes."""
 
 
@@ -72,7 +72,7 @@ class ConsolePrompter:
             descriptor = _descriptor(stdin)
             with alone_on(stdin), _silent(descriptor) if secret else nullcontext():
                 output = sys.stderr if self._output is None else self._output
-                write_out(f"{escaped(prompt.rstrip())} ", output)
+                write_out(f"{escape(prompt.rstrip())} ", output)
                 line = line_of(_reader(stdin, descriptor, secret))
                 return line.decode(encoding_of(stdin), "replace").removesuffix("\n").removesuffix("\r")
 
@@ -224,9 +224,9 @@ def line_of(read: ReadLine) -> bytes:
 
 
 def _whole_line(read: ReadLine) -> bytes:
-    line = read(LONGEST + 1)
-    if len(line) <= LONGEST or line.endswith(b"\n"):
+    line = read(MAX_ANSWER_BYTES + 1)
+    if len(line) <= MAX_ANSWER_BYTES or line.endswith(b"\n"):
         return line
-    while (rest := read(LONGEST)) and not rest.endswith(b"\n"):
+    while (rest := read(MAX_ANSWER_BYTES)) and not rest.endswith(b"\n"):
         pass
-    raise PromptError(f"the answer is longer than {LONGEST} bytes", code="prompt.toolong")
+    raise PromptError(f"the answer is longer than {MAX_ANSWER_BYTES} bytes", code="prompt.toolong")

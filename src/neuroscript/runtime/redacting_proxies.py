@@ -16,7 +16,7 @@ from neuroscript.spec.binding import Repair
 from neuroscript.spec.tool_spec import ToolSpec
 
 
-class DiscreetLogger:
+class RedactingLogger:
     """A logger that formats each message, including its exception, and passes it on redacted.
 
     Args:
@@ -55,9 +55,9 @@ class DiscreetLogger:
         """Log a message at a given level."""
         self._pass(level, "", msg, args, options)
 
-    def getChild(self, suffix: str) -> DiscreetLogger:  # noqa: N802
+    def getChild(self, suffix: str) -> RedactingLogger:  # noqa: N802
         """Return a child logger, which redacts too."""
-        return DiscreetLogger(self._logger.getChild(suffix), self._secrets)
+        return RedactingLogger(self._logger.getChild(suffix), self._secrets)
 
     def __getattr__(self, name: str) -> Any:
         """Return another attribute of the logger; if it is callable, its arguments are redacted."""
@@ -110,7 +110,7 @@ def _caller(logger: Any, options: dict[str, Any]) -> dict[str, int]:
     return {"stacklevel": options.get("stacklevel", 1) + 2} if isinstance(logger, (Logger, LoggerAdapter)) else {}
 
 
-class DiscreetModel:
+class RedactingModel:
     """A model that receives redacted turns; its answers are not redacted."""
 
     def __init__(self, model: LLM, secrets: Redactor) -> None:

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, Final
 
 from neuroscript.errors import ArgumentError, CallError, Problem
-from neuroscript.runtime.secret_forms import SHORTEST
+from neuroscript.runtime.secret_forms import MIN_SECRET_CHARS
 from neuroscript.runtime.secret_set import MAX_CALL_SECRET_CHARS, MAX_CALL_SECRETS, SecretSet
 
 GUESSABLE_CHARS: Final = 16
@@ -62,7 +62,7 @@ class Redactor:
 
         The time grows linearly with the length of the text.
         """
-        if len(text) < SHORTEST:
+        if len(text) < MIN_SECRET_CHARS:
             return text
         for _ in range(MAX_PASSES):
             redacted = self._redact_once(text)
@@ -144,7 +144,7 @@ def secrets_in(value: object) -> list[str | bytes]:
     Parts shorter than `SHORTEST` and keys that only name their values are left out. If there are more than
     `MAX_CALL_SECRETS`, the last ones are returned, and from a longer one the first `MAX_CALL_SECRET_CHARS`.
     """
-    found = (each[:MAX_CALL_SECRET_CHARS] for each in _texts_in(value) if len(each) >= SHORTEST)
+    found = (each[:MAX_CALL_SECRET_CHARS] for each in _texts_in(value) if len(each) >= MIN_SECRET_CHARS)
     return list(dict.fromkeys(found))[-MAX_CALL_SECRETS:]
 
 

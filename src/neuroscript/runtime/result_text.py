@@ -11,7 +11,7 @@ import attrs
 
 from neuroscript.coercion.plain_data import plain
 from neuroscript.errors import ArgumentError, CallError, Retry, ToolFailed, ToolNotFound
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.runtime.interfaces import ToolResult
 from neuroscript.runtime.wire_names import WireNames
 
@@ -69,4 +69,4 @@ def error_text(error: CallError, names: WireNames) -> str:
         return "no tool with this name is available" + (f"; did you mean {near}?" if near else "")
     if isinstance(error, ArgumentError):
         return str(error).removeprefix(f"{error.tool}: ")
-    return error.text or shown(error.code)
+    return error.text or quote_untrusted(error.code)

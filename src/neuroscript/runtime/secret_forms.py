@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 
-SHORTEST: Final = 6
+MIN_SECRET_CHARS: Final = 6
 """Minimum length of a secret, in characters or bytes; redacting a shorter one would also redact unrelated text."""
 
 URL_SAFE: Final = str.maketrans("+/", "-_")
@@ -47,7 +47,7 @@ def forms_of(secret: str | bytes) -> frozenset[Form]:
     """
     folded = " ".join(secret.split()) if isinstance(secret, str) else b" ".join(secret.split())
     others = {secret.strip(), folded} - {secret}
-    written = (secret, *(each for each in others if len(each) >= SHORTEST))
+    written = (secret, *(each for each in others if len(each) >= MIN_SECRET_CHARS))
     return frozenset(form for each in written for form in _forms(each))
 
 
@@ -55,7 +55,7 @@ def _forms(secret: str | bytes) -> Iterator[Form]:
     data = _bytes_of(secret) if isinstance(secret, str) else bytes(secret)
     texts = _read(secret)
     inner = {*_repr_of_bytes(data), *(form for text in texts for form in (*_escaped(text), *_html(text)))}
-    written = inner.union(texts, map(shown, texts), *map(_json, texts), *map(_escaped, inner), _url(data))
+    written = inner.union(texts, map(quote_untrusted, texts), *map(_json, texts), *map(_escaped, inner), _url(data))
     for text in (*written, data.hex(), data.hex().upper()):
         yield Form(text)
         if not text.isascii():  # UTF-8 bytes that are decoded as characters

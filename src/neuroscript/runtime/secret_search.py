@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from neuroscript.runtime.secret_forms import SHORTEST, Form
+from neuroscript.runtime.secret_forms import MIN_SECRET_CHARS, Form
 
 HEAD_CHARS: Final = 32
 """Leading characters of each form that the compiled pattern compares; the rest is compared at each match."""
@@ -80,7 +80,7 @@ class FormFinder:
     def _head(self, text: str) -> Head:
         head = self._heads.get(text)
         if head is None:
-            shorter = (self._forms.get(text[:length]) for length in range(len(text) - 1, SHORTEST - 1, -1))
+            shorter = (self._forms.get(text[:length]) for length in range(len(text) - 1, MIN_SECRET_CHARS - 1, -1))
             forms = (*self._by_head[text], *(form for form in shorter if form is not None))
             head = self._heads[text] = Head(forms, _period(text))
         return head

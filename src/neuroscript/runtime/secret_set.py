@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from threading import Lock
 from typing import Final, NamedTuple
 
-from neuroscript.runtime.secret_forms import SHORTEST, Form, forms_of
+from neuroscript.runtime.secret_forms import MIN_SECRET_CHARS, Form, forms_of
 from neuroscript.runtime.secret_search import FormFinder, Span
 
 MAX_CALL_SECRETS: Final = 1_000
@@ -41,9 +41,9 @@ class SecretSet:
         Raises:
             ValueError: If it has fewer than `SHORTEST` characters.
         """
-        if len(secret) < SHORTEST:
+        if len(secret) < MIN_SECRET_CHARS:
             why = "redacting a shorter one would also redact unrelated text"
-            raise ValueError(f"a secret needs {SHORTEST} characters or more, because {why}")
+            raise ValueError(f"a secret needs {MIN_SECRET_CHARS} characters or more, because {why}")
         with self._lock:
             is_new = secret not in self._permanent
             if is_new:

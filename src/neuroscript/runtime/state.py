@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from neuroscript.coercion.context import RESULT, ROOT, Walk
+from neuroscript.coercion.context import RESULT, ROOT, CoercionPass
 from neuroscript.coercion.scalars import Handle, lax_handle
 from neuroscript.coercion.types import ArgType
-from neuroscript.coercion.values import copied, exact
+from neuroscript.coercion.values import coerce_value, copied
 from neuroscript.errors import ToolFailed
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 
 if TYPE_CHECKING:
     from neuroscript.runtime.engine_secrets import CallerSecrets
@@ -80,13 +80,13 @@ class Variables:
 
     def _refuse_constant(self, name: str) -> None:
         if name in self._constants:
-            raise ToolFailed(f"{shown(name)} is a constant", code="var.constant", retry="model")
+            raise ToolFailed(f"{quote_untrusted(name)} is a constant", code="var.constant", retry="model")
 
 
 def plain_copy(value: object) -> Any:
     """Return a copy of a plain value that shares no container with it, or raise a `CoercionError`."""
-    walk = Walk(RESULT)
-    plain = walk.limited(exact, ArgType.ANY, value, ROOT)
+    walk = CoercionPass(RESULT)
+    plain = walk.limited(coerce_value, ArgType.ANY, value, ROOT)
     if walk.noted:
         from neuroscript.coercion.problems import value_error
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 import attrs
 
 from neuroscript.errors import RegistryError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.names import MAX_SPELLING_CHARS, from_wire, wire_name
 
 if TYPE_CHECKING:
@@ -25,16 +25,16 @@ class Specified(Protocol):
         """The spec."""
 
 
-LONGEST: Final = 64
+MAX_WIRE_NAME_CHARS: Final = 64
 """Maximum number of characters in a tool name for the APIs of OpenAI, Anthropic and Google."""
 
-DIGITS: Final = 8
+DIGEST_DIGITS: Final = 8
 """Number of digest digits at the end of a truncated name."""
 
 KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 """Argument names that Anthropic accepts; any other name makes it reject the whole request."""
 
-OTHERS: Final = re.compile(r"[^A-Za-z0-9_.-]")
+NOT_ALLOWED: Final = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 @attrs.frozen
@@ -80,7 +80,10 @@ class WireNames:
         known: dict[str, str] = {}
         for name, wire in wires.items():
             if known.setdefault(wire, name) != name:
-                raise RegistryError(f"{shown(known[wire])} and {shown(name)} would both be named {shown(wire)}")
+                raise RegistryError(
+                    f"{quote_untrusted(known[wire])} and {quote_untrusted(name)} "
+                    f"would both be named {quote_untrusted(wire)}"
+                )
         return cls(wires, known, keys or {})
 
     def wire(self, name: str) -> str:
@@ -89,7 +92,7 @@ class WireNames:
         >>> WireNames().wire("math.add"), WireNames().wire("look up!")
         ('math__add', 'look_up_')
         """
-        return self.wires.get(name) or cut(OTHERS.sub("_", wire_name(name[:MAX_SPELLING_CHARS])))
+        return self.wires.get(name) or cut(NOT_ALLOWED.sub("_", wire_name(name[:MAX_SPELLING_CHARS])))
 
     def tool(self, wire: str) -> str:
         """Return the canonical name for a wire name, also if it is not in the table.
@@ -102,9 +105,9 @@ class WireNames:
 
 def cut(wire: str) -> str:
     """Return a name with at most `LONGEST` characters; names with the same beginning stay different."""
-    if len(wire) <= LONGEST:
+    if len(wire) <= MAX_WIRE_NAME_CHARS:
         return wire
-    return f"{wire[: LONGEST - DIGITS - 1]}_{sha256(wire.encode()).hexdigest()[:DIGITS]}"
+    return f"{wire[: MAX_WIRE_NAME_CHARS - DIGEST_DIGITS - 1]}_{sha256(wire.encode()).hexdigest()[:DIGEST_DIGITS]}"
 
 
 def odd_keys(spec: ToolSpec) -> Mapping[str, str]:
@@ -124,9 +127,11 @@ def odd_keys(spec: ToolSpec) -> Mapping[str, str]:
 def _renamed(names: Iterable[str], taken: set[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in names:
-        wire = OTHERS.sub("_", name)
-        if len(wire) > LONGEST or wire in taken:
-            wire = f"{wire[: LONGEST - DIGITS - 1]}_{sha256(name.encode()).hexdigest()[:DIGITS]}"
+        wire = NOT_ALLOWED.sub("_", name)
+        if len(wire) > MAX_WIRE_NAME_CHARS or wire in taken:
+            wire = (
+                f"{wire[: MAX_WIRE_NAME_CHARS - DIGEST_DIGITS - 1]}_{sha256(name.encode()).hexdigest()[:DIGEST_DIGITS]}"
+            )
         found[name] = wire
         taken.add(wire)
     return found

@@ -23,7 +23,7 @@ NAME_KEPT: Final = 200
 """Bytes of a file's name that its temporary name contains, so that it does not exceed the maximum length."""
 
 PERMISSIONS: Final = 0o777
-TRIES: Final = 32
+MAX_ATTEMPTS: Final = 32
 
 
 def replace(folder: Folder, name: str, data: memoryview) -> None:
@@ -128,7 +128,7 @@ def _write(descriptor: int, data: memoryview) -> None:
 
 def _opened_at_end(folder: Folder, name: str) -> tuple[int, bool]:
     """Return a descriptor at the end of a file, and whether the file was created."""
-    for _ in range(TRIES):
+    for _ in range(MAX_ATTEMPTS):
         with suppress(FileExistsError):
             return folder.create(name, os.O_WRONLY | os.O_APPEND), True
         with suppress(FileNotFoundError):

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Final, Protocol
 
 from neuroscript.errors import Retry, SandboxError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 
 Segments = tuple[str, ...]
 """Names leading downwards; ``()`` is the directory itself."""
@@ -131,7 +131,7 @@ def refusal(error: OSError, path: str) -> SandboxError:
     """Return the error that a tool receives in place of an OSError; *path* is canonical and relative to the sandbox."""
     number = error.errno or errno.EIO
     word, text, retry = REFUSALS.get(number, ("io", os.strerror(number).lower(), "host"))
-    return SandboxError(f"{shown(path)}: {text}", code=f"sandbox.{word}", retry=retry)
+    return SandboxError(f"{quote_untrusted(path)}: {text}", code=f"sandbox.{word}", retry=retry)
 
 
 def failure(number: int) -> OSError:

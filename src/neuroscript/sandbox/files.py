@@ -17,17 +17,17 @@ from typing import IO, Any, Final, Literal, Protocol, overload
 
 import attrs
 
-from neuroscript.coercion.scalars import flattened
+from neuroscript.coercion.scalars import to_builtin
 from neuroscript.errors import PolicyError, SandboxError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.paths import names_directory, relative, spelling
-from neuroscript.runtime.interfaces import Entries, Entry
+from neuroscript.runtime.interfaces import DirEntry, Entries
 from neuroscript.sandbox.atomic_write import append, encoded, plain, replace
 from neuroscript.sandbox.directory import Folder, Segments, Spend, failure, made, made_one
 from neuroscript.sandbox.listing import ALL_BELOW, CHILDREN, Pattern, entry, found, split
 from neuroscript.sandbox.reader import Metered, decoded, digest, opened
 
-MOST_READ: Final = 100 * 1024 * 1024
+MAX_READ_BYTES: Final = 100 * 1024 * 1024
 """Maximum number of bytes read at once, unless the caller sets a limit."""
 
 
@@ -77,7 +77,7 @@ class Files:
     _may: Callable[[str, str], None]
     _spend: Spend
 
-    def read_bytes(self, path: str, *, limit: int = MOST_READ) -> bytes:
+    def read_bytes(self, path: str, *, limit: int = MAX_READ_BYTES) -> bytes:
         """Return the content of a file of at most *limit* bytes."""
         with self._reading(path) as (file, _):
             return file.within(limit)
@@ -85,7 +85,7 @@ class Files:
     def read_text(self, path: str, *, encoding: str = "utf-8") -> str:
         """Return the content of a file as a string, with line endings unchanged."""
         with self._reading(path) as (file, place):
-            return decoded(file.within(MOST_READ), encoding, shown(place.path))
+            return decoded(file.within(MAX_READ_BYTES), encoding, quote_untrusted(place.path))
 
     @overload
     def open(self, path: str, mode: Literal["rb"] = "rb") -> IO[bytes]: ...
@@ -109,7 +109,7 @@ class Files:
         with self._reading(path) as (file, _):
             return digest(file, algorithm)
 
-    def stat(self, path: str) -> Entry:
+    def stat(self, path: str) -> DirEntry:
         """Return the metadata of an entry; for a link, of the link itself."""
         place = self._place("read", path)
         with self._ground.held(place.path) as root, root.below(place.segments[:-1]) as folder:
@@ -278,7 +278,7 @@ class Files:
 
 
 def _placed(path: object) -> Place:
-    text = flattened(path)
+    text = to_builtin(path)
     return Place(relative(text), names_directory(text))
 
 
@@ -300,7 +300,7 @@ def _require_elsewhere(origin: Place, target: Place) -> None:
     if target.segments == origin.segments:
         raise failure(errno.EEXIST)
     if target.segments[: len(origin.segments)] == origin.segments:
-        text = f"{shown(target.path)}: a directory cannot be moved into itself"
+        text = f"{quote_untrusted(target.path)}: a directory cannot be moved into itself"
         raise SandboxError(text, code="sandbox.name", retry="model")
 
 

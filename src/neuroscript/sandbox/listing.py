@@ -11,27 +11,27 @@ from typing import Final, Literal
 import attrs
 
 from neuroscript.errors import LimitError, SandboxError
-from neuroscript.io.text import escaped
-from neuroscript.policy.paths import DEEPEST, relative, spelling
-from neuroscript.runtime.interfaces import Entry
+from neuroscript.io.text import escape
+from neuroscript.policy.paths import MAX_SEGMENTS, relative, spelling
+from neuroscript.runtime.interfaces import DirEntry
 from neuroscript.sandbox.directory import Folder, Segments, Spend
 
 Kind = Literal["file", "dir", "symlink", "other"]
 KINDS: Final[dict[int, Kind]] = {stat.S_IFREG: "file", stat.S_IFDIR: "dir", stat.S_IFLNK: "symlink"}
 
-MOST_ENTRIES: Final = 100_000
+MAX_ENTRIES: Final = 100_000
 """Maximum number of entries that one call examines."""
 
-TOLD: Final = 1_000
+FREE_ENTRIES: Final = 1_000
 """Number of entries of one directory after which they are counted against the limit."""
 
 MAGIC: Final = re.compile(r"[*?\[]")
 
 
-def entry(segments: Segments, status: os.stat_result) -> Entry:
+def entry(segments: Segments, status: os.stat_result) -> DirEntry:
     """Return the `Entry` for the path *segments*."""
     kind = KINDS.get(stat.S_IFMT(status.st_mode), "other")
-    return Entry(escaped(spelling(segments)), kind, status.st_size if kind == "file" else 0, status.st_mtime)
+    return DirEntry(escape(spelling(segments)), kind, status.st_size if kind == "file" else 0, status.st_mtime)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -99,7 +99,9 @@ def split(segments: Segments) -> tuple[Segments, Segments]:
     return segments[:count], segments[count:]
 
 
-def found(root: Folder, start: Segments, pattern: Pattern, permits: Callable[[str], bool], spend: Spend) -> list[Entry]:
+def found(
+    root: Folder, start: Segments, pattern: Pattern, permits: Callable[[str], bool], spend: Spend
+) -> list[DirEntry]:
     """Return the entries below *start* that match *pattern*, sorted by name, each directory before its entries.
 
     Entries that are not permitted are neither returned nor entered. A directory that cannot be read, or that was
@@ -110,13 +112,13 @@ def found(root: Folder, start: Segments, pattern: Pattern, permits: Callable[[st
         LimitError: With the code ``limit.fs_entries``, for more than 100,000 entries or 256 levels, or raised by
             *spend*.
     """
-    entries: list[Entry] = []
+    entries: list[DirEntry] = []
     looked_at = 0
     waiting = [(each, pattern.first()) for each in reversed(_children(root, start, spend))]
     while waiting:
         (segments, each), before = waiting.pop()
         looked_at += 1
-        if len(segments) > DEEPEST or looked_at + len(waiting) > MOST_ENTRIES:
+        if len(segments) > MAX_SEGMENTS or looked_at + len(waiting) > MAX_ENTRIES:
             raise too_many()
         states = pattern.after(before, segments[-1])
         if not states or not permits(each.path):
@@ -138,15 +140,15 @@ def is_spellable(segments: Segments) -> bool:
 
 def too_many() -> LimitError:
     """Return the error for a tree that is too large."""
-    text = f"the directory tree has more than {MOST_ENTRIES} entries or {DEEPEST} levels"
+    text = f"the directory tree has more than {MAX_ENTRIES} entries or {MAX_SEGMENTS} levels"
     return LimitError(text, code="limit.fs_entries")
 
 
-def _children(root: Folder, segments: Segments, spend: Spend) -> list[tuple[Segments, Entry]]:
-    children: list[tuple[Segments, Entry]] = []
+def _children(root: Folder, segments: Segments, spend: Spend) -> list[tuple[Segments, DirEntry]]:
+    children: list[tuple[Segments, DirEntry]] = []
     with root.below(segments) as folder:
         for each in folder.scan():
-            if len(children) == MOST_ENTRIES:
+            if len(children) == MAX_ENTRIES:
                 raise too_many()
             try:
                 status = each.stat(follow_symlinks=False)
@@ -154,13 +156,13 @@ def _children(root: Folder, segments: Segments, spend: Spend) -> list[tuple[Segm
                 continue
             here = (*segments, each.name)
             children.append((here, entry(here, status)))
-            if len(children) % TOLD == 0:
-                spend("fs_entries", TOLD)
-    spend("fs_entries", len(children) % TOLD)
+            if len(children) % FREE_ENTRIES == 0:
+                spend("fs_entries", FREE_ENTRIES)
+    spend("fs_entries", len(children) % FREE_ENTRIES)
     return sorted(children, key=lambda child: child[0])
 
 
-def _inside(root: Folder, segments: Segments, spend: Spend) -> list[tuple[Segments, Entry]]:
+def _inside(root: Folder, segments: Segments, spend: Spend) -> list[tuple[Segments, DirEntry]]:
     try:
         return _children(root, segments, spend)
     except OSError:

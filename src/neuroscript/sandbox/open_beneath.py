@@ -40,7 +40,7 @@ BENEATH: Final = 0x08 | 0x04 | 0x02
 """RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS and RESOLVE_NO_MAGICLINKS."""
 
 RENAME_NOREPLACE: Final = 1
-TRIES: Final = 32
+MAX_ATTEMPTS: Final = 32
 """Attempts at a look-up that the kernel abandons because directories are moved meanwhile."""
 
 PSEUDO: Final = {0x9FA0, 0x62656572}
@@ -189,7 +189,7 @@ def _link_unnamed(descriptor: int, name: str, folder: int) -> None:
 
 
 def _step(name: str, flags: int, folder: int) -> int:
-    for _ in range(TRIES):
+    for _ in range(MAX_ATTEMPTS):
         try:
             return os.open(name, flags, dir_fd=folder)
         except OSError as error:
@@ -244,7 +244,7 @@ def _openat2(libc: Any) -> Opener | None:
     def opener(root: int, segments: Segments, flags: int) -> int:
         path = "/".join(segments).encode() or b"."
         how = how_to(flags & ~os.O_NOFOLLOW, 0, BENEATH)  # O_NOFOLLOW would turn ELOOP into ENOTDIR for a final link
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             descriptor = call(SYS_OPENAT2, root, path, how, ctypes.sizeof(how))
             if descriptor >= 0:
                 return int(descriptor)

@@ -34,7 +34,7 @@ OPEN: Final = {"gt": ("minimum", 1), "lt": ("maximum", -1)}
 """Exclusive bounds. For integers, the next integer is the inclusive bound."""
 
 
-OTHERS: Final = frozenset({"annotated_types", "pydantic", "typing_extensions"})
+KNOWN_PACKAGES: Final = frozenset({"annotated_types", "pydantic", "typing_extensions"})
 """Packages whose metadata is read. Metadata of other packages is ignored."""
 
 
@@ -89,7 +89,7 @@ def marked(before: Arg, marks: Iterable[Any], kind: ArgType) -> Arg:
             found["description"] = mark
         elif type(mark) is Arg:
             found.update(attrs.asdict(mark, filter=lambda field, value: value != field.default))
-        elif type(mark).__module__.partition(".")[0] in OTHERS:
+        elif type(mark).__module__.partition(".")[0] in KNOWN_PACKAGES:
             found.update(_read(mark, kind))
     try:
         return Arg(**found)

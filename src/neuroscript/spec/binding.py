@@ -17,15 +17,15 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.constraints import ABSENT, absent, further, given, members
+from neuroscript.coercion.constraints import ABSENT, coerce_argument, default_argument, further, match_names
 from neuroscript.coercion.context import (
-    FAILED,
+    INVALID,
     LAX,
     MISSING,
-    Coercion,
+    CoercionPass,
+    CoercionSettings,
     Exceeded,
     SizeLimits,
-    Walk,
     Where,
     place,
     type_name,
@@ -35,10 +35,10 @@ from neuroscript.coercion.parameters import (
     is_number,
     require,
 )
-from neuroscript.coercion.scalars import Misfit, flattened
+from neuroscript.coercion.scalars import Rejection, to_builtin
 from neuroscript.coercion.types import LISTS, ArgType
 from neuroscript.coercion.values import by_text, items_of
-from neuroscript.errors import LISTED, ArgumentError, Problem
+from neuroscript.errors import MAX_LISTED_PROBLEMS, ArgumentError, Problem
 from neuroscript.io.text import NotJSON, parsed
 from neuroscript.spec.tool_spec import ToolSpec
 
@@ -60,17 +60,17 @@ def bind(spec: ToolSpec, args: Sequence[object]) -> tuple[Any, ...]:
     """
     if type(spec) is not ToolSpec:
         require("bind", spec=(spec, SPEC))
-    return bound(spec, LAX, args, by_name=False)
+    return bind_arguments(spec, LAX, args, by_name=False)
 
 
 def bind_named(spec: ToolSpec, mapping: Mapping[str, object]) -> tuple[Any, ...]:
     """Return the same as `bind` for a dict of arguments by name; a variadic argument is a list."""
     if type(spec) is not ToolSpec:
         require("bind_named", spec=(spec, SPEC))
-    return bound(spec, LAX, mapping, by_name=True)
+    return bind_arguments(spec, LAX, mapping, by_name=True)
 
 
-class CallWalk(Walk):
+class CallWalk(CoercionPass):
     """The pass over the arguments of one call.
 
     Attributes:
@@ -87,7 +87,7 @@ class CallWalk(Walk):
         return problems_of(self, Rules(args, further=args[-1] if self.spec.variadic else None))
 
 
-def bound(spec: ToolSpec, coercion: Coercion, args: object, *, by_name: bool) -> tuple[Any, ...]:
+def bind_arguments(spec: ToolSpec, coercion: CoercionSettings, args: object, *, by_name: bool) -> tuple[Any, ...]:
     """Return the exact values of *args* under the settings of *coercion*, or raise an `ArgumentError`."""
     walk = CallWalk(coercion)
     try:
@@ -105,9 +105,9 @@ def bound(spec: ToolSpec, coercion: Coercion, args: object, *, by_name: bool) ->
 def _ask_schema(spec: ToolSpec, values: list[Any]) -> None:
     """Validate exact values against schema constraints beyond the spec; missing arguments are left out."""
     from neuroscript.coercion.plain_data import plain
-    from neuroscript.coercion.schema_validation import checker_of
+    from neuroscript.coercion.schema_validation import validator_for
 
-    checker = checker_of(spec.schema)
+    checker = validator_for(spec.schema)
     if checker is None:
         return
     by_name = spec.by_name(values)
@@ -122,18 +122,20 @@ def _ask_schema(spec: ToolSpec, values: list[Any]) -> None:
         raise ArgumentError(problems, spec.full_name)
 
 
-def _by_position(walk: Walk, spec: ToolSpec, args: Any) -> list[Any]:
+def _by_position(walk: CoercionPass, spec: ToolSpec, args: Any) -> list[Any]:
     items = args if type(args) is tuple else _in_order(spec, args)
     rules = spec.args[:-1] if spec.variadic else spec.args
     count = len(items)
     values: list[Any] = []
     for index, rule in enumerate(rules):
         where = (None, rule.name)
-        values.append(given(walk, rule, items[index], where) if index < count else absent(walk, rule, where))
+        values.append(
+            coerce_argument(walk, rule, items[index], where) if index < count else default_argument(walk, rule, where)
+        )
     if spec.variadic:
         return [*values, *_further(walk, spec, items[len(rules) :])]
     if count > len(rules):
-        walk.note(None, Misfit("arg.count", f"at most {len(rules)} arguments"), str(count))
+        walk.note(None, Rejection("arg.count", f"at most {len(rules)} arguments"), str(count))
     return values
 
 
@@ -147,29 +149,29 @@ def _in_order(spec: ToolSpec, args: Any) -> Sequence[Any]:
     raise _not_arguments(spec, "a list or tuple of arguments", args, hint)
 
 
-def _by_name(walk: Walk, spec: ToolSpec, mapping: Any) -> list[Any]:
+def _by_name(walk: CoercionPass, spec: ToolSpec, mapping: Any) -> list[Any]:
     if not issubclass(type(mapping), dict):
         hint = "use call for positional arguments" if issubclass(type(mapping), (list, tuple)) else ""
         raise _not_arguments(spec, "a dict of arguments by name", mapping, hint)
     by_name = by_text(walk, [*dict.items(mapping)], None)
     rest = by_name.pop(spec.args[-1].name, ABSENT) if spec.variadic else ABSENT
     fixed = spec.args[:-1] if spec.variadic else spec.args
-    found = members(walk, fixed, by_name, False, None)
+    found = match_names(walk, fixed, by_name, False, None)
     values = [found.get(rule.name, ABSENT) for rule in fixed]
     return [*values, *_further(walk, spec, _listed(walk, spec, rest))] if spec.variadic else values
 
 
-def _listed(walk: Walk, spec: ToolSpec, rest: object) -> Any:
+def _listed(walk: CoercionPass, spec: ToolSpec, rest: object) -> Any:
     if rest is ABSENT or rest is None:
         return []
     rule = spec.args[-1]
     return items_of(walk, LISTS.get(rule.type, ArgType.SLICE_ANY), rest, (None, rule.name))
 
 
-def _further(walk: Walk, spec: ToolSpec, items: Any) -> list[Any]:
+def _further(walk: CoercionPass, spec: ToolSpec, items: Any) -> list[Any]:
     rule = spec.args[-1]
     where = (None, rule.name)
-    if items is FAILED:
+    if items is INVALID:
         return []
     if not items and rule.required:
         walk.note(where, MISSING, "nothing")
@@ -180,14 +182,14 @@ def _not_arguments(spec: ToolSpec, expected: str, given: object, hint: str) -> A
     return ArgumentError([Problem("", "arg.type", expected, type_name(given), hint)], tool=spec.full_name)
 
 
-def seconds_of(timeout: Any) -> float:
+def parse_timeout(timeout: Any) -> float:
     if not is_number(timeout) or not 0 < timeout <= float_info.max:
         problem = Problem("timeout", "arg.type", "a positive number of seconds", type_name(timeout))
         raise ArgumentError([problem])
     return float(timeout)
 
 
-def arguments_of(given: Any, tool: str, sizes: SizeLimits = LAX.sizes) -> Any:
+def parse_arguments(given: Any, tool: str, sizes: SizeLimits = LAX.sizes) -> Any:
     """Return the arguments of a call as a dict, list or tuple; a blank string and None mean no arguments.
 
     Args:
@@ -263,9 +265,9 @@ def repairs(spec: ToolSpec, given: Any, values: tuple[Any, ...]) -> tuple[Repair
         At most `LISTED` repairs.
     """
     if issubclass(type(given), dict):
-        return tuple(islice(_repairs_by_name(spec, given, values), LISTED))
+        return tuple(islice(_repairs_by_name(spec, given, values), MAX_LISTED_PROBLEMS))
     items = list.__getitem__(given, _ALL) if issubclass(type(given), list) else tuple.__getitem__(given, _ALL)
-    return tuple(islice(_repairs_in_order(spec, items, values), LISTED))
+    return tuple(islice(_repairs_in_order(spec, items, values), MAX_LISTED_PROBLEMS))
 
 
 def _repairs_by_name(spec: ToolSpec, given: dict[Any, Any], values: tuple[Any, ...]) -> Iterator[Repair]:
@@ -301,5 +303,5 @@ def _plain_keys(value: dict[Any, Any]) -> dict[Any, Any]:
     """Return a dict with exact keys, without keys of other types."""
     if type(value) is dict and not [key for key in value if type(key) is not str]:
         return value
-    pairs = [(flattened(key), each) for key, each in dict.items(value)]
+    pairs = [(to_builtin(key), each) for key, each in dict.items(value)]
     return {key: each for key, each in pairs if type(key) in KEYS}

@@ -244,10 +244,10 @@ def _by_library(text: str, style: str) -> Described:
     try:
         from docstring_parser import DocstringStyle, ParseError, parse
     except ImportError:
-        from neuroscript._imports import mending
+        from neuroscript._imports import install_hint
 
         raise ValueError(
-            f"its docstring is not in Google style; to read other styles: {mending('functions')}"
+            f"its docstring is not in Google style; to read other styles: {install_hint('functions')}"
         ) from None
     try:
         found = parse(text, DocstringStyle[style.upper()])

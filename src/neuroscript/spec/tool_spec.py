@@ -11,8 +11,8 @@ from typing import Any, Final, Literal
 import attrs
 
 from neuroscript.coercion import values
-from neuroscript.coercion.constraints import fit, named_type
-from neuroscript.coercion.context import LAX, RESULT, ROOT, Walk
+from neuroscript.coercion.constraints import coerce_present, named_type
+from neuroscript.coercion.context import LAX, RESULT, ROOT, CoercionPass
 from neuroscript.coercion.parameters import (
     BY_NAME,
     FLAG,
@@ -30,7 +30,7 @@ from neuroscript.coercion.parameters import (
 from neuroscript.coercion.scalars import is_unicode
 from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
 from neuroscript.errors import UNSET, SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.names import MAX_NAME_CHARS, canonical, is_group_name, is_word, upstream_name, wire_name
 
 RUNTIME: Final = "rt"
@@ -53,7 +53,7 @@ SHORT_CHARS: Final = 1_000
 CHOSEN: Final = frozenset({ArgType.STRING, ArgType.INT, ArgType.FLOAT, ArgType.BOOL})
 NUMBERS: Final = frozenset({ArgType.INT, ArgType.FLOAT})
 DECLARED: Final = frozenset({ArgType.MAP, ArgType.MAP_STRING_ANY, ArgType.SLICE_MAP})
-LONG: Final = frozenset({ArgType.STRING, ArgType.BLOB, ArgType.EMBEDDING, *ELEMENTS, *VALUES})
+LENGTH_TYPES: Final = frozenset({ArgType.STRING, ArgType.BLOB, ArgType.EMBEDDING, *ELEMENTS, *VALUES})
 
 # What a field has to be
 
@@ -72,7 +72,7 @@ FINITE: Final = Form(
     lambda number: type(number) in (int, float),
     lambda number: _exactly(ArgType.FLOAT, number) is not None,
 )
-BOUNDS: Final = {NUMBERS: FINITE, LONG: WHOLE}
+BOUNDS: Final = {NUMBERS: FINITE, LENGTH_TYPES: WHOLE}
 ITEMS: Final = Form("a list or tuple", lambda items: isinstance(items, (list, tuple)))
 STREAM: Final = Form(
     f"True, False or {MAYBE!r}",
@@ -249,7 +249,7 @@ def _are_short_texts(choices: tuple[Any, ...]) -> bool:
 
 
 def _bound_faults(arg: ArgSpec) -> Iterator[str]:
-    for low, high, fitting in (("minimum", "maximum", NUMBERS), ("min_length", "max_length", LONG)):
+    for low, high, fitting in (("minimum", "maximum", NUMBERS), ("min_length", "max_length", LENGTH_TYPES)):
         bounds = {name: getattr(arg, name) for name in (low, high) if getattr(arg, name) is not None}
         kind = arg.element if fitting is NUMBERS else arg.type
         if bounds and kind not in fitting:
@@ -269,8 +269,8 @@ def _settled_default(arg: ArgSpec) -> Iterator[str]:
     if arg.required:
         yield "a required argument has no default"
     elif arg.default is not None:
-        walk = Walk(LAX)
-        _set(arg, "default", walk.limited(fit, arg, _plain_default(arg), ROOT))
+        walk = CoercionPass(LAX)
+        _set(arg, "default", walk.limited(coerce_present, arg, _plain_default(arg), ROOT))
         if walk.noted:
             from neuroscript.coercion.problems import sentences
 
@@ -288,8 +288,8 @@ def _plain_default(arg: ArgSpec) -> Any:
 
 def _exactly(kind: ArgType, value: object) -> Any:
     """Return the exact value of a scalar in a spec, or None if it does not fit."""
-    walk = Walk(RESULT)
-    exact = walk.limited(values.exact, kind, value, ROOT)
+    walk = CoercionPass(RESULT)
+    exact = walk.limited(values.coerce_value, kind, value, ROOT)
     return None if walk.noted else exact
 
 
@@ -298,7 +298,7 @@ def _set(thing: object, name: str, value: object) -> None:
 
 
 def _label(name: object) -> str:
-    return shown(name) if isinstance(name, str) else "?"
+    return quote_untrusted(name) if isinstance(name, str) else "?"
 
 
 def keys_of(cls: type) -> tuple[ArgSpec, ...]:

@@ -7,39 +7,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript._imports import lazy
+from neuroscript._imports import lazy_getattr
 
 if TYPE_CHECKING:
-    from neuroscript.testing.checks.check import LAWS, LawCase, LawsBroken, Report, check_toolset, laws_of
-    from neuroscript.testing.checks.check_case import Law, Violation
+    from neuroscript.testing.checks.check import CHECKS, CheckCase, ChecksFailed, Report, check_toolset, checks_for
+    from neuroscript.testing.checks.check_case import ContractCheck, Violation
     from neuroscript.testing.checks.setup import Setup
-    from neuroscript.testing.checks.trials import DOORS
+    from neuroscript.testing.checks.trials import ENTRY_POINTS
     from neuroscript.testing.fake import FakeRuntime, ScriptError
     from neuroscript.testing.fuzzing import fuzz_toolset
 
 __all__ = [
-    "DOORS",
-    "LAWS",
+    "CHECKS",
+    "ENTRY_POINTS",
+    "CheckCase",
+    "ChecksFailed",
+    "ContractCheck",
     "FakeRuntime",
-    "Law",
-    "LawCase",
-    "LawsBroken",
     "Report",
     "ScriptError",
     "Setup",
     "Violation",
     "check_toolset",
+    "checks_for",
     "fuzz_toolset",
-    "laws_of",
 ]
 
-__getattr__ = lazy(
+__getattr__ = lazy_getattr(
     __name__,
     {
-        "checks.check": "LAWS LawCase LawsBroken Report check_toolset laws_of",
-        "checks.check_case": "Law Violation",
+        "checks.check": "CHECKS CheckCase ChecksFailed Report check_toolset checks_for",
+        "checks.check_case": "ContractCheck Violation",
         "checks.setup": "Setup",
-        "checks.trials": "DOORS",
+        "checks.trials": "ENTRY_POINTS",
         "fake": "FakeRuntime ScriptError",
         "fuzzing": "fuzz_toolset",
     },

@@ -52,14 +52,14 @@ SEED: Final = 0
 
 
 ITEMS: Final = Form("a list or tuple", lambda items: isinstance(items, (list, tuple)))
-SAID: Final = Form("a string, a Turn or an error", lambda said: isinstance(said, (str, Turn, Exception)))
+SCRIPTED_REPLY: Final = Form("a string, a Turn or an error", lambda said: isinstance(said, (str, Turn, Exception)))
 CLOCK: Final = Form(
     "a number, or a list or tuple of numbers",
     lambda clock: NUMBER.accepts(clock) or (isinstance(clock, tuple) and all(map(NUMBER.accepts, clock))),
 )
 FORMS: Final = {
     "answers": sequence(STRING, "strings"),
-    "model": sequence(SAID, "strings, Turns or errors"),
+    "model": sequence(SCRIPTED_REPLY, "strings, Turns or errors"),
     "clock": CLOCK,
     "files": optional(FILES),
     "variables": optional(BY_NAME),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SEED: Final = Form("an integer", lambda seed: type(seed) is int)
 INT: Final = 2**63 - 1
-LONGEST: Final = 50
+MAX_SIZE: Final = 50
 """Maximum number of characters, items and keys in a generated value."""
 
 
@@ -141,7 +141,7 @@ def _typed(arg: ArgSpec) -> SearchStrategy[Any]:
 
     if arg.choices:
         one = st.sampled_from(arg.choices)
-        return one if arg.element is arg.type else st.lists(one, max_size=LONGEST)
+        return one if arg.element is arg.type else st.lists(one, max_size=MAX_SIZE)
     if arg.keys:
         made: SearchStrategy[Any] = st.fixed_dictionaries(
             {key.name: values(key) for key in arg.keys if key.required},
@@ -158,7 +158,7 @@ def _typed(arg: ArgSpec) -> SearchStrategy[Any]:
 def _text() -> SearchStrategy[str]:
     from hypothesis import strategies as st
 
-    return st.text(st.characters(exclude_categories=["Cs"]), max_size=LONGEST)
+    return st.text(st.characters(exclude_categories=["Cs"]), max_size=MAX_SIZE)
 
 
 def _scalar(kind: ArgType, arg: ArgSpec) -> SearchStrategy[Any]:
@@ -175,7 +175,7 @@ def _scalar(kind: ArgType, arg: ArgSpec) -> SearchStrategy[Any]:
         case ArgType.BOOL:
             return st.booleans()
         case ArgType.BLOB:
-            return st.binary(max_size=LONGEST)
+            return st.binary(max_size=MAX_SIZE)
         case ArgType.EMBEDDING:
             return st.lists(st.floats(-1, 1, width=32), max_size=8)
         case ArgType.HANDLE:

@@ -13,7 +13,7 @@ import pytest
 
 if TYPE_CHECKING:
     from neuroscript.engine.engine import Engine
-    from neuroscript.testing.checks.check import LawCase
+    from neuroscript.testing.checks.check import CheckCase
     from neuroscript.testing.fake import FakeRuntime
 
 OPTION = "--neuroscript-toolset"
@@ -59,10 +59,10 @@ class Distribution(pytest.Collector):
         Raises:
             pytest.UsageError: If the distribution is not installed or provides no usable toolset.
         """
-        from neuroscript.testing.checks.check import laws_of
+        from neuroscript.testing.checks.check import checks_for
 
         setup = self.config.hook.pytest_neuroscript_setup(distribution=self.name)
-        cases = laws_of(_toolsets(self.name), setup, name=self.name)
+        cases = checks_for(_toolsets(self.name), setup, name=self.name)
         return [LawItem.from_parent(self, name=f"{case.subject}[{case.law.name}]", case=case) for case in cases]
 
 
@@ -85,7 +85,7 @@ def _toolsets(name: str) -> list[Any]:
 class LawItem(pytest.Item):
     """One contract check of one tool."""
 
-    def __init__(self, *, case: LawCase, **kwargs: Any) -> None:
+    def __init__(self, *, case: CheckCase, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.case = case
 
@@ -95,9 +95,9 @@ class LawItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
         """Return the problems found by the check, or the traceback of any other error."""
-        from neuroscript.testing.checks.check import LawsBroken
+        from neuroscript.testing.checks.check import ChecksFailed
 
-        if not isinstance(excinfo.value, LawsBroken):
+        if not isinstance(excinfo.value, ChecksFailed):
             return str(super().repr_failure(excinfo, style))
         faults = [fault for each in excinfo.value.report.violations for fault in each.faults]
         title = f"{self.case.subject} fails the contract check {self.case.law.name}:"

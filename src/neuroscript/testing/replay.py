@@ -12,17 +12,17 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from neuroscript.audit.recording import FORM, LONGEST, read
+from neuroscript.audit.recording import FORM, MAX_LINE_BYTES, read
 from neuroscript.coercion.context import Where, place, type_name
 from neuroscript.engine.engine import Engine
-from neuroscript.io.text import NotJSON, parsed, shown
+from neuroscript.io.text import NotJSON, parsed, quote_untrusted
 from neuroscript.io.text_files import open_at_once
 from neuroscript.runtime.interfaces import ToolCall
 from neuroscript.tools.fingerprints import fingerprint
 from neuroscript.tools.tool import ToolImplementation
 
 OK: Final = "ok"
-PIECE: Final = 64 * 1024
+CHUNK_BYTES: Final = 64 * 1024
 """Number of bytes of an overlong line that are read, and discarded, at a time."""
 
 What = Literal["tool", "definition", "code", "type", "size", "key", "value"]
@@ -125,11 +125,11 @@ def replayed(readline: Callable[[int], bytes], engine: Engine) -> Replayed:
 def _lines(readline: Callable[[int], bytes]) -> Iterator[tuple[int, bytes | None]]:
     """Yield the lines that are not blank, with their numbers, and None for a line that is too long."""
     number = 0
-    while line := readline(LONGEST):
+    while line := readline(MAX_LINE_BYTES):
         number += 1
-        if len(line) == LONGEST and not line.endswith(b"\n"):
+        if len(line) == MAX_LINE_BYTES and not line.endswith(b"\n"):
             while line and not line.endswith(b"\n"):
-                line = readline(PIECE)
+                line = readline(CHUNK_BYTES)
             yield number, None
         elif not line.isspace():
             yield number, line
@@ -157,7 +157,7 @@ def _call(line: bytes | None) -> _Call | Literal["skipped", "left_out"]:
         _Unreadable: If the line is not a recorded call.
     """
     if line is None:
-        raise _Unreadable(f"has more than {LONGEST} bytes")
+        raise _Unreadable(f"has more than {MAX_LINE_BYTES} bytes")
     try:
         return _call_of(parsed(line.decode()))
     except UnicodeDecodeError:
@@ -173,7 +173,7 @@ def _call(line: bytes | None) -> _Call | Literal["skipped", "left_out"]:
 def _call_of(data: Any) -> _Call | Literal["skipped", "left_out"]:
     match data:
         case {"recording": int(form), "tool": str(), **rest} if form != FORM and type(form) is int:
-            raise _Unreadable(f"has format version {shown(str(form))}, but only {FORM} is supported")
+            raise _Unreadable(f"has format version {quote_untrusted(str(form))}, but only {FORM} is supported")
         case {"recording": int(), "tool": str(), "left_out": str(), **rest} if not rest:
             return "left_out"
         case {"recording": int(), "tool": str(tool), "effects": list(effects), "args": list(args), **rest}:
@@ -205,7 +205,7 @@ class _Again:
         """
         tool: ToolImplementation | None = self._engine.tools.get(call.tool)
         if tool is None:
-            return Difference(line, shown(call.tool), "tool")
+            return Difference(line, quote_untrusted(call.tool), "tool")
         if self._fingerprint_of(tool) != call.fingerprint:
             return Difference(line, tool.name, "definition")
         if "pure" not in tool.policy.effects:
@@ -213,7 +213,7 @@ class _Again:
         result = self._engine.execute(ToolCall(tool.name, call.args))
         code = OK if result.error is None else result.error.code
         if code != call.code:
-            return Difference(line, tool.name, "code", "", shown(call.code), code)
+            return Difference(line, tool.name, "code", "", quote_untrusted(call.code), code)
         found = next(_differences((None, "result"), call.result, result.value), None)
         if found is None:
             return None

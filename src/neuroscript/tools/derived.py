@@ -11,7 +11,7 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.errors import RegistryError, SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.names import canonical, is_group_name
 from neuroscript.policy.scopes import is_tool_pattern, tool_matcher
 from neuroscript.policy.tool_policy import ToolPolicy
@@ -29,7 +29,8 @@ def matching(pattern: str) -> Callable[[str], bool]:
     glob = canonical(pattern) if isinstance(pattern, str) else ""
     if not is_tool_pattern(glob):
         raise SpecError(
-            "pattern", [f"{shown(str(pattern))} is not a valid pattern; use a name, or a pattern such as fs.*"]
+            "pattern",
+            [f"{quote_untrusted(str(pattern))} is not a valid pattern; use a name, or a pattern such as fs.*"],
         )
     return tool_matcher(glob)
 
@@ -58,7 +59,7 @@ def full_name(tool: Any, new: str) -> str:
     """Return the canonical name for *new*: a full name, or a word within the tool's current group."""
     name = canonical(new) if isinstance(new, str) else ""
     if not is_group_name(name):
-        raise SpecError(tool.name, [f"{shown(str(new))} is not a valid tool name"])
+        raise SpecError(tool.name, [f"{quote_untrusted(str(new))} is not a valid tool name"])
     return name if "." in name else f"{tool.spec.group}.{name}"
 
 
@@ -66,13 +67,15 @@ def with_policy(tool: Any, changes: Mapping[str, Any]) -> Any:
     """Return the tool with a changed policy. An unknown field raises a `SpecError`."""
     unknown = [name for name in changes if name not in {field.name for field in attrs.fields(ToolPolicy)}]
     if unknown:
-        raise SpecError(tool.name, [f"{', '.join(map(shown, unknown))}: not a field of ToolPolicy"])
+        raise SpecError(tool.name, [f"{', '.join(map(quote_untrusted, unknown))}: not a field of ToolPolicy"])
     return attrs.evolve(tool, policy=attrs.evolve(tool.policy, **changes))
 
 
-def described(tool: Any, texts: Mapping[str, str]) -> Any:
+def with_docs(tool: Any, texts: Mapping[str, str]) -> Any:
     """Return the tool with changed descriptions. An unknown field raises a `SpecError`."""
     unknown = [name for name in texts if name not in TEXTS]
     if unknown:
-        raise SpecError(tool.name, [f"{', '.join(map(shown, unknown))}: only {', '.join(TEXTS)} can be described"])
+        raise SpecError(
+            tool.name, [f"{', '.join(map(quote_untrusted, unknown))}: only {', '.join(TEXTS)} can be described"]
+        )
     return attrs.evolve(tool, spec=attrs.evolve(tool.spec, **texts))

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 from neuroscript.coercion.context import type_name
 from neuroscript.coercion.parameters import BY_NAME, STRING, optional, require
 from neuroscript.errors import SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.spec.tool_spec import Example
 from neuroscript.tools.tool import NEEDS_NOTHING, ToolImplementation, require_options, tool
@@ -151,9 +151,10 @@ def _chosen(module: ModuleType, func_name: str | None, env: Mapping[str, Any]) -
 
 
 def _missing(func_name: str | None, own: list[str]) -> str:
-    names = ", ".join(map(shown, own))
+    names = ", ".join(map(quote_untrusted, own))
     if func_name is not None:
-        return f"no callable named {shown(func_name)}; {f'available: {names}' if own else 'the source defines none'}"
+        others = f"available: {names}" if own else "the source defines none"
+        return f"no callable named {quote_untrusted(func_name)}; {others}"
     if own:
         return f"multiple callables found: {names}; choose one with func_name"
     return "no callable found; define a function, such as def count(text: str) -> int"

@@ -22,7 +22,7 @@ import pluggy
 from neuroscript.coercion.context import type_name
 from neuroscript.errors import PluginError, SpecError
 from neuroscript.io.near_names import near
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.runtime.interfaces import ToolInfo
 from neuroscript.runtime.records import CallRecord, PendingCall
 from neuroscript.tools.toolset import Toolset
@@ -214,7 +214,10 @@ class Plugins:
     def _new_name(self, plugin: object) -> str:
         """Return the name of a plugin, with a number if another plugin has the same name."""
         own = plugin.__name__ if isinstance(plugin, (ModuleType, type)) else type_name(plugin)
-        names = (shown(own) if number == 1 else f"{shown(own)} {number}" for number in range(1, sys.maxsize))
+        names = (
+            quote_untrusted(own) if number == 1 else f"{quote_untrusted(own)} {number}"
+            for number in range(1, sys.maxsize)
+        )
         name = next(name for name in names if name not in self.names)
         self.names += (name,)
         return name
@@ -302,7 +305,7 @@ def _faults(found: list[_Marked]) -> Iterator[str]:
             if not each.options.get("optionalhook"):
                 alike = near(each.hook, ARGUMENTS)
                 hint = f"; did you mean {alike[0]}?" if alike else ""
-                yield f"unknown hook {shown(each.hook)}{hint}"
+                yield f"unknown hook {quote_untrusted(each.hook)}{hint}"
             continue
         if each.hook in seen:
             yield f"it has {each.hook} twice"
@@ -322,7 +325,7 @@ def _form_faults(each: _Marked) -> Iterator[str]:
         yield f"{each.hook} is not callable"
     elif not all(_is_given(each.hook, parameter) for parameter in inspect.signature(function).parameters.values()):
         wanted = ", ".join(ARGUMENTS[each.hook])
-        yield f"{each.hook} may take ({wanted}), not ({', '.join(map(shown, each.takes))})"
+        yield f"{each.hook} may take ({wanted}), not ({', '.join(map(quote_untrusted, each.takes))})"
 
 
 def _is_given(hook: str, parameter: inspect.Parameter) -> bool:

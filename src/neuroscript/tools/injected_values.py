@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.constraints import ABSENT, absent, further, given
-from neuroscript.coercion.context import LAX, ROOT, Walk, type_name
+from neuroscript.coercion.constraints import ABSENT, coerce_argument, default_argument, further
+from neuroscript.coercion.context import LAX, ROOT, CoercionPass, type_name
 from neuroscript.coercion.problems import Rules, problems_of
 from neuroscript.coercion.rule_text import expected
 from neuroscript.coercion.values import copied
-from neuroscript.errors import LISTED, UNSET, ArgumentError, CallError, LentError, Problem, ToolFailed
-from neuroscript.io.text import shown
+from neuroscript.errors import MAX_LISTED_PROBLEMS, UNSET, ArgumentError, CallError, HostError, Problem, ToolFailed
+from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.templates import Template
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 from neuroscript.tools.injection_sources import Lacking, Late, Resolver
@@ -22,13 +22,13 @@ from neuroscript.tools.injection_sources import Lacking, Late, Resolver
 SecretValues = Callable[[ToolSpec, Sequence[Any]], Iterable[Any]]
 """Returns the secret values among the values of a spec."""
 
-WHOSE: Final = "the host supplies this argument"
+SET_BY_HOST: Final = "the host supplies this argument"
 """Tells the caller that only the host can fix the problem."""
 
 
 def exact_of(arg: ArgSpec, value: object, many: bool) -> tuple[Any, list[Problem | str]]:
     """Return the exact value of an argument and its problems. `UNSET` means that there is no value."""
-    walk = Walk(LAX)
+    walk = CoercionPass(LAX)
     faults: list[Problem | str] = []
     rules = Rules((arg,), further=arg) if many else Rules(whole=arg)
     if many:
@@ -36,12 +36,12 @@ def exact_of(arg: ArgSpec, value: object, many: bool) -> tuple[Any, list[Problem
         exact: Any = [walk.limited(further, arg, each, ((None, arg.name), index)) for index, each in enumerate(items)]
         faults = ["at least one value is required"] if arg.required and not items else []
     else:
-        exact = absent(walk, arg, ROOT) if value is UNSET else walk.limited(given, arg, value, ROOT)
-    return None if exact is ABSENT else exact, [*faults, *problems_of(walk, rules)[:LISTED]]
+        exact = default_argument(walk, arg, ROOT) if value is UNSET else walk.limited(coerce_argument, arg, value, ROOT)
+    return None if exact is ABSENT else exact, [*faults, *problems_of(walk, rules)[:MAX_LISTED_PROBLEMS]]
 
 
 @attrs.frozen(eq=False, repr=False)
-class Filling:
+class InjectedArguments:
     """The injected arguments of a tool.
 
     Attributes:
@@ -120,12 +120,12 @@ class Filling:
 
     def _failure(self, index: int, error: Exception) -> Exception:
         """Return the error for a failed source. An error that the source raised for the caller is unchanged."""
-        if isinstance(error, (CallError, LentError)):
+        if isinstance(error, (CallError, HostError)):
             return error
         return self._refusal("inject.failed", [(index, f"its source failed ({type_name(error)})")])
 
     def _refusal(self, code: str, faults: Iterable[tuple[int, str]]) -> ToolFailed:
-        texts = [f"{shown(self.spec.args[index].name)}: {fault} ({WHOSE})" for index, fault in faults]
+        texts = [f"{quote_untrusted(self.spec.args[index].name)}: {fault} ({SET_BY_HOST})" for index, fault in faults]
         return ToolFailed("; ".join(texts), code=code, retry="host")
 
     def _settled(self, rt: Any, found: dict[int, Any], visible: Sequence[Any]) -> list[Any]:
@@ -191,7 +191,7 @@ def _fault(problem: Problem | str) -> str:
     return problem if isinstance(problem, str) else f"expected {problem.expected}, got {problem.got}"
 
 
-def filled(func: Callable[..., Any], filling: Filling, is_coroutine: bool) -> Callable[..., Any]:
+def filled(func: Callable[..., Any], filling: InjectedArguments, is_coroutine: bool) -> Callable[..., Any]:
     """Return a function that takes only the visible arguments."""
     if is_coroutine:
 

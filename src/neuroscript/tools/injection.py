@@ -15,12 +15,12 @@ from neuroscript.coercion.context import type_name
 from neuroscript.coercion.types import ELEMENTS
 from neuroscript.errors import UNSET, SpecError
 from neuroscript.io.near_names import near
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.capabilities import parts
 from neuroscript.policy.scopes import Unfit, literal
 from neuroscript.policy.templates import FITTING, Template, place_of, slots
 from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
-from neuroscript.tools.injected_values import Filling, SecretValues, exact_of, filled
+from neuroscript.tools.injected_values import InjectedArguments, SecretValues, exact_of, filled
 from neuroscript.tools.injection_sources import Late, Resolver, Secret, Source, Value
 
 OF_ARGUMENTS: Final = ("arg.", "coercion.", "limit.")
@@ -42,7 +42,7 @@ class Injection:
     needs: tuple[str, ...]
 
 
-def injecting(tool: Any, sources: Mapping[str, Source], secret_values: SecretValues) -> Any:
+def with_injected(tool: Any, sources: Mapping[str, Source], secret_values: SecretValues) -> Any:
     """Return a tool without some of its arguments; *sources* supply their values in each call.
 
     Raises:
@@ -55,7 +55,7 @@ def injecting(tool: Any, sources: Mapping[str, Source], secret_values: SecretVal
     spec: ToolSpec = tool.spec
     fixed = _bound(tool, sources)
     late = {index: source for index, arg in enumerate(spec.args) if isinstance(source := sources.get(arg.name), Late)}
-    filling = Filling(spec, fixed, late, *_templates(tool, late), secret_values)
+    filling = InjectedArguments(spec, fixed, late, *_templates(tool, late), secret_values)
     policy = attrs.evolve(tool.policy, capabilities=tuple(_needs(tool.policy.capabilities, filling)))
     return attrs.evolve(
         tool,
@@ -73,20 +73,22 @@ def injecting(tool: Any, sources: Mapping[str, Source], secret_values: SecretVal
     )
 
 
-def restoring(tool: Any, names: Sequence[str], secret_values: SecretValues) -> Any:
+def with_exposed(tool: Any, names: Sequence[str], secret_values: SecretValues) -> Any:
     """Return a tool in which callers set these arguments again. Other changes since the injection are preserved.
 
     Raises:
         SpecError: One of them is not injected, or there are no names.
     """
     sources = injected(tool)
-    faults = [f"{shown(name)} is not injected{_alike(name, sources)}" for name in names if name not in sources]
+    faults = [
+        f"{quote_untrusted(name)} is not injected{_alike(name, sources)}" for name in names if name not in sources
+    ]
     if faults or not names:
         raise SpecError(tool.name, faults or ["name the arguments to restore"])
     while tool.injection is not None:
         tool = _base(tool)
     left = {name: source for name, source in sources.items() if name not in names}
-    return injecting(tool, left, secret_values)
+    return with_injected(tool, left, secret_values)
 
 
 def injected(tool: Any) -> dict[str, Source]:
@@ -145,8 +147,8 @@ def _bound(tool: Any, sources: Mapping[str, Any]) -> dict[int, Any]:
 
 def _unknown(name: str, names: Sequence[str], gone: Mapping[str, Source]) -> str:
     if name in gone:
-        return f"{shown(name)} is already injected; restore it first"
-    return f"it has no argument {shown(name)}{_alike(name, names)}"
+        return f"{quote_untrusted(name)} is already injected; restore it first"
+    return f"it has no argument {quote_untrusted(name)}{_alike(name, names)}"
 
 
 def _alike(name: str, names: Iterable[str]) -> str:
@@ -181,7 +183,7 @@ def _argument(name: str, known: Mapping[str, Any]) -> str:
 # Examples and needs without the injected arguments
 
 
-def _example(example: Example, filling: Filling) -> Example | None:
+def _example(example: Example, filling: InjectedArguments) -> Example | None:
     """Return an example without these arguments, or None if it states values for them that may differ.
 
     The result of a call is unknown if one of its values is.
@@ -203,14 +205,14 @@ def _example(example: Example, filling: Filling) -> Example | None:
     return attrs.evolve(example, args=tuple(kept), result=result)
 
 
-def _said(filling: Filling, given: Sequence[Any] | Mapping[str, Any], index: int) -> Any:
+def _said(filling: InjectedArguments, given: Sequence[Any] | Mapping[str, Any], index: int) -> Any:
     """Return the value of an argument in an example, or `UNSET`; for a variadic argument, all of its values."""
     if isinstance(given, Mapping):
         return given.get(filling.spec.args[index].name, UNSET)
     return given[index:] if filling.is_tail(index) else [*given[index : index + 1], UNSET][0]
 
 
-def _needs(texts: Iterable[str], filling: Filling) -> Iterator[str]:
+def _needs(texts: Iterable[str], filling: InjectedArguments) -> Iterator[str]:
     """Yield the updated needs of a tool, and those of its sources."""
     for text in texts:
         yield from _need(text, filling)
@@ -219,7 +221,7 @@ def _needs(texts: Iterable[str], filling: Filling) -> Iterator[str]:
             yield f"secret:read:{literal(source.name)}"
 
 
-def _need(text: str, filling: Filling) -> Iterator[str]:
+def _need(text: str, filling: InjectedArguments) -> Iterator[str]:
     """Yield the updated forms of a need: constants are filled in, and ``*`` replaces values that are not yet known.
 
     An empty slice yields nothing.
@@ -233,7 +235,7 @@ def _need(text: str, filling: Filling) -> Iterator[str]:
             yield head if each is None else f"{head}:{each}"
 
 
-def _scopes(scope: str, filling: Filling) -> Iterator[str | None]:
+def _scopes(scope: str, filling: InjectedArguments) -> Iterator[str | None]:
     """Yield each scope with its values filled in; None means the whole resource."""
     texts: list[str | None] = [""]
     for text, name in slots(scope):
@@ -242,7 +244,7 @@ def _scopes(scope: str, filling: Filling) -> Iterator[str | None]:
     yield from (text or None for text in texts)
 
 
-def _pieces(name: str, filling: Filling) -> list[str | None]:
+def _pieces(name: str, filling: InjectedArguments) -> list[str | None]:
     """Return the replacements for a placeholder: its values, or the placeholder itself if callers fill it."""
     places = {arg.name: index for index, arg in enumerate(filling.spec.args)}
     known = _argument(name, places)

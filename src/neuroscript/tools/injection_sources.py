@@ -12,13 +12,13 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.coercion.parameters import BY_NAME, FUNCTION, STRING, WORD, Form, require_fields
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 
-NOTHING: Final = object()
+ABSENT: Final = object()
 """Marks a missing value; hosts and tools have no access to it."""
 
 
-HELD: Final = Form(
+STATE_FORM: Final = Form(
     "a mapping with string keys, or a function that returns one",
     lambda each: BY_NAME.accepts(each) or callable(each),
 )
@@ -81,9 +81,9 @@ class Variable:
 
     def found(self, rt: Any) -> Any:
         """Return the value of the variable, or raise `Lacking`."""
-        value = rt.get_var(self.name, NOTHING)
-        if value is NOTHING:
-            raise Lacking(f"the session has no variable {shown(self.name)}")
+        value = rt.get_var(self.name, ABSENT)
+        if value is ABSENT:
+            raise Lacking(f"the session has no variable {quote_untrusted(self.name)}")
         return value
 
 
@@ -102,7 +102,7 @@ class State:
     key: str
 
     def __attrs_post_init__(self) -> None:
-        require_fields("State", self, mapping=HELD, key=KEY)
+        require_fields("State", self, mapping=STATE_FORM, key=KEY)
 
     def found(self, rt: Any) -> Any:
         """Return the value of the key, or raise `Lacking`."""
@@ -110,7 +110,7 @@ class State:
         names = self.key.split(".")
         for count, name in enumerate(names, 1):
             if not isinstance(value, Mapping) or name not in value:
-                raise Lacking(f"the state has no {shown('.'.join(names[:count]))}")
+                raise Lacking(f"the state has no {quote_untrusted('.'.join(names[:count]))}")
             value = value[name]
         return value
 

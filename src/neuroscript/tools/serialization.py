@@ -17,7 +17,7 @@ from neuroscript.coercion.context import type_name
 from neuroscript.coercion.parameters import instance, require
 from neuroscript.coercion.types import ArgType
 from neuroscript.errors import ArgumentError, CallError, SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.capabilities import parts
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.interfaces import ToolResult
@@ -201,7 +201,7 @@ def _sentence(error: BaseException, _: type | None) -> str:
 
     match error:
         case ForbiddenExtraKeysError():
-            return f"unknown keys {', '.join(sorted(shown(str(key)) for key in error.extra_fields))}"
+            return f"unknown keys {', '.join(sorted(quote_untrusted(str(key)) for key in error.extra_fields))}"
         case SpecError():
             return "; ".join(error.problems)
         case KeyError():

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from neuroscript._version import is_api
-from neuroscript.coercion.context import RESULT, ROOT, Walk
+from neuroscript.coercion.context import RESULT, ROOT, CoercionPass
 from neuroscript.coercion.parameters import (
     FUNCTION,
     STRING,
@@ -21,7 +21,7 @@ from neuroscript.coercion.parameters import (
     require,
     sequence,
 )
-from neuroscript.coercion.values import exact
+from neuroscript.coercion.values import coerce_value
 from neuroscript.errors import UNSET, ArgumentError, SpecError
 from neuroscript.names import is_word
 from neuroscript.policy.tool_policy import ToolPolicy
@@ -113,7 +113,7 @@ class ToolImplementation:
 
         return injected(self)
 
-    def injecting(self, /, **sources: Any) -> ToolImplementation:
+    def with_injected(self, /, **sources: Any) -> ToolImplementation:
         """Return the tool without some of its arguments; this tool is not changed.
 
         Args:
@@ -127,12 +127,12 @@ class ToolImplementation:
                 `Resolver` for a tool with a regular function.
         """
         from neuroscript.runtime.masking import secret_values
-        from neuroscript.tools.injection import injecting
+        from neuroscript.tools.injection import with_injected
 
-        made: ToolImplementation = injecting(self, sources, secret_values)
+        made: ToolImplementation = with_injected(self, sources, secret_values)
         return made
 
-    def restoring(self, /, *names: str) -> ToolImplementation:
+    def with_exposed(self, /, *names: str) -> ToolImplementation:
         """Return the tool with some injected arguments visible to callers again. Other changes are preserved.
 
         If nothing else was changed, restoring all of them returns the original tool.
@@ -140,12 +140,12 @@ class ToolImplementation:
         Raises:
             SpecError: One of them is not injected, or there are no names.
         """
-        from neuroscript.tools.injection import restoring
+        from neuroscript.tools.injection import with_exposed
 
         require(self.name, names=(names, STRINGS))
         from neuroscript.runtime.masking import secret_values
 
-        made: ToolImplementation = restoring(self, names, secret_values)
+        made: ToolImplementation = with_exposed(self, names, secret_values)
         return made
 
 
@@ -207,7 +207,7 @@ def _example_faults(spec: ToolSpec, example: Example) -> Iterator[str]:
     if expected:
         yield f"its arguments are valid, but {expected} was expected"
     if example.result is not UNSET:
-        walk = Walk(RESULT)
+        walk = CoercionPass(RESULT)
         fit_result(walk, spec, example.result)
         if walk.noted:
             from neuroscript.coercion.problems import sentences
@@ -215,11 +215,11 @@ def _example_faults(spec: ToolSpec, example: Example) -> Iterator[str]:
             yield from (f"its result does not fit: {problem}" for problem in sentences(walk))
 
 
-def fit_result(walk: Walk, spec: ToolSpec, result: object) -> Any:
+def fit_result(walk: CoercionPass, spec: ToolSpec, result: object) -> Any:
     """Return a result as the exact value of the spec's return type; problems are recorded in *walk*."""
     if result is None and spec.return_nullable:
         return None
-    return walk.limited(exact, spec.return_type, result, ROOT)
+    return walk.limited(coerce_value, spec.return_type, result, ROOT)
 
 
 def tool(

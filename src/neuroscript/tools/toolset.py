@@ -19,7 +19,7 @@ from neuroscript.coercion.parameters import (
     sequence,
 )
 from neuroscript.errors import PluginError, RegistryError, SpecError, ToolFailed
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.names import canonical, is_full_name, is_group_name
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
@@ -66,7 +66,7 @@ class Toolset:
         )
         self.name = canonical(name)
         if not is_group_name(self.name):
-            raise SpecError(f"toolset {shown(name)}", ["the name is not a valid group name"])
+            raise SpecError(f"toolset {quote_untrusted(name)}", ["the name is not a valid group name"])
         self.origin = origin
         self.runtime_api = runtime_api
         self._tools: dict[str, ToolImplementation] = {}
@@ -201,7 +201,7 @@ class Toolset:
         require(f"toolset {self.name}", old=(old, STRING), new=(new, STRING))
         old, tool = canonical(old), self._named(new)
         if not is_full_name(old):
-            raise SpecError(f"toolset {self.name}", [f"{shown(old)} is not a valid tool name"])
+            raise SpecError(f"toolset {self.name}", [f"{quote_untrusted(old)} is not a valid tool name"])
         if old in self._tools or self._aliases.get(old, tool.name) != tool.name:
             other = self._aliases.get(old, old)
             raise RegistryError(
@@ -264,19 +264,19 @@ class Toolset:
 
         return self._mapped(pattern, lambda each: with_policy(each, changes))
 
-    def described(self, pattern: str, /, **texts: str) -> Toolset:
+    def with_docs(self, pattern: str, /, **texts: str) -> Toolset:
         """Return the set with changed descriptions for the tools that match a pattern.
 
         Args:
             texts: By name: ``description``, ``when_to_use``, ``return_help``, ``category``, ``error_conditions`` or
                 ``deprecated``.
         """
-        from neuroscript.tools.derived import described
+        from neuroscript.tools.derived import with_docs
 
         require(f"toolset {self.name}", texts=(texts, mapping(STRING, "strings")))
-        return self._mapped(pattern, lambda each: described(each, texts))
+        return self._mapped(pattern, lambda each: with_docs(each, texts))
 
-    def hiding(self, tool: str, /, **values: Any) -> Toolset:
+    def with_fixed(self, tool: str, /, **values: Any) -> Toolset:
         """Return the set with constant values for some arguments of a tool; callers can neither see nor set them.
 
         The needs of the tool are updated with the values, and examples with other values are dropped.
@@ -291,27 +291,27 @@ class Toolset:
         """
         from neuroscript.tools.injection_sources import Value
 
-        return self.injecting(tool, **{name: Value(value) for name, value in values.items()})
+        return self.with_injected(tool, **{name: Value(value) for name, value in values.items()})
 
-    def injecting(self, tool: str, /, **sources: Any) -> Toolset:
-        """Return the set with injected arguments for a tool; see `ToolImplementation.injecting`.
+    def with_injected(self, tool: str, /, **sources: Any) -> Toolset:
+        """Return the set with injected arguments for a tool; see `ToolImplementation.with_injected`.
 
         Raises:
             RegistryError: There is no such tool.
             SpecError: An argument cannot be injected.
         """
         chosen = self._named(tool)
-        return self._changed((each, each.injecting(**sources) if each is chosen else each) for each in self)
+        return self._changed((each, each.with_injected(**sources) if each is chosen else each) for each in self)
 
-    def restoring(self, tool: str, /, *names: str) -> Toolset:
-        """Return the set with some injected arguments restored; see `ToolImplementation.restoring`.
+    def with_exposed(self, tool: str, /, *names: str) -> Toolset:
+        """Return the set with some injected arguments restored; see `ToolImplementation.with_exposed`.
 
         Raises:
             RegistryError: There is no such tool.
             SpecError: One of them is not injected, or there are no names.
         """
         chosen = self._named(tool)
-        return self._changed((each, each.restoring(*names) if each is chosen else each) for each in self)
+        return self._changed((each, each.with_exposed(*names) if each is chosen else each) for each in self)
 
     def _mapped(self, pattern: str, change: Callable[[ToolImplementation], ToolImplementation]) -> Toolset:
         from neuroscript.tools.derived import matching
@@ -319,7 +319,7 @@ class Toolset:
         require(f"toolset {self.name}", pattern=(pattern, STRING))
         matches = matching(pattern)
         if not any(matches(each.name) for each in self):
-            raise RegistryError(f"toolset {self.name} has no tool that matches {shown(pattern)}")
+            raise RegistryError(f"toolset {self.name} has no tool that matches {quote_untrusted(pattern)}")
         return self._changed((each, change(each) if matches(each.name) else each) for each in self)
 
     def _changed(
@@ -346,7 +346,7 @@ class Toolset:
         require(f"toolset {self.name}", tool=(name, STRING))
         found = self._tools.get(canonical(name))
         if found is None:
-            raise RegistryError(f"toolset {self.name} has no tool called {shown(canonical(name))}")
+            raise RegistryError(f"toolset {self.name} has no tool called {quote_untrusted(canonical(name))}")
         return found
 
     def _put(self, each: ToolImplementation) -> ToolImplementation:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript._imports import lazy
+from neuroscript._imports import lazy_getattr
 
 if TYPE_CHECKING:
     from neuroscript.workflow.plan.file import load_plan, plan_from_data, plan_of_json, plan_of_toml, plan_to_data
@@ -50,7 +50,7 @@ __all__ = [
     "trace_to_data",
 ]
 
-__getattr__ = lazy(
+__getattr__ = lazy_getattr(
     __name__,
     {
         "plan.file": "load_plan plan_from_data plan_of_json plan_of_toml plan_to_data",

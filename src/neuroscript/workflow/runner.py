@@ -15,26 +15,26 @@ from typing import Any, Final, Protocol
 import attrs
 
 from neuroscript.calls.drivers import Runner
-from neuroscript.calls.steps import GRACE, Body
+from neuroscript.calls.steps import GRACE_SECONDS, Invocation
 from neuroscript.coercion.parameters import require
-from neuroscript.engine.entries import Known
+from neuroscript.engine.entries import SessionTool
 from neuroscript.engine.session import Session
-from neuroscript.errors import LISTED, ArgumentError, CallError, CallTimeout, SpecError
+from neuroscript.errors import MAX_LISTED_PROBLEMS, ArgumentError, CallError, CallTimeout, SpecError
 from neuroscript.runtime.interfaces import LLM
 from neuroscript.runtime.masking import masked, secret_values
-from neuroscript.spec.binding import bound
+from neuroscript.spec.binding import bind_arguments
 from neuroscript.tools.serialization import error_to_data
 from neuroscript.workflow.plan.model import Node, Plan
 from neuroscript.workflow.plan.parameters import NUMBER, PLAN, SESSION
 from neuroscript.workflow.plan.references import Lost
 from neuroscript.workflow.plan.validation import check
-from neuroscript.workflow.scheduler import Schedule, State, Work
+from neuroscript.workflow.scheduler import NodeState, Schedule, ScheduledCall
 from neuroscript.workflow.trace.trace import Attempt, NodeTrace, Trace
 
 PARALLEL: Final = 16
 """Default number of calls of a plan that run at once."""
 
-BREATH: Final = 0.005
+YIELD_SECONDS: Final = 0.005
 """Seconds of non-blocking calls after which the event loop gets a turn."""
 
 
@@ -72,7 +72,7 @@ class Unmade(Exception):
 class Caller(Protocol):
     """A function that makes the calls of a plan."""
 
-    def __call__(self, work: Work, /) -> Awaitable[Any]:
+    def __call__(self, work: ScheduledCall, /) -> Awaitable[Any]:
         """Return the result of a call, or raise its `CallError`, or `Unmade`."""
 
 
@@ -107,7 +107,7 @@ def run(
     """
     require("run", session=(session, SESSION), plan=(plan, PLAN), parallel=(parallel, NUMBER))
     func = partial(arun, parallel=parallel, watch=watch, left=left, llm=llm)
-    body = Body("plan", func, (session, plan, inputs), "coroutine")
+    body = Invocation("plan", func, (session, plan, inputs), "coroutine")
     trace: Trace = Runner(session._world).run(body).result()
     return trace
 
@@ -141,7 +141,7 @@ async def arun(
     if parallel < 1:
         raise ValueError("parallel must be 1 or more")
     given = {} if inputs is None else inputs
-    exact = bound(plan.signature, session._world.coercion, given, by_name=True)
+    exact = bind_arguments(plan.signature, session._world.coercion, given, by_name=True)
     for secret in secret_values(plan.signature, exact):
         session._hide(secret)
     driver = _Driver(session, plan, dict(plan.signature.by_name(list(exact))), parallel, watch, caller, is_behind)
@@ -216,14 +216,14 @@ class _Driver:
         if running:
             for task in running:
                 task.cancel()
-            await asyncio.wait(running, timeout=GRACE)
+            await asyncio.wait(running, timeout=GRACE_SECONDS)
 
     async def _drive(self) -> None:
-        schedule, breath = self._schedule, monotonic() + BREATH
+        schedule, breath = self._schedule, monotonic() + YIELD_SECONDS
         while True:
             if monotonic() >= breath:
                 await asyncio.sleep(0)
-                breath = monotonic() + BREATH
+                breath = monotonic() + YIELD_SECONDS
             if self._fault is not None:
                 raise self._fault
             if schedule.due is not None:
@@ -265,7 +265,7 @@ class _Driver:
         finally:
             timer.cancel()
 
-    async def _made(self, work: Work) -> None:
+    async def _made(self, work: ScheduledCall) -> None:
         """Make one call and report its outcome to the schedule."""
         self._tell("started", work.node, work.item, work.number)
         started = self._clock()
@@ -280,7 +280,7 @@ class _Driver:
             self._ended(work, started, None, CallError(text, tool=work.node.tool, code="call.interrupted"))
             raise
 
-    def _make_at_once(self, work: Work) -> None:
+    def _make_at_once(self, work: ScheduledCall) -> None:
         """Make a non-blocking call without a task and report its outcome to the schedule."""
         self._tell("started", work.node, work.item, work.number)
         started = self._clock()
@@ -290,7 +290,7 @@ class _Driver:
             result, error = None, failure
         self._ended(work, started, result, error)
 
-    def _ended(self, work: Work, started: float, result: Any, error: CallError | None) -> None:
+    def _ended(self, work: ScheduledCall, started: float, result: Any, error: CallError | None) -> None:
         code = "ok" if error is None else error.code
         now = self._clock()
         began, seconds, ago = work.made or (started, now - started, 0.0)
@@ -328,8 +328,8 @@ class _Driver:
         schedule, output, seconds = self._schedule, None, self._clock() - started
         if error is None and schedule.is_halted:
             names = [state.node.name for state in schedule.states.values() if state.has_halted]
-            more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-            error = CallError(f"{' and '.join(names[:LISTED])}{more} failed", code="plan.failed")
+            more = f" and {len(names) - MAX_LISTED_PROBLEMS} more" if len(names) > MAX_LISTED_PROBLEMS else ""
+            error = CallError(f"{' and '.join(names[:MAX_LISTED_PROBLEMS])}{more} failed", code="plan.failed")
         elif error is None:
             try:
                 output = schedule.output()
@@ -355,7 +355,7 @@ class _Driver:
             trace = self._traces.get(name) or self._node_trace(state)
             yield trace if secrets is None else _redacted(trace, secrets)
 
-    def _node_trace(self, state: State) -> NodeTrace:
+    def _node_trace(self, state: NodeState) -> NodeTrace:
         node, tool = state.node, self._tools[state.node.tool]
         given = state.given
         if given is not None:
@@ -389,7 +389,7 @@ class _Tool:
         is_plain: Whether its calls do not block, so that they need no task.
     """
 
-    def __init__(self, known: Known, by_doors: bool) -> None:
+    def __init__(self, known: SessionTool, by_doors: bool) -> None:
         self.line = line = known.line
         self.is_plain: bool = by_doors and line.is_direct and line.manner == "plain"
         self._bind = known.bind
@@ -414,7 +414,7 @@ def _caller(session: Session) -> Caller:
     """Return a caller that uses the session; a host clock with ``wait`` also measures the timeouts."""
     clock = session.host.clock
 
-    async def made(work: Work) -> Any:
+    async def made(work: ScheduledCall) -> Any:
         timeout = work.node.timeout
         if timeout is None or not hasattr(clock, "wait"):
             return await session.acall_named(work.node.tool, work.arguments, timeout)
@@ -437,7 +437,7 @@ async def _within(call: Any, node: Node, seconds: float, clock: Any, ends: bool)
         if task in done:
             return task.result()
         task.cancel()
-        await asyncio.wait({task}, timeout=GRACE)
+        await asyncio.wait({task}, timeout=GRACE_SECONDS)
         has_ended = ends and task.done()
         text = f"did not end within {seconds:g} s and was {'stopped' if has_ended else 'abandoned'}"
         raise CallTimeout(text, tool=node.tool, state="stopped" if has_ended else "abandoned", seconds=seconds)

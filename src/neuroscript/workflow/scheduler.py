@@ -24,10 +24,10 @@ from neuroscript.workflow.plan.model import LATER, Node, Plan
 from neuroscript.workflow.plan.references import Lost, Reference, Template
 from neuroscript.workflow.trace.trace import Attempt, Status
 
-LOOK: Final = 0.05
+POLL_SECONDS: Final = 0.05
 """Seconds between two checks whether an abandoned call has ended, before its node is retried."""
 
-LEFT: Final = 60.0
+ABANDONED_WAIT_SECONDS: Final = 60.0
 """Maximum seconds to wait for an abandoned call if the node has no timeout; otherwise the timeout is used."""
 
 FINAL: Final = frozenset({"plan.cancelled", "plan.in_doubt", "plan.taken", "plan.row"})
@@ -42,7 +42,7 @@ class Skipped(Lost):
 
 
 @attrs.define(eq=False, repr=False)
-class State:
+class NodeState:
     """The state of a node in a run.
 
     Attributes:
@@ -60,7 +60,7 @@ class State:
 
     node: Node
     left: int
-    above: list[State]
+    above: list[NodeState]
     status: Status | None = None
     open: int = 0
     given: Any = None
@@ -83,7 +83,7 @@ class State:
 
 
 @attrs.define(eq=False, repr=False)
-class Work:
+class ScheduledCall:
     """A call to make.
 
     Attributes:
@@ -99,7 +99,7 @@ class Work:
     """
 
     node: Node
-    state: State
+    state: NodeState
     item: int | None
     arguments: dict[str, Any]
     number: int = 1
@@ -135,20 +135,20 @@ class Schedule:
         self.plan = plan
         self.is_halted = False
         self.done = 0
-        self.over = deque[State]()
+        self.over = deque[NodeState]()
         self._inputs = inputs
         self._is_idempotent = is_idempotent
         self._is_behind = is_behind or (lambda: False)
-        self.states = {node.name: State(node, len(node.needs), []) for node in plan.nodes}
+        self.states = {node.name: NodeState(node, len(node.needs), []) for node in plan.nodes}
         for state in self.states.values():
             for name in state.node.needs:
                 self.states[name].above.append(state)
         self._ready = deque(state for state in self.states.values() if not state.left)
-        self._works: deque[Work] = deque()
-        self._later: list[tuple[float, int, Work]] = []
+        self._works: deque[ScheduledCall] = deque()
+        self._later: list[tuple[float, int, ScheduledCall]] = []
         self._numbers = count()
 
-    def next(self) -> Work | None:
+    def next(self) -> ScheduledCall | None:
         """Return the next call to make now, or None if there is none yet."""
         while not self.is_halted or self._is_behind():
             if self._works:
@@ -176,7 +176,7 @@ class Schedule:
         for work in works:
             self.give_up(work)
 
-    def give_up(self, work: Work) -> None:
+    def give_up(self, work: ScheduledCall) -> None:
         """Count a call that will not be made, or not retried."""
         work.state.error = work.state.error or work.error
         self._closed(work.state)
@@ -190,7 +190,7 @@ class Schedule:
             if not isinstance(work.error, CallTimeout) or not work.error.still_runs:
                 self._works.append(work)
             elif now < work.until:  # two attempts at a node never run at once
-                heappush(self._later, (now + LOOK, next(self._numbers), work))
+                heappush(self._later, (now + POLL_SECONDS, next(self._numbers), work))
             else:
                 self.give_up(work)
 
@@ -201,7 +201,7 @@ class Schedule:
 
     # Starting nodes
 
-    def _begin(self, state: State) -> None:
+    def _begin(self, state: NodeState) -> None:
         """Decide whether a node runs, and queue its calls."""
         node = state.node
         lookup = self._with_trace(self._so_far(node)) if node.takes_trace else self._value
@@ -218,10 +218,10 @@ class Schedule:
         state.given = given
         if isinstance(given, dict):
             state.open = 1
-            self._works.append(Work(node, state, None, given))
+            self._works.append(ScheduledCall(node, state, None, given))
             return None
         state.open, state.result = len(given), [END] * len(given)
-        self._works.extend(Work(node, state, index, arguments) for index, arguments in enumerate(given))
+        self._works.extend(ScheduledCall(node, state, index, arguments) for index, arguments in enumerate(given))
         if not given:
             self._end(state, "succeeded")
         return None
@@ -243,7 +243,7 @@ class Schedule:
         """Return a lookup that also resolves ``trace``."""
         return lambda reference: reference.within(trace) if reference.root == "trace" else self._value(reference)
 
-    def _result(self, state: State) -> Any:
+    def _result(self, state: NodeState) -> Any:
         """Return the result of a node.
 
         Raises:
@@ -272,7 +272,7 @@ class Schedule:
 
     # Ending nodes
 
-    def ended(self, work: Work, attempt: Attempt, end: float, result: Any, error: CallError | None) -> None:
+    def ended(self, work: ScheduledCall, attempt: Attempt, end: float, result: Any, error: CallError | None) -> None:
         """Record the result or the error of a call.
 
         Args:
@@ -289,7 +289,11 @@ class Schedule:
             self._closed(state)
         elif self._may_try_again(work, state, error):
             due = end + work.node.retry.pause(work.number)
-            work.number, work.error, work.until = work.number + 1, error, due + (work.node.timeout or LEFT)
+            work.number, work.error, work.until = (
+                work.number + 1,
+                error,
+                due + (work.node.timeout or ABANDONED_WAIT_SECONDS),
+            )
             heappush(self._later, (due, next(self._numbers), work))
         else:
             state.error = state.error or error
@@ -305,7 +309,7 @@ class Schedule:
             for work in works:
                 self.give_up(work)
 
-    def _may_try_again(self, work: Work, state: State, error: CallError) -> bool:
+    def _may_try_again(self, work: ScheduledCall, state: NodeState, error: CallError) -> bool:
         retry = work.node.retry
         if state.error is not None or work.number > retry.count:
             return False
@@ -316,7 +320,7 @@ class Schedule:
         words = (error.code, LATER) if error.retry == LATER else (error.code,)
         return any(fnmatchcase(word, pattern) for word in words for pattern in retry.on)
 
-    def _closed(self, state: State) -> None:
+    def _closed(self, state: NodeState) -> None:
         """Count a call that has ended; after the last one, the node has ended."""
         state.open -= 1
         if state.open:
@@ -329,12 +333,12 @@ class Schedule:
             text = "did not run for every item, because the plan was halted"
             self._failed(state, CallError(text, tool=state.node.tool, code="plan.halted"))
 
-    def _failed(self, state: State, error: CallError) -> None:
+    def _failed(self, state: NodeState, error: CallError) -> None:
         state.error = error
         self._end(state, "failed")
         self.is_halted = self.is_halted or state.has_halted
 
-    def _end(self, state: State, status: Status, reason: str = "") -> None:
+    def _end(self, state: NodeState, status: Status, reason: str = "") -> None:
         state.status, state.reason = status, reason
         self.done += 1
         self.over.append(state)
@@ -373,7 +377,7 @@ def _value_within(index: int, item: Any, lookup: Lookup, reference: Reference) -
             return lookup(reference)
 
 
-def told(state: State) -> dict[str, Any]:
+def told(state: NodeState) -> dict[str, Any]:
     """Return the outcome of a node for the nodes after it, without arguments, which may be secret."""
     data: dict[str, Any] = {"node": state.node.name, "tool": state.node.tool, "status": state.status or "unstarted"}
     if state.status == "succeeded":

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.calls.steps import Body
+from neuroscript.calls.steps import Invocation
 from neuroscript.engine.session import Session
 from neuroscript.errors import CallError, LLMError, is_interrupt
 from neuroscript.io.text import json_text
@@ -20,10 +20,10 @@ from neuroscript.workflow.plan.model import Plan
 from neuroscript.workflow.trace.file import trace_to_data
 from neuroscript.workflow.trace.trace import Trace
 
-LONGEST: Final = 100_000
+MAX_TRACE_CHARS: Final = 100_000
 """Maximum characters of a trace that the model reads."""
 
-LONG: Final = ("needs", "arguments", "result", "error", "attempts")
+LONG_FIELDS: Final = ("needs", "arguments", "result", "error", "attempts")
 """The members of a node that may be long."""
 
 SYSTEM: Final = """\
@@ -41,13 +41,13 @@ def told(trace: Trace) -> str:
     """Return a trace as one line of JSON for the model; if it is too long, values are left out first, then nodes."""
     data = trace_to_data(trace)
     text = json_text(data)
-    if len(text) <= LONGEST:
+    if len(text) <= MAX_TRACE_CHARS:
         return text
-    share = LONGEST // (8 * len(data["nodes"]))
+    share = MAX_TRACE_CHARS // (8 * len(data["nodes"]))
     for node in data["nodes"]:
-        node |= {part: _short(node[part], share) for part in LONG if part in node}
-    data |= {part: _short(data[part], LONGEST // 8) for part in ("inputs", "output")}
-    data["nodes"] = _first(data["nodes"], LONGEST // 2)
+        node |= {part: _short(node[part], share) for part in LONG_FIELDS if part in node}
+    data |= {part: _short(data[part], MAX_TRACE_CHARS // 8) for part in ("inputs", "output")}
+    data["nodes"] = _first(data["nodes"], MAX_TRACE_CHARS // 2)
     return json_text(data)
 
 
@@ -71,7 +71,7 @@ def _short(value: Any, longest: int) -> Any:
 async def answered(session: Session, llm: LLM, plan: Plan, trace: Trace) -> Trace:
     """Return a trace with the model's answer, or with the error if there is none."""
     outcome = await session._world.threads.awaitable(
-        Body("plan", lambda: _asked(session, llm, turns_of(plan, trace)), (), "waits")
+        Invocation("plan", lambda: _asked(session, llm, turns_of(plan, trace)), (), "waits")
     )
     said, secrets = outcome.result(), session.secrets
     if isinstance(said, str):

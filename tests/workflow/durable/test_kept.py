@@ -23,7 +23,7 @@ from neuroscript.errors import (
     ToolNotFound,
 )
 from neuroscript.tools.serialization import error_to_data
-from neuroscript.workflow.durable.encoding import Unkept, error_from_kept, error_to_kept, text_of, value_of
+from neuroscript.workflow.durable.encoding import NotStorable, error_from_kept, error_to_kept, text_of, value_of
 
 SCALARS = (
     st.none()
@@ -102,7 +102,7 @@ def test_error_subtype_is_stored_as_known_type() -> None:
 
 def test_process_bound_values_cannot_be_stored() -> None:
     """At any depth."""
-    with pytest.raises(Unkept) as caught:
+    with pytest.raises(NotStorable) as caught:
         text_of({"a": [Handle("it")]})
 
     assert "Handle cannot be stored in a database, because it exists only in its own process" == str(caught.value)

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from neuroscript import Entry
+from neuroscript import DirEntry
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def as_map(entry: Entry) -> dict[str, Any]:
+def as_map(entry: DirEntry) -> dict[str, Any]:
     """Return an entry of the sandbox as a map.
 
     Returns:
@@ -30,7 +30,7 @@ def as_map(entry: Entry) -> dict[str, Any]:
     }
 
 
-def by_path(entries: Iterable[Entry]) -> list[dict[str, Any]]:
+def by_path(entries: Iterable[DirEntry]) -> list[dict[str, Any]]:
     """Return entries as maps, sorted by path."""
     return [as_map(each) for each in sorted(entries, key=lambda each: each.path)]
 

@@ -9,7 +9,7 @@ from neuroscript import Example, ToolPolicy, Toolset
 
 PURE: Final = ToolPolicy(effects=("pure",))
 
-LONGEST: Final = 100
+MAX_NAME_CHARS: Final = 100
 """Characters, which are all ASCII."""
 
 NOTHING_LEFT: Final = "default_sanitized_name"
@@ -54,8 +54,8 @@ def sanitizefilename(name: str) -> str:
     known = DOTS.sub("_", DROPPED.sub("", REPLACED.sub("_", name)))
     plain = RUN.sub(r"\1", known).strip(EDGE) or NOTHING_LEFT
     if DEVICE.match(plain):
-        return DEVICE.sub(r"\1_\2", _cut(plain, LONGEST - 1))
-    return _cut(plain, LONGEST)
+        return DEVICE.sub(r"\1_\2", _cut(plain, MAX_NAME_CHARS - 1))
+    return _cut(plain, MAX_NAME_CHARS)
 
 
 def _cut(name: str, length: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from neuroscript import Entry, Example, Runtime, ToolFailed, ToolPolicy, Toolset
+from neuroscript import DirEntry, Example, Runtime, ToolFailed, ToolPolicy, Toolset
 from neuroscript_fs.entries import as_map, by_path
 
 ONE: Final = ToolPolicy(capabilities=("fs:read:{path}",), effects=("reads", "idempotent"))
@@ -20,9 +20,9 @@ ALL_BELOW: Final = ToolPolicy(capabilities=("fs:read:{path}/**",), effects=("rea
 
 MAGIC: Final = re.compile(r"[*?\[]")
 
-A: Final = as_map(Entry("data/a.txt", "file", 14, 1700000000.0))
-B: Final = as_map(Entry("data/old/b.txt", "file", 4, 1700000000.0))
-OLD: Final = as_map(Entry("data/old", "dir", 0, 1700000000.0))
+A: Final = as_map(DirEntry("data/a.txt", "file", 14, 1700000000.0))
+B: Final = as_map(DirEntry("data/old/b.txt", "file", 4, 1700000000.0))
+OLD: Final = as_map(DirEntry("data/old", "dir", 0, 1700000000.0))
 
 toolset = Toolset("fs")
 

@@ -11,7 +11,7 @@ from neuroscript import ArgSpec, ArgType, Example, Runtime, ToolFailed, ToolPoli
 
 READING: Final = ToolPolicy(capabilities=("fs:read:{filepath}",), effects=("reads", "idempotent"))
 
-MOST: Final = 8 * 1024 * 1024
+MAX_READ_BYTES: Final = 8 * 1024 * 1024
 """Maximum bytes per call: the same as for arguments, so that the content can be written again."""
 
 CHUNK: Final = 256 * 1024
@@ -22,7 +22,9 @@ toolset = Toolset("fs")
 
 def _read(rt: Runtime, filepath: str, offset: int, limit: int | None) -> str:
     with rt.fs.open(filepath) as file:
-        data = b"".join(_within(MOST, islice(_lines(file), offset, None if limit is None else offset + limit)))
+        data = b"".join(
+            _within(MAX_READ_BYTES, islice(_lines(file), offset, None if limit is None else offset + limit))
+        )
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -67,14 +69,14 @@ toolset.add(
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:
     """Yield the lines of a file; a line above the limit comes in pieces, so that it cannot exhaust memory."""
-    return iter(partial(file.readline, MOST + 1), b"")
+    return iter(partial(file.readline, MAX_READ_BYTES + 1), b"")
 
 
 def _within(limit: int, lines: Iterator[bytes]) -> Iterator[bytes]:
     for line in lines:
         limit -= len(line)
         if limit < 0:
-            text = f"there are more than {MOST} bytes to read; read fewer lines with offset and limit"
+            text = f"there are more than {MAX_READ_BYTES} bytes to read; read fewer lines with offset and limit"
             raise ToolFailed(text, code="fs.too_large", retry="model")
         yield line
 

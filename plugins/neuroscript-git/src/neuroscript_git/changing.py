@@ -9,7 +9,7 @@ from neuroscript_git import checking, parsing
 from neuroscript_git.looking import GIT, INERT
 from neuroscript_git.merging import merge_commit
 from neuroscript_git.nesting import plain
-from neuroscript_git.repository import Repository, opened, shown
+from neuroscript_git.repository import Repository, open_repository, shown
 from neuroscript_git.staging import stage
 
 STAGING: Final = ToolPolicy(capabilities=("fs:read,write:{relative_path}/**", GIT), effects=("reads", "writes", "exec"))
@@ -68,7 +68,7 @@ def add(rt: Runtime, relative_path: str, paths: list[str]) -> dict[str, Any]:
         ToolFailed: git.bad_path, git.unknown_path, git.ignored, git.submodule for a path in another repository,
             git.locked, and what git.status raises.
     """
-    with opened(rt, relative_path) as git:
+    with open_repository(rt, relative_path) as git:
         nested = stage(git, checking.paths(paths))
         staged = parsing.changes(git.run("diff", "--cached", *RAW, "--"))
         return {"staged": staged, "nested_repositories": [shown(path) for path in nested]}
@@ -97,7 +97,7 @@ def rm(rt: Runtime, relative_path: str, paths: list[str]) -> dict[str, Any]:
         ToolFailed: git.bad_path, git.unknown_path, git.unclean if a change would be lost, git.submodule for a path in
             another repository, git.locked, and what git.status raises.
     """
-    with opened(rt, relative_path) as git:
+    with open_repository(rt, relative_path) as git:
         files = [plain(each) for each in checking.paths(paths)]
         git.nesting.require_outside(files)
         if not {each.path for each in git.tracked()}.issuperset(files):
@@ -149,7 +149,7 @@ def commit(
             with conflicts, git.locked, and what git.status raises.
     """
     text = checking.message(commit_message)
-    with opened(rt, relative_path) as git:
+    with open_repository(rt, relative_path) as git:
         _require_something(git, allow_empty)
         more = [*_people("NAME", author_name), *_people("EMAIL", author_email)]
         git.run("commit", *COMMITTING, given=text, more=more)
@@ -229,7 +229,7 @@ def branch(
         ToolFailed: git.bad_ref, git.exists, git.unknown_ref if there is no commit yet, git.locked, and what
             git.status raises.
     """
-    with opened(rt, relative_path) as git:
+    with open_repository(rt, relative_path) as git:
         if name:
             git.run("branch", "--no-track", checking.ref(name), git.known("HEAD"))
             if checkout:
@@ -268,7 +268,7 @@ def checkout(rt: Runtime, relative_path: str, branch: str, create: bool = False)
             what git.status raises.
     """
     options = ("--quiet", "--no-guess", "--no-recurse-submodules")
-    with opened(rt, relative_path) as git:
+    with open_repository(rt, relative_path) as git:
         if create:
             git.run("checkout", *options, "-b", checking.ref(branch), git.known("HEAD"), "--")
         elif checking.is_ref(branch) and (digest := git.commit(f"refs/heads/{branch}")):
@@ -315,7 +315,7 @@ def reset(
     Raises:
         ToolFailed: git.bad_ref, git.unknown_ref, git.unclean, git.locked, and what git.status raises.
     """
-    with opened(rt, relative_path) as git:
+    with open_repository(rt, relative_path) as git:
         digest = git.known(commit)
         if mode not in ("soft", "mixed"):
             git.require_apart(digest)
@@ -353,5 +353,5 @@ def merge(rt: Runtime, relative_path: str, branch: str) -> dict[str, Any]:
         ToolFailed: git.bad_ref, git.unknown_ref, git.unclean, git.unrelated, git.no_author, git.locked, and what
             git.status raises.
     """
-    with opened(rt, relative_path) as git:
+    with open_repository(rt, relative_path) as git:
         return merge_commit(git, git.known(branch), f"Merge {branch}")

@@ -13,7 +13,7 @@ import attrs
 
 from neuroscript import ToolFailed
 
-LONGEST: Final = 255
+MAX_NAME_CHARS: Final = 255
 """Maximum characters in the name of a branch or a remote."""
 
 NO_REF: Final = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\A[/.-]|[/.]\Z|\A@\Z|/\.|\.lock(?:/|\Z)")
@@ -49,7 +49,7 @@ def bad(code: str, text: str) -> ToolFailed:
 
 def is_ref(text: str) -> bool:
     """Return whether a string is a valid name of a branch, a tag or a ref."""
-    return 0 < len(text) <= LONGEST and NO_REF.search(text) is None
+    return 0 < len(text) <= MAX_NAME_CHARS and NO_REF.search(text) is None
 
 
 def ref(text: str) -> str:
@@ -109,7 +109,7 @@ def remote(text: str) -> str:
     Raises:
         ToolFailed: git.bad_remote.
     """
-    if len(text) > LONGEST or REMOTE.fullmatch(text) is None:
+    if len(text) > MAX_NAME_CHARS or REMOTE.fullmatch(text) is None:
         raise bad("git.bad_remote", "a remote name consists of letters, digits, '.', '_' and '-'")
     return text
 
@@ -146,6 +146,6 @@ def person(text: str) -> str:
     Raises:
         ToolFailed: git.bad_author.
     """
-    if not text.isprintable() or set(text) & set('<>\\"') or len(text) > LONGEST:
+    if not text.isprintable() or set(text) & set('<>\\"') or len(text) > MAX_NAME_CHARS:
         raise bad("git.bad_author", "an author must be printable, without '<', '>', quotes and backslashes")
     return text

@@ -8,7 +8,7 @@ from typing import Any, Final
 from neuroscript import Example, Runtime, ToolPolicy, Toolset
 from neuroscript_git import checking, parsing
 from neuroscript_git.nesting import pathspecs
-from neuroscript_git.repository import MAGIC, Repository, opened, shown
+from neuroscript_git.repository import MAGIC, Repository, open_repository, shown
 
 GIT: Final = "shell:exec:git"
 READING: Final = ToolPolicy(capabilities=("fs:read:{relative_path}/**", GIT), effects=("reads", "exec"))
@@ -20,7 +20,7 @@ INERT: Final = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submod
 UNSTAGED: Final = ("unchanged", "untracked")
 """The states of the index in `status` if only the file has changed."""
 
-MOST_COMMITS: Final = 1000
+MAX_COMMITS: Final = 1000
 
 toolset = Toolset("git")
 
@@ -64,7 +64,7 @@ def status(rt: Runtime, repo_path: str = ".") -> dict[str, Any]:
     Raises:
         ToolFailed: git.no_repository, git.unsafe, git.format, git.broken.
     """
-    with opened(rt, repo_path) as git:
+    with open_repository(rt, repo_path) as git:
         shape = ("--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=all")
         found = parsing.status(git.run("status", *shape))
         roots = git.nesting.roots(each["path"] for each in found["files"])
@@ -127,7 +127,7 @@ def diff(
         ToolFailed: git.bad_ref, git.unknown_ref, git.bad_path, git.submodule for a path in another repository,
             git.too_large, and what git.status raises.
     """
-    with opened(rt, relative_path) as git:
+    with open_repository(rt, relative_path) as git:
         if commit2 and (cached or not commit1):
             raise checking.bad("git.bad_ref", "a second commit needs a first one, and no cached")
         commits = [git.known(each) for each in (commit1, commit2) if each]
@@ -179,10 +179,10 @@ def log(rt: Runtime, relative_path: str, commit: str = "HEAD", limit: int = 20, 
     Raises:
         ToolFailed: git.bad_ref, git.unknown_ref, git.bad_path, git.submodule, and what git.status raises.
     """
-    with opened(rt, relative_path) as git:
+    with open_repository(rt, relative_path) as git:
         paths = [checking.path(path)] if path else []
         git.nesting.require_outside(paths)
         wanted = [git.known(commit), "--", *paths]
-        count = max(0, min(limit, MOST_COMMITS))
+        count = max(0, min(limit, MAX_COMMITS))
         shape = ("-z", "--no-color", "--no-show-signature", "--no-mailmap", f"--format=tformat:{parsing.LOG_FORMAT}")
         return parsing.log(git.run("log", *shape, f"--max-count={count}", *wanted))

@@ -19,26 +19,26 @@ from neuroscript import Runtime, ToolFailed
 from neuroscript_git import landlock
 from neuroscript_git.executables import executables
 
-MOST: Final = 8 * 1024 * 1024
+MAX_OUTPUT_BYTES: Final = 8 * 1024 * 1024
 """Maximum bytes of output of one run."""
 
-MOST_OF_LISTS: Final = 64 * 1024 * 1024
+MAX_LIST_BYTES: Final = 64 * 1024 * 1024
 """Maximum bytes of internal lists, such as the index: about 500,000 files."""
 
-MOST_OF_ERRORS: Final = 64 * 1024
+MAX_ERROR_BYTES: Final = 64 * 1024
 STEP: Final = 0.05
 """Seconds between two checks for cancellation."""
 
-LOOK: Final = os.WEXITED | os.WNOWAIT | os.WNOHANG
+WAIT_FLAGS: Final = os.WEXITED | os.WNOWAIT | os.WNOHANG
 """Options to check whether a process has ended without reaping it."""
 
-LENT: Final = (
+PASSED_VARIABLES: Final = (
     *("http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "TZ"),
     *("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
 )
 """Environment variables of the host that git sees; all others are hidden."""
 
-ALWAYS: Final = {
+FIXED_VARIABLES: Final = {
     "GIT_ALLOW_PROTOCOL": "",
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -110,7 +110,7 @@ REASONS: Final = (
 """Patterns of git's errors with our messages; git's own text is never passed on, because it contains values."""
 
 
-def found(sandbox: str) -> str:
+def find_git(sandbox: str) -> str:
     """Return the path of git, which is never in the sandbox.
 
     Raises:
@@ -138,8 +138,8 @@ def environment(sandbox: str, home: str, more: Mapping[str, str]) -> dict[str, s
         home: A directory without user settings.
         more: Further variables for this run.
     """
-    lent = {name: os.environ[name] for name in LENT if name in os.environ}
-    return {**lent, **ALWAYS, "PATH": search_path(sandbox), "HOME": home, "XDG_CONFIG_HOME": home, **more}
+    lent = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
+    return {**lent, **FIXED_VARIABLES, "PATH": search_path(sandbox), "HOME": home, "XDG_CONFIG_HOME": home, **more}
 
 
 def words(program: str, settings: Sequence[str], args: Sequence[str]) -> list[str]:
@@ -157,7 +157,7 @@ def run(
     keep: Sequence[int],
     given: bytes,
     seconds: float,
-    most: int = MOST,
+    most: int = MAX_OUTPUT_BYTES,
 ) -> tuple[int, bytes, str]:
     """Run a program and its process group to the end, and return its status, output and error output.
 
@@ -223,7 +223,7 @@ def _read(rt: Runtime, process: subprocess.Popen[bytes], end: float, most: int) 
     for stream, data in _pieces(rt, [each for each in (process.stdout, process.stderr) if each], end):
         if stream is process.stdout:
             output += data
-        elif len(complaints) < MOST_OF_ERRORS:
+        elif len(complaints) < MAX_ERROR_BYTES:
             complaints += data
         if len(output) > most:
             raise ToolFailed(
@@ -253,7 +253,7 @@ def _gone(process: subprocess.Popen[bytes], end: float) -> int:
 
     The process is reaped last, so its id cannot belong to another group before.
     """
-    while time.monotonic() < end and not os.waitid(os.P_PID, process.pid, LOOK):
+    while time.monotonic() < end and not os.waitid(os.P_PID, process.pid, WAIT_FLAGS):
         time.sleep(STEP / 10)
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

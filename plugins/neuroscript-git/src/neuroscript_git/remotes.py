@@ -15,7 +15,7 @@ from neuroscript_git import checking, parsing
 from neuroscript_git.checking import Address
 from neuroscript_git.looking import GIT
 from neuroscript_git.merging import merge_commit
-from neuroscript_git.repository import Repository, opened
+from neuroscript_git.repository import Repository, open_repository
 from neuroscript_git.settings import Settings
 
 HELPER: Final = "shell:exec:git-remote-{protocol}"
@@ -75,7 +75,7 @@ def clone(
     rt.spend("net_calls", 1)
     try:
         _prepare(rt, relative_path, Settings({}, {"origin": address.url}, {}))
-        with opened(rt, relative_path) as git:
+        with open_repository(rt, relative_path) as git:
             branch, digest = _fetched(git, address)
     except BaseException:
         _clear(rt, relative_path)
@@ -182,7 +182,7 @@ def pull(
         PolicyError: The host of the remote is not that of repository_url, or is not granted.
     """
     checking.remote(remote_name)
-    with opened(rt, relative_path) as git:
+    with open_repository(rt, relative_path) as git:
         branch = _branch_there(git, remote_name, branch_name)
         address = _address(git, remote_name, protocol)
         _may(rt, "read", address)
@@ -270,7 +270,7 @@ def push(
         PolicyError: The host of the remote is not that of repository_url, or is not granted.
     """
     checking.remote(remote_name)
-    with opened(rt, relative_path) as git:
+    with open_repository(rt, relative_path) as git:
         branch = checking.ref(branch_name) if branch_name else _branch_here(git)
         address = _address(git, remote_name, protocol)
         digest = git.known(f"refs/heads/{branch}")

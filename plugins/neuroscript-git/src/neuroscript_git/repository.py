@@ -97,7 +97,7 @@ class Repository:
         Raises:
             ToolFailed: As `run` does.
         """
-        status, output, complaints = self._ran(args, b"", "", (), program.MOST_OF_LISTS)
+        status, output, complaints = self._ran(args, b"", "", (), program.MAX_LIST_BYTES)
         if status not in statuses:
             raise program.failure(complaints)
         return status, output.decode(errors="surrogateescape")
@@ -154,7 +154,7 @@ class Repository:
         given: bytes,
         protocol: str,
         more: Sequence[tuple[str, str]],
-        most: int = program.MOST,
+        most: int = program.MAX_OUTPUT_BYTES,
     ) -> tuple[int, bytes, str]:
         place = {
             "GIT_DIR": ".git",
@@ -188,7 +188,7 @@ def shown(text: str) -> str:
 
 
 @contextmanager
-def opened(rt: Runtime, path: str) -> Iterator[Repository]:
+def open_repository(rt: Runtime, path: str) -> Iterator[Repository]:
     """Check and open the repository in the directory *path*.
 
     Raises:
@@ -201,7 +201,7 @@ def opened(rt: Runtime, path: str) -> Iterator[Repository]:
         settings = _settings(rt, here, common)
         _furnish(rt, here, Path(common), folder, settings)
         nesting = Nesting(folder, frozenset())
-        repository = Repository(rt, here, folder, settings, nesting, program.found(rt.sandbox_dir), common)
+        repository = Repository(rt, here, folder, settings, nesting, program.find_git(rt.sandbox_dir), common)
         tracked = repository.tracked()
         _require_inside(tracked)
         submodules = frozenset(each.path for each in tracked if each.mode == SUBMODULE)
@@ -235,7 +235,7 @@ def _settings(rt: Runtime, here: str, home: str) -> Settings:
     sandbox = rt.sandbox_dir
     status, listed, _ = program.run(
         rt,
-        program.words(program.found(sandbox), (), ("config", "--file", "-", "--list", "-z", "--no-includes")),
+        program.words(program.find_git(sandbox), (), ("config", "--file", "-", "--list", "-z", "--no-includes")),
         folder=home,
         env=program.environment(sandbox, home, {"GIT_DIR": f"{home}/none"}),
         keep=(),

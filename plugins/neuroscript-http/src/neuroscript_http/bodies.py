@@ -12,7 +12,7 @@ import attrs
 
 from neuroscript_http.faults import fault
 
-PIECE: Final = 64 * 1024
+CHUNK_BYTES: Final = 64 * 1024
 """Bytes to decompress at once; a response never uses more memory than its limit plus this."""
 
 GZIP: Final = 16 + zlib.MAX_WBITS
@@ -48,7 +48,7 @@ class Content:
     text: str | None
 
 
-def unpacked(pieces: Iterable[bytes], coding: str, limit: int) -> Iterator[bytes]:
+def decode_body(pieces: Iterable[bytes], coding: str, limit: int) -> Iterator[bytes]:
     """Yield a body in decoded pieces.
 
     Args:
@@ -134,7 +134,7 @@ def _gunzipped(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 def _part(member: Any, data: bytes) -> bytes:
     try:
-        part: bytes = member.decompress(data, PIECE)
+        part: bytes = member.decompress(data, CHUNK_BYTES)
     except zlib.error:
         raise fault("bad_encoding", "the response is not valid gzip data") from None
     return part

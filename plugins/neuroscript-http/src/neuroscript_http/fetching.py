@@ -10,14 +10,14 @@ import attrs
 import httpx
 
 from neuroscript import Capability, PolicyError, Runtime
-from neuroscript_http.bodies import unpacked
+from neuroscript_http.bodies import decode_body
 from neuroscript_http.faults import fault
 from neuroscript_http.headers import Pairs, answer_headers, for_another_host, without_body
 from neuroscript_http.network import Network
-from neuroscript_http.patience import Patience
+from neuroscript_http.patience import RequestTimeout
 from neuroscript_http.pinned import Pinned
 from neuroscript_http.resolving import addresses
-from neuroscript_http.transport import answered
+from neuroscript_http.transport import send
 from neuroscript_http.urls import Target, redirected
 
 REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
@@ -26,7 +26,7 @@ SAFE: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
 @attrs.frozen(eq=False)
-class Sent:
+class Request:
     """One request.
 
     Attributes:
@@ -59,7 +59,7 @@ class Answer:
 
 
 @contextmanager
-def fetched(rt: Runtime, network: Network, sent: Sent, patience: Patience) -> Iterator[Answer]:
+def fetch(rt: Runtime, network: Network, sent: Request, patience: RequestTimeout) -> Iterator[Answer]:
     """Send a request, follow redirects and yield the final response.
 
     Raises:
@@ -79,20 +79,20 @@ def fetched(rt: Runtime, network: Network, sent: Sent, patience: Patience) -> It
 
 
 @contextmanager
-def _one(rt: Runtime, network: Network, sent: Sent, patience: Patience) -> Iterator[httpx.Response]:
+def _one(rt: Runtime, network: Network, sent: Request, patience: RequestTimeout) -> Iterator[httpx.Response]:
     found = addresses(rt, network, sent.target, patience)
     rt.spend("net_calls", 1)
     backend = Pinned(rt, network, patience, found, sent.target.place)
-    with answered(sent.target, sent.method, sent.headers, sent.body, backend) as response:
+    with send(sent.target, sent.method, sent.headers, sent.body, backend) as response:
         yield response
 
 
-def _require(rt: Runtime, sent: Sent) -> None:
+def _require(rt: Runtime, sent: Request) -> None:
     for verb in ("read",) if sent.method in SAFE else ("read", "write"):
         rt.require(Capability("net", (verb,), (sent.target.place,)))
 
 
-def _require_redirected(rt: Runtime, origin: Target, following: Sent) -> None:
+def _require_redirected(rt: Runtime, origin: Target, following: Request) -> None:
     """Check a redirect target against the grants of this call; the caller must name it in redirects."""
     try:
         _require(rt, following)
@@ -101,7 +101,7 @@ def _require_redirected(rt: Runtime, origin: Target, following: Sent) -> None:
         raise fault("redirect", text) from None
 
 
-def _following(sent: Sent, response: httpx.Response) -> Sent | None:
+def _following(sent: Request, response: httpx.Response) -> Request | None:
     """Return the request that a redirect leads to, or None if this is the final response."""
     location = response.headers.get("location")
     if response.status_code not in REDIRECTS or location is None or sent.hops is None:
@@ -121,7 +121,7 @@ def _becomes_get(method: str, status: int) -> bool:
     return (status == 303 and method not in SAFE) or (status in (301, 302) and method == "POST")
 
 
-def _answer(sent: Sent, response: httpx.Response) -> Answer:
+def _answer(sent: Request, response: httpx.Response) -> Answer:
     coding = response.headers.get("content-encoding", "")
-    pieces = unpacked(response.iter_raw(), coding, sent.limit)
+    pieces = decode_body(response.iter_raw(), coding, sent.limit)
     return Answer(sent.target.url, response.status_code, answer_headers(response.headers.raw), pieces)

@@ -12,13 +12,13 @@ Pairs = Sequence[tuple[str, str]]
 
 NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 VALUE: Final = re.compile(r"(?:[!-~](?:[ -~\t]*[!-~])?)?")
-MOST: Final = 64
+MAX_HEADERS: Final = 64
 """Maximum number of request headers."""
 
-MOST_BYTES: Final = 16 * 1024
+MAX_HEADER_BYTES: Final = 16 * 1024
 """Maximum bytes of the request headers."""
 
-OURS: Final = frozenset(
+CLIENT_HEADERS: Final = frozenset(
     (
         "accept-encoding",
         "connection",
@@ -52,8 +52,10 @@ def request_headers(given: Mapping[str, str]) -> Pairs:
         ToolFailed: ``http.bad_header``.
     """
     names = [name.lower() for name in given]
-    if len(names) > MOST or sum(len(name) + len(value) for name, value in given.items()) > MOST_BYTES:
-        raise fault("bad_header", f"headers: expected at most {MOST}, with {MOST_BYTES} bytes in total, got more")
+    if len(names) > MAX_HEADERS or sum(len(name) + len(value) for name, value in given.items()) > MAX_HEADER_BYTES:
+        raise fault(
+            "bad_header", f"headers: expected at most {MAX_HEADERS}, with {MAX_HEADER_BYTES} bytes in total, got more"
+        )
     if len(set(names)) < len(names):
         raise fault("bad_header", "headers: expected unique names, got a duplicate that may differ in case")
     for name, value in given.items():
@@ -95,7 +97,7 @@ def _escaped(text: str) -> str:
 def _require_fit(name: str, value: str) -> None:
     if NAME.fullmatch(name) is None:
         raise fault("bad_header", "headers: expected names of letters, digits and -, got another name")
-    if name.lower() in OURS:
+    if name.lower() in CLIENT_HEADERS:
         raise fault("bad_header", f"headers: {name.lower()} is set by the client and cannot be passed")
     if VALUE.fullmatch(value) is None:
         raise fault(

@@ -1,7 +1,7 @@
 """Name resolution, connections and TLS: the only interface between these tools and the network.
 
 A test, or a host with its own name servers or certificates, passes other functions to
-`neuroscript_http.toolset.made`. These functions do not decide which addresses are allowed.
+`neuroscript_http.toolset.make_toolset`. These functions do not decide which addresses are allowed.
 """
 
 from __future__ import annotations

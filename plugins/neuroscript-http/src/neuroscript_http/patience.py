@@ -16,15 +16,15 @@ T = TypeVar("T")
 SLICE: Final = 0.1
 """Seconds between two checks for cancellation."""
 
-CONNECTING: Final = 10.0
+CONNECT_TIMEOUT_SECONDS: Final = 10.0
 """Seconds to connect to one address."""
 
-SILENCE: Final = 20.0
+IDLE_TIMEOUT_SECONDS: Final = 20.0
 """Seconds without receiving a byte."""
 
 
 @attrs.frozen(eq=False)
-class Patience:
+class RequestTimeout:
     """The time limit of a request.
 
     Attributes:
@@ -38,7 +38,7 @@ class Patience:
     seconds: float
 
     @classmethod
-    def of(cls, rt: Runtime, seconds: float) -> Patience:
+    def of(cls, rt: Runtime, seconds: float) -> RequestTimeout:
         """Return a time limit of *seconds* from now, or the deadline of the call if that is earlier."""
         end = monotonic() + seconds
         return cls(rt, end if rt.deadline is None else min(end, rt.deadline), seconds)
@@ -65,10 +65,10 @@ class Patience:
         Raises:
             ToolFailed: ``http.timeout``, after the time limit or after `SILENCE`; ``http.cancelled``.
         """
-        silent = monotonic() + SILENCE
+        silent = monotonic() + IDLE_TIMEOUT_SECONDS
         while True:
             try:
                 return attempt(self.left())
             except TimeoutError:
                 if monotonic() >= silent:
-                    raise fault("timeout", f"no data was received for {SILENCE:g} seconds") from None
+                    raise fault("timeout", f"no data was received for {IDLE_TIMEOUT_SECONDS:g} seconds") from None

@@ -17,7 +17,7 @@ import httpcore
 from neuroscript import Runtime
 from neuroscript_http.faults import fault
 from neuroscript_http.network import Network
-from neuroscript_http.patience import CONNECTING, Patience
+from neuroscript_http.patience import CONNECT_TIMEOUT_SECONDS, RequestTimeout
 
 
 @attrs.frozen(eq=False)
@@ -25,7 +25,7 @@ class Stream(httpcore.NetworkStream):
     """One connection; sent and received bytes count as ``net_bytes``."""
 
     rt: Runtime
-    patience: Patience
+    patience: RequestTimeout
     connection: socket.socket
     place: str
 
@@ -63,7 +63,7 @@ class Stream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        self.connection.settimeout(self.patience.left(CONNECTING))
+        self.connection.settimeout(self.patience.left(CONNECT_TIMEOUT_SECONDS))
         try:
             wrapped = ssl_context.wrap_socket(self.connection, server_hostname=server_hostname)
         except TimeoutError:
@@ -87,7 +87,7 @@ class Pinned(httpcore.NetworkBackend):
 
     rt: Runtime
     network: Network
-    patience: Patience
+    patience: RequestTimeout
     addresses: Sequence[str]
     place: str
 
@@ -101,7 +101,7 @@ class Pinned(httpcore.NetworkBackend):
     ) -> httpcore.NetworkStream:
         for address in self.addresses:
             with suppress(OSError):
-                connection = self.network.connect(address, port, self.patience.left(CONNECTING))
+                connection = self.network.connect(address, port, self.patience.left(CONNECT_TIMEOUT_SECONDS))
                 return Stream(self.rt, self.patience, connection, self.place)
         self.patience.left()
         raise fault("connect", f"no connection could be made to {self.place}")

@@ -14,16 +14,16 @@ from neuroscript import Capability, Runtime
 from neuroscript_http.addresses import Reach, reach_of
 from neuroscript_http.faults import fault
 from neuroscript_http.network import Network
-from neuroscript_http.patience import Patience
+from neuroscript_http.patience import RequestTimeout
 from neuroscript_http.urls import Target
 
-MOST: Final = 64
+MAX_ADDRESSES: Final = 64
 """Maximum number of addresses of one name."""
 
 Answer = Sequence[str] | None
 
 
-def addresses(rt: Runtime, network: Network, target: Target, patience: Patience) -> Sequence[str]:
+def addresses(rt: Runtime, network: Network, target: Target, patience: RequestTimeout) -> Sequence[str]:
     """Return the addresses of a host, in order; there is at least one, and the request is allowed to use any of them.
 
     Raises:
@@ -40,7 +40,7 @@ def addresses(rt: Runtime, network: Network, target: Target, patience: Patience)
     return found
 
 
-def _resolved(network: Network, target: Target, patience: Patience) -> Sequence[str]:
+def _resolved(network: Network, target: Target, patience: RequestTimeout) -> Sequence[str]:
     answers: SimpleQueue[Answer] = SimpleQueue()
     asking = threading.Thread(target=_ask, args=(network, target, answers), daemon=True, name="neuroscript-http")
     asking.start()
@@ -52,7 +52,7 @@ def _resolved(network: Network, target: Target, patience: Patience) -> Sequence[
             continue
         if not found:
             raise fault("resolve", f"the host name of {target.place} has no address")
-        return found[:MOST]
+        return found[:MAX_ADDRESSES]
 
 
 def _ask(network: Network, target: Target, answers: SimpleQueue[Answer]) -> None:

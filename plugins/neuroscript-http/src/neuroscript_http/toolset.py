@@ -15,18 +15,18 @@ import attrs
 
 from neuroscript import ArgSpec, ArgType, Example, Runtime, ToolPolicy, Toolset, ToolSpec
 from neuroscript_http.network import Network
-from neuroscript_http.patience import Patience
+from neuroscript_http.patience import RequestTimeout
 from neuroscript_http.urls import target_of
 
-HOPS: Final = 5
+MAX_REDIRECTS: Final = 5
 """Maximum number of redirects to follow."""
 
 METHODS: Final = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 
-SHOWN: Final = 1024 * 1024
-MOST_SHOWN: Final = 8 * 1024 * 1024
-KEPT: Final = 64 * 1024 * 1024
-MOST_KEPT: Final = 256 * 1024 * 1024
+DEFAULT_RESULT_BYTES: Final = 1024 * 1024
+MAX_RESULT_BYTES: Final = 8 * 1024 * 1024
+DEFAULT_FILE_BYTES: Final = 64 * 1024 * 1024
+MAX_FILE_BYTES: Final = 256 * 1024 * 1024
 """Bytes of a decompressed response: default and maximum for a result, default and maximum for a file."""
 
 PRIVATE: Final = "lan:reach:{private}"
@@ -67,7 +67,7 @@ FOLLOW: Final = ArgSpec(
     "follow",
     ArgType.BOOL,
     default=True,
-    description=f"True to follow up to {HOPS} redirects; false to return the redirect response.",
+    description=f"True to follow up to {MAX_REDIRECTS} redirects; false to return the redirect response.",
 )
 REDIRECTS: Final = ArgSpec(
     "redirects",
@@ -178,20 +178,20 @@ class Tools:
         follow: bool,
     ) -> Iterator[tuple[Any, float]]:
         """Yield the response and the start time; httpx is imported here because it is slow to import."""
-        from neuroscript_http.fetching import Sent, fetched
+        from neuroscript_http.fetching import Request, fetch
         from neuroscript_http.headers import request_headers
 
         began = monotonic()
-        hops = HOPS if follow else None
-        sent = Sent(target_of(url), method, request_headers(headers), body, limit, hops)
-        with fetched(rt, self.network, sent, Patience.of(rt, seconds)) as answer:
+        hops = MAX_REDIRECTS if follow else None
+        sent = Request(target_of(url), method, request_headers(headers), body, limit, hops)
+        with fetch(rt, self.network, sent, RequestTimeout.of(rt, seconds)) as answer:
             yield answer, began
 
 
 GET: Final = ToolSpec(
     "get",
     "http",
-    (URL, HEADERS, SECONDS, _limit(SHOWN, MOST_SHOWN), FOLLOW, REDIRECTS, PRIVATELY),
+    (URL, HEADERS, SECONDS, _limit(DEFAULT_RESULT_BYTES, MAX_RESULT_BYTES), FOLLOW, REDIRECTS, PRIVATELY),
     return_type=ArgType.MAP,
     description="Make an HTTP GET request to retrieve a URL, such as a web page or an API response.",
     when_to_use="Use it to read; to save to a file, use http.download, for other methods, http.request.",
@@ -218,7 +218,7 @@ REQUEST: Final = ToolSpec(
             description="Request body: bytes, or a string sent as UTF-8; set its media type in headers.",
         ),
         SECONDS,
-        _limit(SHOWN, MOST_SHOWN),
+        _limit(DEFAULT_RESULT_BYTES, MAX_RESULT_BYTES),
         FOLLOW,
         REDIRECTS,
         PRIVATELY,
@@ -255,7 +255,7 @@ DOWNLOAD: Final = ToolSpec(
         ),
         HEADERS,
         SECONDS,
-        _limit(KEPT, MOST_KEPT),
+        _limit(DEFAULT_FILE_BYTES, MAX_FILE_BYTES),
         FOLLOW,
         REDIRECTS,
         PRIVATELY,
@@ -276,7 +276,7 @@ DOWNLOAD: Final = ToolSpec(
 )
 
 
-def made(network: Network | None = None) -> Toolset:
+def make_toolset(network: Network | None = None) -> Toolset:
     """Return the tools bound to another network, with custom name resolution, connections or certificates.
 
     Args:
@@ -290,4 +290,4 @@ def made(network: Network | None = None) -> Toolset:
     return http
 
 
-toolset = made()
+toolset = make_toolset()

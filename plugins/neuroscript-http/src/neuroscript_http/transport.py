@@ -17,13 +17,13 @@ from neuroscript_http.faults import fault
 from neuroscript_http.pinned import Pinned
 from neuroscript_http.urls import Target
 
-MOST_HEADERS: Final = 200
-MOST_OF_HEADERS: Final = 32 * 1024
+MAX_RESPONSE_HEADERS: Final = 200
+MAX_RESPONSE_HEADER_BYTES: Final = 32 * 1024
 """Maximum number and maximum total bytes of the headers of a response."""
 
 
 @contextmanager
-def answered(
+def send(
     target: Target, method: str, headers: Sequence[tuple[str, str]], body: bytes, backend: Pinned
 ) -> Iterator[httpx.Response]:
     """Send one request and yield the response, with its body unread and undecoded.
@@ -78,6 +78,10 @@ def _told(place: str) -> Iterator[None]:
 
 def _require_small(response: httpcore.Response, target: Target) -> None:
     raw = response.headers
-    if len(raw) > MOST_HEADERS or sum(len(name) + len(value) for name, value in raw) > MOST_OF_HEADERS:
-        text = f"{target.place} answered with more than {MOST_HEADERS} headers or {MOST_OF_HEADERS} bytes of headers"
+    if (
+        len(raw) > MAX_RESPONSE_HEADERS
+        or sum(len(name) + len(value) for name, value in raw) > MAX_RESPONSE_HEADER_BYTES
+    ):
+        most = f"{MAX_RESPONSE_HEADERS} headers or {MAX_RESPONSE_HEADER_BYTES} bytes of headers"
+        text = f"{target.place} answered with more than {most}"
         raise fault("too_large", text)

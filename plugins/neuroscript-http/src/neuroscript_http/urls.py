@@ -13,10 +13,10 @@ import attrs
 from neuroscript import ToolFailed
 from neuroscript_http.faults import fault
 
-LONGEST: Final = 8192
+MAX_URL_CHARS: Final = 8192
 """Maximum characters of a URL."""
 
-LONGEST_HOST: Final = 253
+MAX_HOST_CHARS: Final = 253
 LABEL: Final = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 URL: Final = re.compile(r"(https?)://([^/?#]*)([^#]*)(?:#.*)?", re.IGNORECASE)
 PLACE: Final = re.compile(rf"(?:\[([0-9a-f:.]+)\]|({LABEL}(?:\.{LABEL})*)\.?)(?::([0-9]{{1,5}}))?", re.IGNORECASE)
@@ -79,9 +79,9 @@ def target_of(url: str) -> Target:
     >>> target_of("HTTP://Example.com.:8080?a=b#top").url
     'http://example.com:8080/?a=b'
     """
-    found = None if len(url) > LONGEST or UNFIT.search(url) else URL.fullmatch(url)
+    found = None if len(url) > MAX_URL_CHARS or UNFIT.search(url) else URL.fullmatch(url)
     if found is None:
-        raise fault("bad_url", f"{EXPECTED}, at most {LONGEST} characters, got something else")
+        raise fault("bad_url", f"{EXPECTED}, at most {MAX_URL_CHARS} characters, got something else")
     scheme, authority, path = found[1].lower(), found[2], found[3]
     if "@" in authority:
         raise fault("bad_url", "url: expected no user and no password; send them in a header")
@@ -115,8 +115,8 @@ def _host_and_port(authority: str, known: int) -> tuple[str, int, bool]:
     host = found[2].lower()
     if NUMBER.fullmatch(host):
         return _ipv4(host), port, True
-    if len(host) > LONGEST_HOST:
-        raise fault("bad_url", f"url: expected a host of at most {LONGEST_HOST} characters, got {len(host)}")
+    if len(host) > MAX_HOST_CHARS:
+        raise fault("bad_url", f"url: expected a host of at most {MAX_HOST_CHARS} characters, got {len(host)}")
     return host, port, False
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Final
 
-from neuroscript_shell.programs import Fence
+from neuroscript_shell.programs import SandboxFence
 from neuroscript_shell.running import Confinement, Launch, run
 
 TIMEOUT_SECONDS: Final = 10.0
@@ -20,7 +20,7 @@ EXPLANATIONS: Final[dict[Confinement, str]] = {
     "the system offers neither unprivileged user namespaces nor Landlock with signals (Linux 6.12)",
 }
 
-NO_FENCE: Final = Fence("", (-1, -1))
+NO_FENCE: Final = SandboxFence("", (-1, -1))
 """A fence around no directory, because the check runs nothing from a caller."""
 
 

@@ -10,7 +10,7 @@ from neuroscript_shell.programs import failure
 
 LANGUAGE: Final = "C.UTF-8"
 
-OWN: Final = frozenset({"HOME", "LANG", "PATH"})
+FIXED_VARIABLES: Final = frozenset({"HOME", "LANG", "PATH"})
 """Variables that every program gets; callers cannot change them."""
 
 STEERING: Final = frozenset(
@@ -36,7 +36,7 @@ def environment(directories: Sequence[str], home: str, names: Sequence[str]) -> 
         ToolFailed: shell.bad_env, for a name that is not allowed.
     """
     for index, name in enumerate(names):
-        if name.upper() in OWN | STEERING or name.upper().startswith(PREFIXES):
+        if name.upper() in FIXED_VARIABLES | STEERING or name.upper().startswith(PREFIXES):
             text = f"env_names[{index}]: expected a variable that does not affect which code runs, got another name"
             raise failure("shell.bad_env", text)
     passed = {name: os.environ[name] for name in names if name in os.environ}

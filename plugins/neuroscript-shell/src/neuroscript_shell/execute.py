@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from neuroscript import ArgSpec, ArgType, Example, Runtime, SandboxError, ToolPolicy, Toolset, ToolSpec
 from neuroscript_shell.environment import environment
-from neuroscript_shell.programs import Fence, failure, found, searched
+from neuroscript_shell.programs import SandboxFence, failure, find_program, search_directories
 from neuroscript_shell.running import Launch, Outcome, run
 
 RUNNING: Final = ToolPolicy(
@@ -20,10 +20,10 @@ RUNNING: Final = ToolPolicy(
 )
 """A program can do whatever its user can do, so grants for files or hosts cannot confine it: it requires trust."""
 
-LONGEST: Final = 3600.0
+MAX_TIMEOUT_SECONDS: Final = 3600.0
 """Maximum timeout of a program in seconds."""
 
-MOST_KEPT: Final = 4 << 20
+MAX_OUTPUT_BYTES: Final = 4 << 20
 """Maximum bytes to retain of each output stream."""
 
 toolset = Toolset("shell")
@@ -42,9 +42,9 @@ def _executed(
     if os.name != "posix":
         raise failure("shell.no_system", "programs can only be run on POSIX systems", "never")
     _require_whole(args_list)
-    fence = Fence.around(rt.sandbox_dir)
-    directories = searched(os.environ.get("PATH", os.defpath), fence)
-    program = found(command, directories, fence)
+    fence = SandboxFence.around(rt.sandbox_dir)
+    directories = search_directories(os.environ.get("PATH", os.defpath), fence)
+    program = find_program(command, directories, fence)
     variables = environment(directories, rt.sandbox_dir, env_names)
     with _working_directory(rt, directory) as path:
         words = (command, *args_list)
@@ -126,7 +126,7 @@ toolset.add(
                 ArgType.FLOAT,
                 default=60.0,
                 minimum=0.01,
-                maximum=LONGEST,
+                maximum=MAX_TIMEOUT_SECONDS,
                 description=(
                     "Timeout in seconds, after which the program and its child processes are stopped; 60 by default."
                 ),
@@ -136,7 +136,7 @@ toolset.add(
                 ArgType.INT,
                 default=1 << 20,
                 minimum=0,
-                maximum=MOST_KEPT,
+                maximum=MAX_OUTPUT_BYTES,
                 description="Maximum bytes to return of each output stream, from its start; 1 MiB by default.",
             ),
         ),

@@ -26,13 +26,13 @@ SHELLS: Final = frozenset(
 )
 """Programs that are refused even if granted, because their arguments are programs that no check has seen."""
 
-MOST_LINKS: Final = 40
+MAX_LINKS: Final = 40
 """Maximum number of links in a path, as on Linux."""
 
-MOST_INTERPRETERS: Final = 4
+MAX_INTERPRETERS: Final = 4
 """Maximum number of nested script interpreters, as on Linux."""
 
-MOST_LOOKED_AT: Final = 100_000
+MAX_COMPARED_NAMES: Final = 100_000
 """Maximum number of sandbox entries to compare with a program that has hard links."""
 
 
@@ -45,7 +45,7 @@ class Inside(Exception):
 
 
 @attrs.frozen
-class Fence:
+class SandboxFence:
     """The sandbox, as a directory that programs must not come from.
 
     Attributes:
@@ -57,7 +57,7 @@ class Fence:
     identity: tuple[int, int]
 
     @classmethod
-    def around(cls, root: str) -> Fence:
+    def around(cls, root: str) -> SandboxFence:
         """Return the fence around the directory *root*."""
         return cls(root, _identity(os.stat(root)))
 
@@ -81,7 +81,7 @@ class Fence:
                 at = step
                 continue
             links += 1
-            if links > MOST_LINKS:
+            if links > MAX_LINKS:
                 raise OSError(errno.ELOOP, "too many links")
             target = os.readlink(step)
             at = "/" if target.startswith("/") else at
@@ -93,7 +93,7 @@ class Fence:
         if status.st_nlink < 2:
             return False
         for count, (path, inode) in enumerate(_below(self.root)):
-            if count >= MOST_LOOKED_AT:
+            if count >= MAX_COMPARED_NAMES:
                 return True
             if inode == status.st_ino and _identity(os.lstat(path)) == _identity(status):
                 return True
@@ -104,7 +104,7 @@ class Fence:
             raise Inside
 
 
-def searched(path: str, fence: Fence) -> tuple[str, ...]:
+def search_directories(path: str, fence: SandboxFence) -> tuple[str, ...]:
     """Return the directories of a PATH to search: absolute, without links, outside the sandbox.
 
     Empty and relative entries are dropped, because they refer to the working directory, which is in the sandbox.
@@ -112,7 +112,7 @@ def searched(path: str, fence: Fence) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_directories(path, fence)))
 
 
-def found(name: str, directories: tuple[str, ...], fence: Fence) -> str:
+def find_program(name: str, directories: tuple[str, ...], fence: SandboxFence) -> str:
     """Return the path of a program, absolute and without links.
 
     Raises:
@@ -159,9 +159,9 @@ def _require_no_shell(*names: str) -> None:
         )
 
 
-def _require_safe(path: str, fence: Fence) -> None:
+def _require_safe(path: str, fence: SandboxFence) -> None:
     """Refuse a file that can be changed through the sandbox, or whose interpreter can."""
-    for _ in range(MOST_INTERPRETERS):
+    for _ in range(MAX_INTERPRETERS):
         try:
             if fence.has_name_of(os.stat(path)):
                 raise Inside
@@ -191,7 +191,7 @@ def _interpreter(path: str) -> str | None:
     return os.fsdecode(words[0]) if words else ""
 
 
-def _directories(path: str, fence: Fence) -> Iterator[str]:
+def _directories(path: str, fence: SandboxFence) -> Iterator[str]:
     for directory in path.split(os.pathsep):
         if not directory.startswith("/"):
             continue

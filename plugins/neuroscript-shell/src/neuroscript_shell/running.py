@@ -21,29 +21,29 @@ from typing import IO, Final, Literal, cast
 
 import attrs
 
-from neuroscript_shell.programs import Fence, Inside, failure
+from neuroscript_shell.programs import Inside, SandboxFence, failure
 
 SUPERVISOR: Final = Path(__file__).with_name("supervisor.py")
 
 LARGEST_FILE: Final = 1 << 30
 """Maximum bytes of a file that a program writes."""
 
-MOST_PROCESSES: Final = 256
+MAX_PROCESSES: Final = 256
 """Maximum number of processes per call; RLIMIT_NPROC would count all processes of the user, including ours."""
 
-LOOK: Final = 0.05
+POLL_SECONDS: Final = 0.05
 """Seconds between two checks for cancellation."""
 
-PATIENCE: Final = 5.0
+STOP_TIMEOUT_SECONDS: Final = 5.0
 """Seconds for the supervisor to stop everything after a request; it needs at most 4."""
 
 CLOSE_PATIENCE: Final = 2.0
 """Seconds for the supervisor to exit when it is no longer needed, before it is killed."""
 
-LAST_WORDS: Final = 0.5
+DRAIN_SECONDS: Final = 0.5
 """Seconds to read the rest of the streams after all processes that could write to them have ended."""
 
-PIECE: Final = 1 << 16
+CHUNK_BYTES: Final = 1 << 16
 """Bytes to read at once."""
 
 Reason = Literal["", "time", "cancelled"]
@@ -77,7 +77,7 @@ class Launch:
 
 
 @attrs.define
-class Head:
+class TruncatedOutput:
     """The first bytes of a stream.
 
     Attributes:
@@ -116,8 +116,8 @@ class Outcome:
 
     exit_code: int | None
     signal: str | None
-    stdout: Head
-    stderr: Head
+    stdout: TruncatedOutput
+    stderr: TruncatedOutput
     seconds: float
     reason: Reason
     confinement: Confinement
@@ -138,7 +138,7 @@ class _Running:
         self.process.send_signal(signal.SIGCONT)
 
 
-def run(launch: Launch, fence: Fence, is_left: Callable[[], bool]) -> Outcome:
+def run(launch: Launch, fence: SandboxFence, is_left: Callable[[], bool]) -> Outcome:
     """Run a program until it ends, and leave no process behind.
 
     Args:
@@ -150,7 +150,11 @@ def run(launch: Launch, fence: Fence, is_left: Callable[[], bool]) -> Outcome:
     """
     started = time.monotonic()
     with _started(launch, fence) as running:
-        stdout, stderr, report = Head(launch.most_bytes), Head(launch.most_bytes), Head(PIECE)
+        stdout, stderr, report = (
+            TruncatedOutput(launch.most_bytes),
+            TruncatedOutput(launch.most_bytes),
+            TruncatedOutput(CHUNK_BYTES),
+        )
         streams = {_descriptor(running.process.stdout): stdout, _descriptor(running.process.stderr): stderr}
         reason = _watched(running, {**streams, running.report: report}, started + launch.seconds, is_left)
     lines = dict(line.partition(" ")[::2] for line in report.text().splitlines())
@@ -161,7 +165,7 @@ def run(launch: Launch, fence: Fence, is_left: Callable[[], bool]) -> Outcome:
 
 
 @contextmanager
-def _started(launch: Launch, fence: Fence) -> Iterator[_Running]:
+def _started(launch: Launch, fence: SandboxFence) -> Iterator[_Running]:
     with ExitStack() as stack:
         stdin = stack.enter_context(_readable(launch.stdin))
         control, controlling = _piped(stack)
@@ -176,8 +180,10 @@ def _started(launch: Launch, fence: Fence) -> Iterator[_Running]:
             _close(process)
 
 
-def _process(launch: Launch, fence: Fence, stdin: IO[bytes], control: int, report: int) -> subprocess.Popen[bytes]:
-    numbers = (control, report, LARGEST_FILE, MOST_PROCESSES)
+def _process(
+    launch: Launch, fence: SandboxFence, stdin: IO[bytes], control: int, report: int
+) -> subprocess.Popen[bytes]:
+    numbers = (control, report, LARGEST_FILE, MAX_PROCESSES)
     words = (*_supervisor(fence), *map(str, numbers), launch.program, *launch.words)
     try:
         return subprocess.Popen(  # noqa: S603
@@ -199,7 +205,7 @@ def _process(launch: Launch, fence: Fence, stdin: IO[bytes], control: int, repor
         raise failure("shell.lost", "the supervisor of the program could not be started", "later") from None
 
 
-def _supervisor(fence: Fence) -> tuple[str, ...]:
+def _supervisor(fence: SandboxFence) -> tuple[str, ...]:
     try:
         return fence.resolved(sys.executable), "-I", "-S", "-X", "utf8", fence.resolved(str(SUPERVISOR))
     except Inside:
@@ -225,7 +231,9 @@ def _piped(stack: ExitStack) -> tuple[IO[bytes], IO[bytes]]:
     )
 
 
-def _watched(running: _Running, heads: Mapping[int, Head], end: float, is_left: Callable[[], bool]) -> Reason:
+def _watched(
+    running: _Running, heads: Mapping[int, TruncatedOutput], end: float, is_left: Callable[[], bool]
+) -> Reason:
     """Read until all streams or the supervisor have ended, and return why the program was stopped."""
     reason: Reason = ""
     over = float("inf")
@@ -233,20 +241,20 @@ def _watched(running: _Running, heads: Mapping[int, Head], end: float, is_left: 
         for descriptor in heads:
             selector.register(descriptor, selectors.EVENT_READ)
         while selector.get_map() and time.monotonic() < over:
-            for key, _ in selector.select(LOOK):
+            for key, _ in selector.select(POLL_SECONDS):
                 _read(key.fd, heads[key.fd], selector)
             if running.report not in selector.get_map():  # a process that escaped can hold a stream open
-                over = min(over, time.monotonic() + LAST_WORDS)
+                over = min(over, time.monotonic() + DRAIN_SECONDS)
             elif reason:
                 running.wake()
             elif reason := _reason(end, is_left):
                 running.ask_to_end()
-                over = time.monotonic() + PATIENCE
+                over = time.monotonic() + STOP_TIMEOUT_SECONDS
     return reason
 
 
-def _read(descriptor: int, head: Head, selector: selectors.BaseSelector) -> None:
-    data = os.read(descriptor, PIECE)
+def _read(descriptor: int, head: TruncatedOutput, selector: selectors.BaseSelector) -> None:
+    data = os.read(descriptor, CHUNK_BYTES)
     if data:
         head.add(data)
     else:
@@ -282,7 +290,7 @@ def _ended(lines: Mapping[str, str]) -> tuple[int | None, int | None]:
             raise failure("shell.not_runnable", "command: the file or its interpreter cannot be run", "host")
         case {"crowd": _}:
             raise failure(
-                "shell.too_many", f"the program was stopped because it started more than {MOST_PROCESSES} processes"
+                "shell.too_many", f"the program was stopped because it started more than {MAX_PROCESSES} processes"
             )
         case {"exit": code}:
             return int(code), None

@@ -37,13 +37,13 @@ if TYPE_CHECKING:  # at run time, typing would take as long to import as the res
     from collections.abc import Callable, Iterator
     from typing import Final, NoReturn
 
-GRACE: Final = 1.0
+GRACE_SECONDS: Final = 1.0
 """Seconds between SIGTERM and SIGKILL."""
 
-PATIENCE: Final = 3.0
+KILL_TIMEOUT_SECONDS: Final = 3.0
 """Seconds within which killed processes must be gone."""
 
-LOOK: Final = 0.05
+POLL_SECONDS: Final = 0.05
 """Seconds after which the processes are counted again."""
 
 NO_NAMESPACE: Final = 125
@@ -313,14 +313,14 @@ def watch(task: Task, pid: int, woken: int, send: Callable[[int], None]) -> None
     while over is None or time.monotonic() < over:
         if reap(task, pid):
             return
-        ready = {descriptor for descriptor, _ in poll.poll(LOOK * 1000)}
+        ready = {descriptor for descriptor, _ in poll.poll(POLL_SECONDS * 1000)}
         if woken in ready:
             os.read(woken, 4096)
         if task.control in ready:
             if not os.read(task.control, 1):
                 return
             if over is None:
-                over = time.monotonic() + GRACE
+                over = time.monotonic() + GRACE_SECONDS
                 send(signal.SIGTERM)
         if len(descendants()) > task.processes:
             task.tell("crowd")
@@ -345,7 +345,7 @@ def reap(task: Task, pid: int) -> bool:
 
 def end(task: Task, pid: int, send: Callable[[int], None]) -> None:
     """Kill every process, and what it started meanwhile, until none is left."""
-    over = time.monotonic() + PATIENCE
+    over = time.monotonic() + KILL_TIMEOUT_SECONDS
     while time.monotonic() < over:
         send(signal.SIGKILL)
         reap(task, pid)

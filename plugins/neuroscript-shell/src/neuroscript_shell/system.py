@@ -14,7 +14,7 @@ NAMING: Final = ToolPolicy(effects=("reads", "idempotent"), blocking=False)
 CLOCK: Final = ToolPolicy(effects=("clock",))
 WAITING: Final = ToolPolicy(effects=("clock",), blocking=True)
 
-LONGEST_SLEEP: Final = 3600
+MAX_SLEEP_SECONDS: Final = 3600
 """Seconds."""
 
 SLICE: Final = 0.1
@@ -115,7 +115,7 @@ toolset.add(
                 "duration_seconds",
                 ArgType.FLOAT,
                 minimum=0,
-                maximum=LONGEST_SLEEP,
+                maximum=MAX_SLEEP_SECONDS,
                 description="Seconds to sleep, at most 3600.",
             ),
         ),

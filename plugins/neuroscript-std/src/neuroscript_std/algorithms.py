@@ -5,7 +5,7 @@ from __future__ import annotations
 from neuroscript import ToolFailed
 
 
-def chosen(name: str, known: tuple[str, ...]) -> str:
+def require_algorithm(name: str, known: tuple[str, ...]) -> str:
     """Return *name* if it is one of *known*, or raise `ToolFailed` with the code crypto.bad_algorithm."""
     if name in known:
         return name

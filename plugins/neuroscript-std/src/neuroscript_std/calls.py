@@ -27,11 +27,11 @@ from neuroscript import (
     ToolSpec,
 )
 
-CALLING: Final = ToolPolicy(blocking=True)
+INNER_CALL_POLICY: Final = ToolPolicy(blocking=True)
 """No effects are declared, because they depend on the tool that is called."""
 
 TOOL: Final = ArgSpec("tool", ArgType.STRING, description="The name of the tool to call, such as math.add.")
-FURTHER: Final = ArgSpec(
+FURTHER_ARGS: Final = ArgSpec(
     "args", ArgType.SLICE_ANY, default=[], description="Further arguments of the tool, after its first one."
 )
 
@@ -50,10 +50,10 @@ def _results(rt: Runtime, elements: list[Any], tool: str, args: list[Any]) -> It
         if rt.cancelled:
             raise ToolFailed("the call was cancelled", code="list.cancelled", retry="later")
         rt.progress(index, len(elements))
-        yield _told(f"list[{index}]: ", rt.call_tool, tool, [element, *args])
+        yield _reporting_failures(f"list[{index}]: ", rt.call_tool, tool, [element, *args])
 
 
-def _told(where: str, call: Callable[[str, Any], Any], tool: str, arguments: Any) -> Any:
+def _reporting_failures(where: str, call: Callable[[str, Any], Any], tool: str, arguments: Any) -> Any:
     """Make an inner call and report its failure to the caller, who wrote the arguments.
 
     Policy and limit errors pass through unchanged.
@@ -76,7 +76,7 @@ toolset.add(
         (
             ArgSpec("list", ArgType.SLICE_ANY, description="The elements; one call is made for each."),
             TOOL,
-            FURTHER,
+            FURTHER_ARGS,
         ),
         return_type=ArgType.SLICE_ANY,
         description=(
@@ -98,12 +98,12 @@ toolset.add(
         ),
     ),
     _mapped,
-    CALLING,
+    INNER_CALL_POLICY,
 )
 
 
 def _changed(rt: Runtime, name: str, tool: str, args: list[Any]) -> Any:
-    return rt.update_var(name, lambda value: _told("", rt.call_tool, tool, [value, *args]))
+    return rt.update_var(name, lambda value: _reporting_failures("", rt.call_tool, tool, [value, *args]))
 
 
 toolset.add(
@@ -113,7 +113,7 @@ toolset.add(
         (
             ArgSpec("name", ArgType.STRING, description="Name of the variable; case-sensitive."),
             TOOL,
-            FURTHER,
+            FURTHER_ARGS,
         ),
         return_type=ArgType.ANY,
         return_nullable=True,
@@ -136,12 +136,12 @@ toolset.add(
         ),
     ),
     _changed,
-    attrs.evolve(CALLING, effects=("writes",)),
+    attrs.evolve(INNER_CALL_POLICY, effects=("writes",)),
 )
 
 
 def _called(rt: Runtime, tool: str, arguments: dict[str, Any]) -> Any:
-    return _told("", rt.call_tool_named, tool, arguments)
+    return _reporting_failures("", rt.call_tool_named, tool, arguments)
 
 
 toolset.add(
@@ -171,5 +171,5 @@ toolset.add(
         ),
     ),
     _called,
-    CALLING,
+    INNER_CALL_POLICY,
 )

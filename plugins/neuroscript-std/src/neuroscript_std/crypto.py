@@ -6,7 +6,7 @@ from typing import Final
 
 from neuroscript import ArgSpec, ArgType, Example, Runtime, ToolPolicy, Toolset, ToolSpec
 from neuroscript_std import tokens
-from neuroscript_std.algorithms import chosen
+from neuroscript_std.algorithms import require_algorithm
 
 PURE: Final = ToolPolicy(effects=("pure",))
 RANDOM: Final = ToolPolicy(effects=("random",))
@@ -39,14 +39,14 @@ def digest(input_string: str, algorithm: str) -> str:
     Raises:
         ToolFailed: crypto.bad_algorithm.
     """
-    name = chosen(algorithm.lower(), DIGESTS)
+    name = require_algorithm(algorithm.lower(), DIGESTS)
     import hashlib
 
     return hashlib.new(name, input_string.encode(), usedforsecurity=False).hexdigest()
 
 
 def _keyed_digest(rt: Runtime, input_string: str, secret_key: str, algorithm: str) -> str:
-    name = chosen(algorithm.lower(), DIGESTS)
+    name = require_algorithm(algorithm.lower(), DIGESTS)
     from hmac import new
 
     return new(secret_key.encode(), input_string.encode(), name).hexdigest()

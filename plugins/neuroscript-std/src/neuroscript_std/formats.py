@@ -6,8 +6,8 @@ import re
 from datetime import datetime
 from typing import Final
 
-LONGEST_LOCAL: Final = 64
-LONGEST_DOMAIN: Final = 253
+MAX_LOCAL_CHARS: Final = 64
+MAX_DOMAIN_CHARS: Final = 253
 
 LOCAL: Final = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*+")
 LABEL: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
@@ -26,7 +26,7 @@ def is_email(text: str) -> bool:
     The lengths and characters are those of RFC 5321.
     """
     local, _, domain = text.partition("@")
-    if len(local) > LONGEST_LOCAL or LOCAL.fullmatch(local) is None:
+    if len(local) > MAX_LOCAL_CHARS or LOCAL.fullmatch(local) is None:
         return False
     labels = domain.split(".") if _is_domain(domain) and "_" not in domain else []
     return len(labels) > 1 and not labels[-1].isdigit()
@@ -57,7 +57,7 @@ def is_iso_datetime(text: str) -> bool:
 
 
 def _is_domain(text: str) -> bool:
-    return len(text) <= LONGEST_DOMAIN and all(LABEL.fullmatch(label) for label in text.split("."))
+    return len(text) <= MAX_DOMAIN_CHARS and all(LABEL.fullmatch(label) for label in text.split("."))
 
 
 def _is_host(text: str) -> bool:

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from neuroscript import ArgSpec, ArgType, Example, Runtime, ToolPolicy, Toolset, ToolSpec
 
-TELLING: Final = ToolPolicy()
+PRINT_POLICY: Final = ToolPolicy()
 """No declared effect covers a line of output, which changes nothing and does not block."""
 
-ASKING: Final = ToolPolicy(effects=("prompts",))
+INPUT_POLICY: Final = ToolPolicy(effects=("prompts",))
 
 toolset = Toolset("io")
 
@@ -45,13 +45,13 @@ toolset.add(
         ),
     ),
     _printed,
-    TELLING,
+    PRINT_POLICY,
 )
 
 
 @toolset.tool(
     name="input",
-    policy=ASKING,
+    policy=INPUT_POLICY,
     when_to_use="Use it for information only the user has; to show a message without asking, use io.print.",
     examples=(
         Example(("What is your name?",)),
@@ -59,7 +59,7 @@ toolset.add(
         Example((["What is your name?"],), error="coercion.type"),
     ),
 )
-def asked(rt: Runtime, message: str = "") -> str:
+def prompt(rt: Runtime, message: str = "") -> str:
     """Prompt the user for input: ask a question and read one line of input from the terminal.
 
     Args:

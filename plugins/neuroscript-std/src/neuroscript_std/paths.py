@@ -10,15 +10,15 @@ import attrs
 
 from neuroscript import ToolFailed
 
-MOST_SEGMENTS: Final = 128
-LONGEST_SEGMENT: Final = 256
+MAX_SEGMENTS: Final = 128
+MAX_SEGMENT_CHARS: Final = 256
 """Characters."""
 
 SEGMENT: Final = re.compile(r"(?:(?:\A|(?<=[^.])\.)(?P<key>[^.\[\]]{1,256})|\[(?P<index>[0-9]{1,18})\])")
 """One segment of a path with its leading separator; 18 digits fit into 64 bits."""
 
 LITERAL: Final = re.compile(r"[.\[\]]|\A\Z")
-LONGEST_SHOWN: Final = 64
+MAX_SHOWN_CHARS: Final = 64
 """Maximum characters of the caller's path or key in an error message."""
 
 ABSENT: Final = object()
@@ -28,7 +28,7 @@ Segments = tuple[str | int, ...]
 """Keys of maps and indexes of lists, outermost first."""
 
 
-def parsed(path: Any) -> Segments:
+def parse_path(path: Any) -> Segments:
     """Parse a path into its segments.
 
     Args:
@@ -49,20 +49,20 @@ def parsed(path: Any) -> Segments:
 def is_path(text: str) -> bool:
     """Return whether a string is a valid path."""
     try:
-        return bool(parsed(text))
+        return bool(parse_path(text))
     except ToolFailed:
         return False
 
 
-def spelt(segments: Sequence[str | int]) -> str:
+def format_path(segments: Sequence[str | int]) -> str:
     """Return segments for an error message: as Path-Lite, keys with dots or brackets quoted, truncated."""
-    parts = [_spelt(segment) for segment in segments[: LONGEST_SHOWN + 1]]
-    return shown("".join(parts).removeprefix(".")) or "value"
+    parts = [_spelt(segment) for segment in segments[: MAX_SHOWN_CHARS + 1]]
+    return escape_name("".join(parts).removeprefix(".")) or "value"
 
 
-def shown(name: str) -> str:
+def escape_name(name: str) -> str:
     """Return a name from the caller for an error message: truncated, with non-printable characters escaped."""
-    cut = name if len(name) <= LONGEST_SHOWN else f"{name[:LONGEST_SHOWN]}…"
+    cut = name if len(name) <= MAX_SHOWN_CHARS else f"{name[:MAX_SHOWN_CHARS]}…"
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in cut)
 
 
@@ -109,22 +109,22 @@ class Reader:
                 return value[segment] if segment < len(value) else ABSENT
             case _:
                 expected = "map" if isinstance(segment, str) else "list"
-                text = f"{spelt(way[:-1])}: expected {expected}, got {type_name(value)}"
+                text = f"{format_path(way[:-1])}: expected {expected}, got {type_name(value)}"
                 raise ToolFailed(text, code="shape.wrong_type", retry="model")
 
     def _in_another_case(self, value: dict[str, Any], way: Segments, key: str) -> Any:
         if not self.case_insensitive:
             return ABSENT
         if id(value) not in self._folded:
-            self._folded[id(value)] = folded(value)
+            self._folded[id(value)] = fold_keys(value)
         alike = self._folded[id(value)].get(key.casefold(), [])
         if len(alike) > 1:
-            text = f"{spelt(way)}: expected one key, got {len(alike)} that differ only in case"
+            text = f"{format_path(way)}: expected one key, got {len(alike)} that differ only in case"
             raise ToolFailed(text, code="shape.ambiguous", retry="model")
         return value[alike[0]] if alike else ABSENT
 
 
-def folded(value: dict[str, Any]) -> dict[str, list[str]]:
+def fold_keys(value: dict[str, Any]) -> dict[str, list[str]]:
     """Return the keys of a map, grouped by their case-folded form."""
     found: dict[str, list[str]] = {}
     for key in value:
@@ -137,7 +137,7 @@ def _from_text(text: str) -> Segments:
     position = 0
     while position < len(text) or not segments:
         found = SEGMENT.match(text, position)
-        if found is None or len(segments) == MOST_SEGMENTS:
+        if found is None or len(segments) == MAX_SEGMENTS:
             raise _bad_path("another string")
         segments.append(int(found["index"]) if found["key"] is None else found["key"])
         position = found.end()
@@ -145,14 +145,14 @@ def _from_text(text: str) -> Segments:
 
 
 def _from_list(path: Sequence[Any]) -> Segments:
-    if not 0 < len(path) <= MOST_SEGMENTS:
+    if not 0 < len(path) <= MAX_SEGMENTS:
         raise _bad_path(f"a list of {len(path)}")
     return tuple(_segment(index, each) for index, each in enumerate(path))
 
 
 def _segment(index: int, segment: Any) -> str | int:
     match segment:
-        case str() if 0 < len(segment) <= LONGEST_SEGMENT:
+        case str() if 0 < len(segment) <= MAX_SEGMENT_CHARS:
             return segment
         case int() if type(segment) is not bool and segment >= 0:
             return segment
@@ -164,18 +164,18 @@ def _segment(index: int, segment: Any) -> str | int:
             got = "another number"
         case _:
             got = type_name(segment)
-    text = f"path[{index}]: expected a key of 1 to {LONGEST_SEGMENT} characters or an integer from 0, got {got}"
+    text = f"path[{index}]: expected a key of 1 to {MAX_SEGMENT_CHARS} characters or an integer from 0, got {got}"
     raise ToolFailed(text, code="shape.bad_path", retry="model")
 
 
 def _bad_path(got: str) -> ToolFailed:
-    expected = f"1 to {MOST_SEGMENTS} keys and indexes, as a string such as a.b[0] or as a list"
+    expected = f"1 to {MAX_SEGMENTS} keys and indexes, as a string such as a.b[0] or as a list"
     return ToolFailed(f"path: expected {expected}, got {got}", code="shape.bad_path", retry="model")
 
 
 def _missing(way: Segments, missing_ok: bool) -> None:
     if not missing_ok:
-        text = f"{spelt(way)}: expected a value, got nothing; set missing_ok to allow this"
+        text = f"{format_path(way)}: expected a value, got nothing; set missing_ok to allow this"
         raise ToolFailed(text, code="shape.missing", retry="model")
 
 

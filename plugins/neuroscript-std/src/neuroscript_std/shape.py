@@ -41,7 +41,7 @@ def _options(*keys: ArgSpec) -> ArgSpec:
 
 def _selected(rt: Runtime, value: Any, path: Any, options: dict[str, bool]) -> Any:
     reader = paths.Reader(options["case_insensitive"])
-    return reader.read(value, paths.parsed(path), missing_ok=options["missing_ok"])
+    return reader.read(value, paths.parse_path(path), missing_ok=options["missing_ok"])
 
 
 toolset.add(
@@ -83,7 +83,7 @@ toolset.add(
 
 def _all_selected(rt: Runtime, value: Any, extracts: dict[str, Any], options: dict[str, bool]) -> dict[str, Any]:
     reader = paths.Reader(options["case_insensitive"])
-    ways = {name: _named(name, paths.parsed, path) for name, path in extracts.items()}
+    ways = {name: _named(name, paths.parse_path, path) for name, path in extracts.items()}
     found: dict[str, Any] = {}
     for name, way in ways.items():
         try:
@@ -99,7 +99,7 @@ def _named(name: str, step: Callable[..., Any], *values: Any) -> Any:
     try:
         return step(*values)
     except ToolFailed as error:
-        text = f"extracts['{paths.shown(name)}']: {error.text}"
+        text = f"extracts['{paths.escape_name(name)}']: {error.text}"
         raise ToolFailed(text, code=error.code, retry=error.retry) from None
 
 
@@ -158,7 +158,7 @@ def is_valid_path(path_string: str) -> bool:
 
 
 def _validated(rt: Runtime, value: dict[str, Any], shape: dict[str, Any], options: dict[str, bool]) -> bool:
-    fields = shapes.parsed(shape, case_insensitive=options["case_insensitive"])
+    fields = shapes.parse_shape(shape, case_insensitive=options["case_insensitive"])
     shapes.validate(value, fields, allow_extra=options["allow_extra"], case_insensitive=options["case_insensitive"])
     return True
 

@@ -14,12 +14,12 @@ import attrs
 
 from neuroscript import ToolFailed
 from neuroscript_std.formats import is_email, is_iso_datetime, is_url
-from neuroscript_std.paths import folded, spelt, type_name
+from neuroscript_std.paths import fold_keys, format_path, type_name
 
-DEEPEST: Final = 64
+MAX_DEPTH: Final = 64
 """Maximum nesting levels of shapes below the outermost."""
 
-LISTED: Final = 20
+MAX_LISTED_FAULTS: Final = 20
 """Maximum number of faults in an error message; the others are only counted."""
 
 FIELD: Final = re.compile(r"(?P<name>.*?)(?:\?(?:\[\])?|\[\]\??)?", re.DOTALL)
@@ -65,17 +65,17 @@ class Faults:
     def add(self, where: Where, expected: str, got: str) -> None:
         """Add a fault."""
         self.count += 1
-        if self.count <= LISTED:
+        if self.count <= MAX_LISTED_FAULTS:
             self.told.append(f"{_place(where)}: expected {expected}, got {got}")
 
     def refuse(self, code: str) -> None:
         """Raise `ToolFailed` with *code* if there are any faults."""
         if self.count:
-            more = [f"and {self.count - LISTED} more"] if self.count > LISTED else []
+            more = [f"and {self.count - MAX_LISTED_FAULTS} more"] if self.count > MAX_LISTED_FAULTS else []
             raise ToolFailed("; ".join([*self.told, *more]), code=code, retry="model")
 
 
-def parsed(shape: Mapping[str, Any], *, case_insensitive: bool = False) -> Fields:
+def parse_shape(shape: Mapping[str, Any], *, case_insensitive: bool = False) -> Fields:
     """Parse a shape into its fields.
 
     Raises:
@@ -115,7 +115,7 @@ class Validation:
 
     def map(self, value: dict[str, Any], fields: Fields, where: Where) -> None:
         """Validate one map."""
-        given = folded(value) if self.case_insensitive else {key: [key] for key in value}
+        given = fold_keys(value) if self.case_insensitive else {key: [key] for key in value}
         for key, field in fields.items():
             self._field(value, given.pop(key, []), field, where)
         if self.allow_extra:
@@ -154,8 +154,8 @@ class Validation:
 
 def _fields(shape: Mapping[str, Any], fold: bool, where: Where, depth: int, faults: Faults) -> Fields:
     fields: dict[str, Field] = {}
-    if depth > DEEPEST:
-        faults.add(where, f"at most {DEEPEST} levels of nested shapes", "more")
+    if depth > MAX_DEPTH:
+        faults.add(where, f"at most {MAX_DEPTH} levels of nested shapes", "more")
         return fields
     for key, type in shape.items():
         field = _field(key, type, fold, (where, key), depth, faults)
@@ -192,7 +192,7 @@ def _place(where: Where) -> str:
     while where is not None:
         where, step = where
         steps.append(step)
-    return spelt(steps[::-1])
+    return format_path(steps[::-1])
 
 
 def _of_form(fits: Callable[[str], bool]) -> Callable[[Any], bool]:

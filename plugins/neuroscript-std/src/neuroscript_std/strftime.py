@@ -32,7 +32,7 @@ MONTHS: Final = (
 )
 
 
-def formatted(moment: datetime, pattern: str) -> str:
+def format_time(moment: datetime, pattern: str) -> str:
     """Format a date and time with a pattern.
 
     Args:
@@ -47,7 +47,7 @@ def formatted(moment: datetime, pattern: str) -> str:
 
 def _part(moment: datetime, directive: str) -> str:
     if directive in WHOLES:
-        return formatted(moment, WHOLES[directive])
+        return format_time(moment, WHOLES[directive])
     part = PARTS.get(directive)
     if part is None:
         known = " ".join(sorted([*PARTS, *WHOLES], key=lambda each: (each.lower(), each)))

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
 from neuroscript import ArgSpec, ArgType, Example, Runtime, ToolFailed, ToolPolicy, Toolset, ToolSpec
-from neuroscript_std.strftime import formatted
+from neuroscript_std.strftime import format_time
 
 CLOCK: Final = ToolPolicy(effects=("clock",))
 WAITING: Final = ToolPolicy(effects=("clock",), blocking=True)
@@ -22,13 +22,13 @@ ISO: Final = "%Y-%m-%dT%H:%M:%S.%f%:z"
 MOMENT: Final = re.compile(r"[0-9W-]{7,10}(?:[Tt ][0-9:.,]+(?:Z|[+-][0-9:.]+)?)?")
 """The shape of ISO 8601; Python accepts any character between date and time, even the ninth of 15 digits."""
 
-LONGEST_SLEEP: Final = 3600
+MAX_SLEEP_SECONDS: Final = 3600
 """Seconds."""
 
-SLICE: Final = 0.1
+POLL_SECONDS: Final = 0.1
 """Seconds of sleep between two checks for cancellation."""
 
-LONGEST_PATTERN: Final = 200
+MAX_PATTERN_CHARS: Final = 200
 """Characters."""
 
 toolset = Toolset("time")
@@ -104,7 +104,7 @@ def _formatted(rt: Runtime, seconds: float, pattern: str, zone: str) -> str:
     except (OverflowError, ValueError):
         text = "seconds: expected a time in the years 1 to 9999, got one outside"
         raise ToolFailed(text, code="time.range", retry="model") from None
-    return formatted(moment, pattern)
+    return format_time(moment, pattern)
 
 
 toolset.add(
@@ -117,7 +117,7 @@ toolset.add(
                 "pattern",
                 ArgType.STRING,
                 default=ISO,
-                max_length=LONGEST_PATTERN,
+                max_length=MAX_PATTERN_CHARS,
                 description="A strftime pattern, such as %d.%m.%Y %H:%M; the default is ISO 8601 with microseconds.",
             ),
             ArgSpec(
@@ -153,7 +153,7 @@ def _slept(rt: Runtime, duration_seconds: float) -> bool:
         while (left := end - time.monotonic()) > 0:
             if rt.cancelled:
                 raise ToolFailed("the call was cancelled", code="time.cancelled", retry="later")
-            time.sleep(min(left, SLICE))
+            time.sleep(min(left, POLL_SECONDS))
             if (whole := int(time.monotonic() - start)) > told:
                 rt.progress(told := whole, duration_seconds)
     finally:
@@ -178,7 +178,7 @@ toolset.add(
                 "duration_seconds",
                 ArgType.FLOAT,
                 minimum=0,
-                maximum=LONGEST_SLEEP,
+                maximum=MAX_SLEEP_SECONDS,
                 description="Seconds to sleep, at most 3600.",
             ),
         ),

@@ -21,7 +21,7 @@ from neuroscript import (
     ToolSpec,
     coerce,
 )
-from neuroscript_std.algorithms import chosen
+from neuroscript_std.algorithms import require_algorithm
 
 PURE: Final = ToolPolicy(effects=("pure",))
 CLOCK: Final = ToolPolicy(effects=("clock",))
@@ -136,7 +136,7 @@ toolset.add(
 
 
 def _signed(rt: Runtime, claims_map: dict[str, Any], secret: str, algorithm: str) -> str:
-    name = chosen(algorithm.upper(), SIGNATURES)
+    name = require_algorithm(algorithm.upper(), SIGNATURES)
     jwt = _pyjwt()
     try:
         return str(jwt.encode(claims_map, secret, algorithm=name))

@@ -15,7 +15,7 @@ from neuroscript.runtime.records import CLOSED
 WIDTHS: Final = (20, 16)
 """The widths of the time and tool columns, which align the pages of a long output."""
 
-GREATEST: Final = 1e12
+MAX_TIME_SECONDS: Final = 1e12
 """The largest number that is accepted; a greater one is shown as 0."""
 
 
@@ -116,6 +116,6 @@ def _text(record: Mapping[str, Any], name: str) -> str:
 
 def _number(record: Mapping[str, Any], name: str) -> float:
     value = record.get(name)
-    if type(value) not in (int, float) or not -GREATEST < value < GREATEST:  # type: ignore[operator]
+    if type(value) not in (int, float) or not -MAX_TIME_SECONDS < value < MAX_TIME_SECONDS:  # type: ignore[operator]
         return 0.0
     return float(value)  # type: ignore[arg-type]

@@ -18,12 +18,12 @@ from neuroscript.cli.audit.rows import Entry, entry_of, page
 from neuroscript.cli.terminal.exit_codes import OK, UsageError
 from neuroscript.cli.terminal.output import Output
 from neuroscript.cli.terminal.printing import show as show_page
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 
-AT_ONCE: Final = 500
+ROWS_PER_PAGE: Final = 500
 """Rows that are aligned as one table."""
 
-PAUSE: Final = 0.2
+POLL_SECONDS: Final = 0.2
 """Seconds between two checks of a file that is followed."""
 
 NO_OUTCOME: Final = "began, outcome unknown"
@@ -52,13 +52,13 @@ class Unread:
             UsageError: There are lines, and none of them is a record.
         """
         if self.count and not read:
-            raise UsageError(f"{shown(name)} is not an audit log: no line is a record")
+            raise UsageError(f"{quote_untrusted(name)} is not an audit log: no line is a record")
         if self.count:
             numbers = ", ".join(map(str, self.lines)) + (" …" if self.count > len(self.lines) else "")
             what = f"line {numbers} is not a record" if self.count == 1 else f"lines {numbers} are not records"
-            output.say(f"{shown(name)}: {what}; see neuroscript audit verify")
+            output.say(f"{quote_untrusted(name)}: {what}; see neuroscript audit verify")
         elif not read:
-            output.say(f"{shown(name)} contains no records")
+            output.say(f"{quote_untrusted(name)} contains no records")
 
 
 def show(options: Namespace, output: Output) -> int:
@@ -77,7 +77,7 @@ def show(options: Namespace, output: Output) -> int:
                 output.json(record)
     else:
         entries = (entry for entry in _calls(map(entry_of, counted())) if _matches(entry, options))
-        while part := list(islice(entries, AT_ONCE)):
+        while part := list(islice(entries, ROWS_PER_PAGE)):
             show_page([page(part, NO_OUTCOME)], output)
     unread.told(options.file, count, output)
     return OK
@@ -130,7 +130,7 @@ def _tail_of_rows(options: Namespace, tell: Callable[[list[Record]], None]) -> N
     tell([record for _, record in last] if options.count else [])
     after = last[-1][0] if last else 0
     while options.follow:
-        time.sleep(PAUSE)
+        time.sleep(POLL_SECONDS)
         for id, record in rows(options.file, after):
             tell([record])
             after = id
@@ -170,7 +170,7 @@ def _follow(stream: BinaryIO, tell: Callable[[list[Record]], None]) -> None:
         raw = stream.readline()
         if not raw.endswith(b"\n"):
             stream.seek(place)
-            time.sleep(PAUSE)
+            time.sleep(POLL_SECONDS)
             continue
         place += len(raw)
         record = data_of(raw)

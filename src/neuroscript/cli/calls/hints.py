@@ -16,7 +16,7 @@ from neuroscript.cli.terminal.tool_hints import tool_hints
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import ArgumentError, ToolNotFound
 from neuroscript.io.near_names import did_you_mean
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.execution_policy import Decision
 from neuroscript.runtime.interfaces import ToolResult
 from neuroscript.spec.tool_spec import ToolSpec
@@ -85,7 +85,7 @@ def _option_hints(spec: ToolSpec, options: Namespace) -> Iterator[str]:
             name = option[2:].replace("-", "_")
             is_argument = any(arg.name == name for arg in spec.args)
             hint = f"; write {name}=VALUE" if is_argument else near_option(option, sorted(FLAGS | VALUED))
-            yield f"{shown(option)} is not an option of call, so it was passed as a value{hint}"
+            yield f"{quote_untrusted(option)} is not an option of call, so it was passed as a value{hint}"
             return
 
 

@@ -16,7 +16,7 @@ from neuroscript.errors import CallError, CallTimeout, Retry, ReturnError, ToolF
 from neuroscript.io.text import json_text
 from neuroscript.runtime.interfaces import ToolResult
 
-MENDERS: Final[dict[Retry, str]] = {
+RETRY_LABELS: Final[dict[Retry, str]] = {
     "model": "with corrected arguments",
     "later": "later, with the same call",
     "host": "after the host changes its settings",
@@ -24,7 +24,7 @@ MENDERS: Final[dict[Retry, str]] = {
 }
 """How a call can be retried, for each value of ``CallError.retry``."""
 
-LONGEST: Final = 200
+MAX_RESULT_CHARS: Final = 200
 """Maximum characters of a result."""
 
 INDENT: Final = 4
@@ -61,7 +61,7 @@ def _rows(result: ToolResult) -> Iterator[tuple[Cell, Cell]]:
         yield Cell("result", "good"), cell(_written(result.value))
         return
     yield Cell(_verdict(result.error), "bad"), cell(_reason(result.error))
-    yield Cell("retry", "dim"), Cell(MENDERS[result.error.retry], "dim")
+    yield Cell("retry", "dim"), Cell(RETRY_LABELS[result.error.retry], "dim")
     todo = action(result.error)
     if todo:
         yield Cell("remedy", "dim"), cell(todo, "dim")
@@ -69,7 +69,7 @@ def _rows(result: ToolResult) -> Iterator[tuple[Cell, Cell]]:
 
 def _written(value: Any) -> str:
     text = value if isinstance(value, str) else json_text(plain(value))
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text)} characters)"
+    return text if len(text) <= MAX_RESULT_CHARS else f"{text[:MAX_RESULT_CHARS]}… ({len(text)} characters)"
 
 
 def _verdict(error: CallError) -> str:
@@ -105,4 +105,4 @@ def _summary(results: list[ToolResult]) -> Iterator[Rows]:
 
 def _reasons(errors: list[CallError]) -> Iterator[tuple[Cell, ...]]:
     for (code, retry), count in Counter((error.code, error.retry) for error in errors).most_common():
-        yield Cell(f"{count:>4}"), cell(code), Cell(MENDERS[retry])
+        yield Cell(f"{count:>4}"), cell(code), Cell(RETRY_LABELS[retry])

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from neuroscript.cli.terminal.inputs import LONGEST, Input, Line, lines
+from neuroscript.cli.terminal.inputs import MAX_LINE_BYTES, Input, Line, lines
 from neuroscript.coercion.context import type_name
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import ArgumentError, Problem
@@ -86,7 +86,7 @@ def _place(line: Line, where: str) -> str:
 def _object(line: Line) -> Any:
     """Return the JSON object in a line; the caller adds the line number to errors."""
     if line.data is None:
-        raise ArgumentError([Problem("", "limit.text", f"at most {LONGEST} bytes", "more")])
+        raise ArgumentError([Problem("", "limit.text", f"at most {MAX_LINE_BYTES} bytes", "more")])
     try:
         data = parsed(line.data.decode("utf-8-sig" if line.number == 1 else "utf-8"))
     except UnicodeDecodeError:

@@ -13,7 +13,7 @@ from neuroscript.cli.env.engine import meant
 from neuroscript.cli.terminal.output import Output
 from neuroscript.coercion.plain_data import plain
 from neuroscript.engine.engine import Engine
-from neuroscript.engine.session import Sent
+from neuroscript.engine.session import SentCall
 from neuroscript.errors import CallError
 from neuroscript.runtime.interfaces import ToolCall, ToolResult
 from neuroscript.runtime.redacting_proxies import redacted_result
@@ -57,7 +57,7 @@ def streamed(engine: Engine, tool: str, call: ToolCall, options: Namespace, outp
     Raises:
         OutputClosed: The reader of the items has gone; the tool has been stopped.
     """
-    sent, count = Sent(call), 0
+    sent, count = SentCall(call), 0
     write = _json(output) if options.json else _text(output)
     try:
         items: Any = engine._sent_stream(sent, options.timeout)

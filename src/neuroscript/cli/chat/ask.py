@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from neuroscript.cli.chat.conversation import answered, as_data, listener, offered, reached, tell_answer, told_error
-from neuroscript.cli.chat.listener import Hearing, ReaderGone
+from neuroscript.cli.chat.listener import ConversationListener, OutputClosedEarly
 from neuroscript.cli.chat.transcript import keep
 from neuroscript.cli.env.engine import MakeEngine, opened
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, exit_code
@@ -55,7 +55,7 @@ def _answered(engine: Session, model: Model, prompt: str, options: Namespace, ou
         conversation = answered(engine, model, prompt, options, hearing)
     except ConversationError as error:
         return _failed(error, hearing.with_rest(error.conversation), options, output)
-    except ReaderGone as gone:
+    except OutputClosedEarly as gone:
         keep(options.transcript, hearing.conversation(_before(options)), "output closed")
         raise gone.__cause__ or gone from None
     except KeyboardInterrupt:
@@ -72,7 +72,7 @@ def _before(options: Namespace) -> tuple[Turn, ...]:
     return (Turn("system", options.system),) if options.system else ()
 
 
-def _interrupted(hearing: Hearing, options: Namespace, output: Output) -> None:
+def _interrupted(hearing: ConversationListener, options: Namespace, output: Output) -> None:
     conversation = hearing.conversation(_before(options))
     keep(options.transcript, conversation, "interrupted")
     if options.json:

@@ -11,7 +11,7 @@ import attrs
 
 from neuroscript.cli.chat.conversation import answered, as_data, listener, offered, reached, tell_answer, told_error
 from neuroscript.cli.chat.input_lines import Typed, piped, typed
-from neuroscript.cli.chat.listener import ReaderGone
+from neuroscript.cli.chat.listener import OutputClosedEarly
 from neuroscript.cli.chat.transcript import keep
 from neuroscript.cli.env.engine import MakeEngine, opened
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, exit_code
@@ -19,7 +19,7 @@ from neuroscript.cli.terminal.inputs import STDIN, counted
 from neuroscript.cli.terminal.output import Output
 from neuroscript.engine.session import Session
 from neuroscript.errors import LLMError
-from neuroscript.io.text import is_terminal, shown
+from neuroscript.io.text import is_terminal, quote_untrusted
 from neuroscript.llm.clients import Model
 from neuroscript.llm.events import Conversation, ConversationError
 from neuroscript.runtime.interfaces import Turn
@@ -125,7 +125,7 @@ class Chat:
         elif word in COMMANDS:
             COMMANDS[word](self)
         else:
-            self._fail(f"unknown command {shown(word)}; /help lists the commands", 2)
+            self._fail(f"unknown command {quote_untrusted(word)}; /help lists the commands", 2)
         return True
 
     def _ask(self, prompt: str) -> None:
@@ -138,7 +138,7 @@ class Chat:
         except ConversationError as error:
             self._fail(told_error(error), exit_code(error))
             failed = _said(error.conversation)[self.before :]
-        except ReaderGone as gone:
+        except OutputClosedEarly as gone:
             raise gone.__cause__ or gone from None
         except KeyboardInterrupt:
             if not self.attended:

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from neuroscript.cli.chat.listener import Hearing
+from neuroscript.cli.chat.listener import ConversationListener
 from neuroscript.cli.chat.models import MODEL, own_key
 from neuroscript.cli.terminal.exit_codes import UsageError
 from neuroscript.cli.terminal.output import Output, reason_of
@@ -15,7 +15,7 @@ from neuroscript.cli.terminal.spinner import Waiting
 from neuroscript.coercion.plain_data import plain
 from neuroscript.engine.session import Session
 from neuroscript.errors import LLMError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.llm.clients import Model, model
 from neuroscript.llm.events import Conversation
 from neuroscript.llm.loop import converse
@@ -37,7 +37,7 @@ def reached(options: Namespace) -> Model:
         answer_spec(options.answer)
     within: dict[str, Any] = {}
     if options.timeout is not None:
-        within = {"timeout": min(60.0, options.timeout), "longest": options.timeout}
+        within = {"timeout": min(60.0, options.timeout), "total_timeout": options.timeout}
     try:
         return model(
             options.model or os.environ.get(MODEL) or _default(),
@@ -68,18 +68,23 @@ def offered(session: Session, patterns: Sequence[str]) -> list[ToolInfo]:
     """
     allowing = session.policy.narrowed(allow=patterns)
     for pattern in unmatched(session, patterns):
-        raise UsageError(f"--tools {shown(pattern)} matches no tool that may be called here")
+        raise UsageError(f"--tools {quote_untrusted(pattern)} matches no tool that may be called here")
     return [info for name, info in session.infos.items() if allowing.allowing(name)]
 
 
-def listener(options: Namespace, output: Output, session: Session, prompt: str) -> Hearing:
+def listener(options: Namespace, output: Output, session: Session, prompt: str) -> ConversationListener:
     """Return a listener that prints the answer to a prompt as it arrives."""
     shows = not options.json and options.answer is None
-    return Hearing(output, Waiting(not options.json), shows, session, [Turn("user", prompt)])
+    return ConversationListener(output, Waiting(not options.json), shows, session, [Turn("user", prompt)])
 
 
 def answered(
-    session: Session, asked: Model, prompt: str, options: Namespace, hearing: Hearing, history: Sequence[Turn] = ()
+    session: Session,
+    asked: Model,
+    prompt: str,
+    options: Namespace,
+    hearing: ConversationListener,
+    history: Sequence[Turn] = (),
 ) -> Conversation:
     """Send a prompt and return the conversation with the answer, showing progress meanwhile.
 

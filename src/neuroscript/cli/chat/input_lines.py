@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 from neuroscript.cli.chat.options import clean
-from neuroscript.cli.terminal.inputs import LONGEST, STDIN, lines, reading
+from neuroscript.cli.terminal.inputs import MAX_LINE_BYTES, STDIN, lines, reading
 from neuroscript.io.text import is_terminal
 
 PROMPT: Final = "you> "
@@ -70,7 +70,7 @@ def piped() -> Iterator[Typed]:
     with reading(STDIN) as source:
         for line in lines(source):
             if line.data is None:
-                yield Typed(fault=f"line {line.number} has more than {LONGEST} bytes")
+                yield Typed(fault=f"line {line.number} has more than {MAX_LINE_BYTES} bytes")
                 continue
             try:
                 yield Typed(line.data.decode("utf-8-sig" if line.number == 1 else "utf-8"))

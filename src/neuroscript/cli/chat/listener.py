@@ -24,16 +24,16 @@ from neuroscript.runtime.redacting_proxies import redacted_turn
 from neuroscript.runtime.replies import Reply
 from neuroscript.runtime.result_text import shortened
 
-LONGEST: Final = 200
+MAX_SHOWN_CHARS: Final = 200
 """Maximum characters of a call, or of its result, in a message."""
 
 
-class ReaderGone(BaseException):
+class OutputClosedEarly(BaseException):
     """The results cannot be written any more, so the conversation stops; the cause is the output error."""
 
 
 @attrs.define
-class Hearing:
+class ConversationListener:
     """A listener that prints and records one conversation.
 
     Attributes:
@@ -116,13 +116,13 @@ class Hearing:
             self.output.write(text)
         except (OutputClosed, OutputError) as error:
             self._open = False
-            raise ReaderGone from error
+            raise OutputClosedEarly from error
 
     def _tell(self, sentence: str) -> None:
         self.end()
         secrets = self.session.secrets
         told = sentence if secrets is None else secrets.text(sentence)
-        self.output.say(told if len(told) <= LONGEST else f"{told[:LONGEST]}…")
+        self.output.say(told if len(told) <= MAX_SHOWN_CHARS else f"{told[:MAX_SHOWN_CHARS]}…")
 
     def _advise(self, error: CallError) -> None:
         """Print the option that permits the call, without shortening it."""

@@ -12,12 +12,12 @@ from contextlib import ExitStack
 from typing import Any
 from weakref import finalize
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 
 try:
     import llm
 except ImportError as error:
-    raise missing("the toolbox for llm needs that package", "llm", error) from None
+    raise missing_extra("the toolbox for llm needs that package", "llm", error) from None
 
 
 @llm.hookimpl

@@ -14,7 +14,7 @@ from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
 from neuroscript.cli.terminal.output import Output, Rows, cell
 from neuroscript.cli.terminal.printing import show
 from neuroscript.errors import LLMError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.paths import LOCAL, is_address
 
 ACTIONS: Final = ("list", "check")
@@ -88,7 +88,7 @@ def address(text: str) -> str:
     return text
 
 
-SLOWEST = 30.0
+SILENCE_TIMEOUT_SECONDS = 30.0
 """Seconds to wait for a response of the server."""
 
 
@@ -117,7 +117,7 @@ def _list(options: Namespace, output: Output) -> int:
         found = [*_known()]
     chosen = [each for each in found if _is_named(each, options.name)]
     if not chosen:
-        output.say(f"no model matches {shown(options.name)}" if options.name else "no models are available")
+        output.say(f"no model matches {quote_untrusted(options.name)}" if options.name else "no models are available")
     if options.json:
         output.json(chosen)
     elif chosen:
@@ -159,9 +159,9 @@ def _check(options: Namespace, output: Output) -> int:
         output.json({**told, "usage": usage, "error": wrong})
     elif error is None:
         tokens = f"{checked.usage.input_tokens} + {checked.usage.output_tokens} tokens"
-        output.text(f"{shown(checked.name)} answers ({checked.api}, {checked.seconds:.2f} s, {tokens})")
+        output.text(f"{quote_untrusted(checked.name)} answers ({checked.api}, {checked.seconds:.2f} s, {tokens})")
     else:
-        output.text(f"{shown(checked.name)} does not answer: {error.text} ({error.code})")
+        output.text(f"{quote_untrusted(checked.name)} does not answer: {error.text} ({error.code})")
     return OK if checked.ok else FAILED
 
 
@@ -186,6 +186,6 @@ def _opened(options: Namespace, name: str) -> Any:
         base_url=options.base_url or "",
         api=options.api,
         key=own_key(options.base_url),
-        timeout=SLOWEST,
+        timeout=SILENCE_TIMEOUT_SECONDS,
         attempts=1,
     )

@@ -19,7 +19,7 @@ DIRECTORIES: Final = (
 )
 """Variables with directories; in paths, their names replace their values."""
 
-SHORTEST: Final = 2
+MIN_VALUE_CHARS: Final = 2
 """Minimum characters of a replaced value, because ``/`` occurs in every path."""
 
 
@@ -66,4 +66,4 @@ def _named(text: str) -> str:
 def _directories() -> Iterator[tuple[str, str]]:
     """Yield the variables that are set, the longest value first."""
     found = [(name, os.environ.get(name, "").rstrip("/\\")) for name in DIRECTORIES]
-    yield from sorted((each for each in found if len(each[1]) >= SHORTEST), key=lambda each: -len(each[1]))
+    yield from sorted((each for each in found if len(each[1]) >= MIN_VALUE_CHARS), key=lambda each: -len(each[1]))

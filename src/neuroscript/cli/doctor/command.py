@@ -99,7 +99,7 @@ not problems. Plugins are loaded in separate processes. Values of environment va
 Exits 1 if something in use does not work, otherwise 0."""
 
 
-LONGEST: Final = 3600
+MAX_TIMEOUT_SECONDS: Final = 3600
 """Maximum value of ``--seconds``."""
 
 
@@ -115,6 +115,6 @@ def add_doctor(commands: Any, layout: Any) -> None:
 
 
 def _seconds(word: str) -> float:
-    if not word.isascii() or not word.isdigit() or not 0 < int(word[:5]) <= LONGEST:
-        raise argparse.ArgumentTypeError(f"expected an integer from 1 to {LONGEST}")
+    if not word.isascii() or not word.isdigit() or not 0 < int(word[:5]) <= MAX_TIMEOUT_SECONDS:
+        raise argparse.ArgumentTypeError(f"expected an integer from 1 to {MAX_TIMEOUT_SECONDS}")
     return float(word)

@@ -33,7 +33,7 @@ sys.exit(main(sys.argv[1:]))
 SAYS: Final = "neuroscript: "
 """The prefix of every message of the command."""
 
-LIMIT: Final = 10.0
+PLUGIN_TIMEOUT_SECONDS: Final = 10.0
 """Default seconds to load a local plugin."""
 
 BACKENDS: Final = {
@@ -53,9 +53,9 @@ def own_plugins(options: Namespace) -> Iterator[Look]:
             yield Look(place(directory), "broken", error.reason, _mend(directory))
             continue
         for path in found:
-            yield _guarded(path, options.seconds or LIMIT)
+            yield _guarded(path, options.seconds or PLUGIN_TIMEOUT_SECONDS)
     for path in files(vars(options)):
-        yield _tried(path, options.seconds or LIMIT)
+        yield _tried(path, options.seconds or PLUGIN_TIMEOUT_SECONDS)
 
 
 def _mend(path: str | os.PathLike[str]) -> str:

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Any, Final
 
 from neuroscript import RUNTIME_API, __version__
-from neuroscript._imports import mending
+from neuroscript._imports import install_hint
 from neuroscript.cli.doctor.check import Look
 from neuroscript.cli.env.choices import ONLY, choice
 from neuroscript.discovery.bundles import BUNDLES, EXTRAS
@@ -102,7 +102,7 @@ def extras(options: Namespace) -> Iterator[Look]:
         lacking = [name for name, number in found.items() if number is None]
         if lacking:
             is_are = "is" if len(lacking) == 1 else "are"
-            yield Look(extra, "optional", f"{' and '.join(lacking)} {is_are} not installed", mending(extra))
+            yield Look(extra, "optional", f"{' and '.join(lacking)} {is_are} not installed", install_hint(extra))
         else:
             yield Look(extra, "ok", ", ".join(f"{name} {number}" for name, number in found.items()))
 
@@ -116,11 +116,11 @@ def plugins(options: Namespace) -> Iterator[Look]:
         return
     yield from _missing(missing)
     if not found and not missing:
-        yield Look("plugins", "warning", "no plugin is enabled, so there are no tools", mending("std"))
+        yield Look("plugins", "warning", "no plugin is enabled, so there are no tools", install_hint("std"))
     elif found:
-        from neuroscript.discovery.probe import LIMIT
+        from neuroscript.discovery.probe import TIMEOUT_SECONDS
 
-        yield from map(_probed, checked(found, options.seconds or LIMIT))
+        yield from map(_probed, checked(found, options.seconds or TIMEOUT_SECONDS))
 
 
 def _chosen(options: Namespace) -> tuple[Sequence[Distribution], Sequence[PluginError]]:
@@ -134,7 +134,7 @@ def _missing(errors: Sequence[PluginError]) -> Iterator[Look]:
     ours = {name: extra for extra, name in EXTRAS.items()}
     known = [normalised(error.distribution) for error in errors if normalised(error.distribution) in ours]
     for name in known:
-        yield Look(name, "broken", "is enabled but not installed", mending(ours[name]))
+        yield Look(name, "broken", "is enabled but not installed", install_hint(ours[name]))
     others = len(errors) - len(known)
     if others:
         text = f"names {others} distribution{'s' * (others != 1)} that cannot be found"
@@ -173,7 +173,7 @@ def _confinement() -> Look:
     words = [sys.executable, "-P", "-c", CONFINEMENT, json.dumps(sys.path)]
     code, out, _ = ended(words, CONFINEMENT_SECONDS, {})
     if code != 0:
-        return Look("shell.execute", "broken", "cannot run a program", mending("shell"))
+        return Look("shell.execute", "broken", "cannot run a program", install_hint("shell"))
     is_promised, text = json.loads(out)
     return Look("shell.execute", "ok" if is_promised else "warning", text)
 

@@ -12,7 +12,7 @@ from neuroscript.cli.terminal.exit_codes import UsageError
 from neuroscript.cli.terminal.inputs import check_path
 from neuroscript.cli.terminal.output import Output, reason_of
 from neuroscript.errors import AuditError, SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def _lines(name: str, key: str | None, output: Output) -> Any:
     try:
         return FileAudit(name, key=secret)
     except AuditError as error:
-        raise UsageError(f"{shown(name)}: {error}") from None
+        raise UsageError(f"{quote_untrusted(name)}: {error}") from None
     except SpecError:  # a ValueError that is not about the file
         raise
     except (OSError, ValueError) as error:
@@ -79,13 +79,13 @@ def _database(name: str) -> Any:
     try:
         return SqliteAudit(name)
     except sqlite3.Error as error:
-        raise UsageError(f"{shown(name)}: cannot be used as an audit log: {error}") from None
+        raise UsageError(f"{quote_untrusted(name)}: cannot be used as an audit log: {error}") from None
     except (OSError, ValueError) as error:
         raise _unusable(name, error) from None
 
 
 def _unusable(name: str, error: OSError | ValueError) -> UsageError:
-    return UsageError(f"cannot write an audit log to {shown(name)}: {reason_of(error)}")
+    return UsageError(f"cannot write an audit log to {quote_untrusted(name)}: {reason_of(error)}")
 
 
 def _recording(name: str, trail: str | None) -> Any:

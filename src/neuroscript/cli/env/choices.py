@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from neuroscript.cli.terminal.output import Output
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.io.user_cache import config_file
 
 ONLY: Final = "NEUROSCRIPT_PLUGINS"
@@ -58,7 +58,7 @@ def warn(without: list[str], output: Output) -> None:
         for name in without:
             names = (normalised(name) == each.key or name in map(_name, each.entry_points) for each in known())
             if not any(names):
-                output.say(f"warning: -p {NO}{shown(name)} excludes nothing; no plugin has that name")
+                output.say(f"warning: -p {NO}{quote_untrusted(name)} excludes nothing; no plugin has that name")
 
 
 def _name(entry: Any) -> str:
@@ -66,7 +66,7 @@ def _name(entry: Any) -> str:
     return name
 
 
-LONGEST: Final = 1024 * 1024
+MAX_FILE_BYTES: Final = 1024 * 1024
 """Bytes of a file that are searched; a policy file is never longer."""
 
 
@@ -97,7 +97,7 @@ def may_name_servers(settings: Mapping[str, Any], is_own: bool) -> bool:
         return True
     try:
         with Path(file).open("rb") as opened:
-            text = opened.read(LONGEST)
+            text = opened.read(MAX_FILE_BYTES)
     except OSError:
         return True
     return b"mcp" in text or b"\\" in text  # a key may be written with escapes

@@ -17,7 +17,7 @@ from neuroscript.cli.terminal.output import Output
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import PluginError, ToolNotFound
 from neuroscript.io.near_names import near
-from neuroscript.io.text import shown, shown_path
+from neuroscript.io.text import quote_untrusted, shown_path
 from neuroscript.io.user_cache import plugins_directory
 from neuroscript.names import from_wire
 from neuroscript.policy.execution_policy import ExecutionPolicy
@@ -29,7 +29,7 @@ from neuroscript.tools.toolset import by_needs
 MakeEngine = Callable[..., Engine]
 Mode = Literal["lax", "strict"]
 
-LONG: Final = 19
+MAX_SIZE_DIGITS: Final = 19
 """Digits from which a number of bytes is rejected."""
 
 RUNNING: Final = ("call", "execute", "run", "approve", "ask", "chat", "mcp", "worker", "runs")
@@ -122,9 +122,9 @@ def _spilling(settings: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     from neuroscript.calls.spill import Spill
 
-    if not (given.isascii() and given.isdigit() and len(given) < LONG):
+    if not (given.isascii() and given.isdigit() and len(given) < MAX_SIZE_DIGITS):
         raise UsageError("--spill takes a number of bytes, such as 100000")
-    return {"spill": Spill(over=int(given), most=max(int(given), Spill().most))}
+    return {"spill": Spill(threshold_bytes=int(given), max_bytes=max(int(given), Spill().max_bytes))}
 
 
 def directories(settings: Mapping[str, Any], is_own: bool) -> list[str]:
@@ -167,7 +167,7 @@ def _runs(settings: Mapping[str, Any]) -> bool:
 
 
 def _warn(words: Iterable[str], output: Output) -> None:
-    idle = ", ".join(map(shown, words))
+    idle = ", ".join(map(quote_untrusted, words))
     if idle:
         output.say(f"warning: no available tool matches {idle}")
 
@@ -200,7 +200,7 @@ def found(engine: Engine, name: str, *, is_own: bool) -> ToolImplementation:
     if tool is None:
         from neuroscript.cli.terminal.tool_hints import tool_hints
 
-        error = ToolNotFound(shown(from_wire(name)), near(name, by_needs(engine.tools.values())))
+        error = ToolNotFound(quote_untrusted(from_wire(name)), near(name, by_needs(engine.tools.values())))
         for hint in tool_hints(name, engine.tools, is_own=is_own):
             error.add_note(hint)
         raise error

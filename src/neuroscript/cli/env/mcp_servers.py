@@ -57,9 +57,9 @@ def lent(found: Iterable[ServerTable]) -> dict[str, str]:
     names = {name for each in found for name in each.secrets}
     if not names:
         return {}
-    from neuroscript.runtime.secret_forms import SHORTEST
+    from neuroscript.runtime.secret_forms import MIN_SECRET_CHARS
 
-    return {name: os.environ[name] for name in names if len(os.environ.get(name, "")) >= SHORTEST}
+    return {name: os.environ[name] for name in names if len(os.environ.get(name, "")) >= MIN_SECRET_CHARS}
 
 
 def join(engine: Engine, found: Iterable[ServerTable], output: Output) -> None:

@@ -15,7 +15,7 @@ from neuroscript.engine.engine import Engine
 from neuroscript.errors import PluginError, RegistryError
 from neuroscript.io.text import shown_path
 
-PAUSE: Final = 0.2
+POLL_SECONDS: Final = 0.2
 """Seconds between two checks of the files."""
 
 
@@ -38,7 +38,7 @@ def wait(watcher: Watcher, engine: Engine, output: Output) -> None:
     """Wait until at least one changed plugin has been reloaded, and report each reload and failure."""
     is_new = False
     while not is_new:
-        sleep(PAUSE)
+        sleep(POLL_SECONDS)
         for path in watcher.changed():
             is_new = _reloaded(path, engine, output) or is_new
 

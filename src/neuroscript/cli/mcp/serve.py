@@ -18,7 +18,7 @@ from neuroscript.cli.terminal.output import Output
 from neuroscript.engine.engine import Engine
 from neuroscript.interop.mcp.addresses import is_loopback
 
-LEAVING: Final = 10.0
+CLOSE_TIMEOUT_SECONDS: Final = 10.0
 """Seconds for the engine and its MCP servers to close when the process receives a signal."""
 
 
@@ -51,13 +51,13 @@ def _token(options: Namespace) -> str:
         if options.token_from is not None or options.origin:
             raise UsageError("--token-from and --origin need HTTP; add --http")
         return ""
-    from neuroscript.interop.mcp.server.http import TOKEN, UNFIT
+    from neuroscript.interop.mcp.server.http import BEARER_RULE, TOKEN
 
     token = os.environ.get(options.token_from, "").strip() if options.token_from is not None else ""
     if options.token_from is not None and not token:
         raise UsageError("the variable in --token-from is not set, or is empty")
     if token and not TOKEN.fullmatch(token):
-        raise UsageError(UNFIT)
+        raise UsageError(BEARER_RULE)
     if not token and not is_loopback(options.http[0]):
         raise UsageError("an address that other machines can reach requires a token; add --token-from VARIABLE")
     return token
@@ -82,7 +82,7 @@ def _left(engine: Engine, number: int) -> None:
     """Close the engine and exit the process, because the thread that reads standard input cannot be stopped."""
     closing = Thread(target=engine.close, daemon=True)
     closing.start()
-    closing.join(LEAVING)
+    closing.join(CLOSE_TIMEOUT_SECONDS)
     sys.stderr.flush()
     os._exit(128 + number)
 

@@ -15,13 +15,13 @@ from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
 from neuroscript.cli.terminal.output import EMPTY, Output, Rows, cell, line, reason_of
 from neuroscript.cli.terminal.printing import show
 from neuroscript.config.mcp_servers import ServerTable
-from neuroscript.errors import LISTED
-from neuroscript.interop.foreign import LONGEST
+from neuroscript.errors import MAX_LISTED_PROBLEMS
+from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS
 from neuroscript.interop.mcp.client.accepted_definitions import Definition, Difference, differences, read, write
-from neuroscript.interop.mcp.client.servers import looked_at
+from neuroscript.interop.mcp.client.servers import inspect_server
 from neuroscript.io.near_names import did_you_mean
-from neuroscript.io.text import first, one_line, shown, shown_path
-from neuroscript.names import word_of
+from neuroscript.io.text import first, one_line, quote_untrusted, shown_path
+from neuroscript.names import to_snake_case
 
 GROUP: Final = "mcp"
 """The default of ``--group``."""
@@ -47,7 +47,7 @@ def run(options: Namespace, output: Output, make_engine: Any = None) -> int:
     if options.accept and not table.accepted:
         raise UsageError("--accept needs a file to write; add --file FILE")
     old = read(table.accepted) if table.accepted and os.path.lexists(table.accepted) else {}
-    with looked_at(table, lent([table])) as server:
+    with inspect_server(table, lent([table])) as server:
         now, skipped = server.definitions, server.skipped
     found = differences(old, now) if table.accepted else ()
     if options.accept:
@@ -77,7 +77,7 @@ def _table(options: Namespace, is_own: bool, output: Output) -> ServerTable:
 def _unknown(options: Namespace, found: Iterable[str], is_own: bool) -> str:
     if file_in_use(vars(options), is_own) is None:
         return "NAME is a server in a policy file, but there is no policy file; add --policy FILE"
-    return f"unknown server {shown(options.name)} in the policy file{did_you_mean(options.name, found)}"
+    return f"unknown server {quote_untrusted(options.name)} in the policy file{did_you_mean(options.name, found)}"
 
 
 def _write(file: str, now: Mapping[str, Definition]) -> None:
@@ -96,8 +96,8 @@ def _data(now: Mapping[str, Definition], found: Sequence[Difference], group: str
     return [
         {
             "name": name,
-            "tool": f"{group}.{word_of(name)}",
-            "description": one_line(each.data.get("description"), LONGEST),
+            "tool": f"{group}.{to_snake_case(name)}",
+            "description": one_line(each.data.get("description"), MAX_DESCRIPTION_CHARS),
             "claims": _claims(each),
             "digest": each.digest,
             "state": by_name[name].kind if name in by_name else "same",
@@ -129,7 +129,7 @@ def _blocks(
         yield Rows(tuple(rows))
     if skipped:
         yield EMPTY
-        yield from (line(f"cannot be used: {each}", "bad") for each in first(skipped, LISTED))
+        yield from (line(f"cannot be used: {each}", "bad") for each in first(skipped, MAX_LISTED_PROBLEMS))
     if found:
         yield EMPTY
         yield from (line(str(each), "bad" if each.kind == "changed" else "mended") for each in found)

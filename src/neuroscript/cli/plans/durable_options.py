@@ -9,7 +9,7 @@ from neuroscript.cli.chat.options import count
 from neuroscript.cli.env.options import add_keeping, add_world
 from neuroscript.cli.plans.options import add_model
 from neuroscript.cli.terminal.arguments import add_subparser, seconds
-from neuroscript.workflow.durable.heartbeat import LEASE
+from neuroscript.workflow.durable.heartbeat import DEFAULT_LEASE_SECONDS
 
 URL: Final = "sqlite:///FILE or postgresql://USER@HOST/NAME"
 
@@ -97,8 +97,9 @@ def _add_lease(parser: Any) -> None:
         "--lease",
         metavar="SECONDS",
         type=seconds,
-        default=LEASE,
-        help=f"seconds without a heartbeat after which others consider this process dead; default {LEASE:g}",
+        default=DEFAULT_LEASE_SECONDS,
+        help="seconds without a heartbeat after which others consider this process dead; "
+        f"default {DEFAULT_LEASE_SECONDS:g}",
     )
 
 

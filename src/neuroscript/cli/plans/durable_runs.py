@@ -16,7 +16,7 @@ from neuroscript.cli.terminal.exit_codes import OK, UsageError
 from neuroscript.cli.terminal.output import Cell, Output, Rows, Style, cell
 from neuroscript.cli.terminal.printing import show
 from neuroscript.engine.engine import Engine
-from neuroscript.io.text import escaped, shown
+from neuroscript.io.text import escape, quote_untrusted
 from neuroscript.workflow.runner import Watch
 from neuroscript.workflow.trace.trace import Trace
 
@@ -64,12 +64,12 @@ def _listed(states: Sequence[Any], options: Namespace, output: Output) -> int:
 
 
 def _row(state: Any) -> tuple[Cell, ...]:
-    words = [cell(state.id, "name"), cell(shown(state.plan)), cell(state.status, _style(state.status))]
+    words = [cell(state.id, "name"), cell(quote_untrusted(state.plan)), cell(state.status, _style(state.status))]
     return (
         *words,
         cell(_time(state.started) if state.started else "", "dim"),
         cell(_seconds(state), "dim"),
-        cell(escaped(state.error)),
+        cell(escape(state.error)),
     )
 
 

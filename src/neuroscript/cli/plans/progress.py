@@ -20,10 +20,10 @@ from neuroscript.runtime.prompter import TERMINAL
 from neuroscript.workflow.plan.model import Plan
 from neuroscript.workflow.runner import Step
 
-TICK: Final = 0.1
+TICK_SECONDS: Final = 0.1
 """Seconds between two updates of the display."""
 
-USUAL: Final = (80, 24)
+DEFAULT_SIZE: Final = (80, 24)
 """Columns and rows assumed for a terminal that does not report its size."""
 
 
@@ -118,7 +118,7 @@ class Display:
             return written
 
     def _tick(self) -> None:
-        while not self._over.wait(TICK):
+        while not self._over.wait(TICK_SECONDS):
             if not TERMINAL.acquire(blocking=False):  # a prompt is on the terminal
                 continue
             try:
@@ -151,8 +151,8 @@ class Display:
         try:
             size = os.get_terminal_size(self._stream.fileno())
         except (OSError, ValueError):  # the terminal has been closed
-            return USUAL
-        return size.columns or USUAL[0], size.lines or USUAL[1]
+            return DEFAULT_SIZE
+        return size.columns or DEFAULT_SIZE[0], size.lines or DEFAULT_SIZE[1]
 
     def _erase(self) -> None:
         if self._drawn:

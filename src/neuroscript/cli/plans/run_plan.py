@@ -22,7 +22,7 @@ from neuroscript.coercion.context import type_name
 from neuroscript.coercion.plain_data import plain
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import ArgumentError, Problem, SpecError
-from neuroscript.io.text import NotJSON, parsed, shown, shown_path
+from neuroscript.io.text import NotJSON, parsed, quote_untrusted, shown_path
 from neuroscript.workflow.plan.file import load_plan, plan_of_json, plan_of_toml
 from neuroscript.workflow.plan.model import Plan
 from neuroscript.workflow.plan.validation import check
@@ -33,7 +33,7 @@ from neuroscript.workflow.trace.trace import NodeTrace, Trace
 Drive = Callable[[Engine, Watch | None], Trace]
 """A function that runs a plan with the tools of an engine, reports its steps to a watcher, and returns its trace."""
 
-PATIENCE: Final = 5.0
+INTERRUPT_GRACE_SECONDS: Final = 5.0
 """Seconds to wait for the trace of an interrupted run."""
 
 
@@ -163,7 +163,7 @@ def _of_words(plan: Plan, words: list[str]) -> dict[str, str]:
     for word in words:
         key = next((key for key in keys if word.startswith(f"{key}=")), word.partition("=")[0])
         if "=" not in word:
-            raise UsageError(f"--input {shown(word)}: expected KEY=VALUE")
+            raise UsageError(f"--input {quote_untrusted(word)}: expected KEY=VALUE")
         pairs.append((key, word[len(key) + 1 :]))
     counts = Counter(key for key, _ in pairs)
     problems = [
@@ -204,7 +204,7 @@ def _advise(failed: list[NodeTrace], output: Output, is_made_here: bool) -> None
 
 def _save_what_is(left: SimpleQueue[Trace], file: str, output: Output) -> None:
     try:
-        _save(left.get(timeout=PATIENCE), file)
+        _save(left.get(timeout=INTERRUPT_GRACE_SECONDS), file)
     except Empty:
         output.say("cannot save the trace: the run has not ended")
 
@@ -236,7 +236,7 @@ def _told_of_check(problems: tuple[str, ...], options: Namespace, output: Output
 def _title(options: Namespace) -> str:
     from pathlib import Path
 
-    return "standard input" if options.file == STDIN else shown(Path(options.file).name)
+    return "standard input" if options.file == STDIN else quote_untrusted(Path(options.file).name)
 
 
 def _told(plan: Plan, trace: Trace, options: Namespace, output: Output, is_made_here: bool) -> int:

@@ -11,7 +11,7 @@ from neuroscript.cli.env.engine import MakeEngine, opened
 from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
 from neuroscript.cli.terminal.output import Output
 
-LOOK: Final = 0.2
+POLL_SECONDS: Final = 0.2
 """Seconds between two checks whether the worker should stop."""
 
 
@@ -32,7 +32,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         with Worker(engine, options.url, parallel=options.parallel, lease=options.lease) as worker:
             output.say(f"worker {worker.id} started")
             try:
-                while not told.is_set() and not worker.wait(LOOK):
+                while not told.is_set() and not worker.wait(POLL_SECONDS):
                     pass
             finally:
                 if not worker.is_lost:

@@ -16,7 +16,7 @@ from neuroscript.discovery.catalog import checked, chosen
 from neuroscript.discovery.installed import PLUGINS, TOOLSETS, Distribution, known, normalised
 from neuroscript.errors import PluginError
 from neuroscript.io.near_names import near
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 
 INDENT: Final = 2
 
@@ -69,8 +69,8 @@ def named(found: Sequence[Distribution], name: str) -> Distribution:
             return each
     short = [each.name for each in found if each.key == normalised(f"neuroscript-{name}")]
     alike = short or near(name, [each.name for each in found])
-    hint = f"; did you mean {' or '.join(map(shown, alike))}?" if alike else ""
-    raise UsageError(f"unknown plugin {shown(name)}{hint}")
+    hint = f"; did you mean {' or '.join(map(quote_untrusted, alike))}?" if alike else ""
+    raise UsageError(f"unknown plugin {quote_untrusted(name)}{hint}")
 
 
 def _list(found: Sequence[Distribution], taken: Sequence[Distribution], options: Namespace, output: Output) -> int:
@@ -120,9 +120,9 @@ def _show(each: Distribution, taken: Sequence[Distribution], options: Namespace,
 
 
 def _check(found: Sequence[Distribution], options: Namespace, output: Output) -> int:
-    from neuroscript.discovery.probe import LIMIT
+    from neuroscript.discovery.probe import TIMEOUT_SECONDS
 
-    reports = [*checked(found, options.seconds or LIMIT)]
+    reports = [*checked(found, options.seconds or TIMEOUT_SECONDS)]
     broken = sum(not each.is_usable for each in reports)
     if options.json:
         output.json({"ok": not broken, "plugins": [_report_data(each) for each in reports]})

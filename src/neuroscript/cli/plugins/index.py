@@ -12,9 +12,9 @@ from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
 from neuroscript.cli.terminal.output import Output, reason_of
 from neuroscript.discovery.installed import Distribution, known
 from neuroscript.discovery.package_index import FILE, is_computed, written
-from neuroscript.discovery.probe import LIMIT, Report, probed
+from neuroscript.discovery.probe import TIMEOUT_SECONDS, Report, probed
 from neuroscript.io.text import shown_path
-from neuroscript.io.text_files import write_whole
+from neuroscript.io.text_files import write_atomically
 from neuroscript.io.user_cache import read_json
 
 
@@ -28,7 +28,7 @@ def run(options: Namespace, output: Output, make_engine: Any) -> int:
     distribution = named(known(), options.name)
     if is_computed(distribution):
         raise UsageError(f"{distribution} computes its toolsets, so it cannot have an index in its package")
-    (report,) = probed([distribution], LIMIT)
+    (report,) = probed([distribution], TIMEOUT_SECONDS)
     if not report.is_usable:
         raise report.error()
     file = Path(options.output) if options.output is not None else _place(distribution, report)
@@ -57,6 +57,6 @@ def _write(file: Path, index: Any) -> None:
     import json
 
     try:
-        write_whole(file, f"{json.dumps(index, indent=1)}\n")
+        write_atomically(file, f"{json.dumps(index, indent=1)}\n")
     except OSError as error:
         raise UsageError(f"cannot write {shown_path(str(file))}: {reason_of(error)}") from None

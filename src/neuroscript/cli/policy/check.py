@@ -146,7 +146,7 @@ def never(policy: ExecutionPolicy, tool: ToolImplementation, old: Iterable[str] 
         old: The aliases of the tool.
     """
     denials = (policy.denial(name, tool.name) for name in old)
-    refusal = policy.verdict(tool.name, tool.policy) or next((each for each in denials if each is not None), None)
+    refusal = policy.precheck(tool.name, tool.policy) or next((each for each in denials if each is not None), None)
     if refusal is not None:
         return Never(tool.name, refusal.code, refusal.rule, refusal.need, refusal.text, refusal.remedy)
     for layer in policy.layers:

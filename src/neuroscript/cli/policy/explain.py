@@ -16,7 +16,7 @@ from neuroscript.cli.terminal.exit_codes import OK
 from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, Style, cell, line
 from neuroscript.cli.terminal.printing import show
 from neuroscript.cli.terminal.remedies import action, advice
-from neuroscript.coercion.context import LAX, Coercion
+from neuroscript.coercion.context import LAX, CoercionSettings
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import ArgumentError
 from neuroscript.policy.capabilities import Capability, Grant, singles
@@ -25,7 +25,7 @@ from neuroscript.policy.limits import Limits
 from neuroscript.policy.refusals import filled_text
 from neuroscript.policy.templates import may_cover, named_in
 from neuroscript.runtime.interfaces import ToolCall, ToolResult
-from neuroscript.spec.binding import arguments_of, bound
+from neuroscript.spec.binding import bind_arguments, parse_arguments
 from neuroscript.tools.tool import ToolImplementation
 
 Word = Literal["passes", "refuses", "asks", "open"]
@@ -113,8 +113,10 @@ def _values(tool: ToolImplementation, call: ToolCall | ToolResult | None, strict
         if isinstance(call, ToolResult):
             assert call.error is not None
             raise call.error
-        given = arguments_of(call.arguments, tool.name)
-        return bound(tool.spec, Coercion("strict") if strict else LAX, given, by_name=isinstance(given, dict))
+        given = parse_arguments(call.arguments, tool.name)
+        return bind_arguments(
+            tool.spec, CoercionSettings("strict") if strict else LAX, given, by_name=isinstance(given, dict)
+        )
     except ArgumentError as error:
         return error
 

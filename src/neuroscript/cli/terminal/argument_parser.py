@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 from neuroscript.cli.terminal.exit_codes import UsageError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 
-LONGEST: Final = 200
+MAX_MESSAGE_CHARS: Final = 200
 """Characters of a message that are shown, because a message may repeat arguments of the user."""
 
 OTHER_NAMES: Final[Mapping[str, str]] = {
@@ -34,7 +34,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise a `UsageError` with *message* and a reference to the help."""
-        cut = message if len(message) <= LONGEST else f"{message[:LONGEST]}…"
+        cut = message if len(message) <= MAX_MESSAGE_CHARS else f"{message[:MAX_MESSAGE_CHARS]}…"
         raise UsageError(f"{cut} (see {self.prog} --help)")
 
     def print_help(self, file: object = None) -> NoReturn:
@@ -78,7 +78,7 @@ def unknown_command(word: str, commands: Sequence[str], todo: str = "call") -> U
     Args:
         todo: The command to suggest if *word* looks like the name of a tool.
     """
-    name = shown(word)
+    name = quote_untrusted(word)
     if "." in word.strip(".") or "__" in word.strip("_"):
         return UsageError(
             f"{name} is not a command; to {todo} a tool: neuroscript {todo} {name} (see neuroscript --help)"

@@ -18,10 +18,10 @@ from neuroscript.cli.terminal.exit_codes import UsageError
 from neuroscript.cli.terminal.output import Output, reason_of
 from neuroscript.coercion.parameters import PATH
 from neuroscript.errors import AuditError, SpecError
-from neuroscript.io.text import shown, shown_path
-from neuroscript.io.text_files import open_at_once, write_whole
+from neuroscript.io.text import quote_untrusted, shown_path
+from neuroscript.io.text_files import open_at_once, write_atomically
 
-LONGEST: Final = 16 * 1024 * 1024
+MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 """Maximum bytes in a line of calls, or in a file of arguments."""
 
 
@@ -82,14 +82,14 @@ def reading(name: str, *, waits: bool = False) -> Iterator[Input]:
         yield Input("standard input", stream)
         return
     with _file(name, waits) as file:
-        yield Input(shown(name), file)
+        yield Input(quote_untrusted(name), file)
 
 
 def _file(name: str, waits: bool) -> BinaryIO:
     try:
         return open(name, "rb", opener=None if waits else open_at_once)
     except (OSError, ValueError) as error:
-        raise unreadable(shown(name), error) from None
+        raise unreadable(quote_untrusted(name), error) from None
 
 
 def lines(source: Input) -> Iterator[Line]:
@@ -99,9 +99,9 @@ def lines(source: Input) -> Iterator[Line]:
         UsageError: The source cannot be read.
     """
     number = 0
-    while data := source.line(LONGEST + 1):
+    while data := source.line(MAX_LINE_BYTES + 1):
         number += 1
-        if len(data) > LONGEST and not data.endswith(b"\n"):
+        if len(data) > MAX_LINE_BYTES and not data.endswith(b"\n"):
             while data and not data.endswith(b"\n"):
                 data = source.line(io.DEFAULT_BUFFER_SIZE)
             yield Line(number, None)
@@ -135,11 +135,11 @@ def text_of(name: str) -> str:
     """
     with reading(name) as source:
         try:
-            data = source.stream.read(LONGEST + 1)
+            data = source.stream.read(MAX_LINE_BYTES + 1)
         except (OSError, ValueError) as error:
             raise unreadable(source.title, error) from None
-        if len(data) > LONGEST:
-            raise UsageError(f"{source.title} has more than {LONGEST} bytes")
+        if len(data) > MAX_LINE_BYTES:
+            raise UsageError(f"{source.title} has more than {MAX_LINE_BYTES} bytes")
         try:
             return data.decode("utf-8-sig")
         except UnicodeDecodeError:
@@ -149,7 +149,7 @@ def text_of(name: str) -> str:
 def check_path(name: str) -> None:
     """Raise a `UsageError` for a string that cannot be a path."""
     if not PATH.holds(name):
-        raise UsageError(f"{shown(name)} is not a path that the system can open")
+        raise UsageError(f"{quote_untrusted(name)} is not a path that the system can open")
 
 
 def unreadable(title: str, error: OSError | ValueError) -> UsageError:
@@ -208,7 +208,7 @@ def write(pages: Iterable[Written]) -> None:
     for file, text in pages:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(file, text, encoding="utf-8")
+            write_atomically(file, text, encoding="utf-8")
         except (OSError, ValueError) as error:
             raise UsageError(f"cannot write {shown_path(str(file))}: {reason_of(error)}") from None
 
@@ -220,11 +220,11 @@ def readable(name: str) -> Iterator[None]:
     try:
         yield
     except AuditError as error:
-        raise UsageError(f"{shown(name)}: {error}") from None
+        raise UsageError(f"{quote_untrusted(name)}: {error}") from None
     except SpecError:  # a ValueError that is not about the file
         raise
     except (OSError, ValueError) as error:
-        raise unreadable(shown(name), error) from None
+        raise unreadable(quote_untrusted(name), error) from None
 
 
 def key_of(name: str, output: Output) -> bytes:
@@ -238,5 +238,5 @@ def key_of(name: str, output: Output) -> bytes:
     with readable(name):
         file = read_key(name)
     if not file.is_private:
-        output.say(f"warning: {shown(name)}: other users can access the key; run chmod 600 on the file")
+        output.say(f"warning: {quote_untrusted(name)}: other users can access the key; run chmod 600 on the file")
     return file.key

@@ -17,9 +17,9 @@ from typing import Any, Final, Literal, NamedTuple, TextIO
 
 from neuroscript.cli.terminal.exit_codes import UsageError
 from neuroscript.errors import CallError, NeuroScriptError
-from neuroscript.io.text import escaped, is_terminal, json_text
+from neuroscript.io.text import escape, is_terminal, json_text
 
-KEPT: Final = frozenset("\n\t")
+ALLOWED_CONTROLS: Final = frozenset("\n\t")
 """Characters of a string result that are not printable but are written to a terminal unchanged."""
 
 
@@ -106,7 +106,7 @@ class Output:
         """Write one message to stderr; do nothing if stderr is closed."""
         if self._sentences is not None:
             with suppress(OSError, ValueError):
-                self._sentences.write(f"neuroscript: {escaped(sentence)}\n")
+                self._sentences.write(f"neuroscript: {escape(sentence)}\n")
 
     def serve(self) -> None:
         """Enable tracebacks and refusals on stderr, because the operator of a server cannot see its results."""
@@ -169,13 +169,13 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return text.translate({ord(each): escaped(each) for each in set(text) - KEPT if not each.isprintable()})
+    return text.translate({ord(each): escape(each) for each in set(text) - ALLOWED_CONTROLS if not each.isprintable()})
 
 
 Style = Literal["", "name", "dim", "good", "mended", "bad", "title"]
 
 
-WIDEST: Final = 100
+MAX_PAGE_COLUMNS: Final = 100
 """Maximum width of a page in columns; tables that are not wrapped may be wider."""
 
 
@@ -183,11 +183,11 @@ GAP: Final = 2
 """Columns between two cells."""
 
 
-WIDEST_COLUMN: Final = 48
+MAX_COLUMN_CELLS: Final = 48
 """Maximum width of a table column when a program reads it; a longer cell shifts only its own row."""
 
 
-NARROWEST: Final = 16
+MIN_COLUMN_CELLS: Final = 16
 """Minimum width of a column that is shortened in favour of others."""
 
 
@@ -215,7 +215,7 @@ class Rows(NamedTuple):
 
     def fitted(self, width: int) -> int:
         """Return how many of *width* columns the block uses; wide prose is hard to read."""
-        return min(width, WIDEST) if self.wrapped else width
+        return min(width, MAX_PAGE_COLUMNS) if self.wrapped else width
 
     def columns(self, room: int) -> tuple[int, ...]:
         """Return the width of each column but the last, shortening the widest if the last would not fit.
@@ -229,7 +229,7 @@ class Rows(NamedTuple):
         over = self.indent + sum(columns) + GAP * len(columns) + min(last, room // 3) - room
         if columns and over > 0:
             widest = columns.index(max(columns))
-            columns[widest] = max(NARROWEST, columns[widest] - over)
+            columns[widest] = max(MIN_COLUMN_CELLS, columns[widest] - over)
         return tuple(columns)
 
 
@@ -253,7 +253,7 @@ def aligned(block: Rows) -> Iterator[str]:
     >>> list(aligned(Rows(((Cell("a"), Cell("one")), (Cell("bcd"), Cell("two"))))))
     ['a    one', 'bcd  two']
     """
-    lengths = [[min(len(each.text), WIDEST_COLUMN) for each in row[:-1]] for row in block.rows]
+    lengths = [[min(len(each.text), MAX_COLUMN_CELLS) for each in row[:-1]] for row in block.rows]
     widths = [*map(max, zip(*lengths, strict=True)), 0]
     for row in block.rows:
         cells = (" ".join(each.text.split("\n")) for each in row)

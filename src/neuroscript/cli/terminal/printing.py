@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from neuroscript.cli.terminal.output import WIDEST, Output, Rows, aligned, laid_out
+from neuroscript.cli.terminal.output import MAX_PAGE_COLUMNS, Output, Rows, aligned, laid_out
 
 
 def show(blocks: Iterable[Rows], output: Output) -> None:
@@ -26,4 +26,4 @@ def show(blocks: Iterable[Rows], output: Output) -> None:
 def _columns() -> int:
     from shutil import get_terminal_size
 
-    return get_terminal_size((WIDEST, 24)).columns
+    return get_terminal_size((MAX_PAGE_COLUMNS, 24)).columns

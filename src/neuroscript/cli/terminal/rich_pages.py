@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.cli.terminal.output import GAP, Cell, Output, Rows, Style
 
 try:
@@ -14,7 +14,7 @@ try:
     from rich.table import Table
     from rich.text import Text
 except ImportError as error:
-    raise missing("coloured pages need rich", "cli", error) from None
+    raise missing_extra("coloured pages need rich", "cli", error) from None
 
 STYLES: Final[dict[Style, str]] = {
     "": "",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
-from neuroscript._imports import mending
+from neuroscript._imports import install_hint
 from neuroscript.discovery.bundles import EXTRAS
 from neuroscript.discovery.catalog import owner_of
 from neuroscript.io.near_names import did_you_mean
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.names import from_wire
 
 STANDARD: Final = "std"
@@ -53,7 +53,7 @@ def no_match(pattern: str | None, known: Collection[str]) -> str:
         hint = _near_group(name[:-2], known)
     else:
         hint = did_you_mean(name, _standard_first(known)) or _near_group(name, known)
-    return f"no tool matches {shown(pattern)}{hint}"
+    return f"no tool matches {quote_untrusted(pattern)}{hint}"
 
 
 def _is_absent(name: str, known: Iterable[str]) -> bool:
@@ -74,7 +74,7 @@ def _standard_first(names: Iterable[str]) -> list[str]:
 
 
 def _no_tools() -> str:
-    return f"no tools are available; install {EXTRAS[STANDARD]} to get started: {mending(STANDARD)}"
+    return f"no tools are available; install {EXTRAS[STANDARD]} to get started: {install_hint(STANDARD)}"
 
 
 def _brings(name: str) -> str:
@@ -85,4 +85,4 @@ def _brings(name: str) -> str:
     provides = f"{owner} provides the {_group(name)} tools and is"
     if any(each.key == owner for each in known()):
         return f"{provides} installed but not loaded: neuroscript plugins list"
-    return f"{provides} not installed: {mending(extra)}"
+    return f"{provides} not installed: {install_hint(extra)}"

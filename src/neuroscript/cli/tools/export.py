@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from neuroscript.cli.env.tools import gathered
 from neuroscript.cli.terminal.exit_codes import OK, UsageError
 from neuroscript.cli.terminal.output import Output
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.spec.tool_spec import ToolSpec
 
 
@@ -33,7 +33,9 @@ def run(options: Namespace, output: Output, make_engine: Any) -> int:
     """
     if options.format not in FORMATS:
         known = ", ".join(FORMATS)
-        raise UsageError(f"unknown format {shown(options.format)}; choose from {known} (see neuroscript export --help)")
+        raise UsageError(
+            f"unknown format {quote_untrusted(options.format)}; choose from {known} (see neuroscript export --help)"
+        )
     found = gathered(options, output, make_engine)
     exported = FORMATS[options.format]([tool.spec for tool in found.tools], options)
     if options.json:

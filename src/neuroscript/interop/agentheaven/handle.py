@@ -21,14 +21,14 @@ from neuroscript.formats.prompt import to_prompt
 from neuroscript.interop.agentheaven import mcp as protocol
 from neuroscript.interop.agentheaven import signature as reading
 from neuroscript.interop.agentheaven import source_code as writing
-from neuroscript.interop.agentheaven.result import RESULT, ToolResult, main_value, wrapped
-from neuroscript.interop.agentheaven.schemas import arguments_schema, strictly
+from neuroscript.interop.agentheaven.result import RESULT, ToolResult, main_value, wrap
+from neuroscript.interop.agentheaven.schemas import arguments_schema, strict_schema
 from neuroscript.interop.agentheaven.state import copied_state, set_default
-from neuroscript.interop.functions import described
+from neuroscript.interop.functions import set_metadata
 from neuroscript.interop.mcp.client.accepted_definitions import Definition
-from neuroscript.interop.mcp.client.host_services import Lent
+from neuroscript.interop.mcp.client.host_services import HostClient
 from neuroscript.io.near_names import near
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.tools.from_code import made_from
@@ -80,7 +80,7 @@ class ToolSpec:
         self.examples = list(tool.spec.examples if examples is None else examples)
         self._output_schema = output_schema
         self._permits = permits
-        self._lent: Lent | None = None
+        self._lent: HostClient | None = None
         self._whole = tool
         self._binds: dict[str, str] = {}
         self._state: dict[str, Any] = {}
@@ -154,7 +154,7 @@ class ToolSpec:
         Raises:
             SpecError: It is not a definition, or it is invalid; with every problem found.
         """
-        from neuroscript.interop.mcp.client.definition import described
+        from neuroscript.interop.mcp.client.definition import inspection_tool
         from neuroscript.llm.wire.sdk_data import dumped
 
         try:
@@ -165,7 +165,7 @@ class ToolSpec:
             raise SpecError("definition", ["nests deeper than the SDK supports"]) from None
         definition = Definition.of_data(data)
         return cls(
-            described(definition, group), name=definition.name, output_schema=definition.data.get("outputSchema")
+            inspection_tool(definition, group), name=definition.name, output_schema=definition.data.get("outputSchema")
         )
 
     @classmethod
@@ -213,7 +213,7 @@ class ToolSpec:
     def _foreign(cls, tool: ToolImplementation, definition: Definition) -> Self:
         """Return the handle of an MCP tool, under its name on the server."""
         schema = definition.data.get("outputSchema")
-        return cls(tool, name=definition.name, output_schema=schema, permits=protocol.permitting(tool))
+        return cls(tool, name=definition.name, output_schema=schema, permits=protocol.permissive_policy(tool))
 
     def clone(self) -> Self:
         """Return a handle for the same tool, with a copy of the state and the bindings."""
@@ -257,9 +257,9 @@ class ToolSpec:
         if param not in names:
             alike = near(param, names)
             hint = f" (did you mean {' or '.join(alike)}?)" if alike else ""
-            raise SpecError(self._whole.name, [f"it has no argument {shown(param)}{hint}"])
+            raise SpecError(self._whole.name, [f"it has no argument {quote_untrusted(param)}{hint}"])
         source = State(self._present, state_key or param)
-        self._whole.injecting(**{param: source})  # raise an error now if it cannot be injected
+        self._whole.with_injected(**{param: source})  # raise an error now if it cannot be injected
         if default is not UNSET:
             set_default(self._state, source.key, default)
         self._binds[param] = source.key
@@ -280,7 +280,7 @@ class ToolSpec:
         """The tool as callers see it, without the bound arguments; it can be registered in an engine."""
         if self._bound is None:
             sources = {name: State(self._present, key) for name, key in self._binds.items()}
-            self._bound = self._whole.injecting(**sources) if sources else self._whole
+            self._bound = self._whole.with_injected(**sources) if sources else self._whole
         return self._bound
 
     @property
@@ -342,7 +342,7 @@ class ToolSpec:
             value = self._waited_for().call_named(self.tool.name, arguments)
         except CallError as error:
             return ToolResult(error=error, seconds=perf_counter() - started)
-        return ToolResult(wrapped(self._output_schema, value), seconds=perf_counter() - started)
+        return ToolResult(wrap(self._output_schema, value), seconds=perf_counter() - started)
 
     async def aexec(self, /, **arguments: Any) -> ToolResult:
         """Do the same as `exec`, without blocking the event loop."""
@@ -351,7 +351,7 @@ class ToolSpec:
             value = await self.engine.acall_named(self.tool.name, arguments)
         except CallError as error:
             return ToolResult(error=error, seconds=perf_counter() - started)
-        return ToolResult(wrapped(self._output_schema, value), seconds=perf_counter() - started)
+        return ToolResult(wrap(self._output_schema, value), seconds=perf_counter() - started)
 
     def available(self) -> bool:
         """Return whether the tool can be called; this is always True."""
@@ -368,7 +368,7 @@ class ToolSpec:
         def function(*args: Any, **named: Any) -> Any:
             return self.call(**parameters.bind(*args, **named).arguments)
 
-        return described(function, self.name, self.docstring, parameters)
+        return set_metadata(function, self.name, self.docstring, parameters)
 
     # Representations
 
@@ -436,7 +436,7 @@ class ToolSpec:
             extra: Members to add or replace.
         """
         schema = self.input_schema
-        strict = strictly(schema)
+        strict = strict_schema(schema)
         return {
             "type": "function",
             "name": self.name,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.coercion.plain_data import plain
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import SpecError
-from neuroscript.interop.agentheaven.result import told_schema, wrapped
+from neuroscript.interop.agentheaven.result import wrap, wrapped_schema
 from neuroscript.interop.mcp.client.accepted_definitions import Definition
-from neuroscript.interop.mcp.client.definition import Belief, single
-from neuroscript.interop.mcp.client.host_services import Lent, lent, one_of
+from neuroscript.interop.mcp.client.definition import Trust, single_tool
+from neuroscript.interop.mcp.client.host_services import HostClient, find_definition, host_client
 from neuroscript.interop.mcp.schema import to_mcp
 from neuroscript.interop.mcp.server.results import to_result
 from neuroscript.llm.offered_tools import Offered
@@ -40,22 +40,22 @@ def mcp_tool(tool: ToolImplementation, name: str, arguments: Schema, output: Sch
     try:
         from mcp_types import Tool
     except ImportError as error:
-        raise missing("ToolSpec.to_mcp needs the SDK of MCP", "mcp", error) from None
+        raise missing_extra("ToolSpec.to_mcp needs the SDK of MCP", "mcp", error) from None
     (facts,) = to_mcp([tool], names=names_of(tool, name))
     facts |= {"inputSchema": dict(arguments), "title": name}
     if output is not None:
-        facts["outputSchema"] = told_schema(output)
+        facts["outputSchema"] = wrapped_schema(output)
     return Tool.model_validate(facts)
 
 
 def fastmcp_tool(engine: Engine, tool: ToolImplementation, name: str, arguments: Schema, output: Schema | None) -> Any:
     """Return a tool of an engine as a FastMCP tool; the arguments are as for `mcp_tool`."""
-    from neuroscript.interop.fastmcp.export import engine_tool, structured
+    from neuroscript.interop.fastmcp.export import engine_tool, structured_output
 
     offer = Offered(name, engine.infos[tool.name], engine, names_of(tool, name))
-    schema, told = structured(offer)
+    schema, told = structured_output(offer)
     if output is not None:
-        schema, told = told_schema(output), _authored(offer, output)
+        schema, told = wrapped_schema(output), _authored(offer, output)
     return engine_tool(offer, schema, told).model_copy(update={"parameters": dict(arguments), "title": name})
 
 
@@ -64,23 +64,23 @@ def _authored(offer: Offered, schema: Schema) -> Callable[[ToolResult], dict[str
 
     def told(result: ToolResult) -> dict[str, Any]:
         facts = to_result(result, offer.info.spec, offer.names)
-        return {**facts, "structuredContent": wrapped(schema, plain(result.value))}
+        return {**facts, "structuredContent": wrap(schema, plain(result.value))}
 
     return told
 
 
 async def client_tool(
     client: Any, name: str, group: str, timeout: float
-) -> tuple[ToolImplementation, Definition, Lent]:
+) -> tuple[ToolImplementation, Definition, HostClient]:
     """Return a tool of the server that a client is connected to, with the policy of a third-party tool.
 
     Raises:
         ToolMissing: The server has no tool with that name.
         SpecError: The client or the tool is invalid; with every problem found.
     """
-    connection, definitions = await lent(client, timeout)
-    definition = one_of(definitions, name)
-    return single(definition, group, connection, Belief()), definition, connection
+    connection, definitions = await host_client(client, timeout)
+    definition = find_definition(definitions, name)
+    return single_tool(definition, group, connection, Trust()), definition, connection
 
 
 def process_tool(source: Any, group: str, timeout: float) -> tuple[ToolImplementation, Definition]:
@@ -98,6 +98,6 @@ def process_tool(source: Any, group: str, timeout: float) -> tuple[ToolImplement
     return tool, definition
 
 
-def permitting(tool: ToolImplementation) -> ExecutionPolicy:
+def permissive_policy(tool: ToolImplementation) -> ExecutionPolicy:
     """Return a policy that permits everything a tool needs, for calls through its handle."""
     return ExecutionPolicy(grants=tool.policy.capabilities, preapproved=(tool.name,))

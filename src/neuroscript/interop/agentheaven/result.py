@@ -34,15 +34,15 @@ class ToolResult:
         return self.error is None
 
 
-def wrapped(schema: Mapping[str, Any] | None, value: Any) -> dict[str, Any]:
+def wrap(schema: Mapping[str, Any] | None, value: Any) -> dict[str, Any]:
     """Return a result as an object: a map unchanged if the author's *schema* describes it, else under ``result``."""
     return value if _is_whole(schema, value) else {RESULT: value}
 
 
-def told_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+def wrapped_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema of the objects that `wrapped` returns, from the author's schema, as a new copy.
 
-    >>> told_schema({"type": "string"})["properties"]
+    >>> wrapped_schema({"type": "string"})["properties"]
     {'result': {'type': 'string'}}
     """
     whole = deepcopy(dict(schema))

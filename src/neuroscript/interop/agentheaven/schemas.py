@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, Final
 
-from neuroscript.llm.wire.tools import schema_of
+from neuroscript.llm.wire.tools import input_schema
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 
 SHOWN: Final = ("type", "properties", "required")
@@ -18,7 +18,7 @@ SHOWN: Final = ("type", "properties", "required")
 NOTES: Final = frozenset({"$comment", "$schema", "default", "deprecated", "examples", "readOnly", "title", "writeOnly"})
 """Keywords that strict mode rejects, and that do not restrict values."""
 
-KEPT: Final = frozenset(
+STRICT_KEYWORDS: Final = frozenset(
     {"type", "description", "enum", "properties", "required", "additionalProperties", "items"}
     | {"pattern", "format", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
     | {"minItems", "maxItems"}
@@ -31,7 +31,7 @@ def arguments_schema(spec: ToolSpec) -> dict[str, Any]:
 
     Null is not shown if it only means that an argument is omitted.
     """
-    schema: dict[str, Any] = dict(deepcopy(schema_of(spec)))
+    schema: dict[str, Any] = dict(deepcopy(input_schema(spec)))
     if spec.schema:
         return schema
     for arg in spec.args:
@@ -48,13 +48,13 @@ def _say_plainly(arg: ArgSpec, schema: dict[str, Any]) -> None:
         schema["enum"] = [each for each in schema["enum"] if each is not None]
 
 
-def strictly(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return an object schema in strict form: every property is required, and no others are allowed.
 
     Optional properties become nullable, because the engine treats None as an omitted argument. Return None if there is
     no strict form: the schema allows arbitrary maps or values, or has a restriction that strict mode cannot express.
 
-    >>> strictly({"type": "object", "properties": {"n": {"type": "integer", "default": 1}}})["properties"]
+    >>> strict_schema({"type": "object", "properties": {"n": {"type": "integer", "default": 1}}})["properties"]
     {'n': {'type': ['integer', 'null']}}
     """
     properties = schema.get("properties", {})
@@ -68,7 +68,7 @@ def strictly(schema: Mapping[str, Any]) -> dict[str, Any] | None:
 def _kept(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the keywords for strict mode, or None if they would not express the same restrictions."""
     kept = {word: each for word, each in schema.items() if word not in NOTES}
-    return kept if kept.keys() <= KEPT else None
+    return kept if kept.keys() <= STRICT_KEYWORDS else None
 
 
 def _part(schema: Any, required: bool) -> dict[str, Any] | None:
@@ -78,7 +78,9 @@ def _part(schema: Any, required: bool) -> dict[str, Any] | None:
     kinds = [kind] if isinstance(kind, str) else list(kind)
     made = _kept(schema)
     if "object" in kinds:
-        made = strictly(schema) if schema.get("properties") and schema.get("additionalProperties") is False else None
+        made = (
+            strict_schema(schema) if schema.get("properties") and schema.get("additionalProperties") is False else None
+        )
     elif "array" in kinds and made is not None:
         items = _part(schema.get("items"), True)
         made = None if items is None else {**made, "items": items}

@@ -43,7 +43,7 @@ def tool_of(
         SpecError: It cannot be a tool, or has a parameter ``*values``; the message says what to change.
     """
     found = tool(
-        readable(func, parse_docstring=parse_docstring),
+        complete_annotations(func, parse_docstring=parse_docstring),
         group=group,
         name=name,
         description=description or ("" if parse_docstring else inspect.getdoc(func) or ""),
@@ -52,10 +52,10 @@ def tool_of(
     )
     if found.spec.variadic:
         raise SpecError(found.name, ["*values cannot be passed by name, as handles do; use a list parameter"])
-    return attrs.evolve(found, spec=attrs.evolve(found.spec, return_help=untyped(found.spec.return_help)))
+    return attrs.evolve(found, spec=attrs.evolve(found.spec, return_help=without_type(found.spec.return_help)))
 
 
-def readable(func: Callable[..., Any], *, parse_docstring: bool = True) -> Callable[..., Any]:
+def complete_annotations(func: Callable[..., Any], *, parse_docstring: bool = True) -> Callable[..., Any]:
     """Return a copy of a function or method with complete annotations; return other callables unchanged.
 
     Args:
@@ -74,15 +74,15 @@ def _readable(func: FunctionType, parse_docstring: bool) -> FunctionType:
     made = FunctionType(func.__code__, func.__globals__, func.__name__, func.__defaults__, func.__closure__)
     made.__kwdefaults__, made.__qualname__, made.__module__ = func.__kwdefaults__, func.__qualname__, func.__module__
     made.__dict__.update(func.__dict__)
-    made.__annotations__ = {"return": Any, **{name: meant(each) for name, each in hints.items()}}
+    made.__annotations__ = {"return": Any, **{name: full_annotation(each) for name, each in hints.items()}}
     made.__doc__ = func.__doc__ if parse_docstring else None
     return made
 
 
-def meant(annotation: Any) -> Any:
+def full_annotation(annotation: Any) -> Any:
     """Return an annotation without bare containers.
 
-    >>> meant(list[dict])
+    >>> full_annotation(list[dict])
     list[dict[str, typing.Any]]
     """
     origin, args = get_origin(annotation), get_args(annotation)
@@ -91,16 +91,16 @@ def meant(annotation: Any) -> Any:
     if origin in BARE and not args:  # List and Dict of typing
         return BARE[origin]
     if origin in BARE:
-        return origin[tuple(map(meant, args))]
+        return origin[tuple(map(full_annotation, args))]
     if origin in (Union, UnionType):
-        return Union[tuple(map(meant, args))]  # noqa: UP007
+        return Union[tuple(map(full_annotation, args))]  # noqa: UP007
     return annotation
 
 
-def untyped(text: str) -> str:
+def without_type(text: str) -> str:
     """Return the result description of a docstring without its type.
 
-    >>> untyped("int: The sum of a and b")
+    >>> without_type("int: The sum of a and b")
     'The sum of a and b'
     """
     return TYPED.sub("", text, count=1) if TYPED.match(text) else text

@@ -14,7 +14,7 @@ from neuroscript.coercion.context import type_name
 from neuroscript.coercion.types import ArgType
 from neuroscript.errors import UNSET, ArgumentError, Problem, SpecError
 from neuroscript.interop import functions
-from neuroscript.io.text import escaped, one_line
+from neuroscript.io.text import escape, one_line
 from neuroscript.spec.annotations import DICTS, LISTS, PLAIN, spelt
 from neuroscript.spec.tool_spec import MAYBE, ArgSpec, ToolSpec
 
@@ -61,7 +61,7 @@ def docstring(spec: ToolSpec, *, defaults: bool = True) -> str:
         defaults: Include the defaults of arguments.
     """
     texts = (spec.description, spec.when_to_use)
-    paragraphs = ["\n".join(map(escaped, text.strip().splitlines())) for text in texts if text.strip()]
+    paragraphs = ["\n".join(map(escape, text.strip().splitlines())) for text in texts if text.strip()]
     sections = [
         ("Args", [f"{arg.name}: {_described(arg, defaults)}".rstrip() for arg in spec.args]),
         ("Returns", [f"{_returned(spec)}: {one_line(spec.return_help)}"] if spec.return_help.strip() else []),
@@ -198,4 +198,4 @@ def signature_of(spec: ToolSpec) -> inspect.Signature:
         annotated = functions.annotation(arg)
         found.append(kinds(arg.name, kinds.VAR_POSITIONAL if many else kind, default=default, annotation=annotated))
     exact = {ArgType.BLOB: bytes, ArgType.EMBEDDING: array}.get(spec.return_type)
-    return inspect.Signature(found, return_annotation=exact or functions.returned(spec))
+    return inspect.Signature(found, return_annotation=exact or functions.result_annotation(spec))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from neuroscript.errors import SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 
 
 def set_default(state: dict[str, Any], key: str, value: Any) -> None:
@@ -24,7 +24,9 @@ def set_default(state: dict[str, Any], key: str, value: Any) -> None:
     for count, name in enumerate(above, 1):
         place = place.setdefault(name, {})
         if not isinstance(place, dict):
-            raise SpecError("state", [f"{shown('.'.join(above[:count]))} is not a map, so it cannot contain keys"])
+            raise SpecError(
+                "state", [f"{quote_untrusted('.'.join(above[:count]))} is not a map, so it cannot contain keys"]
+            )
     place.setdefault(last, value)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript._imports import lazy
+from neuroscript._imports import lazy_getattr
 
 if TYPE_CHECKING:
     from neuroscript.interop.fastmcp.export import to_fastmcp
@@ -15,4 +15,4 @@ if TYPE_CHECKING:
 
 __all__ = ["from_fastmcp", "to_fastmcp"]
 
-__getattr__ = lazy(__name__, {"export": "to_fastmcp", "load": "from_fastmcp"})
+__getattr__ = lazy_getattr(__name__, {"export": "to_fastmcp", "load": "from_fastmcp"})

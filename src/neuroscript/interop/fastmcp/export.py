@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from logging import WARNING
 from typing import Any
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.engine.session import Session
 from neuroscript.interop.mcp.schema import hints_of, is_wrapped, output_schema
 from neuroscript.interop.mcp.server.results import to_result
@@ -20,7 +20,7 @@ try:
     from mcp_types import CallToolResult, ToolAnnotations
     from pydantic import PrivateAttr
 except ImportError as error:
-    raise missing("tools for FastMCP need it", "fastmcp", error) from None
+    raise missing_extra("tools for FastMCP need it", "fastmcp", error) from None
 
 
 class EngineTool(Tool):
@@ -56,7 +56,7 @@ def engine_tool(offer: Offered, schema: dict[str, Any] | None, told: Callable[[T
     return made
 
 
-def structured(offer: Offered) -> tuple[dict[str, Any] | None, Callable[[ToolResult], dict[str, Any]]]:
+def structured_output(offer: Offered) -> tuple[dict[str, Any] | None, Callable[[ToolResult], dict[str, Any]]]:
     """Return the output schema of a tool, and the function that converts a result to the form FastMCP clients read."""
     spec = offer.info.spec
     schema = output_schema(spec)
@@ -77,4 +77,4 @@ def to_fastmcp(session: Session, *, tools: str | Iterable[str] = "*") -> list[To
         SpecError: A pattern is invalid, or matches no permitted tool.
         RegistryError: Two tools would have the same name.
     """
-    return [engine_tool(each, *structured(each)) for each in offered(session, tools, subject="to_fastmcp")]
+    return [engine_tool(each, *structured_output(each)) for each in offered(session, tools, subject="to_fastmcp")]

@@ -10,21 +10,21 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.config.mcp_servers import SECONDS
 from neuroscript.errors import SpecError
-from neuroscript.interop.foreign import LONGEST
+from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS
 from neuroscript.interop.mcp.client.accepted_definitions import Definition
 from neuroscript.interop.mcp.client.connection import Connection
-from neuroscript.interop.mcp.client.definition import Belief
-from neuroscript.interop.mcp.client.load import McpServer, group_of, taken
+from neuroscript.interop.mcp.client.definition import Trust
+from neuroscript.interop.mcp.client.load import McpServer, group_of, load_tools
 from neuroscript.io.text import one_line
 
 try:
     from fastmcp import Client, FastMCP
     from fastmcp.tools import Tool
 except ImportError as error:
-    raise missing("tools of FastMCP need it", "fastmcp", error) from None
+    raise missing_extra("tools of FastMCP need it", "fastmcp", error) from None
 
 from neuroscript.interop.mcp.client.sdk import CLIENT, Dialogue
 
@@ -57,7 +57,7 @@ def from_fastmcp(
     word = group_of(group, timeout)
     server, accepted = _served(source)
     connection = Connection(lambda ended: _dialogue(server, ended), timeout)
-    return taken(connection, word, Belief(trusted, trust_annotations), accepted, select, skip)
+    return load_tools(connection, word, Trust(trusted, trust_annotations), accepted, select, skip)
 
 
 def _served(source: Any) -> tuple[FastMCP[Any], dict[str, Definition] | None]:
@@ -70,7 +70,7 @@ def _served(source: Any) -> tuple[FastMCP[Any], dict[str, Definition] | None]:
     try:
         tool = server.add_tool(source).to_mcp_tool()
     except (TypeError, ValueError) as error:  # a lambda, or parameters that FastMCP cannot describe
-        raise SpecError("fastmcp", [one_line(str(error), LONGEST)]) from None
+        raise SpecError("fastmcp", [one_line(str(error), MAX_DESCRIPTION_CHARS)]) from None
     return server, {tool.name: Definition.of_data(tool.model_dump(mode="json", by_alias=True, exclude_none=True))}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript._imports import lazy
+from neuroscript._imports import lazy_getattr
 
 if TYPE_CHECKING:
     from neuroscript.interop.langchain.export import to_langchain
@@ -15,4 +15,4 @@ if TYPE_CHECKING:
 
 __all__ = ["from_langchain", "to_langchain"]
 
-__getattr__ = lazy(__name__, {"export": "to_langchain", "load": "from_langchain"})
+__getattr__ = lazy_getattr(__name__, {"export": "to_langchain", "load": "from_langchain"})

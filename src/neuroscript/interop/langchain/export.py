@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.engine.session import Session
 from neuroscript.llm.offered_tools import Offered, offered
 from neuroscript.runtime.interfaces import ToolResult
@@ -14,7 +14,7 @@ try:
     from langchain_core.tools import BaseTool, ToolException
     from pydantic import PrivateAttr
 except ImportError as error:
-    raise missing("tools for LangChain need langchain-core", "langchain", error) from None
+    raise missing_extra("tools for LangChain need langchain-core", "langchain", error) from None
 
 
 def to_langchain(session: Session, *, tools: str | Iterable[str] = "*") -> list[BaseTool]:
@@ -34,7 +34,7 @@ def to_langchain(session: Session, *, tools: str | Iterable[str] = "*") -> list[
     return [_lent(each) for each in offered(session, tools, subject="to_langchain")]
 
 
-class _Lent(BaseTool):
+class _ExportedTool(BaseTool):
     """One tool. Its schema is plain data, which LangChain does not validate before the engine does."""
 
     _offered: Offered = PrivateAttr()
@@ -54,7 +54,7 @@ class _Lent(BaseTool):
 
 
 def _lent(each: Offered) -> BaseTool:
-    tool = _Lent(
+    tool = _ExportedTool(
         name=each.name,
         description=each.description,
         args_schema={"properties": {}, **each.schema},  # without properties, LangChain's `args` raises

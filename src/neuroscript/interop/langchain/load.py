@@ -6,15 +6,15 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.coercion.constraints import coerce
 from neuroscript.coercion.context import type_name
 from neuroscript.coercion.types import ArgType
 from neuroscript.errors import CoercionError, SpecError, ToolFailed
 from neuroscript.formats.json_schema import spec_from_schema
-from neuroscript.interop.foreign import LONGEST, by_word, given, unknown_needs
-from neuroscript.interop.langchain.schemas import schemas_of, taken_as, wants_id
-from neuroscript.io.text import one_line, shown
+from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS, default_policy, passed_arguments, tools_by_name
+from neuroscript.interop.langchain.schemas import schemas_of, validation_name, wants_id
+from neuroscript.io.text import one_line, quote_untrusted
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.interfaces import Runtime
 from neuroscript.spec.tool_spec import ArgSpec
@@ -27,7 +27,7 @@ try:
     from langchain_core.tools import BaseTool, ToolException
     from langchain_core.utils.pydantic import get_fields
 except ImportError as error:
-    raise missing("loading LangChain tools needs langchain-core", "langchain", error) from None
+    raise missing_extra("loading LangChain tools needs langchain-core", "langchain", error) from None
 
 
 def function_of(tool: BaseTool, args: tuple[ArgSpec, ...]) -> Callable[..., Any]:
@@ -65,12 +65,12 @@ def _sent(tool: BaseTool, args: tuple[ArgSpec, ...], values: tuple[Any, ...]) ->
     id. Arguments that look like a tool call are also sent in one; otherwise LangChain would use the arguments in them.
     """
     handles = tool.handle_tool_error or tool.handle_validation_error
-    arguments = given(args, values)
+    arguments = passed_arguments(args, values)
     fields: Mapping[str, Any] = {}
     if not isinstance(tool.args_schema, dict):
         schema = tool.get_input_schema()
         fields = get_fields(schema)
-        arguments = {taken_as(name, schema): value for name, value in arguments.items()}
+        arguments = {validation_name(name, schema): value for name, value in arguments.items()}
     is_plain = not handles and tool.response_format == "content" and arguments.get("type") != "tool_call"
     if is_plain and not any(map(wants_id, fields.values())):
         return arguments
@@ -90,13 +90,13 @@ def _value(answer: Any) -> Any:
 
 
 def _failed(said: object) -> ToolFailed:
-    return ToolFailed(one_line(str(said), LONGEST) or "the tool failed without a message", retry="model")
+    return ToolFailed(one_line(str(said), MAX_DESCRIPTION_CHARS) or "the tool failed without a message", retry="model")
 
 
 try:
     from langchain_core.tools import BaseTool
 except ImportError as error:
-    raise missing("loading LangChain tools needs langchain-core", "langchain", error) from None
+    raise missing_extra("loading LangChain tools needs langchain-core", "langchain", error) from None
 
 
 Source = Value | Resolver | Variable | State | Secret
@@ -132,14 +132,18 @@ def from_langchain(
     strange = [each for each in given if not isinstance(each, BaseTool)]
     faults.extend(f"tools: expected LangChain tools, got {type_name(each)}" for each in strange)
     found: list[ToolImplementation] = []
-    for word, each in by_word(((each.name, each) for each in given if isinstance(each, BaseTool)), faults).items():
+    for word, each in tools_by_name(
+        ((each.name, each) for each in given if isinstance(each, BaseTool)), faults
+    ).items():
         try:
-            needs = policy or unknown_needs("langchain", group, each.name, trusted)
+            needs = policy or default_policy("langchain", group, each.name, trusted)
             found.append(_taken(each, word, group, needs, sources))
         except SpecError as error:
-            faults.extend(f"{shown(each.name)}: {problem}" for problem in error.problems)
+            faults.extend(f"{quote_untrusted(each.name)}: {problem}" for problem in error.problems)
     used = {name for each in found for name in each.injected}
-    faults.extend(f"injected: no tool has a hidden argument {shown(name)}" for name in sources if name not in used)
+    faults.extend(
+        f"injected: no tool has a hidden argument {quote_untrusted(name)}" for name in sources if name not in used
+    )
     if faults:
         raise SpecError(f"from_langchain {group}", faults)
     return Toolset(group, tuple(found))
@@ -156,5 +160,5 @@ def _taken(
         raise SpecError(word, [f"{each}: the host must supply it; set its source with injected" for each in lacking])
     if mine:
         schema["properties"] = {**schema.get("properties", {}), **{name: {} for name in mine}}
-    spec = spec_from_schema(word, schema, group=group, description=one_line(tool.description, LONGEST))
-    return ToolImplementation(spec, function_of(tool, spec.args), policy).injecting(**mine)
+    spec = spec_from_schema(word, schema, group=group, description=one_line(tool.description, MAX_DESCRIPTION_CHARS))
+    return ToolImplementation(spec, function_of(tool, spec.args), policy).with_injected(**mine)

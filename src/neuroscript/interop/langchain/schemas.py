@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.coercion.context import type_name
 from neuroscript.errors import SpecError
 from neuroscript.interop.foreign import bounded_schema
@@ -13,9 +13,9 @@ try:
     from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, Tool
     from langchain_core.utils.pydantic import get_fields, model_json_schema
 except ImportError as error:
-    raise missing("loading LangChain tools needs langchain-core", "langchain", error) from None
+    raise missing_extra("loading LangChain tools needs langchain-core", "langchain", error) from None
 
-KEPT_BACK: Final = ("config", "run_manager", "self")
+RESERVED_NAMES: Final = ("config", "run_manager", "self")
 """Argument names that LangChain reserves; values for them never reach the function."""
 
 
@@ -37,7 +37,9 @@ def schemas_of(tool: BaseTool) -> tuple[dict[str, Any], dict[str, bool]]:
     told = {"type": "object", **bounded_schema(schema, tool.name)}
     arguments = told.get("properties")
     if isinstance(tool, (StructuredTool, Tool)) and isinstance(arguments, dict):
-        lost = [f"{each}: LangChain reserves this name; rename the argument" for each in KEPT_BACK if each in arguments]
+        lost = [
+            f"{each}: LangChain reserves this name; rename the argument" for each in RESERVED_NAMES if each in arguments
+        ]
         if lost:
             raise SpecError(tool.name, lost)
     return told, {name: _is_required(field) for name, field in fields.items() if not wants_id(field)}
@@ -49,7 +51,7 @@ def wants_id(field: Any) -> bool:
     return any(each is InjectedToolCallId or isinstance(each, InjectedToolCallId) for each in marks)
 
 
-def taken_as(name: str, schema: Any) -> str:
+def validation_name(name: str, schema: Any) -> str:
     """Return the name that a Pydantic model expects for a field; LangChain shows models the field's own name."""
     if getattr(schema, "model_config", {}).get("validate_by_alias") is False:
         return name

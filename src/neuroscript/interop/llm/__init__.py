@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript._imports import lazy
+from neuroscript._imports import lazy_getattr
 
 if TYPE_CHECKING:
     from neuroscript.interop.llm.export import CallFailed, to_llm
@@ -16,4 +16,4 @@ if TYPE_CHECKING:
 
 __all__ = ["CallFailed", "from_llm", "to_llm"]
 
-__getattr__ = lazy(__name__, {"export": "CallFailed to_llm", "load": "from_llm"})
+__getattr__ = lazy_getattr(__name__, {"export": "CallFailed to_llm", "load": "from_llm"})

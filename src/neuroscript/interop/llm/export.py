@@ -7,7 +7,7 @@ from functools import partial
 from types import MethodType
 from typing import Any
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.engine.session import Session
 from neuroscript.interop.media import media_type
 from neuroscript.llm.offered_tools import Offered, offered
@@ -16,7 +16,7 @@ from neuroscript.runtime.interfaces import ToolResult
 try:
     import llm
 except ImportError as error:
-    raise missing("exporting tools to llm needs that package", "llm", error) from None
+    raise missing_extra("exporting tools to llm needs that package", "llm", error) from None
 
 
 class CallFailed(Exception):

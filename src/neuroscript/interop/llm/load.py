@@ -9,12 +9,18 @@ from inspect import isclass, signature
 from threading import Thread
 from typing import Any
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.coercion.plain_data import plain
 from neuroscript.errors import SpecError, ToolFailed
 from neuroscript.formats.json_schema import spec_from_schema
-from neuroscript.interop.foreign import LONGEST, bounded_schema, by_word, given, unknown_needs
-from neuroscript.io.text import one_line, shown
+from neuroscript.interop.foreign import (
+    MAX_DESCRIPTION_CHARS,
+    bounded_schema,
+    default_policy,
+    passed_arguments,
+    tools_by_name,
+)
+from neuroscript.io.text import one_line, quote_untrusted
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.interfaces import Runtime
 from neuroscript.spec.callables import is_coroutine
@@ -25,14 +31,14 @@ from neuroscript.tools.toolset import Toolset
 try:
     import llm
 except ImportError as error:
-    raise missing("loading tools of llm needs that package", "llm", error) from None
+    raise missing_extra("loading tools of llm needs that package", "llm", error) from None
 
-Given = llm.Tool | llm.Toolbox | type[llm.Toolbox] | Callable[..., Any]
+LlmTool = llm.Tool | llm.Toolbox | type[llm.Toolbox] | Callable[..., Any]
 """The forms in which ``llm`` accepts one or more tools."""
 
 
 def from_llm(
-    tools: Given | Iterable[Given], *, group: str, policy: ToolPolicy | None = None, trusted: bool = False
+    tools: LlmTool | Iterable[LlmTool], *, group: str, policy: ToolPolicy | None = None, trusted: bool = False
 ) -> Toolset:
     """Return the tools that ``llm`` would offer to a model as a toolset, named ``group.name``.
 
@@ -50,11 +56,11 @@ def from_llm(
     group = Toolset(group).name
     faults: list[str] = []
     found: list[ToolImplementation] = []
-    for word, each in by_word(_named(tools, faults), faults, "load each into a separate group").items():
+    for word, each in tools_by_name(_named(tools, faults), faults, "load each into a separate group").items():
         try:
-            found.append(_tool(word, each, group, policy or unknown_needs("llm", group, each.name, trusted)))
+            found.append(_tool(word, each, group, policy or default_policy("llm", group, each.name, trusted)))
         except SpecError as error:
-            faults.extend(f"{shown(each.name)}: {problem}" for problem in error.problems)
+            faults.extend(f"{quote_untrusted(each.name)}: {problem}" for problem in error.problems)
     if faults:
         raise SpecError(f"from_llm {group}", faults)
     return Toolset(group, tuple(found))
@@ -64,7 +70,7 @@ def _named(tools: Any, faults: list[str]) -> Iterator[tuple[str, llm.Tool]]:
     """Yield each tool with the label that makes its name; record the ones that cannot be loaded."""
     for each in tools if isinstance(tools, Iterable) else (tools,):
         if isinstance(each, llm.ServerSideTool):
-            faults.append(f"{shown(type(each).__name__)}: runs on the server of the model provider, not here")
+            faults.append(f"{quote_untrusted(type(each).__name__)}: runs on the server of the model provider, not here")
             continue
         try:
             if isclass(each) and issubclass(each, llm.Toolbox):
@@ -78,7 +84,7 @@ def _named(tools: Any, faults: list[str]) -> Iterator[tuple[str, llm.Tool]]:
                 yield tool.name, tool
         except Exception as error:  # raised by the toolbox, or by llm for annotations that it cannot read
             name = getattr(each, "__name__", type(each).__name__)
-            faults.append(f"{shown(name)}: cannot be loaded ({type(error).__name__})")
+            faults.append(f"{quote_untrusted(name)}: cannot be loaded ({type(error).__name__})")
 
 
 def _prepare(box: llm.Toolbox) -> None:
@@ -110,7 +116,7 @@ def _tool(word: str, tool: llm.Tool, group: str, needs: ToolPolicy) -> ToolImple
         raise SpecError(word, ["has no implementation in this process"])
     schema = bounded_schema(tool.input_schema, word) or {}
     schema.setdefault("type", "object")
-    spec = spec_from_schema(word, schema, group=group, description=one_line(tool.description, LONGEST))
+    spec = spec_from_schema(word, schema, group=group, description=one_line(tool.description, MAX_DESCRIPTION_CHARS))
     return ToolImplementation(spec, _function(tool, spec.args), needs)
 
 
@@ -120,7 +126,7 @@ def _function(tool: llm.Tool, args: tuple[ArgSpec, ...]) -> Callable[..., Any]:
     wants_call = _wants_call(function)
 
     def named(values: tuple[Any, ...]) -> dict[str, Any]:
-        found = plain(given(args, values))
+        found = plain(passed_arguments(args, values))
         return {**found, "llm_tool_call": llm.ToolCall(tool.name, found)} if wants_call else found
 
     def called(rt: Runtime, *values: Any) -> Any:
@@ -149,7 +155,7 @@ def _stopped(error: Exception) -> ToolFailed:
     """Return the error for a tool that cancels its call, or pauses the loop of ``llm`` around it."""
     if isinstance(error, llm.PauseChain):
         return ToolFailed("the tool requested a pause, which is not supported here", code="llm.paused", retry="host")
-    reason = one_line(str(error), LONGEST)
+    reason = one_line(str(error), MAX_DESCRIPTION_CHARS)
     return ToolFailed(f"the tool cancelled the call{': ' * bool(reason)}{reason}", code="llm.cancelled", retry="never")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript._imports import lazy
+from neuroscript._imports import lazy_getattr
 
 if TYPE_CHECKING:
     from neuroscript.interop.mcp.client.accepted_definitions import Definition, Difference
@@ -35,7 +35,7 @@ __all__ = [
     "to_result",
 ]
 
-__getattr__ = lazy(
+__getattr__ = lazy_getattr(
     __name__,
     {
         "client.accepted_definitions": "Definition Difference",

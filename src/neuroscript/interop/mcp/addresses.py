@@ -11,7 +11,7 @@ from ipaddress import ip_address
 from typing import Final
 
 from neuroscript.config.mcp_servers import URL
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 
 HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9.-]+))(?::[0-9]{1,5})?", re.IGNORECASE | re.ASCII)
 """A host with an optional port, and nothing else that another parser could read differently."""
@@ -44,10 +44,10 @@ def host_of(authority: str) -> str | None:
     return (found[1] or found[2]).lower() if found else None
 
 
-def stays_here(url: str) -> bool:
+def is_local_url(url: str) -> bool:
     """Return whether unencrypted requests to an absolute URL never leave this machine.
 
-    >>> stays_here("http://localhost:8000/mcp"), stays_here("http://example.org/mcp")
+    >>> is_local_url("http://localhost:8000/mcp"), stays_here("http://example.org/mcp")
     (True, False)
     """
     found = URL.fullmatch(url)
@@ -61,4 +61,4 @@ def url_faults(url: str, secrets: Iterable[str]) -> Iterator[str]:
         yield "url: expected a URL such as http://127.0.0.1:8000/mcp, without a password"
     elif found[1].lower() == "http" and not is_loopback(host_of(found[2])):
         for name in secrets:
-            yield f"headers: {shown(name)} would be sent unencrypted; use https, or pass plain_http=True"
+            yield f"headers: {quote_untrusted(name)} would be sent unencrypted; use https, or pass plain_http=True"

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from neuroscript.coercion.plain_data import sealed
+from neuroscript.coercion.plain_data import freeze
 from neuroscript.coercion.types import ArgType
 from neuroscript.formats.json_schema import result_schema
-from neuroscript.llm.wire.tools import description, schema_of
+from neuroscript.llm.wire.tools import input_schema, tool_description
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.wire_names import WireNames, spec_of
 from neuroscript.spec.tool_spec import ToolSpec
@@ -52,10 +52,10 @@ def to_mcp(tools: Iterable[Any], *, names: WireNames | None = None, structured: 
 def _tool(tool: Any, name: str, structured: bool) -> dict[str, Any]:
     spec: ToolSpec = spec_of(tool)
     facts: dict[str, Any] = {"name": name, "title": spec.full_name}
-    told = description(spec)
+    told = tool_description(spec)
     if told:
         facts["description"] = told
-    facts["inputSchema"] = schema_of(spec)
+    facts["inputSchema"] = input_schema(spec)
     output = output_schema(spec) if structured else None
     if output is not None:
         facts["outputSchema"] = output
@@ -77,7 +77,7 @@ def output_schema(spec: ToolSpec) -> dict[str, Any] | None:
         return None
     key = "mcp, output"
     if key not in spec.exports:
-        spec.exports[key] = sealed(_output(spec))
+        spec.exports[key] = freeze(_output(spec))
     schema: dict[str, Any] = spec.exports[key]
     return schema
 

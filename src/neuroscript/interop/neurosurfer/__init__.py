@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript._imports import lazy
+from neuroscript._imports import lazy_getattr
 
 if TYPE_CHECKING:
     from neuroscript.interop.neurosurfer.base_tool import BaseTool, ToolResponse
@@ -28,7 +28,7 @@ __all__ = [
     "from_neurosurfer",
 ]
 
-__getattr__ = lazy(
+__getattr__ = lazy_getattr(
     __name__,
     {
         "base_tool": "BaseTool ToolResponse",

@@ -40,14 +40,14 @@ class BaseTool(ABC):
     spec: ToolSpec
 
     def __init__(self) -> None:
-        validated(self)
+        validate_tool(self)
 
     @abstractmethod
     def __call__(self, *args: Any, **kwargs: Any) -> ToolResponse:
         """Run the tool; inputs and additional arguments from the host or an earlier call are passed by name."""
 
 
-def validated(tool: BaseTool) -> ToolSpec:
+def validate_tool(tool: BaseTool) -> ToolSpec:
     """Return the validated spec of a tool.
 
     Raises:

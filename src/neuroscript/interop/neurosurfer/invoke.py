@@ -10,19 +10,19 @@ from typing import Any, Final
 from neuroscript.calls.steps import END
 from neuroscript.coercion.context import type_name
 from neuroscript.engine.session import Session
-from neuroscript.errors import CallError, LentError, SpecError, ToolFailed
+from neuroscript.errors import CallError, HostError, SpecError, ToolFailed
 from neuroscript.interop.foreign import message_of
 from neuroscript.interop.neurosurfer.base_tool import ToolResponse
 from neuroscript.interop.neurosurfer.load import GROUP
 from neuroscript.interop.neurosurfer.spec_text import spec_of
-from neuroscript.interop.neurosurfer.variables import ANSWER, handed_on, release
-from neuroscript.io.text import shown
-from neuroscript.names import canonical, word_of
+from neuroscript.interop.neurosurfer.variables import ANSWER, extra_value, release
+from neuroscript.io.text import quote_untrusted
+from neuroscript.names import canonical, to_snake_case
 
-Repairing = Callable[[str, Mapping[str, Any], ValueError], tuple[str, dict[str, Any]]]
+ArgumentRepair = Callable[[str, Mapping[str, Any], ValueError], tuple[str, dict[str, Any]]]
 """Receives a tool, its inputs and the error in them; returns a tool and inputs to use instead."""
 
-UNTOLD: Final[Mapping[str, Any]] = {"final_answer": False, "extras": (), "stream": False}
+DEFAULT_RESPONSE_DATA: Final[Mapping[str, Any]] = {"final_answer": False, "extras": (), "stream": False}
 """The response data of a tool that is not from neurosurfer."""
 
 
@@ -55,7 +55,7 @@ class Invoker:
         max_tool_errors: int = 2,
         backoff_sec: float = 0.8,
         allow_input_pruning: bool = True,
-        repair: Repairing | None = None,
+        repair: ArgumentRepair | None = None,
         wait: Callable[[float], object] = sleep,
     ) -> None:
         counts = {"max_tool_errors": max_tool_errors, "backoff_sec": backoff_sec}
@@ -110,7 +110,7 @@ class Invoker:
             raise ValueError(f"Unknown tool of type {type_name(tool)}")
         spec = self._specs.get(tool)
         if spec is None:
-            raise ValueError(f"Unknown tool '{shown(tool)}'")
+            raise ValueError(f"Unknown tool '{quote_untrusted(tool)}'")
         if isinstance(inputs, Mapping):
             known = {each.name for each in spec.inputs}
             inputs = {name: each for name, each in inputs.items() if name in known or not self._allow_input_pruning}
@@ -119,18 +119,18 @@ class Invoker:
     def _called(self, tool: str, inputs: dict[str, Any]) -> ToolResponse:
         variables, handles = self._session.memory.variables, self._session.memory.handles
         variables.drop(ANSWER)
-        name = f"{self._group}.{word_of(tool)}"
+        name = f"{self._group}.{to_snake_case(tool)}"
         items = self._session.stream(name, inputs)
         try:
             first = next(items, END)
         except BaseException:
-            self._give_up(frozenset(variables.get(ANSWER, UNTOLD)["extras"]) - self._extras)
+            self._give_up(frozenset(variables.get(ANSWER, DEFAULT_RESPONSE_DATA)["extras"]) - self._extras)
             raise
-        told = variables.get(ANSWER, None) or {**UNTOLD, "stream": self._gives_items(name)}
+        told = variables.get(ANSWER, None) or {**DEFAULT_RESPONSE_DATA, "stream": self._gives_items(name)}
         extras = frozenset(told["extras"])
         self._give_up(self._extras - extras)
         self._extras = extras
-        given = {name: handed_on(handles, variables.get(name, None)) for name in told["extras"]}
+        given = {name: extra_value(handles, variables.get(name, None)) for name in told["extras"]}
         return ToolResponse(told["final_answer"], _rest(first, items) if told["stream"] else first, given)
 
     def _gives_items(self, name: str) -> bool:
@@ -149,7 +149,7 @@ class Invoker:
         """Return the original message of a failure without secrets; the host's own agent loop may read it."""
         cause, secrets = error.__cause__, self._session.secrets
         text = error.text
-        if cause is not None and not isinstance(cause, (CallError, LentError)):
+        if cause is not None and not isinstance(cause, (CallError, HostError)):
             text = message_of(cause) or type_name(cause)
         return text if secrets is None else str(secrets.text(text))
 

@@ -10,14 +10,20 @@ import attrs
 from neuroscript.calls.steps import close, is_iterator
 from neuroscript.coercion.context import type_name
 from neuroscript.errors import SpecError, ToolFailed
-from neuroscript.interop.foreign import by_word, given, unknown_needs
+from neuroscript.interop.foreign import default_policy, passed_arguments, tools_by_name
 from neuroscript.interop.neurosurfer.base_tool import BaseTool
-from neuroscript.interop.neurosurfer.results import observed
-from neuroscript.interop.neurosurfer.spec_text import Wanted, described, is_tool, spec_of
+from neuroscript.interop.neurosurfer.results import convert_observation
+from neuroscript.interop.neurosurfer.spec_text import Parameters, convert_spec, is_tool, spec_of
 from neuroscript.interop.neurosurfer.tool_spec import ToolSpec
 from neuroscript.interop.neurosurfer.toolkit import Toolkit
-from neuroscript.interop.neurosurfer.variables import ANSWER, besides, kept, needed, settled
-from neuroscript.io.text import shown
+from neuroscript.interop.neurosurfer.variables import (
+    ANSWER,
+    additional_arguments,
+    copy_context,
+    policy_with_secrets,
+    store_extras,
+)
+from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.interfaces import Runtime
 from neuroscript.spec.callables import is_coroutine
@@ -33,12 +39,12 @@ def function_of(tool: Any, args: tuple[ArgSpec, ...], context: Mapping[str, Any]
         args: The inputs of the tool, in order.
         context: Additional arguments from the host.
     """
-    wanted = Wanted.of(tool)
+    wanted = Parameters.of(tool)
 
     def inputs(rt: Runtime, values: tuple[Any, ...]) -> dict[str, Any]:
         declared = {arg.name for arg in args}
-        found = {**besides(rt, wanted, context, declared), **given(args, values)}
-        lacking = [shown(name) for name in sorted(wanted.needed - found.keys())]
+        found = {**additional_arguments(rt, wanted, context, declared), **passed_arguments(args, values)}
+        lacking = [quote_untrusted(name) for name in sorted(wanted.needed - found.keys())]
         if lacking:
             text = f"{', '.join(lacking)}: required by the tool, but not supplied by its host"
             raise ToolFailed(text, code="inject.missing", retry="host")
@@ -61,11 +67,11 @@ def _answered(rt: Runtime, answer: Any) -> Any:
         raise ToolFailed(text, code="neurosurfer.answer", retry="host")
     try:
         told = {"final_answer": bool(answer.final_answer), "stream": is_iterator(answer.observation)}
-        rt.set_var(ANSWER, {**told, "extras": kept(rt, getattr(answer, "extras", None))})
+        rt.set_var(ANSWER, {**told, "extras": store_extras(rt, getattr(answer, "extras", None))})
     except BaseException:
         close(answer.observation)
         raise
-    return observed(answer.observation)
+    return convert_observation(answer.observation)
 
 
 GROUP: Final = "neurosurfer"
@@ -134,15 +140,15 @@ def from_neurosurfer(
     """
     group = Toolset(group).name
     faults: list[str] = []
-    context = settled(context, faults)
+    context = copy_context(context, faults)
     found: list[ToolImplementation] = []
-    for word, each in by_word(_named(tools, faults), faults).items():
+    for word, each in tools_by_name(_named(tools, faults), faults).items():
         try:
-            needs = needed(policy or unknown_needs("neurosurfer", group, each.name, trusted), context)
-            spec = described(each.tool, each.spec, word, group)
+            needs = policy_with_secrets(policy or default_policy("neurosurfer", group, each.name, trusted), context)
+            spec = convert_spec(each.tool, each.spec, word, group)
             found.append(ToolImplementation(spec, function_of(each.tool, spec.args, context), needs))
         except SpecError as error:
-            faults.extend(f"{shown(each.name)}: {problem}" for problem in error.problems)
+            faults.extend(f"{quote_untrusted(each.name)}: {problem}" for problem in error.problems)
     if faults:
         raise SpecError(f"from_neurosurfer {group}", faults)
     return found[0] if is_tool(tools) else Toolset(group, tuple(found))

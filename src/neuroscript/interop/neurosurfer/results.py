@@ -10,7 +10,7 @@ import attrs
 from neuroscript.llm.wire.sdk_data import dumped
 
 
-def observed(observation: Any) -> Any:
+def convert_observation(observation: Any) -> Any:
     """Return an observation in the engine's form: a value, or an iterator that nothing has been read from."""
     if hasattr(type(observation), "__anext__"):
         return AwaitedItems(observation)

@@ -15,10 +15,10 @@ import attrs
 from neuroscript.coercion.context import type_name
 from neuroscript.coercion.types import ArgType
 from neuroscript.errors import SpecError
-from neuroscript.interop.foreign import LONGEST
-from neuroscript.interop.neurosurfer.base_tool import BaseTool, validated
+from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS
+from neuroscript.interop.neurosurfer.base_tool import BaseTool, validate_tool
 from neuroscript.interop.neurosurfer.tool_spec import ToolParam, ToolReturn, ToolSpec
-from neuroscript.io.text import one_line, shown
+from neuroscript.io.text import one_line, quote_untrusted
 from neuroscript.spec.tool_spec import ArgSpec
 from neuroscript.spec.tool_spec import ToolSpec as Spec
 
@@ -46,7 +46,7 @@ NAMED: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD, Para
 
 
 @attrs.frozen
-class Wanted:
+class Parameters:
     """The parameters of a callable.
 
     Attributes:
@@ -62,7 +62,7 @@ class Wanted:
     closed: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, tool: Callable[..., Any]) -> Wanted:
+    def of(cls, tool: Callable[..., Any]) -> Parameters:
         """Return the parameters of a tool; a tool without a readable signature accepts every name."""
         try:
             found = signature(tool).parameters.values()
@@ -106,11 +106,11 @@ def spec_of(tool: Any) -> ToolSpec:
     """
     if not is_tool(tool):
         expected = "expected a neurosurfer tool, which is an instance with a spec"
-        raise SpecError("tools", [f"{expected}, got {shown(type_name(tool))}"])
+        raise SpecError("tools", [f"{expected}, got {quote_untrusted(type_name(tool))}"])
     try:
-        return validated(tool) if isinstance(tool, BaseTool) else _adopted(tool.spec)
+        return validate_tool(tool) if isinstance(tool, BaseTool) else _adopted(tool.spec)
     except (TypeError, ValueError) as error:
-        raise SpecError(type(tool).__name__, [one_line(str(error), LONGEST)]) from None
+        raise SpecError(type(tool).__name__, [one_line(str(error), MAX_DESCRIPTION_CHARS)]) from None
     except AttributeError:
         raise SpecError(type(tool).__name__, ["its spec lacks attributes of a neurosurfer ToolSpec"]) from None
 
@@ -127,7 +127,7 @@ def _meant(kind: Any) -> Any:
     return ALIASES.get(kind, kind) if isinstance(kind, str) else kind
 
 
-def described(tool: Any, spec: ToolSpec, word: str, group: str) -> Spec:
+def convert_spec(tool: Any, spec: ToolSpec, word: str, group: str) -> Spec:
     """Return our spec for a tool.
 
     An input without a default in the function is required, even if the spec says otherwise. The type of the result is
@@ -136,8 +136,8 @@ def described(tool: Any, spec: ToolSpec, word: str, group: str) -> Spec:
     Raises:
         SpecError: With every problem found.
     """
-    wanted = Wanted.of(tool)
-    lost = [shown(each.name) for each in spec.inputs if not wanted.takes(each.name)]
+    wanted = Parameters.of(tool)
+    lost = [quote_untrusted(each.name) for each in spec.inputs if not wanted.takes(each.name)]
     if lost:
         raise SpecError(word, [f"{each}: not a parameter of its function" for each in lost])
     args = tuple(
@@ -145,7 +145,7 @@ def described(tool: Any, spec: ToolSpec, word: str, group: str) -> Spec:
             each.name,
             TYPES[each.type],
             required=each.required or each.name in wanted.needed,
-            description=one_line(each.description, LONGEST),
+            description=one_line(each.description, MAX_DESCRIPTION_CHARS),
         )
         for each in spec.inputs
     )
@@ -153,8 +153,8 @@ def described(tool: Any, spec: ToolSpec, word: str, group: str) -> Spec:
         word,
         group,
         args,
-        description=one_line(spec.description, LONGEST),
-        when_to_use=f"When to use: {one_line(spec.when_to_use, LONGEST)}",
-        return_help=one_line(f"{spec.returns.type}: {spec.returns.description}", LONGEST),
+        description=one_line(spec.description, MAX_DESCRIPTION_CHARS),
+        when_to_use=f"When to use: {one_line(spec.when_to_use, MAX_DESCRIPTION_CHARS)}",
+        return_help=one_line(f"{spec.returns.type}: {spec.returns.description}", MAX_DESCRIPTION_CHARS),
         stream="maybe",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from neuroscript.interop.neurosurfer.base_tool import BaseTool, validated
+from neuroscript.interop.neurosurfer.base_tool import BaseTool, validate_tool
 from neuroscript.interop.neurosurfer.tool_spec import ToolSpec
 
 
@@ -36,7 +36,7 @@ class Toolkit:
         """Register a tool and validate its spec, regardless of what its constructor did."""
         if not isinstance(tool, BaseTool):
             raise TypeError(f"Invalid tool type: {type(tool).__name__}. Expected a subclass of BaseTool.")
-        spec = validated(tool)
+        spec = validate_tool(tool)
         if spec.name in self.registry:
             raise ValueError(f"Tool '{spec.name}' is already registered.")
         self.registry[spec.name] = tool

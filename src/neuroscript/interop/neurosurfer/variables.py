@@ -13,28 +13,28 @@ import attrs
 
 from neuroscript.coercion.context import type_name
 from neuroscript.coercion.scalars import Handle
-from neuroscript.errors import UNSET, CallError, CoercionError, LentError, ToolFailed
-from neuroscript.interop.neurosurfer.spec_text import Wanted
-from neuroscript.io.text import sendable, shown
+from neuroscript.errors import UNSET, CallError, CoercionError, HostError, ToolFailed
+from neuroscript.interop.neurosurfer.spec_text import Parameters
+from neuroscript.io.text import quote_untrusted, sendable
 from neuroscript.policy.scopes import literal
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.interfaces import Handles, Runtime
 from neuroscript.runtime.state import plain_copy
 from neuroscript.tools.injection_sources import Lacking, Late, Resolver, Secret, Value
 
-OWN: Final = "neurosurfer."
+PREFIX: Final = "neurosurfer."
 """Prefix of variables that do not belong to a tool."""
 
 
-ANSWER: Final = f"{OWN}answer"
+ANSWER: Final = f"{PREFIX}answer"
 """The variable with data about the last call: ``final_answer``, the names of its ``extras``, and ``stream``."""
 
 
-KIND: Final = f"{OWN}extra"
+KIND: Final = f"{PREFIX}extra"
 """The kind of the handles."""
 
 
-def kept(rt: Runtime, extras: Any) -> list[str]:
+def store_extras(rt: Runtime, extras: Any) -> list[str]:
     """Store extras as variables and return their names in order; store all of them or none.
 
     Raises:
@@ -75,14 +75,14 @@ def _fault(name: Any) -> str:
         return f"expected names of type str, got {type_name(name)}"
     if sendable(name) != name:
         return "expected names of valid Unicode, got lone surrogates"
-    return f"{shown(name)}: names must not begin with {OWN}" if name.startswith(OWN) else ""
+    return f"{quote_untrusted(name)}: names must not begin with {PREFIX}" if name.startswith(PREFIX) else ""
 
 
 def _nameless(faults: list[str]) -> ToolFailed:
     return ToolFailed(f"extras: {'; '.join(faults)}", code="neurosurfer.extras", retry="host")
 
 
-def handed_on(handles: Handles, value: Any) -> Any:
+def extra_value(handles: Handles, value: Any) -> Any:
     """Return the object that a tool passed on, from the value of its variable."""
     return handles.get(value, KIND) if _is_ours(handles, value) else value
 
@@ -97,7 +97,7 @@ def _is_ours(handles: Handles, value: Any) -> bool:
     return type(value) is Handle and handles.kind(value) == KIND
 
 
-def settled(context: Mapping[str, Any] | None, faults: list[str]) -> Mapping[str, Any]:
+def copy_context(context: Mapping[str, Any] | None, faults: list[str]) -> Mapping[str, Any]:
     """Return a copy of the host's additional arguments; record the ones that cannot be used."""
     if context is not None and not isinstance(context, Mapping):
         faults.append(f"context: expected a mapping, got {type_name(context)}")
@@ -105,24 +105,26 @@ def settled(context: Mapping[str, Any] | None, faults: list[str]) -> Mapping[str
     found = dict(context or {})
     faults.extend(f"context: expected str names, got {type_name(each)}" for each in found if not isinstance(each, str))
     awaited = [name for name, each in found.items() if isinstance(each, Resolver) and each.is_coroutine]
-    faults.extend(f"context: {shown(str(name))}: async resolvers are not supported here" for name in awaited)
+    faults.extend(f"context: {quote_untrusted(str(name))}: async resolvers are not supported here" for name in awaited)
     return found
 
 
-def needed(policy: ToolPolicy, context: Mapping[str, Any]) -> ToolPolicy:
+def policy_with_secrets(policy: ToolPolicy, context: Mapping[str, Any]) -> ToolPolicy:
     """Return the policy of a tool, with the secrets that its host passes to it."""
     secrets = [f"secret:read:{literal(each.name)}" for each in context.values() if isinstance(each, Secret)]
     return attrs.evolve(policy, capabilities=(*policy.capabilities, *secrets)) if secrets else policy
 
 
-def besides(rt: Runtime, wanted: Wanted, context: Mapping[str, Any], declared: set[str]) -> dict[str, Any]:
+def additional_arguments(
+    rt: Runtime, wanted: Parameters, context: Mapping[str, Any], declared: set[str]
+) -> dict[str, Any]:
     """Return the additional arguments of a tool: session variables, overridden by values from the host."""
 
     def is_taken(name: str) -> bool:
         return name not in declared and wanted.takes(name)
 
-    names = [name for name in rt.variables if is_taken(name) and not name.startswith(OWN)]
-    found = {name: handed_on(rt.handles, rt.get_var(name)) for name in names if name not in context}
+    names = [name for name in rt.variables if is_taken(name) and not name.startswith(PREFIX)]
+    found = {name: extra_value(rt.handles, rt.get_var(name)) for name in names if name not in context}
     for name, source in context.items():
         value = _given(name, source, rt) if is_taken(name) else UNSET
         if value is not UNSET:
@@ -140,8 +142,8 @@ def _given(name: str, source: Any, rt: Runtime) -> Any:
         return source.found(rt)
     except Lacking:
         return UNSET
-    except (CallError, LentError):
+    except (CallError, HostError):
         raise
     except Exception as error:
-        text = f"{shown(name)}: its source failed ({type_name(error)})"
+        text = f"{quote_untrusted(name)}: its source failed ({type_name(error)})"
         raise ToolFailed(text, code="inject.failed", retry="host") from error

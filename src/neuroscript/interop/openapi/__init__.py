@@ -6,6 +6,6 @@ or fetched. Supports the OpenAPI Specification 3.1.1 and 3.0.4, and RFC 6570.
 
 from __future__ import annotations
 
-from neuroscript.interop.openapi.load import Taken, from_openapi
+from neuroscript.interop.openapi.load import LoadResult, from_openapi
 
-__all__ = ["Taken", "from_openapi"]
+__all__ = ["LoadResult", "from_openapi"]

@@ -9,25 +9,25 @@ import attrs
 
 from neuroscript.errors import ToolFailed, ToolNotFound
 from neuroscript.interop.openapi.parameter_styles import (
-    encoded,
-    in_cookie,
-    in_header,
-    in_path,
-    in_query,
-    joined,
-    refused,
+    join_pairs,
+    percent_encode,
+    serialize_cookie,
+    serialize_header,
+    serialize_path,
+    serialize_query,
+    value_error,
 )
 from neuroscript.interop.openapi.parameters import SLOT, Parameter
-from neuroscript.interop.openapi.request_body import Content
-from neuroscript.interop.openapi.responses import Promise, value_of
+from neuroscript.interop.openapi.request_body import RequestBody
+from neuroscript.interop.openapi.responses import ReturnSpec, value_of
 from neuroscript.interop.openapi.security import Credential
 from neuroscript.interop.openapi.servers import has_dots
 from neuroscript.runtime.interfaces import Runtime
 
-SAFE: Final = ("GET", "HEAD")
+REDIRECT_METHODS: Final = ("GET", "HEAD")
 """Methods whose redirects are followed, as long as they stay on the same server."""
 
-OURS: Final[Mapping[str, Literal["host"]]] = {
+HOST_ERRORS: Final[Mapping[str, Literal["host"]]] = {
     "http.redirect": "host",
     "http.too_large": "host",
     "http.bad_header": "host",
@@ -36,7 +36,7 @@ OURS: Final[Mapping[str, Literal["host"]]] = {
 
 
 @attrs.frozen
-class Manner:
+class RequestSettings:
     """Request settings from the host.
 
     Attributes:
@@ -69,7 +69,7 @@ class Request:
 
 
 @attrs.frozen(eq=False)
-class Calling:
+class OperationCall:
     """The function of one operation.
 
     Attributes:
@@ -91,10 +91,10 @@ class Calling:
     args: tuple[str, ...]
     always: frozenset[str]
     parameters: tuple[Parameter, ...]
-    content: Content | None
+    content: RequestBody | None
     credentials: tuple[Credential, ...]
-    promise: Promise
-    manner: Manner
+    promise: ReturnSpec
+    manner: RequestSettings
 
     def __call__(self, rt: Runtime, *values: Any) -> Any:
         """Make the request and return the value of the response."""
@@ -115,21 +115,21 @@ class Calling:
                 case "header":
                     request.headers[each.name] = text
                 case "query":
-                    request.query.append(("", [(each.name, encoded(text))]))
+                    request.query.append(("", [(each.name, percent_encode(text))]))
                 case "cookie":
                     request.cookies.append((each.name, text))
 
     def _put_path(self, request: Request, given: Mapping[str, Any]) -> None:
         parts = {each.style.name: each for each in self.parameters if each.where == "path"}
-        written = {name: in_path(each.style, given[each.arg]) for name, each in parts.items()}
+        written = {name: serialize_path(each.style, given[each.arg]) for name, each in parts.items()}
         request.path = SLOT.sub(lambda found: written[found[1]], self.route)
         for template, segment in zip(self.route.split("/"), request.path.split("/"), strict=True):
             names = [parts[name].arg for name in SLOT.findall(template)]
             if names and (not segment or has_dots(segment)):
-                raise refused(names[0], "expected a path segment other than . or ..")
+                raise value_error(names[0], "expected a path segment other than . or ..")
 
     def _asked(self, request: Request, body: bytes | None) -> dict[str, Any]:
-        query = joined(request.query)
+        query = join_pairs(request.query)
         headers = {"Accept": self.promise.accept, **request.headers}
         if request.cookies:
             headers["Cookie"] = "; ".join(f"{name}={text}" for name, text in request.cookies)
@@ -145,12 +145,14 @@ class Calling:
         manner = {"seconds": self.manner.seconds, "limit": self.manner.limit, "private": list(self.manner.private)}
         tool = "http.request" if "method" in asked else "http.get"
         try:
-            answer: Mapping[str, Any] = rt.call_tool_named(tool, {**asked, **manner, "follow": self.method in SAFE})
+            answer: Mapping[str, Any] = rt.call_tool_named(
+                tool, {**asked, **manner, "follow": self.method in REDIRECT_METHODS}
+            )
         except ToolNotFound:
             text = "the http toolset, which makes the requests, is not available; install neuroscript[http]"
             raise ToolFailed(text, code="openapi.no_http", retry="host") from None
         except ToolFailed as error:
-            retry = OURS.get(error.code, error.retry)
+            retry = HOST_ERRORS.get(error.code, error.retry)
             raise ToolFailed(error.text, code=error.code, retry=retry) from error
         return answer
 
@@ -160,20 +162,20 @@ def _put(request: Request, parameter: Parameter, value: Any) -> None:
     style = parameter.style
     if value is None:
         if parameter.required:
-            raise refused(style.arg, "expected a value, got None")
+            raise value_error(style.arg, "expected a value, got None")
         return
     match parameter.where:
         case "query":
-            pairs = in_query(style, value)
+            pairs = serialize_query(style, value)
             _hold_required(parameter, bool(pairs))
             request.query.append((style.arg, pairs))
         case "header":
-            header = in_header(style, value)
+            header = serialize_header(style, value)
             _hold_required(parameter, header is not None)
             if header is not None:
                 request.headers[style.name] = header
         case "cookie":
-            cookie = in_cookie(style, value)
+            cookie = serialize_cookie(style, value)
             _hold_required(parameter, cookie is not None)
             if cookie is not None:
                 request.cookies.append((style.name, cookie))
@@ -181,4 +183,4 @@ def _put(request: Request, parameter: Parameter, value: Any) -> None:
 
 def _hold_required(parameter: Parameter, is_there: bool) -> None:
     if parameter.required and not is_there:
-        raise refused(parameter.arg, "expected a non-empty value, because the parameter is required")
+        raise value_error(parameter.arg, "expected a non-empty value, because the parameter is required")

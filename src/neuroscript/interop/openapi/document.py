@@ -16,13 +16,13 @@ import attrs
 from neuroscript.coercion.context import type_name
 from neuroscript.coercion.json_schema import pointed
 from neuroscript.errors import SpecError
-from neuroscript.io.text import NotJSON, parsed, shown
+from neuroscript.io.text import NotJSON, parsed, quote_untrusted
 
 SUBJECT: Final = "OpenAPI description"
 
-DEPTH: Final = 100
-NODES: Final = 500_000
-TEXT: Final = 2**24
+MAX_DEPTH: Final = 100
+MAX_VALUES: Final = 500_000
+MAX_CHARS: Final = 2**24
 """Maximum nesting depth, number of values and number of characters of a description."""
 
 MAX_REFERENCE_CHARS: Final = 2_000
@@ -41,7 +41,7 @@ DIALECTS: Final = (
 """The supported schema dialects; formats and other additions of the second one do not restrict values."""
 
 
-class Unfit(Exception):
+class InvalidPart(Exception):
     """A part of a description that cannot be used.
 
     Attributes:
@@ -59,21 +59,21 @@ class Unfit(Exception):
 
 
 @attrs.frozen(eq=False)
-class Notes:
+class Problems:
     """The problems found so far, as strings with paths."""
 
     texts: list[str] = attrs.field(factory=list)
 
     def add(self, path: str, text: str) -> None:
         """Record a problem at a path."""
-        self.texts.append(str(Unfit(path, text)))
+        self.texts.append(str(InvalidPart(path, text)))
 
 
-def tried(notes: Notes, function: Any, *values: Any) -> Any:
+def try_call(notes: Problems, function: Any, *values: Any) -> Any:
     """Return the result of a function; if it raises `Unfit`, record the problem and return None."""
     try:
         return function(*values)
-    except Unfit as error:
+    except InvalidPart as error:
         notes.add(error.path, error.text)
         return None
 
@@ -103,15 +103,17 @@ class Document:
         while isinstance(node, dict) and "$ref" in node:
             reference = node["$ref"]
             if reference in seen:
-                raise Unfit(path, f"$ref: {shown(reference)} refers back to itself")
+                raise InvalidPart(path, f"$ref: {quote_untrusted(reference)} refers back to itself")
             if len(seen) == MAX_CHAIN_REFERENCES:
-                raise Unfit(path, f"$ref: more than {MAX_CHAIN_REFERENCES} references in a chain; refer to the last")
+                raise InvalidPart(
+                    path, f"$ref: more than {MAX_CHAIN_REFERENCES} references in a chain; refer to the last"
+                )
             node = self.named(reference, path)
             seen.append(reference)
             if node is None:
-                raise Unfit(path, f"$ref: {shown(reference)} not found in the document")
+                raise InvalidPart(path, f"$ref: {quote_untrusted(reference)} not found in the document")
         if not isinstance(node, dict):
-            raise Unfit(path, f"expected an object, got {type_name(node)}")
+            raise InvalidPart(path, f"expected an object, got {type_name(node)}")
         return node
 
     def named(self, reference: Any, path: str) -> Any:
@@ -121,9 +123,9 @@ class Document:
             Unfit: The reference leads out of the document, or is too long.
         """
         if not isinstance(reference, str) or not reference.startswith("#/"):
-            raise Unfit(path, "$ref: only references within the document are followed")
+            raise InvalidPart(path, "$ref: only references within the document are followed")
         if len(reference) > MAX_REFERENCE_CHARS:
-            raise Unfit(path, f"$ref: expected at most {MAX_REFERENCE_CHARS} characters")
+            raise InvalidPart(path, f"$ref: expected at most {MAX_REFERENCE_CHARS} characters")
         return pointed(self.root, reference)
 
 
@@ -149,8 +151,8 @@ def document_of(given: object) -> Document:
 def _data(given: object) -> Any:
     if not isinstance(given, str):
         return dict(given) if isinstance(given, Mapping) else given
-    if len(given) > TEXT:
-        raise SpecError(SUBJECT, [f"more than {TEXT} characters"])
+    if len(given) > MAX_CHARS:
+        raise SpecError(SUBJECT, [f"more than {MAX_CHARS} characters"])
     try:
         return parsed(given)
     except NotJSON as error:
@@ -167,8 +169,8 @@ class _Copying:
 
     def copied(self, value: Any, depth: int) -> Any:
         self.nodes += 1
-        if self.nodes > NODES or self.text > TEXT or depth > DEPTH:
-            raise SpecError(SUBJECT, [f"more than {NODES} values, {TEXT} characters or {DEPTH} levels"])
+        if self.nodes > MAX_VALUES or self.text > MAX_CHARS or depth > MAX_DEPTH:
+            raise SpecError(SUBJECT, [f"more than {MAX_VALUES} values, {MAX_CHARS} characters or {MAX_DEPTH} levels"])
         match value:
             case dict():
                 return {self.key(key): self.copied(each, depth + 1) for key, each in value.items()}
@@ -207,5 +209,5 @@ def at(path: str, *steps: str | int) -> str:
         elif NAME.fullmatch(step):
             path = f"{path}.{step}" if path else step
         else:
-            path = f"{path}['{shown(step)}']"
+            path = f"{path}['{quote_untrusted(step)}']"
     return path

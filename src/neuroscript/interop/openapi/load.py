@@ -9,22 +9,22 @@ import attrs
 
 from neuroscript.coercion.parameters import BY_NAME, FLAG, NUMBER, STRING, STRINGS, as_tuple, optional, require
 from neuroscript.errors import SpecError
-from neuroscript.interop.openapi.call import Manner
-from neuroscript.interop.openapi.document import SUBJECT, Document, Notes, Unfit, at, document_of, tried
-from neuroscript.interop.openapi.names import Operation, named, required_word, told_apart
-from neuroscript.interop.openapi.operations import METHODS, Giving, tool_of
-from neuroscript.interop.openapi.security import Named, bound
+from neuroscript.interop.openapi.call import RequestSettings
+from neuroscript.interop.openapi.document import SUBJECT, Document, InvalidPart, Problems, at, document_of, try_call
+from neuroscript.interop.openapi.names import Operation, name_operations, name_problem, unique_operations
+from neuroscript.interop.openapi.operations import METHODS, HostSettings, tool_of
+from neuroscript.interop.openapi.security import SecretNames, bind_secrets
 from neuroscript.interop.openapi.servers import server_at
-from neuroscript.io.text import shown
-from neuroscript.names import canonical, is_word, word_of
+from neuroscript.io.text import quote_untrusted
+from neuroscript.names import canonical, is_word, to_snake_case
 from neuroscript.tools.derived import matching
 from neuroscript.tools.toolset import Toolset
 
-SECONDS: Final = (0.1, 300.0)
-BYTES: Final = (0, 8 * 1024 * 1024)
+TIMEOUT_SECONDS_RANGE: Final = (0.1, 300.0)
+RESPONSE_BYTES_RANGE: Final = (0, 8 * 1024 * 1024)
 """The timeouts in seconds and response sizes in bytes that the http toolset accepts."""
 
-MOST: Final = 5_000
+MAX_OPERATIONS: Final = 5_000
 """Maximum number of operations in a description."""
 
 FORMS: Final = {
@@ -41,7 +41,7 @@ FORMS: Final = {
 
 
 @attrs.frozen
-class Taken:
+class LoadResult:
     """The tools loaded from a description, and the problems of the operations that were left out.
 
     Attributes:
@@ -60,7 +60,7 @@ def from_openapi(
     group: str | None = ...,
     base_url: str = ...,
     select: str | Iterable[str] | None = ...,
-    secrets: Named | None = ...,
+    secrets: SecretNames | None = ...,
     private: Sequence[str] = ...,
     seconds: float = ...,
     limit: int = ...,
@@ -75,12 +75,12 @@ def from_openapi(
     group: str | None = ...,
     base_url: str = ...,
     select: str | Iterable[str] | None = ...,
-    secrets: Named | None = ...,
+    secrets: SecretNames | None = ...,
     private: Sequence[str] = ...,
     seconds: float = ...,
     limit: int = ...,
     skip: Literal[True],
-) -> Taken: ...
+) -> LoadResult: ...
 
 
 def from_openapi(
@@ -89,12 +89,12 @@ def from_openapi(
     group: str | None = None,
     base_url: str = "",
     select: str | Iterable[str] | None = None,
-    secrets: Named | None = None,
+    secrets: SecretNames | None = None,
     private: Sequence[str] = (),
     seconds: float = 30.0,
     limit: int = 1024 * 1024,
     skip: bool = False,
-) -> Toolset | Taken:
+) -> Toolset | LoadResult:
     """Return the operations of an OpenAPI 3.0 or 3.1 description as tools.
 
     Each tool makes one request through ``http.get`` or ``http.request``, so the engine needs the http toolset too. Each
@@ -126,42 +126,45 @@ def from_openapi(
     parts |= {"seconds": seconds, "limit": limit, "skip": skip}
     require("from_openapi", **{name: (each, FORMS[name]) for name, each in parts.items()})
     read = document_of(document)
-    faults, notes = Notes(), Notes()
-    giving = _giving(read, group, base_url, secrets or {}, Manner(seconds, limit, places), faults)
+    faults, notes = Problems(), Problems()
+    giving = _giving(read, group, base_url, secrets or {}, RequestSettings(seconds, limit, places), faults)
     operations = list(_operations(read, faults, notes))
     if faults.texts:
         raise SpecError(SUBJECT, [*faults.texts, *notes.texts])
-    chosen = told_apart(_selected(named(operations, notes), giving.group, patterns, notes), notes)
+    chosen = unique_operations(_selected(name_operations(operations, notes), giving.group, patterns, notes), notes)
     tools = [tool_of(read, each, giving, notes) for each in chosen]
     if notes.texts and not skip:
         raise SpecError(SUBJECT, notes.texts)
     toolset = Toolset(giving.group, tuple(filter(None, tools)))
-    return Taken(toolset, tuple(notes.texts)) if skip else toolset
+    return LoadResult(toolset, tuple(notes.texts)) if skip else toolset
 
 
 def _giving(
-    document: Document, group: str | None, base_url: str, secrets: Named, manner: Manner, notes: Notes
-) -> Giving:
+    document: Document, group: str | None, base_url: str, secrets: SecretNames, manner: RequestSettings, notes: Problems
+) -> HostSettings:
     """Return the settings of the host; record what is wrong with them."""
     info = document.root.get("info")
     title = info.get("title", "") if isinstance(info, dict) else ""
-    word = word_of(title) if group is None else canonical(group)
+    word = to_snake_case(title) if group is None else canonical(group)
     if not word or not all(map(is_word, word.split("."))):
         what = "info.title" if group is None else "group"
-        notes.add("", f"{required_word(title if group is None else group, what)}; pass a valid group")
+        notes.add("", f"{name_problem(title if group is None else group, what)}; pass a valid group")
     if base_url:
         try:
             server_at("base_url", base_url)
-        except Unfit as error:
+        except InvalidPart as error:
             notes.add(error.path, error.text)
-    servers = bound(document, secrets, base_url, notes)
-    for name, value, (low, high) in (("seconds", manner.seconds, SECONDS), ("limit", manner.limit, BYTES)):
+    servers = bind_secrets(document, secrets, base_url, notes)
+    for name, value, (low, high) in (
+        ("seconds", manner.seconds, TIMEOUT_SECONDS_RANGE),
+        ("limit", manner.limit, RESPONSE_BYTES_RANGE),
+    ):
         if not low <= value <= high:
             notes.add(name, f"expected {low} to {high}")
-    return Giving(word, base_url, servers, manner)
+    return HostSettings(word, base_url, servers, manner)
 
 
-def _operations(document: Document, faults: Notes, notes: Notes) -> Iterator[Operation]:
+def _operations(document: Document, faults: Problems, notes: Problems) -> Iterator[Operation]:
     """Yield the operations in document order.
 
     Problems of one operation go to *notes*; problems of the whole description go to *faults*.
@@ -181,20 +184,22 @@ def _operations(document: Document, faults: Notes, notes: Notes) -> Iterator[Ope
         found = list(_of_path(document, given, path, route, notes))
         count += len(found)
         yield from found
-    if count > MOST:
-        faults.add("paths", f"more than {MOST} operations")
+    if count > MAX_OPERATIONS:
+        faults.add("paths", f"more than {MAX_OPERATIONS} operations")
 
 
-def _of_path(document: Document, given: Any, path: str, route: str, notes: Notes) -> Iterator[Operation]:
-    item = tried(notes, document.followed, given, path) or {}
+def _of_path(document: Document, given: Any, path: str, route: str, notes: Problems) -> Iterator[Operation]:
+    item = try_call(notes, document.followed, given, path) or {}
     for method in METHODS:
         place = at(path, method)
-        data = tried(notes, document.followed, item[method], place) if method in item else None
+        data = try_call(notes, document.followed, item[method], place) if method in item else None
         if data is not None:
             yield Operation(place, route, method.upper(), item, data)
 
 
-def _selected(operations: list[Operation], group: str, patterns: Sequence[str] | None, notes: Notes) -> list[Operation]:
+def _selected(
+    operations: list[Operation], group: str, patterns: Sequence[str] | None, notes: Problems
+) -> list[Operation]:
     """Return the operations whose tool names match a pattern; clear the problems of operations that got no name."""
     if patterns is None:
         return operations
@@ -203,7 +208,7 @@ def _selected(operations: list[Operation], group: str, patterns: Sequence[str] |
         matches = matching(pattern)
         some = [each for each in operations if matches(f"{group}.{each.name}")]
         if not some:
-            text = f"select: no operation matches {shown(pattern)}"
+            text = f"select: no operation matches {quote_untrusted(pattern)}"
             raise SpecError(SUBJECT, [text, *notes.texts])
         found.extend(some)
     notes.texts.clear()

@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.interop.openapi.document import Notes
-from neuroscript.io.text import first, shown, type_name
-from neuroscript.names import LONGEST, word_of
+from neuroscript.interop.openapi.document import Problems
+from neuroscript.io.text import first, quote_untrusted, type_name
+from neuroscript.names import MAX_WORD_CHARS, to_snake_case
 from neuroscript.spec.tool_spec import ARGUMENT_NAME
 
 BRACKETED: Final = re.compile(r"[\s{}\[\]()'\"`]+")
 
-MOST_NAMED: Final = 5
+MAX_LISTED_OPERATIONS: Final = 5
 """Maximum number of operations with the same name that an error lists."""
 
 
@@ -39,7 +39,7 @@ class Operation:
     name: str = ""
 
 
-def named(operations: list[Operation], notes: Notes) -> list[Operation]:
+def name_operations(operations: list[Operation], notes: Problems) -> list[Operation]:
     """Return the operations with their names.
 
     The name comes from the operationId if it is valid and unique, otherwise from the method and the path. An operation
@@ -49,23 +49,23 @@ def named(operations: list[Operation], notes: Notes) -> list[Operation]:
     counted = Counter(id for id in ids if isinstance(id, str))
     found = []
     for each, id in zip(operations, ids, strict=True):
-        own = word_of(id) if isinstance(id, str) and counted[id] == 1 else ""
-        name = own or word_of(f"{each.method.lower()} {each.route}")
+        own = to_snake_case(id) if isinstance(id, str) and counted[id] == 1 else ""
+        name = own or to_snake_case(f"{each.method.lower()} {each.route}")
         if not name:
-            notes.add(each.path, f"its name is longer than {LONGEST} characters; give it a shorter operationId")
+            notes.add(each.path, f"its name is longer than {MAX_WORD_CHARS} characters; give it a shorter operationId")
             continue
         found.append(attrs.evolve(each, name=name))
     return found
 
 
-def told_apart(operations: list[Operation], notes: Notes) -> list[Operation]:
+def unique_operations(operations: list[Operation], notes: Problems) -> list[Operation]:
     """Return the operations with a unique name; record the others in *notes* and leave them out."""
     found: dict[str, list[Operation]] = {}
     for each in operations:
         found.setdefault(each.name, []).append(each)
     for name, several in found.items():
         if len(several) > 1:
-            others = first([each.path for each in several[1:]], MOST_NAMED)
+            others = first([each.path for each in several[1:]], MAX_LISTED_OPERATIONS)
             notes.add(several[0].path, f"has the same name, {name}, as {' and '.join(others)}")
     return [several[0] for several in found.values() if len(several) == 1]
 
@@ -80,8 +80,8 @@ def argument_name(name: str) -> str:
     return plain if plain.isprintable() and ARGUMENT_NAME.fullmatch(plain) else ""
 
 
-def required_word(word: object, what: str) -> str:
+def name_problem(word: object, what: str) -> str:
     """Return the message for an external name that makes no valid group name."""
     if not isinstance(word, str):
         return f"{what}: expected a string, got {type_name(word)}"
-    return f"{what}: {shown(word)} cannot be used as a name" if word else f"{what}: missing"
+    return f"{what}: {quote_untrusted(word)} cannot be used as a name" if word else f"{what}: missing"

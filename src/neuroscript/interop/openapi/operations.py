@@ -12,14 +12,14 @@ import attrs
 
 from neuroscript.errors import SpecError
 from neuroscript.formats.json_schema import spec_from_schema
-from neuroscript.interop.openapi.call import Calling, Manner
-from neuroscript.interop.openapi.document import Document, Notes, at, tried
+from neuroscript.interop.openapi.call import OperationCall, RequestSettings
+from neuroscript.interop.openapi.document import Document, Problems, at, try_call
 from neuroscript.interop.openapi.names import Operation
 from neuroscript.interop.openapi.parameters import Parameter, parameters_of
-from neuroscript.interop.openapi.request_body import Content, content_of
-from neuroscript.interop.openapi.responses import Promise, promise_of
+from neuroscript.interop.openapi.request_body import RequestBody, content_of
+from neuroscript.interop.openapi.responses import ReturnSpec, promise_of
 from neuroscript.interop.openapi.schemas import Schemas
-from neuroscript.interop.openapi.security import Bound, Credential, credentials_of
+from neuroscript.interop.openapi.security import Credential, SecretsByServer, credentials_of
 from neuroscript.interop.openapi.servers import Server, server_of
 from neuroscript.io.text import one_line
 from neuroscript.policy.scopes import literal
@@ -39,14 +39,14 @@ METHODS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The methods of a path item and their effects, after RFC 9110; the http toolset does not support ``trace``."""
 
-LONGEST: Final = 1000
+MAX_DESCRIPTION_CHARS: Final = 1000
 """Maximum length of a tool description, in characters."""
 
 CODES: Final = "openapi.status (the response is not 2xx), openapi.value, openapi.answer, openapi.no_http, http.*"
 
 
 @attrs.frozen
-class Giving:
+class HostSettings:
     """The settings that the host passes with a description.
 
     Attributes:
@@ -58,11 +58,13 @@ class Giving:
 
     group: str
     base_url: str
-    secrets: Bound
-    manner: Manner
+    secrets: SecretsByServer
+    manner: RequestSettings
 
 
-def tool_of(document: Document, operation: Operation, giving: Giving, notes: Notes) -> ToolImplementation | None:
+def tool_of(
+    document: Document, operation: Operation, giving: HostSettings, notes: Problems
+) -> ToolImplementation | None:
     """Return an operation as a tool; if it cannot be loaded, record the problems in *notes* and return None."""
     before = len(notes.texts)
     schemas = Schemas(document)
@@ -72,13 +74,13 @@ def tool_of(document: Document, operation: Operation, giving: Giving, notes: Not
         (at(path.rpartition(".")[0], "servers"), operation.item.get("servers")),
         ("servers", document.root.get("servers")),
     )
-    server = tried(notes, server_of, document, levels, giving.base_url)
-    credentials = tried(notes, credentials_of, document, data, path, giving.secrets, server)
+    server = try_call(notes, server_of, document, levels, giving.base_url)
+    credentials = try_call(notes, credentials_of, document, data, path, giving.secrets, server)
     parameters = parameters_of(document, operation, schemas, credentials or (), notes)
     body = at(path, "requestBody")
     names = {each.arg for each in parameters}
-    content = tried(notes, content_of, document, data.get("requestBody"), body, schemas, names)
-    promise = tried(notes, promise_of, document, operation.method, data.get("responses"), at(path, "responses"))
+    content = try_call(notes, content_of, document, data.get("requestBody"), body, schemas, names)
+    promise = try_call(notes, promise_of, document, operation.method, data.get("responses"), at(path, "responses"))
     if operation.method == "TRACE":
         notes.add(path, "the http toolset does not support the method TRACE")
     if operation.method in ("GET", "HEAD") and data.get("requestBody") is not None:
@@ -100,8 +102,8 @@ def _spec(
     group: str,
     schemas: Schemas,
     parameters: tuple[Parameter, ...],
-    content: Content | None,
-    promise: Promise,
+    content: RequestBody | None,
+    promise: ReturnSpec,
 ) -> ToolSpec:
     needed = [each.arg for each in parameters if each.required]
     properties = {each.arg: each.schema for each in parameters if each.required}
@@ -132,10 +134,10 @@ def _is_deprecated(operation: Operation) -> bool:
 
 def _described(data: dict[str, Any]) -> str:
     """Return the description of an operation, from its summary and its description."""
-    summary, text = (one_line(data.get(word), LONGEST) for word in ("summary", "description"))
+    summary, text = (one_line(data.get(word), MAX_DESCRIPTION_CHARS) for word in ("summary", "description"))
     if not summary or not text or text.startswith(summary.rstrip(".")):
         return text or summary
-    return one_line(f"{summary.rstrip('.')}. {text}", LONGEST)
+    return one_line(f"{summary.rstrip('.')}. {text}", MAX_DESCRIPTION_CHARS)
 
 
 def _calling(
@@ -144,13 +146,13 @@ def _calling(
     server: Server,
     credentials: tuple[Credential, ...],
     parameters: tuple[Parameter, ...],
-    content: Content | None,
-    promise: Promise,
-    manner: Manner,
-) -> Calling:
+    content: RequestBody | None,
+    promise: ReturnSpec,
+    manner: RequestSettings,
+) -> OperationCall:
     names = tuple(arg.name for arg in spec.args)
     always = frozenset(arg.name for arg in spec.args if arg.required)
-    return Calling(
+    return OperationCall(
         operation.method,
         server.url,
         operation.route,
@@ -164,7 +166,9 @@ def _calling(
     )
 
 
-def _policy(operation: Operation, server: Server, credentials: tuple[Credential, ...], manner: Manner) -> ToolPolicy:
+def _policy(
+    operation: Operation, server: Server, credentials: tuple[Credential, ...], manner: RequestSettings
+) -> ToolPolicy:
     """Return the policy of an operation: the needs of the http toolset for its requests, and the secrets."""
     verbs = "read" if operation.method == "GET" else "read,write"
     needs = [f"net:{verbs}:{server.place}"]

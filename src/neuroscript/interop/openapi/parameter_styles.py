@@ -54,12 +54,12 @@ class Style:
     explode: bool
 
 
-def refused(arg: str, text: str) -> ToolFailed:
+def value_error(arg: str, text: str) -> ToolFailed:
     """Return the error for a value that cannot be sent as the description requires; it does not contain the value."""
     return ToolFailed(f"{arg}: {text}", code="openapi.value", retry="model")
 
 
-def encoded(text: str) -> str:
+def percent_encode(text: str) -> str:
     """Percent-encode every character of a string except letters, digits and ``-._~``."""
     return quote(text, safe="")
 
@@ -80,7 +80,7 @@ def scalar(value: Any, arg: str) -> str:
         case float():
             return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
         case _:
-            raise refused(arg, f"expected a string, a number or a boolean, got {type_name(value)}")
+            raise value_error(arg, f"expected a string, a number or a boolean, got {type_name(value)}")
 
 
 def parts_of(value: Any, arg: str) -> str | list[str] | list[tuple[str, str]]:
@@ -100,7 +100,7 @@ def flat(parts: Sequence[str] | Sequence[tuple[str, str]]) -> list[str]:
     return [text for part in parts for text in ((part,) if isinstance(part, str) else part)]
 
 
-def in_path(style: Style, value: Any) -> str:
+def serialize_path(style: Style, value: Any) -> str:
     """Serialize a value for the path; it cannot begin another segment.
 
     Raises:
@@ -108,39 +108,44 @@ def in_path(style: Style, value: Any) -> str:
     """
     parts = json_text(value) if style.style == "json" else parts_of(value, style.arg)
     if not parts:
-        raise refused(style.arg, "expected a non-empty value, because it is part of the path")
+        raise value_error(style.arg, "expected a non-empty value, because it is part of the path")
     match style.style:
         case "label":
             return _label(style, parts)
         case "matrix":
             return _matrix(style, parts)
     if isinstance(parts, str):
-        return encoded(parts)
+        return percent_encode(parts)
     return ",".join(_items(parts, style.explode))
 
 
 def _items(parts: Sequence[str] | Sequence[tuple[str, str]], explode: bool) -> list[str]:
     """Percent-encode items; each pair becomes ``key=value``, or two items without *explode*."""
     if explode:
-        return [encoded(part) if isinstance(part, str) else "=".join(map(encoded, part)) for part in parts]
-    return list(map(encoded, flat(parts)))
+        return [
+            percent_encode(part) if isinstance(part, str) else "=".join(map(percent_encode, part)) for part in parts
+        ]
+    return list(map(percent_encode, flat(parts)))
 
 
 def _label(style: Style, parts: str | Sequence[str] | Sequence[tuple[str, str]]) -> str:
     if isinstance(parts, str):
-        return f".{encoded(parts)}"
+        return f".{percent_encode(parts)}"
     if style.explode and any("." in text for text in flat(parts)):
-        raise refused(style.arg, "expected items without a dot, because dots separate them")
+        raise value_error(style.arg, "expected items without a dot, because dots separate them")
     return "." + ("." if style.explode else ",").join(_items(parts, style.explode))
 
 
 def _matrix(style: Style, parts: str | Sequence[str] | Sequence[tuple[str, str]]) -> str:
-    name = encoded(style.name)
+    name = percent_encode(style.name)
     if isinstance(parts, str):
-        return _semicolon(name, encoded(parts))
+        return _semicolon(name, percent_encode(parts))
     if not style.explode:
         return f";{name}={','.join(_items(parts, False))}"
-    pairs = [(name, encoded(each)) if isinstance(each, str) else (encoded(each[0]), encoded(each[1])) for each in parts]
+    pairs = [
+        (name, percent_encode(each)) if isinstance(each, str) else (percent_encode(each[0]), percent_encode(each[1]))
+        for each in parts
+    ]
     return "".join(_semicolon(*pair) for pair in pairs)
 
 
@@ -148,7 +153,7 @@ def _semicolon(name: str, text: str) -> str:
     return f";{name}={text}" if text else f";{name}"
 
 
-def in_query(style: Style, value: Any) -> list[tuple[str, str]]:
+def serialize_query(style: Style, value: Any) -> list[tuple[str, str]]:
     """Serialize a value as pairs of name and value; an empty list or map gives no pairs.
 
     The values are percent-encoded, the names are not.
@@ -157,32 +162,35 @@ def in_query(style: Style, value: Any) -> list[tuple[str, str]]:
         ToolFailed: ``openapi.value``.
     """
     if style.style == "json":
-        return [(style.name, encoded(json_text(value)))]
+        return [(style.name, percent_encode(json_text(value)))]
     parts = parts_of(value, style.arg)
     if style.style == "deepObject":
         return _deep(style, parts)
     if isinstance(parts, str):
-        return [(style.name, encoded(parts))]
+        return [(style.name, percent_encode(parts))]
     if not parts:
         return []
     if style.explode:
-        return [(style.name, encoded(each)) if isinstance(each, str) else (each[0], encoded(each[1])) for each in parts]
+        return [
+            (style.name, percent_encode(each)) if isinstance(each, str) else (each[0], percent_encode(each[1]))
+            for each in parts
+        ]
     held, written = DELIMITERS[style.style]
     if held != "," and any(held in text for text in flat(parts)):
-        raise refused(style.arg, "expected items without the delimiter, a space or |")
-    return [(style.name, written.join(map(encoded, flat(parts))))]
+        raise value_error(style.arg, "expected items without the delimiter, a space or |")
+    return [(style.name, written.join(map(percent_encode, flat(parts))))]
 
 
 def _deep(style: Style, parts: str | Sequence[str] | Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     pairs = [each for each in parts if not isinstance(each, str)]
     if len(pairs) < len(parts):
-        raise refused(style.arg, "expected a map")
+        raise value_error(style.arg, "expected a map")
     if any("[" in key or "]" in key for key, _ in pairs):
-        raise refused(style.arg, "expected keys without brackets")
-    return [(f"{style.name}[{key}]", encoded(text)) for key, text in pairs]
+        raise value_error(style.arg, "expected keys without brackets")
+    return [(f"{style.name}[{key}]", percent_encode(text)) for key, text in pairs]
 
 
-def joined(fields: Iterable[tuple[str, Iterable[tuple[str, str]]]]) -> str:
+def join_pairs(fields: Iterable[tuple[str, Iterable[tuple[str, str]]]]) -> str:
     """Join the pairs of several arguments to a query string or a form body.
 
     Args:
@@ -196,13 +204,13 @@ def joined(fields: Iterable[tuple[str, Iterable[tuple[str, str]]]]) -> str:
     for arg, pairs in fields:
         own = {name for name, _ in pairs}
         if own & names:
-            raise refused(arg, "expected keys that differ from the names of other fields")
+            raise value_error(arg, "expected keys that differ from the names of other fields")
         names |= own
-        texts.extend(f"{encoded(name)}={text}" for name, text in pairs)
+        texts.extend(f"{percent_encode(name)}={text}" for name, text in pairs)
     return "&".join(texts)
 
 
-def in_header(style: Style, value: Any) -> str | None:
+def serialize_header(style: Style, value: Any) -> str | None:
     """Serialize a value for a header; return None for an empty list or map.
 
     Raises:
@@ -215,22 +223,22 @@ def in_header(style: Style, value: Any) -> str | None:
         return None
     for text in flat(parts):
         if "," in text or not text or text != text.strip(" \t"):
-            raise refused(style.arg, "expected non-empty items without commas or surrounding whitespace")
+            raise value_error(style.arg, "expected non-empty items without commas or surrounding whitespace")
     if style.explode and any("=" in each[0] for each in parts if not isinstance(each, str)):
-        raise refused(style.arg, "expected keys without =")
+        raise value_error(style.arg, "expected keys without =")
     texts = [each if isinstance(each, str) else "=".join(each) for each in parts] if style.explode else flat(parts)
     return _held(style, ",".join(texts))
 
 
 def _held(style: Style, text: str) -> str:
     if HEADER.fullmatch(text) is None:
-        raise refused(style.arg, "expected printable ASCII without surrounding whitespace in a header")
+        raise value_error(style.arg, "expected printable ASCII without surrounding whitespace in a header")
     return text
 
 
-def in_cookie(style: Style, value: Any) -> str | None:
+def serialize_cookie(style: Style, value: Any) -> str | None:
     """Serialize a value for a cookie; return None for an empty list or map."""
-    pairs = in_query(attrs.evolve(style, explode=False), value)
+    pairs = serialize_query(attrs.evolve(style, explode=False), value)
     return pairs[0][1] if pairs else None
 
 

@@ -12,13 +12,13 @@ from typing import Any, Final, cast
 
 import attrs
 
-from neuroscript.interop.openapi.document import Document, Notes, Unfit, at
+from neuroscript.interop.openapi.document import Document, InvalidPart, Problems, at
 from neuroscript.interop.openapi.names import Operation, argument_name
 from neuroscript.interop.openapi.parameter_styles import STYLES, Style, Where
-from neuroscript.interop.openapi.schemas import LONGEST, Schemas, kinds_of
-from neuroscript.interop.openapi.security import CLIENTS, TOKEN, Credential
+from neuroscript.interop.openapi.schemas import MAX_DESCRIPTION_CHARS, Schemas, kinds_of
+from neuroscript.interop.openapi.security import CLIENT_HEADERS, TOKEN, Credential
 from neuroscript.interop.openapi.servers import has_dots
-from neuroscript.io.text import one_line, shown
+from neuroscript.io.text import one_line, quote_untrusted
 
 IGNORED: Final = frozenset({"accept", "content-type", "authorization"})
 """Headers for which OpenAPI ignores parameters; see "Fixed Fields" of "Parameter Object"."""
@@ -55,7 +55,7 @@ def parameters_of(
     operation: Operation,
     schemas: Schemas,
     credentials: tuple[Credential, ...],
-    notes: Notes,
+    notes: Problems,
 ) -> tuple[Parameter, ...]:
     """Return the parameters of an operation and its path item; record what is wrong with them.
 
@@ -70,14 +70,14 @@ def parameters_of(
             continue
         try:
             found.append(_parameter(document, data, path, schemas))
-        except Unfit as error:
+        except InvalidPart as error:
             notes.add(error.path, error.text)
     named = tuple(_told_apart(found, operation.path, notes))
     _hold_to_route(operation, named, notes)
     return named
 
 
-def _merged(document: Document, operation: Operation, notes: Notes) -> Iterator[tuple[str, dict[str, Any]]]:
+def _merged(document: Document, operation: Operation, notes: Problems) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each parameter with its path; a parameter of the operation overrides the same one of the path item."""
     merged: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {}
     levels = (operation.item, operation.path.rpartition(".")[0]), (operation.data, operation.path)
@@ -91,7 +91,7 @@ def _merged(document: Document, operation: Operation, notes: Notes) -> Iterator[
             place = at(path, "parameters", index)
             try:
                 data = document.followed(each, place)
-            except Unfit as error:
+            except InvalidPart as error:
                 notes.add(error.path, error.text)
                 continue
             where, name = data.get("in"), data.get("name")
@@ -110,12 +110,12 @@ def _parameter(document: Document, data: dict[str, Any], path: str, schemas: Sch
     where = cast(Where, data["in"])
     name = data["name"]
     if where in ("header", "cookie") and TOKEN.fullmatch(name) is None:
-        raise Unfit(path, f"its name is not a valid {where} name")
-    if where == "header" and name.lower() in CLIENTS:
-        raise Unfit(path, "only the HTTP client sets this header")
+        raise InvalidPart(path, f"its name is not a valid {where} name")
+    if where == "header" and name.lower() in CLIENT_HEADERS:
+        raise InvalidPart(path, "only the HTTP client sets this header")
     arg = argument_name(name)
     if not arg:
-        raise Unfit(path, "its name cannot be used as an argument name")
+        raise InvalidPart(path, "its name cannot be used as an argument name")
     content = data.get("content")
     if content is None:
         schema, style = data.get("schema", {}), _style(document, data, arg, path)
@@ -123,7 +123,7 @@ def _parameter(document: Document, data: dict[str, Any], path: str, schemas: Sch
         schema, style = _as_json(content, path), Style(name, arg, "json", False)
     taken = schemas.taken(schema, at(path, "schema"))
     taken = dict(taken) if isinstance(taken, dict) else {} if taken is True else {"not": {}}
-    text = one_line(data.get("description"), LONGEST)
+    text = one_line(data.get("description"), MAX_DESCRIPTION_CHARS)
     told = {"description": text} if text else {}
     if data.get("deprecated") is True:
         told["description"] = f"{told.get('description') or taken.get('description', '')} (deprecated)".strip()
@@ -136,15 +136,15 @@ def _style(document: Document, data: dict[str, Any], arg: str, path: str) -> Sty
     known = STYLES[data["in"]]
     style = data.get("style", known[0])
     if style not in known:
-        raise Unfit(path, f"style: expected {' or '.join(known)}")
+        raise InvalidPart(path, f"style: expected {' or '.join(known)}")
     explode = data.get("explode", style in ("form", "deepObject"))
     if type(explode) is not bool:
-        raise Unfit(at(path, "explode"), "expected true or false")
+        raise InvalidPart(at(path, "explode"), "expected true or false")
     kinds, _ = kinds_of(document, data.get("schema", {}), path)
     if data["in"] == "cookie" and explode and kinds & {"array", "object"}:
-        raise Unfit(path, "explode: a cookie has one value; only explode: false is supported")
+        raise InvalidPart(path, "explode: a cookie has one value; only explode: false is supported")
     if style == "deepObject" and kinds and kinds != {"object"}:
-        raise Unfit(path, "style: deepObject is for objects")
+        raise InvalidPart(path, "style: deepObject is for objects")
     _hold_to_scalars(document, data.get("schema", {}), path)
     return Style(data["name"], arg, style, explode)
 
@@ -156,43 +156,44 @@ def _hold_to_scalars(document: Document, schema: Any, path: str) -> None:
     inner = [head.get("items"), *(properties.values() if isinstance(properties, dict) else ())]
     for each in inner:
         if isinstance(each, dict) and kinds_of(document, each, path)[0] & {"array", "object"}:
-            raise Unfit(path, "no style supports nested lists or maps; use content: application/json")
+            raise InvalidPart(path, "no style supports nested lists or maps; use content: application/json")
 
 
 def _as_json(content: Any, path: str) -> Any:
     """Return the schema of a parameter that is sent as JSON."""
     if not isinstance(content, dict) or list(content) != ["application/json"]:
-        raise Unfit(at(path, "content"), "only application/json is supported")
+        raise InvalidPart(at(path, "content"), "only application/json is supported")
     media = content["application/json"]
     return media.get("schema", {}) if isinstance(media, dict) else {}
 
 
-def _told_apart(parameters: list[Parameter], path: str, notes: Notes) -> Iterator[Parameter]:
+def _told_apart(parameters: list[Parameter], path: str, notes: Problems) -> Iterator[Parameter]:
     """Yield the parameters with unique names; where names collide, prefix all but the path parameter."""
     counted = Counter(each.arg for each in parameters)
     taken: dict[str, Parameter] = {}
     for each in parameters:
         arg = each.arg if counted[each.arg] == 1 or each.where == "path" else f"{each.where}_{each.arg}"
         if arg in taken:
-            text = f"two parameters are named {shown(arg)}: {shown(taken[arg].style.name)}, {shown(each.style.name)}"
+            both = f"{quote_untrusted(taken[arg].style.name)}, {quote_untrusted(each.style.name)}"
+            text = f"two parameters are named {quote_untrusted(arg)}: {both}"
             notes.add(at(path, "parameters"), text)
             continue
         taken[arg] = attrs.evolve(each, style=attrs.evolve(each.style, arg=arg))
         yield taken[arg]
 
 
-def _hold_to_route(operation: Operation, parameters: tuple[Parameter, ...], notes: Notes) -> None:
+def _hold_to_route(operation: Operation, parameters: tuple[Parameter, ...], notes: Problems) -> None:
     """Record where the path template and the path parameters differ, or the path contains invalid segments."""
     slots = Counter(SLOT.findall(operation.route))
     names = dict.fromkeys(each.style.name for each in parameters if each.where == "path")
     for name, count in slots.items():
         if name not in names:
-            notes.add(operation.path, f"no parameter describes {shown(name)} in the path")
+            notes.add(operation.path, f"no parameter describes {quote_untrusted(name)} in the path")
         if count > 1:
-            notes.add(operation.path, f"{shown(name)} appears twice in the path")
+            notes.add(operation.path, f"{quote_untrusted(name)} appears twice in the path")
     for name in names:
         if name not in slots:
-            notes.add(operation.path, f"the path does not contain the parameter {shown(name)}")
+            notes.add(operation.path, f"the path does not contain the parameter {quote_untrusted(name)}")
     bare = SLOT.sub("x", operation.route)
     if LITERAL.fullmatch(bare) is None or has_dots(bare):
         notes.add(operation.path, "the path contains characters that must be written as %XX, or dot segments")

@@ -15,11 +15,19 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from neuroscript.interop.openapi.document import Document, Unfit, at
+from neuroscript.interop.openapi.document import Document, InvalidPart, at
 from neuroscript.interop.openapi.names import argument_name
-from neuroscript.interop.openapi.parameter_styles import Style, encoded, in_query, joined, json_text, refused, scalar
-from neuroscript.interop.openapi.schemas import LONGEST, Schemas
-from neuroscript.io.text import one_line, shown
+from neuroscript.interop.openapi.parameter_styles import (
+    Style,
+    join_pairs,
+    json_text,
+    percent_encode,
+    scalar,
+    serialize_query,
+    value_error,
+)
+from neuroscript.interop.openapi.schemas import MAX_DESCRIPTION_CHARS, Schemas
+from neuroscript.io.text import one_line, quote_untrusted
 
 Kind = Literal["json", "form", "text"]
 
@@ -36,11 +44,11 @@ PLAIN: Final = frozenset({"type", "properties", "required", "additionalPropertie
 
 
 @attrs.frozen(eq=False)
-class Content:
+class RequestBody:
     """The body of a request.
 
     Attributes:
-        media_type: The value of the header ``Content-Type``.
+        media_type: The value of the header ``RequestBody-Type``.
         kind: How it is serialized.
         required: Whether a body is always sent.
         arg: The argument that is the whole body; ``""`` if the properties are arguments.
@@ -84,15 +92,15 @@ class Content:
 
     def _form(self, value: Any) -> str:
         if not isinstance(value, dict):
-            raise refused(self.arg, "expected a map")
-        return joined((name, self._field(name, each)) for name, each in value.items() if each is not None)
+            raise value_error(self.arg, "expected a map")
+        return join_pairs((name, self._field(name, each)) for name, each in value.items() if each is not None)
 
     def _field(self, name: str, value: Any) -> list[tuple[str, str]]:
         if name in self.styles:
-            return in_query(self.styles[name], value)
+            return serialize_query(self.styles[name], value)
         if isinstance(value, list):
-            return [(name, encoded(_field_text(name, each))) for each in value]
-        return [(name, encoded(_field_text(name, value)))]
+            return [(name, percent_encode(_field_text(name, each))) for each in value]
+        return [(name, percent_encode(_field_text(name, value)))]
 
 
 def _field_text(name: str, value: Any) -> str:
@@ -100,7 +108,9 @@ def _field_text(name: str, value: Any) -> str:
     return json_text(value) if isinstance(value, (dict, list)) else scalar(value, name)
 
 
-def content_of(document: Document, data: Any, path: str, schemas: Schemas, taken: Collection[str]) -> Content | None:
+def content_of(
+    document: Document, data: Any, path: str, schemas: Schemas, taken: Collection[str]
+) -> RequestBody | None:
     """Return the request body of an operation, or None if it has none.
 
     Args:
@@ -124,12 +134,12 @@ def content_of(document: Document, data: Any, path: str, schemas: Schemas, taken
     styles = _styles(document, media.get("encoding", {}), at(place, "encoding")) if kind == "form" else {}
     if spread is not None:
         needed = tuple(name for name in schema.get("required", ()) if name in spread)
-        return Content(word, kind, required, "", spread, needed, styles)
+        return RequestBody(word, kind, required, "", spread, needed, styles)
     name = next((name for name in ("body", "request_body") if name not in taken), "")
     if not name:
-        raise Unfit(path, "cannot name the body argument: parameters already use both body and request_body")
-    whole = _whole(schema, kind, one_line(body.get("description"), LONGEST))
-    return Content(word, kind, required, name, {name: whole}, (name,) if required else (), styles)
+        raise InvalidPart(path, "cannot name the body argument: parameters already use both body and request_body")
+    whole = _whole(schema, kind, one_line(body.get("description"), MAX_DESCRIPTION_CHARS))
+    return RequestBody(word, kind, required, name, {name: whole}, (name,) if required else (), styles)
 
 
 def _whole(schema: Any, kind: Kind, text: str) -> Any:
@@ -147,7 +157,7 @@ def _whole(schema: Any, kind: Kind, text: str) -> Any:
 def _chosen(content: Any, path: str) -> tuple[str, Kind]:
     """Return the preferred media type as the document spells it, and its kind."""
     if not isinstance(content, dict) or not content:
-        raise Unfit(path, "expected an object with media types as keys")
+        raise InvalidPart(path, "expected an object with media types as keys")
     known: dict[Kind, str] = {}
     for spelling in content:
         word = _word(spelling)
@@ -157,8 +167,8 @@ def _chosen(content: Any, path: str) -> tuple[str, Kind]:
     for best in KINDS:
         if best in known:
             return known[best], best
-    listed = ", ".join(map(shown, [*content][:3]))
-    raise Unfit(path, f"expected JSON, {FORM} or {TEXT}, got {listed}")
+    listed = ", ".join(map(quote_untrusted, [*content][:3]))
+    raise InvalidPart(path, f"expected JSON, {FORM} or {TEXT}, got {listed}")
 
 
 def _word(spelling: str) -> str:
@@ -200,9 +210,9 @@ def _styles(document: Document, encoding: Any, path: str) -> dict[str, Style]:
             continue
         style = said.get("style", "form")
         if style not in ("form", "spaceDelimited", "pipeDelimited", "deepObject"):
-            raise Unfit(at(path, name, "style"), "expected a query style")
+            raise InvalidPart(at(path, name, "style"), "expected a query style")
         explode = said.get("explode", style in ("form", "deepObject"))
         if type(explode) is not bool:
-            raise Unfit(at(path, name, "explode"), "expected true or false")
+            raise InvalidPart(at(path, name, "explode"), "expected true or false")
         found[name] = Style(name, name, style, explode)
     return found

@@ -16,9 +16,9 @@ import attrs
 
 from neuroscript.coercion.types import ArgType
 from neuroscript.errors import ToolFailed
-from neuroscript.interop.openapi.document import Document, Unfit, at
+from neuroscript.interop.openapi.document import Document, InvalidPart, at
 from neuroscript.interop.openapi.request_body import JSON, MEDIA
-from neuroscript.interop.openapi.schemas import LONGEST, kinds_of
+from neuroscript.interop.openapi.schemas import MAX_DESCRIPTION_CHARS, kinds_of
 from neuroscript.io.text import NotJSON, one_line, parsed
 
 KINDS: Final[Mapping[str, tuple[ArgType, tuple[type, ...]]]] = {
@@ -31,20 +31,20 @@ KINDS: Final[Mapping[str, tuple[ArgType, tuple[type, ...]]]] = {
 }
 """The return type for each JSON type, and the Python types of its decoded values."""
 
-OF: Final = dict(KINDS.values())
+PYTHON_TYPES: Final = dict(KINDS.values())
 
-EMPTY: Final = frozenset({"204", "205"})
+EMPTY_STATUSES: Final = frozenset({"204", "205"})
 """Statuses whose responses have no body."""
 
 BINARY: Final = re.compile(r"(?:image|audio|video|font)/.*|application/(?:octet-stream|pdf|zip|gzip)")
 
-LATER: Final = frozenset({408, 423, 425, 429})
-MODEL: Final = frozenset({400, 404, 409, 410, 412, 413, 414, 416, 422, 428})
+RETRY_LATER_STATUSES: Final = frozenset({408, 423, 425, 429})
+RETRY_MODEL_STATUSES: Final = frozenset({400, 404, 409, 410, 412, 413, 414, 416, 422, 428})
 """Statuses after which the same request may succeed later, and statuses that a corrected request may avoid."""
 
 
 @attrs.frozen
-class Promise:
+class ReturnSpec:
     """What an operation returns.
 
     Attributes:
@@ -60,7 +60,7 @@ class Promise:
     help: str
 
 
-def promise_of(document: Document, method: str, responses: Any, path: str) -> Promise:
+def promise_of(document: Document, method: str, responses: Any, path: str) -> ReturnSpec:
     """Return what an operation returns on success; a HEAD response never has content.
 
     Raises:
@@ -76,12 +76,12 @@ def promise_of(document: Document, method: str, responses: Any, path: str) -> Pr
         kinds = [(ArgType.NIL, True)]
     names = {kind for kind, _ in kinds} - {ArgType.NIL}
     nullable = any(null for _, null in kinds)
-    told = next((one_line(response.get("description"), LONGEST) for _, response, _ in good), "")
+    told = next((one_line(response.get("description"), MAX_DESCRIPTION_CHARS) for _, response, _ in good), "")
     accept = ", ".join(dict.fromkeys(_accepted(good))) or "*/*"
     if not kinds or len(names) > 1 or ArgType.ANY in names:
-        return Promise(ArgType.ANY, False, accept, told)
+        return ReturnSpec(ArgType.ANY, False, accept, told)
     kind = names.pop() if names else ArgType.NIL
-    return Promise(kind, nullable and kind is not ArgType.NIL, accept, told)
+    return ReturnSpec(kind, nullable and kind is not ArgType.NIL, accept, told)
 
 
 def _accepted(good: list[tuple[str, dict[str, Any], str]]) -> Iterator[str]:
@@ -94,10 +94,10 @@ def _kinds(document: Document, status: str, response: dict[str, Any], path: str)
     """Yield the type of each content of a response, and whether it may be null."""
     content = response.get("content")
     if not content:
-        yield (ArgType.NIL, True) if status in EMPTY else (ArgType.ANY, False)
+        yield (ArgType.NIL, True) if status in EMPTY_STATUSES else (ArgType.ANY, False)
         return
     if not isinstance(content, dict):
-        raise Unfit(at(path, "content"), "expected an object with media types as keys")
+        raise InvalidPart(at(path, "content"), "expected an object with media types as keys")
     for name, media in content.items():
         word = name.partition(";")[0].strip().lower()
         if JSON.fullmatch(word):
@@ -110,7 +110,7 @@ def _kinds(document: Document, status: str, response: dict[str, Any], path: str)
             yield (ArgType.BLOB if BINARY.fullmatch(word) else ArgType.ANY), False
 
 
-def value_of(answer: Mapping[str, Any], promise: Promise) -> Any:
+def value_of(answer: Mapping[str, Any], promise: ReturnSpec) -> Any:
     """Return the value of a response from the http toolset.
 
     Raises:
@@ -119,7 +119,9 @@ def value_of(answer: Mapping[str, Any], promise: Promise) -> Any:
     """
     status = answer["status"]
     if not 200 <= status < 300:
-        raise ToolFailed(f"the server responded with {told(status)}", code="openapi.status", retry=retry_of(status))
+        raise ToolFailed(
+            f"the server responded with {status_text(status)}", code="openapi.status", retry=retry_of(status)
+        )
     if promise.type is ArgType.NIL:
         return None
     if answer["size"] == 0:
@@ -135,7 +137,7 @@ def value_of(answer: Mapping[str, Any], promise: Promise) -> Any:
     raise _unlike("a response that does not match its description")
 
 
-def _empty(promise: Promise) -> Any:
+def _empty(promise: ReturnSpec) -> Any:
     if promise.nullable or promise.type is ArgType.ANY:
         return None
     if promise.type in (ArgType.STRING, ArgType.BLOB):
@@ -143,7 +145,7 @@ def _empty(promise: Promise) -> Any:
     raise _unlike("an empty response")
 
 
-def _decoded(text: str | None, promise: Promise) -> Any:
+def _decoded(text: str | None, promise: ReturnSpec) -> Any:
     if text is None:
         raise _unlike("invalid JSON")
     try:
@@ -154,7 +156,7 @@ def _decoded(text: str | None, promise: Promise) -> Any:
         return value
     if promise.type is ArgType.BLOB:
         return text.encode()
-    if type(value) not in OF[promise.type]:
+    if type(value) not in PYTHON_TYPES[promise.type]:
         raise _unlike("a different type than described")
     return value
 
@@ -163,10 +165,10 @@ def _unlike(what: str) -> ToolFailed:
     return ToolFailed(f"the server returned {what}", code="openapi.answer", retry="never")
 
 
-def told(status: int) -> str:
+def status_text(status: int) -> str:
     """Return a status with its standard reason phrase.
 
-    >>> told(404), told(599)
+    >>> status_text(404), told(599)
     ('404 not found', '599')
     """
     try:
@@ -177,6 +179,6 @@ def told(status: int) -> str:
 
 def retry_of(status: int) -> Literal["model", "later", "host"]:
     """Return who can resolve a status other than 2xx."""
-    if status >= 500 or status in LATER:
+    if status >= 500 or status in RETRY_LATER_STATUSES:
         return "later"
-    return "model" if status in MODEL else "host"
+    return "model" if status in RETRY_MODEL_STATUSES else "host"

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.json_schema import MANY, NAMED, ONE, SHELVES
-from neuroscript.interop.openapi.document import Document, Unfit
-from neuroscript.io.text import one_line, shown
+from neuroscript.coercion.json_schema import DEFINITION_KEYWORDS, MANY, NAMED, ONE
+from neuroscript.interop.openapi.document import Document, InvalidPart
+from neuroscript.io.text import one_line, quote_untrusted
 
-KEPT: Final = frozenset(
+COPIED_KEYWORDS: Final = frozenset(
     {
         *("type", "enum", "const", "default", "pattern", "multipleOf", "required", "dependentRequired", "uniqueItems"),
         *("maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength", "maxItems"),
@@ -35,18 +35,18 @@ FORMATS: Final = frozenset(
 )
 """The formats of JSON Schema; other formats do not restrict a value."""
 
-LONGEST: Final = 500
+MAX_DESCRIPTION_CHARS: Final = 500
 """Maximum length of a description, in characters."""
 
-LEVELS: Final = 24
+MAX_NESTED_REFERENCES: Final = 24
 MAX_INLINED_DEPTH: Final = 48
-INLINED: Final = 2_000
+MAX_INLINED_REFERENCES: Final = 2_000
 """Limits for replacing references: nested references, nested schemas, and replacements in one operation.
 
 Beyond a limit, references remain references.
 """
 
-MOST: Final = 50_000
+MAX_SCHEMAS: Final = 50_000
 """Maximum number of schemas in one operation."""
 
 NOTES: Final = frozenset({"$ref", "description", "title", "deprecated", "default", "summary", "readOnly", "writeOnly"})
@@ -104,19 +104,19 @@ class Schemas:
         if not isinstance(schema, dict):
             return schema
         self._count += 1
-        if self._count > MOST:
-            raise Unfit(path, f"more than {MOST} schemas")
+        if self._count > MAX_SCHEMAS:
+            raise InvalidPart(path, f"more than {MAX_SCHEMAS} schemas")
         if "$ref" in schema:
             return self._referred(schema, path, above, depth)
         kept: dict[str, Any] = {}
         for word, value in schema.items():
-            if word in KEPT:
+            if word in COPIED_KEYWORDS:
                 kept[word] = value
             elif word in ONE and isinstance(value, (dict, bool)):
                 kept[word] = self._taken(value, path, above, depth + 1)
             elif word in MANY and isinstance(value, list):
                 kept[word] = [self._taken(each, path, above, depth + 1) for each in value]
-            elif word in NAMED and word not in SHELVES and isinstance(value, dict):
+            elif word in NAMED and word not in DEFINITION_KEYWORDS and isinstance(value, dict):
                 kept[word] = {name: self._taken(each, path, above, depth + 1) for name, each in value.items()}
         self._say(schema, kept)
         self._leave_out(schema, kept, path)
@@ -125,7 +125,7 @@ class Schemas:
         return kept
 
     def _say(self, schema: dict[str, Any], kept: dict[str, Any]) -> None:
-        text = one_line(schema.get("description") or schema.get("title"), LONGEST)
+        text = one_line(schema.get("description") or schema.get("title"), MAX_DESCRIPTION_CHARS)
         if text:
             kept["description"] = text
         match schema.get("format"):
@@ -155,7 +155,9 @@ class Schemas:
         rest = {} if self.document.is_old else {word: each for word, each in schema.items() if word != "$ref"}
         target = self._target(reference, path)
         self._inlined += 1
-        is_deep = len(above) > LEVELS or depth > MAX_INLINED_DEPTH or self._inlined > INLINED
+        is_deep = (
+            len(above) > MAX_NESTED_REFERENCES or depth > MAX_INLINED_DEPTH or self._inlined > MAX_INLINED_REFERENCES
+        )
         if is_deep or reference in self._names or reference in above:
             self._left += 1
             found: Any = {"$ref": f"#/$defs/{self._defined(reference, target)}"}
@@ -183,13 +185,13 @@ class Schemas:
         return found
 
     def _fits(self, known: Inlined, above: tuple[str, ...], depth: int) -> bool:
-        has_room = self._count + known.count <= MOST and self._inlined + known.inlined <= INLINED
+        has_room = self._count + known.count <= MAX_SCHEMAS and self._inlined + known.inlined <= MAX_INLINED_REFERENCES
         return has_room and len(above) <= known.levels and depth <= known.depth and not self._names
 
     def _target(self, reference: Any, path: str) -> Any:
         target = self.document.named(reference, path)
         if not isinstance(target, (dict, bool)):
-            raise Unfit(path, f"$ref: {shown(reference)} is not a schema in the document")
+            raise InvalidPart(path, f"$ref: {quote_untrusted(reference)} is not a schema in the document")
         return target
 
     def _defined(self, reference: str, target: Any) -> str:

@@ -15,13 +15,13 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from neuroscript.interop.openapi.document import Document, Notes, Unfit, at, tried
+from neuroscript.interop.openapi.document import Document, InvalidPart, Problems, at, try_call
 from neuroscript.interop.openapi.servers import Server, server_at, server_of
-from neuroscript.io.text import first, shown
+from neuroscript.io.text import first, quote_untrusted
 
 SCHEMES: Final = at("components", "securitySchemes")
 
-CLIENTS: Final = frozenset(
+CLIENT_HEADERS: Final = frozenset(
     {
         *(
             "accept-encoding",
@@ -41,14 +41,14 @@ CLIENTS: Final = frozenset(
 TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 """A valid name of a header or a cookie."""
 
-MOST_NAMED: Final = 5
+MAX_LISTED_SCHEMES: Final = 5
 """Maximum number of schemes that an error lists."""
 
 
-Named = Mapping[str, str | Mapping[str, str]]
+SecretNames = Mapping[str, str | Mapping[str, str]]
 """The name of a secret by security scheme, or the names of its secrets by server URL."""
 
-Bound = Mapping[str, Mapping[str, str]]
+SecretsByServer = Mapping[str, Mapping[str, str]]
 """The name of a secret, by security scheme and by the origin of a server."""
 
 
@@ -80,7 +80,7 @@ class Credential:
                 return secret
 
 
-def bound(document: Document, secrets: Named, base_url: str, notes: Notes) -> Bound:
+def bind_secrets(document: Document, secrets: SecretNames, base_url: str, notes: Problems) -> SecretsByServer:
     """Return the servers that may receive each secret; record problems with the names from the host.
 
     A secret that is named without a server is for *base_url*, or else for the first server of the whole document.
@@ -90,15 +90,15 @@ def bound(document: Document, secrets: Named, base_url: str, notes: Notes) -> Bo
     known = schemes if isinstance(schemes, dict) else {}
     for name in secrets:
         if name not in known:
-            notes.add("secrets", f"the description has no security scheme {shown(name)}")
+            notes.add("secrets", f"the description has no security scheme {quote_untrusted(name)}")
     levels = (("servers", document.root.get("servers")),)
-    home = tried(Notes(), server_of, document, levels, base_url)
+    home = try_call(Problems(), server_of, document, levels, base_url)
     return {name: dict(_bound(name, secret, home, notes)) for name, secret in secrets.items()}
 
 
-def _bound(name: str, secret: Any, home: Server | None, notes: Notes) -> Iterator[tuple[str, str]]:
+def _bound(name: str, secret: Any, home: Server | None, notes: Problems) -> Iterator[tuple[str, str]]:
     """Yield the origin of each server that may receive a secret, and the name of the secret."""
-    path = f"secrets['{shown(name)}']"
+    path = f"secrets['{quote_untrusted(name)}']"
     if isinstance(secret, str) and secret:
         if home is not None:
             yield home.origin, secret
@@ -107,8 +107,8 @@ def _bound(name: str, secret: Any, home: Server | None, notes: Notes) -> Iterato
         notes.add(path, "expected the name of a secret, or a mapping from server URLs to names of secrets")
         return
     for url, each in secret.items():
-        place = f"{path}[{shown(url)!r}]" if isinstance(url, str) else path
-        server = tried(notes, server_at, place, url)
+        place = f"{path}[{quote_untrusted(url)!r}]" if isinstance(url, str) else path
+        server = try_call(notes, server_at, place, url)
         if not isinstance(each, str) or not each:
             notes.add(place, "expected the name of a secret")
         elif server is not None:
@@ -116,7 +116,7 @@ def _bound(name: str, secret: Any, home: Server | None, notes: Notes) -> Iterato
 
 
 def credentials_of(
-    document: Document, operation: dict[str, Any], path: str, secrets: Bound, server: Server | None
+    document: Document, operation: dict[str, Any], path: str, secrets: SecretsByServer, server: Server | None
 ) -> tuple[Credential, ...]:
     """Return the credentials of an operation: the first alternative whose secrets are all for its server.
 
@@ -129,7 +129,7 @@ def credentials_of(
     where = at(path, "security") if "security" in operation else "security"
     ways = operation.get("security", document.root.get("security", []))
     if not isinstance(ways, list) or not all(isinstance(way, dict) for way in ways):
-        raise Unfit(where, "expected a list of objects with security schemes as keys")
+        raise InvalidPart(where, "expected a list of objects with security schemes as keys")
     if not ways:
         return ()
     for way in sorted(ways, key=lambda way: not way):
@@ -140,22 +140,26 @@ def credentials_of(
             ]
             found = tuple(_credential(document, name, secret) for name, secret in zip(way, of, strict=True))
             if len({(each.where, each.name.lower()) for each in found}) < len(found):
-                raise Unfit(where, "requires two secrets in the same place")
+                raise InvalidPart(where, "requires two secrets in the same place")
             return found
     if server is not None:
         for way in ways:
             if all(name in secrets for name in way):
                 raise _elsewhere(where, [name for name in way if server.origin not in secrets[name]], server)
-    asked = " or ".join(first([" and ".join(first([*map(shown, way)], MOST_NAMED)) for way in ways], MOST_NAMED))
-    raise Unfit(where, f"requires {asked}; name a host secret for each, as in secrets={{'scheme': 'name'}}")
+    asked = " or ".join(
+        first(
+            [" and ".join(first([*map(quote_untrusted, way)], MAX_LISTED_SCHEMES)) for way in ways], MAX_LISTED_SCHEMES
+        )
+    )
+    raise InvalidPart(where, f"requires {asked}; name a host secret for each, as in secrets={{'scheme': 'name'}}")
 
 
-def _elsewhere(path: str, names: list[str], server: Server) -> Unfit:
+def _elsewhere(path: str, names: list[str], server: Server) -> InvalidPart:
     """Return the error for an operation whose server may not receive the secrets that the host has named."""
-    listed = " and ".join(first([*map(shown, names)], MOST_NAMED))
-    place = shown(server.origin)
+    listed = " and ".join(first([*map(quote_untrusted, names)], MAX_LISTED_SCHEMES))
+    place = quote_untrusted(server.origin)
     text = f"requires {listed}, but no such secret is for {place}, the server of its requests; to allow that server"
-    return Unfit(path, f"{text}, pass secrets={{'scheme': {{'{place}': 'name'}}}}")
+    return InvalidPart(path, f"{text}, pass secrets={{'scheme': {{'{place}': 'name'}}}}")
 
 
 def _credential(document: Document, name: str, secret: str) -> Credential:
@@ -163,7 +167,7 @@ def _credential(document: Document, name: str, secret: str) -> Credential:
     schemes = document.root.get("components", {})
     schemes = schemes.get("securitySchemes", {}) if isinstance(schemes, dict) else {}
     if not isinstance(schemes, dict) or name not in schemes:
-        raise Unfit(path, "unknown security scheme")
+        raise InvalidPart(path, "unknown security scheme")
     scheme = document.followed(schemes[name], path)
     match scheme:
         case {"type": "apiKey", "in": "header" | "query" | "cookie" as where, "name": str() as key} if _is_fit(
@@ -175,9 +179,11 @@ def _credential(document: Document, name: str, secret: str) -> Credential:
         case {"type": "oauth2" | "openIdConnect"}:
             return Credential(secret, "header", "Authorization", "bearer")
         case {"type": "apiKey"}:
-            raise Unfit(path, "expected in: header, query or cookie, and a name that the HTTP client does not reserve")
-    raise Unfit(path, "expected apiKey, http basic or bearer, oauth2 or openIdConnect")
+            raise InvalidPart(
+                path, "expected in: header, query or cookie, and a name that the HTTP client does not reserve"
+            )
+    raise InvalidPart(path, "expected apiKey, http basic or bearer, oauth2 or openIdConnect")
 
 
 def _is_fit(where: str, name: str) -> bool:
-    return bool(name) if where == "query" else TOKEN.fullmatch(name) is not None and name.lower() not in CLIENTS
+    return bool(name) if where == "query" else TOKEN.fullmatch(name) is not None and name.lower() not in CLIENT_HEADERS

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.interop.openapi.document import Document, Unfit, at
-from neuroscript.io.text import shown
+from neuroscript.interop.openapi.document import Document, InvalidPart, at
+from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.scopes import Unfit as NoPlace
 from neuroscript.policy.templates import place_of
 
@@ -54,21 +54,21 @@ def server_of(document: Document, levels: tuple[tuple[str, Any], ...], base_url:
         if isinstance(servers, list) and servers:
             first = document.followed(servers[0], at(path, 0))
             return server_at(at(path, 0, "url"), _filled(first, at(path, 0)))
-    raise Unfit("servers", "missing; pass base_url")
+    raise InvalidPart("servers", "missing; pass base_url")
 
 
 def server_at(path: str, url: object) -> Server:
     """Return the server at a URL, or raise `Unfit`."""
     if not isinstance(url, str) or UNFIT.search(url) or WHOLE.fullmatch(url) is None:
         expected = "expected an absolute http or https URL without user, query and fragment; pass base_url"
-        raise Unfit(path, expected)
+        raise InvalidPart(path, expected)
     if has_dots(url.split("/", 3)[3] if url.count("/") > 2 else ""):
-        raise Unfit(path, "expected a URL without dot segments")
+        raise InvalidPart(path, "expected a URL without dot segments")
     try:
         place = place_of(url)
         return Server(url.rstrip("/"), place, f"{url.partition(':')[0].lower()}://{place}")
     except NoPlace as error:
-        raise Unfit(path, f"expected {error}") from None
+        raise InvalidPart(path, f"expected {error}") from None
 
 
 def has_dots(path: str) -> bool:
@@ -79,13 +79,13 @@ def has_dots(path: str) -> bool:
 def _filled(server: dict[str, Any], path: str) -> str:
     url, variables = server.get("url"), server.get("variables", {})
     if not isinstance(url, str) or not isinstance(variables, dict):
-        raise Unfit(path, "expected a url, and an object of variables")
+        raise InvalidPart(path, "expected a url, and an object of variables")
 
     def value(found: re.Match[str]) -> str:
         variable = variables.get(found[1])
         default = variable.get("default") if isinstance(variable, dict) else None
         if not isinstance(default, str):
-            raise Unfit(at(path, "variables"), f"{shown(found[1])} has no default")
+            raise InvalidPart(at(path, "variables"), f"{quote_untrusted(found[1])} has no default")
         return default
 
     return VARIABLE.sub(value, url)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript._imports import lazy
+from neuroscript._imports import lazy_getattr
 
 if TYPE_CHECKING:
     from neuroscript.interop.smith.export import metadata_of, write_registry
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from neuroscript.interop.smith.plan_check import plan_problems, read_plan
     from neuroscript.interop.smith.plan_conversion import plan_data
     from neuroscript.interop.smith.planner import plan_task
-    from neuroscript.interop.smith.references import referred_steps, resolved
+    from neuroscript.interop.smith.references import referred_steps, resolve
     from neuroscript.interop.smith.registry import ToolsRegistry, load_folder, load_registry
 
 __all__ = [
@@ -34,11 +34,11 @@ __all__ = [
     "problems_of",
     "read_plan",
     "referred_steps",
-    "resolved",
+    "resolve",
     "write_registry",
 ]
 
-__getattr__ = lazy(
+__getattr__ = lazy_getattr(
     __name__,
     {
         "export": "metadata_of write_registry",
@@ -48,7 +48,7 @@ __getattr__ = lazy(
         "plan_check": "plan_problems read_plan",
         "plan_conversion": "plan_data",
         "planner": "plan_task",
-        "references": "referred_steps resolved",
+        "references": "referred_steps resolve",
         "registry": "ToolsRegistry load_folder load_registry",
     },
 )

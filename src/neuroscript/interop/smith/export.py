@@ -11,14 +11,14 @@ from typing import Any, Final
 from neuroscript.errors import SpecError
 from neuroscript.interop.agentheaven.schemas import arguments_schema
 from neuroscript.interop.smith.registry import ToolsRegistry
-from neuroscript.io.text import shown, shown_path
-from neuroscript.io.text_files import write_whole
-from neuroscript.llm.wire.tools import description
+from neuroscript.io.text import quote_untrusted, shown_path
+from neuroscript.io.text_files import write_atomically
+from neuroscript.llm.wire.tools import tool_description
 from neuroscript.tools.tool import ToolImplementation
 
 VERSION: Final = "1.0"
 
-MARKED: Final = frozenset({"writes", "deletes", "exec"})
+DANGEROUS_EFFECTS: Final = frozenset({"writes", "deletes", "exec"})
 """Effects that make a tool dangerous in Smith; a tool that requires approval or trust is dangerous too."""
 
 
@@ -29,11 +29,11 @@ def metadata_of(tool: ToolImplementation, *, function: str = "") -> dict[str, An
         function: The name of its function in Smith; the default is ``run_`` plus the tool name.
     """
     needs, name = tool.policy, tool.spec.wire_name
-    dangerous = needs.requires_approval or needs.requires_trust or not MARKED.isdisjoint(needs.effects)
+    dangerous = needs.requires_approval or needs.requires_trust or not DANGEROUS_EFFECTS.isdisjoint(needs.effects)
     return {
         "name": name,
         "function": function or f"run_{name}",
-        "description": description(tool.spec),
+        "description": tool_description(tool.spec),
         "dangerous": dangerous,
         "parameters": {"type": "object", "properties": {}, **arguments_schema(tool.spec)},
     }
@@ -53,6 +53,8 @@ def write_registry(path: str | os.PathLike[str], tools: ToolsRegistry | Iterable
     counts = Counter(str(each["name"]) for each in entries)
     twice = [name for name, count in counts.items() if count > 1]
     if twice:
-        raise SpecError(shown_path(os.fspath(path)), [f"several tools have the name {shown(name)}" for name in twice])
+        raise SpecError(
+            shown_path(os.fspath(path)), [f"several tools have the name {quote_untrusted(name)}" for name in twice]
+        )
     data = {"version": VERSION, "auto_generated": True, "tools": entries}
-    write_whole(path, f"{json.dumps(data, indent=2)}\n")
+    write_atomically(path, f"{json.dumps(data, indent=2)}\n")

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from neuroscript.coercion.context import Where, place, type_name
-from neuroscript.coercion.json_schema import LONG_NUMBER, STRANGE, size_faults
+from neuroscript.coercion.json_schema import LONG_NUMBER, NOT_JSON, size_faults
 from neuroscript.coercion.plain_data import plain
 from neuroscript.errors import CallError, CallTimeout
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.runtime.interfaces import ToolResult
 
 
@@ -38,11 +38,11 @@ def _told(error: CallError) -> str:
     return str(error)
 
 
-BITS: Final = 4096
+MAX_INTEGER_BITS: Final = 4096
 """Maximum size of an integer, in bits; Python converts no larger ones to text, and other parsers may reject them."""
 
 
-def unspeakable(value: object, name: str) -> Iterator[tuple[str, str]]:
+def iter_non_json(value: object, name: str) -> Iterator[tuple[str, str]]:
     """Yield each place of a value that JSON cannot represent, and what it contains; never a value.
 
     Tuples count as lists. A recursive container is visited once.
@@ -50,7 +50,7 @@ def unspeakable(value: object, name: str) -> Iterator[tuple[str, str]]:
     Args:
         name: The name of the value itself.
 
-    >>> list(unspeakable({"a": [1, {2}], "b": (None, "c")}, "result"))
+    >>> list(iter_non_json({"a": [1, {2}], "b": (None, "c")}, "result"))
     [("result['a'][1]", 'set')]
     """
     rest: list[tuple[Where, object]] = [((None, name), value)]
@@ -60,7 +60,7 @@ def unspeakable(value: object, name: str) -> Iterator[tuple[str, str]]:
         match each:
             case None | bool() | str():
                 continue
-            case int() if int.bit_length(each) <= BITS:
+            case int() if int.bit_length(each) <= MAX_INTEGER_BITS:
                 continue
             case int():
                 yield place(where), "a number with too many digits"
@@ -81,15 +81,15 @@ def unspeakable(value: object, name: str) -> Iterator[tuple[str, str]]:
                 yield place(where), type_name(each)
 
 
-def oversize(value: object) -> str:
+def size_problem(value: object) -> str:
     """Return why a value is too deep or too large to process, or ``""``; a recursive value is too deep.
 
-    >>> oversize([1, {2}]), oversize([[]] * 60_000)
+    >>> size_problem([1, {2}]), oversize([[]] * 60_000)
     ('', 'more than 50000 values or 1048576 characters')
     """
-    return next((fault.removeprefix("#: ") for fault in size_faults(value) if fault not in (LONG_NUMBER, STRANGE)), "")
+    return next((fault.removeprefix("#: ") for fault in size_faults(value) if fault not in (LONG_NUMBER, NOT_JSON)), "")
 
 
 def shown_key(key: object) -> str:
     """Return a key for an error: a string escaped and truncated, any other key as its type."""
-    return shown(key) if isinstance(key, str) else type_name(key)
+    return quote_untrusted(key) if isinstance(key, str) else type_name(key)

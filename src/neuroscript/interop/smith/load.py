@@ -16,13 +16,13 @@ from neuroscript.calls.steps import close
 from neuroscript.coercion.context import type_name
 from neuroscript.discovery.local_plugins import NO_SOURCE, unloadable
 from neuroscript.discovery.module_loader import Code, NoSource, read
-from neuroscript.errors import LISTED, CallError, LentError, PluginError, SpecError, ToolFailed
+from neuroscript.errors import MAX_LISTED_PROBLEMS, CallError, HostError, PluginError, SpecError, ToolFailed
 from neuroscript.formats.json_schema import spec_from_schema
-from neuroscript.interop.foreign import LONGEST, bounded_schema, given, message_of
-from neuroscript.interop.smith.json_values import unspeakable
+from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS, bounded_schema, message_of, passed_arguments
+from neuroscript.interop.smith.json_values import iter_non_json
 from neuroscript.interop.smith.metadata import problems_of
-from neuroscript.io.text import one_line, shown, shown_path
-from neuroscript.names import word_of
+from neuroscript.io.text import one_line, quote_untrusted, shown_path
+from neuroscript.names import to_snake_case
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.interfaces import Runtime
 from neuroscript.spec.callables import is_coroutine, name_of
@@ -41,16 +41,16 @@ def function_of(function: Callable[..., Any], args: tuple[ArgSpec, ...]) -> Call
 
     def called(rt: Runtime, *values: Any) -> Any:
         try:
-            return _told(function(**given(args, values)))
-        except (CallError, LentError):  # these errors already say who can fix them
+            return _told(function(**passed_arguments(args, values)))
+        except (CallError, HostError):  # these errors already say who can fix them
             raise
         except (Exception, SystemExit) as error:
             raise _failed(error) from error
 
     async def awaited(rt: Runtime, *values: Any) -> Any:
         try:
-            return _told(await function(**given(args, values)))
-        except (CallError, LentError):
+            return _told(await function(**passed_arguments(args, values)))
+        except (CallError, HostError):
             raise
         except (Exception, SystemExit) as error:
             raise _failed(error) from error
@@ -60,7 +60,7 @@ def function_of(function: Callable[..., Any], args: tuple[ArgSpec, ...]) -> Call
 
 def _told(result: Any) -> Any:
     """Return the result if JSON can represent it; otherwise raise an error, because the tool is at fault."""
-    strange = [*islice(unspeakable(result, RESULT), LISTED)]
+    strange = [*islice(iter_non_json(result, RESULT), MAX_LISTED_PROBLEMS)]
     if strange:
         close(result)
         places = "; ".join(f"{where}: expected a JSON value, got {what}" for where, what in strange)
@@ -90,7 +90,7 @@ DANGEROUS: Final = ToolPolicy(effects=("net", "reads", "writes", "deletes"), req
 
 
 @attrs.frozen(eq=False)
-class Described:
+class SmithTool:
     """A tool with its METADATA.
 
     Attributes:
@@ -129,8 +129,8 @@ def from_smith(
     Raises:
         SpecError: The METADATA are invalid, or they name another function; with every problem found.
     """
-    subject = f"METADATA of {shown(name_of(function))}"
-    return described(metadata, {name_of(function): function}, subject, Toolset(group).name, policy).tool
+    subject = f"METADATA of {quote_untrusted(name_of(function))}"
+    return tool_from_metadata(metadata, {name_of(function): function}, subject, Toolset(group).name, policy).tool
 
 
 def load_file(
@@ -151,7 +151,7 @@ def load_file(
     return read_file(Path(path), Toolset(group).name, policy).tool
 
 
-def read_file(path: Path, group: str, policy: ToolPolicy | None) -> Described:
+def read_file(path: Path, group: str, policy: ToolPolicy | None) -> SmithTool:
     """Return the tool in a file with its METADATA; raises the errors of `load_file`."""
     name = shown_path(str(path))
     code = _imported(path, name)
@@ -159,7 +159,7 @@ def read_file(path: Path, group: str, policy: ToolPolicy | None) -> Described:
         defined = vars(code.modules[code.name])
         if "METADATA" not in defined:
             raise SpecError(name, ["METADATA: expected a dict, got nothing"])
-        found = described(defined["METADATA"], defined, name, group, policy)
+        found = tool_from_metadata(defined["METADATA"], defined, name, group, policy)
     except BaseException as error:
         code.retire()
         if isinstance(error, (SpecError, KeyboardInterrupt)):
@@ -187,25 +187,25 @@ def _unloadable(name: str, error: BaseException) -> PluginError:
     return PluginError(name, unloadable(error), code=kind)
 
 
-def described(
+def tool_from_metadata(
     metadata: Any, names: Mapping[str, Any], subject: str, group: str, policy: ToolPolicy | None
-) -> Described:
+) -> SmithTool:
     """Return the tool for METADATA whose function is in *names*, or raise a `SpecError`."""
     problems = problems_of(metadata, names=names)
     if problems:
         raise SpecError(subject, problems)
     kept: dict[str, Any] = json.loads(json.dumps(metadata))
     spec = spec_from_schema(
-        word_of(kept["name"]),
+        to_snake_case(kept["name"]),
         bounded_schema(kept["parameters"], subject),
         group=group,
-        description=one_line(kept.get("description", ""), LONGEST),
+        description=one_line(kept.get("description", ""), MAX_DESCRIPTION_CHARS),
     )
     function = function_of(names[kept["function"]], spec.args)
-    return Described(kept, ToolImplementation(spec, function, needs_of(kept, policy)))
+    return SmithTool(kept, ToolImplementation(spec, function, policy_of(kept, policy)))
 
 
-def needs_of(metadata: Mapping[str, Any], policy: ToolPolicy | None) -> ToolPolicy:
+def policy_of(metadata: Mapping[str, Any], policy: ToolPolicy | None) -> ToolPolicy:
     """Return the policy of a tool, from its METADATA and the host's policy."""
     is_dangerous = metadata.get("dangerous", False)
     if policy is None:

@@ -11,21 +11,21 @@ from itertools import islice
 from typing import Any, Final
 
 from neuroscript.coercion.context import type_name
-from neuroscript.errors import LISTED, SpecError
+from neuroscript.errors import MAX_LISTED_PROBLEMS, SpecError
 from neuroscript.formats.json_schema import spec_from_schema
 from neuroscript.interop.foreign import bounded_schema
-from neuroscript.interop.smith.json_values import oversize, shown_key, unspeakable
+from neuroscript.interop.smith.json_values import iter_non_json, shown_key, size_problem
 from neuroscript.io.near_names import did_you_mean
-from neuroscript.io.text import shown
-from neuroscript.llm.wire.calls import Member
-from neuroscript.names import word_of
+from neuroscript.io.text import quote_untrusted
+from neuroscript.llm.wire.calls import CallField
+from neuroscript.names import to_snake_case
 
 TYPES: Final = ("string", "number", "integer", "boolean", "object", "array")
 """Types of a parameter; Smith's documentation lists all but ``integer``, which its own tools use."""
 
 WORDS: Final = f"{', '.join(TYPES[:-1])} or {TYPES[-1]}"
 
-VAGUE: Final = frozenset(
+GENERAL_WORDS: Final = frozenset(
     {
         *("action", "all", "any", "anything", "apply", "call", "command", "do", "entry", "entrypoint", "everything"),
         *("exec", "execute", "execution", "func", "function", "go", "handle", "handler", "input", "invoke", "it"),
@@ -51,7 +51,7 @@ def problems_of(
     """
     if not isinstance(metadata, dict):
         return (f"METADATA: expected a dict, got {type_name(metadata)}",)
-    if large := oversize(metadata):
+    if large := size_problem(metadata):
         return (f"METADATA: {large}",)
     found = [
         *_name_problems(metadata, taken),
@@ -64,57 +64,62 @@ def problems_of(
 
 def _json_problems(metadata: dict[str, Any]) -> Iterator[str]:
     """Yield the parts that JSON cannot represent."""
-    strange = islice(unspeakable(metadata, "METADATA"), LISTED)
+    strange = islice(iter_non_json(metadata, "METADATA"), MAX_LISTED_PROBLEMS)
     yield from (f"{where}: expected a JSON value, got {what}" for where, what in strange)
 
 
 def _name_problems(metadata: dict[str, Any], taken: Collection[str]) -> Iterator[str]:
-    member = Member(metadata, "name")
+    member = CallField(metadata, "name")
     if not isinstance(member.value, str) or not member.value:
         yield str(member.problem("the name of the tool"))
         return
-    word = word_of(member.value)
+    word = to_snake_case(member.value)
     if not word:
-        yield f"name: {shown(member.value)} cannot be used as a name; expected ASCII letters or digits"
-    elif word in {word_of(each) for each in taken}:
-        yield f"name: {shown(member.value)} is the name of another tool"
+        yield f"name: {quote_untrusted(member.value)} cannot be used as a name; expected ASCII letters or digits"
+    elif word in {to_snake_case(each) for each in taken}:
+        yield f"name: {quote_untrusted(member.value)} is the name of another tool"
 
 
 def _function_problems(metadata: dict[str, Any], names: Mapping[str, object] | None) -> Iterator[str]:
-    member = Member(metadata, "function")
+    member = CallField(metadata, "function")
     name = member.value
     if not isinstance(name, str) or not name:
         yield str(member.problem("the name of the function"))
         return
     if not name.isidentifier():
-        yield f"function: {shown(name)} is not a valid function name"
+        yield f"function: {quote_untrusted(name)} is not a valid function name"
         return
-    if VAGUE.issuperset(word_of(name).split("_")):
-        better = f", such as run_{word}" if (word := word_of(metadata.get("name"))) and word not in VAGUE else ""
-        yield f"function: expected a name that describes what the tool does{better}; {shown(name)} is too general"
+    if GENERAL_WORDS.issuperset(to_snake_case(name).split("_")):
+        better = (
+            f", such as run_{word}"
+            if (word := to_snake_case(metadata.get("name"))) and word not in GENERAL_WORDS
+            else ""
+        )
+        advice = f"expected a name that describes what the tool does{better}"
+        yield f"function: {advice}; {quote_untrusted(name)} is too general"
     if names is None:
         return
     if name not in names:
-        hint = did_you_mean(name, [each for each, thing in names.items() if callable(thing)], shown)
-        yield f"function: the file has no function {shown(name)}{hint}"
+        hint = did_you_mean(name, [each for each, thing in names.items() if callable(thing)], quote_untrusted)
+        yield f"function: the file has no function {quote_untrusted(name)}{hint}"
     elif not callable(names[name]):
-        yield f"function: {shown(name)} is not a function but a {type_name(names[name])}"
+        yield f"function: {quote_untrusted(name)} is not a function but a {type_name(names[name])}"
 
 
 def _flag_problems(metadata: dict[str, Any]) -> Iterator[str]:
     if type(metadata.get("dangerous", False)) is not bool:
-        yield str(Member(metadata, "dangerous").problem("True or False"))
+        yield str(CallField(metadata, "dangerous").problem("True or False"))
     if not isinstance(metadata.get("description", ""), str):
-        yield str(Member(metadata, "description").problem("a string"))
+        yield str(CallField(metadata, "description").problem("a string"))
 
 
 def _parameters_problems(metadata: dict[str, Any]) -> Iterator[str]:
-    member = Member(metadata, "parameters")
+    member = CallField(metadata, "parameters")
     if not isinstance(member.value, dict):
         yield str(member.problem("a JSON Schema with type, properties and required"))
         return
     schema: dict[str, Any] = member.value
-    is_plain = next(unspeakable(schema, "parameters"), None) is None
+    is_plain = next(iter_non_json(schema, "parameters"), None) is None
     if is_plain:
         schema = json.loads(json.dumps(schema))  # converts tuples to lists
     if schema.get("type") != "object":
@@ -150,7 +155,7 @@ def _required_problems(schema: dict[str, Any], where: str) -> Iterator[str]:
         yield f"{where}['required']: expected a list of names, got {_kind(required)}"
     elif isinstance(known, dict):
         lost = dict.fromkeys(name for name in required if name not in known)
-        yield from (f"{where}['required']: {shown(name)} is not one of the properties" for name in lost)
+        yield from (f"{where}['required']: {quote_untrusted(name)} is not one of the properties" for name in lost)
 
 
 def _type_problems(schema: object, where: str) -> Iterator[str]:
@@ -167,7 +172,7 @@ def _type_problems(schema: object, where: str) -> Iterator[str]:
 
 
 def _member(holder: dict[str, Any], key: str, within: str, expected: str) -> str:
-    return str(Member(holder, key, within=within).problem(expected))
+    return str(CallField(holder, key, within=within).problem(expected))
 
 
 def _kind(value: object) -> str:

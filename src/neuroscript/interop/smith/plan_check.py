@@ -22,12 +22,12 @@ from neuroscript.coercion.parameters import (
     require,
     sequence,
 )
-from neuroscript.errors import LISTED, ArgumentError, SpecError
+from neuroscript.errors import MAX_LISTED_PROBLEMS, ArgumentError, SpecError
 from neuroscript.formats.json_schema import spec_from_schema
 from neuroscript.interop.foreign import bounded_schema
-from neuroscript.interop.smith.json_values import oversize, shown_key
+from neuroscript.interop.smith.json_values import shown_key, size_problem
 from neuroscript.interop.smith.references import is_unreadable, referred_steps, refers
-from neuroscript.io.text import NotJSON, parsed, shown
+from neuroscript.io.text import NotJSON, parsed, quote_untrusted
 from neuroscript.spec.binding import bind_named
 from neuroscript.spec.tool_spec import ToolSpec
 
@@ -43,7 +43,7 @@ SCHEMAS: Final = mapping(BY_NAME, "schemas")
 NAMES: Final = sequence(STRING, "strings")
 
 NO_OBJECT: Final = "Plan is not a JSON object."
-NOBODY: Final[frozenset[int]] = frozenset()
+NO_NODES: Final[frozenset[int]] = frozenset()
 
 
 def read_plan(text: str) -> Any:
@@ -111,7 +111,7 @@ def checked_tools(subject: str, tools: Any) -> tuple[Mapping[str, Any], ...]:
     listed = tools if isinstance(tools, Mapping) else as_tuple(tools)
     require(subject, tools=(listed, METADATA))
     faults = (fault for index, each in enumerate(listed) for fault in _shape_faults(f"tools[{index}]", each))
-    found = [*islice(faults, LISTED)]
+    found = [*islice(faults, MAX_LISTED_PROBLEMS)]
     if found:
         raise SpecError(subject, found)
     return cast(tuple[Mapping[str, Any], ...], listed)
@@ -165,12 +165,12 @@ class _Checked:
         if not isinstance(tool, str) or not isinstance(function, str) or not tool or not function:
             yield "missing 'tool' or 'function'."
         elif metadata is None:
-            yield f"tool '{shown(tool)}' not in registry."
+            yield f"tool '{quote_untrusted(tool)}' not in registry."
         elif function != metadata["function"]:
-            expected = f"(expected '{shown(metadata['function'])}')"
-            yield f"invalid function '{shown(function)}' for tool '{shown(tool)}' {expected}."
+            expected = f"(expected '{quote_untrusted(metadata['function'])}')"
+            yield f"invalid function '{quote_untrusted(function)}' for tool '{quote_untrusted(tool)}' {expected}."
         inputs = node.get("inputs", {})
-        large = oversize(inputs)
+        large = size_problem(inputs)
         if not isinstance(inputs, dict):
             yield "'inputs' must be an object."
         elif large:
@@ -219,20 +219,20 @@ class _Checked:
             each = rest.pop()
             if each not in found:
                 found.add(each)
-                rest.extend(self.before.get(each, NOBODY))
+                rest.extend(self.before.get(each, NO_NODES))
         return frozenset(found)
 
 
 def _name_problems(inputs: dict[str, Any], metadata: Mapping[str, Any]) -> Iterator[str]:
     """Yield the inputs that a tool does not have, and required inputs that are missing."""
-    parameters, tool = metadata["parameters"], shown(metadata["name"])
+    parameters, tool = metadata["parameters"], quote_untrusted(metadata["name"])
     properties = parameters.get("properties", {})
     for name in inputs:
         if name not in properties:
             yield f"invalid input '{shown_key(name)}' for tool '{tool}'."
     for name in parameters.get("required", ()):
         if name not in inputs:
-            yield f"missing required input '{shown(name)}' for tool '{tool}'."
+            yield f"missing required input '{quote_untrusted(name)}' for tool '{tool}'."
 
 
 def _literal_problems(inputs: dict[str, Any], spec: ToolSpec) -> Iterator[str]:

@@ -22,7 +22,7 @@ ENDING: Final = re.compile(r"(?<!\$)(\$+)(?=\{|\Z)")
 
 REGISTRY: Final = instance(ToolsRegistry, "load_folder and load_registry return one")
 
-PAUSE: Final = {"backoff": 1.0, "factor": 1.0}
+SMITH_RETRY: Final = {"backoff": 1.0, "factor": 1.0}
 """Smith waits one second before each retry."""
 
 
@@ -60,7 +60,7 @@ def _node(node: Mapping[str, Any], registry: ToolsRegistry) -> dict[str, Any]:
         "tool": registry.tool(node["tool"]).name,
         "inputs": _converted(node.get("inputs", {})),
         "depends_on": [_name(each) for each in dict.fromkeys(node.get("depends_on", []))],
-        "retry": {"count": node["retry"], **PAUSE},
+        "retry": {"count": node["retry"], **SMITH_RETRY},
         "timeout": node["timeout"],
         "on_fail": node["on_fail"],
         **({"description": purpose} if isinstance(purpose, str) else {}),

@@ -12,7 +12,7 @@ from neuroscript.interop.smith.plan_check import checked_tools, plan_problems, r
 from neuroscript.runtime.interfaces import LLM, Turn
 from neuroscript.runtime.replies import turn_of
 
-SHOWN: Final = ("name", "description", "function", "parameters")
+METADATA_KEYS: Final = ("name", "description", "function", "parameters")
 """The METADATA keys that a model receives."""
 
 MODEL: Final = shaped("a model", "ask")
@@ -52,7 +52,7 @@ def plan_task(request: str, tools: Iterable[Mapping[str, Any]], llm: LLM, *, att
     """
     require("plan_task", request=(request, STRING), llm=(llm, MODEL), attempts=(attempts, WHOLE))
     known = [*checked_tools("plan_task", tools)]
-    told = json.dumps([{key: each[key] for key in SHOWN if key in each} for each in known], indent=2)
+    told = json.dumps([{key: each[key] for key in METADATA_KEYS if key in each} for each in known], indent=2)
     turns = [Turn("system", f"{RULES}{told}"), Turn("user", request)]
     reason = "no attempts were allowed"
     for _ in range(attempts):

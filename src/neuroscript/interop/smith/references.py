@@ -15,9 +15,9 @@ from neuroscript.coercion.context import Where, place
 from neuroscript.coercion.parameters import BY_NAME, Form, require
 from neuroscript.coercion.plain_data import plain
 from neuroscript.errors import UNSET, ArgumentError, Problem
-from neuroscript.io.text import json_text, shown
+from neuroscript.io.text import json_text, quote_untrusted
 
-MEANT: Final = re.compile(r"\{\{\s*STEPS\b([^{}]*)\}\}")
+REFERENCE: Final = re.compile(r"\{\{\s*STEPS\b([^{}]*)\}\}")
 """Text that is intended as a reference."""
 
 WRITTEN: Final = re.compile(r"\.([0-9]{1,9})((?:\.[^.\s]+)*)\s*")
@@ -25,11 +25,11 @@ WRITTEN: Final = re.compile(r"\.([0-9]{1,9})((?:\.[^.\s]+)*)\s*")
 
 STEPS: Final = Form("a mapping of ids to results", lambda value: isinstance(value, Mapping))
 
-DEPTH: Final = 64
+MAX_DEPTH: Final = 64
 """Maximum nesting depth of inputs."""
 
 
-def resolved(inputs: Mapping[str, Any], steps: Mapping[int, Any]) -> dict[str, Any]:
+def resolve(inputs: Mapping[str, Any], steps: Mapping[int, Any]) -> dict[str, Any]:
     """Return the inputs of a node with its references resolved.
 
     A string that consists of one reference is replaced by the value itself. Within a longer string, a reference is
@@ -43,7 +43,7 @@ def resolved(inputs: Mapping[str, Any], steps: Mapping[int, Any]) -> dict[str, A
         ArgumentError: With every unresolved reference, ``plan.reference``.
         SpecError: A parameter is not a mapping.
 
-    >>> resolved({"city": "in {{STEPS.0.name}}", "all": "{{STEPS.0}}"}, {0: {"name": "Oslo"}})
+    >>> resolve({"city": "in {{STEPS.0.name}}", "all": "{{STEPS.0}}"}, {0: {"name": "Oslo"}})
     {'city': 'in Oslo', 'all': {'name': 'Oslo'}}
     """
     require("resolved", inputs=(inputs, BY_NAME), steps=(steps, STEPS))
@@ -60,7 +60,7 @@ def referred_steps(inputs: object) -> frozenset[int]:
     >>> sorted(referred_steps({"a": "{{STEPS.2}}", "b": ["{{STEPS.0.x}} and {{STEPS.2.y}}"]}))
     [0, 2]
     """
-    references = (_reference(match) for text in _texts(inputs) for match in MEANT.finditer(text))
+    references = (_reference(match) for text in _texts(inputs) for match in REFERENCE.finditer(text))
     return frozenset(each.step for each in references if each.step is not None)
 
 
@@ -73,7 +73,7 @@ def parts_of(text: str) -> Iterator[str | tuple[int, tuple[str, ...]]]:
     ['in ', (0, ('name',)), '!']
     """
     at = 0
-    for match in MEANT.finditer(text):
+    for match in REFERENCE.finditer(text):
         reference = _reference(match)
         if reference.step is not None:
             if match.start() > at:
@@ -86,12 +86,12 @@ def parts_of(text: str) -> Iterator[str | tuple[int, tuple[str, ...]]]:
 
 def is_unreadable(inputs: object) -> bool:
     """Return whether inputs contain text that is intended as a reference but has no valid step."""
-    return any(_reference(match).step is None for text in _texts(inputs) for match in MEANT.finditer(text))
+    return any(_reference(match).step is None for text in _texts(inputs) for match in REFERENCE.finditer(text))
 
 
 def refers(inputs: object) -> bool:
     """Return whether inputs contain a reference, even an unresolvable one."""
-    return any(MEANT.search(text) for text in _texts(inputs))
+    return any(REFERENCE.search(text) for text in _texts(inputs))
 
 
 @attrs.frozen
@@ -121,8 +121,8 @@ def _texts(value: object) -> Iterator[str]:
 
 def _replaced(value: Any, steps: Mapping[int, Any], where: Where, problems: list[Problem], depth: int = 1) -> Any:
     """Return a value with its references resolved; record the ones that cannot be resolved."""
-    if depth > DEPTH:
-        problems.append(Problem(place(where), "limit.depth", f"at most {DEPTH} levels", "more"))
+    if depth > MAX_DEPTH:
+        problems.append(Problem(place(where), "limit.depth", f"at most {MAX_DEPTH} levels", "more"))
         return value
     match value:
         case dict():
@@ -130,10 +130,10 @@ def _replaced(value: Any, steps: Mapping[int, Any], where: Where, problems: list
         case list():
             return [_replaced(each, steps, (where, at), problems, depth + 1) for at, each in enumerate(value)]
         case str():
-            whole = MEANT.fullmatch(value.strip())
+            whole = REFERENCE.fullmatch(value.strip())
             if whole:
                 return _referred(whole, steps, where, problems)
-            return MEANT.sub(lambda match: _text(_referred(match, steps, where, problems)), value)
+            return REFERENCE.sub(lambda match: _text(_referred(match, steps, where, problems)), value)
         case _:
             return value
 
@@ -153,7 +153,7 @@ def _referred(match: re.Match[str], steps: Mapping[int, Any], where: Where, prob
         value = _found(steps[reference.step], reference.path)
         if value is not UNSET:
             return value
-        expected, got = f"{shown('.'.join(reference.path))} in the result of step {reference.step}", "nothing"
+        expected, got = f"{quote_untrusted('.'.join(reference.path))} in the result of step {reference.step}", "nothing"
     problems.append(Problem(place(where), "plan.reference", expected, got))
     return ""
 

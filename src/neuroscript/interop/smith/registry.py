@@ -12,9 +12,9 @@ from typing import Any
 import attrs
 
 from neuroscript.errors import PluginError
-from neuroscript.interop.smith.load import GROUP, Described
+from neuroscript.interop.smith.load import GROUP, SmithTool
 from neuroscript.interop.smith.tool_files import Contents, contents_of_folder, contents_of_list
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.tools.tool import ToolImplementation
 from neuroscript.tools.toolset import Toolset
@@ -83,11 +83,11 @@ class ToolsRegistry:
         """Read everything again at the next access; toolsets that an engine already has do not change."""
         self._kept = None
 
-    def _named(self, name: str) -> Described:
+    def _named(self, name: str) -> SmithTool:
         for each in self.contents.tools:
             if each.name == name:
                 return each
-        raise ValueError(f"Tool '{shown(name)}' not found in registry")
+        raise ValueError(f"Tool '{quote_untrusted(name)}' not found in registry")
 
 
 def load_folder(
@@ -139,6 +139,6 @@ def load_registry(
     return ToolsRegistry(group, read, read())
 
 
-def _entry(each: Described) -> dict[str, Any]:
+def _entry(each: SmithTool) -> dict[str, Any]:
     found = deepcopy(dict(each.metadata))
     return found if each.path is None else {**found, "module": each.path.stem}

@@ -10,11 +10,11 @@ import attrs
 
 from neuroscript.coercion.context import type_name
 from neuroscript.errors import SpecError
-from neuroscript.io.text import NotJSON, parsed, shown, shown_path
-from neuroscript.io.text_files import text_of
-from neuroscript.llm.wire.calls import Member
+from neuroscript.io.text import NotJSON, parsed, quote_untrusted, shown_path
+from neuroscript.io.text_files import read_text_file
+from neuroscript.llm.wire.calls import CallField
 
-MOST: Final = 4 * 1024 * 1024
+MAX_LIST_BYTES: Final = 4 * 1024 * 1024
 """Maximum size of a list, in bytes."""
 
 PREFIX: Final = "smith.tools."
@@ -22,7 +22,7 @@ PREFIX: Final = "smith.tools."
 
 
 @attrs.frozen(eq=False)
-class Listed:
+class ListEntry:
     """One entry of the list.
 
     Attributes:
@@ -36,14 +36,14 @@ class Listed:
     problem: str = ""
 
 
-def listed_in(path: Path, files: Sequence[Path]) -> tuple[list[Listed], list[str]]:
+def read_entries(path: Path, files: Sequence[Path]) -> tuple[list[ListEntry], list[str]]:
     """Return the entries of a list, and a message for each of the *files* that is not listed.
 
     Raises:
         SpecError: The list cannot be read or is invalid; with every problem found.
     """
     name = shown_path(str(path))
-    text = text_of(path, name, MOST)
+    text = read_text_file(path, name, MAX_LIST_BYTES)
     try:
         data = parsed(text)
     except NotJSON as error:
@@ -61,7 +61,7 @@ def _problems(data: object) -> Iterator[str]:
         yield f"expected an object with tools, got {type_name(data)}"
         return
     if not isinstance(data.get("tools"), list):
-        yield str(Member(data, "tools").problem("a list of METADATA"))
+        yield str(CallField(data, "tools").problem("a list of METADATA"))
         return
     for index, each in enumerate(data["tools"]):
         if not isinstance(each, dict):
@@ -70,22 +70,22 @@ def _problems(data: object) -> Iterator[str]:
         for key, what in (("name", "the name of the tool"), ("module", "the name of a file")):
             is_there = key == "name" or key in each
             if is_there and (not isinstance(each.get(key), str) or not each[key]):
-                yield str(Member(each, key, within=f"tools[{index}]").problem(what))
+                yield str(CallField(each, key, within=f"tools[{index}]").problem(what))
 
 
-def _listed(metadata: dict[str, Any], files: Sequence[Path], where: str) -> Listed:
+def _listed(metadata: dict[str, Any], files: Sequence[Path], where: str) -> ListEntry:
     """Return an entry with its file: found by its module, or else by its name, ignoring case if needed."""
     key = "module" if "module" in metadata else "name"
     stem = metadata[key].removeprefix(PREFIX).removesuffix(".py")
     exact = [file for each in (metadata[key], stem) for file in files if file.stem == each][:1]
     alike = exact or [file for file in files if file.stem.casefold() == stem.casefold()]
     if len(alike) == 1:
-        return Listed(metadata, alike[0])
+        return ListEntry(metadata, alike[0])
     reason = "matches several files" if alike else "matches no file in the folder"
-    return Listed(metadata, None, f"{where}['{key}']: {shown(metadata[key])} {reason}")
+    return ListEntry(metadata, None, f"{where}['{key}']: {quote_untrusted(metadata[key])} {reason}")
 
 
-def _once(entries: Sequence[Listed]) -> Iterator[Listed]:
+def _once(entries: Sequence[ListEntry]) -> Iterator[ListEntry]:
     """Yield the entries; entries with the same file lose it, because it is unclear which of them describes it."""
     places: dict[Path | None, list[str]] = {}
     for index, each in enumerate(entries):
@@ -95,7 +95,7 @@ def _once(entries: Sequence[Listed]) -> Iterator[Listed]:
         if each.file is None or len(several) == 1:
             yield each
         else:
-            yield Listed(
+            yield ListEntry(
                 each.metadata, None, f"{' and '.join(several)} refer to the same file, {shown_path(each.file.name)}"
             )
 
@@ -111,7 +111,9 @@ def _differing(mine: Any, theirs: Any, where: str) -> Iterator[tuple[str, str]]:
     match mine, theirs:
         case dict(), dict():
             for key in dict.fromkeys((*mine, *theirs)):
-                yield from _part(mine, theirs, key, f"{where}['{shown(key)}']" if where else shown(key))
+                yield from _part(
+                    mine, theirs, key, f"{where}['{quote_untrusted(key)}']" if where else quote_untrusted(key)
+                )
         case list(), list():
             for index in range(max(len(mine), len(theirs))):
                 both = [{index: each[index]} if index < len(each) else {} for each in (mine, theirs)]

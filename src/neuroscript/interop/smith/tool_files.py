@@ -10,10 +10,10 @@ import attrs
 
 from neuroscript.discovery.local_plugins import guarded, offered
 from neuroscript.errors import PluginError, SpecError
-from neuroscript.interop.smith.load import Described, needs_of, read_file
-from neuroscript.interop.smith.registry_json import Listed, difference, listed_in
+from neuroscript.interop.smith.load import SmithTool, policy_of, read_file
+from neuroscript.interop.smith.registry_json import ListEntry, difference, read_entries
 from neuroscript.io.private_files import exposure
-from neuroscript.io.text import shown, shown_path
+from neuroscript.io.text import quote_untrusted, shown_path
 from neuroscript.policy.tool_policy import ToolPolicy
 
 
@@ -27,7 +27,7 @@ class Contents:
         drift: Each difference between a ``registry.json`` and the files.
     """
 
-    tools: tuple[Described, ...]
+    tools: tuple[SmithTool, ...]
     errors: tuple[PluginError, ...]
     drift: tuple[str, ...] = ()
 
@@ -47,17 +47,17 @@ def contents_of_list(path: Path, folder: Path, group: str, policy: ToolPolicy | 
     """
     errors: list[PluginError] = []
     files = _files(folder)
-    listed, drift = listed_in(path, files)
+    listed, drift = read_entries(path, files)
     exposed = exposure(path)
     if exposed is not None:
         raise PluginError(shown_path(str(path)), f"it is not loaded: {exposed}", code="plugin.unsafe")
-    found: list[Described] = []
+    found: list[SmithTool] = []
     for each in listed:
         if each.file is None:
             errors.append(PluginError(shown_path(str(path)), each.problem))
             continue
         for described in _readable([each.file], group, policy, errors):
-            drift.extend(difference(described.metadata, each.metadata, shown(described.name)))
+            drift.extend(difference(described.metadata, each.metadata, quote_untrusted(described.name)))
             found.append(_stricter(described, each, policy))
     return Contents(tuple(_unique(found, errors)), tuple(errors), tuple(drift))
 
@@ -69,7 +69,7 @@ def _files(folder: Path) -> list[Path]:
 
 def _readable(
     files: Iterable[Path], group: str, policy: ToolPolicy | None, errors: list[PluginError]
-) -> Iterator[Described]:
+) -> Iterator[SmithTool]:
     """Yield the tools of files; record why a file has none."""
     for file in files:
         try:
@@ -80,9 +80,9 @@ def _readable(
             errors.append(PluginError(shown_path(str(file)), "; ".join(error.problems), code="plugin.spec"))
 
 
-def _unique(found: Iterable[Described], errors: list[PluginError]) -> Iterator[Described]:
+def _unique(found: Iterable[SmithTool], errors: list[PluginError]) -> Iterator[SmithTool]:
     """Yield the tools with a unique name; record the others, none of which is used."""
-    by_name: dict[str, list[Described]] = {}
+    by_name: dict[str, list[SmithTool]] = {}
     for each in found:
         by_name.setdefault(each.tool.name, []).append(each)
     for several in by_name.values():
@@ -91,13 +91,13 @@ def _unique(found: Iterable[Described], errors: list[PluginError]) -> Iterator[D
             continue
         for each in several:
             others = " and ".join(shown_path(other.path.name) for other in several if other is not each and other.path)
-            reason = f"its tool {shown(each.name)} has the same name as the one in {others}"
+            reason = f"its tool {quote_untrusted(each.name)} has the same name as the one in {others}"
             errors.append(PluginError(shown_path(str(each.path)), reason, code="plugin.duplicate"))
 
 
-def _stricter(each: Described, listed: Listed, policy: ToolPolicy | None) -> Described:
+def _stricter(each: SmithTool, listed: ListEntry, policy: ToolPolicy | None) -> SmithTool:
     """Return a tool that is dangerous if its file or the list says so."""
     if not listed.metadata.get("dangerous") or each.metadata.get("dangerous"):
         return each
     metadata: Mapping[str, Any] = {**each.metadata, "dangerous": True}
-    return attrs.evolve(each, metadata=metadata, tool=attrs.evolve(each.tool, policy=needs_of(metadata, policy)))
+    return attrs.evolve(each, metadata=metadata, tool=attrs.evolve(each.tool, policy=policy_of(metadata, policy)))

@@ -15,14 +15,14 @@ from neuroscript.coercion.context import type_name
 from neuroscript.errors import ArgumentError, Problem
 from neuroscript.runtime.interfaces import ToolCall
 
-IDLE: Final = frozenset({"id", "call_id", "index", "name", "status", "type"})
+OPTIONAL_FIELDS: Final = frozenset({"id", "call_id", "index", "name", "status", "type"})
 """Members that cannot be meant as arguments."""
 
 ARGUMENTS: Final = "a map, a list or JSON text"
 
 
 @attrs.frozen
-class Member:
+class CallField:
     """A member of an object in a response.
 
     Attributes:
@@ -56,13 +56,13 @@ def inner(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     Raises:
         ArgumentError: If it is missing or not a map.
     """
-    member = Member(data, key)
+    member = CallField(data, key)
     if not isinstance(member.value, Mapping):
         raise ArgumentError([member.problem("a map with the call")])
     return member.value
 
 
-def call_of(*, id: Member, name: Member, arguments: Member) -> ToolCall:
+def call_of(*, id: CallField, name: CallField, arguments: CallField) -> ToolCall:
     """Return the call that consists of these members.
 
     Raises:
@@ -74,19 +74,19 @@ def call_of(*, id: Member, name: Member, arguments: Member) -> ToolCall:
     return ToolCall(name.value, () if arguments.value is None else arguments.value, id=id.value or "")
 
 
-def _id_problems(id: Member) -> Iterator[Problem]:
+def _id_problems(id: CallField) -> Iterator[Problem]:
     if not isinstance(id.value, str) and (id.required or id.value is not None):
         yield id.problem("string")
 
 
-def _name_problems(name: Member) -> Iterator[Problem]:
+def _name_problems(name: CallField) -> Iterator[Problem]:
     if not isinstance(name.value, str) or not name.value:
         yield name.problem("the name of a tool")
 
 
-def _argument_problems(arguments: Member) -> Iterator[Problem]:
+def _argument_problems(arguments: CallField) -> Iterator[Problem]:
     if arguments.key not in arguments.holder:
-        if not IDLE.issuperset(arguments.holder):
+        if not OPTIONAL_FIELDS.issuperset(arguments.holder):
             yield arguments.problem(ARGUMENTS)
     elif arguments.value is not None and not isinstance(arguments.value, (Mapping, list, tuple, str)):
         yield arguments.problem(ARGUMENTS)

@@ -11,7 +11,7 @@ from neuroscript.coercion.context import type_name
 from neuroscript.coercion.parameters import FUNCTION, STRING, require_fields
 from neuroscript.errors import ArgumentError, Problem
 from neuroscript.llm.wire import anthropic, gemini, openai
-from neuroscript.llm.wire.calls import Member, call_of
+from neuroscript.llm.wire.calls import CallField, call_of
 from neuroscript.runtime.interfaces import ToolCall
 
 __all__ = ["Shape", "call_id", "read_call", "shape_of"]
@@ -83,7 +83,7 @@ def call_id(data: Mapping[str, Any]) -> str:
 
 
 def _read_plain(data: Mapping[str, Any]) -> ToolCall:
-    return call_of(id=Member(data, "id"), name=Member(data, "name"), arguments=Member(data, "arguments"))
+    return call_of(id=CallField(data, "id"), name=CallField(data, "name"), arguments=CallField(data, "arguments"))
 
 
 PLAIN: Final = Shape("plain", _read_plain)

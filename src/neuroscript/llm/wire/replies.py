@@ -101,7 +101,7 @@ def meaning(status: int, word: str = "") -> tuple[str, Retry]:
     return ("llm.request", "host") if status < 500 else SERVER
 
 
-def settled(turn: Turn, stop: Stop, usage: Usage) -> Reply:
+def finish_reply(turn: Turn, stop: Stop, usage: Usage) -> Reply:
     """Return a reply; if it ended normally with calls, its stop reason is ``tools``.
 
     Raises:

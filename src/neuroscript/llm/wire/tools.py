@@ -9,29 +9,29 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from neuroscript.coercion.json_schema import NAMED
-from neuroscript.coercion.plain_data import plain, sealed
+from neuroscript.coercion.plain_data import freeze, plain
 from neuroscript.formats.json_schema import spec_to_schema
 from neuroscript.io.text import NotJSON, parsed
 from neuroscript.runtime.wire_names import WireNames, spec_of
 from neuroscript.spec.tool_spec import ToolSpec
 
 
-def description(spec: ToolSpec) -> str:
+def tool_description(spec: ToolSpec) -> str:
     """Return the description that a model reads: a deprecation notice, what the tool does, and when to use it.
 
-    >>> description(ToolSpec("ping", "net", description="Ask who is there.", deprecated="use net.find"))
+    >>> tool_description(ToolSpec("ping", "net", description="Ask who is there.", deprecated="use net.find"))
     'Deprecated: use net.find. Ask who is there.'
     """
     deprecated = f"Deprecated: {spec.deprecated.rstrip('.')}." if spec.deprecated else ""
     return " ".join(part for part in (deprecated, spec.description, spec.when_to_use) if part.strip())
 
 
-def schema_of(spec: ToolSpec) -> Mapping[str, Any]:
+def input_schema(spec: ToolSpec) -> Mapping[str, Any]:
     """Return the arguments of a tool as standard JSON Schema, without defaults of secrets.
 
     >>> from neuroscript import ArgSpec
     >>> spec = ToolSpec("ping", "net", (ArgSpec("key", "string", secret=True, default="sesame"),))
-    >>> schema_of(spec)["properties"]
+    >>> input_schema(spec)["properties"]
     {'key': {'type': ['string', 'null'], 'writeOnly': True}}
     """
     schema = spec_to_schema(spec, exact=False)
@@ -77,7 +77,7 @@ def made(
         name = wires.get(spec.full_name) or names.wire(spec.full_name)
         kept = spec.exports.get(key)
         if kept is None or kept[0] != name:
-            kept = spec.exports[key] = (name, sealed(make(spec, name)))
+            kept = spec.exports[key] = (name, freeze(make(spec, name)))
         found.append(kept[1])
     return found
 

@@ -16,7 +16,7 @@ import attrs
 from neuroscript.errors import CallError
 from neuroscript.runtime.interfaces import ToolCall, ToolResult, Turn
 
-KEPT = 30
+KEPT_ID_CHARS = 30
 """Maximum characters taken from an id that is replaced."""
 
 
@@ -59,7 +59,11 @@ class Ids:
 
     def _told(self, id: str) -> str:
         if id in self.known or not self.fits.fullmatch(id):
-            id = _free(id[:KEPT] if self.fits.fullmatch(id[:KEPT]) else "call", len(self.known) + 1, self.known)
+            id = _free(
+                id[:KEPT_ID_CHARS] if self.fits.fullmatch(id[:KEPT_ID_CHARS]) else "call",
+                len(self.known) + 1,
+                self.known,
+            )
         self.known.add(id)
         return id
 
@@ -70,7 +74,7 @@ def _free(word: str, count: int, taken: set[str]) -> str:
     return f"{word}_{count}"
 
 
-UNMADE: Final = CallError("this call was not made", retry="later")
+CALL_NOT_MADE: Final = CallError("this call was not made", retry="later")
 """The result of a call for which the conversation contains none."""
 
 
@@ -133,4 +137,4 @@ class _Open:
 
 
 def _unmade(call: ToolCall) -> ToolResult:
-    return ToolResult(call.id, call.name, error=UNMADE)
+    return ToolResult(call.id, call.name, error=CALL_NOT_MADE)

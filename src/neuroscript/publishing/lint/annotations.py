@@ -23,7 +23,7 @@ STANDARD: Final = frozenset(
 RECORDS: Final = ("attr.", "attrs.", "dataclasses.dataclass")
 """Prefixes of decorators for classes whose fields become the keys of a map."""
 
-DEEPEST: Final = 20
+MAX_ALIAS_DEPTH: Final = 20
 """Maximum depth of annotations that refer to other annotations."""
 
 
@@ -37,7 +37,7 @@ def meaning(node: ast.AST, module: Module, depth: int = 0) -> Any:
     Raises:
         Unknown: If it is defined in another distribution, or only at run time.
     """
-    if depth > DEEPEST:
+    if depth > MAX_ALIAS_DEPTH:
         raise Unknown
     match node:
         case ast.Constant(value=None):

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.names import canonical, is_word
 from neuroscript.publishing.lint.annotations import Unknown, meaning
 from neuroscript.publishing.lint.finding import Finding
@@ -70,7 +70,7 @@ def arguments(module: Module) -> Iterator[Finding]:
         given = keyword(node, "description")
         if given is None or text_of(given) == "":
             name = text_of(argument(node, 0, "name"))
-            which = "" if name is None else f" {shown(name)}"
+            which = "" if name is None else f" {quote_untrusted(name)}"
             yield module.finding(node, "lint.argument", f"argument{which} has no description; describe it")
 
 
@@ -96,12 +96,12 @@ def grouped(module: Module) -> Iterator[Finding]:
 
 def _named(module: Module, node: ast.AST, what: str, name: str) -> Iterator[Finding]:
     if name and not is_word(canonical(name)):
-        told = f"{shown(name)} is not a valid {what} name; use lowercase letters, digits and single _"
+        told = f"{quote_untrusted(name)} is not a valid {what} name; use lowercase letters, digits and single _"
         yield module.finding(node, "lint.name", told)
 
 
 def _documented(module: Module, tool: ReadOff) -> Iterator[Finding]:
-    function, name = tool.function, shown(tool.name)
+    function, name = tool.function, quote_untrusted(tool.name)
     text = ast.get_docstring(function)
     if text is None:
         yield module.finding(
@@ -139,18 +139,18 @@ def _documented(module: Module, tool: ReadOff) -> Iterator[Finding]:
 
 def _sentence(module: Module, node: ast.AST, name: str, text: str, instead: str) -> Iterator[Finding]:
     if not text:
-        yield module.finding(node, "lint.description", f"{shown(name)} is not described; {instead}")
+        yield module.finding(node, "lint.description", f"{quote_untrusted(name)} is not described; {instead}")
     elif SENTENCE.fullmatch(text) is None:
         yield module.finding(
             node,
             "lint.description",
-            f"the description of {shown(name)} is not a sentence; write one in the imperative, such as "
+            f"the description of {quote_untrusted(name)} is not a sentence; write one in the imperative, such as "
             "'Return the title of a page.'",
         )
 
 
 def _parameters(module: Module, tool: ReadOff) -> Iterator[Finding]:
-    function, name = tool.function, shown(tool.name)
+    function, name = tool.function, quote_untrusted(tool.name)
     positional = [*function.args.posonlyargs, *function.args.args]
     takes_runtime = bool(positional) and positional[0].arg == RUNTIME
     given = positional[takes_runtime:]
@@ -200,7 +200,7 @@ def _result(module: Module, tool: ReadOff) -> Iterator[Finding]:
     returned(item(annotation)[0], faults)
     for fault in faults:
         node = tool.function.returns or tool.function
-        yield module.finding(node, "lint.annotation", f"{shown(tool.name)}: {fault}")
+        yield module.finding(node, "lint.annotation", f"{quote_untrusted(tool.name)}: {fault}")
 
 
 def _defaults(module: Module, function: Function) -> Iterator[Finding]:

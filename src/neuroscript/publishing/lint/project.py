@@ -12,7 +12,7 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.discovery.installed import PLUGINS, TOOLSETS, normalised
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.publishing.lint.finding import Finding
 from neuroscript.publishing.lint.sources import Module
 
@@ -76,7 +76,7 @@ def promises(project: Project, modules: Mapping[str, Module]) -> Iterator[Findin
         for name, target in named.items() if isinstance(named, dict) else ():
             found += 1
             for fault in _target_faults(group, target, modules):
-                yield project.finding(f"{name} =", "lint.entry-point", f"entry point {shown(name)} {fault}")
+                yield project.finding(f"{name} =", "lint.entry-point", f"entry point {quote_untrusted(name)} {fault}")
     if not found and "entry-points" not in project.table.get("dynamic", ()):
         told = f'there is no entry point for a toolset; add [project.entry-points."{TOOLSETS}"]'
         yield project.finding("", "lint.entry-point", told)
@@ -98,7 +98,7 @@ def _target_faults(group: str, target: object, modules: Mapping[str, Module]) ->
         return
     module = modules.get(match["module"])
     if module is None:
-        yield f"refers to the module {shown(match['module'])}, which is not in the sources"
+        yield f"refers to the module {quote_untrusted(match['module'])}, which is not in the sources"
         return
     first = (match["attribute"] or "").partition(".")[0]
     if group == TOOLSETS and not first:
@@ -111,9 +111,9 @@ def _attribute_faults(group: str, module: Module, name: str, modules: Mapping[st
     open_ended = "__getattr__" in module.top or "*" in module.names
     bound = module.top.get(name)
     if bound is None and not open_ended and f"{module.name}.{name}" not in modules:
-        yield f"refers to {shown(name)}, which {module.name} does not define"
+        yield f"refers to {quote_untrusted(name)}, which {module.name} does not define"
     elif group == TOOLSETS and isinstance(bound, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Constant)):
-        yield f"refers to {shown(name)}, which is not a Toolset"
+        yield f"refers to {quote_untrusted(name)}, which is not a Toolset"
 
 
 def typed(packages: Sequence[Path], shown_as: Mapping[Path, str]) -> Iterator[Finding]:

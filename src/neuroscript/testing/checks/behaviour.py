@@ -9,11 +9,11 @@ from threading import Barrier
 from typing import Any, Final
 
 from neuroscript.errors import UNSET, CallError, CallTimeout, ReturnError
-from neuroscript.testing.checks.check_case import Law
+from neuroscript.testing.checks.check_case import ContractCheck
 from neuroscript.testing.checks.contract import is_refused
 from neuroscript.testing.checks.samples import CANARY
 from neuroscript.testing.checks.setup import World
-from neuroscript.testing.checks.trials import DOORS, Bench, Log, Trial, exact, tried
+from neuroscript.testing.checks.trials import ENTRY_POINTS, Bench, Log, Trial, exact, tried
 from neuroscript.tools.tool import ToolImplementation
 
 THREADS: Final = 8
@@ -155,7 +155,7 @@ def _at_once(world: World, tool: ToolImplementation, args: Any) -> Iterator[str]
 
 def _doors(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     first = bench.examples(tool)
-    for door in DOORS:
+    for door in ENTRY_POINTS:
         for (example, one), (_, other) in zip(first, bench.examples(tool, door), strict=True):
             is_known = example.result is not UNSET or "pure" in tool.policy.effects
             if _compared(one, is_known) != _compared(other, is_known):
@@ -204,40 +204,46 @@ def _told(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
 BEHAVES: Final = ("examples-true", "examples-end")
 
 LAWS: Final = (
-    Law("examples-end", "Each example ends within the time limit.", _in_time),
-    Law(
+    ContractCheck("examples-end", "Each example ends within the time limit.", _in_time),
+    ContractCheck(
         "examples-true", "Each example returns the result or the error that it declares.", _examples, ("examples-end",)
     ),
-    Law("result-typed", "The function always returns a value of the declared type.", _typed),
-    Law("values-taken", "Every common value of a declared type leads to a result or a deliberate failure.", _common),
-    Law("hard-values-taken", "Every rare value does too, such as NUL, the largest numbers and deep lists.", _hard),
-    Law("choices-taken", "Every choice of an argument leads to a result or a deliberate failure.", _choices),
-    Law("none-taken", "None leads to a result or a deliberate failure if the argument is nullable.", _none),
-    Law("omitted-taken", "Omitting an optional argument leads to a result or a deliberate failure.", _omitted),
-    Law(
+    ContractCheck("result-typed", "The function always returns a value of the declared type.", _typed),
+    ContractCheck(
+        "values-taken", "Every common value of a declared type leads to a result or a deliberate failure.", _common
+    ),
+    ContractCheck(
+        "hard-values-taken", "Every rare value does too, such as NUL, the largest numbers and deep lists.", _hard
+    ),
+    ContractCheck("choices-taken", "Every choice of an argument leads to a result or a deliberate failure.", _choices),
+    ContractCheck("none-taken", "None leads to a result or a deliberate failure if the argument is nullable.", _none),
+    ContractCheck(
+        "omitted-taken", "Omitting an optional argument leads to a result or a deliberate failure.", _omitted
+    ),
+    ContractCheck(
         "errors-discreet",
         "Errors contain no argument values, except paths in the sandbox and shortened names.",
         _discreet,
     ),
-    Law("arguments-kept", "The function does not change its arguments.", _kept),
-    Law("runtime-released", "The Runtime is not referenced after the call has ended.", _released),
-    Law(
+    ContractCheck("arguments-kept", "The function does not change its arguments.", _kept),
+    ContractCheck("runtime-released", "The Runtime is not referenced after the call has ended.", _released),
+    ContractCheck(
         "deterministic", "A pure tool returns the same result for the same arguments.", _deterministic, ("pure-alone",)
     ),
-    Law("pure-alone", "A pure tool uses no part of the Runtime that reads or changes anything.", _alone),
-    Law("idempotent", "A second call of an idempotent tool changes nothing.", _idempotent),
-    Law(
+    ContractCheck("pure-alone", "A pure tool uses no part of the Runtime that reads or changes anything.", _alone),
+    ContractCheck("idempotent", "A second call of an idempotent tool changes nothing.", _idempotent),
+    ContractCheck(
         "thread-safe",
         "A pure tool returns the same result when eight threads call it at once.",
         _threads,
         ("deterministic", *BEHAVES),
     ),
-    Law(
+    ContractCheck(
         "doors-agree",
         "`call`, `acall` and `execute` behave the same.",
         _doors,
         ("deterministic", "examples-end"),
     ),
-    Law("streams-close", "The generator of a stream ends when its reader stops.", _streams),
-    Law("effects-told", "The effects of a tool declare what it does with the Runtime.", _told),
+    ContractCheck("streams-close", "The generator of a stream ends when its reader stops.", _streams),
+    ContractCheck("effects-told", "The effects of a tool declare what it does with the Runtime.", _told),
 )

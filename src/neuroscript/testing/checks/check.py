@@ -23,23 +23,23 @@ from neuroscript.testing.checks import behaviour as behaving
 from neuroscript.testing.checks import contract as telling
 from neuroscript.testing.checks import shipping
 from neuroscript.testing.checks import side_effects as isolated
-from neuroscript.testing.checks.check_case import Law, Violation
+from neuroscript.testing.checks.check_case import ContractCheck, Violation
 from neuroscript.testing.checks.setup import Setup, toolsets_of
 from neuroscript.testing.checks.trials import Bench
 from neuroscript.tools.tool import ToolImplementation
 from neuroscript.tools.toolset import Toolset
 
-LAWS: Final[tuple[Law, ...]] = (*telling.LAWS, *behaving.LAWS, *isolated.LAWS, *shipping.LAWS)
+CHECKS: Final[tuple[ContractCheck, ...]] = (*telling.LAWS, *behaving.LAWS, *isolated.LAWS, *shipping.LAWS)
 """Every contract check, in the order in which they run."""
 
-BY_NAME: Final = {law.name: law for law in LAWS}
+BY_NAME: Final = {law.name: law for law in CHECKS}
 
 
 SETUP: Final = optional(instance(Setup))
 VIOLATIONS: Final = sequence(instance(Violation), "Violations")
 
 
-class LawsBroken(AssertionError):
+class ChecksFailed(AssertionError):
     """A toolset fails contract checks; the message has a line for each tool and check.
 
     Attributes:
@@ -86,7 +86,7 @@ class Report:
 
 
 @attrs.frozen(eq=False)
-class LawCase:
+class CheckCase:
     """One contract check of one tool, or of all tools together.
 
     Attributes:
@@ -94,7 +94,7 @@ class LawCase:
         tool: The tool, or None for a check of all tools.
     """
 
-    law: Law
+    law: ContractCheck
     tool: ToolImplementation | None
     _bench: Bench
 
@@ -116,23 +116,23 @@ class LawCase:
         """Raise a `LawsBroken` if the check fails."""
         faults = self.faults()
         if faults:
-            raise LawsBroken(Report(self._bench.name, 1, (Violation(self.law.name, self.subject, faults),)))
+            raise ChecksFailed(Report(self._bench.name, 1, (Violation(self.law.name, self.subject, faults),)))
 
-    def _presumed(self, name: str) -> LawCase:
+    def _presumed(self, name: str) -> CheckCase:
         law = BY_NAME[name]
-        return LawCase(law, None if law.of_all else self.tool, self._bench)
+        return CheckCase(law, None if law.of_all else self.tool, self._bench)
 
     def __str__(self) -> str:
         return f"{self.subject}-{self.law.name}"
 
 
-def laws_of(
+def checks_for(
     toolsets: Toolset | Sequence[Toolset],
     setup: Setup | None = None,
     *,
     without: Collection[str] = (),
     name: str = "",
-) -> tuple[LawCase, ...]:
+) -> tuple[CheckCase, ...]:
     """Return each contract check with each tool that it applies to, without running any.
 
     Args:
@@ -151,13 +151,13 @@ def laws_of(
         raise SpecError("contract checks", [f"unknown check {each}" for each in unknown])
     tools = tuple(tool for each in sets for tool in each)
     bench = Bench(name or " ".join(each.name for each in sets), tools, setup or Setup(), sets)
-    return tuple(_cases([law for law in LAWS if law.name not in without], tools, bench))
+    return tuple(_cases([law for law in CHECKS if law.name not in without], tools, bench))
 
 
-def _cases(laws: Iterable[Law], tools: Sequence[ToolImplementation], bench: Bench) -> Iterator[LawCase]:
+def _cases(laws: Iterable[ContractCheck], tools: Sequence[ToolImplementation], bench: Bench) -> Iterator[CheckCase]:
     laws = tuple(laws)
-    yield from (LawCase(law, tool, bench) for tool in tools for law in laws if not law.of_all)
-    yield from (LawCase(law, None, bench) for law in laws if law.of_all)
+    yield from (CheckCase(law, tool, bench) for tool in tools for law in laws if not law.of_all)
+    yield from (CheckCase(law, None, bench) for law in laws if law.of_all)
 
 
 def check_toolset(
@@ -180,9 +180,9 @@ def check_toolset(
         SpecError: If *without* contains an unknown name.
     """
     require("laws", raises=(raises, FLAG))
-    cases = laws_of(toolsets, setup, without=without)
+    cases = checks_for(toolsets, setup, without=without)
     found = tuple(Violation(case.law.name, case.subject, case.faults()) for case in cases if case.faults())
     report = Report(cases[0]._bench.name, len(cases), found)
     if raises and found:
-        raise LawsBroken(report)
+        raise ChecksFailed(report)
     return report

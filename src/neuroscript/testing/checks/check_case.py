@@ -14,7 +14,7 @@ Check = Callable[[Any, Any], Iterator[str]]
 
 
 @attrs.frozen
-class Law:
+class ContractCheck:
     """A rule that every good tool follows, and the function that checks it.
 
     Attributes:

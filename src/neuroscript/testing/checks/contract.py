@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from neuroscript.coercion.types import BUILTINS, ArgType
 from neuroscript.errors import UNSET
-from neuroscript.testing.checks.check_case import Law
+from neuroscript.testing.checks.check_case import ContractCheck
 from neuroscript.testing.checks.trials import Bench
 from neuroscript.tools.tool import ToolImplementation, WithoutRuntime
 
-LONGEST: Final = 64
+MAX_NAME_CHARS: Final = 64
 """Maximum number of characters in a tool name for model APIs."""
 
 NAME: Final = re.compile(r"\b[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+\b")
@@ -41,8 +41,9 @@ EFFECT_OF: Final = {
 
 
 def _name(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
-    if len(tool.spec.wire_name) > LONGEST:
-        yield f"its name has {len(tool.spec.wire_name)} characters on the wire, but models accept at most {LONGEST}"
+    if len(tool.spec.wire_name) > MAX_NAME_CHARS:
+        size = len(tool.spec.wire_name)
+        yield f"its name has {size} characters on the wire, but models accept at most {MAX_NAME_CHARS}"
 
 
 def _description(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
@@ -150,23 +151,23 @@ PLAIN: Final = (str, int, float, bool, bytes, list, dict)
 """Annotations that correspond to one exact type."""
 
 LAWS: Final = (
-    Law("name-fits", "The wire name has at most 64 characters.", _name),
-    Law("described", "The description is a sentence.", _description),
-    Law("arguments-described", "Each argument has a description.", _arguments),
-    Law("keys-described", "Each key of a map has a description.", _keys),
-    Law("result-described", "`return_help` says what a result means.", _result),
-    Law("when-to-use", "`when_to_use` says when to choose the tool.", _when),
-    Law("others-exist", "The tools of the toolset's groups that `when_to_use` mentions exist.", _others),
-    Law("distinct", "No two tools have the same description or `when_to_use`.", _distinct, of_all=True),
-    Law("success-shown", "An example shows a call that succeeds.", _shown),
-    Law("failure-shown", "A tool with arguments has an example of a call that fails.", _failing),
-    Law("results-shown", "Each successful example of a pure tool declares its result.", _results),
-    Law(
+    ContractCheck("name-fits", "The wire name has at most 64 characters.", _name),
+    ContractCheck("described", "The description is a sentence.", _description),
+    ContractCheck("arguments-described", "Each argument has a description.", _arguments),
+    ContractCheck("keys-described", "Each key of a map has a description.", _keys),
+    ContractCheck("result-described", "`return_help` says what a result means.", _result),
+    ContractCheck("when-to-use", "`when_to_use` says when to choose the tool.", _when),
+    ContractCheck("others-exist", "The tools of the toolset's groups that `when_to_use` mentions exist.", _others),
+    ContractCheck("distinct", "No two tools have the same description or `when_to_use`.", _distinct, of_all=True),
+    ContractCheck("success-shown", "An example shows a call that succeeds.", _shown),
+    ContractCheck("failure-shown", "A tool with arguments has an example of a call that fails.", _failing),
+    ContractCheck("results-shown", "Each successful example of a pure tool declares its result.", _results),
+    ContractCheck(
         "failures-described",
         "`error_conditions` is set if an example fails with an error code of the tool.",
         _conditions,
     ),
-    Law("secrets-marked", "An argument with the name of a secret is marked `secret`.", _secrets),
-    Law("effects-of-needs", "A tool that needs a capability declares the corresponding effect.", _effects),
-    Law("types-agree", "Plain annotations of the function match the declared types.", _annotations),
+    ContractCheck("secrets-marked", "An argument with the name of a secret is marked `secret`.", _secrets),
+    ContractCheck("effects-of-needs", "A tool that needs a capability declares the corresponding effect.", _effects),
+    ContractCheck("types-agree", "Plain annotations of the function match the declared types.", _annotations),
 )

@@ -10,7 +10,7 @@ from typing import Any, Final
 from neuroscript.discovery.installed import Distribution, EntryPoint, distributions
 from neuroscript.discovery.package_index import IndexedEntry, entries_of, shipped, written
 from neuroscript.errors import PluginError
-from neuroscript.testing.checks.check_case import Law
+from neuroscript.testing.checks.check_case import ContractCheck
 from neuroscript.testing.checks.trials import Bench
 
 STALE: Final = "rebuild it with neuroscript index"
@@ -50,4 +50,6 @@ def _differing(distribution: Distribution, there: IndexedEntry, here: IndexedEnt
         yield f"entry point {here.name} differs from the index of {distribution}; {STALE}"
 
 
-LAWS: Final = (Law("index-current", "The index that a distribution ships matches its code.", _indexed, of_all=True),)
+LAWS: Final = (
+    ContractCheck("index-current", "The index that a distribution ships matches its code.", _indexed, of_all=True),
+)

@@ -24,14 +24,14 @@ from neuroscript._version import misfit
 from neuroscript.calls.steps import is_iterator
 from neuroscript.errors import CallError
 from neuroscript.testing.checks.audit_events import Scratch, needed
-from neuroscript.testing.checks.check_case import Law
+from neuroscript.testing.checks.check_case import ContractCheck
 from neuroscript.testing.checks.child_process import HOOK
 from neuroscript.testing.checks.trials import Bench, Log, Seen, call, watched
 from neuroscript.tools.fingerprints import fingerprint
 from neuroscript.tools.tool import ToolImplementation, WithoutRuntime
 from neuroscript.tools.toolset import Toolset
 
-MOST: Final = 300.0
+TIMEOUT_SECONDS: Final = 300.0
 """Time limit for all examples of a toolset together, in the process that observes them."""
 
 IMPORTING: Final = 30
@@ -42,7 +42,7 @@ CHILD: Final = "neuroscript.testing.checks.child_process"
 
 def _touching(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     if "failed" in _told(bench):
-        yield f"the process that runs its examples failed or took longer than {MOST:g} seconds"
+        yield f"the process that runs its examples failed or took longer than {TIMEOUT_SECONDS:g} seconds"
     held = {need.partition(":")[0] for need in tool.policy.capabilities}
     verbs = {f"{part[0]}:{verb}" for need in tool.policy.capabilities for part in [need.split(":")] for verb in
              part[1].split(",")}  # fmt: skip
@@ -66,7 +66,7 @@ def _told(bench: Bench) -> dict[str, Any]:
     """Return what a fork of this process reports about the examples of all tools, or nothing if fork is unsupported."""
     if "watched" not in bench.found:
         nothing: dict[str, Any] = {"touched": {}, "printed": []}
-        told = forked(lambda: _watch(bench), MOST) if hasattr(os, "fork") else nothing
+        told = forked(lambda: _watch(bench), TIMEOUT_SECONDS) if hasattr(os, "fork") else nothing
         bench.found["watched"] = told or {**nothing, "failed": True}
     found: dict[str, Any] = bench.found["watched"]
     return found
@@ -255,14 +255,18 @@ def _api(bench: Bench, tool: None) -> Iterator[str]:
 
 
 LAWS: Final = (
-    Law(
+    ContractCheck(
         "needs-cover",
         "A tool declares a capability for all that it does with files, programs and the network.",
         _touching,
     ),
-    Law("prints-by-runtime", "A tool prints only with `rt.println`.", _printing),
-    Law("importable", "The toolset is a module attribute, or is provided by a hook.", _importable, of_all=True),
-    Law("import-quiet", "Importing it has no side effects.", _quiet, of_all=True),
-    Law("stable", "Its tools have the same definition in every process.", _stable, ("importable",), of_all=True),
-    Law("api-version", "It supports an existing version of the Runtime API.", _api, of_all=True),
+    ContractCheck("prints-by-runtime", "A tool prints only with `rt.println`.", _printing),
+    ContractCheck(
+        "importable", "The toolset is a module attribute, or is provided by a hook.", _importable, of_all=True
+    ),
+    ContractCheck("import-quiet", "Importing it has no side effects.", _quiet, of_all=True),
+    ContractCheck(
+        "stable", "Its tools have the same definition in every process.", _stable, ("importable",), of_all=True
+    ),
+    ContractCheck("api-version", "It supports an existing version of the Runtime API.", _api, of_all=True),
 )

@@ -197,7 +197,7 @@ def execute(engine: Any, name: str, args: Any) -> Any:
     return result.value
 
 
-DOORS: Final[dict[str, Callable[[Any, str, Any], Any]]] = {"call": call, "acall": acall, "execute": execute}
+ENTRY_POINTS: Final[dict[str, Callable[[Any, str, Any], Any]]] = {"call": call, "acall": acall, "execute": execute}
 """The entry points of an engine: each takes the engine, the name of a tool and its arguments, in order or by name."""
 
 
@@ -273,7 +273,7 @@ class Bench:
     def _example(self, tool: ToolImplementation, index: int, example: Example, door: str) -> Trial:
         with self.setup.world(self.with_watch(tool)) as world:
             args = self.prepared(world, tool, example.args)
-            return tried(world, self._log, tool, args, f"example {index}", DOORS[door])
+            return tried(world, self._log, tool, args, f"example {index}", ENTRY_POINTS[door])
 
     def twice(self, tool: ToolImplementation) -> Iterator[tuple[Trial, Trial]]:
         """Yield, for each example that succeeds, two consecutive calls in one environment."""

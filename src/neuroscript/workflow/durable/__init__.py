@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript._imports import lazy
+from neuroscript._imports import lazy_getattr
 
 if TYPE_CHECKING:
     from neuroscript.workflow.durable.execution import arun_durably, resume, run_durably
@@ -26,7 +26,7 @@ __all__ = [
     "show_run",
 ]
 
-__getattr__ = lazy(
+__getattr__ = lazy_getattr(
     __name__,
     {
         "execution": "arun_durably resume run_durably",

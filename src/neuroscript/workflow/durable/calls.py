@@ -18,12 +18,12 @@ from neuroscript.workflow.durable.encoding import text_of
 from neuroscript.workflow.durable.outcomes import Outcome, Place, arguments_in, cancelled, damaged, failure, outcome_in
 from neuroscript.workflow.durable.rows import CALL_COLUMNS, check_call, place_id
 from neuroscript.workflow.runner import Unmade
-from neuroscript.workflow.scheduler import LEFT, Work
+from neuroscript.workflow.scheduler import ABANDONED_WAIT_SECONDS, ScheduledCall
 
-MOST: Final = 5
+MAX_ATTEMPTS: Final = 5
 """How often a call may begin. A call that kills its worker each time must not kill all of them."""
 
-LOST: Final = "is missing, has ended, or was not written by this version of neuroscript"
+DAMAGED: Final = "is missing, has ended, or was not written by this version of neuroscript"
 
 
 class Fenced(Exception):
@@ -47,7 +47,7 @@ class Begun:
     token: str
 
 
-def call_id(run: str, work: Work) -> str:
+def call_id(run: str, work: ScheduledCall) -> str:
     """Return the database id of an attempt."""
     return place_id(run, work.node.name, work.item, work.number)
 
@@ -64,7 +64,7 @@ class Calls:
         self,
         run: str,
         leader: str,
-        work: Work,
+        work: ScheduledCall,
         may_rerun: bool,
         enqueue: Callable[[sa.Connection, str], None],
         is_over: Callable[[], bool],
@@ -153,7 +153,7 @@ class Calls:
     def give_up(self, ids: Sequence[str]) -> None:
         """End calls that have not begun and that no worker will make."""
         waiting = sa.and_(CALLS.c.id.in_(ids), CALLS.c.begun.is_(None), CALLS.c.ended.is_(None))
-        error = damaged("", f"the row of DBOS's workflow_status with its id {LOST}")
+        error = damaged("", f"the row of DBOS's workflow_status with its id {DAMAGED}")
         ended = {"ended": self._database.now, "code": error.code, "outcome": failure(error)}
         change = sa.update(CALLS).where(waiting).values(**ended)
         self._database.transaction(lambda connection: connection.execute(change), once)
@@ -202,9 +202,9 @@ class Calls:
         self._database.transaction(lambda connection: connection.execute(change), is_over)
 
 
-def _patience(work: Work) -> float:
+def _patience(work: ScheduledCall) -> float:
     """Return how long to wait for an abandoned call, so that no two attempts at a node run at once."""
-    return (work.node.timeout or LEFT) if work.number <= work.node.retry.count else 0.0
+    return (work.node.timeout or ABANDONED_WAIT_SECONDS) if work.number <= work.node.retry.count else 0.0
 
 
 def _in_the_way(row: Any, is_running: bool, token: str) -> CallError | None:
@@ -213,7 +213,7 @@ def _in_the_way(row: Any, is_running: bool, token: str) -> CallError | None:
     if has_begun and not row.rerun:
         text = "was under way when its process died, and may have run"
         return CallError(text, tool=row.tool, code="plan.in_doubt")
-    if has_begun and row.takes >= MOST:
+    if has_begun and row.takes >= MAX_ATTEMPTS:
         text = f"was under way when its process died, {row.takes} times"
         return CallError(text, tool=row.tool, code="plan.in_doubt")
     return None if is_running else cancelled(row.tool)

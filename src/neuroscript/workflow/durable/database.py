@@ -12,17 +12,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.coercion.parameters import STRING, optional, require
 from neuroscript.errors import CallError, SpecError
-from neuroscript.io.text import LONGEST_PATH, one_line, shown_path
+from neuroscript.io.text import MAX_PATH_CHARS, one_line, shown_path
 from neuroscript.io.user_cache import data_file
-from neuroscript.workflow.durable.heartbeat import LONGEST
+from neuroscript.workflow.durable.heartbeat import MAX_LEASE_SECONDS
 
 try:
     import sqlalchemy as sa
 except ModuleNotFoundError as error:
-    raise missing("durable runs need DBOS", "durable", error) from None
+    raise missing_extra("durable runs need DBOS", "durable", error) from None
 
 __all__ = ["CALLS", "RUNS", "WORKERS", "Database", "once", "sa"]  # other modules take SQLAlchemy from here
 
@@ -32,12 +32,12 @@ FILE: Final = "runs.sqlite"
 BUSY: Final = 30.0
 """Seconds that a transaction waits for a lock, and seconds for which a failed one is retried."""
 
-PAUSE: Final = 0.2
+RETRY_SECONDS: Final = 0.2
 
 POOL: Final[Mapping[str, Any]] = {"pool_size": 10, "max_overflow": 30, "hide_parameters": True}
 """Limits on connections. SQLAlchemy's errors must not contain the arguments of calls."""
 
-IDLE: Final = 5.0
+IDLE_TIMEOUT_SECONDS: Final = 5.0
 """Seconds after which PostgreSQL ends an idle transaction, because its locks block other processes."""
 
 NOW: Final = {
@@ -161,8 +161,8 @@ class Database:
         It is false for times and leases that this package does not write, such as infinity, so that no process waits
         for them.
         """
-        in_time = seen.between(self.now - lease, sa.literal(LONGEST) + self.now)
-        return sa.and_(in_time, lease.between(0.0, LONGEST))
+        in_time = seen.between(self.now - lease, sa.literal(MAX_LEASE_SECONDS) + self.now)
+        return sa.and_(in_time, lease.between(0.0, MAX_LEASE_SECONDS))
 
     def _make_tables(self) -> None:
         with self.engine.begin() as connection:
@@ -199,7 +199,7 @@ class Database:
                     raise
                 if time.monotonic() > until if is_over is None else is_over():
                     raise CallError("the database cannot be reached", code="plan.database", retry="later") from error
-                time.sleep(PAUSE)
+                time.sleep(RETRY_SECONDS)
 
     def close(self) -> None:
         """Close every connection."""
@@ -236,7 +236,7 @@ def _reason_of(error: OSError | ImportError | sa.exc.DBAPIError) -> str:
         return error.strerror.lower()
     cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
     is_told = not isinstance(error, sa.exc.DataError)  # its message contains the value
-    return (is_told and one_line(str(cause).partition("\n")[0], LONGEST_PATH)) or type(cause).__name__
+    return (is_told and one_line(str(cause).partition("\n")[0], MAX_PATH_CHARS)) or type(cause).__name__
 
 
 def _engine(url: sa.URL, makes: bool) -> sa.Engine:
@@ -274,5 +274,5 @@ def _text(data: bytes) -> str | bytes:
 
 def _hurried(connection: Any, _: object) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(f"SET idle_in_transaction_session_timeout = {IDLE * 1000:.0f}")
+        cursor.execute(f"SET idle_in_transaction_session_timeout = {IDLE_TIMEOUT_SECONDS * 1000:.0f}")
     connection.commit()

@@ -17,25 +17,25 @@ from typing import Any, Final
 from neuroscript.errors import CallError
 from neuroscript.workflow.durable.calls import Calls, call_id
 from neuroscript.workflow.durable.database import CALLS
-from neuroscript.workflow.durable.encoding import Unkept
+from neuroscript.workflow.durable.encoding import NotStorable
 from neuroscript.workflow.durable.outcomes import Outcome, Place
 from neuroscript.workflow.durable.queue import POLL, Queue
 from neuroscript.workflow.durable.rows import fault, place_id
 from neuroscript.workflow.plan.model import Plan
 from neuroscript.workflow.runner import Step, Unmade
-from neuroscript.workflow.scheduler import Work
+from neuroscript.workflow.scheduler import ScheduledCall
 
-PATIENCE: Final = 5
+ORDER_POLLS: Final = 5
 """Checks after which the order of past calls is given up if the plan does not ask for the next one."""
 
-LOOKS: Final = 20
+ABANDONED_POLLS: Final = 20
 """How many checks for results pass between two checks for calls that no worker will make."""
 
 TURNS: Final = 10
 """Turns of the event loop in which a plan processes a result and asks for the next calls."""
 
 
-class Asking:
+class Dispatcher:
     """Makes the calls of one run, as a `Caller`.
 
     Args:
@@ -52,7 +52,7 @@ class Asking:
         run: str,
         plan: Plan,
         leader: str,
-        may_rerun: Callable[[Work], bool],
+        may_rerun: Callable[[ScheduledCall], bool],
         parallel: int,
     ) -> None:
         self._calls = calls
@@ -71,7 +71,7 @@ class Asking:
         self._is_halted = False
         self._is_over = threading.Event()
 
-    async def __call__(self, work: Work) -> Any:
+    async def __call__(self, work: ScheduledCall) -> Any:
         """Return the result of a call, or raise its `CallError`, or `Unmade`."""
         id, place = call_id(self._run, work), (work.node.name, work.item, work.number)
         self._unasked.discard(place)
@@ -95,11 +95,11 @@ class Asking:
         finally:
             self._waiting.pop(id, None)
 
-    async def _put(self, work: Work) -> None:
+    async def _put(self, work: ScheduledCall) -> None:
         given = (self._run, self._leader, work, self._may_rerun(work), self._queue.put, self._is_over.is_set)
         try:
             await asyncio.to_thread(self._calls.put, *given)
-        except Unkept as error:
+        except NotStorable as error:
             raise CallError(f"its arguments: {error}", tool=work.node.tool, code="plan.kept") from None
 
     def see(self, step: Step) -> None:
@@ -134,7 +134,7 @@ class Asking:
         while order:
             await self._turned()
             next_id = next((each for each in order if not (self._unasked and self._halts(each))), order[0])
-            if next_id not in self._waiting and looks < PATIENCE:
+            if next_id not in self._waiting and looks < ORDER_POLLS:
                 looks += 1
                 await asyncio.sleep(POLL / 2)
                 continue
@@ -164,7 +164,7 @@ class Asking:
         for look in count(1):
             await asyncio.sleep(POLL / 2)
             ids = [id for id in self._waiting if id not in self._past]
-            if ids and not look % LOOKS:
+            if ids and not look % ABANDONED_POLLS:
                 await asyncio.to_thread(self._give_up_lost, ids)
             for outcome in await asyncio.to_thread(self._calls.ended, ids, self._is_over.is_set) if ids else ():
                 self._tell(outcome)

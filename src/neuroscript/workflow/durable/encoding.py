@@ -41,7 +41,7 @@ KINDS: Final[Mapping[str, type[CallError]]] = {
 """The error types that can be stored; an error of a subtype is stored as the nearest of these."""
 
 
-class Unkept(TypeError):
+class NotStorable(TypeError):
     """A value that exists only in its own process; the message names its type."""
 
 
@@ -111,7 +111,7 @@ def _written(value: Any) -> Any:
         return {"$array": [value.typecode, value.tolist()]}
     if kind is datetime.datetime:
         return {"$time": value.isoformat()}
-    raise Unkept(f"{type_name(value)} cannot be stored in a database, because it exists only in its own process")
+    raise NotStorable(f"{type_name(value)} cannot be stored in a database, because it exists only in its own process")
 
 
 def _read(value: Any) -> Any:
@@ -144,7 +144,7 @@ def error_to_kept(error: CallError) -> dict[str, Any]:
     for name, value in error.__reduce__()[1][1].items():
         try:
             _written(value)
-        except Unkept:
+        except NotStorable:
             continue
         state[name] = value
     if isinstance(error, ArgumentError):

@@ -14,14 +14,14 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final
 
 from neuroscript.calls.drivers import Runner
-from neuroscript.calls.steps import Body
+from neuroscript.calls.steps import Invocation
 from neuroscript.coercion.parameters import STRING, optional, require
 from neuroscript.engine.session import Session
 from neuroscript.errors import SpecError
-from neuroscript.io.text import shown
-from neuroscript.spec.binding import bound
-from neuroscript.workflow.durable.encoding import Unkept, text_of
-from neuroscript.workflow.durable.heartbeat import LEASE
+from neuroscript.io.text import quote_untrusted
+from neuroscript.spec.binding import bind_arguments
+from neuroscript.workflow.durable.encoding import NotStorable, text_of
+from neuroscript.workflow.durable.heartbeat import DEFAULT_LEASE_SECONDS
 from neuroscript.workflow.durable.leader import Driver
 from neuroscript.workflow.durable.run_records import Run, inputs_in, plan_in
 from neuroscript.workflow.durable.validation import check_durable
@@ -44,7 +44,7 @@ def run_durably(
     parallel: int = PARALLEL,
     watch: Watch | None = None,
     run_id: str = "",
-    lease: float = LEASE,
+    lease: float = DEFAULT_LEASE_SECONDS,
     works: bool = True,
     keep_secrets: bool = False,
 ) -> Trace:
@@ -94,7 +94,7 @@ async def arun_durably(
     parallel: int = PARALLEL,
     watch: Watch | None = None,
     run_id: str = "",
-    lease: float = LEASE,
+    lease: float = DEFAULT_LEASE_SECONDS,
     works: bool = True,
     keep_secrets: bool = False,
 ) -> Trace:
@@ -106,8 +106,8 @@ async def arun_durably(
     if parallel < 1:
         raise ValueError("parallel must be 1 or more")
     if run_id and not RUN.fullmatch(run_id):
-        raise SpecError(f"run {shown(run_id)}", ["an id must be at most 64 letters, digits, _ and -"])
-    exact = bound(plan.signature, session._world.coercion, dict(inputs or {}), by_name=True)
+        raise SpecError(f"run {quote_untrusted(run_id)}", ["an id must be at most 64 letters, digits, _ and -"])
+    exact = bind_arguments(plan.signature, session._world.coercion, dict(inputs or {}), by_name=True)
     given = dict(plan.signature.by_name(list(exact)))
     run = _begun(run_id or os.urandom(8).hex(), plan, given, parallel)
     driver = await asyncio.to_thread(Driver, session, url, lease)
@@ -124,7 +124,7 @@ def resume(
     run: str,
     *,
     watch: Watch | None = None,
-    lease: float = LEASE,
+    lease: float = DEFAULT_LEASE_SECONDS,
     works: bool = True,
 ) -> Trace:
     """Continue a run and return its trace. For a run that has ended, only return the trace.
@@ -162,14 +162,14 @@ async def _resumed(
 
 
 def _waited_for(session: Session, drive: Callable[[], Coroutine[Any, Any, Trace]]) -> Trace:
-    trace: Trace = Runner(session._world).run(Body("plan", drive, (), "coroutine")).result()
+    trace: Trace = Runner(session._world).run(Invocation("plan", drive, (), "coroutine")).result()
     return trace
 
 
 def _begun(run_id: str, plan: Plan, inputs: dict[str, Any], parallel: int) -> Run:
     try:
         given = text_of(inputs)
-    except Unkept as error:
+    except NotStorable as error:
         raise SpecError("inputs", [str(error)]) from None
     return Run(
         id=run_id,

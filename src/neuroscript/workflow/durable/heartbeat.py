@@ -9,28 +9,28 @@ from typing import Final, Self
 
 from neuroscript.errors import SpecError
 
-LEASE: Final = 15.0
+DEFAULT_LEASE_SECONDS: Final = 15.0
 """Default seconds without a heartbeat after which a process is considered dead."""
 
-SHORTEST: Final = 0.5
-LONGEST: Final = 604_800.0
+MIN_LEASE_SECONDS: Final = 0.5
+MAX_LEASE_SECONDS: Final = 604_800.0
 """The longest lease in seconds, one week. A run whose process died waits that long."""
 
-BEATS: Final = 5
+BEATS_PER_LEASE: Final = 5
 """Minimum number of heartbeats within a lease."""
 
-SLOWEST: Final = 1.0
+MAX_BEAT_SECONDS: Final = 1.0
 """Maximum seconds between two heartbeats; with each one, a worker looks for dead workers."""
 
 
-def lease_of(seconds: float) -> float:
+def parse_lease(seconds: float) -> float:
     """Return a lease in seconds, or raise a `SpecError` if it is shorter than `SHORTEST` or longer than `LONGEST`."""
-    if type(seconds) not in (int, float) or not SHORTEST <= seconds <= LONGEST:
-        raise SpecError("durable", [f"a lease must be from {SHORTEST:g} to {LONGEST:.0f} seconds"])
+    if type(seconds) not in (int, float) or not MIN_LEASE_SECONDS <= seconds <= MAX_LEASE_SECONDS:
+        raise SpecError("durable", [f"a lease must be from {MIN_LEASE_SECONDS:g} to {MAX_LEASE_SECONDS:.0f} seconds"])
     return float(seconds)
 
 
-class Heart:
+class Heartbeat:
     """Sends heartbeats until it is stopped or the lease is lost.
 
     Args:
@@ -68,4 +68,4 @@ class Heart:
             if not is_alive:
                 self._lost()
                 return
-            self._stop.wait(min(self._lease / BEATS, SLOWEST))
+            self._stop.wait(min(self._lease / BEATS_PER_LEASE, MAX_BEAT_SECONDS))

@@ -9,7 +9,7 @@ from typing import Literal
 import attrs
 
 from neuroscript.errors import SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.workflow.durable.calls import Calls
 from neuroscript.workflow.durable.database import RUNS, Database
 from neuroscript.workflow.durable.encoding import Unreadable, value_of
@@ -108,7 +108,8 @@ def cancel(url: str | None, run: str) -> RunState:
         status = runs.find(run).status
         if not runs.cancel(run, failure(cancelled(""))):
             raise SpecError(
-                f"run {shown(run)}", [f"has already {status}" if status != "cancelled" else "was already cancelled"]
+                f"run {quote_untrusted(run)}",
+                [f"has already {status}" if status != "cancelled" else "was already cancelled"],
             )
         return _state(runs.find(run))
 

@@ -9,17 +9,17 @@ from typing import Any
 
 from neuroscript.engine.session import Session
 from neuroscript.errors import CallError, SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.workflow.durable.calls import Calls
 from neuroscript.workflow.durable.database import Database
-from neuroscript.workflow.durable.dispatcher import Asking
-from neuroscript.workflow.durable.heartbeat import Heart, lease_of
+from neuroscript.workflow.durable.dispatcher import Dispatcher
+from neuroscript.workflow.durable.heartbeat import Heartbeat, parse_lease
 from neuroscript.workflow.durable.queue import POLL, Queue
 from neuroscript.workflow.durable.run_records import Run, Runs
 from neuroscript.workflow.durable.worker import Worker
 from neuroscript.workflow.plan.model import Plan
 from neuroscript.workflow.runner import Step, Watch, arun
-from neuroscript.workflow.scheduler import Work
+from neuroscript.workflow.scheduler import ScheduledCall
 from neuroscript.workflow.trace.trace import Trace
 
 
@@ -34,7 +34,7 @@ class Driver:
 
     def __init__(self, session: Session, url: str | None, lease: float) -> None:
         self.leader = os.urandom(8).hex()
-        self.lease = lease_of(lease)
+        self.lease = parse_lease(lease)
         self._session = session
         self._url = url
         self._database = Database(url)
@@ -59,12 +59,12 @@ class Driver:
             if until is None:
                 until = loop.time() + await asyncio.to_thread(self.runs.left, run.id) + POLL
             elif loop.time() > until:
-                raise SpecError(f"run {shown(run.id)}", ["another process drives it"])
+                raise SpecError(f"run {quote_untrusted(run.id)}", ["another process drives it"])
             await asyncio.sleep(POLL)
 
     async def drive(self, run: Run, plan: Plan, inputs: Mapping[str, Any], watch: Watch | None, works: bool) -> Trace:
         """Run the plan of a run that is leased by this driver or has ended, and return its trace."""
-        asking = Asking(self._calls, self._queue, run.id, plan, self.leader, self._may_rerun, run.parallel)
+        asking = Dispatcher(self._calls, self._queue, run.id, plan, self.leader, self._may_rerun, run.parallel)
         parallel = run.parallel + await asking.open()  # past calls must not take slots of new ones
 
         def seen(step: Step) -> None:
@@ -107,7 +107,7 @@ class Driver:
 
         worker = None
         try:
-            with Heart("run", lambda: self.runs.beat(run.id, self.leader), lost, self.lease):
+            with Heartbeat("run", lambda: self.runs.beat(run.id, self.leader), lost, self.lease):
                 if works:
                     worker = await asyncio.to_thread(self._helper, lost)
                 await _first_fault(going, beside)
@@ -128,7 +128,7 @@ class Driver:
         worker.on_lost(lost)
         return worker.__enter__()
 
-    def _may_rerun(self, work: Work) -> bool:
+    def _may_rerun(self, work: ScheduledCall) -> bool:
         return work.node.rerun or self._session._entry(work.node.tool).line.tool.policy.is_idempotent
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from threading import Lock
 from typing import Any, Final
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.errors import SpecError
 from neuroscript.workflow.durable.database import CALLS, Database, once, sa
 from neuroscript.workflow.durable.serializer import EXACT, FORMAT, Refused, refuse_pickles
@@ -19,7 +19,7 @@ from neuroscript.workflow.durable.serializer import EXACT, FORMAT, Refused, refu
 try:
     from dbos import DBOS, DBOSClient, DBOSConfig
 except ModuleNotFoundError as error:
-    raise missing("durable runs need DBOS", "durable", error) from None
+    raise missing_extra("durable runs need DBOS", "durable", error) from None
 
 NAME: Final = "neuroscript"
 """The names of the application and of its queue in DBOS."""

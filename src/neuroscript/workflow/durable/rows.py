@@ -22,12 +22,12 @@ from neuroscript.coercion.parameters import (
     optional,
     problems,
 )
-from neuroscript.errors import LISTED, SpecError
-from neuroscript.io.text import shown
+from neuroscript.errors import MAX_LISTED_PROBLEMS, SpecError
+from neuroscript.io.text import quote_untrusted
 from neuroscript.workflow.durable.database import CALLS, RUNS, sa
-from neuroscript.workflow.durable.heartbeat import LONGEST
+from neuroscript.workflow.durable.heartbeat import MAX_LEASE_SECONDS
 
-LATEST: Final = 253_402_300_799
+MAX_TIME_SECONDS: Final = 253_402_300_799
 """The last second of the year 9999, since 1970-01-01 UTC."""
 
 REMEDY: Final = "restore the row from a backup, or delete it"
@@ -39,9 +39,11 @@ def _is_number(value: object) -> bool:
     return type(value) in (int, float)
 
 
-TIME: Final = Form("a time in seconds since 1970", _is_number, lambda value: 0 <= value <= LATEST)
+TIME: Final = Form("a time in seconds since 1970", _is_number, lambda value: 0 <= value <= MAX_TIME_SECONDS)
 LEASE: Final = Form(
-    f"a number of seconds above 0, at most {LONGEST:.0f}", _is_number, lambda value: 0 < value <= LONGEST
+    f"a number of seconds above 0, at most {MAX_LEASE_SECONDS:.0f}",
+    _is_number,
+    lambda value: 0 < value <= MAX_LEASE_SECONDS,
 )
 BIT: Final = Form("a boolean", lambda value: value in (0, 1), lambda value: type(value) in (bool, int))
 
@@ -92,7 +94,7 @@ def fault(table: sa.Table, id: object, found: Iterable[str]) -> SpecError:
     Args:
         found: The problems, one sentence each.
     """
-    name = shown(id) if isinstance(id, str) else f"({type(id).__name__})"
+    name = quote_untrusted(id) if isinstance(id, str) else f"({type(id).__name__})"
     return SpecError(f"{table.name} row {name}", [*found, REMEDY])
 
 
@@ -125,4 +127,4 @@ def _check(table: sa.Table, forms: Mapping[str, Form], row: Mapping[str, Any], m
     found = [*problems(**{name: (row[name], form) for name, form in forms.items() if name in row})]
     found += [] if found else more
     if found:
-        raise fault(table, row["id"], found[:LISTED])
+        raise fault(table, row["id"], found[:MAX_LISTED_PROBLEMS])

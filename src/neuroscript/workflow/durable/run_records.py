@@ -12,14 +12,14 @@ from typing import Any
 
 import attrs
 
-from neuroscript.coercion.context import Coercion
+from neuroscript.coercion.context import CoercionSettings
 from neuroscript.coercion.parameters import STRING, require
 from neuroscript.errors import ArgumentError, CallError, SpecError
-from neuroscript.io.text import shown
-from neuroscript.spec.binding import bound
+from neuroscript.io.text import quote_untrusted
+from neuroscript.spec.binding import bind_arguments
 from neuroscript.workflow.durable.database import CALLS, RUNS, Database, once, sa
 from neuroscript.workflow.durable.encoding import Unreadable, json_of, text_of, value_of
-from neuroscript.workflow.durable.heartbeat import LONGEST
+from neuroscript.workflow.durable.heartbeat import MAX_LEASE_SECONDS
 from neuroscript.workflow.durable.rows import RUN, check_run, fault
 from neuroscript.workflow.plan.file import plan_from_data
 from neuroscript.workflow.plan.model import Plan
@@ -71,14 +71,14 @@ class Runs:
         try:
             self._database.transaction(lambda connection: connection.execute(row))
         except sa.exc.IntegrityError:
-            raise SpecError(f"run {shown(run.id)}", ["already exists"]) from None
+            raise SpecError(f"run {quote_untrusted(run.id)}", ["already exists"]) from None
 
     def find(self, run: str) -> Run:
         """Return a run, or raise a `SpecError` if it does not exist or its row is invalid."""
         require("durable", run=(run, STRING))
         found = self._read(_rows(self._database).where(RUNS.c.id == run))
         if not found:
-            raise SpecError(f"run {shown(run)}", ["does not exist"])
+            raise SpecError(f"run {quote_untrusted(run)}", ["does not exist"])
         return _run(found[0])
 
     def all(self) -> list[Run | Damaged]:
@@ -114,7 +114,7 @@ class Runs:
         """Return the seconds until the lease of a run expires, if it is not renewed."""
         query = sa.select(RUNS.c.seen + RUNS.c.lease - self._database.now).where(RUNS.c.id == run)
         seconds = self._database.transaction(lambda connection: connection.execute(query).scalar())
-        return seconds if type(seconds) is float and 0 <= seconds <= 2 * LONGEST else 0.0
+        return seconds if type(seconds) is float and 0 <= seconds <= 2 * MAX_LEASE_SECONDS else 0.0
 
     # Ends
 
@@ -166,13 +166,13 @@ def plan_in(run: Run) -> Plan:
     return plan
 
 
-def inputs_in(run: Run, plan: Plan, coercion: Coercion) -> dict[str, Any]:
+def inputs_in(run: Run, plan: Plan, coercion: CoercionSettings) -> dict[str, Any]:
     """Return the inputs of a run by name, or raise a `SpecError` if its row is invalid."""
     try:
         inputs = value_of(run.inputs)
         if type(inputs) is not dict or not all(type(name) is str for name in inputs):
             raise Unreadable("is not an object")
-        bound(plan.signature, coercion, inputs, by_name=True)
+        bind_arguments(plan.signature, coercion, inputs, by_name=True)
     except Unreadable as unreadable:
         raise fault(RUNS, run.id, [f"inputs {unreadable}"]) from None
     except ArgumentError:
@@ -196,4 +196,4 @@ def _run_or_damaged(row: Mapping[str, Any]) -> Run | Damaged:
     try:
         return _run(row)
     except SpecError as error:
-        return Damaged(shown(str(row["id"])), error)
+        return Damaged(quote_untrusted(str(row["id"])), error)

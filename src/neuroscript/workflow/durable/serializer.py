@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from typing import Any, Final
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.errors import SpecError
 from neuroscript.io.text import type_name
 from neuroscript.workflow.durable.encoding import text_of, value_of
@@ -17,7 +17,7 @@ from neuroscript.workflow.durable.encoding import text_of, value_of
 try:
     from dbos import _serialization as formats
 except ModuleNotFoundError as error:
-    raise missing("durable runs need DBOS", "durable", error) from None
+    raise missing_extra("durable runs need DBOS", "durable", error) from None
 
 FORMAT: Final = "neuroscript_json"
 """The name of the format in rows."""

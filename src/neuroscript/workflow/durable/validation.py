@@ -8,11 +8,11 @@ from typing import Final
 from neuroscript.coercion.types import ArgType
 from neuroscript.engine.session import Session
 from neuroscript.errors import SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.workflow.plan.model import Node, Plan
 from neuroscript.workflow.plan.validation import check
 
-KEPT: Final = "is secret, and a durable run stores inputs and arguments unencrypted in its database"
+STORED_PLAINLY: Final = "is secret, and a durable run stores inputs and arguments unencrypted in its database"
 """Why a plan with a secret input or argument is refused, unless the host allows it."""
 
 
@@ -27,17 +27,17 @@ def check_durable(session: Session, plan: Plan, keep_secrets: bool) -> None:
         problems += [] if keep_secrets else _secrets(session, plan)
         problems += _handles(session, plan)
     if problems:
-        raise SpecError(f"plan {shown(plan.name)}" if plan.name else "plan", problems)
+        raise SpecError(f"plan {quote_untrusted(plan.name)}" if plan.name else "plan", problems)
 
 
 def _secrets(session: Session, plan: Plan) -> Iterator[str]:
     for arg in plan.inputs:
         if arg.holds_secret:
-            yield f"inputs.{arg.name}: {KEPT}"
+            yield f"inputs.{arg.name}: {STORED_PLAINLY}"
     for node in plan.nodes:
         for arg in session._entry(node.tool).line.tool.spec.args:
             if arg.holds_secret and node.inputs.get(arg.name) is not None:
-                yield f"nodes.{node.name}.inputs.{arg.name}: {KEPT}"
+                yield f"nodes.{node.name}.inputs.{arg.name}: {STORED_PLAINLY}"
 
 
 def _handles(session: Session, plan: Plan) -> Iterator[str]:

@@ -12,22 +12,22 @@ from collections.abc import Callable
 from threading import Event, Lock, Semaphore
 from typing import Final, Self
 
-from neuroscript.calls.steps import GRACE
+from neuroscript.calls.steps import GRACE_SECONDS
 from neuroscript.coercion.context import type_name
 from neuroscript.coercion.parameters import STRING, optional, require
 from neuroscript.engine.session import Session
 from neuroscript.errors import CallError, CallTimeout, SpecError
 from neuroscript.workflow.durable.calls import Begun, Calls, Fenced
 from neuroscript.workflow.durable.database import Database
-from neuroscript.workflow.durable.encoding import Unkept, text_of
-from neuroscript.workflow.durable.heartbeat import LEASE, Heart, lease_of
+from neuroscript.workflow.durable.encoding import NotStorable, text_of
+from neuroscript.workflow.durable.heartbeat import DEFAULT_LEASE_SECONDS, Heartbeat, parse_lease
 from neuroscript.workflow.durable.outcomes import failure
 from neuroscript.workflow.durable.queue import POLL, Queue
 from neuroscript.workflow.durable.worker_registry import Workers
 from neuroscript.workflow.plan.parameters import SESSION
-from neuroscript.workflow.scheduler import LOOK
+from neuroscript.workflow.scheduler import POLL_SECONDS
 
-MOST: Final = 1_000
+MAX_CONCURRENT_CALLS: Final = 1_000
 """Maximum number of calls that a worker makes at once."""
 
 
@@ -51,25 +51,30 @@ class Worker:
     """
 
     def __init__(
-        self, session: Session, url: str | None = None, *, parallel: int | None = None, lease: float = LEASE
+        self,
+        session: Session,
+        url: str | None = None,
+        *,
+        parallel: int | None = None,
+        lease: float = DEFAULT_LEASE_SECONDS,
     ) -> None:
         require("Worker", session=(session, SESSION), url=(url, optional(STRING)))
-        if parallel is not None and (type(parallel) is not int or not 1 <= parallel <= MOST):
-            raise SpecError("durable", [f"parallel must be an integer from 1 to {MOST}"])
+        if parallel is not None and (type(parallel) is not int or not 1 <= parallel <= MAX_CONCURRENT_CALLS):
+            raise SpecError("durable", [f"parallel must be an integer from 1 to {MAX_CONCURRENT_CALLS}"])
         self.id = os.urandom(8).hex()
         self.is_lost = False
         self._session = session
-        self._lease = lease_of(lease)
+        self._lease = parse_lease(lease)
         self._database = Database(url)
         self._calls = Calls(self._database)
         self._workers = Workers(self._database)
         self._queue = Queue(self._database, parallel)
-        self._heart = Heart("worker", self._beat, self._lose, self._lease)
+        self._heart = Heartbeat("worker", self._beat, self._lose, self._lease)
         self._listens = Event()
         self._ended = Event()
         self._is_over = Event()
         self._lock = Lock()
-        self._slots = Semaphore(session.policy.least("concurrency", MOST))
+        self._slots = Semaphore(session.policy.least("concurrency", MAX_CONCURRENT_CALLS))
         self._making = 0
         self._idle = Event()
         self._idle.set()
@@ -94,7 +99,7 @@ class Worker:
         self._queue.hush()
         while not self._idle.wait(POLL) and not self.is_lost:
             pass
-        self._idle.wait(GRACE)
+        self._idle.wait(GRACE_SECONDS)
         self._is_over.set()
         self._heart.__exit__()
         self._let_go()
@@ -175,7 +180,7 @@ class Worker:
                 self._outlast(failed, begun.patience)
             secrets = self._session.secrets
             error = failed if secrets is None else secrets.error(failed)
-        except Unkept as unkept:
+        except NotStorable as unkept:
             error = CallError(f"its result: {unkept}", tool=begun.tool, code="plan.kept")
         except Exception as fault:
             error = CallError(f"could not be made ({type_name(fault)})", tool=begun.tool)
@@ -185,6 +190,6 @@ class Worker:
         """Wait for an abandoned call, because only this process can notice that it has ended."""
         until = time.monotonic() + seconds
         while late.still_runs and time.monotonic() < until and not self.is_lost:
-            time.sleep(LOOK)
+            time.sleep(POLL_SECONDS)
         if not late.still_runs:
             late.state = "stopped"

@@ -13,19 +13,19 @@ from typing import Any, Final, Literal
 import attrs
 
 from neuroscript.coercion.context import type_name
-from neuroscript.io.text import shown
-from neuroscript.workflow.plan.references import DEEPEST, Reference, Template, TooDeep
+from neuroscript.io.text import quote_untrusted
+from neuroscript.workflow.plan.references import MAX_DEPTH, Reference, Template, TooDeep
 
 NUMBERS: Final = (int, float)
 
 COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "equals": lambda value, other: _same(value, other),
-    "differs": lambda value, other: not _same(value, other),
+    "ne": lambda value, other: not _same(value, other),
     "above": operator.gt,
     "at_least": operator.ge,
     "below": operator.lt,
     "at_most": operator.le,
-    "among": lambda value, others: _holds(others, value),
+    "in": lambda value, others: _holds(others, value),
     "contains": lambda value, other: _holds(value, other),
     "empty": lambda value, wanted: (len(value) == 0) is wanted,
 }
@@ -65,12 +65,12 @@ class Condition:
         try:
             return cls._of(data, where, faults, 0)
         except TooDeep:
-            faults.append(f"{where}: nests deeper than {DEEPEST} levels")
+            faults.append(f"{where}: nests deeper than {MAX_DEPTH} levels")
             return cls("is", (Template(True),))
 
     @classmethod
     def _of(cls, data: Any, where: str, faults: list[str], depth: int) -> Condition:
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise TooDeep
         match data:
             case bool():
@@ -147,7 +147,7 @@ def _compared(word: str, value: Any, other: Any) -> bool:
     try:
         return bool(COMPARISONS[word](value, other))
     except TypeError:
-        text = f"{shown(word)} does not support {type_name(value)} and {type_name(other)}"
+        text = f"{quote_untrusted(word)} does not support {type_name(value)} and {type_name(other)}"
         raise Undecided(text) from None
 
 

@@ -14,16 +14,16 @@ from neuroscript.coercion.context import type_name
 from neuroscript.coercion.parameters import STRING, require
 from neuroscript.coercion.plain_data import plain
 from neuroscript.errors import SpecError
-from neuroscript.io.text import NotJSON, shown
+from neuroscript.io.text import NotJSON, quote_untrusted
 from neuroscript.io.text import parsed as parsed_json
-from neuroscript.io.text_files import text_of
-from neuroscript.io.toml import Document, NotTOML, parsed
+from neuroscript.io.text_files import read_text_file
+from neuroscript.io.toml import TomlDocument, TomlError, parse_toml
 from neuroscript.io.toml_errors import Faults, named
 from neuroscript.spec.tool_spec import ArgSpec
 from neuroscript.tools.serialization import ARG_KEYS, spec_from_data, spec_to_data
 from neuroscript.workflow.plan.model import Node, Plan, Retry
 
-LONGEST: Final = 16 * 1024 * 1024
+MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 """Maximum bytes of a plan file."""
 
 PLAN: Final = ("name", "description", "inputs", "nodes", "output", "synthesis")
@@ -41,7 +41,7 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
         SpecError: If the file cannot be read or the plan is invalid; for TOML, its ``lines`` name the lines.
     """
     name = Path(path).name or str(path)
-    text = text_of(path, shown(name), LONGEST)
+    text = read_text_file(path, quote_untrusted(name), MAX_FILE_BYTES)
     return (plan_of_json if Path(path).suffix.lower() == ".json" else plan_of_toml)(text, source=name)
 
 
@@ -56,9 +56,9 @@ def plan_of_toml(text: str, *, source: str = "plan") -> Plan:
     """
     require("plan_of_toml", text=(text, STRING), source=(source, STRING))
     try:
-        document = parsed(text)
-    except NotTOML as error:
-        raise SpecError(shown(source), [error.hint], [error.line]) from None
+        document = parse_toml(text)
+    except TomlError as error:
+        raise SpecError(quote_untrusted(source), [error.hint], [error.line]) from None
     return _plan(Faults(attrs.evolve(document, values=_with_floats(document.values))), source)
 
 
@@ -68,7 +68,7 @@ def plan_of_json(text: str, *, source: str = "plan") -> Plan:
     try:
         data = parsed_json(text)
     except NotJSON as error:
-        raise SpecError(shown(source), [f"invalid JSON: {error.hint}"]) from None
+        raise SpecError(quote_untrusted(source), [f"invalid JSON: {error.hint}"]) from None
     return plan_from_data(data, source=source)
 
 
@@ -79,8 +79,8 @@ def plan_from_data(data: Any, *, source: str = "plan") -> Plan:
         SpecError: With every problem and its path.
     """
     if not isinstance(data, Mapping):
-        raise SpecError(shown(source), [f"expected a table, got {type_name(data)}"])
-    return _plan(Faults(Document(dict(data), {})), source)
+        raise SpecError(quote_untrusted(source), [f"expected a table, got {type_name(data)}"])
+    return _plan(Faults(TomlDocument(dict(data), {})), source)
 
 
 def plan_to_data(plan: Plan) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import attrs
 
 from neuroscript.coercion.plain_data import plain
 from neuroscript.errors import SpecError
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 from neuroscript.tools.serialization import spec_to_data
 from neuroscript.workflow.plan.conditions import Condition
@@ -37,8 +37,8 @@ LATER: Final = "later"
 CODE: Final = re.compile(r"[a-z_*?]+(\.[a-z_*?]+)*")
 """An error code, such as ``tool.failed``, or a pattern of codes, such as ``llm.*``."""
 
-MOST_RETRIES: Final = 100
-MOST_NODES: Final = 100_000
+MAX_RETRIES: Final = 100
+MAX_NODES: Final = 100_000
 
 
 @attrs.frozen(kw_only=True)
@@ -49,7 +49,7 @@ class Retry:
         count: Maximum number of retries.
         backoff: Seconds before the first retry.
         factor: The growth of each further pause over the one before.
-        most: The longest pause in seconds.
+        max_delay: The longest pause in seconds.
         on: Error codes and patterns of codes. The word ``later`` stands for all errors that may be temporary.
 
     A timeout is retried only if the tool is idempotent.
@@ -57,14 +57,14 @@ class Retry:
     Raises:
         SpecError: With every problem.
 
-    >>> [Retry(count=4, backoff=1, most=5).pause(number) for number in (1, 2, 3, 4)]
+    >>> [Retry(count=4, backoff=1, max_delay=5).pause(number) for number in (1, 2, 3, 4)]
     [1.0, 2.0, 4.0, 5.0]
     """
 
     count: int = 0
     backoff: float = 1.0
     factor: float = 2.0
-    most: float = 60.0
+    max_delay: float = 60.0
     on: tuple[str, ...] = (LATER, "tool.*")
 
     def __attrs_post_init__(self) -> None:
@@ -77,15 +77,15 @@ class Retry:
         if not self.backoff:
             return 0.0
         try:
-            return float(min(self.most, self.backoff * self.factor ** (number - 1)))
+            return float(min(self.max_delay, self.backoff * self.factor ** (number - 1)))
         except OverflowError:
-            return float(self.most)
+            return float(self.max_delay)
 
 
 def _retry_faults(retry: Retry) -> Iterator[str]:
-    if type(retry.count) is not int or not 0 <= retry.count <= MOST_RETRIES:
-        yield f"count must be an integer from 0 to {MOST_RETRIES}"
-    for name, least in (("backoff", 0.0), ("factor", 1.0), ("most", 0.0)):
+    if type(retry.count) is not int or not 0 <= retry.count <= MAX_RETRIES:
+        yield f"count must be an integer from 0 to {MAX_RETRIES}"
+    for name, least in (("backoff", 0.0), ("factor", 1.0), ("max_delay", 0.0)):
         if not _is_number(getattr(retry, name), least):
             yield f"{name} must be a finite number from {least:g}"
     if type(retry.on) is not tuple or not all(type(each) is str and CODE.fullmatch(each) for each in retry.on):
@@ -151,7 +151,7 @@ class Node:
         set_field(self, "items", None if self.map is None else Template.of(self.map, "map", faults))
         faults.extend(_item_faults(self))
         if faults:
-            raise SpecError(f"node {shown(str(self.name))}", faults)
+            raise SpecError(f"node {quote_untrusted(str(self.name))}", faults)
         further = [part.references for part in (self.condition, self.items) if part is not None]
         set_field(self, "references", tuple(chain(self.arguments.references, *further)))
         named = (reference.root for _, reference in self.references if reference.root not in RESERVED)
@@ -192,7 +192,9 @@ def _item_faults(node: Node) -> Iterator[str]:
             yield f"{where}: {reference.root} is only available in the inputs of a node with map"
 
 
-TOLD: Final = tuple(field.name for field in attrs.fields(Node) if field.init and field.name not in ("retry", "timeout"))
+NODE_FIELDS: Final = tuple(
+    field.name for field in attrs.fields(Node) if field.init and field.name not in ("retry", "timeout")
+)
 """The fields of a node, besides its times, that count for the digest."""
 
 
@@ -238,7 +240,7 @@ class Plan:
     @property
     def subject(self) -> str:
         """The name of the plan in errors."""
-        return f"plan {shown(self.name)}" if self.name else "plan"
+        return f"plan {quote_untrusted(self.name)}" if self.name else "plan"
 
     def __getitem__(self, name: str) -> Node:
         """Return the node called *name*, or raise a KeyError."""
@@ -247,7 +249,7 @@ class Plan:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the plan in hexadecimal digits; equal plans have the same digest, however they are written."""
-        nodes = [(*(getattr(node, name) for name in TOLD), _times(node)) for node in self.nodes]
+        nodes = [(*(getattr(node, name) for name in NODE_FIELDS), _times(node)) for node in self.nodes]
         inputs = spec_to_data(self.signature)
         whole = [self.name, self.description, inputs, self.output, self.synthesis, nodes]
         return hashlib.sha256(json.dumps(whole, sort_keys=True, default=plain).encode()).hexdigest()
@@ -262,15 +264,17 @@ class Plan:
 def _times(node: Node) -> tuple[Any, ...]:
     """Return the retry and timeout settings; seconds are floats, so that 1 and 1.0 have the same digest."""
     retry, timeout = node.retry, node.timeout
-    seconds = [None if each is None else float(each) for each in (retry.backoff, retry.factor, retry.most, timeout)]
+    seconds = [
+        None if each is None else float(each) for each in (retry.backoff, retry.factor, retry.max_delay, timeout)
+    ]
     return (retry.count, retry.on, seconds)
 
 
 def _plan_faults(plan: Plan) -> Iterator[str]:
     if not plan.nodes:
         yield "nodes: must have at least one node"
-    if len(plan.nodes) > MOST_NODES:
-        yield f"nodes: must have at most {MOST_NODES} nodes"
+    if len(plan.nodes) > MAX_NODES:
+        yield f"nodes: must have at most {MAX_NODES} nodes"
     seen: set[str] = set()
     for node in plan.nodes:
         if node.name in seen:
@@ -291,7 +295,7 @@ def _dangling(plan: Plan, known: set[str]) -> Iterator[str]:
             yield from _lost(f"nodes.{node.name}.{where}", reference, known, given)
         for name in node.needs:
             if name not in known and name not in said:
-                yield f"nodes.{node.name}: needs the unknown node {shown(name)}"
+                yield f"nodes.{node.name}: needs the unknown node {quote_untrusted(name)}"
     for where, reference in () if plan.answer is None else plan.answer.references:
         if reference.root in ("item", "index"):
             yield f"{where}: {reference.root} is only available in the inputs of a node with map"
@@ -302,9 +306,9 @@ def _dangling(plan: Plan, known: set[str]) -> Iterator[str]:
 def _lost(where: str, reference: Reference, known: set[str], given: set[str]) -> Iterator[str]:
     if reference.root == INPUT:
         if reference.path and reference.path[0] not in given:
-            yield f"{where}: the plan has no input {shown(str(reference.path[0]))}"
+            yield f"{where}: the plan has no input {quote_untrusted(str(reference.path[0]))}"
     elif reference.root not in RESERVED and reference.root not in known:
-        yield f"{where}: unknown node {shown(reference.root)}"
+        yield f"{where}: unknown node {quote_untrusted(reference.root)}"
 
 
 def _cycles(plan: Plan) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Sequence
 from typing import Final
 
-from neuroscript.calls.steps import Body
+from neuroscript.calls.steps import Invocation
 from neuroscript.coercion.parameters import STRING, require
 from neuroscript.coercion.types import ArgType
 from neuroscript.engine.session import Session
@@ -44,8 +44,8 @@ You write plans of tool calls. A plan is one JSON object. Answer with that objec
   before it; "depends_on" lists further nodes that must run before it. No node may depend on itself, directly or
   indirectly.
 - "map" runs a node once for each item of a list, with "${item}" and "${index}"; its result is the list of results.
-- "when" is a reference to true or false, {"value": V, W: V} with W one of equals, differs, above, at_least, below,
-  at_most, among, contains, empty, or {"succeeded": node}, {"failed": node}, {"all": [...]}, {"any": [...]},
+- "when" is a reference to true or false, {"value": V, W: V} with W one of equals, ne, above, at_least, below,
+  at_most, in, contains, empty, or {"succeeded": node}, {"failed": node}, {"all": [...]}, {"any": [...]},
   {"not": ...}.
 - "on_fail" is "halt" (the default) or "continue", which lets the other nodes go on after a failure.
 - "inputs" of the plan and "output" are optional. Without "output", the plan returns the results of its last nodes.
@@ -54,10 +54,10 @@ Call only these tools:
 
 """
 
-MOST_TOLD: Final = 100
+MAX_LISTED_PROBLEMS: Final = 100
 """Maximum number of problems in one message to the model."""
 
-AGAIN: Final = "This plan cannot run here:\n{}\nAnswer again with the complete plan."
+RETRY_PROMPT: Final = "This plan cannot run here:\n{}\nAnswer again with the complete plan."
 
 
 def planned(session: Session, llm: LLM, goal: str, *, tools: str | Iterable[str] = "*", attempts: int = 3) -> Plan:
@@ -90,7 +90,7 @@ async def aplanned(
     steps = _steps(session, goal, tools, attempts, llm)
     turns = next(steps)
     while True:
-        asked = Body("plan", lambda turns=turns: _asked(llm, turns), (), "waits")
+        asked = Invocation("plan", lambda turns=turns: _asked(llm, turns), (), "waits")
         said = (await session._world.threads.awaitable(asked)).result()
         if isinstance(said, LLMError):
             raise said
@@ -133,6 +133,6 @@ def _steps(
             problems = check(within, plan, llm)
             if not problems:
                 return plan
-        complaint = AGAIN.format("\n".join(f"- {problem}" for problem in first(problems, MOST_TOLD)))
+        complaint = RETRY_PROMPT.format("\n".join(f"- {problem}" for problem in first(problems, MAX_LISTED_PROBLEMS)))
         turns = [*turns, Turn("assistant", said), Turn("user", complaint)]
     raise SpecError("plan", problems)

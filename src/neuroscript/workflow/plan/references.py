@@ -21,7 +21,7 @@ import attrs
 from neuroscript.coercion.context import type_name
 from neuroscript.coercion.plain_data import plain
 from neuroscript.coercion.scalars import Handle
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 
 INPUT: Final = "input"
 RESERVED: Final = frozenset({INPUT, "item", "index", "trace"})
@@ -36,7 +36,7 @@ STEP: Final = re.compile(r'\.([A-Za-z0-9_-]+)|\[(-?[0-9]{1,9})\]|\["((?:[^"\\]|\
 
 INDEX: Final = re.compile(r"[0-9]{1,9}")
 
-DEEPEST: Final = 100
+MAX_DEPTH: Final = 100
 """Maximum nesting of the containers of a plan."""
 
 PLAIN: Final = (type(None), bool, int, float, bytes, datetime.datetime, array, Handle)
@@ -96,7 +96,7 @@ def _member(value: Any, step: Step, reference: Reference, number: int) -> Any:
         if index is not None and -len(value) <= index < len(value):
             return value[index]
     before = Reference(reference.root, reference.path[:number])
-    raise Lost(f"{shown(str(before))} has no {shown(_written(step).removeprefix('.'))}")
+    raise Lost(f"{quote_untrusted(str(before))} has no {quote_untrusted(_written(step).removeprefix('.'))}")
 
 
 @attrs.frozen
@@ -137,7 +137,7 @@ class Template:
                 read[key] = _read(each, _under(where, key, faults), found, faults, 1)
                 held += [key] * (len(found) > before)
         except TooDeep:
-            faults.append(f"{where}: nests deeper than {DEEPEST} levels")
+            faults.append(f"{where}: nests deeper than {MAX_DEPTH} levels")
         return cls(read, tuple(found), tuple(held))
 
     def filled(self, lookup: Callable[[Reference], Any]) -> Any:
@@ -162,7 +162,7 @@ def owned(value: Any) -> Any:
 
 
 def _owned(value: Any, depth: int) -> Any:
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         raise TooDeep
     match value:
         case Mapping():
@@ -174,7 +174,7 @@ def _owned(value: Any, depth: int) -> Any:
 
 
 def _read(value: Any, where: str, found: list[tuple[str, Reference]], faults: list[str], depth: int = 0) -> Any:
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         raise TooDeep
     match value:
         case str():
@@ -195,7 +195,7 @@ def _read(value: Any, where: str, found: list[tuple[str, Reference]], faults: li
 def _under(where: str, key: object, faults: list[str]) -> str:
     """Return the path of *key*, which must be a string."""
     if isinstance(key, str):
-        return f"{where}.{shown(key)}"
+        return f"{where}.{quote_untrusted(key)}"
     faults.append(f"{where}: expected string keys, got {type_name(key)}")
     return where
 
@@ -254,7 +254,7 @@ def _reference(text: str, at: int) -> tuple[Reference, int]:
         path.append(_step(step))
         at = step.end()
     if text[at : at + 1] != "}":
-        raise ValueError(f"the reference to {shown(root[0])} is invalid; write $${{ for a literal ${{")
+        raise ValueError(f"the reference to {quote_untrusted(root[0])} is invalid; write $${{ for a literal ${{")
     return Reference(root[0], tuple(path)), at + 1
 
 

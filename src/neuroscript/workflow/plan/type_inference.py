@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, Final
 
 from neuroscript.coercion.constraints import coerce
-from neuroscript.coercion.types import ELEMENTS, NOTHING, VALUES, ArgType
+from neuroscript.coercion.types import ELEMENTS, NONE_TYPES, VALUES, ArgType
 from neuroscript.errors import ArgumentError
 from neuroscript.workflow.plan.references import is_index
 
@@ -30,10 +30,10 @@ UNKNOWN: Final = frozenset(
 """Types that allow no static check."""
 
 
-def within(kind: ArgType, path: Sequence[str | int]) -> ArgType | None:
+def type_at(kind: ArgType, path: Sequence[str | int]) -> ArgType | None:
     """Return the type at *path* within a value of a type; `NIL` if no value can have that path."""
     for number, step in enumerate(path):
-        if kind in NOTHING:
+        if kind in NONE_TYPES:
             return ArgType.NIL
         if kind in UNKNOWN:
             return None
@@ -44,7 +44,7 @@ def within(kind: ArgType, path: Sequence[str | int]) -> ArgType | None:
     return kind
 
 
-def samples(kind: ArgType) -> tuple[Any, ...]:
+def sample_values(kind: ArgType) -> tuple[Any, ...]:
     """Return sample values of a type; containers are empty."""
     return SAMPLES.get(kind) or (([],) if kind in ELEMENTS else ({},))
 
@@ -54,7 +54,7 @@ def can_fit(given: ArgType, wanted: ArgType) -> bool:
     """Return whether some value of a type is accepted where another type is declared."""
     if wanted in UNKNOWN or given == wanted:
         return True
-    return any(_taken(sample, wanted) for sample in samples(given))
+    return any(_taken(sample, wanted) for sample in sample_values(given))
 
 
 def _taken(sample: Any, wanted: ArgType) -> bool:

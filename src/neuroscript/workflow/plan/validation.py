@@ -12,11 +12,11 @@ from itertools import chain
 from typing import Any
 
 from neuroscript.coercion.parameters import optional, require
-from neuroscript.coercion.types import ELEMENTS, LISTS, NOTHING, VALUES, ArgType, worded
-from neuroscript.engine.entries import Known
+from neuroscript.coercion.types import ELEMENTS, LISTS, NONE_TYPES, VALUES, ArgType, worded
+from neuroscript.engine.entries import SessionTool
 from neuroscript.engine.session import Session
-from neuroscript.errors import LISTED, MAX_PROBLEMS, ArgumentError, CallError, Problem, ToolNotFound
-from neuroscript.io.text import shown
+from neuroscript.errors import MAX_LISTED_PROBLEMS, MAX_PROBLEMS, ArgumentError, CallError, Problem, ToolNotFound
+from neuroscript.io.text import quote_untrusted
 from neuroscript.names import canonical
 from neuroscript.runtime.interfaces import LLM, ToolCall
 from neuroscript.spec.tool_spec import MAYBE, ArgSpec, ToolSpec
@@ -24,7 +24,7 @@ from neuroscript.workflow.plan.conditions import STATES, Condition, Undecided
 from neuroscript.workflow.plan.model import LATER, Node, Plan
 from neuroscript.workflow.plan.parameters import MODEL, PLAN, SESSION
 from neuroscript.workflow.plan.references import Lost, Mixed, Reference, is_index
-from neuroscript.workflow.plan.type_inference import UNKNOWN, can_fit, samples, within
+from neuroscript.workflow.plan.type_inference import UNKNOWN, can_fit, sample_values, type_at
 
 
 def check(session: Session, plan: Plan, llm: LLM | None = None) -> tuple[str, ...]:
@@ -55,13 +55,13 @@ class _Tools:
     def __init__(self, session: Session, plan: Plan) -> None:
         self.session = session
         self.plan = plan
-        self._known: dict[str, Known | CallError] = {}
+        self._known: dict[str, SessionTool | CallError] = {}
         self._samples: dict[tuple[str, tuple[str, ...]], Mapping[str, Any]] = {}
         self._rules: dict[str, Mapping[str, ArgSpec]] = {}
         self._not_found = 0
         self._inputs: dict[Any, ArgSpec] = {arg.name: arg for arg in plan.inputs}
 
-    def known(self, tool: str) -> Known | CallError:
+    def known(self, tool: str) -> SessionTool | CallError:
         """Return a tool as the session knows it, or the error that a call of it would raise."""
         found = self._known.get(tool)
         if found is None:
@@ -72,10 +72,10 @@ class _Tools:
                 self._not_found += isinstance(error, ToolNotFound)
         return found
 
-    def _resolved(self, tool: str) -> Known:
+    def _resolved(self, tool: str) -> SessionTool:
         """Return a tool as the session knows it; only the first `MAX_PROBLEMS` unknown tools get suggestions."""
         if self._not_found >= MAX_PROBLEMS and self.session._world.registry.named(canonical(tool)) is None:
-            raise ToolNotFound(shown(tool))
+            raise ToolNotFound(quote_untrusted(tool))
         return self.session._resolved(tool, tool)
 
     def rules(self, spec: ToolSpec) -> Mapping[str, ArgSpec]:
@@ -107,7 +107,7 @@ class _Tools:
         match reference.root, reference.path:
             case "input", (name, *path):
                 arg = self._inputs.get(name)
-                return None if arg is None else within(arg.type, path)
+                return None if arg is None else type_at(arg.type, path)
             case "input", _:
                 return ArgType.MAP
             case "item", path:
@@ -116,9 +116,9 @@ class _Tools:
                     return None
                 return self.type_of(Reference(over.root, (*over.path, 0, *path)), node)
             case "index", path:
-                return within(ArgType.INT, path)
+                return type_at(ArgType.INT, path)
             case "trace", path:
-                return within(ArgType.SLICE_MAP, path)
+                return type_at(ArgType.SLICE_MAP, path)
         node = self.plan[reference.root]
         known, path = self.known(node.tool), reference.path
         if isinstance(known, CallError):
@@ -130,7 +130,7 @@ class _Tools:
             if is_many and not (path and is_index(path[0])):
                 return ArgType.NIL if path else ArgType.SLICE
             path = path[1:] if is_many else path
-        return within(spec.return_type, path)
+        return type_at(spec.return_type, path)
 
 
 def _problems(tools: _Tools, node: Node) -> Iterable[str]:
@@ -159,7 +159,7 @@ def _unfit(tools: _Tools, node: Node, spec: ToolSpec) -> Iterator[str]:
     yield from _astray(tools, node.references, node)
     for name in node.arguments.held:
         if name in rules:
-            yield from _misfits(tools, node, given[name], rules[name].type, f"inputs.{shown(name)}")
+            yield from _misfits(tools, node, given[name], rules[name].type, f"inputs.{quote_untrusted(name)}")
 
 
 def _misfits(tools: _Tools, node: Node, value: Any, wanted: ArgType, where: str) -> Iterator[str]:
@@ -174,7 +174,7 @@ def _misfits(tools: _Tools, node: Node, value: Any, wanted: ArgType, where: str)
                 yield from _misfits(tools, node, each, ELEMENTS[wanted], f"{where}[{index}]")
         case dict() if wanted in VALUES:
             for key, each in value.items():
-                yield from _misfits(tools, node, each, VALUES[wanted], f"{where}.{shown(key)}")
+                yield from _misfits(tools, node, each, VALUES[wanted], f"{where}.{quote_untrusted(key)}")
 
 
 def _undecided(tools: _Tools, node: Node, condition: Condition) -> Iterator[str]:
@@ -184,7 +184,7 @@ def _undecided(tools: _Tools, node: Node, condition: Condition) -> Iterator[str]
         kind = tools.type_of(reference, node)
         if kind is None or kind in UNKNOWN:
             raise Lost
-        return samples(kind)[0]
+        return sample_values(kind)[0]
 
     match condition.word:
         case "all" | "any" | "not":
@@ -203,34 +203,34 @@ def _astray(tools: _Tools, references: Iterable[tuple[str, Reference]], node: No
     """Yield the references to parts that no value of their type has."""
     for where, reference in references:
         if reference.path and tools.type_of(reference, node) is ArgType.NIL:
-            yield f"{where}: {shown(str(reference))} refers to a part that the value cannot have"
+            yield f"{where}: {quote_untrusted(str(reference))} refers to a part that the value cannot have"
 
 
 def _no_list(tools: _Tools, items: Any) -> Iterator[str]:
     kind = (
         tools.type_of(items) if isinstance(items, Reference) else ArgType.SLICE if type(items) is list else ArgType.NIL
     )
-    if kind in NOTHING or (kind not in UNKNOWN and kind not in ELEMENTS):
+    if kind in NONE_TYPES or (kind not in UNKNOWN and kind not in ELEMENTS):
         yield "map: expected a list"
 
 
-def _refused(tools: _Tools, node: Node, known: Known) -> Iterator[str]:
+def _refused(tools: _Tools, node: Node, known: SessionTool) -> Iterator[str]:
     """Yield the problems of the known arguments, and what the policy refuses."""
     line, held, values = known.line, node.arguments.held, None
     try:
         values = known.bind({**node.arguments.value, **tools.samples(line.tool.spec, held)})
     except ArgumentError as error:
-        yield from (_told(problem) for problem in error.problems[:LISTED] if _is_known(problem, held))
+        yield from (_told(problem) for problem in error.problems[:MAX_LISTED_PROBLEMS] if _is_known(problem, held))
     if line.tool.policy.capabilities:
         try:
             texts = [*_uncovered(tools, line, held, values)]
         except ArgumentError as error:  # a URL without a host
             yield from map(_told, error.problems)
         else:
-            yield from (f"tool: needs {shown(text)}, which is not granted" for text in texts)
+            yield from (f"tool: needs {quote_untrusted(text)}, which is not granted" for text in texts)
 
 
-def _refused_items(tools: _Tools, node: Node, known: Known) -> Iterator[str]:
+def _refused_items(tools: _Tools, node: Node, known: SessionTool) -> Iterator[str]:
     """Yield the problems of each call of a map over literal items, whose arguments are all known."""
     if node.items is None or node.items.references or type(node.items.value) is not list:
         return  # the items are only known during the run
@@ -249,13 +249,13 @@ def _here(values: Mapping[str, Any], reference: Reference) -> Any:
     return reference.within(values[reference.root])
 
 
-def _refused_as_it_is(tools: _Tools, arguments: Mapping[str, Any], known: Known) -> Iterator[str]:
+def _refused_as_it_is(tools: _Tools, arguments: Mapping[str, Any], known: SessionTool) -> Iterator[str]:
     """Yield the problems of a call whose arguments are all known."""
     line = known.line
     try:
         known.bind(arguments)
     except ArgumentError as error:
-        yield from map(_told, error.problems[:LISTED])
+        yield from map(_told, error.problems[:MAX_LISTED_PROBLEMS])
         return
     if line.gate is None and not line.tool.templates:
         return
@@ -269,7 +269,7 @@ def _sample(rule: ArgSpec | None) -> Any:
     """Return a sample value for an argument that contains references."""
     if rule is None or rule.type in UNKNOWN:
         return ""
-    return samples(rule.type)[-1]
+    return sample_values(rule.type)[-1]
 
 
 def _is_known(problem: Problem, sampled: Collection[str]) -> bool:
@@ -294,6 +294,6 @@ def _uncovered(tools: _Tools, line: Any, held: Collection[str], values: tuple[An
     for text, template in zip(line.tool.policy.capabilities, line.tool.templates, strict=True):
         is_open = values is None or not named_in(text).isdisjoint(held)
         if not all(any(may_cover(grant, text) for grant in layer.grants) for layer in policy.layers) or (
-            not is_open and policy.uncovered(template.fill(values)) is not None
+            not is_open and policy.uncovered_need(template.fill(values)) is not None
         ):
             yield text

@@ -11,23 +11,23 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.coercion.plain_data import plain
-from neuroscript.errors import LISTED
+from neuroscript.errors import MAX_LISTED_PROBLEMS
 from neuroscript.io.text import duration
 from neuroscript.io.toml import Place
 from neuroscript.io.toml_errors import named
 from neuroscript.workflow.trace.text import error_text, shortened
 from neuroscript.workflow.trace.trace import NodeTrace, Trace
 
-LONGEST: Final = 80
+MAX_VALUE_CHARS: Final = 80
 """Maximum characters of a value in a difference."""
 
 RATIO: Final = 1.5
 """The ratio from which on a difference in time is reported."""
 
-LEAST: Final = 0.01
+MIN_DIFFERENCE_SECONDS: Final = 0.01
 """The difference in seconds from which on times are reported."""
 
-NOTHING: Final = object()
+ABSENT: Final = object()
 """Marks a value that one side lacks."""
 
 
@@ -97,7 +97,7 @@ def _error(error: Mapping[str, Any] | None) -> Any:
 
 def _times(place: Place, was: float, now: float) -> Iterator[TraceDifference]:
     low, high = sorted((was, now))
-    if high - low < LEAST or high < RATIO * low:
+    if high - low < MIN_DIFFERENCE_SECONDS or high < RATIO * low:
         return
     ratio = f", {high / low:.3g} times {'as long' if now == high else 'as fast'}" if low > 0 else ""
     yield TraceDifference(named(place), f"{duration(now)}, was {duration(was)}{ratio}", True)
@@ -106,30 +106,30 @@ def _times(place: Place, was: float, now: float) -> Iterator[TraceDifference]:
 def _values(place: Place, was: Any, now: Any) -> Iterator[TraceDifference]:
     """Yield the differences between two values: the first `LISTED` places, and the number of further ones."""
     found = [*_places(place, plain(was), plain(now))]
-    for where, old, new in found[:LISTED]:
+    for where, old, new in found[:MAX_LISTED_PROBLEMS]:
         yield TraceDifference(named(where), _told(old, new))
-    if len(found) > LISTED:
-        yield TraceDifference(named(place), f"differs in {len(found) - LISTED} more places")
+    if len(found) > MAX_LISTED_PROBLEMS:
+        yield TraceDifference(named(place), f"differs in {len(found) - MAX_LISTED_PROBLEMS} more places")
 
 
 def _places(place: Place, was: Any, now: Any) -> Iterator[tuple[Place, Any, Any]]:
     """Yield the places at which two plain values differ, with both values."""
     if isinstance(was, dict) and isinstance(now, dict):
         for key in dict.fromkeys((*was, *now)):
-            yield from _places((*place, key), was.get(key, NOTHING), now.get(key, NOTHING))
+            yield from _places((*place, key), was.get(key, ABSENT), now.get(key, ABSENT))
     elif isinstance(was, list) and isinstance(now, list):
         for index in range(max(len(was), len(now))):
-            old, new = (each[index] if index < len(each) else NOTHING for each in (was, now))
+            old, new = (each[index] if index < len(each) else ABSENT for each in (was, now))
             yield from _places((*place, index), old, new)
     elif type(was) is not type(now) or repr(was) != repr(now):
         yield place, was, now
 
 
 def _told(was: Any, now: Any) -> str:
-    if was is NOTHING:
+    if was is ABSENT:
         return f"{_short(now)}, was missing"
-    return f"is missing, was {_short(was)}" if now is NOTHING else f"{_short(now)}, was {_short(was)}"
+    return f"is missing, was {_short(was)}" if now is ABSENT else f"{_short(now)}, was {_short(was)}"
 
 
 def _short(value: Any) -> str:
-    return shortened(value, LONGEST)
+    return shortened(value, MAX_VALUE_CHARS)

@@ -23,14 +23,14 @@ from neuroscript.coercion.plain_data import plain
 from neuroscript.coercion.scalars import Handle
 from neuroscript.errors import SpecError
 from neuroscript.io.text import NotJSON, parsed, shown_path
-from neuroscript.io.text_files import text_of, write_whole
+from neuroscript.io.text_files import read_text_file, write_atomically
 from neuroscript.workflow.trace.reader import FORM, read_trace
 from neuroscript.workflow.trace.trace import NodeTrace, Trace
 
-LONGEST: Final = 256 * 1024 * 1024
+MAX_FILE_BYTES: Final = 256 * 1024 * 1024
 """Maximum bytes of a trace file."""
 
-MOST_BITS: Final = 10_000
+MAX_INT_BITS: Final = 10_000
 """Maximum bits of an integer; Python does not convert longer ones to text."""
 
 
@@ -41,7 +41,7 @@ def save_trace(trace: Trace, path: str | os.PathLike[str]) -> None:
         OSError: If the file cannot be written; an existing file is unchanged.
         ValueError: If the path contains a NUL character.
     """
-    write_whole(path, f"{json.dumps(trace_to_data(trace), indent=1)}\n")
+    write_atomically(path, f"{json.dumps(trace_to_data(trace), indent=1)}\n")
 
 
 def load_trace(path: str | os.PathLike[str]) -> Trace:
@@ -51,7 +51,7 @@ def load_trace(path: str | os.PathLike[str]) -> Trace:
         SpecError: If the file cannot be read, or with every problem and its path.
     """
     name = shown_path(os.fspath(path))
-    return trace_of_json(text_of(path, name, LONGEST), source=name)
+    return trace_of_json(read_text_file(path, name, MAX_FILE_BYTES), source=name)
 
 
 def trace_of_json(text: str, *, source: str = "trace") -> Trace:
@@ -118,7 +118,7 @@ def _writable(value: Any) -> Any:
             return value
         case str() | bytes() if type(value) in (str, bytes):
             return value
-        case int() if value.bit_length() <= MOST_BITS:
+        case int() if value.bit_length() <= MAX_INT_BITS:
             return int(value)
         case float() if math.isfinite(value):
             return float(value)

@@ -26,7 +26,7 @@ ROUNDS: Final = 6
 """How often the rows are reordered, downwards and upwards."""
 
 
-MOST: Final = 1_000_000
+MAX_EDGE_SPOTS: Final = 1_000_000
 """Maximum spots of all edges together; a picture with more would be unreadable."""
 
 
@@ -98,11 +98,11 @@ def _routes(graph: Mapping[str, Sequence[str]], nodes: Mapping[str, Spot]) -> di
         for name in told:
             needed_by[name] += 1
     routes = {}
-    left = MOST
+    left = MAX_EDGE_SPOTS
     for name, told in graph.items():
         left -= sum(nodes[name][0] - nodes[needed][0] for needed in told)
         if left < 0:
-            raise ValueError(f"its edges would need more than {MOST} positions")
+            raise ValueError(f"its edges would need more than {MAX_EDGE_SPOTS} positions")
         for needed in told:
             shared = needed if needed_by[needed] >= len(told) else name
             between = ((row, shared) for row in range(nodes[needed][0] + 1, nodes[name][0]))

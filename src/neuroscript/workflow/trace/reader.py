@@ -15,9 +15,9 @@ import attrs
 
 from neuroscript.audit.recording import read
 from neuroscript.coercion.context import type_name
-from neuroscript.errors import LISTED, SpecError
-from neuroscript.io.text import first, shown
-from neuroscript.io.toml import Document, Place
+from neuroscript.errors import MAX_LISTED_PROBLEMS, SpecError
+from neuroscript.io.text import first, quote_untrusted
+from neuroscript.io.toml import Place, TomlDocument
 from neuroscript.io.toml_errors import Faults
 from neuroscript.workflow.plan.model import NAME
 from neuroscript.workflow.trace.trace import Attempt, NodeTrace, Outcome, Status, Trace
@@ -25,11 +25,11 @@ from neuroscript.workflow.trace.trace import Attempt, NodeTrace, Outcome, Status
 FORM: Final = 1
 """The version of the format; other versions are rejected."""
 
-GREATEST: Final = 1e12
+MAX_TIME_SECONDS: Final = 1e12
 """The largest accepted number of seconds."""
 
 DIGEST: Final = re.compile(r"[0-9a-f]{64}")
-USUAL: Final[Mapping[str, Any]] = {field.name: field.default for field in attrs.fields(NodeTrace)}
+NODE_DEFAULTS: Final[Mapping[str, Any]] = {field.name: field.default for field in attrs.fields(NodeTrace)}
 
 
 def read_trace(data: Mapping[str, Any], source: str) -> Trace:
@@ -41,10 +41,10 @@ def read_trace(data: Mapping[str, Any], source: str) -> Trace:
     Raises:
         SpecError: With every problem.
     """
-    reader = _Reader(Faults(Document({}, {})))
+    reader = _Reader(Faults(TomlDocument({}, {})))
     trace = reader.trace(data)
     if trace is None:
-        raise SpecError(source, first([text for _, text in reader.faults.found], LISTED))
+        raise SpecError(source, first([text for _, text in reader.faults.found], MAX_LISTED_PROBLEMS))
     return trace
 
 
@@ -72,7 +72,7 @@ class _Reader:
         table = self._table(place, data)
         if table is None:
             return NodeTrace("", "", "unstarted")
-        self.faults.only(place, table, tuple(USUAL))
+        self.faults.only(place, table, tuple(NODE_DEFAULTS))
         fields = {name: self._part(place, table, name) for name in ("name", "tool", "status")}
         fields["name"] = str(fields["name"])
         fields |= {name: self._part(place, table, name) for name in ("arguments", "result", "error", "reason")}
@@ -97,8 +97,8 @@ class _Reader:
     def _part(self, place: Place, table: Mapping[str, Any], name: str) -> Any:
         """Return the value of a member, and note its problem if it is invalid."""
         if name not in table:
-            if name in USUAL and USUAL[name] is not attrs.NOTHING and place:
-                return USUAL[name]
+            if name in NODE_DEFAULTS and NODE_DEFAULTS[name] is not attrs.NOTHING and place:
+                return NODE_DEFAULTS[name]
             return self._missing((*place, name)) or None
         is_right, expected = PARTS.get(name if place else f"trace.{name}", PARTS.get(name, ANYTHING))
         value = table[name]
@@ -139,11 +139,11 @@ class _Reader:
             for name in node.needs:
                 if name not in graph:
                     lost = True
-                    self.faults.note(("nodes", index, "needs"), f"unknown node {shown(name)}")
+                    self.faults.note(("nodes", index, "needs"), f"unknown node {quote_untrusted(name)}")
         try:
             TopologicalSorter({} if lost else graph).prepare()
         except CycleError as error:
-            knot = " < ".join(map(shown, reversed(error.args[1])))
+            knot = " < ".join(map(quote_untrusted, reversed(error.args[1])))
             self.faults.note(("nodes",), f"the nodes depend on each other: {knot}")
 
 
@@ -151,7 +151,7 @@ Check = tuple[Callable[[Any], bool], str]
 
 
 def _is_seconds(value: Any) -> bool:
-    return type(value) in (int, float) and -GREATEST <= value <= GREATEST
+    return type(value) in (int, float) and -MAX_TIME_SECONDS <= value <= MAX_TIME_SECONDS
 
 
 def _is_error(value: Any) -> bool:
@@ -164,7 +164,7 @@ def _is_text(value: Any) -> bool:
 
 ANYTHING: Final[Check] = (lambda value: True, "anything")
 TEXT: Final[Check] = (_is_text, "a string")
-SECONDS: Final[Check] = (_is_seconds, f"a number of seconds within {GREATEST:g}")
+SECONDS: Final[Check] = (_is_seconds, f"a number of seconds within {MAX_TIME_SECONDS:g}")
 VALUES: Final = frozenset({"inputs", "arguments", "result", "output", "error"})
 
 PARTS: Final[Mapping[str, Check]] = {

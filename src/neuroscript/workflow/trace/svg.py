@@ -35,7 +35,7 @@ BOLD: Final = 1.14
 """How much wider bold letters are."""
 
 
-LONGEST: Final = 400
+MAX_LABEL_CHARS: Final = 400
 """Maximum characters of a string from the trace."""
 
 
@@ -77,7 +77,7 @@ def fitted(text: str, room: float, size: float, *, bold: bool = False) -> str:
 
 def safe(text: object) -> str:
     """Return a string from the trace as one line of escaped XML, or ``""`` if it is not a string."""
-    return escape(one_line(text, LONGEST))
+    return escape(one_line(text, MAX_LABEL_CHARS))
 
 
 MARGIN: Final = 24.0
@@ -109,14 +109,14 @@ NAMES: Final = 168.0
 """The width of the names next to the bars."""
 
 
-ROOM: Final = 560.0
+MIN_TIMELINE_WIDTH: Final = 560.0
 """The minimum width of the timeline."""
 
 
-MOST_ROOM: Final = 1100.0
+MAX_TIMELINE_WIDTH: Final = 1100.0
 
 
-FEWEST: Final = 6
+MIN_ROW_NODES: Final = 6
 """Minimum number of nodes per row, before a row is split."""
 
 
@@ -137,10 +137,10 @@ def trace_svg(trace: Trace) -> str:
         ValueError: If the needs of the nodes have a cycle, which no plan has, or there are too many edges for a
             picture.
     """
-    layers = layered({node.name: node.needs for node in trace.nodes}, max(FEWEST, isqrt(len(trace.nodes))))
+    layers = layered({node.name: node.needs for node in trace.nodes}, max(MIN_ROW_NODES, isqrt(len(trace.nodes))))
     wide = min(WIDEST, max([NARROWEST, *(_wanted(node) for node in trace.nodes)]))
     graph = placed(layers, wide, HEIGHT)
-    room = max(ROOM, min(graph.width - NAMES, MOST_ROOM))
+    room = max(MIN_TIMELINE_WIDTH, min(graph.width - NAMES, MAX_TIMELINE_WIDTH))
     whole = max(graph.width, NAMES + room + PAD) + 2 * MARGIN
     below = HEAD + graph.height + MARGIN
     high = below + (len(trace.nodes) + 1) * LANE + MARGIN
@@ -167,14 +167,14 @@ def trace_svg(trace: Trace) -> str:
 
 
 def _title(trace: Trace) -> str:
-    return one_line(trace.plan, LONGEST) or "plan"
+    return one_line(trace.plan, MAX_LABEL_CHARS) or "plan"
 
 
 def _head(trace: Trace, room: float) -> Iterator[str]:
     """Yield the title, the summary, and the legend."""
     yield _text(MARGIN, 36, 18, "", fitted(_title(trace), room, 18, bold=True), bold=True)
     nodes = f"{len(trace.nodes)} node{'s' * (len(trace.nodes) != 1)}"
-    run = one_line(trace.run, LONGEST)
+    run = one_line(trace.run, MAX_LABEL_CHARS)
     told = f"{trace.status}, {nodes}, {duration(trace.seconds)}{f', run {run}' if run else ''}"
     yield _text(MARGIN, 56, 12, "quiet", fitted(told, room, 12))
     x = MARGIN
@@ -196,13 +196,13 @@ def _edges(graph: Placed) -> Iterator[str]:
 def _lines(node: NodeTrace) -> tuple[str, str, str, str]:
     """Return the lines in the box of a node."""
     took = duration(node.seconds) if node.attempts else ""
-    return one_line(node.name, LONGEST), one_line(node.tool, LONGEST), took, _more(node)
+    return one_line(node.name, MAX_LABEL_CHARS), one_line(node.tool, MAX_LABEL_CHARS), took, _more(node)
 
 
 def _more(node: NodeTrace) -> str:
     count = len(node.attempts)
     attempts = f"{count} attempt{'s' * (count != 1)}" if count else ""
-    why = one_line(node.error.get("code"), LONGEST) if node.error else one_line(node.reason, LONGEST)
+    why = one_line(node.error.get("code"), MAX_LABEL_CHARS) if node.error else one_line(node.reason, MAX_LABEL_CHARS)
     return ", ".join(filter(None, (attempts, why))) or "no attempt"
 
 
@@ -233,7 +233,7 @@ def _box(node: NodeTrace, x: float, y: float, wide: float) -> Iterator[str]:
 def _whole(node: NodeTrace) -> str:
     """Return the full text of a box."""
     name, tool, took, more = _lines(node)
-    message = one_line(node.error.get("message"), LONGEST) if node.error else ""
+    message = one_line(node.error.get("message"), MAX_LABEL_CHARS) if node.error else ""
     return ", ".join(filter(None, (f"{name}: {tool}", node.status, took, more, message)))
 
 
@@ -250,7 +250,7 @@ def _times(trace: Trace, times: Timeline, room: float) -> Iterator[str]:
     for lane, node in enumerate(trace.nodes, 1):
         y = lane * LANE
         yield f'<g class="lane" data-node="{safe(node.name)}"><title>{safe(_whole(node))}</title>'
-        yield _text(0, y + 14, 11, "", fitted(one_line(node.name, LONGEST), NAMES - PAD, 11))
+        yield _text(0, y + 14, 11, "", fitted(one_line(node.name, MAX_LABEL_CHARS), NAMES - PAD, 11))
         for bar in sorted(times.bars(node), key=lambda each: not each.is_ok):  # failed bars are drawn on top
             long = max(2.0, bar.share * room)
             left = NAMES + min(bar.start * room, room - long)

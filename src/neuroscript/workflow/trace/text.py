@@ -13,7 +13,7 @@ from neuroscript.io.text import duration, json_text, one_line
 from neuroscript.workflow.trace.timeline import Timeline
 from neuroscript.workflow.trace.trace import NodeTrace, Trace
 
-LONGEST: Final = 120
+MAX_VALUE_CHARS: Final = 120
 """Maximum characters of a value."""
 
 
@@ -50,21 +50,23 @@ def rows(trace: Trace) -> Iterator[Row]:
         start = "" if offset is None else f"+{duration(offset)}"
         count = str(len(node.attempts) or "")
         took = duration(node.seconds) if node.attempts else ""
-        yield Row(one_line(node.name), node.status, one_line(node.tool, LONGEST), count, start, took, _what(node))
+        yield Row(
+            one_line(node.name), node.status, one_line(node.tool, MAX_VALUE_CHARS), count, start, took, _what(node)
+        )
 
 
 def _what(node: NodeTrace) -> str:
     if node.error is not None:
         return error_text(node.error)
-    return one_line(node.reason, LONGEST) if node.status != "succeeded" else shortened(node.result)
+    return one_line(node.reason, MAX_VALUE_CHARS) if node.status != "succeeded" else shortened(node.result)
 
 
 def error_text(error: Any) -> str:
     """Return the code and the message of an error as one line."""
-    return ": ".join(filter(None, (one_line(error.get(key), 4 * LONGEST) for key in ("code", "message"))))
+    return ": ".join(filter(None, (one_line(error.get(key), 4 * MAX_VALUE_CHARS) for key in ("code", "message"))))
 
 
-def shortened(value: Any, longest: int = LONGEST) -> str:
+def shortened(value: Any, longest: int = MAX_VALUE_CHARS) -> str:
     """Return a value as one line of JSON, cut to *longest* characters.
 
     >>> shortened({"a": [1, 2, 3]}, 9)
@@ -79,7 +81,7 @@ def shortened(value: Any, longest: int = LONGEST) -> str:
 
 def headline(trace: Trace) -> str:
     """Return one line with the status of the plan."""
-    name, run = one_line(trace.plan, LONGEST) or "plan", one_line(trace.run, LONGEST)
+    name, run = one_line(trace.plan, MAX_VALUE_CHARS) or "plan", one_line(trace.run, MAX_VALUE_CHARS)
     return f"{name}: {trace.status}, {duration(trace.seconds)}{f', run {run}' if run else ''}"
 
 
@@ -92,7 +94,7 @@ def endings(trace: Trace) -> Iterator[tuple[str, str]]:
     else:
         yield "output", shortened(trace.output)
     if trace.answer:
-        yield "answer", one_line(trace.answer, 4 * LONGEST)
+        yield "answer", one_line(trace.answer, 4 * MAX_VALUE_CHARS)
 
 
 def trace_text(trace: Trace) -> str:

@@ -13,10 +13,10 @@ from neuroscript.workflow.trace.trace import Attempt, NodeTrace, Trace
 TICKS: Final = 5
 """The approximate number of intervals on the axis."""
 
-SHORTEST: Final = 1e-9
+MIN_SECONDS: Final = 1e-9
 """Seconds; a shorter run gets an axis of one second, on which its bars are marks."""
 
-MOST_BARS: Final = 200
+MAX_BARS: Final = 200
 """Maximum attempts of a node that get separate bars; more are drawn as one bar from the first to the last."""
 
 
@@ -53,7 +53,7 @@ class Timeline:
         attempts = [each for node in trace.nodes for each in node.attempts]
         begin = min([trace.started, *(each.started for each in attempts)])
         end = max([trace.started + trace.seconds, *(each.started + each.seconds for each in attempts)])
-        return cls(begin, end - begin if end - begin >= SHORTEST else 1.0)
+        return cls(begin, end - begin if end - begin >= MIN_SECONDS else 1.0)
 
     def offset(self, node: NodeTrace) -> float | None:
         """Return how many seconds after the beginning a node's first call began, or None without calls."""
@@ -61,7 +61,7 @@ class Timeline:
 
     def bars(self, node: NodeTrace) -> Iterator[Bar]:
         """Yield a bar for each call of a node, or one for all calls if there are many."""
-        if len(node.attempts) <= MOST_BARS:
+        if len(node.attempts) <= MAX_BARS:
             yield from map(self._bar, node.attempts)
         elif node.started is not None:
             yield self._bar(Attempt(1, None, node.started, node.seconds, "ok" if node.error is None else "failed"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from neuroscript import Example, ToolFailed, ToolPolicy, Toolset
-from neuroscript_std.text.size import refuse_above_limit, size, within_limit
+from neuroscript_std.text.size import refuse_above_limit, require_within_limit, utf8_length
 
 PURE: Final = ToolPolicy(effects=("pure",))
 
@@ -72,7 +72,7 @@ def to_lower(input_string: str) -> str:
     Raises:
         ToolFailed: str.too_large.
     """
-    return within_limit(input_string.lower())
+    return require_within_limit(input_string.lower())
 
 
 @toolset.tool(
@@ -97,7 +97,7 @@ def to_upper(input_string: str) -> str:
     Raises:
         ToolFailed: str.too_large.
     """
-    return within_limit(input_string.upper())
+    return require_within_limit(input_string.upper())
 
 
 @toolset.tool(
@@ -203,5 +203,5 @@ def replace(input_string: str, old_substring: str, new_substring: str, count: in
     """
     found = input_string.count(old_substring)
     replaced = found if count < 0 else min(count, found)
-    refuse_above_limit(size(input_string) + replaced * (size(new_substring) - size(old_substring)))
+    refuse_above_limit(utf8_length(input_string) + replaced * (utf8_length(new_substring) - utf8_length(old_substring)))
     return input_string.replace(old_substring, new_substring, replaced)

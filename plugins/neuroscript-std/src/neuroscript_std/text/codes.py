@@ -11,7 +11,7 @@ from binascii import a2b_base64, a2b_hex, b2a_base64
 from typing import Final
 
 from neuroscript import Example, ToolFailed, ToolPolicy, Toolset
-from neuroscript_std.text.size import LIMIT, refuse_above_limit, size, within_limit
+from neuroscript_std.text.size import MAX_RESULT_BYTES, refuse_above_limit, require_within_limit, utf8_length
 
 PURE: Final = ToolPolicy(effects=("pure",))
 
@@ -174,7 +174,7 @@ def to_hex(input_string: str) -> str:
     Raises:
         ToolFailed: str.too_large.
     """
-    refuse_above_limit(2 * size(input_string))
+    refuse_above_limit(2 * utf8_length(input_string))
     return input_string.encode().hex()
 
 
@@ -232,7 +232,7 @@ def compress(input_string: str) -> str:
     from gzip import compress as compressed
 
     data = compressed(input_string.encode(), mtime=0)
-    return within_limit(_base64(GZIP_HEADER + data[len(GZIP_HEADER) :]))
+    return require_within_limit(_base64(GZIP_HEADER + data[len(GZIP_HEADER) :]))
 
 
 @toolset.tool(
@@ -263,7 +263,7 @@ def decompress(base64_encoded_string: str) -> str:
         if not data:
             raise EOFError
         with GzipFile(fileobj=io.BytesIO(data)) as stream:  # unpacks only as much as is read
-            unpacked = stream.read(LIMIT + 1)
+            unpacked = stream.read(MAX_RESULT_BYTES + 1)
     except (OSError, EOFError, zlib.error):
         text = "the decoded bytes are not complete gzip data; pass the output of str.compress"
         raise ToolFailed(text, code="str.not_gzip", retry="model") from None

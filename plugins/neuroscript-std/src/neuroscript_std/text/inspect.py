@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 
 from neuroscript import ArgSpec, ArgType, Example, Handle, Runtime, ToolPolicy, Toolset, ToolSpec
-from neuroscript_std.text.size import within_limit
+from neuroscript_std.text.size import require_within_limit
 
 CUT: Final = "..."
 """The marker for truncated content."""
@@ -17,7 +17,7 @@ toolset = Toolset("str")
 
 
 def _inspect(rt: Runtime, input_variable: Any, max_length: int, max_depth: int) -> str:
-    return within_limit(_View(max_length).text(input_variable, max_depth))
+    return require_within_limit(_View(max_length).text(input_variable, max_depth))
 
 
 toolset.add(

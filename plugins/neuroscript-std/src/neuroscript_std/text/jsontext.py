@@ -27,11 +27,18 @@ from neuroscript import (
 )
 from neuroscript_std.jsontexts import TOO_DEEP, NotJSON, parsed
 from neuroscript_std.text.codes import decoded
-from neuroscript_std.text.size import LIMIT, VALUES, refuse_above_limit, refuse_above_values, size, within_limit
+from neuroscript_std.text.size import (
+    MAX_RESULT_BYTES,
+    MAX_RESULT_VALUES,
+    refuse_above_limit,
+    refuse_above_values,
+    require_within_limit,
+    utf8_length,
+)
 
 PURE: Final = ToolPolicy(effects=("pure",))
 
-RESULT: Final = SizeLimits(nodes=VALUES, text=LIMIT)
+RESULT: Final = SizeLimits(nodes=MAX_RESULT_VALUES, text=MAX_RESULT_BYTES)
 
 REFUSED: Final[Mapping[str, str]] = {
     "coercion.range": "it contains an integer of more than 64 bits; write it as a string",
@@ -43,7 +50,7 @@ toolset = Toolset("str")
 
 
 def _to_json_string(rt: Runtime, value: Any, pretty_print: bool, prefix: str, indent: str) -> str:
-    return _indented(value, prefix, indent) if pretty_print else within_limit(compact(value))
+    return _indented(value, prefix, indent) if pretty_print else require_within_limit(compact(value))
 
 
 toolset.add(
@@ -105,7 +112,7 @@ def _indented(value: Any, prefix: str, indent: str) -> str:
     pieces, total = [], 0
     for piece in _encoder(indent=indent).iterencode(value):
         piece = piece.replace("\n", f"\n{prefix}")  # newlines inside strings are already escaped
-        total += size(piece)
+        total += utf8_length(piece)
         refuse_above_limit(total)
         pieces.append(piece)
     return "".join(pieces)
@@ -194,7 +201,7 @@ def _refuse_unfit(value: Any) -> None:
     except CoercionError as error:
         code = error.problems[0].code
         if code == "limit.nodes":
-            refuse_above_values(VALUES + 1)
+            refuse_above_values(MAX_RESULT_VALUES + 1)
         raise _not_json(REFUSED[code]) from None
 
 

@@ -16,13 +16,13 @@ from typing import Any, Final, Protocol
 
 from neuroscript import ToolFailed
 
-LONGEST: Final = 1_000
+MAX_PATTERN_CHARS: Final = 1_000
 """Characters of a pattern."""
 
-MEMORY: Final = 2 * 1024 * 1024
+MAX_MEMORY_BYTES: Final = 2 * 1024 * 1024
 """Bytes of memory for one compiled pattern and its cache; the library caches the last 128 patterns."""
 
-STEPS: Final = 300_000_000
+MAX_STEPS: Final = 300_000_000
 """Maximum product of the pattern's instructions and the bytes of the string.
 
 At this bound, 3 percent of 3,000 patterns generated to be slow took more than a second on one core. The slowest took
@@ -32,10 +32,10 @@ four seconds.
 GROUPS_PER_STEP: Final = 8
 """Number of groups that double the cost of a step; every step copies the groups."""
 
-MATCHES: Final = 100_000
+MAX_MATCHES: Final = 100_000
 """Maximum number of matches per call."""
 
-SECONDS: Final = 5.0
+TIMEOUT_SECONDS: Final = 5.0
 """Time limit of one call that searches for further matches."""
 
 FAULTS: Final[Mapping[str, str]] = {
@@ -73,7 +73,7 @@ class Automaton(Protocol):
     def search(self, text: bytes, pos: int | None = None) -> Match | None: ...
 
 
-def compiled(pattern: str, *, groups: bool = False) -> Automaton:
+def compile_pattern(pattern: str, *, groups: bool = False) -> Automaton:
     """Compile a pattern.
 
     Args:
@@ -85,7 +85,7 @@ def compiled(pattern: str, *, groups: bool = False) -> Automaton:
     import re2  # type: ignore[import-untyped]
 
     options = re2.Options()
-    options.max_mem, options.log_errors, options.never_capture = MEMORY, False, not groups
+    options.max_mem, options.log_errors, options.never_capture = MAX_MEMORY_BYTES, False, not groups
     try:
         automaton: Automaton = re2.compile(pattern, options)
     except re2.error as error:
@@ -101,20 +101,20 @@ def _refused(error: Any) -> ToolFailed:
     return _bad(next(known, "it is not valid RE2 syntax"))
 
 
-def fits(automaton: Automaton, data: bytes) -> bool:
+def has_match(automaton: Automaton, data: bytes) -> bool:
     """Return whether there is a match anywhere, or raise `ToolFailed` with the code str.pattern_too_costly."""
     _refuse_costly(automaton, data)
     return automaton.search(data) is not None
 
 
-def matches(automaton: Automaton, data: bytes) -> Iterator[Match]:
+def find_matches(automaton: Automaton, data: bytes) -> Iterator[Match]:
     """Yield the matches from left to right; an empty match directly after another match is skipped.
 
     Raises:
         ToolFailed: str.bad_pattern, str.pattern_too_costly.
     """
     _refuse_costly(automaton, data)
-    deadline = monotonic() + SECONDS
+    deadline = monotonic() + TIMEOUT_SECONDS
     found, place, last = 0, 0, -1
     while place <= len(data) and (match := automaton.search(data, place)) is not None:
         start, end = match.span()
@@ -128,14 +128,14 @@ def matches(automaton: Automaton, data: bytes) -> Iterator[Match]:
 
 
 def _refuse_costly(automaton: Automaton, data: bytes) -> None:
-    if automaton.programsize * (1 + automaton.groups / GROUPS_PER_STEP) * len(data) > STEPS:
+    if automaton.programsize * (1 + automaton.groups / GROUPS_PER_STEP) * len(data) > MAX_STEPS:
         raise _too_costly(
             "it is too complex for a string of this length; use a simpler pattern, smaller counts or a shorter string"
         )
 
 
 def _refuse_endless(found: int, deadline: float) -> None:
-    if found > MATCHES or monotonic() > deadline:
+    if found > MAX_MATCHES or monotonic() > deadline:
         raise _too_costly("it has too many matches or searching takes too long; search a shorter string")
 
 

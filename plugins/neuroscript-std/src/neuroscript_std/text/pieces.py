@@ -9,7 +9,7 @@ from typing import Any, Final
 from neuroscript import Example, ToolPolicy, Toolset
 from neuroscript_std.text.changes import SPACE
 from neuroscript_std.text.jsontext import compact
-from neuroscript_std.text.size import VALUES, refuse_above_limit, refuse_above_values, size
+from neuroscript_std.text.size import MAX_RESULT_VALUES, refuse_above_limit, refuse_above_values, utf8_length
 
 PURE: Final = ToolPolicy(effects=("pure",))
 
@@ -69,7 +69,7 @@ def join(string_list: list[Any], separator: str) -> str:
 
 def _joined(values: list[Any], separator: str) -> str:
     texts = [value if type(value) is str else compact(value) for value in values]
-    refuse_above_limit(sum(map(size, texts)) + size(separator) * max(0, len(texts) - 1))
+    refuse_above_limit(sum(map(utf8_length, texts)) + utf8_length(separator) * max(0, len(texts) - 1))
     return separator.join(texts)
 
 
@@ -121,6 +121,6 @@ def split_words(input_string: str) -> list[str]:
     Raises:
         ToolFailed: str.too_large.
     """
-    words = [match[0] for match in islice(WORD.finditer(input_string), VALUES + 1)]
+    words = [match[0] for match in islice(WORD.finditer(input_string), MAX_RESULT_VALUES + 1)]
     refuse_above_values(len(words))
     return words

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from neuroscript import ArgSpec, ArgType, Example, Runtime, ToolPolicy, Toolset, ToolSpec
-from neuroscript_std.text.patterns import LONGEST, compiled, fits, matches
+from neuroscript_std.text.patterns import MAX_PATTERN_CHARS, compile_pattern, find_matches, has_match
 from neuroscript_std.text.size import refuse_above_limit
-from neuroscript_std.text.templates import template
+from neuroscript_std.text.templates import parse_template
 
 SLOW: Final = ToolPolicy(effects=("pure",), blocking=True)
 """Matching does no I/O, but a costly pattern can take seconds, so it runs in a thread."""
@@ -15,7 +15,7 @@ SLOW: Final = ToolPolicy(effects=("pure",), blocking=True)
 PATTERN: Final = ArgSpec(
     "pattern",
     ArgType.STRING,
-    max_length=LONGEST,
+    max_length=MAX_PATTERN_CHARS,
     description="Regular expression in RE2 syntax, at most 1,000 characters; it can start with (?i), (?s) or (?m).",
 )
 
@@ -23,7 +23,7 @@ toolset = Toolset("str")
 
 
 def _match_regex(rt: Runtime, pattern: str, input_string: str) -> bool:
-    return fits(compiled(pattern), input_string.encode())
+    return has_match(compile_pattern(pattern), input_string.encode())
 
 
 toolset.add(
@@ -52,7 +52,7 @@ toolset.add(
 
 def _find_all_regex(rt: Runtime, pattern: str, input_string: str) -> list[str]:
     data = input_string.encode()
-    found = [data[slice(*match.span())] for match in matches(compiled(pattern), data)]
+    found = [data[slice(*match.span())] for match in find_matches(compile_pattern(pattern), data)]
     refuse_above_limit(sum(map(len, found)))
     return [each.decode() for each in found]
 
@@ -79,13 +79,13 @@ toolset.add(
 
 
 def _replace_regex(rt: Runtime, pattern: str, input_string: str, replacement: str) -> str:
-    data, automaton = input_string.encode(), compiled(pattern, groups=True)
-    put = template(replacement, automaton)
+    data, automaton = input_string.encode(), compile_pattern(pattern, groups=True)
+    put = parse_template(replacement, automaton)
     if not put.captures:
-        automaton = compiled(pattern)
+        automaton = compile_pattern(pattern)
     pieces: list[bytes] = []
     place = taken = 0
-    for match in matches(automaton, data):
+    for match in find_matches(automaton, data):
         start, end = match.span()
         pieces += (data[place:start], put.filled(match, data, taken + start - place))
         taken += len(pieces[-2]) + len(pieces[-1])

@@ -53,7 +53,7 @@ class Template:
         return b"".join([part if isinstance(part, bytes) else found[part] for part in self.parts])
 
 
-def template(text: str, automaton: Automaton) -> Template:
+def parse_template(text: str, automaton: Automaton) -> Template:
     """Parse a replacement string for a pattern; any other ``$`` is literal.
 
     Raises:

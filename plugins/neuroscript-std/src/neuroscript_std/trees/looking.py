@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from neuroscript import ArgSpec, ArgType, Example, Runtime, ToolFailed, Toolset, ToolSpec
-from neuroscript_std.paths import Segments, parsed
+from neuroscript_std.paths import Segments, parse_path
 from neuroscript_std.trees.keeping import NODE, READS, TREE, held
 from neuroscript_std.trees.nodes import JSON_TYPES, Node, failed
-from neuroscript_std.trees.queries import found
+from neuroscript_std.trees.queries import find_nodes
 
 A_NODE: Final = (
     "A map of id, type, value (None for an object or array), attributes (for an object, the node ids by key), "
@@ -187,7 +187,7 @@ def _get_node_by_path(rt: Runtime, tree_handle: str, path: Any) -> dict[str, Any
 
 def _segments(path: Any) -> Segments:
     try:
-        return () if path == "" else parsed(path)
+        return () if path == "" else parse_path(path)
     except ToolFailed as error:
         raise failed(error.text, "bad_path") from None
 
@@ -230,7 +230,7 @@ def _find_nodes(
     rt: Runtime, tree_handle: str, start_node_id: str, query_map: dict[str, Any], max_depth: int, max_results: int
 ) -> list[str]:
     with held(rt, tree_handle) as tree:
-        return found(tree.node(start_node_id), query_map, max_depth, max_results)
+        return find_nodes(tree.node(start_node_id), query_map, max_depth, max_results)
 
 
 QUERY: Final = ArgSpec(

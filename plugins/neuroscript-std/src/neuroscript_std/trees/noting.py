@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from neuroscript import ArgSpec, ArgType, Example, Runtime, Toolset, ToolSpec
-from neuroscript_std.paths import shown
+from neuroscript_std.paths import escape_name
 from neuroscript_std.trees.keeping import NODE, READS, TREE, WRITES, held
 from neuroscript_std.trees.nodes import failed
 
@@ -75,7 +75,7 @@ def _remove(rt: Runtime, tree_handle: str, node_id: str, metadata_key: str) -> N
     with held(rt, tree_handle) as tree:
         metadata = tree.node(node_id).metadata
         if metadata_key not in metadata:
-            raise failed(f"the node has no metadata key {shown(metadata_key)}", "no_metadata")
+            raise failed(f"the node has no metadata key {escape_name(metadata_key)}", "no_metadata")
         del metadata[metadata_key]
 
 

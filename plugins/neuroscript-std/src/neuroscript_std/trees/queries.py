@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from neuroscript_std.paths import shown
+from neuroscript_std.paths import escape_name
 from neuroscript_std.trees.nodes import TYPES, Node, failed
 
 
-def found(start: Node, query: Mapping[str, Any], max_depth: int, max_results: int) -> list[str]:
+def find_nodes(start: Node, query: Mapping[str, Any], max_depth: int, max_results: int) -> list[str]:
     """Return the ids of the nodes that match a query, in the order of the JSON.
 
     Args:
@@ -23,7 +23,7 @@ def found(start: Node, query: Mapping[str, Any], max_depth: int, max_results: in
     """
     _refuse_containers("value", query.get("value"))
     for key, value in query.get("attributes", {}).items():
-        _refuse_containers(f"attributes['{shown(key)}']", value)
+        _refuse_containers(f"attributes['{escape_name(key)}']", value)
     fitting = (node.id for node, _ in start.walk(max_depth) if _fits(node, query))
     return list(fitting if max_results == -1 else islice(fitting, max_results))
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from neuroscript import ArgSpec, ArgType, Example, Handle, Runtime, ToolPolicy, Toolset, ToolSpec
 from neuroscript_std.trees.keeping import READS, SHOP, TREE, held, kept
-from neuroscript_std.trees.texts import drawing_of, json_of, tree_of
+from neuroscript_std.trees.texts import json_of, parse_tree, render_tree
 
 NEW: Final = ToolPolicy(effects=("writes", "random"), blocking=False)
 
@@ -14,7 +14,7 @@ toolset = Toolset("tree")
 
 
 def _load_json(rt: Runtime, json_string: str) -> Handle:
-    return kept(rt, tree_of(json_string))
+    return kept(rt, parse_tree(json_string))
 
 
 toolset.add(
@@ -92,7 +92,7 @@ toolset.add(
 
 def _render_text(rt: Runtime, tree_handle: str) -> str:
     with held(rt, tree_handle) as tree:
-        return drawing_of(tree)
+        return render_tree(tree)
 
 
 toolset.add(

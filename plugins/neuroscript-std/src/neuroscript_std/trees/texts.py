@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from neuroscript_std.jsontexts import NotJSON, parsed
-from neuroscript_std.text.size import LIMIT, size
+from neuroscript_std.text.size import MAX_RESULT_BYTES, utf8_length
 from neuroscript_std.trees.nodes import Node, failed
 from neuroscript_std.trees.tree import Tree
 
 INDENT: Final = "  "
 
 
-def tree_of(text: str) -> Tree:
+def parse_tree(text: str) -> Tree:
     """Parse JSON into a tree; fails with ``tree.not_json``, ``tree.too_deep`` or ``tree.too_large``."""
     try:
         return Tree(parsed(text))
@@ -28,7 +28,7 @@ def json_of(tree: Tree) -> str:
     return _joined(encoder.iterencode(tree.root.value))
 
 
-def drawing_of(tree: Tree) -> str:
+def render_tree(tree: Tree) -> str:
     """Return one line per node with type, id and value, indented by two spaces; fails with ``tree.too_large``."""
     return _joined(_lines(tree.root))
 
@@ -56,8 +56,8 @@ def _quoted(leaf: Any) -> str:
 def _joined(pieces: Iterable[str]) -> str:
     kept, total = [], 0
     for piece in pieces:
-        total += size(piece)
-        if total > LIMIT:
+        total += utf8_length(piece)
+        if total > MAX_RESULT_BYTES:
             raise failed("the result would exceed 8 MiB", "too_large")
         kept.append(piece)
     return "".join(kept)

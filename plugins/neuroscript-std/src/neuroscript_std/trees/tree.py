@@ -10,13 +10,13 @@ from __future__ import annotations
 from threading import Lock
 from typing import Any, Final
 
-from neuroscript_std.paths import Segments, shown, spelt
+from neuroscript_std.paths import Segments, escape_name, format_path
 from neuroscript_std.trees.nodes import TYPES, Node, failed, height_of, level_of, up
 
-DEEPEST: Final = 64
+MAX_DEPTH: Final = 64
 """Maximum nesting depth of objects and arrays, so that the JSON of a tree can be parsed again."""
 
-MOST_NODES: Final = 200_000
+MAX_NODES: Final = 200_000
 """Maximum number of nodes of a tree, including detached ones."""
 
 
@@ -45,7 +45,7 @@ class Tree:
         """Return the node with an id, or fail with ``tree.no_node``."""
         node = self._nodes.get(id)
         if node is None:
-            raise failed(f"this tree has no node with the id {shown(id)}", "no_node")
+            raise failed(f"this tree has no node with the id {escape_name(id)}", "no_node")
         return node
 
     def at(self, path: Segments) -> Node:
@@ -58,7 +58,7 @@ class Tree:
         for depth, segment in enumerate(path):
             found = _step(node, segment, path[:depth])
             if found is None:
-                raise failed(f"{spelt(path[: depth + 1])}: expected a node, got nothing", "missing")
+                raise failed(f"{format_path(path[: depth + 1])}: expected a node, got nothing", "missing")
             node = found
         return node
 
@@ -120,7 +120,7 @@ class Tree:
         """
         parent = self._object(object_id)
         if key not in parent.content:
-            raise failed(f"the object has no key {shown(key)}", "no_attribute")
+            raise failed(f"the object has no key {escape_name(key)}", "no_attribute")
         _take(parent.content[key])
 
     def _object(self, id: str) -> Node:
@@ -151,9 +151,9 @@ class Tree:
 
     def _new(self, content: Any, id: str = "") -> Node:
         if id in self._nodes:
-            raise failed(f"the tree already has a node with the id {shown(id)}", "id_taken")
-        if len(self) == MOST_NODES:
-            raise failed(f"a tree can have at most {MOST_NODES} nodes", "too_large")
+            raise failed(f"the tree already has a node with the id {escape_name(id)}", "id_taken")
+        if len(self) == MAX_NODES:
+            raise failed(f"a tree can have at most {MAX_NODES} nodes", "too_large")
         node = Node(id or self._next_id(), content)
         self._nodes[node.id] = node
         return node
@@ -174,7 +174,7 @@ def _step(node: Node, segment: str | int, way: Segments) -> Node | None:
             return nodes[int(segment)] if int(segment) < len(nodes) else None
         case _:
             wanted = "an array" if isinstance(segment, int) else "an object"
-            place = spelt(way) if way else "the root"
+            place = format_path(way) if way else "the root"
             raise failed(f"{place}: expected {wanted}, got a node of type {node.type}", "wrong_type")
 
 
@@ -205,8 +205,8 @@ def _detach(node: Node) -> None:
 
 
 def _refuse_deeper(level: int) -> None:
-    if level > DEEPEST:
-        raise failed(f"objects and arrays can be nested at most {DEEPEST} levels deep", "too_deep")
+    if level > MAX_DEPTH:
+        raise failed(f"objects and arrays can be nested at most {MAX_DEPTH} levels deep", "too_deep")
 
 
 def _refuse_container(value: Any) -> None:
@@ -221,7 +221,7 @@ def _refuse_place(parent: Node, key: str | None) -> None:
             if key is None:
                 raise failed("expected a key for a node in an object, got none", "bad_key")
             if key in nodes:
-                raise failed(f"the object already has the key {shown(key)}", "key_taken")
+                raise failed(f"the object already has the key {escape_name(key)}", "key_taken")
         case list():
             if key is not None:
                 raise failed("expected no key for a node in an array, got one", "bad_key")

@@ -15,17 +15,17 @@ import attrs
 
 from neuroscript.coercion.json_schema import size_faults
 from neuroscript.errors import SpecError
-from neuroscript.io.text import NotJSON, parsed, shown, shown_path
-from neuroscript.io.text_files import text_of, write_whole
+from neuroscript.io.text import NotJSON, parsed, quote_untrusted, shown_path
+from neuroscript.io.text_files import read_text_file, write_atomically
 
 FORMAT: Final = 1
 """The version of the file format; other versions are rejected."""
 
-LONGEST: Final = 16 * 1024 * 1024
+MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 """Maximum size of a file, in bytes."""
 
-TEXTS: Final = ("name", "title", "description")
-MAPS: Final = ("inputSchema", "outputSchema", "annotations")
+STRING_KEYS: Final = ("name", "title", "description")
+OBJECT_KEYS: Final = ("inputSchema", "outputSchema", "annotations")
 """The parts of a definition: strings and JSON objects. Icons and ``_meta`` are never shown."""
 
 
@@ -47,7 +47,7 @@ class Definition:
         faults = list(_faults(data))
         if faults or not isinstance(data, dict):
             raise SpecError("definition", faults)
-        return cls(data["name"], {key: data[key] for key in (*TEXTS, *MAPS) if data.get(key) is not None})
+        return cls(data["name"], {key: data[key] for key in (*STRING_KEYS, *OBJECT_KEYS) if data.get(key) is not None})
 
     @property
     def digest(self) -> str:
@@ -61,12 +61,12 @@ def _faults(data: object) -> Iterator[str]:
         return
     if not isinstance(data.get("name"), str) or not 0 < len(data["name"]) <= 128:
         yield "name: expected a string of 1 to 128 characters"
-    for key in TEXTS:
+    for key in STRING_KEYS:
         if not isinstance(data.get(key, ""), (str, type(None))):
             yield f"{key}: expected a string"
     if data.get("inputSchema") is None:
         yield "inputSchema: expected a JSON object"
-    for key in MAPS:
+    for key in OBJECT_KEYS:
         if not isinstance(data.get(key, {}), (dict, type(None))):
             yield f"{key}: expected a JSON object"
         yield from (f"{key}{fault.removeprefix('#')}" for fault in size_faults(data.get(key)))
@@ -105,7 +105,7 @@ class Difference:
 
     def __str__(self) -> str:
         what = f": {', '.join(self.parts)}" if self.parts else ""
-        return f"{shown(self.name)} {WORDS[self.kind]}{what}"
+        return f"{quote_untrusted(self.name)} {WORDS[self.kind]}{what}"
 
 
 WORDS: Final = {"new": "is new", "changed": "has changed", "gone": "is gone"}
@@ -126,7 +126,7 @@ def differences(old: Definitions, new: Definitions) -> tuple[Difference, ...]:
 
 def changed_parts(old: Definition, new: Definition) -> tuple[str, ...]:
     """Return the names of the parts that differ between two definitions."""
-    return tuple(key for key in (*TEXTS, *MAPS) if _text(old.data.get(key)) != _text(new.data.get(key)))
+    return tuple(key for key in (*STRING_KEYS, *OBJECT_KEYS) if _text(old.data.get(key)) != _text(new.data.get(key)))
 
 
 def _text(value: object) -> str:
@@ -144,7 +144,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Definition]:
     """
     name = shown_path(os.fspath(path))
     try:
-        data = parsed(text_of(path, name, LONGEST))
+        data = parsed(read_text_file(path, name, MAX_FILE_BYTES))
     except NotJSON as error:
         raise SpecError(name, [error.hint]) from None
     if not isinstance(data, dict) or type(data.get("mcp")) is not int or data["mcp"] != FORMAT:
@@ -161,7 +161,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Definition]:
 
 def _read(name: str, data: object, faults: list[str]) -> Definition | None:
     """Return one definition of a file, or record what is wrong with it and return None."""
-    place = f"tools.{shown(name)}"
+    place = f"tools.{quote_untrusted(name)}"
     if not isinstance(data, dict) or data.keys() != {"digest", "definition"}:
         faults.append(f"{place}: expected an object with the keys digest and definition")
         return None
@@ -186,6 +186,6 @@ def write(path: str | os.PathLike[str], definitions: Definitions) -> None:
     tools = {name: {"digest": each.digest, "definition": each.data} for name, each in sorted(definitions.items())}
     data = {"mcp": FORMAT, "tools": tools}
     text = json.dumps(data, indent=1)
-    if len(text) >= LONGEST:  # indentation adds much to a deeply nested definition
+    if len(text) >= MAX_FILE_BYTES:  # indentation adds much to a deeply nested definition
         text = json.dumps(data)
-    write_whole(path, f"{text}\n")
+    write_atomically(path, f"{text}\n")

@@ -11,17 +11,17 @@ import attrs
 
 from neuroscript.coercion.plain_data import plain
 from neuroscript.errors import CallError
-from neuroscript.interop.foreign import LONGEST, given
+from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS, passed_arguments
 from neuroscript.interop.mcp.client.accepted_definitions import Definition
-from neuroscript.interop.mcp.client.connection import Asking
-from neuroscript.interop.mcp.client.results import Promise, value_of
+from neuroscript.interop.mcp.client.connection import RequestSender
+from neuroscript.interop.mcp.client.results import ReturnSpec, value_of
 from neuroscript.io.text import one_line
 from neuroscript.runtime.interfaces import Runtime
 from neuroscript.spec.tool_spec import ArgSpec
 
 
 @attrs.frozen(eq=False)
-class Calling:
+class RemoteCall:
     """The function of an MCP server's tool.
 
     Attributes:
@@ -33,8 +33,8 @@ class Calling:
 
     definition: Definition
     args: tuple[ArgSpec, ...]
-    promise: Promise
-    connection: Asking = attrs.field(repr=False)
+    promise: ReturnSpec
+    connection: RequestSender = attrs.field(repr=False)
 
     async def __call__(self, rt: Runtime, *values: Any) -> Any:
         """Call the tool on its server; if this is cancelled, the server is notified."""
@@ -46,9 +46,9 @@ class Calling:
 
         async def told(progress: float, total: float | None, message: str | None) -> None:
             with suppress(RuntimeError):  # the loop has already ended
-                loop.call_soon_threadsafe(tell, progress, total, one_line(message, LONGEST))
+                loop.call_soon_threadsafe(tell, progress, total, one_line(message, MAX_DESCRIPTION_CHARS))
 
-        arguments = plain(given(self.args, values))
+        arguments = plain(passed_arguments(self.args, values))
         result: Mapping[str, Any] = await self.connection.asked(
             lambda dialogue: dialogue.call(self.definition, arguments, told)
         )

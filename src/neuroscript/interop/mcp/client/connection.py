@@ -18,29 +18,29 @@ from time import monotonic
 from typing import Any, Final, Protocol, TypeVar
 
 from neuroscript.errors import ToolFailed
-from neuroscript.interop.mcp.client.log_filter import HUSHED
-from neuroscript.interop.mcp.client.results import Unusable, unlike
+from neuroscript.interop.mcp.client.log_filter import IS_FILTERED
+from neuroscript.interop.mcp.client.results import Unusable, response_error
 
 T = TypeVar("T")
 
-OPENINGS: Final = 5
-WITHIN: Final = 60.0
+MAX_OPENINGS: Final = 5
+OPENINGS_PERIOD_SECONDS: Final = 60.0
 """Maximum number of times a connection is opened, and the period for it in seconds."""
 
-LEAVING: Final = 10.0
+CLOSE_TIMEOUT_SECONDS: Final = 10.0
 """Maximum duration of closing, in seconds: a child has 2 seconds to exit, 2 seconds to terminate, then it is killed."""
 
-Dial = Callable[[Callable[[], None]], AbstractAsyncContextManager[Any]]
+Connect = Callable[[Callable[[], None]], AbstractAsyncContextManager[Any]]
 """Opens a connection; its argument is called when the other side closes the connection."""
 
 
-def over() -> ToolFailed:
+def connection_closed_error() -> ToolFailed:
     """Return the error for a call whose connection ended before the response."""
     text = "the connection to the server ended before the response; the tool may have had effects"
     return ToolFailed(text, code="mcp.closed", retry="later")
 
 
-class Life:
+class OpenConnection:
     """A connection from opening to closing.
 
     Attributes:
@@ -48,7 +48,7 @@ class Life:
         is_over: Whether it accepts no more requests.
     """
 
-    def __init__(self, dial: Dial, seconds: float) -> None:
+    def __init__(self, dial: Connect, seconds: float) -> None:
         self.opened: Future[Any] = Future()
         self.opened.set_running_or_notify_cancel()  # so that a cancelled caller does not cancel it for the others
         self.is_over = False
@@ -71,11 +71,11 @@ class Life:
         """
         with self._lock:
             if self.is_over or self._loop is None:
-                raise over()
+                raise connection_closed_error()
             return asyncio.run_coroutine_threadsafe(self._asked(work), self._loop)
 
     async def _asked(self, work: Callable[[Any], Awaitable[T]]) -> T:
-        HUSHED.set(True)  # for this task: the SDK sends the request and reads the response in the caller's context
+        IS_FILTERED.set(True)  # for this task: the SDK sends the request and reads the response in the caller's context
         task: Any = asyncio.current_task()
         self._asking.add(task)
         task.add_done_callback(self._answered)
@@ -83,7 +83,7 @@ class Life:
             return await work(self.opened.result())
         except asyncio.CancelledError:
             if self.is_over:  # otherwise the caller has cancelled
-                raise over() from None
+                raise connection_closed_error() from None
             raise
 
     def _answered(self, task: asyncio.Task[Any]) -> None:
@@ -108,7 +108,7 @@ class Life:
         """End the connection, and wait until its thread has ended."""
         self.end()
         if threading.current_thread() is not self.thread:
-            self.thread.join(LEAVING)
+            self.thread.join(CLOSE_TIMEOUT_SECONDS)
 
     def _run(self) -> None:
         try:
@@ -117,12 +117,12 @@ class Life:
             self._fail(error)
         finally:
             self.is_over = True
-            self._fail(over())
+            self._fail(connection_closed_error())
             atexit.unregister(self.close)
 
     def _fail(self, error: BaseException) -> None:
         if not self.opened.done():
-            self.opened.set_exception(failed(error))
+            self.opened.set_exception(start_error(error))
 
     async def _lived(self) -> None:
         with self._lock:
@@ -148,7 +148,7 @@ class Life:
                 await asyncio.wait(asking)
 
 
-def failed(error: BaseException) -> ToolFailed:
+def start_error(error: BaseException) -> ToolFailed:
     """Return the error for a connection that could not be opened; it contains only the type of the cause."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
@@ -156,7 +156,7 @@ def failed(error: BaseException) -> ToolFailed:
         return error
     data = getattr(error, "data", None)
     if isinstance(data, Unusable):
-        return unlike(data.reason)
+        return response_error(data.reason)
     text = f"the server could not be reached: {REASONS.get(type(error).__name__, type(error).__name__)}"
     found = ToolFailed(text, code="mcp.start", retry="later")
     found.__cause__ = error
@@ -171,17 +171,17 @@ REASONS: Final = {
 """Descriptions of errors by type name, so that `failed` does not import the SDK."""
 
 
-def late(seconds: float) -> ToolFailed:
+def timeout_error(seconds: float) -> ToolFailed:
     """Return the error for a server that has not responded in time."""
     return ToolFailed(f"the server did not respond within {seconds:g} s", code="mcp.start", retry="later")
 
 
-def again(error: ToolFailed) -> ToolFailed:
+def copy_error(error: ToolFailed) -> ToolFailed:
     """Return a copy of an error for one of several callers, because each adds its own tool name."""
     return ToolFailed(error.text, code=error.code, retry=error.retry)
 
 
-class Asking(Protocol):
+class RequestSender(Protocol):
     """Sends requests to one server."""
 
     @property
@@ -213,12 +213,12 @@ class Connection:
         seconds: Timeout for opening, and for a response outside a call, in seconds.
     """
 
-    def __init__(self, dial: Dial, seconds: float) -> None:
+    def __init__(self, dial: Connect, seconds: float) -> None:
         self.seconds = seconds
         self._dial = dial
         self._lock = threading.Lock()
-        self._life: Life | None = None
-        self._openings: deque[float] = deque(maxlen=OPENINGS)
+        self._life: OpenConnection | None = None
+        self._openings: deque[float] = deque(maxlen=MAX_OPENINGS)
         self._is_closed = False
 
     async def asked(self, work: Callable[[Any], Awaitable[T]]) -> T:
@@ -227,24 +227,24 @@ class Connection:
         try:
             await asyncio.wrap_future(life.opened)
         except ToolFailed as error:
-            raise again(error) from error.__cause__
+            raise copy_error(error) from error.__cause__
         return await asyncio.wrap_future(life.submit(work))
 
     def asked_now(self, work: Callable[[Any], Awaitable[T]]) -> T:
         """Do the same as `asked`, blocking the thread, with the timeout applied to each step."""
         life = self._living()
-        self._awaited(life.opened, self.seconds + LEAVING)
+        self._awaited(life.opened, self.seconds + CLOSE_TIMEOUT_SECONDS)
         return self._awaited(life.submit(work), self.seconds)
 
     def _awaited(self, future: Future[T], seconds: float) -> T:
         try:
             return future.result(min(seconds, threading.TIMEOUT_MAX))
         except TimeoutError:
-            raise late(self.seconds) from None
+            raise timeout_error(self.seconds) from None
         finally:
             future.cancel()
 
-    def _living(self) -> Life:
+    def _living(self) -> OpenConnection:
         """Return a connection that is open or opening."""
         with self._lock:
             if self._is_closed:
@@ -253,13 +253,14 @@ class Connection:
                 self._life = self._begun()
             return self._life
 
-    def _begun(self) -> Life:
+    def _begun(self) -> OpenConnection:
         now = monotonic()
-        if len(self._openings) == OPENINGS and now - self._openings[0] < WITHIN:
-            text = f"the server was started {OPENINGS} times within {WITHIN:g} s; it is not restarted for a while"
+        if len(self._openings) == MAX_OPENINGS and now - self._openings[0] < OPENINGS_PERIOD_SECONDS:
+            starts = f"{MAX_OPENINGS} times within {OPENINGS_PERIOD_SECONDS:g} s"
+            text = f"the server was started {starts}; it is not restarted for a while"
             raise ToolFailed(text, code="mcp.start", retry="later")
         self._openings.append(now)
-        life = Life(self._dial, self.seconds)
+        life = OpenConnection(self._dial, self.seconds)
         weakref.finalize(self, life.end).atexit = False
         return life
 

@@ -16,18 +16,18 @@ from neuroscript.coercion.context import type_name
 from neuroscript.coercion.types import ArgType
 from neuroscript.errors import SpecError
 from neuroscript.formats.json_schema import spec_from_schema
-from neuroscript.interop.foreign import LONGEST, by_word, call_need, plain_schema
+from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS, call_capability, plain_schema, tools_by_name
 from neuroscript.interop.mcp.client.accepted_definitions import Definition
-from neuroscript.interop.mcp.client.call import Calling
-from neuroscript.interop.mcp.client.connection import Asking, Unconnected
+from neuroscript.interop.mcp.client.call import RemoteCall
+from neuroscript.interop.mcp.client.connection import RequestSender, Unconnected
 from neuroscript.interop.mcp.client.results import promise_of
-from neuroscript.io.text import one_line, shown
+from neuroscript.io.text import one_line, quote_untrusted
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.tools.tool import ToolImplementation
 
 
 @attrs.frozen
-class Belief:
+class Trust:
     """How far a host trusts a server.
 
     Attributes:
@@ -39,13 +39,15 @@ class Belief:
     annotations: bool = False
 
 
-def named(definitions: Iterable[Definition], faults: list[str]) -> dict[str, Definition]:
+def definitions_by_name(definitions: Iterable[Definition], faults: list[str]) -> dict[str, Definition]:
     """Return definitions by tool name; record the ones without a valid or unique name."""
     things = ((each.name, each) for each in definitions)
-    return by_word(things, faults, "leave out all but one with select")
+    return tools_by_name(things, faults, "leave out all but one with select")
 
 
-def tool_of(definition: Definition, group: str, word: str, connection: Asking, belief: Belief) -> ToolImplementation:
+def tool_of(
+    definition: Definition, group: str, word: str, connection: RequestSender, belief: Trust
+) -> ToolImplementation:
     """Return the tool for a definition.
 
     Raises:
@@ -54,37 +56,37 @@ def tool_of(definition: Definition, group: str, word: str, connection: Asking, b
     data = definition.data
     schema = plain_schema(data["inputSchema"])
     schema.setdefault("type", "object")
-    text = one_line(data.get("description") or data.get("title"), LONGEST)
+    text = one_line(data.get("description") or data.get("title"), MAX_DESCRIPTION_CHARS)
     promise = promise_of(data.get("outputSchema"))
     spec = spec_from_schema(word, schema, group=group, description=text, return_type=promise.type)
     if promise.nullable and promise.type is not ArgType.ANY:
         spec = attrs.evolve(spec, return_nullable=True)
     policy = policy_of(definition, group, belief, connection.seconds)
-    return ToolImplementation(spec, Calling(definition, spec.args, promise, connection), policy)
+    return ToolImplementation(spec, RemoteCall(definition, spec.args, promise, connection), policy)
 
 
-def described(definition: Definition, group: str) -> ToolImplementation:
+def inspection_tool(definition: Definition, group: str) -> ToolImplementation:
     """Return the tool for a definition, for inspection only; it needs no capability, because its calls always fail.
 
     Raises:
         SpecError: With every problem found.
     """
-    return attrs.evolve(single(definition, group, Unconnected(), Belief()), policy=ToolPolicy())
+    return attrs.evolve(single_tool(definition, group, Unconnected(), Trust()), policy=ToolPolicy())
 
 
-def single(definition: Definition, group: str, connection: Asking, belief: Belief) -> ToolImplementation:
+def single_tool(definition: Definition, group: str, connection: RequestSender, belief: Trust) -> ToolImplementation:
     """Return the tool for a definition on its own.
 
     Raises:
         SpecError: With every problem found.
     """
     faults: list[str] = []
-    for word in named([definition], faults):
+    for word in definitions_by_name([definition], faults):
         return tool_of(definition, group, word, connection, belief)
     raise SpecError("definition", faults)
 
 
-def policy_of(definition: Definition, group: str, belief: Belief, seconds: float) -> ToolPolicy:
+def policy_of(definition: Definition, group: str, belief: Trust, seconds: float) -> ToolPolicy:
     """Return the policy: the capability ``mcp:call:GROUP/NAME``, and approval of each call unless it is trusted."""
     said: Mapping[str, Any] = definition.data.get("annotations") or {}
     claims = said if belief.annotations else {}
@@ -97,7 +99,7 @@ def policy_of(definition: Definition, group: str, belief: Belief, seconds: float
     if is_reading or claims.get("idempotentHint") is True:
         effects.append("idempotent")
     return ToolPolicy(
-        capabilities=(call_need("mcp", group, definition.name),),
+        capabilities=(call_capability("mcp", group, definition.name),),
         effects=tuple(effects),
         requires_approval=not (belief.trusted or is_reading),
         timeout=seconds,
@@ -107,8 +109,8 @@ def policy_of(definition: Definition, group: str, belief: Belief, seconds: float
 def tools_of(
     definitions: Iterable[Definition],
     group: str,
-    connection: Asking,
-    belief: Belief,
+    connection: RequestSender,
+    belief: Trust,
     faults: list[str],
     deadline: float | None = None,
 ) -> list[ToolImplementation]:
@@ -122,13 +124,13 @@ def tools_of(
         TimeoutError: The deadline has passed.
     """
     found: list[ToolImplementation] = []
-    for word, each in named(definitions, faults).items():
+    for word, each in definitions_by_name(definitions, faults).items():
         if deadline is not None and monotonic() > deadline:
             raise TimeoutError
         try:
             found.append(tool_of(each, group, word, connection, belief))
         except SpecError as error:
-            faults.extend(f"{shown(each.name)}: {problem}" for problem in error.problems)
+            faults.extend(f"{quote_untrusted(each.name)}: {problem}" for problem in error.problems)
         except Exception as error:  # definitions are untrusted; one that cannot be read must not affect the others
-            faults.append(f"{shown(each.name)}: cannot be read ({type_name(error)})")
+            faults.append(f"{quote_untrusted(each.name)}: cannot be read ({type_name(error)})")
     return found

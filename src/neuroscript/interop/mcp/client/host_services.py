@@ -8,11 +8,11 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.errors import SpecError, ToolFailed
-from neuroscript.interop.foreign import LONGEST
+from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS
 from neuroscript.interop.mcp.client.accepted_definitions import Definition
-from neuroscript.interop.mcp.client.connection import late, over
+from neuroscript.interop.mcp.client.connection import connection_closed_error, timeout_error
 from neuroscript.io.text import one_line
 
 T = TypeVar("T")
@@ -20,7 +20,7 @@ T = TypeVar("T")
 WAITING: Final = "the client's event loop is blocked by this call; use await with acall or aexec in that loop"
 
 
-class Lent:
+class HostClient:
     """Sends requests to a server through a client of the host, on the client's event loop.
 
     Args:
@@ -42,7 +42,7 @@ class Lent:
             future = asyncio.run_coroutine_threadsafe(asking, self._loop)
         except RuntimeError:  # the loop has been closed
             asking.close()
-            raise over() from None
+            raise connection_closed_error() from None
         return await asyncio.wrap_future(future)
 
     async def _asked(self, work: Callable[[Any], Awaitable[T]]) -> T:
@@ -69,7 +69,7 @@ class _Session:
     session: Any
 
 
-async def lent(client: Any, seconds: float) -> tuple[Lent, dict[str, Definition]]:
+async def host_client(client: Any, seconds: float) -> tuple[HostClient, dict[str, Definition]]:
     """Return a client as a connection, and the definitions of its server's tools by name on the server.
 
     Args:
@@ -86,7 +86,7 @@ async def lent(client: Any, seconds: float) -> tuple[Lent, dict[str, Definition]
 
         from neuroscript.interop.mcp.client.sdk import Dialogue
     except ImportError as error:
-        raise missing("using an MCP client needs the SDK of MCP", "mcp", error) from None
+        raise missing_extra("using an MCP client needs the SDK of MCP", "mcp", error) from None
     dialogue = Dialogue(lambda: None)
     dialogue.client = _Session(client) if isinstance(client, ClientSession) else client
     try:
@@ -95,11 +95,11 @@ async def lent(client: Any, seconds: float) -> tuple[Lent, dict[str, Definition]
         is_connected = False
     if not is_connected:
         raise SpecError("client", ["expected a connected session or client of the MCP SDK or of FastMCP"])
-    connection = Lent(dialogue, seconds)
+    connection = HostClient(dialogue, seconds)
     try:
         return connection, dict(await asyncio.wait_for(dialogue.definitions(), seconds))
     except TimeoutError:
-        raise late(seconds) from None
+        raise timeout_error(seconds) from None
 
 
 class ToolMissing(SpecError):
@@ -109,7 +109,7 @@ class ToolMissing(SpecError):
         return self.problems[0]
 
 
-def one_of(definitions: Mapping[str, Definition], name: str) -> Definition:
+def find_definition(definitions: Mapping[str, Definition], name: str) -> Definition:
     """Return the definition with a name.
 
     Raises:
@@ -117,5 +117,5 @@ def one_of(definitions: Mapping[str, Definition], name: str) -> Definition:
     """
     if name not in definitions:
         text = f"Tool {name!r} not found on server. Available tools: {[*definitions]!r}"
-        raise ToolMissing("client", [one_line(text, LONGEST)])
+        raise ToolMissing("client", [one_line(text, MAX_DESCRIPTION_CHARS)])
     return definitions[name]

@@ -9,18 +9,18 @@ from time import monotonic
 from types import TracebackType
 from typing import Final, Self
 
-from neuroscript._imports import mending
+from neuroscript._imports import install_hint
 from neuroscript.config.mcp_servers import SECONDS, is_group, is_seconds
 from neuroscript.errors import PluginError, SpecError, ToolFailed
 from neuroscript.interop.mcp.client import accepted_definitions as file
 from neuroscript.interop.mcp.client.accepted_definitions import Definition, Difference
 from neuroscript.interop.mcp.client.connection import Connection
-from neuroscript.interop.mcp.client.definition import Belief, tools_of
-from neuroscript.interop.mcp.client.location import Place, place_faults, secret_headers, texts
-from neuroscript.io.text import shown
-from neuroscript.names import canonical, word_of
+from neuroscript.interop.mcp.client.definition import Trust, tools_of
+from neuroscript.interop.mcp.client.location import Location, location_problems, resolve_secrets, secret_headers
+from neuroscript.io.text import quote_untrusted
+from neuroscript.names import canonical, to_snake_case
 from neuroscript.runtime.redaction import Redactor
-from neuroscript.runtime.secret_forms import SHORTEST
+from neuroscript.runtime.secret_forms import MIN_SECRET_CHARS
 from neuroscript.runtime.secret_set import SecretSet
 from neuroscript.tools.derived import matching
 from neuroscript.tools.hookspecs import hookimpl
@@ -30,7 +30,7 @@ from neuroscript.tools.toolset import Toolset
 SUBJECT: Final = "mcp"
 """The subject of errors, before the group."""
 
-MISSING: Final = f"the MCP SDK is not installed; install it with: {mending('mcp')}"
+MISSING: Final = f"the MCP SDK is not installed; install it with: {install_hint('mcp')}"
 
 
 class McpServer:
@@ -58,12 +58,12 @@ class McpServer:
         Raises:
             PluginError: ``mcp.start``: it cannot be opened.
         """
-        listed(self._connection, self.toolset.name)
+        list_definitions(self._connection, self.toolset.name)
 
     @property
     def offered(self) -> file.Definitions:
         """The current definitions by name on the server; raises a `PluginError` if the server cannot be reached."""
-        return listed(self._connection, self.toolset.name)
+        return list_definitions(self._connection, self.toolset.name)
 
     @property
     def differences(self) -> tuple[Difference, ...]:
@@ -158,17 +158,18 @@ def from_mcp(
     """
     word = canonical(group)
     exposed = () if plain_http else secret_headers(headers or {})
-    faults = [*place_faults(command, url, exposed), *_group_faults(word, timeout)]
+    faults = [*location_problems(command, url, exposed), *_group_faults(word, timeout)]
     taken_env, taken_headers = (
-        texts(name, given or {}, secrets or {}, faults) for name, given in (("env", env), ("headers", headers))
+        resolve_secrets(name, given or {}, secrets or {}, faults)
+        for name, given in (("env", env), ("headers", headers))
     )
     if faults:
         raise SpecError(SUBJECT, faults)
     if not _is_installed():
         raise SpecError(SUBJECT, [MISSING])
-    place = Place(tuple(command), url, taken_env, taken_headers, None if cwd is None else os.fspath(cwd))
+    place = Location(tuple(command), url, taken_env, taken_headers, None if cwd is None else os.fspath(cwd))
     connection = Connection(place.dialogue, timeout)
-    server = taken(connection, word, Belief(trusted, trust_annotations), accepted, select, skip)
+    server = load_tools(connection, word, Trust(trusted, trust_annotations), accepted, select, skip)
     given = (*(env or {}).values(), *(headers or {}).values())
     told = [*_told(server.definitions, [(secrets or {})[each.name] for each in given if isinstance(each, Secret)])]
     if told:
@@ -181,12 +182,12 @@ def _told(definitions: file.Definitions, secrets: Iterable[str]) -> Iterable[str
     """Yield the definitions that contain a secret the server received, because models would read it."""
     received = SecretSet()
     for secret in secrets:
-        if len(secret) >= SHORTEST:
+        if len(secret) >= MIN_SECRET_CHARS:
             received.add(secret)
     known = Redactor(received)
     for name, each in definitions.items():
         if known.plain(dict(each.data)) != each.data:
-            yield f"{known.text(shown(name))}: contains a secret that was passed to the server"
+            yield f"{known.text(quote_untrusted(name))}: contains a secret that was passed to the server"
 
 
 def group_of(group: str, timeout: float) -> str:
@@ -200,7 +201,7 @@ def group_of(group: str, timeout: float) -> str:
 
 def _group_faults(group: str, timeout: float) -> Iterable[str]:
     if not is_group(group):
-        yield f"group: {shown(group)} is not a valid group name"
+        yield f"group: {quote_untrusted(group)} is not a valid group name"
     if not is_seconds(timeout):
         yield "timeout: expected a positive, finite number of seconds"
 
@@ -213,10 +214,10 @@ def _is_installed() -> bool:
         return False
 
 
-def taken(
+def load_tools(
     connection: Connection,
     group: str,
-    belief: Belief,
+    belief: Trust,
     accepted: str | os.PathLike[str] | Mapping[str, Definition] | None,
     select: str | Iterable[str] | None,
     skip: bool,
@@ -235,7 +236,7 @@ def taken(
         else:
             listing = file.Listing(accepted if isinstance(accepted, Mapping) else file.read(accepted))
         chosen = _selected([*listing.definitions, *listing.faults], group, select)
-        skipped = [f"{shown(name)}: {each}" for name in chosen for each in listing.faults.get(name, ())]
+        skipped = [f"{quote_untrusted(name)}: {each}" for name in chosen for each in listing.faults.get(name, ())]
         definitions = [listing.definitions[name] for name in chosen if name in listing.definitions]
         tools = tools_of(definitions, group, connection, belief, skipped, deadline)
         if skipped and not skip:
@@ -258,14 +259,14 @@ def _selected(names: list[str], group: str, select: str | Iterable[str] | None) 
     chosen: set[str] = set()
     for pattern in patterns:
         matches = matching(pattern)
-        some = {name for name in names if matches(f"{group}.{word_of(name)}")}
+        some = {name for name in names if matches(f"{group}.{to_snake_case(name)}")}
         if not some:
-            raise SpecError(f"{SUBJECT} {group}", [f"select: no tool matches {shown(pattern)}"])
+            raise SpecError(f"{SUBJECT} {group}", [f"select: no tool matches {quote_untrusted(pattern)}"])
         chosen |= some
     return [name for name in names if name in chosen]
 
 
-def listed(connection: Connection, group: str) -> file.Definitions:
+def list_definitions(connection: Connection, group: str) -> file.Definitions:
     """Return the current definitions of a server, or raise a `PluginError` if it cannot be reached."""
     return dict(_listing(connection, group).definitions)
 

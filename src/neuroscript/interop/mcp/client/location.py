@@ -13,12 +13,12 @@ import attrs
 
 from neuroscript.config.mcp_servers import is_command, is_line
 from neuroscript.interop.mcp.addresses import SECRET, url_faults
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.tools.injection_sources import Secret
 
 
 @attrs.frozen
-class Place:
+class Location:
     """The location of a server: a command or a URL.
 
     Attributes:
@@ -37,12 +37,12 @@ class Place:
 
     def dialogue(self, ended: Callable[[], None]) -> AbstractAsyncContextManager[Any]:
         """Return a context manager that opens a `Dialogue`; *ended* is called if the other side closes it."""
-        from neuroscript.interop.mcp.client.sdk import opened
+        from neuroscript.interop.mcp.client.sdk import open_dialogue
 
-        return opened(self, ended)
+        return open_dialogue(self, ended)
 
 
-def place_faults(command: Sequence[str], url: str, exposed: Iterable[str]) -> Iterator[str]:
+def location_problems(command: Sequence[str], url: str, exposed: Iterable[str]) -> Iterator[str]:
     """Yield the problems of a command and a URL; exactly one of them is required.
 
     Args:
@@ -61,7 +61,7 @@ def secret_headers(headers: Mapping[str, str | Secret]) -> list[str]:
     return [name for name, each in headers.items() if isinstance(each, Secret) or name.lower() in SECRET]
 
 
-def texts(
+def resolve_secrets(
     what: str, given: Mapping[str, str | Secret], secrets: Mapping[str, str], faults: list[str]
 ) -> dict[str, str]:
     """Return strings by name, with secrets replaced by their values; record secrets that the host does not provide."""
@@ -69,11 +69,11 @@ def texts(
     for name, each in given.items():
         if isinstance(each, Secret):
             if each.name not in secrets:
-                faults.append(f"{what}: the host provides no secret named {shown(each.name)}")
+                faults.append(f"{what}: the host provides no secret named {quote_untrusted(each.name)}")
                 continue
             each = secrets[each.name]
         if not is_line(each):
-            faults.append(f"{what}: {shown(name)}: expected a string of one line, or a Secret")
+            faults.append(f"{what}: {quote_untrusted(name)}: expected a string of one line, or a Secret")
             continue
         found[name] = each
     return found

@@ -15,17 +15,17 @@ ROOTS: Final = ("client", "httpcore2", "httpx2", "mcp")
 LATE: Final = tuple(f"httpcore2.{each}" for each in ("connection", "http11", "http2", "proxy", "socks"))
 """Loggers that are created when the first connection is opened."""
 
-HUSHED: Final[ContextVar[bool]] = ContextVar("neuroscript.interop.mcp.client.log_filter", default=False)
+IS_FILTERED: Final[ContextVar[bool]] = ContextVar("neuroscript.interop.mcp.client.log_filter", default=False)
 """Whether the current context communicates with a server for this package; other users of the SDK are not filtered."""
 
 
-def hush() -> None:
+def install_filter() -> None:
     """Filter log messages from now on, in this context and in contexts copied from it."""
-    HUSHED.set(True)
+    IS_FILTERED.set(True)
     for name in [*logging.Logger.manager.loggerDict, *LATE]:
         if name.partition(".")[0] in ROOTS:
             logging.getLogger(name).addFilter(_is_told)
 
 
 def _is_told(record: logging.LogRecord) -> bool:
-    return not HUSHED.get()
+    return not IS_FILTERED.get()

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.interop.mcp.client.results import Unusable
-from neuroscript.interop.mcp.client.size_limits import LONGEST, MAX_VALUES, TOO_LONG, TOO_MANY
+from neuroscript.interop.mcp.client.size_limits import MAX_MESSAGE_SIZE, MAX_VALUES, TOO_LONG, TOO_MANY
 
 try:
     from mcp.shared.message import SessionMessage
@@ -29,7 +29,7 @@ try:
     )
     from pydantic import ValidationError
 except ImportError as error:
-    raise missing("reaching an MCP server needs the SDK of MCP", "mcp", error) from None
+    raise missing_extra("reaching an MCP server needs the SDK of MCP", "mcp", error) from None
 
 MAX_TOOLS: Final = 1_000
 """Maximum number of tools of a server."""
@@ -102,7 +102,7 @@ def _reason(data: object) -> str:
     text = data if isinstance(data, str) else ""
     if text.endswith(TOO_MANY):
         return f"has more than {MAX_VALUES} values"
-    return f"is longer than {LONGEST} bytes" if text.endswith(TOO_LONG) else "cannot be parsed"
+    return f"is longer than {MAX_MESSAGE_SIZE} bytes" if text.endswith(TOO_LONG) else "cannot be parsed"
 
 
 def _excess(result: dict[str, Any]) -> str:

@@ -10,19 +10,19 @@ from typing import Any
 
 import attrs
 
-from neuroscript.coercion.json_schema import looked_at
-from neuroscript.coercion.schema_validation import Checker, compiled
+from neuroscript.coercion.json_schema import check_schema
+from neuroscript.coercion.schema_validation import SchemaValidator, compiled
 from neuroscript.coercion.types import ArgType
 from neuroscript.errors import SpecError, ToolFailed
 from neuroscript.formats.json_schema import spec_from_schema
 from neuroscript.formats.json_schema_reader import PLAINLY
-from neuroscript.interop.foreign import LONGEST
+from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS
 from neuroscript.interop.mcp.schema import WRAPPED
 from neuroscript.io.text import one_line
 
 
 @attrs.frozen(eq=False)
-class Promise:
+class ReturnSpec:
     """What a tool returns.
 
     Attributes:
@@ -35,7 +35,7 @@ class Promise:
     type: ArgType = ArgType.ANY
     nullable: bool = False
     is_wrapped: bool = False
-    checker: Checker | None = attrs.field(default=None, repr=False)
+    checker: SchemaValidator | None = attrs.field(default=None, repr=False)
 
 
 @attrs.frozen
@@ -49,29 +49,29 @@ class Unusable:
     reason: str
 
 
-def promise_of(schema: Mapping[str, Any] | None) -> Promise:
+def promise_of(schema: Mapping[str, Any] | None) -> ReturnSpec:
     """Return what an output schema promises; pass None for a tool without one.
 
     Raises:
         SpecError: It cannot be read.
     """
     if schema is None:
-        return Promise()
+        return ReturnSpec()
     text = json.dumps(schema)
-    faults = looked_at(text).faults or compiled(text)[1]
+    faults = check_schema(text).faults or compiled(text)[1]
     if faults:
         raise SpecError("outputSchema", faults)
     checker, _ = compiled(text)
     properties = schema.get("properties")
     if not isinstance(properties, dict) or [*properties] != [WRAPPED] or schema.get("required") != [WRAPPED]:
-        return Promise(ArgType.MAP if schema.get("type") == "object" else ArgType.ANY, False, False, checker)
+        return ReturnSpec(ArgType.MAP if schema.get("type") == "object" else ArgType.ANY, False, False, checker)
     (inner,) = spec_from_schema(WRAPPED, schema, group="mcp").args
     if inner.type not in PLAINLY or inner.type is ArgType.NIL:
-        return Promise(ArgType.ANY, False, True, checker)
-    return Promise(inner.type, inner.nullable, True, checker)
+        return ReturnSpec(ArgType.ANY, False, True, checker)
+    return ReturnSpec(inner.type, inner.nullable, True, checker)
 
 
-def value_of(result: Mapping[str, Any], promise: Promise) -> Any:
+def value_of(result: Mapping[str, Any], promise: ReturnSpec) -> Any:
     """Return the value of a result in the wire format of MCP.
 
     Raises:
@@ -82,7 +82,7 @@ def value_of(result: Mapping[str, Any], promise: Promise) -> Any:
         raise ToolFailed(f"the server says: {_said(blocks)}", code="mcp.error", retry="model")
     structured = result.get("structuredContent")
     if not _is_finite(structured):
-        raise unlike("contains a number that JSON does not support, such as NaN")
+        raise response_error("contains a number that JSON does not support, such as NaN")
     if promise.checker is not None:
         return _held(result, structured, promise)
     if structured is not None:
@@ -107,18 +107,18 @@ def _is_finite(value: object) -> bool:
 
 def _said(blocks: Any) -> str:
     texts = [each["text"] for each in blocks if each.get("type") == "text" and isinstance(each.get("text"), str)]
-    return one_line("\n".join(texts), LONGEST) or "nothing"
+    return one_line("\n".join(texts), MAX_DESCRIPTION_CHARS) or "nothing"
 
 
-def _held(result: Mapping[str, Any], structured: Any, promise: Promise) -> Any:
+def _held(result: Mapping[str, Any], structured: Any, promise: ReturnSpec) -> Any:
     if "structuredContent" not in result:
-        raise unlike("has no structured content, which the tool's output schema requires")
+        raise response_error("has no structured content, which the tool's output schema requires")
     if promise.checker is not None and promise.checker.problems(structured):
-        raise unlike("does not match the tool's output schema")
+        raise response_error("does not match the tool's output schema")
     return structured[WRAPPED] if promise.is_wrapped else structured
 
 
-def unlike(what: str) -> ToolFailed:
+def response_error(what: str) -> ToolFailed:
     """Return the error for an unusable response."""
     return ToolFailed(f"the server's answer {what}", code="mcp.answer", retry="never")
 
@@ -140,11 +140,11 @@ def _value(block: Mapping[str, Any]) -> Any:
             link = {"uri": uri, "media_type": block.get("mimeType"), "name": block.get("name")}
             return {**link, "description": block.get("description")}
         case _:
-            raise unlike("contains an unsupported content type")
+            raise response_error("contains an unsupported content type")
 
 
 def _bytes(text: str) -> bytes:
     try:
         return a2b_base64(text, strict_mode=True)
     except (Error, ValueError):
-        raise unlike("contains invalid base64") from None
+        raise response_error("contains invalid base64") from None

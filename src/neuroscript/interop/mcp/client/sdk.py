@@ -13,15 +13,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any, Final
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.errors import Retry, SpecError, ToolFailed
-from neuroscript.interop.foreign import LONGEST
+from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS
 from neuroscript.interop.mcp.client.accepted_definitions import Definition, Listing
-from neuroscript.interop.mcp.client.connection import over
-from neuroscript.interop.mcp.client.location import Place
+from neuroscript.interop.mcp.client.connection import connection_closed_error
+from neuroscript.interop.mcp.client.location import Location
 from neuroscript.interop.mcp.client.pending_requests import MAX_TOOLS
-from neuroscript.interop.mcp.client.results import Unusable, unlike
-from neuroscript.interop.mcp.client.transports import reached
+from neuroscript.interop.mcp.client.results import Unusable, response_error
+from neuroscript.interop.mcp.client.transports import open_transport
 from neuroscript.io.text import one_line
 
 try:
@@ -33,21 +33,21 @@ try:
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
     from pydantic import BaseModel, ValidationError
 except ImportError as error:
-    raise missing("reaching an MCP server needs the SDK of MCP", "mcp", error) from None
+    raise missing_extra("reaching an MCP server needs the SDK of MCP", "mcp", error) from None
 
-PAGES: Final = 100
+MAX_PAGES: Final = 100
 """Maximum number of pages in a tool list."""
 
-TRIES: Final = 5
+MAX_LIST_ATTEMPTS: Final = 5
 """Maximum number of attempts to list tools that change meanwhile; then the last list is used once."""
 
-LARGEST: Final = 4 * 1024 * 1024
+MAX_DEFINITION_CHARS: Final = 4 * 1024 * 1024
 """Maximum size of all definitions of a server together, in characters of JSON."""
 
-GARBAGE: Final = 100
+MAX_INVALID_LINES: Final = 100
 """Maximum number of invalid lines before the connection is ended."""
 
-GONE: Final = "Session terminated"
+SESSION_TERMINATED: Final = "Session terminated"
 """The SDK's message when an HTTP server no longer knows the session."""
 
 CLOSED: Final = ("Connection closed", "SSE stream ended", "SSE stream failed")
@@ -55,11 +55,11 @@ CLOSED: Final = ("Connection closed", "SSE stream ended", "SSE stream failed")
 
 
 @asynccontextmanager
-async def opened(place: Place, ended: Callable[[], None]) -> AsyncIterator[Dialogue]:
+async def open_dialogue(place: Location, ended: Callable[[], None]) -> AsyncIterator[Dialogue]:
     """Open a connection and close it at the end; *ended* is called if the other side closes it."""
     async with AsyncExitStack() as stack:
         made = Dialogue(ended)
-        transport = await reached(place, ended, stack)
+        transport = await open_transport(place, ended, stack)
         made.client = await stack.enter_async_context(
             Client(transport, client_info=CLIENT, message_handler=made.heard, cache=None)
         )
@@ -98,7 +98,7 @@ class Dialogue:
             self._listed = None
         elif isinstance(message, Exception):
             self._garbage += 1
-            if self._garbage > GARBAGE:
+            if self._garbage > MAX_INVALID_LINES:
                 self._end()
 
     async def listen(self) -> None:
@@ -128,7 +128,7 @@ class Dialogue:
         async with self._listing:
             if self._listed is not None:
                 return self._listed
-            for _ in range(TRIES):
+            for _ in range(MAX_LIST_ATTEMPTS):
                 self._listed = Listing()
                 try:
                     found: Listing = await _answered(self._pages())
@@ -145,23 +145,23 @@ class Dialogue:
         faults: dict[str, tuple[str, ...]] = {}
         cursor: str | None = None
         size = 0
-        for _ in range(PAGES):
+        for _ in range(MAX_PAGES):
             page = await self.client.session.list_tools(params=types.PaginatedRequestParams(cursor=cursor))
             for each in page.tools:
                 if each.name in found or each.name in faults or len(found) + len(faults) == MAX_TOOLS:
-                    raise unlike(f"lists a tool twice, or more than {MAX_TOOLS} tools")
+                    raise response_error(f"lists a tool twice, or more than {MAX_TOOLS} tools")
                 try:
                     found[each.name] = Definition.of_data(_data_of(each))
                 except SpecError as error:
                     faults[each.name] = error.problems
                     continue
                 size += len(json.dumps(found[each.name].data))
-                if size > LARGEST:
-                    raise unlike(f"lists tools of more than {LARGEST} characters")
+                if size > MAX_DEFINITION_CHARS:
+                    raise response_error(f"lists tools of more than {MAX_DEFINITION_CHARS} characters")
             cursor = page.next_cursor
             if cursor is None:
                 return Listing(found, faults)
-        raise unlike(f"lists its tools on more than {PAGES} pages")
+        raise response_error(f"lists its tools on more than {MAX_PAGES} pages")
 
     async def call(self, definition: Definition, arguments: dict[str, Any], told: ProgressFnT) -> Mapping[str, Any]:
         """Call a tool if its definition has not changed, and return the result in the wire format of MCP.
@@ -200,19 +200,19 @@ async def _answered(asked: Awaitable[Any]) -> Any:
     except MCPError as error:
         raise _refused(error) from None
     except ValidationError:
-        raise unlike("does not conform to the protocol") from None
+        raise response_error("does not conform to the protocol") from None
     except Exception as error:
-        raise over() from error
+        raise connection_closed_error() from error
 
 
 def _refused(error: MCPError) -> ToolFailed:
     if isinstance(error.data, Unusable):
-        return unlike(error.data.reason)
+        return response_error(error.data.reason)
     is_closed = error.code == types.CONNECTION_CLOSED and error.message.startswith(CLOSED)
-    if is_closed or error.message == GONE:
-        return over()
+    if is_closed or error.message == SESSION_TERMINATED:
+        return connection_closed_error()
     return ToolFailed(
-        f"the server refused: {one_line(error.message, LONGEST)}", code="mcp.refused", retry=_retry(error)
+        f"the server refused: {one_line(error.message, MAX_DESCRIPTION_CHARS)}", code="mcp.refused", retry=_retry(error)
     )
 
 

@@ -13,7 +13,7 @@ from neuroscript.coercion.context import type_name
 from neuroscript.config.mcp_servers import ServerTable
 from neuroscript.config.policy_file import load_servers
 from neuroscript.engine.engine import Engine
-from neuroscript.errors import LISTED, PluginError, RegistryError, SpecError
+from neuroscript.errors import MAX_LISTED_PROBLEMS, PluginError, RegistryError, SpecError
 from neuroscript.interop.mcp.client import accepted_definitions as file
 from neuroscript.interop.mcp.client.load import McpServer, from_mcp
 from neuroscript.io.text import first, shown_path
@@ -69,7 +69,7 @@ def _added(engine: Engine, table: ServerTable) -> list[str]:
     except BaseException:
         server.close()
         raise
-    return [] if table.skip else first(server.skipped, LISTED)
+    return [] if table.skip else first(server.skipped, MAX_LISTED_PROBLEMS)
 
 
 def _accepted(table: ServerTable, secrets: Mapping[str, str]) -> McpServer:
@@ -89,7 +89,7 @@ def _accepted(table: ServerTable, secrets: Mapping[str, str]) -> McpServer:
     return server
 
 
-def looked_at(table: ServerTable, secrets: Mapping[str, str]) -> McpServer:
+def inspect_server(table: ServerTable, secrets: Mapping[str, str]) -> McpServer:
     """Return a server with all of its current tools, regardless of what was accepted; invalid ones are skipped.
 
     Args:

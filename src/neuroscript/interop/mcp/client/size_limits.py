@@ -13,20 +13,20 @@ from contextvars import ContextVar
 from functools import cache
 from typing import Any, Final
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 
 try:
     import httpx2
 except ImportError as error:
-    raise missing("reaching an MCP server needs the SDK of MCP", "mcp", error) from None
+    raise missing_extra("reaching an MCP server needs the SDK of MCP", "mcp", error) from None
 
-LONGEST: Final = 16 * 1024 * 1024
+MAX_MESSAGE_SIZE: Final = 16 * 1024 * 1024
 """Maximum size of a message, in bytes over HTTP and in characters over streams."""
 
 MAX_VALUES: Final = 250_000
 """Maximum number of values in a message; parsing needs up to a kilobyte for each."""
 
-TOO_LONG: Final = f"it is longer than {LONGEST} bytes"
+TOO_LONG: Final = f"it is longer than {MAX_MESSAGE_SIZE} bytes"
 TOO_MANY: Final = f"\0it has more than {MAX_VALUES} values"
 """The end of a truncated message. Because of the NUL it is not JSON, whatever precedes it."""
 
@@ -38,7 +38,7 @@ OVERLONG: Final[ContextVar[Callable[[], None]]] = ContextVar("neuroscript.intero
 
 
 @cache
-def registered() -> str:
+def register_codec() -> str:
     """Register the codec with Python, and return its name."""
     codecs.register(lambda name: _found() if name == CODEC else None)
     return CODEC
@@ -93,7 +93,7 @@ class _Lines(codecs.IncrementalDecoder):
     def decode(self, input: Any, final: bool = False) -> str:
         """Decode bytes to text."""
         text = self._inner.decode(input, final)
-        if self._length > LONGEST:
+        if self._length > MAX_MESSAGE_SIZE:
             return ""
         if self._is_cut:
             text = text[text.find("\n") :] if "\n" in text else ""
@@ -102,7 +102,7 @@ class _Lines(codecs.IncrementalDecoder):
             self._length, self._values, self._is_cut = 0, _Values(), False
         self._length += len(text) - end
         self._values.feed(text[end:])
-        if self._length > LONGEST:
+        if self._length > MAX_MESSAGE_SIZE:
             self._overlong()
             return ""
         if self._values.count > MAX_VALUES and not self._is_cut:
@@ -111,7 +111,7 @@ class _Lines(codecs.IncrementalDecoder):
         return text
 
 
-async def bounded(response: httpx2.Response) -> None:
+async def limit_response(response: httpx2.Response) -> None:
     """Count the body of a response while it is read; a hook for an HTTP client.
 
     In an event stream, each event is counted separately; the SDK counts its bytes. A compressed body is rejected,
@@ -139,7 +139,7 @@ class _Body(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for chunk in self._inner:
             self._count(chunk.decode("latin-1"))
-            if self._bytes > LONGEST:
+            if self._bytes > MAX_MESSAGE_SIZE:
                 raise httpx2.StreamError(TOO_LONG)
             if self._values.count > MAX_VALUES:
                 raise httpx2.StreamError(TOO_MANY)
@@ -147,8 +147,8 @@ class _Body(httpx2.AsyncByteStream):
 
     def _count(self, text: str) -> None:
         self._bytes += len(text)
-        for start in range(0, len(text), PIECE):
-            self._values.feed(text[start : start + PIECE])
+        for start in range(0, len(text), CHUNK_CHARS):
+            self._values.feed(text[start : start + CHUNK_CHARS])
 
     async def aclose(self) -> None:
         """Close the connection."""
@@ -166,9 +166,9 @@ class _Events(_Body):
         _, boundary, rest = text.rpartition("\n\n")
         if boundary:
             self._values = _Values()
-        for start in range(0, len(rest), PIECE):
-            self._values.feed(rest[start : start + PIECE])
+        for start in range(0, len(rest), CHUNK_CHARS):
+            self._values.feed(rest[start : start + CHUNK_CHARS])
 
 
-PIECE: Final = 65_536
+CHUNK_CHARS: Final = 65_536
 """How many characters are counted at a time."""

@@ -11,11 +11,11 @@ from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, Self, TextIO
 
-from neuroscript._imports import missing
-from neuroscript.interop.mcp.addresses import stays_here
+from neuroscript._imports import missing_extra
+from neuroscript.interop.mcp.addresses import is_local_url
 from neuroscript.interop.mcp.client import size_limits as bounds
-from neuroscript.interop.mcp.client.location import Place
-from neuroscript.interop.mcp.client.log_filter import hush
+from neuroscript.interop.mcp.client.location import Location
+from neuroscript.interop.mcp.client.log_filter import install_filter
 from neuroscript.interop.mcp.client.pending_requests import Pending
 
 try:
@@ -23,35 +23,35 @@ try:
     from mcp.client.stdio import StdioServerParameters, stdio_client
     from mcp.client.streamable_http import streamable_http_client
 except ImportError as error:
-    raise missing("reaching an MCP server needs the SDK of MCP", "mcp", error) from None
+    raise missing_extra("reaching an MCP server needs the SDK of MCP", "mcp", error) from None
 
-READING: Final = 300.0
+READ_TIMEOUT_SECONDS: Final = 300.0
 """Timeout between two pieces of an HTTP response, in seconds; the call has its own timeout."""
 
 
-async def reached(place: Place, ended: Callable[[], None], stack: AsyncExitStack) -> Any:
+async def open_transport(place: Location, ended: Callable[[], None], stack: AsyncExitStack) -> Any:
     """Return a transport of the SDK; its resources are released with *stack*.
 
     Args:
         ended: Called when the other side closes the connection or exceeds a size limit.
     """
     bounds.OVERLONG.set(ended)  # for this task and the tasks that the SDK starts
-    hush()
+    install_filter()
     return _Watched(await _transport(place, stack), ended)
 
 
-async def _transport(place: Place, stack: AsyncExitStack) -> Any:
+async def _transport(place: Location, stack: AsyncExitStack) -> Any:
     if place.url:
-        timeout = httpx2.Timeout(30.0, read=READING)
+        timeout = httpx2.Timeout(30.0, read=READ_TIMEOUT_SECONDS)
         headers = {**place.headers, "Accept-Encoding": "identity"}
-        hooks = {"response": [bounds.bounded]}
-        is_here = stays_here(place.url)  # no proxy from the environment for local addresses
+        hooks = {"response": [bounds.limit_response]}
+        is_here = is_local_url(place.url)  # no proxy from the environment for local addresses
         client = httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks, trust_env=not is_here)
         http_client = await stack.enter_async_context(client)
-        return streamable_http_client(place.url, http_client=http_client, max_sse_event_size=bounds.LONGEST)
+        return streamable_http_client(place.url, http_client=http_client, max_sse_event_size=bounds.MAX_MESSAGE_SIZE)
     program, *args = place.command
     nowhere = stack.enter_context(_nowhere())
-    encoding = bounds.registered()
+    encoding = bounds.register_codec()
     server = StdioServerParameters(command=program, args=args, env=dict(place.env), cwd=place.cwd, encoding=encoding)
     return stdio_client(server, errlog=nowhere)
 

@@ -61,7 +61,7 @@ class Client:
         return before is not self._known and dict(before) != dict(self._known)
 
 
-def opened(engine: Engine, tools: tuple[str, ...], connection: Any) -> Client:
+def open_client(engine: Engine, tools: tuple[str, ...], connection: Any) -> Client:
     """Return a client with its own session.
 
     Args:

@@ -12,13 +12,13 @@ from neuroscript.approval.card import card
 from neuroscript.approval.request import Approval, ApprovalRequest
 from neuroscript.errors import PromptError
 from neuroscript.interop.mcp.server.request import CURRENT
-from neuroscript.io.text import escaped
+from neuroscript.io.text import escape
 from neuroscript.runtime.prompter import noninteractive
 
-COLUMNS: Final = 80
+CARD_COLUMNS: Final = 80
 """Width of the approval card, in columns."""
 
-NOBODY: Final = "cannot ask the user: the client of this session does not support elicitation"
+NO_ELICITATION: Final = "cannot ask the user: the client of this session does not support elicitation"
 
 APPROVAL: Final = {
     "type": "object",
@@ -36,8 +36,8 @@ async def ask_client(request: ApprovalRequest) -> Approval:
     """
     current = CURRENT.get()
     if current is None or not current.can_ask:
-        return Approval.reject(NOBODY)
-    answer = await current.ask(f"May {request.tool} run?\n\n{card(request, COLUMNS)}", APPROVAL)
+        return Approval.reject(NO_ELICITATION)
+    answer = await current.ask(f"May {request.tool} run?\n\n{card(request, CARD_COLUMNS)}", APPROVAL)
     if answer is not None and answer.get("approve") is True:
         return Approval.approve()
     return Approval.reject("the user did not approve it")
@@ -56,12 +56,12 @@ class ClientPrompter:
         """
         current = CURRENT.get()
         if current is None or not current.can_ask:
-            raise noninteractive(NOBODY)
+            raise noninteractive(NO_ELICITATION)
         if secret:
             raise noninteractive("cannot ask an MCP client for a secret")
         if current.thread == get_ident():
             raise noninteractive("a tool that prompts must run in a thread: declare the effect prompts")
-        answer = current.ask_and_wait(escaped(prompt.rstrip()), ANSWER)
+        answer = current.ask_and_wait(escape(prompt.rstrip()), ANSWER)
         if answer is None or type(answer.get("answer")) is not str:
             raise PromptError("the user gave no answer", code="prompt.eof")
         return str(answer["answer"])

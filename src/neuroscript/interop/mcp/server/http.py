@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 
 try:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -24,10 +24,10 @@ try:
     from starlette.responses import Response
     from starlette.routing import Route
 except ImportError as error:
-    raise missing("serving over MCP needs its SDK", "mcp", error) from None
+    raise missing_extra("serving over MCP needs its SDK", "mcp", error) from None
 
 from neuroscript.interop.mcp.addresses import host_of, is_loopback
-from neuroscript.interop.mcp.server.serve import GONE, Service
+from neuroscript.interop.mcp.server.serve import CLIENT_GONE, Service
 
 PATH: Final = "/mcp"
 """The path of the server."""
@@ -35,22 +35,22 @@ PATH: Final = "/mcp"
 CONNECTION: Final = "neuroscript.connection"
 """The key for the `listener.Connection` in the state of a request, if `listener.server` serves it."""
 
-MOST_BYTES: Final = 4 * 1024 * 1024
+MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 """Maximum size of a request body, in bytes."""
 
-IDLE: Final = 30 * 60.0
+IDLE_SECONDS: Final = 30 * 60.0
 """Time without a request after which a client counts as disconnected, in seconds."""
 
-MOST_CLIENTS: Final = 1_000
+MAX_CLIENTS: Final = 1_000
 """Maximum number of connected clients."""
 
-SLOWEST: Final = 30.0
+BODY_TIMEOUT_SECONDS: Final = 30.0
 """Timeout for receiving a whole request body, in seconds."""
 
 TOKEN: Final = re.compile(r"[!-~]+")
 """A token: visible ASCII characters, because clients encode others differently."""
 
-UNFIT: Final = "expected a token of visible ASCII characters without spaces"
+BEARER_RULE: Final = "expected a token of visible ASCII characters without spaces"
 
 
 def app(
@@ -59,9 +59,9 @@ def app(
     token: str = "",
     origins: Iterable[str] = (),
     is_local: bool = True,
-    most_bytes: int = MOST_BYTES,
-    idle: float = IDLE,
-    slowest: float = SLOWEST,
+    most_bytes: int = MAX_BODY_BYTES,
+    idle: float = IDLE_SECONDS,
+    slowest: float = BODY_TIMEOUT_SECONDS,
 ) -> Starlette:
     """Return an ASGI application that serves clients at `PATH`; its lifespan must be run.
 
@@ -79,9 +79,9 @@ def app(
     if not (is_local or token):
         raise ValueError("a server that other machines can reach needs a token")
     if token and not TOKEN.fullmatch(token):
-        raise ValueError(UNFIT)
+        raise ValueError(BEARER_RULE)
     manager = StreamableHTTPSessionManager(
-        service.server, max_request_body_size=most_bytes, session_idle_timeout=idle, max_sessions=MOST_CLIENTS
+        service.server, max_request_body_size=most_bytes, session_idle_timeout=idle, max_sessions=MAX_CLIENTS
     )
 
     @asynccontextmanager
@@ -89,11 +89,11 @@ def app(
         async with manager.run():
             yield
 
-    door = Door(manager.handle_request, token, frozenset(origins), is_local, slowest)
+    door = RequestGuard(manager.handle_request, token, frozenset(origins), is_local, slowest)
     return Starlette(routes=[Route(PATH, endpoint=door)], lifespan=lifespan)
 
 
-class Door:
+class RequestGuard:
     """A guard in front of the SDK transport: rejects unauthorized requests, and detects disconnected clients."""
 
     def __init__(
@@ -122,7 +122,7 @@ class Door:
             connection.release()
 
     async def _admitted(self, scope: Any, receive: Any, send: Any) -> None:
-        gone = scope[GONE] = asyncio.Event()
+        gone = scope[CLIENT_GONE] = asyncio.Event()
         clock = asyncio.timeout(self._slowest)
 
         async def hearing() -> Any:

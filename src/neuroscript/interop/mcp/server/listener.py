@@ -16,7 +16,7 @@ from math import inf
 from time import monotonic
 from typing import Any, Final
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 from neuroscript.interop.mcp.server.http import CONNECTION
 
 try:
@@ -24,7 +24,7 @@ try:
     from uvicorn.protocols.http.h11_impl import H11Protocol
     from uvicorn.server import ServerState
 except ImportError as error:
-    raise missing("serving over MCP needs its SDK", "mcp", error) from None
+    raise missing_extra("serving over MCP needs its SDK", "mcp", error) from None
 
 HEADER_SECONDS: Final = 10.0
 """Maximum time without an admitted request, in seconds, since the connection opened or its last admitted response."""
@@ -211,8 +211,8 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start listening."""
-        self._seldom = Seldom()
-        for name in Seldom.LOGGERS:
+        self._seldom = RateLimitFilter()
+        for name in RateLimitFilter.LOGGERS:
             logging.getLogger(name).addFilter(self._seldom)
         await super().startup(sockets)
         for each in sockets or ():
@@ -221,11 +221,11 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close all connections."""
         await super().shutdown(sockets)
-        for name in Seldom.LOGGERS:
+        for name in RateLimitFilter.LOGGERS:
             logging.getLogger(name).removeFilter(self._seldom)
 
 
-class Seldom(logging.Filter):
+class RateLimitFilter(logging.Filter):
     """Passes one record per `LOG_SECONDS` for each warning, and for connections that cannot be accepted."""
 
     LOGGERS: Final = ("uvicorn.error", "asyncio")

@@ -46,7 +46,7 @@ def word_of(level: int) -> str:
 
 
 @contextmanager
-def told(logger: Any) -> Iterator[None]:
+def forward_logs(logger: Any) -> Iterator[None]:
     """Forward the messages of a logger to clients; a logger without a level is set to INFO meanwhile.
 
     Args:

@@ -16,20 +16,20 @@ from math import inf
 from threading import get_ident
 from typing import Any, Final
 
-from neuroscript._imports import missing
+from neuroscript._imports import missing_extra
 
 try:
     from mcp_types import LoggingMessageNotification, LoggingMessageNotificationParams
 except ImportError as error:
-    raise missing("serving over MCP needs its SDK", "mcp", error) from None
+    raise missing_extra("serving over MCP needs its SDK", "mcp", error) from None
 
 from neuroscript.coercion.plain_data import plain
 from neuroscript.io.text import sendable
 
-MOST_WAITING: Final = 1_000
+MAX_PENDING_NOTIFICATIONS: Final = 1_000
 """Maximum number of queued notifications of one call; further ones are dropped."""
 
-LONGEST: Final = 1_000
+MAX_ITEM_CHARS: Final = 1_000
 """Maximum length of a stream item in a progress notification, in characters."""
 
 Send = Callable[[], Awaitable[object]]
@@ -99,7 +99,7 @@ class Request:
         return self._context.request_id
 
     def _post(self, send: Send) -> None:
-        if not self._is_over and len(self._waiting) < MOST_WAITING:
+        if not self._is_over and len(self._waiting) < MAX_PENDING_NOTIFICATIONS:
             with suppress(RuntimeError):  # the loop has been closed
                 self.loop.call_soon_threadsafe(self._take, send)
 
@@ -176,7 +176,7 @@ def message(level: str, logger: str, text: str) -> Any:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    return text if len(text) <= MAX_ITEM_CHARS else f"{text[: MAX_ITEM_CHARS - 1]}…"
 
 
 def _content(answer: Any) -> dict[str, Any] | None:

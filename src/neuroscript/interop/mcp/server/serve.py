@@ -15,8 +15,8 @@ from contextlib import asynccontextmanager, suppress
 from logging import getLogger
 from typing import Any, Final
 
-from neuroscript._imports import missing
-from neuroscript.calls.steps import GRACE
+from neuroscript._imports import missing_extra
+from neuroscript.calls.steps import GRACE_SECONDS
 from neuroscript.coercion.context import type_name
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import ToolFailed
@@ -30,20 +30,20 @@ try:
     from mcp.server.stdio import stdio_server
     from mcp_types import CallToolRequestParams, PaginatedRequestParams, SetLevelRequestParams
 except ImportError as error:
-    raise missing("serving over MCP needs its SDK", "mcp", error) from None
+    raise missing_extra("serving over MCP needs its SDK", "mcp", error) from None
 
-from neuroscript.interop.mcp.server.client_session import Client, opened
-from neuroscript.interop.mcp.server.logs import told
+from neuroscript.interop.mcp.server.client_session import Client, open_client
+from neuroscript.interop.mcp.server.logs import forward_logs
 from neuroscript.interop.mcp.server.request import CURRENT, Request, message
 from neuroscript.interop.mcp.server.results import to_result
 
 CLIENT: Final = "neuroscript.client"
 """The key for the client in the state of an SDK connection."""
 
-GONE: Final = "neuroscript.gone"
+CLIENT_GONE: Final = "neuroscript.gone"
 """The key for the disconnect event, an `asyncio.Event`, in the scope of an HTTP request."""
 
-LOOK: Final = 0.5
+POLL_SECONDS: Final = 0.5
 """Interval of the checks for added and removed tools, in seconds."""
 
 
@@ -98,7 +98,7 @@ class Service:
     async def _settled(self) -> None:
         """Wait for the threads of cancelled calls, because they end with the process."""
         threads = self._engine._world.threads
-        with anyio.move_on_after(GRACE):
+        with anyio.move_on_after(GRACE_SECONDS):
             while threads.abandoned:
                 await anyio.sleep(0.01)
 
@@ -151,7 +151,7 @@ class Service:
         """Stop a call as far as possible, and log the outcome."""
         with anyio.CancelScope(shield=True):
             task.cancel()
-            await asyncio.wait({task}, timeout=GRACE)
+            await asyncio.wait({task}, timeout=GRACE_SECONDS)
             if task.done() and not task.cancelled():
                 task.exception()
             is_stopped = task.done() and self._is_coroutine(call.name)
@@ -159,7 +159,7 @@ class Service:
             text = f"{call.name}: the call was cancelled, and {state}"
             self._engine._logger_of("mcp").info("%s", text)
             if client.wants("info"):
-                with suppress(Exception), anyio.move_on_after(GRACE):
+                with suppress(Exception), anyio.move_on_after(GRACE_SECONDS):
                     notification = message("info", "neuroscript.mcp", text).model_dump(by_alias=True, mode="json")
                     await client.connection.notify(notification["method"], notification["params"])
 
@@ -177,7 +177,7 @@ class Service:
         connection = context.session._connection  # nothing public in the SDK lasts as long as a client
         client: Client | None = connection.state.get(CLIENT)
         if client is None:
-            client = connection.state[CLIENT] = opened(self._engine, self._tools, connection)
+            client = connection.state[CLIENT] = open_client(self._engine, self._tools, connection)
             self.clients.add(client)
             connection.exit_stack.callback(self._ended, client)
         return client
@@ -188,7 +188,7 @@ class Service:
 
     @asynccontextmanager
     async def _lifespan(self, server: Server[Any]) -> AsyncIterator[dict[str, Any]]:
-        with told(self._engine.host.logger or getLogger(APPLICATION)):
+        with forward_logs(self._engine.host.logger or getLogger(APPLICATION)):
             watching = asyncio.create_task(self._watch())
             try:
                 yield {}
@@ -198,9 +198,9 @@ class Service:
     async def _watch(self) -> None:
         """Notify clients when the tools change."""
         while True:
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(POLL_SECONDS)
             for client in tuple(self.clients):
-                with suppress(Exception), anyio.move_on_after(GRACE):  # one client must not block the others
+                with suppress(Exception), anyio.move_on_after(GRACE_SECONDS):  # one client must not block the others
                     if client.has_news():
                         await client.connection.send_tool_list_changed()
 
@@ -216,5 +216,5 @@ async def _greeted(ctx: Any, call_next: Any) -> Any:
 def _gone(context: Any) -> asyncio.Event | None:
     """Return the event for the disconnection of an HTTP client."""
     request = context.request
-    gone: asyncio.Event | None = None if request is None else request.scope.get(GONE)
+    gone: asyncio.Event | None = None if request is None else request.scope.get(CLIENT_GONE)
     return gone

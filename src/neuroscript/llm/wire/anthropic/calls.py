@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from neuroscript.llm.wire.calls import Member, call_of
+from neuroscript.llm.wire.calls import CallField, call_of
 from neuroscript.runtime.interfaces import ToolCall
 
 KEY: Final = "anthropic.messages"
@@ -21,4 +21,4 @@ def read_call(data: Mapping[str, Any]) -> ToolCall:
     >>> read_call({"type": "tool_use", "id": "t1", "name": "math__add", "input": {"num1": 2, "num2": 3}})
     ToolCall(name='math__add', arguments={'num1': 2, 'num2': 3}, id='t1')
     """
-    return call_of(id=Member(data, "id"), name=Member(data, "name"), arguments=Member(data, "input"))
+    return call_of(id=CallField(data, "id"), name=CallField(data, "name"), arguments=CallField(data, "input"))

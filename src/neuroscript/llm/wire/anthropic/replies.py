@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from neuroscript.errors import ArgumentError
 from neuroscript.llm.wire.anthropic.calls import KEY, read_call
-from neuroscript.llm.wire.replies import settled, told
+from neuroscript.llm.wire.replies import finish_reply, told
 from neuroscript.llm.wire.sdk_data import count_in, map_in, map_of, maps_in, strange, text_in
 from neuroscript.llm.wire.tools import renamed
 from neuroscript.llm.wire.turns import filled_ids
@@ -69,7 +69,7 @@ def reply_of(message: Mapping[str, Any], names: WireNames, texts: Mapping[int, A
     reason = text_in(message, "stop_reason")
     if reason == PAUSED and not calls:
         return Reply(turn, usage=usage)
-    return settled(turn, STOPS.get(reason, "end"), usage)
+    return finish_reply(turn, STOPS.get(reason, "end"), usage)
 
 
 def _with_ids(blocks: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from neuroscript.coercion.plain_data import plain
 from neuroscript.errors import ArgumentError
-from neuroscript.llm.wire.tools import description, made, renamed, schema_of
+from neuroscript.llm.wire.tools import input_schema, made, renamed, tool_description
 from neuroscript.runtime.wire_names import WireNames, odd_keys
 from neuroscript.spec.binding import by_name
 from neuroscript.spec.tool_spec import Example, ToolSpec
@@ -48,9 +48,9 @@ def tools(tools: Iterable[Any], names: WireNames) -> list[dict[str, Any]]:
 
 
 def _told(spec: ToolSpec, name: str) -> dict[str, Any]:
-    schema = _renamed(schema_of(spec), odd_keys(spec))
+    schema = _renamed(input_schema(spec), odd_keys(spec))
     told: dict[str, Any] = {"name": name}
-    text = description(spec)
+    text = tool_description(spec)
     if text:
         told["description"] = text
     told["input_schema"] = {key: each for key, each in schema.items() if key not in UNTAKEN}
@@ -89,12 +89,12 @@ def _by_name(spec: ToolSpec, example: Example) -> dict[str, Any] | None:
 
 
 def _fits(spec: ToolSpec, given: dict[str, Any]) -> bool:
-    from neuroscript.coercion.context import Coercion
-    from neuroscript.spec.binding import bound
+    from neuroscript.coercion.context import CoercionSettings
+    from neuroscript.spec.binding import bind_arguments
 
     try:
         said = json.loads(json.dumps(given, allow_nan=False))
-        bound(spec, Coercion("strict"), said, by_name=True)
+        bind_arguments(spec, CoercionSettings("strict"), said, by_name=True)
     except (ArgumentError, TypeError, ValueError):
         return False
     return True

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from neuroscript.errors import ArgumentError, Problem
-from neuroscript.llm.wire.calls import Member, call_of, inner
+from neuroscript.llm.wire.calls import CallField, call_of, inner
 from neuroscript.runtime.interfaces import ToolCall
 
 KEY: Final = "gemini.generate"
@@ -34,7 +34,7 @@ def read_call(data: Mapping[str, Any]) -> ToolCall:
         if given.pop(name, False):
             raise ArgumentError([Problem(f"{key}['{name}']", "call.partial", "a complete call", "a partial one")])
     return call_of(
-        id=Member(given, "id", within=key),
-        name=Member(given, "name", within=key),
-        arguments=Member(given, "args", within=key),
+        id=CallField(given, "id", within=key),
+        name=CallField(given, "name", within=key),
+        arguments=CallField(given, "args", within=key),
     )

@@ -10,7 +10,7 @@ import attrs
 from neuroscript.errors import ArgumentError, LLMError
 from neuroscript.llm.wire.gemini.calls import KEY, read_call
 from neuroscript.llm.wire.gemini.sdk_data import on_the_wire
-from neuroscript.llm.wire.replies import settled, told
+from neuroscript.llm.wire.replies import finish_reply, told
 from neuroscript.llm.wire.sdk_data import count_in, map_in, maps_in, strange, text_in
 from neuroscript.llm.wire.turns import filled_ids
 from neuroscript.runtime.interfaces import ToolCall, Turn
@@ -123,7 +123,7 @@ def reply_of(
     calls = calls_of(parts, names, texts)
     if reason in MALFORMED and not calls:
         raise LLMError("the model's server could not parse the model's reply", code="llm.empty", retry="later")
-    return settled(Turn("assistant", text, calls, native={KEY: list(parts)}), _stop(reason), usage)
+    return finish_reply(Turn("assistant", text, calls, native={KEY: list(parts)}), _stop(reason), usage)
 
 
 def said_in(part: Mapping[str, Any]) -> str:

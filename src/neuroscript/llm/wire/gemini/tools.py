@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from neuroscript.llm.wire.tools import description, made, schema_of
+from neuroscript.llm.wire.tools import input_schema, made, tool_description
 from neuroscript.runtime.wire_names import WireNames
 from neuroscript.spec.tool_spec import ToolSpec
 
@@ -40,6 +40,6 @@ def tools(tools: Iterable[Any], names: WireNames) -> list[dict[str, Any]]:
 
 
 def _told(spec: ToolSpec, name: str) -> dict[str, Any]:
-    text = description(spec)
+    text = tool_description(spec)
     said = {"description": text} if text else {}
-    return {"name": name, **said, "parametersJsonSchema": schema_of(spec)}
+    return {"name": name, **said, "parametersJsonSchema": input_schema(spec)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from neuroscript._imports import lazy
+from neuroscript._imports import lazy_getattr
 
 if TYPE_CHECKING:
     from neuroscript.llm.wire.openai.calls import read_call, read_chat_call, read_responses_call
@@ -39,7 +39,7 @@ __all__ = [
     "to_tools",
 ]
 
-__getattr__ = lazy(
+__getattr__ = lazy_getattr(
     __name__,
     {
         "calls": "read_call read_chat_call read_responses_call",

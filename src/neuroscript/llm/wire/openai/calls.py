@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from neuroscript.llm.wire.calls import Member, call_of, inner
+from neuroscript.llm.wire.calls import CallField, call_of, inner
 from neuroscript.runtime.interfaces import ToolCall
 
 
@@ -25,14 +25,16 @@ def read_chat_call(data: Mapping[str, Any]) -> ToolCall:
     """Return the call in an item of ``message.tool_calls`` of Chat Completions and compatible servers."""
     function = inner(data, "function")
     return call_of(
-        id=Member(data, "id"),
-        name=Member(function, "name", within="function"),
-        arguments=Member(function, "arguments", within="function"),
+        id=CallField(data, "id"),
+        name=CallField(function, "name", within="function"),
+        arguments=CallField(function, "arguments", within="function"),
     )
 
 
 def read_responses_call(data: Mapping[str, Any]) -> ToolCall:
     """Return the call in an item of ``response.output``; results refer to its ``call_id``."""
     return call_of(
-        id=Member(data, "call_id", required=True), name=Member(data, "name"), arguments=Member(data, "arguments")
+        id=CallField(data, "call_id", required=True),
+        name=CallField(data, "name"),
+        arguments=CallField(data, "arguments"),
     )

@@ -8,7 +8,7 @@ from typing import Any, Final
 from neuroscript.coercion.context import type_name
 from neuroscript.errors import LLMError
 from neuroscript.llm.wire.openai.replies import calls_of, failure, reply_of, text_at, usage_of, with_ids
-from neuroscript.llm.wire.replies import settled
+from neuroscript.llm.wire.replies import finish_reply
 from neuroscript.llm.wire.sdk_data import strange
 from neuroscript.runtime.interfaces import Turn
 from neuroscript.runtime.replies import Reply, Stop
@@ -42,7 +42,7 @@ def read_chat(reply: Any, names: WireNames | None = None) -> Reply:
     message = choice["message"]
     turn = turn_of(message, names or WireNames())
     stop: Stop = "refused" if text_at(message, "refusal") else STOPS.get(text_at(choice, "finish_reason"), "end")
-    return settled(turn, stop, usage_of(data.get("usage"), "prompt_tokens", "completion_tokens"))
+    return finish_reply(turn, stop, usage_of(data.get("usage"), "prompt_tokens", "completion_tokens"))
 
 
 def turn_of(message: Mapping[str, Any], names: WireNames) -> Turn:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from neuroscript.coercion.context import type_name
 from neuroscript.errors import LLMError
 from neuroscript.llm.wire.openai.replies import calls_of, failure, reply_of, text_at, usage_of, with_ids
-from neuroscript.llm.wire.replies import settled
+from neuroscript.llm.wire.replies import finish_reply
 from neuroscript.llm.wire.sdk_data import strange
 from neuroscript.runtime.interfaces import Turn
 from neuroscript.runtime.replies import Reply, Stop
@@ -38,7 +38,7 @@ def read_responses(reply: Any, names: WireNames | None = None) -> Reply:
     if status in UNFINISHED:
         raise LLMError(f"the reply is not complete but {status}", code="llm.cut", retry="later")
     turn = turn_of(data["output"], names or WireNames())
-    return settled(turn, _stop(data), usage_of(data.get("usage"), "input_tokens", "output_tokens"))
+    return finish_reply(turn, _stop(data), usage_of(data.get("usage"), "input_tokens", "output_tokens"))
 
 
 def _stop(data: Mapping[str, Any]) -> Stop:

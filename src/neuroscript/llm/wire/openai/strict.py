@@ -15,30 +15,30 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from neuroscript.coercion.plain_data import sealed
-from neuroscript.llm.wire.tools import schema_of
+from neuroscript.coercion.plain_data import freeze
+from neuroscript.llm.wire.tools import input_schema
 from neuroscript.spec.tool_spec import ToolSpec
 
-MOST_PROPERTIES: Final = 100
+MAX_PROPERTIES: Final = 100
 """Maximum properties of all objects together."""
 
-DEEPEST: Final = 5
+MAX_DEPTH: Final = 5
 """Maximum nesting depth of objects and lists."""
 
-MOST_CHOICES: Final = 500
+MAX_CHOICES: Final = 500
 """Maximum values of all enumerations together."""
 
-MOST_TEXT: Final = 15_000
+MAX_NAME_CHARS: Final = 15_000
 """Maximum characters of property names and enumeration strings together."""
 
-MANY_CHOICES: Final = 250
-MOST_TEXT_OF_MANY: Final = 7_500
+LARGE_ENUM_CHOICES: Final = 250
+MAX_LARGE_ENUM_CHARS: Final = 7_500
 """Maximum characters of the strings in an enumeration with more than `MANY_CHOICES` values."""
 
-LONGEST_DEFAULT: Final = 200
+MAX_DEFAULT_CHARS: Final = 200
 """Maximum JSON characters of a default that the description states."""
 
-SAID: Final[Mapping[str, str]] = {
+KEYWORD_TEXTS: Final[Mapping[str, str]] = {
     "minimum": "at least {}",
     "maximum": "at most {}",
     "minLength": "at least {} characters",
@@ -51,7 +51,9 @@ SAID: Final[Mapping[str, str]] = {
 }
 """The wording for each keyword that moves to the description."""
 
-DROPPED: Final = frozenset({*SAID, "default", "writeOnly", "contentEncoding", "description", "deprecated"})
+UNSUPPORTED_KEYWORDS: Final = frozenset(
+    {*KEYWORD_TEXTS, "default", "writeOnly", "contentEncoding", "description", "deprecated"}
+)
 CONTAINERS: Final = frozenset({"object", "array"})
 PARTS: Final = frozenset({"type", "enum", "properties", "required", "additionalProperties", "items"})
 
@@ -75,7 +77,7 @@ def strict_schema(spec: ToolSpec) -> dict[str, Any] | None:
     """
     key = "openai, strict schema"
     if key not in spec.exports:
-        spec.exports[key] = sealed(_strict(spec))
+        spec.exports[key] = freeze(_strict(spec))
     schema: dict[str, Any] | None = spec.exports[key]
     return schema
 
@@ -84,20 +86,20 @@ def _strict(spec: ToolSpec) -> dict[str, Any] | None:
     if spec.schema:
         return None
     try:
-        schema = _rule(schema_of(spec), Room(), 1)
+        schema = _rule(input_schema(spec), Budget(), 1)
     except NotStrict:
         return None
     schema.pop("description", None)  # already in the definition of the tool
     return schema
 
 
-class Room:
+class Budget:
     """The remaining limits of one schema; raises NotStrict when a limit is exceeded."""
 
     def __init__(self) -> None:
-        self.properties = MOST_PROPERTIES
-        self.choices = MOST_CHOICES
-        self.text = MOST_TEXT
+        self.properties = MAX_PROPERTIES
+        self.choices = MAX_CHOICES
+        self.text = MAX_NAME_CHARS
 
     def take_properties(self, names: Iterable[str]) -> None:
         """Count the properties of one object."""
@@ -108,7 +110,7 @@ class Room:
     def take_choices(self, choices: Sequence[Any]) -> None:
         """Count the values of one enumeration."""
         length = sum(len(choice) for choice in choices if type(choice) is str)
-        if len(choices) > MANY_CHOICES and length > MOST_TEXT_OF_MANY:
+        if len(choices) > LARGE_ENUM_CHOICES and length > MAX_LARGE_ENUM_CHARS:
             raise NotStrict
         self.choices -= len(choices)
         self._take_text(length)
@@ -119,9 +121,9 @@ class Room:
             raise NotStrict
 
 
-def _rule(schema: Mapping[str, Any], room: Room, depth: int) -> dict[str, Any]:
+def _rule(schema: Mapping[str, Any], room: Budget, depth: int) -> dict[str, Any]:
     """Return a schema at any depth in strict form."""
-    if depth > DEEPEST or "type" not in schema or not (PARTS | DROPPED).issuperset(schema):
+    if depth > MAX_DEPTH or "type" not in schema or not (PARTS | UNSUPPORTED_KEYWORDS).issuperset(schema):
         raise NotStrict
     words = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     if len(words) > 1 and not CONTAINERS.isdisjoint(words):
@@ -132,7 +134,7 @@ def _rule(schema: Mapping[str, Any], room: Room, depth: int) -> dict[str, Any]:
     return {**made, "description": description} if description else made
 
 
-def _form(schema: Mapping[str, Any], word: Any, room: Room, depth: int) -> dict[str, Any]:
+def _form(schema: Mapping[str, Any], word: Any, room: Budget, depth: int) -> dict[str, Any]:
     if word == "object":
         return _closed(schema, room, depth)
     if word == "array":
@@ -143,7 +145,7 @@ def _form(schema: Mapping[str, Any], word: Any, room: Room, depth: int) -> dict[
     return {"type": word, "enum": schema["enum"]}
 
 
-def _closed(schema: Mapping[str, Any], room: Room, depth: int) -> dict[str, Any]:
+def _closed(schema: Mapping[str, Any], room: Budget, depth: int) -> dict[str, Any]:
     if "properties" not in schema or schema.get("additionalProperties") is not False:
         raise NotStrict
     properties = schema["properties"]
@@ -164,11 +166,11 @@ def _description(schema: Mapping[str, Any]) -> str:
 
 
 def _told(schema: Mapping[str, Any]) -> Iterator[str]:
-    for word, text in SAID.items():
+    for word, text in KEYWORD_TEXTS.items():
         if word in schema:
             yield text.format(schema[word])
     default = schema.get("default")
     if default is not None:
         text = json.dumps(default, ensure_ascii=False)
-        if len(text) <= LONGEST_DEFAULT:
+        if len(text) <= MAX_DEFAULT_CHARS:
             yield f"by default {text}"

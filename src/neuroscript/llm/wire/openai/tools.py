@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal
 
 from neuroscript.llm.wire.openai.strict import strict_schema
-from neuroscript.llm.wire.tools import description, made, schema_of
+from neuroscript.llm.wire.tools import input_schema, made, tool_description
 from neuroscript.runtime.wire_names import WireNames
 from neuroscript.spec.tool_spec import ToolSpec
 
 Api = Literal["chat", "responses"]
 """One of the two APIs."""
 
-LONGEST: Final = 1_024
+MAX_DESCRIPTION_CHARS: Final = 1_024
 """Maximum characters of a tool's description."""
 
 NOT_AT_THE_ROOT: Final = frozenset({"allOf", "anyOf", "enum", "not", "oneOf"})
@@ -48,10 +48,10 @@ def _tool(spec: ToolSpec, name: str, api: Api, strict: bool) -> dict[str, Any]:
     """Return one tool; ``strict`` is always set, because Responses treats a missing value as true."""
     schema = strict_schema(spec) if strict else None
     facts: dict[str, Any] = {"name": name}
-    told = description(spec)
+    told = tool_description(spec)
     if told:
-        facts["description"] = told if len(told) <= LONGEST else f"{told[: LONGEST - 1]}…"
-    facts["parameters"] = _lax(schema_of(spec)) if schema is None else schema
+        facts["description"] = told if len(told) <= MAX_DESCRIPTION_CHARS else f"{told[: MAX_DESCRIPTION_CHARS - 1]}…"
+    facts["parameters"] = _lax(input_schema(spec)) if schema is None else schema
     facts["strict"] = schema is not None
     return {"type": "function", **facts} if api == "responses" else {"type": "function", "function": facts}
 

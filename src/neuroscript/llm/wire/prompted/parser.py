@@ -33,7 +33,7 @@ BESIDE: Final = frozenset({"id", "type", "call_id"})
 NAMED: Final = re.compile(r'"(?:name|tool|function)"\s*+:\s*+"([^"\\\n]{1,128})"')
 
 
-GIVEN: Final = re.compile(r'"(?:arguments|parameters|args)"\s*+:\s*+')
+ARGUMENTS_KEY: Final = re.compile(r'"(?:arguments|parameters|args)"\s*+:\s*+')
 
 
 @attrs.frozen
@@ -130,7 +130,7 @@ def damaged(text: str) -> Asked:
     Asked(name='math__add', arguments='{"num1": 2,}}')
     """
     named = NAMED.search(text)
-    given = GIVEN.search(text)
+    given = ARGUMENTS_KEY.search(text)
     return Asked(named[1] if named else "", (text[given.end() :] if given else text).strip())
 
 
@@ -167,11 +167,11 @@ BLANK: Final = re.compile(r"\s*+")
 LINE_END: Final = re.compile(r"[ \t;]*+(?:\n|\Z)")
 
 
-DEEPEST: Final = 200
+MAX_DEPTH: Final = 200
 """Maximum nesting of the JSON that is scanned; the engine's own limits are lower."""
 
 
-PATIENCE: Final = 2
+MAX_SCANS: Final = 2
 """The multiple of the text's length that may be scanned without success; after that, only marks are read."""
 
 
@@ -225,7 +225,7 @@ class Reader:
 
     def __attrs_post_init__(self) -> None:
         self._marks = list(MARK.finditer(self.text))
-        self._patience = PATIENCE * len(self.text)
+        self._patience = MAX_SCANS * len(self.text)
 
     def found(self) -> Iterator[Found]:
         """Yield the calls in order."""
@@ -411,6 +411,6 @@ def _json_end(text: str, start: int) -> tuple[int, int]:
             depth -= 1
         if depth <= 0:
             return (at if sign in ("}", "]") else -1), at
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             break
     return -1, at
