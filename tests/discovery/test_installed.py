@@ -217,6 +217,19 @@ def test_damaged_cache_is_read_again(site: Path, kind: str, data: st.DataObject)
     file.write_bytes(whole)
 
 
+@pytest.mark.parametrize("damaged", [b"acme-toils", b"acme-to\xffls"], ids=["another letter", "not UTF-8"])
+def test_damaged_name_in_the_cache_is_read_again(site: Path, damaged: bytes) -> None:
+    """The content is still well-formed, so only its checksum shows the damage."""
+    (file,) = cache(site, "installed")
+    whole = file.read_bytes()
+    assert b"acme-tools" in whole
+    file.write_bytes(whole.replace(b"acme-tools", damaged))
+
+    with Engine(plugins=["acme-tools"]) as engine:
+        assert engine.plugin_errors == ()
+        assert engine.call("acme.who") == "acme-tools"
+
+
 @pytest.mark.parametrize("cache_home", ["cache", "", "/proc/nowhere"], ids=["relative", "none", "impossible"])
 def test_everything_is_read_without_a_cache(site: Path, monkeypatch: pytest.MonkeyPatch, cache_home: str) -> None:
     """A relative cache directory is ignored, and an unwritable one is not created."""

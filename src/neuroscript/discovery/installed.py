@@ -15,7 +15,7 @@ from itertools import chain, starmap
 from time import time_ns
 from typing import Any, Final, NamedTuple
 
-from neuroscript.io.text import shown
+from neuroscript.io.text import quote_untrusted
 from neuroscript.io.user_cache import are_settled, are_unchanged, kept_at, read_text, stamps, write_text
 
 TOOLSETS: Final = "neuroscript.toolsets"
@@ -27,12 +27,12 @@ PLUGINS: Final = "neuroscript.plugins"
 GROUPS: Final = (TOOLSETS, PLUGINS)
 """Both groups, in loading order."""
 
-SHAPE: Final = 2
+SHAPE: Final = 3
 """The version of the cache format."""
 
 HEAD: Final = "neuroscript: what is installed"
 END: Final = "whole"
-"""The first field and the last line of a cache file. A newline within a field invalidates the file."""
+"""The first field, and the start of the last line, of a cache file. A newline within a field invalidates the file."""
 
 FIELD: Final = "\0"
 """The separator between fields; paths and lines of a file cannot contain it."""
@@ -81,7 +81,7 @@ class Distribution(NamedTuple):
     entry_points: tuple[EntryPoint, ...]
 
     def __str__(self) -> str:
-        return f"{shown(self.name)} {shown(self.version)}"
+        return f"{quote_untrusted(self.name)} {quote_untrusted(self.version)}"
 
 
 def normalised(name: str) -> str:
@@ -140,19 +140,28 @@ def _absolute(path: Iterable[str]) -> Iterator[str]:
 def _text(path: list[str], looked_at: list[list[Any]], found: Iterable[Distribution]) -> str:
     """Return the cache content as lines of fields, because importing the json library would take too long."""
     seen = [field for each in looked_at for field in each]
-    lines = [[HEAD, *path], seen, *([*each[:4], *chain(*each.entry_points)] for each in found), [END]]
-    return "\n".join(FIELD.join(map(str, each)) for each in lines)
+    lines = [[HEAD, *path], seen, *([*each[:4], *chain(*each.entry_points)] for each in found)]
+    content = "\n".join(FIELD.join(map(str, each)) for each in lines)
+    return f"{content}\n{_end(content)}"
+
+
+def _end(content: str) -> str:
+    """Return the last line of a cache file: a checksum, because damaged content can still be well-formed."""
+    from zlib import crc32
+
+    return f"{END} {crc32(content.encode('utf-8', 'surrogatepass'))}"
 
 
 def _kept(text: str, path: list[str]) -> tuple[Distribution, ...] | None:
     """Return the distributions from the content of `_text`, if it is complete and nothing has changed since."""
-    lines = [line.split(FIELD) for line in text.split("\n")]
-    if len(lines) < 3 or lines[0] != [HEAD, *path] or lines[-1] != [END]:
+    content, _, end = text.rpartition("\n")
+    lines = [line.split(FIELD) for line in content.split("\n")]
+    if len(lines) < 2 or lines[0] != [HEAD, *path] or end != _end(content):
         return None
     seen = lines[1]
     try:
         are_same = are_unchanged(zip(seen[::3], map(int, seen[1::3]), map(int, seen[2::3]), strict=True))
-        return tuple(map(_distribution, lines[2:-1])) if are_same else None
+        return tuple(map(_distribution, lines[2:])) if are_same else None
     except (TypeError, ValueError):
         return None
 
