@@ -125,7 +125,7 @@ def test_locked_plugins_run(site: Site) -> None:
 BREAKING = (
     "acme-weather 1.1: does not match neuroscript.lock: 1 breaking and 2 compatible changes "
     "(weather.look: args.options.keys.depth.required: is now required; version: changed from 1.0 to 1.1; "
-    "weather.look: description: the text that models read changed; review it before you trust it)"
+    "weather.look: description: the text for models changed; review it before use)"
 )
 
 
@@ -142,7 +142,7 @@ def test_changed_plugin_is_reported_and_refused(site: Site) -> None:
         "acme-weather 1.1\n"
         "  compatible                version: changed from 1.0 to 1.1\n"
         "  breaking    weather.look  args.options.keys.depth.required: is now required\n"
-        "  compatible  weather.look  description: the text that models read changed; review it before you trust it\n"
+        "  compatible  weather.look  description: the text for models changed; review it before use\n"
         "\n"
         "1 distribution differs from neuroscript.lock: 1 breaking and 2 compatible changes\n"
     )

@@ -151,7 +151,7 @@ def keyed(**fields: Any) -> ArgSpec:
     return evolve(DEEP, keys=(evolve(DEEP.keys[0], **fields), DEEP.keys[1]))
 
 
-READ = "the text that models read changed; review it before you trust it"
+READ = "the text for models changed; review it before use"
 
 ARGUMENT_ROWS: list[tuple[str, Any, Any, list[str]]] = [
     ("gone", (INT, TEXT), (INT,), ["breaking args.s: the argument was removed"]),

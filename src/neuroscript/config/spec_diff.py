@@ -137,7 +137,7 @@ def _rule_changes(path: str, old: ArgSpec, new: ArgSpec, place: _Place) -> Itera
         yield compatible(f"{path}.description", NEW_DESCRIPTION)
 
 
-NEW_DESCRIPTION: Final = "the text that models read changed; review it before you trust it"
+NEW_DESCRIPTION: Final = "the text for models changed; review it before use"
 
 
 def _absence_changes(path: str, old: ArgSpec, new: ArgSpec, place: _Place) -> Iterator[Change]:
