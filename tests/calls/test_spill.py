@@ -192,7 +192,7 @@ def test_oversized_stream_is_written_as_it_arrives(
     def look(item: Any) -> None:
         sizes.extend(each.stat().st_size for each in box.glob("results/*"))
 
-    result = carried("t.stream", 1000, on_item=look, over=1_000_000)
+    result = carried("t.stream", 1000, on_item=look, threshold_bytes=1_000_000)
 
     assert result.spilled is not None
     lines = (box / result.spilled.path).read_text().splitlines()
@@ -281,10 +281,10 @@ def test_other_entry_points_return_the_full_value(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"threshold_bytes": -1}, "over must be a non-negative integer (bytes)"),
-        ({"threshold_bytes": True}, "over must be a non-negative integer (bytes), not bool"),
-        ({"preview_chars": 1.5}, "shown must be a non-negative integer (characters), not float"),
-        ({"max_bytes": 0}, "most must be an integer (bytes) of at least `over`"),
+        ({"threshold_bytes": -1}, "threshold_bytes must be a non-negative integer (bytes)"),
+        ({"threshold_bytes": True}, "threshold_bytes must be a non-negative integer (bytes), not bool"),
+        ({"preview_chars": 1.5}, "preview_chars must be a non-negative integer (characters), not float"),
+        ({"max_bytes": 0}, "max_bytes must be an integer (bytes) of at least threshold_bytes"),
         ({"folder": "../out"}, "folder must be a path below the sandbox"),
         ({"folder": 5}, "folder must be a path below the sandbox, not int"),
     ],

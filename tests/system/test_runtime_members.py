@@ -10,7 +10,7 @@ import pytest
 
 from neuroscript import Runtime
 
-PLUGINS = Path(__file__).parent.parent / "plugins"
+PLUGINS = Path(__file__).parents[2] / "plugins"
 MEMBERS = {name for name in vars(Runtime) if not name.startswith("_")}
 
 SOURCES = sorted(PLUGINS.glob("*/src/**/*.py"))

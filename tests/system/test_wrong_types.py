@@ -57,7 +57,7 @@ MADE_BY_THE_ENGINE = {
     "audit.Verified": "it reports what stands in a file, which anybody may have written",
     "ArgumentError": "one is made for each call whose arguments do not fit",
     "CallRecord": "a plain tuple: one is made for each call that is watched",
-    "Entry": "one is made for each file of a directory",
+    "DirEntry": "one is made for each file of a directory",
     "Handle": "Handles.new makes one, and every call checks the id of the handles that it receives",
     "PendingCall": "one is made for each call that a hook may refuse",
     "Problem": "a plain tuple: one is made for each argument that does not fit",
@@ -99,7 +99,7 @@ INTERNAL = {
     "State.found": "a call passes its Runtime",
     "Variable.found": "a call passes its Runtime",
     "llm.Model": "model makes models",
-    "testing.LawCase": "laws_of makes cases",
+    "testing.CheckCase": "checks_for makes cases",
 }
 """Names without an underscore that only the engine calls."""
 
@@ -245,7 +245,7 @@ TOOLS = {
     "Toolset": lambda s: (ns.Toolset, {"name": "demo"}),
     "Toolset.add": lambda s: (ns.Toolset("demo").add, {"spec": s.spec, "func": added}),
     "Toolset.alias": lambda s: (s.toolset.alias, {"old": "demo.plus", "new": "demo.add"}),
-    "Toolset.described": lambda s: (s.toolset.described, {"pattern": "*", "texts": {"description": "Add."}}),
+    "Toolset.with_docs": lambda s: (s.toolset.with_docs, {"pattern": "*", "texts": {"description": "Add."}}),
     "Toolset.filtered": lambda s: (s.toolset.filtered, {"chosen": "*"}),
     "Toolset.with_fixed": lambda s: (s.toolset.with_fixed, {"tool": "demo.add", "values": {"a": 1}}),
     "Toolset.with_injected": lambda s: (s.toolset.with_injected, {"tool": "demo.add", "sources": {"a": ns.Value(1)}}),
@@ -283,7 +283,7 @@ AUTHORITY = {
     "ExecutionPolicy.narrowed": lambda s: (s.policy.narrowed, {"changes": {"trusted": False}}),
     "ExecutionPolicy.unmatched": lambda s: (s.policy.unmatched, {"names": ["demo.add"]}),
     "ExecutionPolicy.unused": lambda s: (s.policy.unused, {"needs": ["fs:read"]}),
-    "ExecutionPolicy.verdict": lambda s: (s.policy.verdict, {"name": "demo.add", "needs": ns.ToolPolicy()}),
+    "ExecutionPolicy.precheck": lambda s: (s.policy.precheck, {"name": "demo.add", "needs": ns.ToolPolicy()}),
     "Grant": lambda s: (ns.Grant, {"resource": "fs", "verbs": ("read",), "scopes": ("*",)}),
     "Grant.covers": lambda s: (ns.Grant.parse("fs:read:*").covers, {"need": ns.Capability.parse("fs:read:a")}),
     "Grant.of": lambda s: (ns.Grant.of, {"need": ns.Capability.parse("fs:read:a")}),
@@ -419,15 +419,15 @@ OTHERS = {
     "testing.FakeRuntime.set_var": lambda s: (s.rt.set_var, {"name": "v", "value": 1}),
     "testing.FakeRuntime.spend": lambda s: (s.rt.spend, {"what": "sleep", "amount": 1}),
     "testing.FakeRuntime.update_var": lambda s: (s.rt.update_var, {"name": "v", "change": lambda value: 1}),
-    "testing.Law": lambda s: (testing.ContractCheck, {"name": "law", "sentence": "It holds.", "check": sample}),
-    "testing.LawsBroken": lambda s: (testing.ChecksFailed, {"report": s.report}),
+    "testing.ContractCheck": lambda s: (testing.ContractCheck, {"name": "law", "sentence": "It holds.", "check": sample}),
+    "testing.ChecksFailed": lambda s: (testing.ChecksFailed, {"report": s.report}),
     "testing.Report": lambda s: (testing.Report, {"toolset": "demo", "asked": 1, "violations": ()}),
     "testing.Setup": lambda s: (testing.Setup, {}),
     "testing.Setup.world": lambda s: (entered(testing.Setup().world), {"tools": [s.tool]}),
     "testing.Violation": lambda s: (testing.Violation, {"law": "law", "tool": "demo.add", "faults": ("why",)}),
     "testing.check_toolset": lambda s: (testing.check_toolset, {"toolsets": ns.Toolset("empty"), "raises": False}),
     "testing.fuzz_toolset": lambda s: (testing.fuzz_toolset, {"toolsets": ns.Toolset("empty")}),
-    "testing.laws_of": lambda s: (testing.checks_for, {"toolsets": ns.Toolset("empty")}),
+    "testing.checks_for": lambda s: (testing.checks_for, {"toolsets": ns.Toolset("empty")}),
 }
 ROWS: dict[str, Row] = {**SPECS, **TOOLS, **AUTHORITY, **ENGINE, **RECORDS, **ERRORS, **OTHERS}
 """A valid call of each public function, constructor and method."""

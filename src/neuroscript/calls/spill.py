@@ -33,7 +33,7 @@ class Spill:
     def __attrs_post_init__(self) -> None:
         require_fields("spill", self, threshold_bytes=SIZE, folder=FOLDER, preview_chars=CHARS, max_bytes=SIZE)
         if self.max_bytes < self.threshold_bytes:
-            raise SpecError("spill", ["most must be an integer (bytes) of at least `over`"])
+            raise SpecError("spill", ["max_bytes must be an integer (bytes) of at least threshold_bytes"])
 
 
 @attrs.frozen

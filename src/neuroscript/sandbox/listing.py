@@ -29,7 +29,7 @@ MAGIC: Final = re.compile(r"[*?\[]")
 
 
 def entry(segments: Segments, status: os.stat_result) -> DirEntry:
-    """Return the `Entry` for the path *segments*."""
+    """Return the `DirEntry` for the path *segments*."""
     kind = KINDS.get(stat.S_IFMT(status.st_mode), "other")
     return DirEntry(escape(spelling(segments)), kind, status.st_size if kind == "file" else 0, status.st_mtime)
 
