@@ -85,7 +85,7 @@ class NeuroScriptError(Exception):
 class SpecError(NeuroScriptError, ValueError):
     """An invalid spec, policy or tool. It is raised when the object is created, never during a call.
 
-    The message lists at most `LISTED` problems and the number of further ones.
+    The message lists at most `MAX_LISTED_PROBLEMS` problems and counts the rest.
 
     Attributes:
         subject: The invalid object, for example ``math.add``, or the name of the file that declares it.
@@ -325,7 +325,7 @@ class Problem(NamedTuple):
 
 
 class ArgumentError(CallError, ValueError):
-    """The arguments do not fit the spec. The message lists at most `LISTED` problems and the number of further ones."""
+    """The arguments do not fit the spec. The message lists at most `MAX_LISTED_PROBLEMS` and counts the rest."""
 
     CODE = "arg.invalid"
     NUMBER = 4

@@ -241,12 +241,12 @@ def test_broken_distribution_is_reported_and_stops_no_other(site: Path, broken: 
         (
             Published("b", f"runtime_api = (1, 1)\n{COMPUTED}", target="", group="plugins"),
             "api",
-            "entry point b was made for the runtime API 1.1, and this is 1.0",
+            "entry point b requires runtime API 1.1, but this is 1.0",
         ),
         (
             Published("b", f"runtime_api = '1.0'\n{COMPUTED}", target="", group="plugins"),
             "api",
-            "entry point b declares a runtime_api that is not two integers",
+            "entry point b declares a runtime_api that is not a pair of integers",
         ),
         (
             Published("b", COMPUTED.replace('("one", 1)', '("two", 1)'), target="", group="plugins"),

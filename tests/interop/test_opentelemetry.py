@@ -164,7 +164,7 @@ def test_content_is_types_needs_and_a_digest() -> None:
     more = {
         "neuroscript.argument.types": ("str", "list"),
         "neuroscript.argument.digest": "01" * 16,
-        "neuroscript.policy.tool_policy": ("fs:read:data/a.txt",),
+        "neuroscript.needs": ("fs:read:data/a.txt",),
     }
     assert {**FIRST, **more, **LAST} == dict(span.attributes or {})
 

@@ -57,7 +57,7 @@ class Seal:
         key: With a key the hash is HMAC-SHA-256, without one SHA-256.
 
     Raises:
-        SpecError: If the key is shorter than `LEAST_KEY` bytes.
+        SpecError: If the key is shorter than `MIN_KEY_BYTES` bytes.
     """
 
     def __init__(self, key: bytes | None = None) -> None:
@@ -87,7 +87,7 @@ def sealed(seq: int, prev: str, members: str, seal: Seal) -> tuple[bytes, str]:
         members: The members of the record as ASCII JSON, without braces.
 
     Raises:
-        AuditError: If the line is longer than `LONGEST`.
+        AuditError: If the line is longer than `MAX_LINE_BYTES`.
     """
     body = f'{{"seq":{seq},"prev":"{prev}",{members}'.encode("ascii")
     if len(body) + _END > MAX_LINE_BYTES:

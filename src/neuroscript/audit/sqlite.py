@@ -17,7 +17,7 @@ from neuroscript.io.text import sendable
 from neuroscript.policy.tool_policy import LASTING
 from neuroscript.runtime.records import CallRecord
 
-TIME_COLUMNS: Final = 1.0
+MAX_COMMIT_DELAY_SECONDS: Final = 1.0
 """Maximum delay before a row is committed."""
 
 BUSY_TIMEOUT_SECONDS: Final = 10.0
@@ -63,7 +63,7 @@ class SqliteAudit:
     A row is written when a call ends or is refused. For tools with lasting effects (`tool_policy.LASTING`), a row is
     also written when a call begins, and committed before the call runs; the outcome replaces it. After a crash, the
     rows of the kind ``intent`` are therefore the calls with an unknown outcome. Other rows are committed in batches of
-    *batch*, and at the latest after `SECONDS`; a crash loses uncommitted rows. There is no hash chain.
+    *batch*, and at the latest after `MAX_COMMIT_DELAY_SECONDS`; a crash loses uncommitted rows. There is no hash chain.
 
     Args:
         path: The path of the database; it is created with mode 0600 if it is missing.
@@ -95,7 +95,7 @@ class SqliteAudit:
 
         Raises:
             AuditError: If the sink is closed.
-            sqlite3.Error: If rows cannot be committed. Up to `MOST_WAITING` rows are held and tried again.
+            sqlite3.Error: If rows cannot be committed. Up to `MAX_PENDING_ROWS` rows are held and tried again.
         """
         if not isinstance(record, CallRecord):
             require("SqliteAudit", record=(record, instance(CallRecord)))
@@ -183,7 +183,7 @@ class SqliteAudit:
         self._rows.clear()
 
     def _wait(self) -> None:
-        self._timer = timer = threading.Timer(TIME_COLUMNS, self._commit_late)
+        self._timer = timer = threading.Timer(MAX_COMMIT_DELAY_SECONDS, self._commit_late)
         timer.daemon = True
         timer.start()
 

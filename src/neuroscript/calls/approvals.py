@@ -41,7 +41,7 @@ Asking = Generator[Invocation, Any, Any]
 def ask_approvers(
     line: CallPipeline, values: tuple[Any, ...], frame: CallFrame
 ) -> Generator[Invocation, Any, ApprovedCall]:
-    """Ask each approver of a line, and return the values and the frame with which the call may run.
+    """Ask each approver of a tool, and return the values and the frame with which the call may run.
 
     Yields:
         Each approver, to be run.

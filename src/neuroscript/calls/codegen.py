@@ -1,4 +1,4 @@
-"""Generated code that binds arguments: the statements of a compiled line that check and convert plain values."""
+"""Generated code that binds arguments: the statements of a compiled pipeline that check and convert plain values."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def write_positional_binding(
 def write_named_binding(
     spec: ToolSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, mark: str = "pass"
 ) -> bool:
-    """Add the statements that bind the dict ``given`` to ``a0``, ``a1`` and so on, as `positional` does."""
+    """Add the statements that bind the dict ``given`` to ``a0``, ``a1`` and so on."""
     if not _may_be_fast(spec, coercion):
         return False
     names = _names(spec)

@@ -1,7 +1,7 @@
-"""Compiled lines: the pipeline of a tool as one generated function, for tools whose function is called directly.
+"""Compilation of a call pipeline to one generated function, for tools whose function is called directly.
 
-A compiled line does what `Line.steps` does; if an argument is not plainly valid it passes the call to the steps.
-Handwritten code around `bind` would cost 180 ns more than one function. The tests run every case both ways.
+The function does what `CallPipeline.steps` does. If an argument is not obviously valid, it calls the steps.
+Handwritten code around `bind_arguments` would cost 180 ns more per call. The tests run every case both ways.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from neuroscript.calls.gate import Gate
 
 FILE: Final = "<neuroscript line>"
-"""The file name of compiled lines, in tracebacks and on stacks."""
+"""The file name of compiled functions, in tracebacks and on stacks."""
 
 FALLBACK: Final = "return careful(given, frame)"
 INDENT: Final = "    "
@@ -34,10 +34,10 @@ Compiled = Callable[..., Any]
 
 
 def compile_line(line: CallPipeline, careful: Compiled, by_name: bool) -> Callable[[CallFrame], Compiled]:
-    """Return a factory of the line as one function; the factory takes the frame of calls from outside.
+    """Return a factory of the pipeline as one function; the factory takes the frame of calls from outside.
 
     Args:
-        careful: Runs the same call through `Line.steps`; used also where nothing can be compiled.
+        careful: Runs the same call through `CallPipeline.steps`; used also if nothing can be compiled.
         by_name: Whether the arguments are a dict.
     """
     source = CodeWriter()
@@ -55,7 +55,7 @@ def compile_line(line: CallPipeline, careful: Compiled, by_name: bool) -> Callab
 
 
 def compile_binder(spec: ToolSpec, coercion: CoercionSettings) -> Callable[[object], tuple[Any, ...]]:
-    """Return a compiled function that returns the exact values of arguments by name, as `bound` does."""
+    """Return a compiled function that returns the exact values of arguments by name, as `bind_arguments` does."""
 
     def careful(given: object, _: object = None) -> tuple[Any, ...]:
         return bind_arguments(spec, coercion, given, by_name=True)

@@ -78,7 +78,7 @@ class Gate:
         tells: Whether each call has observers.
         keeps: Whether the digest of arguments is needed.
         observes_starts: Whether the start of a call has observers.
-        is_plain: Whether the content of calls is not recorded, so that a compiled line can do all the work.
+        is_plain: Whether the content of calls is not recorded, so that the compiled function can do all the work.
     """
 
     def __init__(self, tool: ToolImplementation, origin: str, policy: ExecutionPolicy, watch: Observers) -> None:
@@ -179,7 +179,7 @@ class Gate:
                 self._watch.begin(self._record("intent", frame, began, "", self.facts.rule, 0.0), self._required)
 
     def begin(self, frame: CallFrame, record: CallRecord, begun: Begun | None, values: tuple[Any, ...]) -> None:
-        """Report that a call of a compiled line starts, or give back what was reserved for it."""
+        """Report that a compiled call starts, or release what was reserved for it."""
         try:
             self._watch.begin(record, self._required)
         except BaseException as error:
@@ -222,12 +222,12 @@ class Gate:
                 self._watch.record(self.tool, self.facts.fingerprint, began.values, error, result, is_cut)
 
     def failed(self, frame: CallFrame, error: BaseException, own: CallFrame | None, call: int, *beginning: Any) -> None:
-        """Report that a call of a compiled line failed.
+        """Report that a compiled call failed.
 
         Args:
             own: The frame of the call alone, if it ever had one.
             call: Its number.
-            beginning: The fields of its `Beginning`.
+            beginning: The fields of its `CallStart`.
         """
         if own is None or not own.call:
             own = frame.numbered(call)
@@ -271,7 +271,7 @@ class Gate:
             error.is_logged = True
             frame.session._log_failure(f"a check of {self.tool.name}", cause)
 
-    # What compiled lines use
+    # Used by compiled functions
 
     @property
     def clock(self) -> Callable[[], float]:

@@ -1,6 +1,6 @@
-"""Generated code for the checks and observers around a function, as statements of its compiled line.
+"""Generated code for the checks and observers around a function, as statements of its compiled pipeline.
 
-The statements do what `Gate.enter` and `Gate.leave` do; a line whose calls are recorded with their content calls those
+The statements do what `Gate.enter` and `Gate.leave` do. A pipeline that records the content of its calls calls these
 methods instead. The tests run every case both ways.
 """
 

@@ -1,8 +1,8 @@
 """The call pipeline: one call, from its arguments to its result.
 
-`Line.steps` does no waiting: where something has to run it yields a `Body`, and a driver sends back the outcome; it
-yields each `Item` of a stream. `compiler.py` generates the same pipeline as one function, for tools whose function is
-called directly. Both turn every exception of a tool into a typed error.
+`CallPipeline.steps` never waits. To run something, it yields an `Invocation`, and a driver sends back the outcome. It
+also yields each `StreamItem` of a stream. The compiler generates the same pipeline as one function, for tools whose
+function is called directly. Both convert every exception of a tool to a typed error.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class CallPipeline:
             made: What was converted on the way to these values.
 
         Yields:
-            What is to be run: the driver sends what it returned, or throws what it raised; and each `Item`.
+            Each `Invocation`, for which the driver sends the result or throws the exception; each `StreamItem`.
 
         Raises:
             PolicyError: At once, if the tool may not do what it needs for these values.
@@ -356,7 +356,7 @@ class CallPipeline:
 
     @property
     def is_direct(self) -> bool:
-        """Whether a sync caller calls the function directly, so that the line can be compiled."""
+        """Whether a sync caller calls the function directly, so that the pipeline can be compiled."""
         return (
             self.manner != "coroutine"
             and not (self.tool.spec.stream or self.approvers)

@@ -145,7 +145,7 @@ class CallFrame:
         timeout: Seconds that the caller allows, or None.
         deadline: When the caller stops waiting, on the clock of `time.monotonic`.
         tools: The tools at the time when the outermost call began; None means the current tools.
-        ended: Whether the caller has stopped waiting. A frame of a compiled line serves many calls and never ends.
+        ended: Whether the caller has stopped waiting. The frame of a compiled function never ends.
         spent: What this call and its nested calls have used of the limits, where limits are counted.
         call: The number of the call within the run of the engine, from 1, where calls are numbered.
         beginning: The start of the call, as its records show it.
@@ -287,12 +287,12 @@ LAST: Final = StreamItem("", END, 0, 0)
 
 
 class StreamClosed(Exception):
-    """The reader has closed the stream: thrown as the answer to an `Item`, raised again when the tool has ended."""
+    """The reader has closed the stream: thrown as the answer to a `StreamItem`, raised again when the tool ends."""
 
 
 @attrs.define(eq=False, repr=False)
 class CallerGone(Exception):
-    """The caller no longer waits for the `Body`; thrown in place of its outcome, with the error for the caller."""
+    """The caller no longer waits for the `Invocation`; thrown instead of its outcome, with the error for it."""
 
     error: BaseException
 
@@ -375,7 +375,7 @@ def _log(found: BaseException, error: BaseException, frame: CallFrame) -> None:
     """Log the traceback of what a tool raised; the traceback of a nested call was logged where it failed.
 
     A `ToolFailed` that the tool itself raised is expected: its cause, if any, is logged for debugging. One that stands
-    for an interrupt on another thread is not expected, see `drivers.raised`.
+    for an interrupt on another thread is not expected, see `drivers.error_outcome`.
     """
     if isinstance(error, CallError) and isinstance(found, CallError):
         found.is_logged = error.is_logged

@@ -217,7 +217,7 @@ class Threads:
                 threading.Thread(target=self._work, args=(self._jobs,), name="neuroscript-worker", daemon=True).start()
 
     def _work(self, jobs: Jobs) -> None:
-        """Run jobs until there has been none for `IDLE` seconds; ``_free`` counts the idle workers.
+        """Run jobs until there has been none for `IDLE_SECONDS` seconds; ``_free`` counts the idle workers.
 
         A worker is counted only while no job is queued, under the lock under which jobs are queued. Otherwise it could
         take a job that was queued for a new worker and still count as idle, and a later job would have no worker.

@@ -96,7 +96,7 @@ def _carried_out(argv: Sequence[str], output: Output, make_engine: Callable[...,
 
 
 def _sentences(error: BaseException) -> list[str]:
-    """Return the message of an error, or for an invalid file one message per invalid line, at most `LISTED`."""
+    """Return the message of an error, or for an invalid file one per invalid line, at most `MAX_LISTED_PROBLEMS`."""
     if not isinstance(error, SpecError) or not error.lines:
         return [_sentence(error)]
     more = len(error.sentences) - MAX_LISTED_PROBLEMS

@@ -88,7 +88,7 @@ def require(subject: str, /, **parts: tuple[Any, Form]) -> None:
         parts: For each parameter name, the value and its expected form.
 
     Raises:
-        SpecError: With all problems, up to `LISTED`.
+        SpecError: With all problems, up to `MAX_LISTED_PROBLEMS`.
     """
     _refuse(subject, problems(**parts))
 

@@ -1,6 +1,6 @@
 """Exact values as JSON data, and read-only data that can be shared.
 
-Sealed data is shared without copies because it cannot be changed. `SealedDict` and `SealedList` inherit from dict and
+Sealed data is shared without copies because it cannot be changed. `FrozenDict` and `FrozenList` inherit from dict and
 list so that JSON encoders, validators and comparisons accept them.
 """
 

@@ -54,7 +54,7 @@ def value_error(walk: CoercionPass, rule: Rule | None = None) -> CoercionError:
 
 
 def sentences(walk: CoercionPass, rule: Rule | None = None, subject: str = "") -> list[str]:
-    """Return the problems of one value, at most `LISTED`, and how many more there are.
+    """Return the problems of one value, at most `MAX_LISTED_PROBLEMS`, and how many more there are.
 
     Args:
         subject: The name of the value; precedes each place in it.

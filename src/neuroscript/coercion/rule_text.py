@@ -88,7 +88,7 @@ def counted(count: int, kind: ArgType) -> str:
 
 
 def written_choice(choice: object) -> str:
-    """Return a choice as an error shows it; strings are cut to `LONGEST` characters."""
+    """Return a choice as an error shows it; strings are cut to `MAX_NAME_CHARS` characters."""
     if type(choice) is str and len(choice) > MAX_NAME_CHARS:
         choice = f"{choice[:MAX_NAME_CHARS]}…"
     return repr(choice)

@@ -1,6 +1,6 @@
 """Coercion of single values without nested values to exact built-ins. No code of the value itself runs.
 
-Each function accepts any object and returns the exact value or a `Misfit`, which is data: nothing here raises. Each
+Each function accepts any object and returns the exact value or a `Rejection`, which is data: nothing here raises. Each
 type has three readings: *lax* for models and command lines, *strict* for values that are already exact, and *result*
 for the return values of tools (strict, but subclasses are flattened and an int may become a float).
 """
@@ -37,7 +37,7 @@ class Handle:
 
 
 Reading = Callable[[object], Any]
-"""A function from a value to the exact value or a `Misfit`."""
+"""A function from a value to the exact value or a `Rejection`."""
 
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1

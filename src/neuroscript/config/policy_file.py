@@ -44,7 +44,7 @@ def load_policy(path: str | os.PathLike[str], *, profile: str | None = None) -> 
     """Load a policy from a file.
 
     Args:
-        path: A TOML file in UTF-8 of at most `LONGEST` bytes.
+        path: A TOML file in UTF-8 of at most `MAX_FILE_BYTES` bytes.
         profile: The profile that replaces parts of the policy, or None.
 
     Raises:

@@ -193,7 +193,7 @@ class LazyTool:
 
 
 class LazyCoroutineTool(LazyTool):
-    """The coroutine variant of `Later`."""
+    """The coroutine variant of `LazyTool`."""
 
     async def __call__(self, rt: object, *values: Any) -> Any:
         return await self._function()(rt, *values)

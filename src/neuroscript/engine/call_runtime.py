@@ -243,7 +243,7 @@ class CallRuntime:
 
 
 class CountedRuntime(CallRuntime):
-    """The Runtime in a compiled line that counts: a tool gets a frame of its own when it first uses the Runtime."""
+    """The Runtime in a compiled pipeline with counters: a tool gets its own frame when it first uses the Runtime."""
 
     __slots__ = ("_call",)
     _call: int

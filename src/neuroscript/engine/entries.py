@@ -37,7 +37,7 @@ DEFAULT_MAX_DEPTH: Final = 16
 
 
 class BoundTool:
-    """A tool that may be called: its line, and the line as a function, which is compiled when it is first used."""
+    """A tool that may be called: its pipeline, and the pipeline as a function, which is compiled on first use."""
 
     def __init__(self, line: CallPipeline, source: ThreadSource) -> None:
         self.line = line
@@ -45,7 +45,7 @@ class BoundTool:
         self._makers: dict[bool, Callable[[CallFrame], Compiled]] = {}
 
     def function(self, by_name: bool, root: CallFrame) -> Compiled:
-        """Return the line as a function of arguments in order, or by name.
+        """Return the pipeline as a function of arguments in order, or by name.
 
         Args:
             root: The frame of its calls from outside.
@@ -60,7 +60,7 @@ class BoundTool:
         return maker(root)
 
     def _careful(self, by_name: bool) -> Compiled:
-        """Return a function with the form of a compiled line that runs the steps."""
+        """Return a function with the signature of a compiled pipeline that runs the steps."""
         line, source = self.line, self._source
         spec, coercion = line.tool.spec, line.coercion
 
@@ -110,7 +110,7 @@ class ToolView:
         """Compile the tools again when they are next called, because hooks or observers have changed."""
         self._is_gated = self.world.is_watched or self.policy.counts
         self._gates = {}
-        self._entries = {}  # last, so that a line in the new dict has a new gate
+        self._entries = {}  # last, so that a pipeline in the new dict has a new gate
 
     @cached_property
     def secrets(self) -> SecretSet:
@@ -249,7 +249,7 @@ class SessionTool:
         return compile_binder(self.line.tool.spec, self.line.coercion)
 
     def function(self, by_name: bool) -> Compiled:
-        """Return the line as a function of arguments in order, or by name."""
+        """Return the pipeline as a function of arguments in order, or by name."""
         function = self._functions.get(by_name)
         if function is None:
             function = self._functions[by_name] = self._entry.function(by_name, self.frame)

@@ -123,7 +123,7 @@ class Tracing:
                 yield f"neuroscript.tool.{name}", text
         if self._content:
             yield "neuroscript.argument.types", tuple(map(name_of, record.types))
-            yield "neuroscript.policy.tool_policy", record.needs
+            yield "neuroscript.needs", record.needs
             if record.digest:
                 yield "neuroscript.argument.digest", record.digest.hex()
 

@@ -77,7 +77,7 @@ class PassthroughValidator:
         return input
 
     def validate_json(self, input: Any, **context: Any) -> dict[str, Any]:
-        """Return the arguments in a JSON object, or an `Unread` with the original string."""
+        """Return the arguments in a JSON object, or `UnparsedArguments` with the original string."""
         try:
             given = parse_arguments(input, "")
         except ArgumentError:

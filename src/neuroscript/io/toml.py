@@ -82,7 +82,7 @@ def parse_toml(text: str) -> TomlDocument:
     """Return the content of TOML text.
 
     Raises:
-        NotTOML: The text is not TOML, nests more than `DEEPEST` levels, or contains a number that is too long.
+        NotTOML: The text is not TOML, nests more than `MAX_DEPTH` levels, or contains a number that is too long.
     """
     lines = _Scan(text).run()
     import tomllib
@@ -121,7 +121,7 @@ class _Lost(Exception):
 
 
 class _Scan:
-    """One scan of a text, from its beginning to its end or to the first invalid construct."""
+    """One scan of a document, from its beginning to its end or to the first invalid construct."""
 
     def __init__(self, text: str) -> None:
         self.text = text

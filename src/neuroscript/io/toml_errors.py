@@ -34,7 +34,7 @@ class Faults:
         self.found.append((self.document.line(place), f"{named(place)}: {text}"))
 
     def unknown(self, place: Place, known: Iterable[str], what: str = "unknown key") -> None:
-        """Report an unknown name. The first `LISTED` problems suggest names that are spelled alike."""
+        """Report an unknown name. The first `MAX_LISTED_PROBLEMS` problems suggest names that are spelled alike."""
         hint = did_you_mean(str(place[-1]), known) if len(self.found) < MAX_LISTED_PROBLEMS else ""
         self.note(place, f"{what}{hint}")
 

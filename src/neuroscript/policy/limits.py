@@ -87,7 +87,7 @@ class Limits:
         calls: Total number of calls, including nested ones.
         tool_calls: Number of calls by tool name; zero forbids the tool.
         rates: Rates such as ``"60/minute"`` by tool pattern; all matching tools share one rate.
-        depth: Maximum depth of nested calls, 1 to `DEEPEST`.
+        depth: Maximum depth of nested calls, 1 to `MAX_DEPTH`.
         seconds: Wall-clock seconds of one outermost call, including nested calls.
         fs_bytes: Bytes read from and written to files.
         fs_entries: Directory entries listed.

@@ -62,8 +62,8 @@ class ConsolePrompter:
 
         Raises:
             PromptError: ``prompt.noninteractive`` if there is no terminal, pipe, socket or file to read from, or no
-                output to write to; ``prompt.eof``; ``prompt.toolong`` for an answer longer than `LONGEST`, which is
-                consumed completely.
+                output to write to; ``prompt.eof``; ``prompt.toolong`` for an answer longer than `MAX_ANSWER_BYTES`, all
+                of which is consumed.
             KeyboardInterrupt: If the user presses Ctrl-C.
         """
         require("ConsolePrompter", prompt=(prompt, STRING), secret=(secret, FLAG))

@@ -141,7 +141,7 @@ class Redactor:
 def secrets_in(value: object) -> list[str | bytes]:
     """Return the parts of a secret value to hide: unique strings, bytes and numbers, at any depth.
 
-    Parts shorter than `SHORTEST` and keys that only name their values are left out. If there are more than
+    Parts shorter than `MIN_SECRET_CHARS` and keys that only name their values are left out. If there are more than
     `MAX_CALL_SECRETS`, the last ones are returned, and from a longer one the first `MAX_CALL_SECRET_CHARS`.
     """
     found = (each[:MAX_CALL_SECRET_CHARS] for each in _texts_in(value) if len(each) >= MIN_SECRET_CHARS)

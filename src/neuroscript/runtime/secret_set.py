@@ -39,7 +39,7 @@ class SecretSet:
         """Hide a secret for as long as this set exists, and return whether it is new.
 
         Raises:
-            ValueError: If it has fewer than `SHORTEST` characters.
+            ValueError: If it has fewer than `MIN_SECRET_CHARS` characters.
         """
         if len(secret) < MIN_SECRET_CHARS:
             why = "redacting a shorter one would also redact unrelated text"

@@ -104,7 +104,7 @@ class WireNames:
 
 
 def cut(wire: str) -> str:
-    """Return a name with at most `LONGEST` characters; names with the same beginning stay different."""
+    """Return a name with at most `MAX_WIRE_NAME_CHARS` characters; names with the same beginning stay different."""
     if len(wire) <= MAX_WIRE_NAME_CHARS:
         return wire
     return f"{wire[: MAX_WIRE_NAME_CHARS - DIGEST_DIGITS - 1]}_{sha256(wire.encode()).hexdigest()[:DIGEST_DIGITS]}"

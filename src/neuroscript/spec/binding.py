@@ -1,8 +1,8 @@
 """Binding of call arguments to the exact values of a spec, in order.
 
-`bound` implements every rule and finds every problem. The compiled fast path elsewhere handles only values that need
-no further check, such as an int for an int argument, and falls back to `bound` in any other case. Tests run every case
-through both.
+`bind_arguments` implements every rule and finds every problem. The compiled fast path handles only values that need
+no further check, such as an int for an int argument, and falls back to `bind_arguments` in every other case. Tests
+run every case through both.
 
 The module also parses arguments that arrive as JSON text, and reports repairs: the types of values that were converted
 for the tool, so that a host can see which mistakes its model makes.
@@ -262,7 +262,7 @@ def repairs(spec: ToolSpec, given: Any, values: tuple[Any, ...]) -> tuple[Repair
         values: The result of `bind`.
 
     Returns:
-        At most `LISTED` repairs.
+        At most `MAX_LISTED_PROBLEMS` repairs.
     """
     if issubclass(type(given), dict):
         return tuple(islice(_repairs_by_name(spec, given, values), MAX_LISTED_PROBLEMS))

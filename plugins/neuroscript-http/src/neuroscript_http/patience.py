@@ -63,7 +63,7 @@ class RequestTimeout:
             attempt: Takes a timeout in seconds, and raises TimeoutError when it expires.
 
         Raises:
-            ToolFailed: ``http.timeout``, after the time limit or after `SILENCE`; ``http.cancelled``.
+            ToolFailed: ``http.timeout``, after the time limit or `IDLE_TIMEOUT_SECONDS` of silence; ``http.cancelled``.
         """
         silent = monotonic() + IDLE_TIMEOUT_SECONDS
         while True:

@@ -3,7 +3,7 @@
 This file is a program of its own, between the host and the program that it runs:
 ``python -I -S -X utf8 supervisor.py CONTROL REPORT FILE_BYTES PROCESSES PROGRAM NAME [ARG …]``.
 
-CONTROL is a descriptor to read from. A byte asks for the end: SIGTERM, and SIGKILL after `GRACE` seconds. End of file
+CONTROL is a descriptor to read from. A byte asks for the end: SIGTERM, and SIGKILL after `GRACE_SECONDS`. End of file
 means SIGKILL at once; it comes when the host closes the descriptor and when the host dies. REPORT is a descriptor to
 write lines to: ``confinement WORD``, ``pid N``, ``exec ERRNO``, ``crowd``, ``exit N`` and ``signal N``.
 
@@ -374,7 +374,7 @@ def wait_for_children() -> None:
 
 def send_to_all(number: int) -> None:
     """Send a signal to every process that can be reached but this one: those of the namespace, or of the domain."""
-    with suppress(OSError):  # there is none
+    with suppress(OSError):  # no such process
         os.kill(-1, number)
 
 

@@ -79,7 +79,7 @@ def parse_shape(shape: Mapping[str, Any], *, case_insensitive: bool = False) -> 
     """Parse a shape into its fields.
 
     Raises:
-        ToolFailed: shape.bad_shape, with every fault up to `LISTED`.
+        ToolFailed: shape.bad_shape, with every fault up to `MAX_LISTED_FAULTS`.
     """
     faults = Faults()
     fields = _fields(shape, case_insensitive, None, 0, faults)
@@ -98,7 +98,7 @@ def validate(
         case_insensitive: Whether keys may differ from the names of the shape in case.
 
     Raises:
-        ToolFailed: shape.mismatch, with every fault up to `LISTED`.
+        ToolFailed: shape.mismatch, with every fault up to `MAX_LISTED_FAULTS`.
     """
     validation = Validation(allow_extra, case_insensitive)
     validation.map(value, fields, None)

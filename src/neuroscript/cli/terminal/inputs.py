@@ -58,7 +58,7 @@ class Line:
 
     Attributes:
         number: Its number, from 1.
-        data: Its bytes without the line ending, or None if there are more than `LONGEST`.
+        data: Its bytes without the line ending, or None if there are more than `MAX_LINE_BYTES`.
     """
 
     number: int
@@ -131,7 +131,7 @@ def text_of(name: str) -> str:
     """Return the contents of a file, or of standard input for ``-``.
 
     Raises:
-        UsageError: It cannot be read, is longer than `LONGEST`, or is not UTF-8.
+        UsageError: It cannot be read, is longer than `MAX_LINE_BYTES`, or is not UTF-8.
     """
     with reading(name) as source:
         try:

@@ -205,7 +205,7 @@ class Rows(NamedTuple):
         rows: The rows, all of the same length.
         indent: Columns to the left of every row.
         widths: The minimum width of each column but the last, to align the columns of several blocks.
-        wrapped: Whether it is prose, which is never wider than `WIDEST` and is wrapped for programs too.
+        wrapped: Whether it is prose, which is never wider than `MAX_PAGE_COLUMNS` and is wrapped for programs too.
     """
 
     rows: tuple[tuple[Cell, ...], ...]

@@ -40,7 +40,7 @@ def wrap(schema: Mapping[str, Any] | None, value: Any) -> dict[str, Any]:
 
 
 def wrapped_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of the objects that `wrapped` returns, from the author's schema, as a new copy.
+    """Return the schema of the objects that `wrap` returns, from the author's schema, as a new copy.
 
     >>> wrapped_schema({"type": "string"})["properties"]
     {'result': {'type': 'string'}}

@@ -70,7 +70,7 @@ class Problems:
 
 
 def try_call(notes: Problems, function: Any, *values: Any) -> Any:
-    """Return the result of a function; if it raises `Unfit`, record the problem and return None."""
+    """Return the result of a function; if it raises `InvalidPart`, record the problem and return None."""
     try:
         return function(*values)
     except InvalidPart as error:

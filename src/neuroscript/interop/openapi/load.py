@@ -115,7 +115,7 @@ def from_openapi(
             ``lan:reach:ADDRESS:PORT``.
         seconds: Timeout of a request in seconds, 0.1 to 300.
         limit: Maximum size of a response in bytes, at most 8 MiB.
-        skip: Leave out operations that cannot be loaded, and return a `Taken` with the reasons.
+        skip: Leave out operations that cannot be loaded, and return a `LoadResult` with the reasons.
 
     Raises:
         SpecError: With every problem found, each with its path in the document.

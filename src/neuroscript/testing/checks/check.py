@@ -113,7 +113,7 @@ class CheckCase:
         return found
 
     def check(self) -> None:
-        """Raise a `LawsBroken` if the check fails."""
+        """Raise a `ChecksFailed` if the check fails."""
         faults = self.faults()
         if faults:
             raise ChecksFailed(Report(self._bench.name, 1, (Violation(self.law.name, self.subject, faults),)))

@@ -35,7 +35,7 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
     """Return the plan in a file: JSON if the name ends in ``.json``, otherwise TOML.
 
     Args:
-        path: A UTF-8 file of at most `LONGEST` bytes.
+        path: A UTF-8 file of at most `MAX_FILE_BYTES` bytes.
 
     Raises:
         SpecError: If the file cannot be read or the plan is invalid; for TOML, its ``lines`` name the lines.

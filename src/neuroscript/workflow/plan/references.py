@@ -68,7 +68,7 @@ class Reference:
         """Return the part of *value* at the path.
 
         Raises:
-            Lost: If there is none.
+            Lost: If the path does not exist.
         """
         for number, step in enumerate(self.path):
             value = _member(value, step, self, number)
@@ -150,7 +150,7 @@ class Template:
 
 
 class TooDeep(Exception):
-    """Raised for containers that nest deeper than `DEEPEST`, or that contain themselves."""
+    """Raised for containers that nest deeper than `MAX_DEPTH`, or that contain themselves."""
 
 
 def owned(value: Any) -> Any:

@@ -104,7 +104,7 @@ def _times(place: Place, was: float, now: float) -> Iterator[TraceDifference]:
 
 
 def _values(place: Place, was: Any, now: Any) -> Iterator[TraceDifference]:
-    """Yield the differences between two values: the first `LISTED` places, and the number of further ones."""
+    """Yield the differences between two values: the first `MAX_LISTED_PROBLEMS`, and the number of further ones."""
     found = [*_places(place, plain(was), plain(now))]
     for where, old, new in found[:MAX_LISTED_PROBLEMS]:
         yield TraceDifference(named(where), _told(old, new))

@@ -57,7 +57,7 @@ def layered(needs: Mapping[str, Sequence[str]], widest: int) -> Layers:
         widest: Maximum nodes in a row.
 
     Raises:
-        ValueError: If the graph has a cycle, or the edges have more than `MOST` spots.
+        ValueError: If the graph has a cycle, or the edges have more than `MAX_EDGE_SPOTS` positions.
     """
     graph = {name: tuple(dict.fromkeys(each for each in told if each in needs)) for name, told in needs.items()}
     rows = _rows_of(graph, widest)

@@ -1,7 +1,7 @@
 """A connection to a server, on an event loop in its own thread, that is reopened, with limits, after it breaks.
 
-An open connection is a `Life`: a thread with a loop, both of which end with the connection. Its `Dialogue` may be used
-only in that loop. Requests come from other threads, and results go back to them.
+An open connection is an `OpenConnection`: a thread with a loop, both of which end with the connection. Its `Dialogue`
+may be used only in that loop. Requests come from other threads, and results go back to them.
 """
 
 from __future__ import annotations

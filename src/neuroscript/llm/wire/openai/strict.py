@@ -33,7 +33,7 @@ MAX_NAME_CHARS: Final = 15_000
 
 LARGE_ENUM_CHOICES: Final = 250
 MAX_LARGE_ENUM_CHARS: Final = 7_500
-"""Maximum characters of the strings in an enumeration with more than `MANY_CHOICES` values."""
+"""Maximum characters of the strings in an enumeration with more than `LARGE_ENUM_CHOICES` values."""
 
 MAX_DEFAULT_CHARS: Final = 200
 """Maximum JSON characters of a default that the description states."""
