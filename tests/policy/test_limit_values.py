@@ -1,0 +1,188 @@
+"""The values of limits, rates and amounts: which are accepted, and how they are stored."""
+
+from __future__ import annotations
+
+import decimal
+import enum
+from decimal import Decimal
+from typing import Any
+
+import attrs
+import pytest
+
+from neuroscript import SpecError
+from neuroscript.policy.limits import Limits, Rate, amount
+
+
+class Dice(enum.IntEnum):
+    SIX = 6
+
+
+class Loud(float):
+    def __repr__(self) -> str:
+        raise AssertionError("code of the value ran")
+
+
+COUNTS = ("calls", "fs_bytes", "fs_entries", "net_bytes", "net_calls", "result_bytes", "items")
+NO_COUNTS: list[tuple[Any, str]] = [
+    (-1, "-1"),
+    (1.0, "1.0"),
+    (float("nan"), "nan"),
+    (True, "True"),
+    ("5", "5"),
+    (Decimal(5), "5"),
+    ([], "list"),
+    (10**18, "one of more than 18 digits"),
+    (10**5000, "one of more than 18 digits"),
+]
+
+
+@pytest.mark.parametrize("name", COUNTS)
+@pytest.mark.parametrize(("value", "told"), NO_COUNTS, ids=[told for _, told in NO_COUNTS])
+def test_a_count_is_a_whole_number_from_0(name: str, value: Any, told: str) -> None:
+    """Nothing is rounded, and zero is a limit as any other."""
+    with pytest.raises(SpecError) as caught:
+        Limits(**{name: value})
+
+    assert f"limits: {name} must be a non-negative integer, not {told}" == str(caught.value)
+    assert getattr(Limits(**{name: 0}), name) == 0
+    assert getattr(Limits(**{name: 10**18 - 1}), name) == 10**18 - 1
+
+
+@pytest.mark.parametrize("name", ["concurrency", "max_identical_calls"])
+def test_at_least_one_call_may_run_and_be_made_once(name: str) -> None:
+    """Zero would be another way to say that nothing may be called."""
+    with pytest.raises(SpecError) as caught:
+        Limits(**{name: 0})
+
+    assert f"limits: {name} must be a positive integer, not 0" == str(caught.value)
+    assert getattr(Limits(**{name: 1}), name) == 1
+
+
+@pytest.mark.parametrize("depth", [0, 65, -1, 2.0, True, None, float("nan")])
+def test_a_depth_is_1_to_64(depth: Any) -> None:
+    """There is always one, for each level takes some of the stack."""
+    with pytest.raises(SpecError, match="limits: depth must be an integer from 1 to 64, not "):
+        Limits(depth=depth)
+
+
+NO_AMOUNTS: list[Any] = [-1, -0.01, float("nan"), float("inf"), float("-inf"), True, "1e3", "-1", "", " 1", "1_0", ".5",
+                         Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity"), Decimal("-1"), "9" * 19, 10**18, 1e18,
+                         10**5000, Decimal("1E-401"), Decimal("0E+401"), "١", 1j, [], {}, None, object(), b"1"]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", NO_AMOUNTS, ids=lambda value: type(value).__name__)
+def test_what_counts_nothing_is_no_amount(value: Any) -> None:
+    """NaN, infinities, what is below zero, truth values and other types; nothing raises, and nothing is repaired."""
+    assert amount(value) is None
+    with pytest.raises(SpecError, match=r"limits: money\['EUR'\] must be a number, 0 or more, not "):
+        Limits(money={"EUR": value})
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (0.1, "0.1"),
+        (1e-7, "1E-7"),
+        (5e-324, "5E-324"),
+        (-0.0, "0.0"),
+        ("2.50", "2.50"),
+        (Decimal("0.10"), "0.10"),
+        (Dice.SIX, "6"),
+        (10**18 - 1, "9" * 18),
+        ("0.000000000000000001", "1E-18"),
+    ],
+)
+def test_an_amount_is_the_decimal_that_is_written(value: Any, text: str) -> None:
+    """Whatever the context of the thread is."""
+    with decimal.localcontext(decimal.Context(prec=2)):
+        exact = amount(value)
+
+    assert type(exact) is Decimal
+    assert text == str(exact)
+
+
+def test_an_amount_is_read_without_running_code_of_the_value() -> None:
+    """As exact as any other."""
+    assert amount(Loud(0.5)) == Decimal("0.5")
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"tool_calls": {"http.*": 1}}, "tool_calls: http.* is not the name of a tool; use rates for patterns"),
+        ({"tool_calls": {"": 1}}, "tool_calls:  is not the name of a tool; use rates for patterns"),
+        ({"tool_calls": {5: 1}}, "tool_calls must be a mapping with string keys, not dict"),
+        ({"tool_calls": {"a.b": -1}}, "tool_calls['a.b'] must be a non-negative integer, not -1"),
+        ({"tool_calls": {"a.b": float("nan")}}, "tool_calls['a.b'] must be a non-negative integer, not nan"),
+        ({"tool_calls": {"a.b": 10**18}}, "tool_calls['a.b'] must be a non-negative integer, not one of more than 18 "
+         "digits"),
+        ({"tool_calls": 3}, "tool_calls must be a mapping with string keys, not int"),
+        ({"rates": {"a/b": "1/minute"}}, "rates: a/b is not a valid pattern; use a name, or a pattern such as http.*"),
+        ({"rates": {"a.b": "1/week"}}, "rates['a.b']: write calls/period, such as 60/minute; a period is second, minute, "
+         "hour or day"),
+        ({"rates": {"a.b": "0/minute"}}, "rates['a.b']: write calls/period, such as 60/minute; a period is second, "
+         "minute, hour or day"),
+        ({"rates": {"a.b": 5}}, "rates['a.b']: write calls/period, such as 60/minute; a period is second, minute, hour or "
+         "day"),
+        ({"rates": {"a.b": "1/minute", "Tool.A.B": "9/minute"}}, "rates['Tool.A.B'] appears twice, in different spellings"),
+        ({"money": {"eur": 1}}, "money: eur is not a currency; write three capital letters, such as EUR"),
+        ({"money_per_call": {"EUR": -1}}, "money_per_call['EUR'] must be a number, 0 or more, not -1"),
+        ({"money": None}, "money must be a mapping with string keys, not None"),
+        ({"seconds": 0}, "seconds must be a number above 0, not 0"),
+        ({"seconds": float("nan")}, "seconds must be a number above 0, not nan"),
+        ({"seconds": 10**400}, "seconds must be a number above 0, not one of more than 18 digits"),
+        ({"sleep": -0.5}, "sleep must be a number of 0 or more, not -0.5"),
+        ({"calls": -1, "depth": 0, "sleep": "x"}, "calls must be a non-negative integer, not -1; depth must be an integer "
+         "from 1 to 64, not 0; sleep must be a number of 0 or more, not x"),
+    ],
+)  # fmt: skip
+def test_bad_limits_can_not_be_made(settings: dict[str, Any], text: str) -> None:
+    """With everything that is wrong with them."""
+    with pytest.raises(SpecError) as caught:
+        Limits(**settings)
+
+    assert f"limits: {text}" == str(caught.value)
+
+
+def test_limits_are_kept_in_their_exact_form() -> None:
+    """Canonical names, of two spellings of one tool the lower limit; decimals without the error of a float."""
+    limits = Limits(
+        tool_calls={"tool.HTTP.get": 3, "http.get": 2, "Http.GET": 5},
+        rates={"Tool.HTTP.*": "60/minute"},
+        money={"EUR": 0.1},
+        money_per_call={"EUR": "0.10"},
+        seconds=2,
+        sleep=10.99,
+    )
+
+    assert limits.tool_calls == {"http.get": 2}
+    assert limits.rates == {"http.*": "60/minute"}
+    assert repr(limits.money["EUR"]) == "Decimal('0.1')"
+    assert repr(limits.money_per_call["EUR"]) == "Decimal('0.10')"
+    assert (repr(limits.seconds), repr(limits.sleep)) == ("2.0", "Decimal('10.99')")
+    assert limits.patterns == ("http.get", "http.*")
+    assert [*limits.rates_of("http.get")] == ["http.*"]
+    assert [*limits.rates_of("httpx.get")] == []
+
+
+@pytest.mark.parametrize("field", [each.name for each in attrs.fields(Limits)])
+def test_limits_are_idle_where_nothing_has_to_be_counted(field: str) -> None:
+    """Depth, seconds, the size of a result and items are of one call alone; every other limit needs a ledger."""
+    some: dict[str, Any] = {
+        "tool_calls": {"a.b": 1},
+        "rates": {"a.b": "1/day"},
+        "money": {"EUR": 1},
+        "money_per_call": {"EUR": 1},
+    }
+    limits = Limits(**{field: some.get(field, 5)})
+
+    assert Limits().is_idle
+    assert limits.is_idle is (field in ("depth", "seconds", "result_bytes", "items"))
+
+
+@pytest.mark.parametrize(("text", "rate"), [("1/second", (1, 1)), ("60/minute", (60, 60)), ("5/hour", (5, 3600)), ("999999999/day", (999999999, 86400))])  # fmt: skip
+def test_a_rate_is_calls_in_a_period(text: str, rate: tuple[int, int]) -> None:
+    """Four words for a period."""
+    assert Rate(*rate) == Rate.parse(text)
