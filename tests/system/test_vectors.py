@@ -48,7 +48,7 @@ UPSTREAM = [
     *json.loads((VECTORS / "authority.json").read_text()),
 ]
 ELSEWHERE = ("sandbox",)
-"""Areas that `test_files` runs on both of its backends."""
+"""Areas that `test_path_attacks` runs on both of its backends."""
 NOT_OURS = ("policy-056",)
 """Checksums of tools, which upstream compares only if a host sets a fetcher; nothing sets one here."""
 LATER_GROUPS = ("fs", "shell", "metadata")
