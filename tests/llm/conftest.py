@@ -9,6 +9,7 @@ import pytest
 from tests.llm.fixtures import no_keys as no_keys
 from tests.llm.fixtures import running as running
 from tests.llm.fixtures import server as server
+from tests.llm.scripted_models import talk as talk
 from tests.llm.server import Api, ModelServer
 
 from neuroscript.llm import Model, model

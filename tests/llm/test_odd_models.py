@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 import pytest
-from tests.llm.test_converse import Doors, Script, made, says
+from tests.llm.scripted_models import Doors, Script, made, says
 
 from neuroscript import LLMError, ToolCall, Turn
 from neuroscript.interop.smith.planner import plan_task
