@@ -1,4 +1,4 @@
-"""Hooks: which plugins are taken, in which order they are asked and told, and what becomes of those that fail."""
+"""Plugins with hooks: which are accepted, and the order of their calls."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import logging
 import re
 import subprocess
 import sys
-import threading
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -16,214 +15,15 @@ from typing import Any
 import attrs
 import pluggy
 import pytest
+from tests.calls.hook_calls import Answering, Telling, call, record
 
-from neuroscript import Capability, PluginError, PolicyError, SpecError, ToolPolicy, hookimpl
-from neuroscript.calls.hooks import MAX_REASON_CHARS, Hooks
-from neuroscript.policy.execution_policy import Decision
-from neuroscript.runtime.records import CallRecord, PendingCall, ToolFacts
+from neuroscript import PluginError, SpecError, hookimpl
+from neuroscript.calls.hooks import Hooks
+from neuroscript.runtime.records import CallRecord, PendingCall
 from neuroscript.tools import hookspecs
 from neuroscript.tools.hookspecs import ARGUMENTS
 
-
-def call(**arguments: Any) -> PendingCall:
-    """Return a call that waits for its gates."""
-    return PendingCall("shop.refund", arguments, (Capability.parse("shop:pay"),), ToolPolicy(), "s1", 1)
-
-
-def record(code: str = "ok") -> CallRecord:
-    """Return the record of a call that has ended."""
-    about = ToolFacts("shop.refund")
-    return CallRecord("outcome", about, "r1", "s1", 1, 0, 1, "", 0.0, (), (), (), b"", (), code, "*", {}, 0.1)
-
-
-class Answering:
-    """A gate that gives one answer."""
-
-    def __init__(self, answer: Any) -> None:
-        self.answer = answer
-
-    @hookimpl
-    def neuroscript_decide(self, call: PendingCall) -> Any:
-        if isinstance(self.answer, BaseException):
-            raise self.answer
-        return self.answer
-
-
-def refusal(answer: Any) -> PolicyError:
-    """Return the refusal that an answer of a hook becomes."""
-    refused = Hooks([Answering(answer)]).refusal(call())
-    assert isinstance(refused, PolicyError)
-    return refused
-
-
-# What a gate may answer
-
-
-@pytest.mark.parametrize("answer", [None, True, Decision("shop.refund", True)], ids=["None", "True", "a Decision"])
-def test_a_gate_lets_a_call_pass(answer: Any) -> None:
-    """In one of three ways."""
-    assert Hooks([Answering(answer)]).refusal(call()) is None
-
-
-@pytest.mark.parametrize(
-    ("answer", "text", "retry"),
-    [
-        pytest.param("not on Sundays", "not on Sundays", "host", id="a sentence"),
-        pytest.param(Decision("shop.refund", False, text="not today"), "not today", "never", id="a Decision"),
-        pytest.param(PolicyError("not here"), "not here", "host", id="a PolicyError"),
-        pytest.param("", "was refused by a hook", "host", id="an empty sentence"),
-        pytest.param(
-            Decision("shop.refund", False), "was refused by a hook", "never", id="a Decision without a sentence"
-        ),
-        pytest.param("a\x1b[2Jb\u202e", "a\\x1b[2Jb\\u202e", "host", id="a sentence for a terminal"),
-        pytest.param("x" * 1_000, "x" * MAX_REASON_CHARS, "host", id="a sentence without an end"),
-    ],
-)
-def test_a_gate_refuses_a_call(answer: Any, text: str, retry: str) -> None:
-    """By a sentence, or by an answer that may hold one."""
-    refused = refusal(answer)
-
-    assert (f"shop.refund: {text}", "policy.hook", retry) == (str(refused), refused.code, refused.retry)
-    assert ("shop.refund", "hook Answering") == (refused.tool, refused.rule)
-
-
-@pytest.mark.parametrize("answer", [False, 0, 1, 1.0, [], {}, b"no"], ids=repr)
-def test_a_gate_that_answers_nonsense_refuses(answer: Any) -> None:
-    """What is no answer is no permission."""
-    refused = refusal(answer)
-
-    text = f"denied because a check returned {type(answer).__name__} (hook Answering)"
-    assert (f"shop.refund: {text}", "policy.fault", "host", "hook Answering") == (
-        str(refused),
-        refused.code,
-        refused.retry,
-        refused.rule,
-    )
-
-
-@pytest.mark.parametrize("error", [ValueError("secret"), SystemExit(3), KeyError("secret")], ids=repr)
-def test_a_gate_that_fails_refuses(error: BaseException) -> None:
-    """The text of its error is not told; the host finds it as the cause."""
-    refused = refusal(error)
-
-    text = f"denied because a check failed (hook Answering, {type(error).__name__})"
-    assert (f"shop.refund: {text}", "policy.fault", "host", error) == (
-        str(refused),
-        refused.code,
-        refused.retry,
-        refused.__cause__,
-    )
-
-
-def test_a_gate_may_raise_its_refusal() -> None:
-    """An error that is made to be told."""
-    error = PolicyError("not here", tool="other.tool", code="policy.denied", rule="other")
-    refused = refusal(error)
-
-    assert ("shop.refund: not here", "policy.hook", "host", error) == (
-        str(refused),
-        refused.code,
-        refused.retry,
-        refused.__cause__,
-    )
-    assert "hook Answering" == refused.rule
-
-
-@pytest.mark.parametrize(
-    ("answer", "retry", "need"),
-    [
-        (Decision("shop.refund", False, need="shop:pay:100", retry="model"), "model", "shop:pay:100"),
-        (PolicyError("too much", need="shop:pay:100", retry="later"), "later", "shop:pay:100"),
-        ("too much", "host", ""),
-        (5, "host", ""),
-    ],
-    ids=["a Decision", "a PolicyError", "a sentence", "nonsense"],
-)
-def test_a_gate_says_who_can_make_the_call_succeed(answer: Any, retry: str, need: str) -> None:
-    """And what the call would need; where it does not, the host has the word."""
-    refused = refusal(answer)
-
-    assert (retry, need) == (refused.retry, refused.need)
-
-
-def test_a_policy_error_whose_text_is_none_refuses() -> None:
-    """Whatever a plugin has made of it."""
-    odd = PolicyError("")
-    odd.text = 5  # type: ignore[assignment]
-
-    assert "shop.refund: was refused by a hook" == str(refusal(odd))
-
-
-def test_an_interrupt_of_the_main_thread_passes_a_gate() -> None:
-    """The user wants to go, and nothing else."""
-    with pytest.raises(KeyboardInterrupt):
-        refusal(KeyboardInterrupt())
-
-
-def test_an_interrupt_that_another_thread_raises_refuses() -> None:
-    """Nobody pressed a key there."""
-    refused: list[PolicyError] = []
-    thread = threading.Thread(target=lambda: refused.append(refusal(KeyboardInterrupt())))
-    thread.start()
-    thread.join()
-
-    assert [("policy.fault", "host")] == [(each.code, each.retry) for each in refused]
-
-
-def test_the_first_gate_that_refuses_decides() -> None:
-    """Plugins given later come first; what stands behind is not asked."""
-    hooks = Hooks([Answering(ValueError()), Answering("second"), Answering(None)])
-    refused = hooks.refusal(call())
-
-    assert isinstance(refused, PolicyError)
-    assert ("second", "hook Answering 2") == (refused.text, refused.rule)
-
-
-class Changing:
-    """A gate that meddles with what it is shown."""
-
-    def __init__(self) -> None:
-        self.seen: list[Any] = []
-
-    @hookimpl
-    def neuroscript_decide(self, call: PendingCall) -> None:
-        self.seen.append([*call.arguments["items"]])
-        call.arguments["items"].append("more")
-
-
-def test_no_gate_meets_what_another_made_of_the_arguments() -> None:
-    """Each is shown the values that the tool will get."""
-    first, second = Changing(), Changing()
-    pending = call(items=["one"])
-
-    assert Hooks([first, second]).refusal(pending) is None
-    assert ([["one"]], [["one"]], {"items": ["one"]}) == (first.seen, second.seen, pending.arguments)
-
-
 # What is called, and in which order
-
-
-class Telling:
-    """A plugin with every hook but the gate."""
-
-    def __init__(self, told: list[Any]) -> None:
-        self.told = told
-
-    @hookimpl
-    def neuroscript_call_started(self, record: CallRecord) -> None:
-        self.told.append(("started", record.tool))
-
-    @hookimpl
-    def neuroscript_call_finished(self, record: CallRecord) -> None:
-        self.told.append(("finished", record.code))
-
-    @hookimpl
-    def neuroscript_tool_registered(self, tool: Any, origin: str) -> None:
-        self.told.append(("registered", tool, origin))
-
-    @hookimpl
-    def neuroscript_engine_closed(self, left: tuple[str, ...]) -> None:
-        self.told.append(("closed", left))
 
 
 def test_each_hook_stands_in_its_tuple() -> None:
@@ -386,85 +186,6 @@ def test_one_function_may_serve_several_plugins_and_hooks(caplog: pytest.LogCapt
         "the hook neuroscript_call_finished of the plugin two",
         "the hook neuroscript_call_finished of the plugin one",
     ] == [message.partition(" failed")[0] for message in caplog.messages]
-
-
-# Observers that fail
-
-
-class Broken:
-    """An observer that fails."""
-
-    @hookimpl
-    def neuroscript_call_started(self, record: CallRecord) -> None:
-        raise ValueError(f"secret {record.tool}")
-
-    @hookimpl
-    def neuroscript_call_finished(self, record: CallRecord) -> None:
-        raise SystemExit("secret")
-
-
-def tell(hooks: Hooks, logger: Any) -> None:
-    """Tell of one call, as the line does."""
-    for observers in (hooks.started, hooks.finished):
-        for observer in observers:
-            try:
-                observer(record())
-            except BaseException as error:
-                hooks.failed(observer, error, logger)
-
-
-def test_an_observer_that_fails_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
-    """Once for each hook of each plugin: its name and the type of the error, never the text."""
-    hooks = Hooks([Broken(), Broken()])
-    for _ in range(3):
-        tell(hooks, logging.getLogger("test"))
-
-    assert [
-        f"the hook {hook} of the plugin {plugin} failed ({error}); further failures of it are not logged"
-        for hook, error in (("neuroscript_call_started", "ValueError"), ("neuroscript_call_finished", "SystemExit"))
-        for plugin in ("Broken 2", "Broken")
-    ] == caplog.messages
-
-
-def test_a_call_that_began_under_other_hooks_is_told_to_those(caplog: pytest.LogCaptureFixture) -> None:
-    """Hooks may be added while it runs; a failure then is one of nobody whom the new ones know."""
-    before, since = Hooks([Broken()]), Hooks([Broken(), Telling([])])
-    since.failed(before.started[0], ValueError(), logging.getLogger("test"))
-
-    assert 1 == len(caplog.messages)
-
-
-def test_a_logger_that_fails_is_no_affair_of_a_call() -> None:
-    """A full disk under a log stops no tool."""
-
-    class Full(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            raise OSError("no space left")
-
-    logger = logging.Logger("full")
-    logger.addHandler(Full())
-
-    tell(Hooks([Broken()]), logger)
-
-
-def test_an_interrupt_of_the_main_thread_passes_an_observer() -> None:
-    """It is raised again."""
-    hooks = Hooks([Telling([])])
-
-    with pytest.raises(KeyboardInterrupt):
-        hooks.failed(hooks.started[0], KeyboardInterrupt(), logging.getLogger("test"))
-
-
-def test_an_interrupt_that_another_thread_raises_in_an_observer_is_a_failure(caplog: pytest.LogCaptureFixture) -> None:
-    """It is told of like any other."""
-    hooks = Hooks([Telling([])])
-    thread = threading.Thread(
-        target=hooks.failed, args=(hooks.started[0], KeyboardInterrupt(), logging.getLogger("test"))
-    )
-    thread.start()
-    thread.join()
-
-    assert ["KeyboardInterrupt"] == [message.split("(")[1].split(")")[0] for message in caplog.messages]
 
 
 # What is no plugin
