@@ -7,7 +7,7 @@ from time import process_time
 from typing import Any
 
 import pytest
-from tests.interop.test_smith_rows import file_of, metadata, node, plan
+from tests.interop.smith_tools import file_of, metadata, node, plan
 
 from neuroscript import SpecError
 from neuroscript.interop.smith import ToolsRegistry, load_folder, plan_data

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.interop.test_smith_rows import called, file_of, first, metadata, node, payload, plan, run_weather
+from tests.interop.smith_tools import called, file_of, first, metadata, node, payload, plan, run_weather
 
 from neuroscript import ArgumentError, ExecutionPolicy, PolicyError
 from neuroscript.approval.request import Approval, ApprovalRequest

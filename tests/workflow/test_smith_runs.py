@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.interop.test_smith_rows import Scripted
+from tests.interop.smith_tools import Scripted
 
 from neuroscript import Engine, ToolCall
 from neuroscript.interop.smith import ToolsRegistry, load_folder, payload_of, plan_data
