@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.interop.test_neurosurfer_rows import EchoTool, engine_of
+from tests.interop.neurosurfer_tools import EchoTool, engine_of
 
 from neuroscript.interop.neurosurfer import BaseTool, ToolParam, ToolResponse, ToolReturn, ToolSpec
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.interop.test_neurosurfer_rows import (
+from tests.interop.neurosurfer_tools import (
     Boom,
     Careless,
     EchoTool,

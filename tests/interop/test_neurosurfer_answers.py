@@ -1,0 +1,276 @@
+"""Observations, streams and extras in the answers of tools of neurosurfer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from tests.interop.neurosurfer_tools import GRANTED, EchoTool, Giving, StreamLinesTool, engine_of, invoker_of
+
+from neuroscript import Engine, ExecutionPolicy, Host, LimitError, Limits, ToolFailed
+from neuroscript.interop.neurosurfer import Invoker, Toolkit, ToolResponse
+
+
+@pytest.mark.parametrize("observation", ["a", {"rows": [1]}, [1], 5, 1.5, True, None], ids=repr)
+def test_nsf_33_an_observation_is_any_plain_value(observation: Any) -> None:
+    """A map too, as the document's own tool gives."""
+    with engine_of(Giving(ToolResponse(False, observation))) as engine:
+        result = engine.call("neurosurfer.giving", ("a",))
+
+    assert (observation, type(observation)) == (result, type(result))
+
+
+class Delta(BaseModel):
+    """A piece of a reply, as neurosurfer's models give it."""
+
+    content: str | None = None
+
+
+class Choice(BaseModel):
+    """One of the choices of a reply, or of a piece of it."""
+
+    message: Delta | None = None
+    delta: Delta | None = None
+
+
+class Reply(BaseModel):
+    """A reply, or a piece of it."""
+
+    choices: list[Choice]
+
+
+def test_nsf_33_a_reply_of_a_model_is_its_text() -> None:
+    """Whole, and piece by piece."""
+    whole = Reply(choices=[Choice(message=Delta(content="all of it"))])
+    pieces = [Reply(choices=[Choice(delta=Delta(content=each))]) for each in ("a", None, "b")]
+    with engine_of(
+        Giving(ToolResponse(True, whole), "whole"),
+        Giving(ToolResponse(True, iter(pieces)), "pieces"),
+        Giving(ToolResponse(True, Delta(content="other")), "other"),
+    ) as engine:
+        assert "all of it" == engine.call("neurosurfer.whole", ("",))
+        assert ["a", "", "b"] == list(engine.stream("neurosurfer.pieces", ("",)))
+        assert {"content": "other"} == engine.call("neurosurfer.other", ("",))
+
+
+class Endless(BaseModel):
+    """A piece that no data can be made of."""
+
+    def model_dump(self, **options: Any) -> Any:
+        raise StopIteration
+
+
+def test_nsf_34_an_item_that_can_not_be_told_is_no_end_of_the_stream() -> None:
+    """What comes behind it would be lost without a word."""
+
+    async def pieces() -> AsyncIterator[Any]:
+        yield "a"
+        yield Endless()
+
+    tools = (
+        Giving(ToolResponse(True, iter(["a", Endless(), "b"])), "plain"),
+        Giving(ToolResponse(True, pieces()), "far"),
+    )
+    with engine_of(*tools) as engine:
+        raised = []
+        for name in ("plain", "far"):
+            with pytest.raises(ToolFailed) as caught:
+                engine.call(f"neurosurfer.{name}", ("x",))
+            raised.append(str(caught.value))
+
+    assert [f"neurosurfer.{name}: the tool failed (RuntimeError) (after 1 item)" for name in ("plain", "far")] == raised
+
+
+class Poll(BaseModel):
+    """Something else that has choices."""
+
+    choices: list[Any]
+
+
+@pytest.mark.parametrize("choices", [["tea", "milk"], [{"message": "tea"}], [{"label": "tea"}], [], [None]], ids=repr)
+def test_nsf_33_what_has_other_choices_is_no_reply(choices: list[Any]) -> None:
+    """It stays what it is."""
+    with engine_of(Giving(ToolResponse(False, Poll(choices=choices)))) as engine:
+        assert {"choices": choices} == engine.call("neurosurfer.giving", ("a",))
+
+
+def test_nsf_34_a_generator_is_a_stream_for_its_reader() -> None:
+    """Item by item; a call gives the list, and whoever stops ends the generator."""
+    tool = StreamLinesTool()
+    with engine_of(tool) as engine:
+        items = engine.stream("neurosurfer.stream_lines", (["a", "b", "c"],))
+        assert ("a", 0) == (next(items), tool.ended)
+        items.close()  # type: ignore[attr-defined]
+        assert 1 == tool.ended
+        assert ["a", "b"] == engine.call("neurosurfer.stream_lines", ('["a", "b"]',))
+        assert 2 == tool.ended
+    with engine_of(tool, policy=ExecutionPolicy(grants=GRANTED.grants, limits=Limits(result_bytes=20))) as engine:
+        with pytest.raises(LimitError):
+            engine.call("neurosurfer.stream_lines", (["long enough"] * 3,))
+    assert 3 == tool.ended
+
+
+def test_nsf_34_a_generator_that_others_hold_is_closed_too() -> None:
+    """Nobody waits for it to be forgotten."""
+
+    async def letters() -> AsyncIterator[str]:
+        yield "a"
+        yield "b"
+
+    async def read(engine: Engine) -> Any:
+        items = engine.astream("neurosurfer.awaited", ("x",))
+        await anext(items)
+        await items.aclose()  # type: ignore[attr-defined]
+        return awaited.ag_frame  # type: ignore[attr-defined]
+
+    plain, awaited = (each for each in "ab"), letters()
+    with engine_of(
+        Giving(ToolResponse(True, plain), "plain"), Giving(ToolResponse(True, awaited), "awaited")
+    ) as engine:
+        items = engine.stream("neurosurfer.plain", ("x",))
+        next(items)
+        items.close()  # type: ignore[attr-defined]
+        assert asyncio.run(read(engine)) is None
+
+    assert plain.gi_frame is None
+
+
+def test_nsf_34_an_agent_reads_the_items_as_they_come() -> None:
+    """Of a stream of one item, and of one of none, too."""
+    tool = StreamLinesTool()
+    with invoker_of(tool, EchoTool()) as invoker:
+        answer = invoker.invoke("stream_lines", {"lines": ["a", "b"]})
+        assert ("a", 0, ["b"], 1) == (next(answer.observation), tool.ended, [*answer.observation], tool.ended)
+        assert answer.final_answer
+        assert [] == list(invoker.invoke("stream_lines", {"lines": []}).observation)
+        assert ["a"] == list(invoker.invoke("stream_lines", {"lines": ["a"]}).observation)
+        ended = tool.ended
+        answer = invoker.invoke("stream_lines", {"lines": ["a", "b"]})
+        next(answer.observation)
+        answer.observation.close()
+        assert ended + 1 == tool.ended
+        assert "text" == invoker.invoke("echo", {"text": "text"}).observation
+
+
+def test_nsf_35_extras_are_there_for_the_calls_that_follow() -> None:
+    """As variables of the session, of which each gets a copy; other sessions see nothing of them."""
+    ids = [1, 2]
+    first, second = (
+        Giving(ToolResponse(False, "a", {"row_ids": ids}), "first"),
+        Giving(ToolResponse(True, "b"), "second"),
+    )
+    with engine_of(first, second) as engine:
+        session = engine.session()
+        session.call("neurosurfer.first", ("x",))
+        session.call("neurosurfer.second", ("y",))
+        assert {"text": "y", "row_ids": [1, 2]} == second.given
+        assert ids is not second.given["row_ids"]
+        engine.call("neurosurfer.second", ("z",))
+
+    assert {"text": "z"} == second.given
+
+
+def test_nsf_35_an_object_is_handed_on_as_it_is() -> None:
+    """A variable holds its handle, which is given up when another extra takes its place."""
+    connection, rows = object(), [{"price": Decimal("1.5")}]
+    first = Giving(ToolResponse(False, "a", {"connection": connection, "rows": rows}), "first")
+    other = Giving(ToolResponse(False, "a", {"connection": "closed", "rows": None}), "other")
+    second = Giving(ToolResponse(True, "b"), "second")
+    seen = []
+    with engine_of(first, other, second) as engine:
+        for name in ("first", "other"):
+            engine.call(f"neurosurfer.{name}", ("x",))
+            engine.call("neurosurfer.second", ("y",))
+            seen.append((second.given, len(engine.memory.handles)))
+
+    assert connection is seen[0][0]["connection"]
+    assert rows is seen[0][0]["rows"]
+    assert ({"text": "y", "connection": "closed", "rows": None}, 0) == seen[1]
+    assert 2 == seen[0][1]
+
+
+def test_nsf_35_an_agent_gets_objects_and_gives_them_up_after_the_next_call() -> None:
+    """Nothing is kept longer."""
+    connection = object()
+    first = Giving(ToolResponse(False, "a", {"connection": connection}), "first")
+    second = Giving(ToolResponse(True, "b"), "second")
+    with engine_of(first, second) as engine:
+        invoker = Invoker(engine, Toolkit([first, second]))
+        answer = invoker.invoke("first", {"text": "x"})
+        kept = len(engine.memory.handles)
+        invoker.invoke("second", {"text": "y"})
+        assert (1, 0) == (kept, len(engine.memory.handles))
+
+    assert connection is answer.extras["connection"] is second.given["connection"]
+
+
+def test_nsf_35_an_agent_hands_nothing_on_of_a_call_that_has_failed() -> None:
+    """Though its tool had answered: neither to its next attempt nor to another tool; what came before is there."""
+
+    class Broken(Giving):
+        def __call__(self, *, text: Any, **kwargs: Any) -> Any:
+            seen.append(kwargs)
+            return ToolResponse(True, (1 / 0 for each in "a"), {"cursor": 1, "connection": object()})
+
+    seen: list[dict[str, Any]] = []
+    first, second = Giving(ToolResponse(False, "a", {"n": 1}), "first"), Giving(ToolResponse(True, "b"), "second")
+    tools = [first, Broken(None, "broken"), second]
+    with engine_of(*tools) as engine:
+        invoker = Invoker(engine, Toolkit(tools), max_tool_errors=1, wait=lambda seconds: None)
+        for name in ("first", "broken", "second"):
+            invoker.invoke(name, {"text": "x"})
+        kept = len(engine.memory.handles)
+
+    assert ([{"n": 1}] * 2, {"text": "x", "n": 1}, 0) == (seen, second.given, kept)
+
+
+def test_nsf_35_an_extra_is_never_lost_in_silence() -> None:
+    """What can have no name fails the call; none of the others is kept then."""
+    extras = {"good": 1, 5: "x", "neurosurfer.answer": True, "\ud800": 2}
+    generator = (each for each in "ab")
+    bad, second = Giving(ToolResponse(False, generator, extras), "bad"), Giving(ToolResponse(True, "b"), "second")  # type: ignore[arg-type]
+    odd, none = Giving(ToolResponse(False, "a", [1]), "odd"), Giving(ToolResponse(True, "a", None), "none")  # type: ignore[arg-type]
+    with engine_of(bad, second, odd, none) as engine:
+        raised = []
+        for name in ("bad", "odd"):
+            with pytest.raises(ToolFailed) as caught:
+                engine.call(f"neurosurfer.{name}", ("x",))
+            raised.append((str(caught.value), caught.value.code, caught.value.retry))
+        engine.call("neurosurfer.none", ("y",))
+        engine.call("neurosurfer.second", ("y",))
+
+    names = (
+        "expected names of type str, got int; neurosurfer.answer: names must not begin with neurosurfer.; "
+        "expected names of valid Unicode, got lone surrogates"
+    )
+    assert [
+        (f"neurosurfer.bad: extras: {names}", "neurosurfer.extras", "host"),
+        ("neurosurfer.odd: extras: expected a mapping, got list", "neurosurfer.extras", "host"),
+    ] == raised
+    assert {"text": "y"} == second.given
+    assert generator.gi_frame is None
+
+
+@pytest.mark.parametrize("value", ["mallory", object()], ids=["plain", "object"])
+def test_nsf_35_a_constant_of_the_host_is_not_replaced(value: Any) -> None:
+    """The call says so, and nothing is left behind, of the other extras neither."""
+    tool = Giving(ToolResponse(False, "a", {"before": 1, "user": value, "after": object()}))
+    with engine_of(tool, host=Host(constants={"user": "ada"})) as engine:
+        with pytest.raises(ToolFailed) as caught:
+            engine.call("neurosurfer.giving", ("x",))
+        assert 0 == len(engine.memory.handles)
+        assert ["user"] == list(engine.memory.variables)
+
+    assert "neurosurfer.giving: user is a constant" == str(caught.value)
+
+
+def test_nsf_44_the_streaming_tool_gives_its_lines() -> None:
+    """By itself and in an engine."""
+    lines = ["Step 1...", "Step 2...", "Done."]
+    with engine_of(StreamLinesTool()) as engine:
+        assert lines == list(StreamLinesTool()(lines=lines).observation)
+        assert lines == list(engine.stream("neurosurfer.stream_lines", (lines,)))
