@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import pytest
 from fastmcp import Client, FastMCP
-from tests.interop.test_agentheaven_rows import CODE, Base, Extended, search_database, user_action
+from tests.interop.agentheaven_tools import CODE, Base, Extended, search_database, user_action
 
 from neuroscript import ArgumentError, SpecError, ToolFailed
 from neuroscript.formats.json_schema import spec_from_schema, spec_to_schema

@@ -1,0 +1,224 @@
+"""Bound arguments and calls of a ToolSpec of AgentHeaven."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from typing import Any
+
+import pytest
+from tests.interop.agentheaven_tools import action as action
+from tests.interop.agentheaven_tools import search as search
+from tests.interop.agentheaven_tools import user_action
+
+from neuroscript import ArgumentError, SpecError, ToolFailed
+from neuroscript.interop.agentheaven import ToolResult, ToolSpec
+
+# What is bound
+
+
+def test_ah_09_a_bound_argument_need_not_be_given(action: ToolSpec) -> None:
+    """It is taken from the state."""
+    assert "User user123 performed: login" == action(action="login")
+
+
+def test_ah_10_bind_returns_the_handle() -> None:
+    """So that bindings can be chained."""
+    handle = ToolSpec.from_function(user_action)
+
+    assert handle is handle.bind("user_id", None, "u").bind("action", default="login")
+    assert "User u performed: login" == handle()
+
+
+def test_ah_11_a_bound_argument_is_in_no_schema(action: ToolSpec) -> None:
+    """Nor in anything else that is written of the tool."""
+    texts = (action.docstring, action.code, action.signature(), action.to_prompt(), str(action.to_jsonschema()))
+
+    assert {
+        "type": "object",
+        "properties": {"action": {"type": "string"}},
+        "required": ["action"],
+    } == action.input_schema
+    assert not [text for text in texts if "user_id" in text]
+
+
+def test_ah_12_the_default_goes_into_the_state_unless_something_is_there(action: ToolSpec) -> None:
+    """The key is the name of the argument where none is given."""
+    action.bind("user_id", default="other")
+
+    assert ({"user_id": "user123"}, {"user_id": "user_id"}) == (action.state, action.binds)
+    assert {"user_id": "user123"} == action.bind("action").state
+
+
+def test_ah_13_a_change_of_the_state_counts_from_the_next_call(action: ToolSpec) -> None:
+    """After a first call, too; upstream keeps what it saw then."""
+    action(action="login")
+    action.state["user_id"] = "user456"
+
+    assert "User user456 performed: logout" == action(action="logout")
+
+
+def test_ah_14_a_key_with_dots_reaches_into_the_state() -> None:
+    """The state may be replaced as a whole, after calls too."""
+    handle = ToolSpec.from_function(user_action).bind("user_id", "config.api.key", "default_key")
+
+    assert {"config": {"api": {"key": "default_key"}}} == handle.state
+    assert "User default_key performed: a" == handle(action="a")
+
+    handle.state = {"config": {"api": {"key": "mine"}}}
+
+    assert "User mine performed: a" == handle(action="a")
+
+
+def test_ah_14_a_state_that_holds_something_else_there_is_refused() -> None:
+    """A default does not take the place of what stands there."""
+    handle = ToolSpec.from_function(user_action)
+    handle.state = {"config": "text"}
+
+    with pytest.raises(SpecError, match="config is no map"):
+        handle.bind("user_id", "config.api.key", "k")
+    assert ({"config": "text"}, {}) == (handle.state, handle.binds)
+
+
+def test_ah_14_a_state_without_it_is_the_hosts_fault(action: ToolSpec) -> None:
+    """The model that called could not have given it."""
+    action.state.clear()
+    with pytest.raises(ToolFailed) as caught:
+        action(action="a")
+
+    assert "host" == caught.value.retry
+    assert str(caught.value) == (
+        "agentheaven.user_action: user_id: expected string, got nothing: the state has no user_id (the host supplies this argument)"
+    )
+
+
+def test_ah_15_what_is_unbound_has_to_be_given_again(action: ToolSpec) -> None:
+    """The state stays, and an unknown name is ignored."""
+    action.unbind("nope")
+    action.unbind(param="user_id")
+
+    with pytest.raises(ArgumentError, match="user_id: expected string, got nothing"):
+        action(action="x")
+    assert {"user_id": "user123"} == action.state
+
+
+def test_ah_16_a_wrong_name_is_refused_when_it_is_bound(action: ToolSpec) -> None:
+    """Not by every call from then on."""
+    with pytest.raises(SpecError) as caught:
+        action.bind("acton")
+
+    assert "agentheaven.user_action: it has no argument acton (did you mean action?)" == str(caught.value)
+    assert "User user123 performed: x" == action(action="x")
+
+
+def test_ah_17_nobody_who_calls_sets_what_is_bound(action: ToolSpec) -> None:
+    """It is an argument that the tool does not have."""
+    with pytest.raises(ArgumentError, match="user_id: expected only action, got an unknown name"):
+        action(action="x", user_id="mallory")
+
+
+# Calls
+
+
+def test_ah_18_call_returns_the_main_value(search: ToolSpec) -> None:
+    """What the function returned."""
+    assert {"results": ["a"]} == search.call(query="a", limit=1)
+
+
+def test_ah_19_a_handle_is_called_as_its_call_is(search: ToolSpec) -> None:
+    """The shorthand of the document."""
+    assert search.call(query="a", limit=3) == search(query="a", limit=3)
+
+
+def test_ah_20_arguments_are_given_by_name_alone(search: ToolSpec) -> None:
+    """One by position is a TypeError, before anything is called."""
+    with pytest.raises(TypeError, match="positional"):
+        search("x")  # type: ignore[misc]
+
+
+def test_ah_20_any_name_of_an_argument_can_be_given() -> None:
+    """Also those that a method of Python has taken."""
+
+    def odd(self: str, name: str) -> str:
+        return self + name
+
+    handle = ToolSpec.from_function(functools.partial(odd), name="odd")
+
+    assert "ab" == handle.call(self="a", name="b") == handle(self="a", name="b")
+
+
+def test_ah_21_exec_returns_the_content_with_time_and_error(search: ToolSpec) -> None:
+    """An error is a part of what is returned, as the document has it."""
+    good, bad = search.exec(query="x", limit=1), search.exec(limit=1)
+
+    assert isinstance(good, ToolResult)
+    assert ({"result": {"results": ["x"]}}, None, True) == (good.structured_content, good.error, good.ok)
+    assert good.seconds > 0
+    assert (None, False) == (bad.structured_content, bad.ok)
+    assert "agentheaven.search_database: query: expected string, got nothing" == str(bad.error)
+
+
+def test_ah_22_acall_returns_what_call_does(search: ToolSpec) -> None:
+    """Of a coroutine function too."""
+
+    async def wait(text: str) -> str:
+        """Wait.
+
+        Returns:
+            str: The text.
+        """
+        await asyncio.sleep(0)
+        return text
+
+    assert search(query="a") == asyncio.run(search.acall(query="a"))
+    assert "a" == asyncio.run(ToolSpec.from_function(wait).acall(text="a"))
+
+
+def test_ah_23_aexec_returns_what_exec_does(search: ToolSpec) -> None:
+    """The content, or the error."""
+    good, bad = asyncio.run(search.aexec(query="a", limit=1)), asyncio.run(search.aexec(limit=1))
+
+    assert search.exec(query="a", limit=1).structured_content == good.structured_content
+    assert str(search.exec(limit=1).error) == str(bad.error)
+    assert good.seconds > 0
+
+
+def test_ah_24_of_a_schema_with_one_property_that_property_is_the_value() -> None:
+    """Of more, or where nothing is known of the result, all of it is."""
+
+    def pair(a: int) -> dict[str, Any]:
+        return {"a": a, "b": 2}
+
+    def schema(*names: str) -> dict[str, Any]:
+        return {"type": "object", "properties": {name: {} for name in names}}
+
+    one = ToolSpec.from_function(pair, output_schema=schema("a"))
+    two = ToolSpec.from_function(pair, output_schema=schema("a", "b"))
+
+    assert (1, {"a": 1, "b": 2}) == (one(a=1), one.exec(a=1).structured_content)
+    assert {"a": 1, "b": 2} == two(a=1) == two.exec(a=1).structured_content
+    assert {"a": 1, "b": 2} == ToolSpec.from_function(pair)(a=1)
+
+
+def test_ah_24_without_an_output_schema_the_value_is_returned() -> None:
+    """Upstream raises an AttributeError."""
+
+    def untold(a: int):  # type: ignore[no-untyped-def]
+        return [a]
+
+    handle = ToolSpec.from_function(untold)
+
+    assert (None, [1], {"result": [1]}) == (handle.output_schema, handle(a=1), handle.exec(a=1).structured_content)
+
+
+def test_ah_25_a_call_within_a_running_loop_works(search: ToolSpec) -> None:
+    """Of a function and of a coroutine function."""
+
+    async def later(text: str) -> str:
+        await asyncio.sleep(0)
+        return text
+
+    async def within() -> tuple[Any, Any]:
+        return search(query="a", limit=1), ToolSpec.from_function(later)(text="b")
+
+    assert ({"results": ["a"]}, "b") == asyncio.run(within())
