@@ -90,8 +90,7 @@ class SpecError(NeuroScriptError, ValueError):
     Attributes:
         subject: The invalid object, for example ``math.add``, or the name of the file that declares it.
         problems: The first `MAX_PROBLEMS` problems, one sentence each. Problems of more than `MAX_PROBLEM_CHARS`
-        characters
-            are shortened.
+            characters are shortened.
         lines: The line of each problem if the subject is a file, otherwise empty.
         total: The total number of problems.
     """
@@ -181,7 +180,7 @@ class AuditError(NeuroScriptError):
 
 
 class HostError(NeuroScriptError):
-    """Something that the host provides through the Runtime could not be used. A tool may catch this error.
+    """A part of the host that the Runtime provides could not be used. A tool may catch this error.
 
     Attributes:
         text: What happened, for the caller of the tool.
@@ -230,8 +229,7 @@ class CallError(NeuroScriptError):
         items: How many items a stream had produced before this error; None if it was not a stream.
         is_logged: Whether the traceback of the failure was logged for the host.
         remedy: What the host can change so that the call succeeds, or ``""``. It is meant for people: it may contain a
-        host
-            name or path from the call, and is never part of text for a model.
+            host name or path from the call, and is never part of text for a model.
     """
 
     CODE: ClassVar[str] = "call.failed"

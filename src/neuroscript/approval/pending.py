@@ -55,7 +55,7 @@ SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 @attrs.frozen
 class PendingApproval:
-    """A suspended call; an answer to it counts only if nothing that it is bound to has changed.
+    """A suspended call. An answer is accepted only if the tool, the policy, the session and the values are unchanged.
 
     Attributes:
         call: The tool's canonical name, and the exact values by name.
@@ -107,7 +107,7 @@ class PendingApproval:
         return self.call.name
 
     def agrees(self, fingerprint: str, policy: str, session: str, digest: str) -> tuple[str, ...]:
-        """Return the names of what has changed, none if an answer is valid.
+        """Return the names of the parts that have changed; none if an answer is valid.
 
         Args:
             fingerprint: The fingerprint of the tool as it is now.
@@ -120,7 +120,7 @@ class PendingApproval:
         return tuple(name for name, value in now.items() if getattr(self, name) != value)
 
     def save(self, place: str | os.PathLike[str]) -> Path:
-        """Write a new file that only its owner may read, whole or not at all, and return its path.
+        """Atomically write a new file that only its owner can read, and return its path.
 
         Args:
             place: A directory, in which the file gets a unique name, or the path of a file that does not exist yet.
@@ -150,8 +150,8 @@ class PendingApproval:
         """Return the suspended call that a file contains.
 
         Raises:
-            SpecError: With everything that is wrong with the file: others may read or change it, it belongs to another
-                user, it is a link, not a regular file or too large, or its content is not a suspended call.
+            SpecError: With every problem: other users can read or change the file, it belongs to another user, it is a
+                link, not a regular file or too large, or its content is not a suspended call.
             OSError: It cannot be opened, for example because it does not exist.
         """
         require(SUBJECT, path=(path, PATH))
@@ -171,7 +171,7 @@ class FileApprover:
     path.
 
     Args:
-        directory: Created for its owner alone when the first request comes.
+        directory: The directory; it is created on the first request, and only its owner can access it.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:

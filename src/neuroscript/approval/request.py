@@ -30,7 +30,7 @@ VERDICT: Final = one_of(*get_args(Verdict))
 
 @attrs.frozen
 class ApprovalRequest:
-    """A call with valid arguments that nothing has refused and that needs an approval.
+    """A call that needs an approval. Its arguments are valid, and no other check has refused it.
 
     Attributes:
         tool: The canonical name of the tool, from the registry.
@@ -41,11 +41,11 @@ class ApprovalRequest:
         needs: What the call needs, such as ``fs:write:data/a.txt``, each path normalized.
         effects: The effects that the tool declares.
         session: The id of the session.
-        depth: 1 for a call from outside, one more for each nested call.
-        above: The tools of the calls that it is nested in, the innermost first.
+        depth: 1 for a call from outside, plus 1 for each level of nesting.
+        above: The tools of the enclosing calls, innermost first.
         fingerprint: SHA-256 of the tool's definition.
         policy: SHA-256 of what the host permits.
-        digest: SHA-256 of the tool's definition and of the values; an answer is valid for these alone.
+        digest: SHA-256 of the tool's definition and of the values. An answer is valid only for these.
         approver: Which approver is asked, if policies are nested: 0 is the approver of the innermost one.
         injected: The names of further arguments that the host provides in each call; their values are not shown.
     """
@@ -74,7 +74,7 @@ class ApprovalRequest:
 
 @attrs.frozen
 class Approval:
-    """The answer to an `ApprovalRequest`; create it with one of the class methods.
+    """The answer to an `ApprovalRequest`. Create it with one of the class methods.
 
     Attributes:
         verdict: The decision.
@@ -93,12 +93,12 @@ class Approval:
 
     @classmethod
     def approve(cls, *, for_session: bool = False) -> Approval:
-        """Let the call run: once, or whenever this session makes exactly the same call."""
+        """Approve the call once, or every time this session makes exactly the same call."""
         return cls("approve", for_session=for_session)
 
     @classmethod
     def modify(cls, arguments: Mapping[str, Any]) -> Approval:
-        """Let the call run with these arguments instead; they are bound again and pass every check."""
+        """Approve the call with these arguments instead, which are bound again and pass every check."""
         require("approval", arguments=(arguments, BY_NAME))
         return cls("modify", arguments=arguments)
 
@@ -114,7 +114,7 @@ class Approval:
 
     @classmethod
     def suspend(cls, reason: str = "") -> Approval:
-        """Refuse the call for now: the request was stored, and the call is resumed when it is answered."""
+        """Suspend the call: the request was stored, and the call can be resumed with an answer later."""
         return cls("suspend", reason)
 
 

@@ -37,7 +37,7 @@ NO_TERMINAL: Final = "there is no terminal to ask for an approval"
 
 
 class TerminalApprover:
-    """Shows a call on a terminal and asks whether it may run; refuses by default, and whenever it cannot ask.
+    """Shows a call on a terminal and asks whether it may run. It refuses by default, and if it cannot ask.
 
     The answers: ``y`` approves this call once, ``s`` approves the same call for the whole session, ``m`` changes the
     arguments, ``n`` or an empty line refuses the call, ``n because …`` refuses it with a reason, and ``x`` refuses it

@@ -31,8 +31,8 @@ class FileAudit:
     Each record is appended in a single ``write`` under a file lock, so that threads and processes extend one chain. An
     existing file is continued. If a crash has truncated the last line, the next writer ends it with a newline and adds
     a record of the kind ``recovered`` with the number of invalid bytes. A partial write raises an error and is undone.
-    A device or a pipe that this process has open, such as ``/dev/stdout``, starts a new chain and needs to have only
-    one writer. A named pipe is refused, because opening it would wait for another process.
+    A device or a pipe that this process has open, such as ``/dev/stdout``, starts a new chain and must have only one
+    writer. A named pipe is refused, because opening it would wait for another process.
 
     Args:
         path: The path of the file; it is created with mode 0600 if it is missing.

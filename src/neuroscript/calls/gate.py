@@ -207,7 +207,7 @@ class Gate:
     # After the function
 
     def leave(self, frame: CallFrame, error: BaseException | None = None, result: Any = None) -> None:
-        """Give back what only a running call holds, and report its outcome."""
+        """Release what only a running call reserves, and report its outcome."""
         ledger = frame.session.ledger
         if ledger is not None:
             ledger.end(frame.depth == 1)

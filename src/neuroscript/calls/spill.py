@@ -13,13 +13,13 @@ from neuroscript.policy.paths import relative
 
 @attrs.frozen(kw_only=True)
 class Spill:
-    """Which results of `Session.execute` are written to a file; the model then receives the beginning and the path.
+    """Which results of `Session.execute` are written to a file. The model then receives the beginning and the path.
 
     Attributes:
-        threshold_bytes: Bytes that a result may have, as a model reads it, before it is written to a file.
+        threshold_bytes: Maximum size in bytes of a result, as a model reads it, that is not written to a file.
         folder: The directory of the sandbox for such files; it is created if it is missing.
-        preview_chars: Characters of the beginning that the model receives.
-        max_bytes: Bytes that one file may have.
+        preview_chars: Number of characters of the beginning that the model receives.
+        max_bytes: Maximum size of one file in bytes.
 
     Raises:
         SpecError: A value is wrong; each problem is listed.

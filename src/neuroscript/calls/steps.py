@@ -57,7 +57,7 @@ class Caller(Protocol):
         ledger: Counts what the session uses of its limits; None where nothing is limited.
         _approved: The calls that are approved for the whole session, by approver and digest.
         _answers: Approvals for calls that are resumed, by approver and digest.
-        is_closed: Whether the session begins no further call.
+        is_closed: Whether the session refuses further calls.
         _is_over: Whether calls that have not ended are abandoned.
     """
 
@@ -94,7 +94,7 @@ class Caller(Protocol):
         """Return whether the engine has a tool of this canonical name."""
 
     def _call_within(self, frame: CallFrame, name: str, given: object, by_name: bool) -> Any:
-        """Make a call that the tool of *frame* asks for."""
+        """Run a call that the tool of *frame* requested."""
 
     def _spend(self, frame: CallFrame, what: str, amount: object) -> Reservation:
         """Count what the tool of *frame* spends."""
@@ -139,7 +139,7 @@ class CallFrame:
     Attributes:
         session: The session that makes the call; its variables and handles are the ones that the tool sees.
         tool: The canonical name of the tool.
-        depth: 1 for a call from outside, one more for each nested call.
+        depth: 1 for a call from outside, plus 1 for each level of nesting.
         parent: The frame of the call that it is nested in.
         needs: What the tool may do in this call: its needs, filled from its arguments.
         timeout: Seconds that the caller allows, or None.

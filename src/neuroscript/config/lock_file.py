@@ -97,7 +97,7 @@ class Lock:
 
     @property
     def text(self) -> str:
-        """The content of the file; equal locks have equal texts."""
+        """The content of the file; equal locks have equal content."""
         import json
 
         found = {each.name: _data(each) for each in self.distributions}
@@ -107,7 +107,7 @@ class Lock:
         """Write the file atomically.
 
         Raises:
-            OSError: If it cannot be written. An existing file is unchanged then.
+            OSError: If it cannot be written. An existing file is then unchanged.
         """
         require("lock", path=(path, PATH))
         write_atomically(path, self.text)

@@ -157,7 +157,7 @@ def is_group(value: object) -> bool:
 
 
 def is_seconds(value: object) -> bool:
-    """Tell whether a value is a positive, finite number of seconds."""
+    """Return whether a value is a positive, finite number of seconds."""
     if isinstance(value, bool):
         return False
     try:

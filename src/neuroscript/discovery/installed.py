@@ -99,8 +99,7 @@ def distributions(path: Iterable[str] | None = None) -> tuple[Distribution, ...]
 
     Args:
         path: The folders to search, ``sys.path`` if None. If two distributions have the same name, the first one
-        counts,
-            as for imports.
+            counts, as for imports.
     """
     seen: set[str] = set()
     found: list[Distribution] = []

@@ -149,7 +149,7 @@ class Deferred:
 
         Raises:
             PluginError: It cannot be loaded, its needs differ from the index, or its spec differs from one already
-            shown.
+                shown.
         """
         if self._found is None:
             tool = self._source.tool(self.name)

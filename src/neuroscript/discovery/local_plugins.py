@@ -98,7 +98,7 @@ class Loaded:
 
 
 def registered(plugin: str | os.PathLike[str] | object, origin: str = "") -> Loaded:
-    """Let a plugin register its tools, and return them with its name.
+    """Return the tools that a plugin registers, with its name.
 
     Args:
         plugin: A Python file, a package (a directory with ``__init__.py``), a module or another object. A module either
@@ -132,7 +132,7 @@ def registered(plugin: str | os.PathLike[str] | object, origin: str = "") -> Loa
 
 
 def _register(offered: object, registrar: Registrar, origin: str) -> None:
-    """Let a plugin register its tools: by its function, or by the toolsets in its module."""
+    """Collect the tools of a plugin: from its function, or from the toolsets in its module."""
     register = getattr(offered, "register", None)
     if callable(register):
         register(registrar)

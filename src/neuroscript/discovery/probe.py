@@ -57,8 +57,8 @@ class Report:
         roots: The locations of its packages and modules, as far as known.
         seconds: How long loading took, or 0.0 if unknown.
         code: The code of the `PluginError` that an engine would report, ``plugin.hang`` or ``plugin.slow``; otherwise
-        ``""``. reason: The reason in one sentence, or ``""``. began: When its process was started, in nanoseconds as in
-        `time.time_ns`.
+            ``""``. reason: The reason in one sentence, or ``""``. began: When its process was started, in nanoseconds
+            as in `time.time_ns`.
     """
 
     distribution: Distribution

@@ -62,7 +62,7 @@ POLL_SECONDS: Final = 0.002
 
 
 class Engine(Session):
-    """Calls tools: finds a tool, checks its permissions, coerces its arguments and checks its result.
+    """Runs tools: it finds a tool, checks permissions, coerces the arguments, calls the function and checks the result.
 
     Args:
         policy: What tools may do; by default only tools that need nothing may run.
@@ -176,7 +176,7 @@ class Engine(Session):
 
     @property
     def plugin_errors(self) -> tuple[PluginError, ...]:
-        """Why plugins cannot be used, as far as that is known."""
+        """The errors of unusable plugins that have been found so far."""
         return tuple(self._world.plugin_errors)
 
     def add_plugin_errors(self, *errors: PluginError) -> None:
@@ -186,7 +186,7 @@ class Engine(Session):
 
     @property
     def refusals(self) -> tuple[CallRecord, ...]:
-        """The latest refusals by policy or limits, the oldest first; they are remembered even without an audit log."""
+        """The latest refusals by policy or limits, oldest first; they are stored even without an audit log."""
         return tuple(self._world.watch.refusals)
 
     @property
@@ -199,11 +199,11 @@ class Engine(Session):
         return (*self.policy.unmatched(self.tools, self.aliases), *map(str, self.policy.unused(needs)))
 
     def add_hooks(self, *plugins: object) -> None:
-        """Add the tools and the hooks of further plugins, from the next call on.
+        """Add the tools and the hooks of more plugins, which take effect from the next call on.
 
         Raises:
-            PluginError: One of them has no such hook, or was added before. Nothing has been added then.
-            RegistryError: One of their tools exists already. Nothing has been added then.
+            PluginError: One of them has no such hook, or was added before. Nothing is added then.
+            RegistryError: One of their tools already exists. Nothing is added then.
         """
         self._world.register(_brought(plugins), HOST, plugins=plugins)
 
@@ -229,7 +229,7 @@ class Engine(Session):
             origin: Who provides them; by default the origin of the toolset, or else the host.
 
         Raises:
-            RegistryError: A name is taken; nothing has been added then.
+            RegistryError: A name is taken. Nothing is added then.
         """
         require("register", tools=(tools, TOOLS), origin=(origin, STRING))
         if isinstance(tools, ToolImplementation):
@@ -238,13 +238,13 @@ class Engine(Session):
             self._world.register(tools.tools, origin or tools.origin or HOST, tools.aliases)
 
     def preload(self, pattern: str = "*") -> tuple[PluginError, ...]:
-        """Load tools now that would be loaded when they are first called.
+        """Load tools now instead of on their first call.
 
         Args:
             pattern: A pattern for their canonical names, for example ``fs.*``.
 
         Returns:
-            Why some could not be loaded; their calls fail, and the other tools work.
+            The errors of tools that could not be loaded. Calls of these tools fail; the other tools work.
         """
         from fnmatch import fnmatchcase
 
@@ -267,7 +267,7 @@ class Engine(Session):
         with the same name.
 
         Returns:
-            Its origin, by which it is unloaded: the path as it was passed, or the name of the module or of the object's
+            Its origin, for `unload_plugin`: the path as it was passed, or the name of the module or of the object's
             class, with a number if another plugin has the same one.
 
         Raises:
@@ -292,7 +292,7 @@ class Engine(Session):
         could change (``plugin.unsafe``).
 
         Returns:
-            Why some of them could not be loaded.
+            The errors of plugins that could not be loaded.
         """
         from neuroscript.discovery.local_plugins import guarded, offered
 
@@ -312,10 +312,10 @@ class Engine(Session):
         return tuple(problems)
 
     def reload_plugin(self, plugin: str | os.PathLike[str] | object) -> None:
-        """Replace a plugin by its current version, at once and as a whole.
+        """Replace a plugin with its current version, atomically.
 
-        Calls that have begun end with the functions and the other tools that existed when they began; no call is lost,
-        and none sees both versions.
+        Running calls continue with the functions and the other tools that existed when they began. No call is lost, and
+        none uses both versions.
 
         Args:
             plugin: Its origin, its path, or the module or object that was loaded, which registers again.
@@ -331,7 +331,7 @@ class Engine(Session):
             self._take(registered(old.plugin, old.origin), self._world.exchange)
 
     def unload_plugin(self, plugin: str | os.PathLike[str] | object) -> None:
-        """Remove the tools of a plugin; calls that have begun end normally.
+        """Remove the tools of a plugin; running calls end normally.
 
         Args:
             plugin: Its origin, its path, or the module or object that was loaded.
@@ -409,13 +409,13 @@ class Engine(Session):
     # Closing
 
     def close(self, grace: float = CLOSE_GRACE_SECONDS) -> tuple[str, ...]:
-        """Refuse further calls, let those in flight end, and abandon the others.
+        """Refuse further calls, wait for running calls to end, and abandon those that do not.
 
         Args:
-            grace: Seconds that calls in flight get to end.
+            grace: Maximum number of seconds to wait for running calls.
 
         Returns:
-            The tools whose calls were abandoned, in order; their Runtimes stop working. A second call returns none.
+            The tools whose calls were abandoned, in order; their Runtimes stop working. Closing again returns none.
         """
         require("close", grace=(grace, DURATION))
         self._refuse_all()

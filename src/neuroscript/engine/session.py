@@ -79,7 +79,7 @@ class Session:
     """A caller's access to the tools of an engine. `Engine` is itself a session; `Engine.session` creates others.
 
     Args:
-        entries: The tools, as the policy of the session permits them.
+        entries: The tools that the policy of the session permits.
         id: The id in records and approvals; by default a random id is generated.
         variables: Initial variables, in addition to those of the host.
         ledger: The value of `ledger`.
@@ -88,8 +88,8 @@ class Session:
     Attributes:
         id: The id in records and approvals.
         host: What the host provides.
-        is_closed: Whether the session begins no further call.
-        ledger: Counts its calls and what they spend against its limits, a `Ledger`; None where nothing is limited.
+        is_closed: Whether the session refuses further calls.
+        ledger: The `Ledger` that counts its calls and their usage against its limits; None if nothing is limited.
     """
 
     _is_engine: bool = False
@@ -125,14 +125,14 @@ class Session:
 
         Args:
             name: Any spelling of its name, for example ``math.add`` or ``tool.Math.Add``.
-            args: A list or a tuple; optional arguments at its end may be left out.
+            args: A list or a tuple; trailing optional arguments may be omitted.
             timeout: Seconds that the call may take; the tool's own policy may allow fewer.
 
         Returns:
             The exact built-in of the tool's return type; for a stream, the list of its items.
 
         Raises:
-            CallError: One of its subclasses says what went wrong and who can fix it.
+            CallError: The call failed. The subclass and its attributes say why, and who can fix it.
         """
         if timeout is not None:
             return drive(self._steps(name, args, False, timeout), self._world)
@@ -169,7 +169,7 @@ class Session:
     def stream(
         self, name: str | ToolCall, args: Sequence[Any] | Mapping[str, Any] = (), timeout: float | None = None
     ) -> Iterator[Any]:
-        """Call a tool and yield its items as they come; a tool that is not a stream yields its one result.
+        """Call a tool and yield its items as they arrive; a tool that does not stream yields its single result.
 
         The tool is stopped when the iterator is closed or exhausted.
 
@@ -180,7 +180,7 @@ class Session:
             timeout: Seconds for the whole stream.
 
         Raises:
-            CallError: At once if the call cannot begin; later if the tool fails.
+            CallError: Immediately if the call cannot start, or later if the tool fails.
         """
         if isinstance(name, ToolCall):
             return self._sent_stream(SentCall(name), timeout)
@@ -189,7 +189,7 @@ class Session:
     def astream(
         self, name: str | ToolCall, args: Sequence[Any] | Mapping[str, Any] = (), timeout: float | None = None
     ) -> AsyncIterator[Any]:
-        """Call a tool and yield its items as they come, as `stream` does, to an async reader."""
+        """Call a tool and yield its items as they arrive; the async variant of `stream`."""
         if isinstance(name, ToolCall):
             return self._adiscreetly(adrive_stream(self._sent_steps(SentCall(name), timeout), self._world))
         return adrive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._world)
@@ -229,17 +229,17 @@ class Session:
         *,
         on_item: Callable[[Any], object] | None = None,
     ) -> ToolResult:
-        """Make a call as a model sent it, and return its result or its error; a `CallError` is never raised.
+        """Run a call as a model sent it, and return its result or its error; never raise a `CallError`.
 
-        The name may be a wire name (``math__add``), and the arguments may be JSON text. Secrets are replaced in what is
-        returned.
+        The name may be a wire name (``math__add``), and the arguments may be JSON text. Secrets are redacted in the
+        result.
 
         Args:
             call: A `ToolCall`, or a dict of ``name``, ``arguments`` and ``id``, of which only the name is required.
                 `neuroscript.llm.wire.read_call` reads the calls of model APIs.
             timeout: Seconds for the whole call.
-            on_item: Called with each item of a stream as it comes; the result still has all items. An exception that it
-                raises stops the tool and is passed on.
+            on_item: Called with each item of a stream as it arrives; the result still has all items. An exception that
+                it raises stops the tool and is propagated.
 
         Raises:
             SpecError: A parameter has the wrong type, or *on_item* is a coroutine function, which only `aexecute`
@@ -267,7 +267,7 @@ class Session:
         """Return what `execute` returns, without blocking the event loop.
 
         Args:
-            on_item: May be a coroutine function; the next item is made when it has ended.
+            on_item: May be a coroutine function; the next item is requested after it has returned.
         """
         if timeout is not None or on_item is not None:
             require("aexecute", timeout=(timeout, optional(SECONDS)), on_item=(on_item, optional(FUNCTION)))
@@ -321,7 +321,7 @@ class Session:
     def resume(self, pending: PendingApproval, answer: Approval, timeout: float | None = None) -> ToolResult:
         """Run a suspended call through the whole pipeline, with the answer to its approval request.
 
-        The answer counts once, and only if the call, the definition of its tool, the policy and this session are
+        An answer can be used once, and only if the call, the definition of its tool, the policy and this session are
         unchanged.
 
         Args:
@@ -355,7 +355,7 @@ class Session:
         return check_not_stale(self, line, pending)
 
     def check(self, calls: Iterable[Call]) -> tuple[Decision, ...]:
-        """Return for each call whether it may run and what decides that, without running a tool or asking an approver.
+        """Return for each call whether it may run, and why, without running a tool or asking an approver.
 
         The calls are read as `execute` reads them, and each is checked as if it were the next one: it does not use up
         limits for the others. Hooks that may refuse a call are asked. What a tool requires only while it runs cannot be
@@ -368,7 +368,7 @@ class Session:
         return tuple(decide(self, _call_of(call)) for call in found)
 
     def _call_within(self, frame: CallFrame, name: str, given: object, by_name: bool) -> Any:
-        """Make the call that the tool of *frame* asks for through its Runtime, with the tools of its own snapshot."""
+        """Run the call that the tool of *frame* requested through its Runtime, with the tools of its own snapshot."""
         names = self._names
         known = names.known.get(name) if type(name) is str and frame.tools is names.moment else None
         known = known or self._entry(name, frame)
@@ -433,7 +433,7 @@ class Session:
 
     @property
     def secrets(self) -> Redactor | None:
-        """Replaces the secrets that this session hides, a `Redactor`; None as long as the engine knows none."""
+        """The `Redactor` for the secrets of this session; None as long as there are none."""
         known = self._world.secrets
         if known is None or self._redactor is not None:
             return self._redactor
@@ -548,7 +548,7 @@ class Session:
         self._positional, self._named = self._names.positional, self._names.named
 
     def narrowed(self, policy: ExecutionPolicy) -> Session:
-        """Return the same caller under a policy that permits no more, for as long as this session is open.
+        """Return a session for the same caller under a policy that can only permit less.
 
         It shares the id, the variables, the handles, the ledger and the approvals of this session. Both end together,
         and an approver that stops one of them stops the other.
@@ -593,7 +593,7 @@ class Session:
         self.memory.handles.close()
 
     def close(self) -> Any:
-        """Close this session; the engine and its other sessions go on."""
+        """Close this session; the engine and its other sessions are not affected."""
         self._end()
 
     def __enter__(self) -> Self:

@@ -161,7 +161,7 @@ class Shared:
         self._told(added, origin)
 
     def hold(self, plugins: Iterable[object]) -> None:
-        """Keep what plugins have loaded for as long as calls may use it."""
+        """Retain what plugins have loaded as long as calls may use it."""
         self.moment.plugins = tuple(plugins)
 
     def _told(self, added: tuple[Listed, ...], origin: str) -> None:

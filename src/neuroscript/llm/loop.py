@@ -55,8 +55,8 @@ def converse(
     """Ask a model, run the tool calls it requests, and return the conversation when it has answered.
 
     Each call runs through ``execute`` under the policy of *engine*. The model receives errors with a hint, so that it
-    can
-    correct its call. The calls of one turn run at the same time if all their tools are read-only, otherwise in order.
+    can correct its call. The calls of one turn run at the same time if all their tools are read-only, otherwise in
+    order.
 
     Args:
         engine: An `Engine` or a session of one; its variables, handles, limits and approvals apply.
@@ -117,8 +117,7 @@ async def aconverse(
     """Return what `converse` returns, without blocking the event loop.
 
     The model is asked on a thread. If the caller is cancelled during a request, the request is abandoned and stops at
-    the
-    next piece of its reply. *on_event* is called on the event loop.
+    the next piece of its reply. *on_event* is called on the event loop.
     """
     parts = {"engine": engine, "prompt": prompt, "system": system, "model": model, "on_event": on_event}
     parts |= {"turns": turns, "calls": calls, "seconds": seconds, "chars": chars, "history": history, "answer": answer}

@@ -42,8 +42,7 @@ def exact_answer(spec: ToolSpec, text: str) -> Any:
     """Return the model's answer as the exact value that *spec* requires.
 
     An unconstrained string answer is used as it is. Any other answer is parsed as JSON, also if it is in the only
-    fenced
-    block of the reply. A string that was requested as JSON may come without quotes.
+    fenced block of the reply. A string that was requested as JSON may come without quotes.
 
     Raises:
         ArgumentError: If the answer is invalid, with every problem.

@@ -48,7 +48,6 @@ class Capability:
 
     Raises:
         SpecError: If a field is invalid. The error lists every problem.
-        SpecError: With everything that is wrong with it.
     """
 
     resource: str
@@ -65,7 +64,7 @@ class Capability:
 
     @classmethod
     def literal(cls, resource: str, verb: str, scope: str) -> Capability:
-        r"""Return the need for one exact item, whatever characters its name contains.
+        r"""Return the need for one exact item, with special characters in its name escaped.
 
         >>> print(Capability.literal("fs", "read", "a*b"))
         fs:read:a\*b
@@ -83,7 +82,7 @@ NEED: Final = instance(Capability)
 
 @attrs.frozen
 class Grant:
-    """A permission of the host: a need with patterns, which covers every need that matches it.
+    """A permission granted by the host. It is written like a need, with patterns, and covers every need that matches.
 
     >>> Grant.parse("fs:read:data/**").covers(Capability.parse("fs:read:data/a/b.txt"))
     True

@@ -78,7 +78,7 @@ def _amounts(given: Mapping[str, Amount]) -> Mapping[str, Decimal]:
 
 @attrs.frozen(kw_only=True)
 class Limits:
-    """Upper limits of what calls may use. None, or a missing name, means no limit.
+    """Limits on what calls may use. None, or a missing name, means no limit.
 
     Counts, bytes and money apply to a session and all sessions below it. *seconds*, *depth*, *money_per_call*,
     *result_bytes* and *items* apply to each call.
@@ -132,7 +132,7 @@ class Limits:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing has to be counted across calls; depth, seconds and result size concern single calls."""
+        """Whether nothing is counted across calls; depth, seconds and result size apply to single calls."""
         return attrs.evolve(self, depth=16, seconds=None, result_bytes=None, items=None) == Limits()
 
     @property

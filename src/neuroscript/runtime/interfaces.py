@@ -86,7 +86,7 @@ class Files(Protocol):
         """Return whether an entry exists."""
 
     def list(self, path: str = "") -> Entries:
-        """Return the entries of a directory by name, as far as they may be read."""
+        """Return the entries of a directory by name, except those that may not be read."""
 
     def walk(self, path: str = "") -> Entries:
         """Return the entries of a directory at every depth; a directory comes before its entries."""
@@ -148,7 +148,7 @@ class Turn:
         tool_calls: The calls that a model requests.
         tool_results: The results of requested calls.
         native: The turn in the format of the model's own API, as plain data keyed by the name of that API, to be sent
-            back unchanged; None if it was not retained. It carries data without a field here, such as signed thoughts.
+            back unchanged; None if it was not retained. It carries data that has no field here, such as signed thoughts.
     """
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -306,7 +306,7 @@ class Runtime(Protocol):
 
 @attrs.frozen
 class ToolCall:
-    """A call as requested by a model, a script or a user; nothing in it is validated yet.
+    """A call as requested by a model, a script or a user. Its content has not been validated.
 
     Attributes:
         name: The name of the tool, in any accepted spelling.

@@ -41,7 +41,7 @@ class Prompter(Protocol):
 class ConsolePrompter:
     """Prompts on a terminal, or reads piped answers line by line. Thread-safe: it shows one prompt at a time.
 
-    It reads exactly one line from the input's file descriptor, so that the next reader finds all the rest.
+    It reads exactly one line from the input's file descriptor, so that the next reader finds the rest.
 
     Args:
         stdin: The stream to read answers from; None means ``sys.stdin`` at the time of the prompt.
@@ -55,7 +55,7 @@ class ConsolePrompter:
         self._lock = Lock()
 
     def ask(self, prompt: str, *, secret: bool = False) -> str:
-        """Write *prompt*, escaped, and return the next line without its end. Invalid Unicode in it is replaced.
+        """Write *prompt*, escaped, and return the next line without its newline. Invalid Unicode is replaced.
 
         Args:
             secret: Whether to turn off the terminal's echo.

@@ -21,7 +21,7 @@ CLOSED: Final = "stream.closed"
 
 @attrs.frozen
 class PendingCall:
-    """A call with valid arguments that has not been refused so far, for hooks that may refuse it.
+    """A call with valid arguments that no check has refused so far, for hooks that may refuse it.
 
     Attributes:
         tool: The canonical name of the tool.
@@ -52,7 +52,7 @@ class ToolFacts:
         fingerprint: SHA-256 of its whole spec and policy, in hexadecimal digits; ``""`` if the tool is unknown.
         distribution: The distribution that provides it, such as ``neuroscript-std``, or the host's name for it.
         version: The version of the distribution, or ``""``.
-        rule: The pattern that allows it, or what refused it before its arguments were looked at.
+        rule: The pattern that allows it, or what refused it before its arguments were examined.
         secret: Whether one of its arguments is secret.
         effects: Its side effects.
         injected: The names of further arguments, which the host supplies in each call.
@@ -73,7 +73,7 @@ class ToolFacts:
 
 
 class CallRecord(NamedTuple):
-    """One event of one call: it begins, it has ended, or it was refused.
+    """One event of a call: its start, its end, or its refusal.
 
     It is a plain tuple because one is created in every observed call.
 

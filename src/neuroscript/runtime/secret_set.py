@@ -55,8 +55,8 @@ class SecretSet:
         """Hide secrets until `MAX_CALL_SECRETS` or `MAX_CALL_SECRET_CHARS` newer ones replace them.
 
         Args:
-            sender: Who has sent them. The sender of the most secrets loses its oldest one first, so that it cannot
-                displace those of others.
+            sender: The source of the secrets. The source of the most secrets loses its oldest secret first, so that it
+                cannot displace the secrets of other sources.
         """
         with self._lock:
             for each in secrets:

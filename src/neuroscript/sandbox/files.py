@@ -128,7 +128,7 @@ class Files:
         return True
 
     def list(self, path: str = "") -> Entries:
-        """Return the entries of a directory, sorted by name, as far as they may be read."""
+        """Return the entries of a directory, sorted by name, without those that may not be read."""
         return self._below(path, CHILDREN)
 
     def walk(self, path: str = "") -> Entries:

@@ -106,8 +106,8 @@ class ArgSpec:
         min_length: The minimum number of characters, bytes, items or keys.
         max_length: The maximum number of characters, bytes, items or keys.
         cls: An attrs class, dataclass or TypedDict for a map, or for each map of a slice; its fields are the keys. Or
-        an
-            Enum, whose values are the choices. Only the tool's function receives instances, created after all checks.
+            an Enum, whose values are the choices. Only the tool's function receives instances, created after all
+            checks.
 
     Raises:
         SpecError: With every problem.
@@ -380,16 +380,13 @@ class ToolSpec:
         examples: Example calls with their outcome; they are bound when the tool is created.
         error_conditions: When it fails, and with which codes.
         variadic: Whether the last argument describes each trailing positional value. The function takes ``*values``;
-        calls
-            by name pass a list. If the argument is required, at least one value is.
+            calls by name pass a list. If the argument is required, at least one value is.
         stream: Whether the function returns a sync or async iterator of items of ``return_type``. With ``"maybe"``,
-        each
-            call decides: an iterator is a stream, anything else is a single result.
+            each call decides: an iterator is a stream, anything else is a single result.
         return_nullable: Whether None is a valid result or item.
         deprecated: What to use instead, such as ``use math.sum``; empty if the tool is not deprecated.
         schema: The original JSON Schema of the arguments, as JSON text, if it has constraints that *args* cannot
-        express.
-            `spec_from_schema` sets it. Those constraints are checked against the exact values of each call.
+            express. `spec_from_schema` sets it. Those constraints are checked against the exact values of each call.
         full_name: The canonical name, ``group.name``.
 
     Raises:

@@ -47,8 +47,7 @@ def with_injected(tool: Any, sources: Mapping[str, Source], secret_values: Secre
 
     Raises:
         SpecError: With every problem: an unknown argument, an invalid value, an argument that is converted to a class,
-        or
-            an async resolver for a tool with a regular function.
+            or an async resolver for a tool with a regular function.
     """
     if not sources:
         return tool

@@ -46,8 +46,7 @@ class Resolver:
 
     Attributes:
         resolve: A function of the Runtime of the call. A coroutine function requires a tool with a coroutine function.
-        If
-            it returns `UNSET`, the argument has its default.
+            If it returns `UNSET`, the argument has its default.
     """
 
     resolve: Callable[[Any], Any]
@@ -93,8 +92,7 @@ class State:
 
     Attributes:
         mapping: The mapping, which the host may change, or a function without parameters that returns it, so that the
-        whole
-            mapping can be replaced.
+            whole mapping can be replaced.
         key: The path: ``config.api.key`` is the ``key`` of the ``api`` of the ``config``.
     """
 

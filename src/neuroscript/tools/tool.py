@@ -118,13 +118,11 @@ class ToolImplementation:
 
         Args:
             sources: For each argument name, the source of its value in each call: a `Value`, `Resolver`, `Variable`,
-            `State`
-                or `Secret`. The value is coerced like an argument in lax mode.
+                `State` or `Secret`. The value is coerced like an argument in lax mode.
 
         Raises:
             SpecError: With every problem: an unknown argument, an invalid `Value`, an argument with a class, or an
-            async
-                `Resolver` for a tool with a regular function.
+                async `Resolver` for a tool with a regular function.
         """
         from neuroscript.runtime.masking import secret_values
         from neuroscript.tools.injection import with_injected
@@ -237,9 +235,8 @@ def tool(
 
     Args:
         func: A function, coroutine function, generator, bound method, class method, partial or object with
-        ``__call__``,
-            with or without ``rt`` as its first parameter. It is not modified. Parameters that a partial has set are not
-            arguments of the tool.
+            ``__call__``, with or without ``rt`` as its first parameter. It is not modified. Parameters that a partial
+            has set are not arguments of the tool.
         group: The group of the tool.
         name: The name of the tool, if it differs from the function's.
         policy: The capabilities and conditions that the tool needs.
@@ -247,7 +244,7 @@ def tool(
 
     Raises:
         SpecError: An annotation is not supported, or something else cannot be read; the message says what to use
-        instead.
+            instead.
     """
     options = {"name": name, "policy": policy, "description": description, "when_to_use": when_to_use}
     require_options("tool", **options, category=category, examples=examples, func=func, group=group)

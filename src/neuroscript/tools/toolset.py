@@ -163,7 +163,7 @@ class Toolset:
 
         Raises:
             SpecError: A tool was changed after it was added, or it, its spec or its policy is an instance of a
-            subclass.
+                subclass.
         """
         faults: list[str] = []
         copies = []
@@ -189,14 +189,14 @@ class Toolset:
     # Old names
 
     def alias(self, old: str, new: str) -> None:
-        """Let a tool be found by a previous name. A policy that denies the old name still applies.
+        """Add a previous name of a tool, which callers can still use. A policy that denies the old name still applies.
 
         Args:
             old: The previous name. Its first use logs a warning.
             new: A tool of this set.
 
         Raises:
-            RegistryError: There is no such tool, or the old name refers to something else.
+            RegistryError: The tool does not exist, or the old name refers to another tool.
         """
         require(f"toolset {self.name}", old=(old, STRING), new=(new, STRING))
         old, tool = canonical(old), self._named(new)
@@ -286,7 +286,7 @@ class Toolset:
             values: The constant for each argument name. It is coerced once and copied for each call.
 
         Raises:
-            RegistryError: There is no such tool.
+            RegistryError: The tool does not exist.
             SpecError: The tool has no such argument, or a value does not fit.
         """
         from neuroscript.tools.injection_sources import Value
@@ -297,7 +297,7 @@ class Toolset:
         """Return the set with injected arguments for a tool; see `ToolImplementation.with_injected`.
 
         Raises:
-            RegistryError: There is no such tool.
+            RegistryError: The tool does not exist.
             SpecError: An argument cannot be injected.
         """
         chosen = self._named(tool)
@@ -307,7 +307,7 @@ class Toolset:
         """Return the set with some injected arguments restored; see `ToolImplementation.with_exposed`.
 
         Raises:
-            RegistryError: There is no such tool.
+            RegistryError: The tool does not exist.
             SpecError: One of them is not injected, or there are no names.
         """
         chosen = self._named(tool)

@@ -88,7 +88,7 @@ def extra_value(handles: Handles, value: Any) -> Any:
 
 
 def release(handles: Handles, value: Any) -> None:
-    """Release the handle in a variable, if it contains one of ours."""
+    """Release the handle in a variable, if it contains one that this module created."""
     if _is_ours(handles, value):
         handles.release(value)
 

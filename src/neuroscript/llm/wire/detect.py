@@ -37,8 +37,7 @@ def read_call(data: Mapping[str, Any]) -> ToolCall:
     """Return the call in a decoded JSON object of any known format.
 
     The plain format is ``{"id", "name", "arguments"}``, with arguments as a map, a list, or JSON text of either. The
-    others
-    are those of OpenAI's Chat Completions and Responses, Anthropic's Messages and Google's Gemini.
+    others are those of OpenAI's Chat Completions and Responses, Anthropic's Messages and Google's Gemini.
 
     Raises:
         ArgumentError: If the format is unknown or a member is missing. It never contains values.

@@ -1,8 +1,7 @@
 """The caller of a durable run: queues each call once and waits until a worker has ended it.
 
 When a run is repeated, past calls return their stored outcomes in the order in which they ended, so that the run
-reaches
-the same state in the same way.
+reaches the same state in the same way.
 """
 
 from __future__ import annotations

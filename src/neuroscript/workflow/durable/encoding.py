@@ -2,8 +2,7 @@
 
 A value that JSON lacks is written as a map with one key that begins with ``$``. A map with such a key of its own is
 written as pairs, so that the two cannot be confused. Nothing is unpickled, and text that another program wrote is
-either
-read completely or rejected with `Unreadable`.
+either read completely or rejected with `Unreadable`.
 """
 
 from __future__ import annotations

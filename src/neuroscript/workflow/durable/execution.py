@@ -138,8 +138,7 @@ def resume(
 
     Raises:
         SpecError: If the run does not exist, another process drives it, the plan can no longer run here, or a row of
-            the
-            run in the database is invalid.
+            the run in the database is invalid.
     """
     require("resume", session=(session, SESSION), url=(url, optional(STRING)), run=(run, STRING))
     return _waited_for(session, lambda: _resumed(session, url, run, watch, lease, works))

@@ -1,8 +1,7 @@
 """The queue that the workers of a database share; only this module uses DBOS workflows.
 
 Each attempt is one DBOS workflow with the id of the call. Only that id is passed to it. Arguments and results are in
-our
-own tables, so DBOS cannot return the result of another step. Nothing is pickled or unpickled: see `serializer`.
+our own tables, so DBOS cannot return the result of another step. Nothing is pickled or unpickled: see `serializer`.
 """
 
 from __future__ import annotations

@@ -38,8 +38,7 @@ class Worker:
         session: An engine, or one of its sessions, whose policy and limits apply.
         url: The address of the database, as for `Database`.
         parallel: How many calls each worker of the database makes at once; the number is stored there. A concurrency
-            limit
-            of the session may lower it for this worker.
+            limit of the session may lower it for this worker.
         lease: Seconds without a heartbeat after which this worker is considered dead.
 
     Attributes:

@@ -2,8 +2,7 @@
 
 A string that is only a reference becomes the value itself. Within other text, a reference becomes text, and a list or a
 map becomes JSON. ``$${`` is a literal ``${``, and ``$$${node}`` a dollar sign before a reference. A path consists of
-keys
-and indexes: ``${fetch.items[0].id}``, ``${fetch["a key"]}``.
+keys and indexes: ``${fetch.items[0].id}``, ``${fetch["a key"]}``.
 """
 
 from __future__ import annotations

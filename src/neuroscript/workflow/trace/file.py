@@ -1,8 +1,7 @@
 """Traces as plain data and as JSON files: written atomically, and read completely or rejected with every problem.
 
 Values are restored exactly, including bytes and times. Values that exist only in one process are not: a handle is
-stored
-as its id, and a value that is not plain data as the name of its type.
+stored as its id, and a value that is not plain data as the name of its type.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Responses of Google's Gemini API in wire form, from SDK objects or plain data.
 
 The Python SDK dumps its objects with snake-case keys, bytes, enums, and None for missing members. User data, such as
-the
-arguments of a call, is not converted.
+the arguments of a call, is not converted.
 """
 
 from __future__ import annotations

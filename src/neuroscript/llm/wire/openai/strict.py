@@ -1,10 +1,8 @@
 """Tool schemas for OpenAI's strict mode, for tools that it can express.
 
 Strict mode requires closed objects in which every property is required. An optional property becomes nullable, which
-the
-call pipeline treats the same. Keywords that strict mode rejects, or rejects for some models, move to the description;
-the
-call pipeline enforces them anyway.
+the call pipeline treats the same. Keywords that strict mode rejects, or rejects for some models, move to the
+description; the call pipeline enforces them anyway.
 
 The limits are those of the first version of strict mode, which all models and servers meet.
 """

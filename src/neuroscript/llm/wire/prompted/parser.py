@@ -1,9 +1,8 @@
 """A parser for the tool calls that models without tool calling write into their replies.
 
 A mark announces a call: a code block, ``<tool_call>``, ``<function=NAME>``, ``[TOOL_CALLS]`` or ``<|python_tag|>``, as
-in
-the templates of Hermes, Llama, Mistral and Qwen. Text after a mark is a call even if it is not valid JSON, so that the
-model receives an error. Without a mark, a JSON value that fills whole lines is a call if it has the shape of one.
+in the templates of Hermes, Llama, Mistral and Qwen. Text after a mark is a call even if it is not valid JSON, so that
+the model receives an error. Without a mark, a JSON value that fills whole lines is a call if it has the shape of one.
 
 Parsing time is linear in the length of the text: all marks are found in one pass, and unsuccessful scanning is limited.
 """
@@ -88,8 +87,7 @@ def announced(text: str) -> list[Asked]:
     """Return the calls in *text* after a mark.
 
     If anything in it is not a call, the list ends with one damaged call that has the whole text as its arguments, so
-    that
-    the model receives a single error.
+    that the model receives a single error.
     """
     try:
         value = parsed(text)
