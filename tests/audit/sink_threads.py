@@ -1,0 +1,22 @@
+"""Threads and processes that write records at the same time."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Callable
+
+
+def ended(process: subprocess.Popen[bytes]) -> tuple[int, bytes]:
+    """Return the exit code of a process at its end, and what it wrote."""
+    written, _ = process.communicate(timeout=120)
+    return process.returncode, written
+
+
+def in_threads(count: int, work: Callable[[int], None]) -> None:
+    """Run some work in threads at once, to the end of all of them."""
+    threads = [threading.Thread(target=work, args=[number]) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
