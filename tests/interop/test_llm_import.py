@@ -1,0 +1,272 @@
+"""Tools and toolboxes of ``llm`` in an engine."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import llm
+import pytest
+from tests.interop.llm_calls import GIF, WRONG, times
+from tests.interop.llm_models import Scripted
+
+from neuroscript import Engine, ExecutionPolicy, PolicyError, SpecError, ToolFailed, ToolPolicy, Toolset
+from neuroscript.interop.llm import from_llm, to_llm
+
+GRANTING = ExecutionPolicy(grants=["llm:call:*/*"])
+"""Of a host that lets all tools of llm be called, those that need no approval."""
+
+
+class Store(llm.Toolbox):
+    """What is in stock."""
+
+    prepared = 0
+
+    def __init__(self, tea: int = 0) -> None:
+        self._tea = tea
+        self._log: list[str] = []
+
+    def prepare(self) -> None:
+        """Bring one more tool."""
+        self._log.append("prepared")
+        self.add_tool(self._history)
+
+    def add(self, tea: int) -> int:
+        """Add to the stock."""
+        self._tea += tea
+        return self._tea
+
+    def _history(self) -> list[str]:
+        return self._log
+
+
+def test_a_function_gets_exact_values_under_our_policy() -> None:
+    """Unless its host trusts it, each call has to be approved."""
+    with Engine(toolsets=[from_llm(times, group="words")], plugins="none", policy=GRANTING) as engine:
+        with pytest.raises(PolicyError) as caught:
+            engine.call_named("words.times", {"text": "a", "count": 2})
+        untrusted = engine.tools["words.times"]
+    with Engine(toolsets=[from_llm(times, group="words", trusted=True)], plugins="none", policy=GRANTING) as engine:
+        result = engine.call_named("words.times", {"text": "ab", "count": "2"})
+        spec = engine.tools["words.times"].spec
+    with Engine(toolsets=[from_llm(times, group="words", trusted=True)], plugins="none") as engine:
+        with pytest.raises(PolicyError) as ungranted:
+            engine.call_named("words.times", {"text": "ab", "count": "2"})
+    given = from_llm(times, group="words", policy=ToolPolicy(effects=("pure",)))
+
+    assert (caught.value.code, caught.value.retry, result, spec.description) == (
+        "policy.approval",
+        "host",
+        "abab",
+        "Repeat a text.",
+    )
+    assert untrusted.policy == ToolPolicy(
+        capabilities=("llm:call:words/times",), effects=("net", "reads", "writes", "deletes"), requires_approval=True
+    )
+    assert (ungranted.value.code, ungranted.value.retry) == ("policy.capability", "host")
+    assert given.tools[0].policy == ToolPolicy(effects=("pure",))
+
+
+def test_a_toolbox_keeps_its_state_and_is_prepared_once() -> None:
+    """With the configuration that it was made with; its class makes one without."""
+    store = Store(tea=3)
+    with Engine(
+        toolsets=[from_llm(store, group="shop", trusted=True), from_llm([Store], group="empty", trusted=True)],
+        plugins="none",
+        policy=GRANTING,
+    ) as engine:
+        results = [engine.call_named("shop.add", {"tea": "2"}), engine.call_named("shop.add", {"tea": 1})]
+        other = engine.call("empty.add", [1])
+        names = sorted(engine.tools)
+        history = engine.call("shop.history")
+    from_llm(store, group="again")
+
+    assert (results, other, history) == ([5, 6], 1, ["prepared"])
+    assert names == ["empty.add", "empty.history", "shop.add", "shop.history"]
+    assert store._log == ["prepared"]
+
+
+class Leaving(llm.Toolbox):
+    """One that ends before it is ready."""
+
+    async def prepare_async(self) -> None:
+        """Leave."""
+        raise SystemExit(3)
+
+
+def test_a_toolbox_that_leaves_while_it_is_made_ready_is_not_ready() -> None:
+    """Whoever takes it sees how it left, as where no coroutine does that."""
+    box = Leaving()
+    with pytest.raises(SystemExit):
+        from_llm(box, group="g")
+
+    assert not box._async_prepared
+
+
+class Later(llm.Toolbox):
+    """One that a coroutine makes ready."""
+
+    async def prepare_async(self) -> None:
+        """Bring the only tool."""
+
+        async def shout(text: str) -> str:
+            await asyncio.sleep(0)
+            return text.upper()
+
+        self.add_tool(shout)
+
+
+@pytest.mark.parametrize("in_loop", [False, True], ids=["alone", "loop"])
+def test_a_toolbox_that_a_coroutine_makes_ready(in_loop: bool) -> None:
+    """Wherever it is taken; coroutine functions are awaited."""
+
+    async def taken() -> Toolset:
+        return from_llm(Later, group="later", trusted=True)
+
+    toolset = asyncio.run(taken()) if in_loop else from_llm(Later, group="later", trusted=True)
+
+    with Engine(toolsets=[toolset], plugins="none", policy=GRANTING) as engine:
+        assert engine.call("later.shout", ["tea"]) == "TEA"
+
+
+def test_what_was_taken_in_goes_out_again() -> None:
+    """A toolbox of ``llm`` in its own loop, with exact values that it would not get there."""
+    model = Scripted([("shop__add", {"tea": "2"})], [("shop__add", {"tea": "two"})], "")
+    with Engine(toolsets=[from_llm(Store, group="shop", trusted=True)], plugins="none", policy=GRANTING) as engine:
+        model.chain("", tools=to_llm(engine, tools="shop.add")).text()
+
+    assert model.heard == ["2", WRONG.replace("count", "tea")]
+
+
+def test_what_may_be_left_out_is_left_to_the_function() -> None:
+    """Its defaults hold; None is None, and a list is a list of exact items."""
+
+    def order(tea: int, price: float = 2.5, notes: list[int] | None = None) -> str:
+        return repr((tea, price, notes))
+
+    with Engine(toolsets=[from_llm(order, group="g", trusted=True)], plugins="none", policy=GRANTING) as engine:
+        assert engine.call_named("g.order", {"tea": "1"}) == "(1, 2.5, None)"
+        assert engine.call_named("g.order", {"tea": 1, "price": 3, "notes": [1]}) == "(1, 3.0, [1])"
+
+
+def test_attachments_are_told_and_never_fetched() -> None:
+    """What has no attachment is the output alone, as ``llm`` would write it."""
+
+    def draw() -> llm.ToolOutput:
+        found = [llm.Attachment(type="image/gif", content=GIF), llm.Attachment(url="http://127.0.0.1:1/a.png")]
+        return llm.ToolOutput({"drawn": 2}, found)
+
+    def plain() -> llm.ToolOutput:
+        return llm.ToolOutput(output=(1, Path("a")))
+
+    with Engine(toolsets=[from_llm([draw, plain], group="g", trusted=True)], plugins="none", policy=GRANTING) as engine:
+        drawn, other = engine.call("g.draw"), engine.call("g.plain")
+
+    assert drawn["output"] == {"drawn": 2}
+    assert drawn["attachments"] == [
+        {"media_type": "image/gif", "data": GIF},
+        {"media_type": None, "url": "http://127.0.0.1:1/a.png"},
+    ]
+    assert other == [1, repr(Path("a"))]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text", "retry"),
+    [
+        (ValueError("PRIVATE"), "tool.failed", "", "never"),
+        (llm.CancelToolCall("not now"), "llm.cancelled", "the tool cancelled the call: not now", "never"),
+        (llm.CancelToolCall(), "llm.cancelled", "the tool cancelled the call", "never"),
+        (llm.PauseChain(), "llm.paused", "the tool requested a pause, which is not supported here", "host"),
+    ],
+    ids=["bug", "cancelled", "silent", "paused"],
+)
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_what_a_tool_raises_is_told(error: Exception, code: str, text: str, retry: str, is_async: bool) -> None:
+    """A bug without its text."""
+
+    def fail() -> None:
+        raise error
+
+    async def fail_later() -> None:
+        raise error
+
+    tool = llm.Tool("fail", implementation=fail_later if is_async else fail)
+    with Engine(toolsets=[from_llm(tool, group="g", trusted=True)], plugins="none", policy=GRANTING) as engine:
+        with pytest.raises(ToolFailed) as caught:
+            engine.call("g.fail")
+
+    assert (caught.value.code, caught.value.retry) == (code, retry)
+    assert "PRIVATE" not in str(caught.value) and text in str(caught.value)
+
+
+def test_a_function_that_asks_for_the_call_gets_it() -> None:
+    """With the exact values; nobody else sees that argument."""
+
+    def tell(text: str, llm_tool_call: llm.ToolCall) -> str:
+        return f"{llm_tool_call.name} {llm_tool_call.arguments} {text}"
+
+    with Engine(toolsets=[from_llm(tell, group="g", trusted=True)], plugins="none", policy=GRANTING) as engine:
+        assert [arg.name for arg in engine.tools["g.tell"].spec.args] == ["text"]
+        assert engine.call("g.tell", ["a"]) == "tell {'text': 'a'} a"
+
+
+def test_a_text_from_outside_is_one_safe_line() -> None:
+    """Descriptions of a tool, and of its arguments."""
+    schema = {"type": "object", "properties": {"a": {"type": "string", "description": "x\n\x1b[2J"}}}
+    tool = llm.Tool("f", "Do\nthis\x1b[2J" + "!" * 2000, schema, lambda a: a)
+
+    (taken,) = from_llm(tool, group="g").tools
+
+    assert taken.spec.description.startswith("Do this\\x1b[2J!!!") and len(taken.spec.description) == 1000
+    assert taken.spec.args[0].description == "x \\x1b[2J"
+
+
+class Needy(llm.Toolbox):
+    """One that can not be made without words."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+
+def test_a_function_that_is_built_in_is_called() -> None:
+    """Nobody knows what its parameters are, so none of them asks for the call."""
+    tool = llm.Tool("made", None, {"type": "object", "properties": {"a": {"type": "integer"}}}, dict)
+    with Engine(toolsets=[from_llm(tool, group="far", trusted=True)], plugins="none", policy=GRANTING) as engine:
+        assert engine.call_named("far.made", {"a": "1"}) == {"a": 1}
+
+
+def test_a_schema_that_is_too_deep_is_refused() -> None:
+    """In a sentence."""
+    schema: dict[str, Any] = {"type": "object"}
+    for _ in range(500):
+        schema = {"type": "object", "properties": {"a": schema}}
+    with pytest.raises(SpecError) as caught:
+        from_llm(llm.Tool("deep", None, schema, lambda a: a), group="g")
+
+    assert caught.value.problems == ("deep: #: nests deeper than 64 levels",)
+
+
+def test_all_that_can_not_be_taken_is_said_at_once() -> None:
+    """With the name of each."""
+    other = llm.Tool("times", implementation=lambda: 1)
+    lost = llm.Tool("lost")
+    far = llm.ServerSideTool({"type": "search"})
+    strange = llm.Tool("日", implementation=lambda: 1)
+    odd = llm.Tool("odd", None, {"type": "array"}, lambda: 1)
+
+    with pytest.raises(SpecError) as caught:
+        from_llm([times, other, lost, far, strange, odd, lambda: 1, Needy], group="g")
+    with pytest.raises(SpecError) as group:
+        from_llm(times, group="no group")
+
+    assert caught.value.problems == (
+        "ServerSideTool: runs on the server of the model provider, not here",
+        "日: cannot be used as a name; expected ASCII letters or digits",
+        "<lambda>: cannot be loaded (ValueError)",
+        "Needy: cannot be loaded (TypeError)",
+        "times and times have the same name here, times; load each into a separate group",
+        "lost: has no implementation in this process",
+        "odd: #: the arguments of a tool are an object; write type: object",
+    )
+    assert str(group.value) == "toolset no group: the name is not a valid group name"
