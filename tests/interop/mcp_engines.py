@@ -1,0 +1,112 @@
+"""MCP servers, engines with their tools, and the processes of this test run."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from neuroscript import Engine, ExecutionPolicy, ToolCall, ToolResult
+from neuroscript.interop.mcp import McpServer, from_mcp
+
+SERVER: Final = [sys.executable, str(Path(__file__).with_name("mcp_server.py"))]
+ALL: Final = ExecutionPolicy(grants=("mcp:call:far/*",))
+
+BARE: Final = """
+import json, os, sys
+say = lambda **message: print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+takes = {"type": "object", "properties": {"answer": {"type": "object"}}, "required": ["answer"]}
+gives = {"type": "object", "properties": {"result": {"type": "integer"}}, "required": ["result"]}
+tools = [{"name": "raw", "inputSchema": takes}, {"name": "count", "inputSchema": takes, "outputSchema": gives}]
+tools += json.loads(sys.argv[1]) if sys.argv[1:] else []
+for line in sys.stdin:
+    asked = json.loads(line)
+    match asked["method"]:
+        case "initialize":
+            server = {"name": "bare", "version": "1"}
+            result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": server}
+            say(id=asked["id"], result=result)
+        case "tools/list":
+            say(id=asked["id"], result={"tools": tools})
+        case "tools/call":
+            answer = asked["params"]["arguments"]["answer"]
+            if "die" in answer:
+                os._exit(3)
+            if "wait" in answer:
+                waiting = answer["wait"]
+                continue
+            say(id=asked["id"], **(answer if "error" in answer else {"result": answer}))
+        case "notifications/cancelled":
+            with open(waiting, "w") as file:
+                file.write("cancelled")
+        case method if "id" in asked:
+            say(id=asked["id"], error={"code": -32601, "message": method})
+"""
+
+
+def opened(*words: str, **options: Any) -> McpServer:
+    """Return the server that was started with these words; it is trusted, where nothing else is said."""
+    return from_mcp([*SERVER, *words], **{"group": "far", "trusted": True, **options})
+
+
+def bare_server(*tools: dict[str, Any], **options: Any) -> McpServer:
+    """Return a server of an older protocol and without any SDK, with further tools."""
+    return from_mcp([sys.executable, "-c", BARE, json.dumps(tools)], **{"group": "far", "trusted": True, **options})
+
+
+def engine_of(server: McpServer, policy: ExecutionPolicy = ALL, **options: Any) -> Engine:
+    """Return an engine that has the tools of a server, and ends it."""
+    return Engine(plugins="none", hooks=[server], policy=policy, **options)
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    """An engine with a server that behaves."""
+    with engine_of(opened(trust_annotations=True)) as engine:
+        yield engine
+
+
+def done(engine: Engine, name: str, /, **arguments: Any) -> ToolResult:
+    """Return what came of a call of a tool of the server."""
+    return engine.execute(ToolCall(f"far.{name}", arguments))
+
+
+RETRIES = {
+    "coercion.format": "model",
+    "mcp.answer": "never",
+    "mcp.closed": "later",
+    "mcp.refused": "model",
+    "mcp.start": "later",
+}
+"""Who can make the call succeed, by code; for every other code it is 'host'."""
+
+
+def code(result: ToolResult) -> str:
+    """Return the code of an error."""
+    assert result.error is not None
+    assert result.error.retry == RETRIES.get(result.error.code, "host")
+    return result.error.code
+
+
+def until(what: Any, seconds: float = 10.0) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.01)
+
+
+def children() -> set[str]:
+    """Return the processes that this one has started."""
+    found: set[str] = set()
+    for each in Path(f"/proc/{os.getpid()}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # of a thread that ended meanwhile
+            found.update((each / "children").read_text().split())
+    return found
