@@ -36,10 +36,10 @@ Retry = Literal["model", "later", "host", "never"]
 RETRIES: Final = get_args(Retry)
 
 MAX_LISTED_PROBLEMS: Final = 20
-"""How many problems a message lists before it only counts the rest."""
+"""Maximum number of problems that a message lists; the rest are counted."""
 
 MAX_PROBLEMS: Final = 100
-"""How many problems of one error are described; the rest are counted."""
+"""Maximum number of problems that one error describes; the rest are counted."""
 
 MAX_PROBLEM_CHARS: Final = 1_000
 """The maximum length of one problem, or of the name of its subject, in an error; the rest is counted."""
@@ -114,7 +114,7 @@ class SpecError(NeuroScriptError, ValueError):
 
     @property
     def unlisted(self) -> int:
-        """How many problems there are beyond `problems`."""
+        """The number of problems that are not in `problems`."""
         return self.total - len(self.problems)
 
     @property
@@ -360,7 +360,7 @@ class ArgumentError(CallError, ValueError):
 
     @property
     def unlisted(self) -> int:
-        """How many problems there are beyond `problems`."""
+        """The number of problems that are not in `problems`."""
         return self.total - len(self.problems)
 
     @property

@@ -22,7 +22,7 @@ MAX_ROWS: Final = 6
 """Rows that a value, a need or a description may take."""
 
 MAX_NEEDS: Final = 10
-"""How many needs are shown; for the others, their number."""
+"""Maximum number of needs that are shown; the others are counted."""
 
 MAX_COMBINING_MARKS: Final = 2
 """Combining marks that a letter may have; more of them would cover the lines above."""

@@ -45,7 +45,7 @@ FIELDS: Final[Mapping[str, tuple[type, ...]]] = {
 """The fields of a file, and their exact types."""
 
 BOUND: Final = ("fingerprint", "policy", "session", "digest")
-"""What an answer is bound to; it is valid for nothing else."""
+"""The fields that an answer is bound to."""
 
 MAX_TIME_SECONDS: Final = 1e11
 """Seconds; some years after 5000."""

@@ -26,7 +26,7 @@ MIN_WIDTH_CELLS: Final = 40
 """In cells; a narrower terminal would break lines so that text of a caller could imitate the prompt."""
 
 MAX_ATTEMPTS: Final = 3
-"""How many invalid answers are accepted."""
+"""Maximum number of invalid answers."""
 
 ANSWERS: Final = """\
 y: yes, once   s: yes, in this session   m: other arguments
@@ -81,7 +81,7 @@ class _Terminal:
 
     @property
     def columns(self) -> int:
-        """How many cells of its lines are used."""
+        """The number of cells used on its lines."""
         columns = os.get_terminal_size(self.output.fileno()).columns or MAX_WIDTH_CELLS
         if columns < MIN_WIDTH_CELLS:
             raise noninteractive(f"the terminal has fewer than {MIN_WIDTH_CELLS} columns")

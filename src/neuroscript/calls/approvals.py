@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from neuroscript.calls.pipeline import CallPipeline
 
 MAX_MODIFICATIONS: Final = 16
-"""How often approvers may modify the arguments of one call before it is refused."""
+"""Maximum number of times that approvers may modify the arguments of one call before it is refused."""
 
 ApprovedCall = tuple[tuple[Any, ...], CallFrame]
 """The exact values of a call, and the frame in which the tool may do what it needs for them."""
@@ -117,7 +117,7 @@ def _answer(
 
 @attrs.frozen(eq=False, repr=False)
 class _Failed:
-    """What an approver raised, returned as a value so that the exception ends nothing else."""
+    """An exception of an approver, returned as a value so that it does not end anything else."""
 
     error: BaseException
 

@@ -276,4 +276,4 @@ def _all_texts(names: Sequence[str]) -> str:
 
 
 GLOBALS: Final = {"Misfit": Rejection, "bulk_text": coerce_list_fast}
-"""What the statements may name besides their own objects."""
+"""The global names that the statements may use."""

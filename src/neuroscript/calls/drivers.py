@@ -71,7 +71,7 @@ def timeout_outcome(body: Invocation, has_ended: Callable[[], bool] | None = Non
 
 
 class ThreadSource(Protocol):
-    """What provides the threads of an engine, which are created when something first has to wait."""
+    """The provider of an engine's threads, which are created when a call first has to wait."""
 
     @property
     def threads(self) -> Threads:
@@ -83,7 +83,7 @@ NEXT: Final = Outcome()
 
 
 class Collector(Protocol):
-    """What a call collects the items of a stream into."""
+    """Collects the items of a stream for a call."""
 
     @property
     def items(self) -> Any:

@@ -98,7 +98,7 @@ class Gate:
 
     @cached_property
     def facts(self) -> ToolFacts:
-        """What all records of the tool share; the fingerprint is computed only if records are written."""
+        """The data that all records of the tool share; the fingerprint is computed only if records are written."""
         tool = self.tool
         distribution, _, version = self._origin.rpartition(" ")
         return ToolFacts(

@@ -33,7 +33,7 @@ Required = Literal["effects", "all", "none"]
 """Which calls are refused if the audit log cannot store them: those with lasting effects, all, or none."""
 
 MAX_REFUSALS: Final = 1_000
-"""How many refusals an engine remembers."""
+"""Maximum number of refusals that an engine stores."""
 
 MAX_TIME_SECONDS: Final = 1e12
 """Seconds from 1970; a clock beyond this is broken."""
@@ -158,7 +158,7 @@ class Observers:
                 lost(error)
 
     def refuse(self, record: CallRecord, remembered: bool) -> None:
-        """Report that a call was refused, and remember the refusal if policy or a limit caused it."""
+        """Report that a call was refused, and store the refusal if policy or a limit caused it."""
         if remembered:
             self.refusals.append(record)
         self.end(record)

@@ -52,7 +52,7 @@ BYTES_PER_VALUE: Final = 8
 
 @attrs.frozen(eq=False, repr=False)
 class CallPipeline:
-    """What all calls of one tool have in common.
+    """The call pipeline of one tool, shared by all of its calls.
 
     Attributes:
         tool: The tool.

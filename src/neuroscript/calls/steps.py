@@ -48,7 +48,7 @@ class HasRegistry(Protocol):
 
 
 class Caller(Protocol):
-    """What the call pipeline uses of the session that makes a call.
+    """The part of a session that the call pipeline uses.
 
     Attributes:
         id: The id of the session.
@@ -244,7 +244,7 @@ END: Final = object()
 
 @attrs.frozen(eq=False, repr=False)
 class Invocation:
-    """What a driver is to run.
+    """A function call that a driver runs.
 
     Attributes:
         tool: The canonical name of the tool.

@@ -52,7 +52,7 @@ class StreamAccount:
 
     @property
     def spent(self) -> dict[str, int]:
-        """What a record shows of the stream."""
+        """The usage of the stream as records show it."""
         return {"items": self.items, "result_bytes": self.size}
 
 
@@ -154,7 +154,7 @@ class AsyncItems:
 
 
 MAX_COLLECTED_ITEMS: Final = 100_000
-"""How many items of a stream a call collects into its result."""
+"""Maximum number of items of a stream that a call collects into its result."""
 
 
 class Collected:

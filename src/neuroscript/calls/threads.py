@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     Jobs = SimpleQueue[tuple[Context, "Job"]]
 
 MAX_THREADS: Final = 64
-"""How many threads of one engine run blocking tools at once; further calls wait for a thread."""
+"""Maximum number of threads of one engine that run blocking tools; further calls wait for a thread."""
 
 MAX_ABANDONED_THREADS: Final = 8
-"""How many abandoned threads of one engine may run."""
+"""Maximum number of abandoned threads of one engine that still run."""
 
 POLL_SECONDS: Final = 1.0
 """Seconds between two checks whether a loop still runs."""

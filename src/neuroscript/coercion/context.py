@@ -132,12 +132,12 @@ class CoercionPass:
 
     @property
     def text_left(self) -> int:
-        """How many more bytes of text are allowed."""
+        """The number of further bytes of text that are allowed."""
         return self.terms.sizes.text - self.text
 
     @property
     def nodes_left(self) -> int:
-        """How many more values are allowed."""
+        """The number of further values that are allowed."""
         return self.terms.sizes.nodes - self.nodes
 
     def too_many_values(self, where: Where) -> Exceeded:

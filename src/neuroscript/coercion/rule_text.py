@@ -9,7 +9,7 @@ from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType, worded
 from neuroscript.io.text import MAX_NAME_CHARS, quote_untrusted
 
 MAX_LISTED: Final = 20
-"""How many choices or keys an error lists before it only counts the rest."""
+"""Maximum number of choices or keys that an error lists; the rest are counted."""
 
 
 class Rule(Protocol):

@@ -20,7 +20,7 @@ from neuroscript.errors import MAX_LISTED_PROBLEMS, Problem
 from neuroscript.io.text import quote_untrusted
 
 BACKTRACKS: Final = 100_000
-"""How often a pattern with look-around or back-references may backtrack; a string that needs more does not match."""
+"""Maximum backtracking steps of a pattern with look-around or back-references; beyond that, it does not match."""
 
 PATTERN_BYTES: Final = 2**20
 """The maximum size of a compiled pattern."""

@@ -22,7 +22,7 @@ FLOAT32_MAX: Final = 3.4028235677973362e38
 """The largest number that rounds to a finite 32-bit float."""
 
 CHUNK_ITEMS: Final = 2**12
-"""How many ints are packed at once. Small enough for memory that the allocator already holds."""
+"""Number of ints that are packed at once. Small enough for memory that the allocator already holds."""
 
 _WHOLE: Final = slice(None)
 

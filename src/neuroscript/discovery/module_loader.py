@@ -25,7 +25,7 @@ PREFIX: Final = "neuroscript_plugin_"
 
 INIT: Final = "__init__.py"
 MAX_READS: Final = 5
-"""How often sources are read again if they change while they are read."""
+"""Maximum number of times that sources are read again because they changed while they were read."""
 
 
 class NoSource(Exception):

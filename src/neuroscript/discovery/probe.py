@@ -30,7 +30,7 @@ SLOW: Final = 2.0
 """The load time in seconds above which a usable distribution is reported as slow."""
 
 WIDTH: Final = 2
-"""How many processes run at once. More would distort the measured times."""
+"""Maximum number of processes at once. More would distort the measured times."""
 
 POLL_SECONDS: Final = 0.01
 """Seconds between two checks of the processes."""

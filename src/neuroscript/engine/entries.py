@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_MAX_DEPTH: Final = 16
-"""How deep calls may be nested if no limit says otherwise."""
+"""Maximum depth of nested calls if no limit is set."""
 
 
 class BoundTool:

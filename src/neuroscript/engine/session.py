@@ -51,7 +51,7 @@ Call = ToolCall | Mapping[str, Any]
 
 
 MAX_CACHED_SPELLINGS: Final = 10_000
-"""How many spellings of names a session remembers in addition to the canonical ones."""
+"""Maximum number of spellings of names that a session caches in addition to the canonical ones."""
 
 
 class SentCall:

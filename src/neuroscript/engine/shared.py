@@ -1,4 +1,4 @@
-"""What all sessions of one engine share: the tools, the threads, the observers, the secrets and the sandbox."""
+"""State that all sessions of one engine share: the tools, the threads, the observers, the secrets and the sandbox."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from neuroscript.sandbox import Sandbox
 
     class Watching(TypedDict, total=False):
-        """What observes the calls of an engine: the parameters of `Watch`."""
+        """The observers of an engine's calls: the parameters of `Watch`."""
 
         sinks: tuple[AuditSink, ...]
         hooks: Hooks | None
@@ -64,7 +64,7 @@ class View(Protocol):
 
 
 class Shared:
-    """What all sessions of one engine share, whatever their policies are.
+    """State that all sessions of one engine share, regardless of their policies.
 
     Attributes:
         host: What the host provides.

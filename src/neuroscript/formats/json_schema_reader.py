@@ -64,13 +64,13 @@ MAX_PROPERTIES: Final = 2_000
 """How many arguments a schema may describe. A map whose keys would exceed this number of rules is read without keys."""
 
 MAX_CHOICES: Final = 50_000
-"""How many choices all arguments may have together. An enum that would exceed this is left to the schema.
+"""Maximum number of choices of all arguments together. An enum that would exceed this is left to the schema.
 
 Only a schema with many references to one long enum has so many, because the values of a schema are limited too.
 """
 
 MAX_MAPS: Final = 16
-"""How many levels of nested maps are read; the keys of deeper ones are left to the schema."""
+"""Maximum depth of nested maps that are read; the keys of deeper ones are left to the schema."""
 
 WORDS: Final = (
     *("type", "enum", "const", "properties", "required", "additionalProperties", "items", "anyOf", "oneOf", "allOf"),

@@ -13,25 +13,25 @@ from itertools import chain, islice
 from typing import Any, Final
 
 COMPARED_CHARS: Final = 64
-"""How many characters of a name are compared; the rest is ignored."""
+"""Maximum number of characters of a name that are compared; the rest is ignored."""
 
 MAX_NAMES: Final = 3
-"""How many names one search returns."""
+"""Maximum number of names that one search returns."""
 
 MAX_CANDIDATES: Final = 32
-"""How many names from each source are compared letter by letter in one search."""
+"""Maximum number of names from each source that one search compares letter by letter."""
 
 MAX_FILTERED: Final = 16 * MAX_CANDIDATES
-"""How many names from each source are passed to a caller's filter."""
+"""Maximum number of names from each source that are passed to a caller's filter."""
 
 MAX_VISITS: Final = 10_000
-"""How many entries of an index one search counts."""
+"""Maximum number of entries of an index that one search counts."""
 
 NEAR: Final = 0.6
-"""How similar two whole names must be, from 0 to 1, as `difflib` measures it."""
+"""Minimum similarity of two whole names, from 0 to 1, as `difflib` measures it."""
 
 NEAR_WORD: Final = 0.8
-"""How similar two last segments must be where the groups differ."""
+"""Minimum similarity of two last segments if the groups differ."""
 
 SAME_WORD: Final = 0.75
 """The minimum similarity of two names in different groups with the same last segment."""
@@ -40,7 +40,7 @@ SAME_MEANING: Final = 0.9
 """The similarity of two names in one group whose last segments are synonyms."""
 
 MARGIN: Final = 0.1
-"""How much less similar than the best match other names may be."""
+"""Maximum difference between the similarity of the best match and that of other names."""
 
 SYNONYMS: Final = (
     ("add", "plus", "sum"),

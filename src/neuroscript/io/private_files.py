@@ -22,7 +22,7 @@ READING: Final = os.O_RDONLY | ALWAYS | getattr(os, "O_NONBLOCK", 0)
 
 WRITERS: Final = stat.S_IWGRP | stat.S_IWOTH
 LINKS: Final = 40
-"""How many symbolic links a path may contain, as on Linux."""
+"""Maximum number of symbolic links in a path, as on Linux."""
 
 WRITING: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | ALWAYS
 

@@ -99,7 +99,7 @@ def duration(seconds: float) -> str:
 
 
 MAX_VALUES: Final = 2_000_000
-"""How many values JSON text may contain unless its reader sets another limit."""
+"""Maximum number of values in JSON text unless its reader sets another limit."""
 
 
 class NotJSON(Exception):

@@ -19,13 +19,13 @@ Place = tuple[str | int, ...]
 """The keys and array indexes that lead to a value, from the outermost table."""
 
 MAX_DEPTH: Final = 16
-"""How many keys and indexes may lead to a value."""
+"""Maximum number of keys and indexes in the path of a value."""
 
 MAX_VALUE_CHARS: Final = 200
-"""How many characters a value other than a string may have. Python rejects numbers of several thousand digits."""
+"""Maximum number of characters of a value other than a string. Python rejects numbers of several thousand digits."""
 
 MAX_MESSAGE_CHARS: Final = 200
-"""How many characters of a `tomllib` message are reported; some messages repeat a key."""
+"""Maximum number of characters of a `tomllib` message that are reported; some messages repeat a key."""
 
 GAP: Final = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 BLANKS: Final = re.compile(r"[ \t]*")

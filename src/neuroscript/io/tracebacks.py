@@ -14,7 +14,7 @@ MAX_LINES: Final = 200
 """The maximum number of lines of a traceback; of a longer one the first and last lines are shown."""
 
 FIRST_LINES: Final = 20
-"""How many lines are shown from the beginning of a traceback that is too long."""
+"""Number of lines shown from the beginning of a traceback that is too long."""
 
 MAX_LINE_CHARS: Final = 500
 """The maximum number of characters of a line, after secrets are redacted."""

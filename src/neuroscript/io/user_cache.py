@@ -88,7 +88,7 @@ def _below(directory: str, name: str) -> str | None:
 
 
 CHUNK: Final = 1 << 16
-"""How many bytes are read at once."""
+"""Number of bytes that are read at once."""
 
 
 READING: Final = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -108,7 +108,7 @@ OLDEST: Final = 90 * 24 * 3600 * 1_000_000_000
 
 
 MAX_FILES: Final = 20_000
-"""How many files below one folder are examined; nothing is cached for larger folders."""
+"""Maximum number of files below one folder that are examined; nothing is cached for larger folders."""
 
 
 Stamp = tuple[int, int]

@@ -44,7 +44,7 @@ class Run:
 
     @property
     def seconds(self) -> float | None:
-        """How many seconds a call that begins now may take, or None."""
+        """Maximum seconds of a call that begins now, or None."""
         return None if self.until is None else max(0.001, self.until - time.monotonic())
 
 

@@ -148,7 +148,7 @@ class Turn:
         tool_calls: The calls that a model requests.
         tool_results: The results of requested calls.
         native: The turn in the format of the model's own API, as plain data keyed by the name of that API, to be sent
-            back unchanged; None if it was not retained. It carries data that has no field here, such as signed thoughts.
+            back unchanged; None if it was not retained. It contains data without a field here, such as signed thoughts.
     """
 
     role: Literal["system", "user", "assistant", "tool"]

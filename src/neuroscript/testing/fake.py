@@ -181,7 +181,7 @@ class FakeRuntime:
         return self._out.getvalue().splitlines()
 
     def misused(self, text: str) -> ScriptError:
-        """Return the error for a request that is not in the script, and remember the first one."""
+        """Return the error for a request that is not in the script, and store the first one."""
         require("FakeRuntime", text=(text, STRING))
         error = ScriptError(text)
         self._misuse = self._misuse or error

@@ -62,7 +62,7 @@ class InjectedArguments:
 
     @property
     def last(self) -> int:
-        """How many arguments precede the variadic one."""
+        """The number of arguments before the variadic one."""
         return len(self.spec.args) - self.spec.variadic
 
     def is_tail(self, index: int) -> bool:

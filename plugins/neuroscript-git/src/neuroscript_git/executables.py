@@ -11,7 +11,7 @@ from typing import Final
 from neuroscript_git import landlock
 
 SECONDS: Final = 30.0
-"""How long git may take to print the directory of its programs."""
+"""Maximum time for git to print the directory of its programs."""
 
 INTERPRETER: Final = 3
 """The kind of an ELF program header that holds the path of the loader."""

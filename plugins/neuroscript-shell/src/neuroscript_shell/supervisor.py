@@ -77,7 +77,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Task:
-    """What the command line says.
+    """The parsed command line.
 
     Attributes:
         control: The descriptor that asks for the end.

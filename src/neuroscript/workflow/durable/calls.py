@@ -21,7 +21,7 @@ from neuroscript.workflow.runner import Unmade
 from neuroscript.workflow.scheduler import ABANDONED_WAIT_SECONDS, ScheduledCall
 
 MAX_ATTEMPTS: Final = 5
-"""How often a call may begin. A call that kills its worker each time must not kill all of them."""
+"""Maximum number of times that a call may start. A call that kills its worker must not kill all workers."""
 
 DAMAGED: Final = "is missing, has ended, or was not written by this version of neuroscript"
 

@@ -28,7 +28,7 @@ ORDER_POLLS: Final = 5
 """Checks after which the order of past calls is given up if the plan does not ask for the next one."""
 
 ABANDONED_POLLS: Final = 20
-"""How many checks for results pass between two checks for calls that no worker will make."""
+"""Number of checks for results between two checks for calls that no worker will make."""
 
 TURNS: Final = 10
 """Turns of the event loop in which a plan processes a result and asks for the next calls."""

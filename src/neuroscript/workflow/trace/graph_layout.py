@@ -23,7 +23,7 @@ Spot = tuple[int, str]
 
 
 ROUNDS: Final = 6
-"""How often the rows are reordered, downwards and upwards."""
+"""Number of times that the rows are reordered, downwards and upwards."""
 
 
 MAX_EDGE_SPOTS: Final = 1_000_000

@@ -28,7 +28,7 @@ from neuroscript.tools.tool import ToolImplementation
 
 @attrs.frozen
 class Trust:
-    """How far a host trusts a server.
+    """The trust of a host in a server.
 
     Attributes:
         trusted: Whether its tools are called without approval.

@@ -171,4 +171,4 @@ class _Events(_Body):
 
 
 CHUNK_CHARS: Final = 65_536
-"""How many characters are counted at a time."""
+"""Number of characters that are counted at a time."""
