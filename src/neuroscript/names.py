@@ -85,7 +85,7 @@ MAX_WORD_CHARS: Final = 128
 
 
 def to_snake_case(text: object) -> str:
-    """Return a valid word for a third-party name, or ``""`` if there is none.
+    """Return a valid word for a third-party name, or ``""`` if no word can be derived.
 
     >>> to_snake_case("getHTTPStatus"), word_of("pets/list-all"), word_of("2fa")
     ('get_http_status', 'pets_list_all', 'n2fa')

@@ -54,7 +54,7 @@ class TerminalApprover:
         self._output = output
 
     def __call__(self, request: ApprovalRequest) -> Approval:
-        """Return the user's answer, or a rejection with the reason if nobody can answer.
+        """Return the user's answer, or a rejection with the reason if there is no user to answer.
 
         Raises:
             KeyboardInterrupt: The user pressed Ctrl-C.

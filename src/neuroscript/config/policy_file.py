@@ -91,7 +91,7 @@ def policy_of_toml(text: str, *, source: str = "policy", profile: str | None = N
 def _looked_at(
     text: str, source: str, profile: str | None, directory: str
 ) -> tuple[dict[str, Any], tuple[ServerTable, ...]]:
-    """Return the settings of a policy and the servers in a text; raise an error that lists every problem."""
+    """Return the settings and the servers in the text of a policy file; raise an error that lists every problem."""
     try:
         document = parse_toml(text)
     except TomlError as error:

@@ -1,7 +1,7 @@
 """Tool definitions, each a spec and a policy, and the changes between two of them.
 
 Changes are judged from two sides. For callers: does every call work as before, and is every result one that was
-possible before? For the host: does the tool need no more than before, and is no restriction removed? Descriptions for
+possible before? For the host: does the tool need nothing new, and do all restrictions remain? Descriptions for
 models never break a call, but changes in them are always reported, because a description can be changed to mislead
 models.
 """

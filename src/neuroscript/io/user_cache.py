@@ -133,7 +133,7 @@ def read_text(file: str) -> str:
 
 
 def read_json(file: str) -> Any:
-    """Return the content of a JSON file, or None if there is none."""
+    """Return the content of a JSON file, or None if the file does not exist."""
     text = read_text(file)
     if not text:
         return None

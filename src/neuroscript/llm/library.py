@@ -93,7 +93,7 @@ def key_of(model: Any, key: str | None) -> str | None:
     """Return the key for a model: *key* if present, else from the package's store or the environment.
 
     Raises:
-        LLMError: ``llm.key``, if the model needs a key and there is none.
+        LLMError: ``llm.key``, if the model needs a key and none is set.
     """
     try:
         found: str | None = model.get_key(key)

@@ -149,7 +149,7 @@ class Schedule:
         self._numbers = count()
 
     def next(self) -> ScheduledCall | None:
-        """Return the next call to make now, or None if there is none yet."""
+        """Return the next call to make now, or None if no call is ready."""
         while not self.is_halted or self._is_behind():
             if self._works:
                 work = self._works.popleft()

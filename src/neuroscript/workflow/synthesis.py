@@ -69,7 +69,7 @@ def _short(value: Any, longest: int) -> Any:
 
 
 async def answered(session: Session, llm: LLM, plan: Plan, trace: Trace) -> Trace:
-    """Return a trace with the model's answer, or with the error if there is none."""
+    """Return a trace with the model's answer, or with the error of the model."""
     outcome = await session._world.threads.awaitable(
         Invocation("plan", lambda: _asked(session, llm, turns_of(plan, trace)), (), "waits")
     )

@@ -25,7 +25,7 @@ def stated(settings: Mapping[str, Any], approver: Callable[..., Any] | None = No
 
     Args:
         settings: The options of a command by name.
-        approver: The approver of calls that require approval; None if there is none.
+        approver: The approver of calls that require approval, or None.
 
     Raises:
         SpecError: A pattern, a grant or the file is invalid.

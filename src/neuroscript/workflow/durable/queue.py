@@ -43,7 +43,7 @@ class Queue:
 
     Args:
         parallel: How many calls each worker makes at once; None keeps the stored number.
-        default: The number to store if there is none.
+        default: The number to store if no number is stored.
     """
 
     def __init__(self, database: Database, parallel: int | None = None, default: int = 16) -> None:

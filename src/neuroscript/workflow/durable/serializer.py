@@ -44,7 +44,7 @@ class ExactJSON(formats.Serializer):
         return text_of({"error": type_name(data)} if isinstance(data, BaseException) else data)
 
     def deserialize(cls, serialized_data: str) -> Any:  # noqa: N805  # as DBOS spells it
-        """Return the value in a text, or raise a `ValueError`."""
+        """Return the value in a string, or raise a `ValueError`."""
         return value_of(serialized_data)
 
 

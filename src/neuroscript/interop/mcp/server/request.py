@@ -125,7 +125,7 @@ class Request:
         return bool(session.can_send_request) and offers_forms(session.client_capabilities)
 
     async def ask(self, text: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the answer of the client's user, or None if there is none; can be awaited on any loop."""
+        """Return the answer of the client's user, or None if the user does not answer; can be awaited on any loop."""
         asking = self._context.session.elicit_form(text, dict(schema), related_request_id=self._id)
         if asyncio.get_running_loop() is self.loop:
             return _content(await asking)
