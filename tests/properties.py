@@ -38,7 +38,7 @@ def outcome(value: Any, rule: ArgSpec | ArgType, mode: Any) -> Any:
     except CoercionError as error:
         assert error.problems, "a refusal without a problem"
         assert all(problem.code and problem.expected and problem.got for problem in error.problems)
-        assert CANARY not in str(error), f"a value stands in an error: {error}"
+        assert CANARY not in str(error), f"an error contains a value: {error}"
         return REFUSED
 
 

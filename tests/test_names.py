@@ -98,7 +98,7 @@ LONG = MAX_SPELLING_CHARS + 1
     "name", ["tool." * 1_000, "a.b." * 1_000, "__a" * 1_000, "A" * LONG, "tool." * 300 + "math.add"]
 )
 def test_a_name_that_is_too_long_is_not_read(name: str) -> None:
-    """It is no tool's name in any spelling, so nothing of it is changed."""
+    """It is not the name of a tool in any spelling, so it is unchanged."""
     assert canonical(name) == from_wire(name) == name
     assert not is_full_name(name)
 

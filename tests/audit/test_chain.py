@@ -67,7 +67,7 @@ class TestLaws:
 
     @pytest.mark.parametrize("name", TRAILS)
     def test_a_trail_is_intact_before_anybody_changes_it(self, name: str) -> None:
-        """Or the laws would be worth nothing."""
+        """Otherwise the properties would prove nothing."""
         lines, head = TRAILS[name]
 
         assert found_in(b"".join(lines), head=head).is_intact
@@ -95,7 +95,7 @@ class TestLaws:
     @pytest.mark.parametrize("name", TRAILS)
     @given(data=st.data())
     def test_without_a_head_all_but_the_end_is_found(self, name: str, data: st.DataObject) -> None:
-        """What is left may only be a beginning of the trail, whole records as they were."""
+        """Only a prefix of the log may remain, with unchanged whole records."""
         lines, _ = TRAILS[name]
         changed = data.draw(st.lists(st.sampled_from(lines), max_size=9))
 
@@ -225,7 +225,7 @@ def test_a_torn_tail_is_finished_and_told(cut: int, tmp_path: Path) -> None:
 
 
 def test_torn_bytes_that_were_taken_out_are_missed() -> None:
-    """The record that tells of them says how many they were."""
+    """The record about them contains their number."""
     place = next(index for index, line in enumerate(TORN) if b'"kind":"recovered"' in line)
     without = b"".join([*TORN[: place - 1], *TORN[place:]])
 
@@ -233,7 +233,7 @@ def test_torn_bytes_that_were_taken_out_are_missed() -> None:
 
 
 def test_a_record_that_lost_its_end_of_line_is_kept(tmp_path: Path) -> None:
-    """It is whole, so no byte is cut; that somebody had to finish it is told all the same."""
+    """The record is whole, so nothing is cut; the repair is reported all the same."""
     path = tmp_path / "trail.jsonl"
     written(path, 3)
     with path.open("rb+") as file:
@@ -261,7 +261,7 @@ def test_a_torn_tail_of_a_long_record_is_found(tmp_path: Path) -> None:
 
 
 def test_a_repair_that_was_torn_itself_is_repaired(tmp_path: Path) -> None:
-    """A crash while somebody goes on after a crash."""
+    """A crash while a writer recovers from a crash."""
     path = tmp_path / "trail.jsonl"
     written(path, 2)
     with path.open("ab") as file:
@@ -372,7 +372,7 @@ def test_calls_without_outcome_are_named(tmp_path: Path) -> None:
 
 
 def test_a_line_that_is_being_written_is_waited_for(tmp_path: Path) -> None:
-    """Whoever verifies a trail in use does not take it for a torn one."""
+    """Verifying a log that is in use does not report it as torn."""
     path = tmp_path / "trail.jsonl"
     path.write_bytes(b"".join(WHOLE[:5]) + WHOLE[5][:200])
     found: list[Verified] = []

@@ -1,9 +1,7 @@
-"""A process that is killed in the middle of audited calls: what it acknowledged is in the trail, and what it did not is told.
+"""A process that is killed during audited calls: acknowledged calls are in the log, and the others are reported.
 
-A child makes calls through an engine and says each that has ended. The length of the text that a call is given tells in
-the trail which call it is, for records hold sizes and no values.
-
-Source: issue "Authority", it is done when; reliability.md part 4.5.
+A child makes calls through an engine and prints each completed one. Records contain sizes and no values, so the length
+of the argument identifies the call.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from neuroscript.audit import Verified, read, verify
 KEY = bytes(range(32))
 COUNT = 1_000
 ENDLESS = 100 * COUNT
-"""How many calls the child would make if nobody stopped it."""
+"""How many calls the child would make if it were not stopped."""
 
 CHILD = """
 import os, sys, threading, time
@@ -95,7 +93,7 @@ def killed(path: Path, kind: str, threads: int = 1, last: int = 0) -> list[int]:
 
 
 def outcomes(path: Path) -> Counter[tuple[str, int]]:
-    """Return how often each call stands in a trail as one that ended well, by its tool and the size of its text."""
+    """Return how often each call is recorded as successful, by its tool and the size of its text."""
     return Counter((each["tool"], each["sizes"][0]) for each in read(path) if each["kind"] == "outcome")
 
 
@@ -113,10 +111,10 @@ def told(found: Verified) -> list[tuple[str, int]]:
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_a_kill_between_calls_loses_none_that_was_acknowledged(threads: int, tmp_path: Path) -> None:
-    """Of which there is no end; what has no outcome was under way in a thread.
+    """Every acknowledged call is recorded; calls without an outcome were running in a thread.
 
-    Linux may cut the very write that it kills a process in, where a page of the file ends: that is said, and whoever goes
-    on with the trail finishes the tail.
+    Linux may cut the write during which it kills a process, at the end of a page of the file. This is reported, and the
+    next writer of the log completes the tail.
     """
     path = tmp_path / "trail.jsonl"
     acknowledged = killed(path, "file", threads)
@@ -134,7 +132,7 @@ def test_a_kill_between_calls_loses_none_that_was_acknowledged(threads: int, tmp
 
 
 def test_a_kill_within_a_call_leaves_that_call_without_outcome(tmp_path: Path) -> None:
-    """And the call that it stands in; who goes on with the trail changes nothing of that."""
+    """The enclosing call has no outcome either; later records do not change that."""
     path = tmp_path / "trail.jsonl"
     acknowledged = killed(path, "file", last=COUNT // 2)
 
@@ -151,7 +149,7 @@ def test_a_kill_within_a_call_leaves_that_call_without_outcome(tmp_path: Path) -
 
 
 def test_a_cut_tail_is_found_although_the_process_was_killed(tmp_path: Path) -> None:
-    """By the head that somebody has kept of what was acknowledged; no kill looks like it."""
+    """A stored head of the acknowledged records shows it; no killed process has this effect."""
     path = tmp_path / "trail.jsonl"
     killed(path, "file", last=10)
     head = verify(path, key=KEY).head
@@ -177,7 +175,7 @@ def test_a_database_loses_no_call_that_may_do_harm(threads: int, tmp_path: Path)
 
 
 def test_a_database_that_commits_each_row_loses_no_outcome(tmp_path: Path) -> None:
-    """Whoever wants that pays for it."""
+    """Durable writes are optional because they are slow."""
     path = tmp_path / "trail.db"
     acknowledged = killed(path, "database, each row")
 

@@ -47,7 +47,7 @@ LIST_GOAL: Final = 5.0
 TOOL: Final = '''
 @toolset.tool()
 def tool_{number}(text: str, times: int = 2, parts: list[str] | None = None) -> str:
-    """Say a text several times.
+    """Repeat a string several times.
 
     Args:
         text: What is said.

@@ -1,9 +1,9 @@
-"""The instruction count of calls relative to a bare call: a gate that repeats exactly and needs no peer.
+"""The instruction count of calls relative to a bare call: a check that repeats exactly and needs no peer.
 
-``python -m tests.benchmarks.instructions`` runs one process under valgrind's cachegrind. For each case it forks children
-that make the call 500 and 2,500 times. valgrind counts what each child has done since the start of the first process, so
-the difference is exactly that of 2,000 calls. A third child makes 500 calls again, so the work of the first process
-between two forks can be subtracted. A ratio is that slope over the slope of a bare call.
+``python -m tests.benchmarks.instructions`` runs one process under valgrind's cachegrind. The process forks children
+that make the call of a case 500 and 2,500 times. valgrind counts what each child has done since the start of the first
+process, so the difference is exactly that of 2,000 calls. A third child makes 500 calls again, so the work of the first
+process between two forks can be subtracted. A ratio is that slope over the slope of a bare call.
 
 Exit code 1 means that a case exceeds its goal. The goals apply to one version of Python; other versions are only
 reported.

@@ -85,7 +85,7 @@ PROMISES: Final[Mapping[str, Callable[[Engine], bool]]] = {
     ),
     "a lone surrogate is refused": _raises(ArgumentError, "bench.tags", SURROGATE, []),
     "a lone surrogate in a list is refused": _raises(ArgumentError, "bench.tags", "a text", ["red", SURROGATE]),
-    "True is no int": _raises(ArgumentError, "bench.two", True, 1),
+    "True is not an int": _raises(ArgumentError, "bench.two", True, 1),
     "a result of another type is refused": _raises(ReturnError, "proof.wrong_result"),
     "a tool that needs trust is refused": _raises(PolicyError, "proof.trusted"),
     "a list is handed over as a copy": _hands_over_a_copy,

@@ -47,7 +47,7 @@ def made(most: int, then: str, gone: ToolFailed) -> Iterator[str]:
         yield "abc"
     match then:
         case "raise":
-            raise ValueError("a value that nobody may see")
+            raise ValueError("a private value")
         case "fail":
             raise gone
         case "number":

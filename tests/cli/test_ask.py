@@ -89,7 +89,7 @@ def test_tool_may_use_the_model_with_a_grant(granted: bool, server: ModelServer)
     between = [says("seven")] if granted else []
     server.script(asks(call("llm__ask", {"prompt": "Name a prime."})), *between, says("done"))
 
-    ran = ask(server, "--tools", "llm.*", *grant, "Ask somebody.")
+    ran = ask(server, "--tools", "llm.*", *grant, "Ask the user.")
 
     assert (ran.code, ran.out) == (0, "done\n")
     told = "llm.ask: seven\n" if granted else "llm.ask: error policy.capability: "

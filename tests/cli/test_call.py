@@ -16,7 +16,7 @@ FLOAT_HINT = "a string must be a decimal number, such as -1.5e3"
     ("words", "expected"),
     [
         pytest.param(["math.add", "2", " 3 "], Ran(0, "5.0\n"), id="two values"),
-        pytest.param(["math.add", "-1.5e3", "2"], Ran(0, "-1498.0\n"), id="a number below 0 is no option"),
+        pytest.param(["math.add", "-1.5e3", "2"], Ran(0, "-1498.0\n"), id="a negative number is not an option"),
         pytest.param(["tool.Math.Add", "num2=2", "num1=1"], Ran(0, "3.0\n"), id="by name, in any spelling"),
         pytest.param(["math__add", "1", "num2=2"], Ran(0, "3.0\n"), id="in order and by name, spelt for the wire"),
         pytest.param(["math.add", "1"], Ran(3, err="math.add: num2: expected float, got nothing\n"), id="missing"),
@@ -51,10 +51,12 @@ def test_standard_tool_is_called(words: list[str], expected: Ran) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        pytest.param(["probe.echo", "text"], "text\n", id="a text is printed plain"),
-        pytest.param(["probe.echo", "5"], "5\n", id="a text that looks like a number stays a text"),
+        pytest.param(["probe.echo", "text"], "text\n", id="a string is printed plain"),
+        pytest.param(["probe.echo", "5"], "5\n", id="a string that looks like a number stays a string"),
         pytest.param(["probe.echo", ""], "\n", id="an empty text"),
-        pytest.param(["probe.echo", "ä\x1b[1m日本\u202e"], "ä\x1b[1m日本\u202e\n", id="a text as it is, for a pipe"),
+        pytest.param(
+            ["probe.echo", "ä\x1b[1m日本\u202e"], "ä\x1b[1m日本\u202e\n", id="a string is unchanged in a pipe"
+        ),
         pytest.param(["probe.echo", "a=b"], "a=b\n", id="no argument has that key"),
         pytest.param(["probe.echo", "text=a=b"], "a=b\n", id="the rest may hold = too"),
         pytest.param(["probe.echo", "--", "text=a"], "text=a\n", id="a value behind --"),
@@ -89,7 +91,7 @@ def test_result_is_printed(words: list[str], expected: str) -> None:
     ("words", "code", "text"),
     [
         pytest.param(
-            ["probe.fails", "x"], 1, "probe.fails: it failed\\nwith \\x1b[31mx", id="a text of the tool, escaped"
+            ["probe.fails", "x"], 1, "probe.fails: it failed\\nwith \\x1b[31mx", id="a message of the tool is escaped"
         ),
         pytest.param(
             ["probe.fails", "bug"],

@@ -125,7 +125,7 @@ def test_server_is_started_once_and_then_only_for_calls(world: World) -> None:
 def test_changed_definition_is_refused_until_accepted(world: World) -> None:
     """The stored definition is still listed, and a message says how to accept the new one."""
     assert ran(world, "call", "far.repeat", "tea") == Ran(0, "tea\n", noted(world))
-    world.write(world.table(description="Tell nobody."))
+    world.write(world.table(description="Keep it secret."))
     how = f"neuroscript mcp tools far --policy {world.policy}; accept them by adding --accept"
 
     assert ran(world, "list", "far.*") == Ran(0, LISTED)
@@ -144,7 +144,7 @@ def test_changed_definition_is_refused_until_accepted(world: World) -> None:
 
     assert ran(world, "call", "far.repeat", "tea") == Ran(0, "tea\n")
     assert ran(world, "list", "far.repeat").out == LISTED.splitlines(keepends=True)[0].replace(
-        "Repeat.", "Tell nobody."
+        "Repeat.", "Keep it secret."
     )
 
 

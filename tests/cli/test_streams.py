@@ -24,7 +24,7 @@ def register(registrar):
 
     @tools.tool()
     def up(most: int, mark: str = "") -> Iterator[int]:
-        """Count up; with a mark, wait before the last until somebody has made that file."""
+        """Count up; with a mark, wait before the last item until that file exists."""
         try:
             for number in range(most):
                 if mark and number == most - 1:
@@ -58,7 +58,7 @@ def register(registrar):
         """Return maps, and fail."""
         yield {"a": b"x"}
         yield {"b": None}
-        raise ValueError("a value that nobody may see")
+        raise ValueError("a private value")
 '''
 
 

@@ -162,16 +162,16 @@ def test_docs_reports_obsolete_pages(tmp_path: Path) -> None:
     assert Ran(0, f"{tmp_path}: 1 page, all current\n") == command(*words, "--check", "probe.*")
 
 
-@pytest.mark.parametrize("kind", ["a page of somebody", "a link"])
+@pytest.mark.parametrize("kind", ["a page of the user", "a link"])
 def test_docs_replaces_only_its_own_files(tmp_path: Path, kind: str) -> None:
     """It refuses other files and symbolic links."""
     mine = tmp_path / "mine.md"
-    mine.write_text("# mine\n" if kind == "a page of somebody" else f"{MARK}\n")
+    mine.write_text("# mine\n" if kind == "a page of the user" else f"{MARK}\n")
     before = mine.read_text()
     place = tmp_path / "pages"
     place.mkdir()
     file = place / "probe.md"
-    mine.rename(file) if kind == "a page of somebody" else file.symlink_to(mine)
+    mine.rename(file) if kind == "a page of the user" else file.symlink_to(mine)
     sentence = f"neuroscript: {file} was not written by neuroscript docs; move it, or choose another directory\n"
 
     assert Ran(2, "", sentence) == command("docs", "--output", str(place))

@@ -17,7 +17,7 @@ from tests.terminals import Terminal
 
 PLUGIN = '''
 def shout(text: str) -> str:
-    """Repeat a text."""
+    """Repeat a string."""
     return text.upper() + "{end}"
 
 def register(registrar):

@@ -98,7 +98,7 @@ def test_a_file_that_can_not_be_written_stays_as_it_was(tmp_path: Path) -> None:
 
 
 def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
-    """Whoever has it open goes on with what it was."""
+    """A process that has the file open continues to read the old content."""
     file = tmp_path / "neuroscript.lock"
     file.write_text("what was there")
     with file.open() as opened:

@@ -165,7 +165,7 @@ FAULTS = [
 def test_everything_that_is_wrong_is_named_by_its_path_and_no_value_is_said(
     text: str, expected: list[str], tmp_path: Path
 ) -> None:
-    """By whoever reads the policy, and by whoever reads the servers."""
+    """The parser of the policy and the parser of the servers both report it."""
     (tmp_path / "p.toml").write_text(text)
 
     for read in (load_policy, load_servers):
@@ -176,7 +176,7 @@ def test_everything_that_is_wrong_is_named_by_its_path_and_no_value_is_said(
 
 
 def test_the_values_of_a_server_are_not_shown(tmp_path: Path) -> None:
-    """They may be secret, though they should not stand there."""
+    """They may be secret, although they should not be in the file."""
     (tmp_path / "p.toml").write_text("[mcp.a]\ncommand = ['x']\nenv = {A = 'hush'}")
 
     assert "hush" not in repr(load_servers(tmp_path / "p.toml"))

@@ -57,7 +57,7 @@ allow = []
 
 
 def faults(text: str, profile: str | None = None) -> list[str]:
-    """Return what is wrong with a text."""
+    """Return the problems of a policy file."""
     with pytest.raises(SpecError) as caught:
         policy_of_toml(text, source="neuroscript.toml", profile=profile)
     return [*caught.value.sentences]
@@ -188,7 +188,7 @@ def test_each_fault_has_its_line_and_its_name(text: str, expected: list[str]) ->
 
 
 def test_all_faults_of_all_tables_are_told_at_once() -> None:
-    """Also those of profiles that nobody asked for, and that there is no profile of the name."""
+    """Including those of unselected profiles, and a missing profile."""
     text = "[other]\n[policy]\ntrusted = 0\n[policy.limits]\ncalls = 'x'\n[policy.profiles.careful]\nallow = 3\n"
 
     assert [
@@ -202,7 +202,7 @@ def test_all_faults_of_all_tables_are_told_at_once() -> None:
 
 @pytest.mark.parametrize("profile", ["", "x", "policy", "limits"])
 def test_a_profile_that_is_not_there_is_a_fault(profile: str) -> None:
-    """Nobody is given more than they asked for because of a misspelt name."""
+    """A typo never grants more than intended."""
     (fault,) = faults("[policy]\nallow = []\n", profile)
 
     assert fault.endswith(": unknown profile")
@@ -235,7 +235,7 @@ def test_the_error_holds_its_parts() -> None:
     ids=["missing", "directory", "pipe", "loop", "endless", "large", "bytes", "utf-16", "zeros"],
 )
 def test_a_file_that_can_not_be_read_is_a_fault(make: Any, text: str, tmp_path: Path) -> None:
-    """Nothing is waited for, and the name of the directory is told to nobody."""
+    """Nothing blocks, and the error does not contain the name of the directory."""
     make(tmp_path / "p.toml")
     with pytest.raises(SpecError) as caught:
         load_policy(tmp_path / "p.toml")
@@ -252,7 +252,7 @@ def test_the_largest_file_is_read(tmp_path: Path) -> None:
 
 
 def test_nobody_is_waited_for() -> None:
-    """A terminal at which nobody types gives nothing, at once."""
+    """A terminal without input returns nothing immediately."""
     ours, theirs = os.openpty()
     try:
         with pytest.raises(SpecError, match=r": cannot be read: no data is available yet$"):
@@ -350,11 +350,11 @@ def buy(item: str) -> str:
     ],
 )
 def test_a_call_is_decided_before_it_runs(call: ToolCall, expected: tuple[Any, ...]) -> None:
-    """As it would be if it were executed, in every spelling; nothing runs and nobody is asked."""
+    """As if it were executed, in every spelling; nothing runs and no approval is requested."""
     RUNS.clear()
 
     def approver(request: object) -> Any:
-        raise AssertionError("nobody is asked")
+        raise AssertionError("no approval is requested")
 
     policy = ExecutionPolicy(allow=("shop.*",), grants=("fs:write:data/**",), approver=approver)
     with Engine(policy=policy, toolsets=[shop]) as engine:

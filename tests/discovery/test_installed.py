@@ -243,7 +243,7 @@ def test_everything_is_read_without_a_cache(site: Path, monkeypatch: pytest.Monk
     assert before == {each for each in site.parent.rglob("*") if "__pycache__" not in str(each)}
 
 
-@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can become somebody else")
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can become another user")
 def test_unwritable_cache_is_not_an_error(site: Path) -> None:
     """If another user owns the directory, each start reads everything."""
     folder = cache(site)[0].parent

@@ -242,7 +242,7 @@ def test_policy_is_narrowed_by_its_fields_only() -> None:
     ],
 )
 def test_invalid_file_path_is_refused(name: str, parameter: str, take: Any, path: str) -> None:
-    """The operating system raises a plain ValueError, which names no parameter."""
+    """The operating system raises a plain ValueError without the name of a parameter."""
     with pytest.raises(SpecError) as caught:
         take(path)
 

@@ -1,4 +1,4 @@
-"""Pages of Markdown, read again by a parser of Markdown: texts of tools are texts there and nothing else."""
+"""Markdown pages, read by a Markdown parser: strings of tools are plain text on them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ shop.close("a|b")
 
 
 def test_a_page_tells_all_of_a_tool() -> None:
-    """As it is written: texts as prose, values as JSON."""
+    """Descriptions as prose, values as JSON."""
     aliases = {"shop.old": "shop.close", "shop.other": "shop.else"}
 
     assert page("shop", [ToolInfo(CLOSE, POLICY, "x")], aliases) == PAGE

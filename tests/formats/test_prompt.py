@@ -1,4 +1,4 @@
-"""Tools as a text for a model: complete, the same each time, and no tool can speak in another's name."""
+"""Tools as a prompt: complete, deterministic, and no tool can imitate another one."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ shop.pick(kind: string, options?: map | None, *notes: string) -> list of string
 
 
 def test_a_tool_is_told_with_all_that_is_known_of_it() -> None:
-    """Name, signature, texts, arguments with their keys, result, errors and examples."""
+    """Name, signature, descriptions, arguments with their keys, result, errors and examples."""
     assert to_prompt(PICK) == PICKED
 
 
 def test_tools_are_told_in_the_order_of_their_names() -> None:
-    """Whatever order they come in; none is no text."""
+    """In any order; no tools give an empty prompt."""
     other = ToolSpec("a", "a", return_type=ArgType.VOID)
 
     assert to_prompt([PICK, other]) == to_prompt(iter([other, PICK])) == f"a.a() -> void\n\n{PICKED}"

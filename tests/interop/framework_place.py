@@ -1,4 +1,4 @@
-"""Frameworks for agents, each at one version in an environment of its own, because they conflict with each other."""
+"""Agent frameworks, each at one version in its own environment, because they conflict with each other."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SECONDS = 900
 
 
 def installed(framework: str) -> Path:
-    """Return the Python of an environment that has a framework; a first call installs it."""
+    """Return the Python of an environment with a framework; the first call installs it."""
     version = VERSIONS[framework]
     place = KEPT / f"{framework}-{version}-{sys.version_info.major}.{sys.version_info.minor}"
     python, done = place / "bin" / "python", place / "installed"
@@ -46,7 +46,7 @@ def installed(framework: str) -> Path:
 
 
 def run(framework: str, program: Path, scratch: Path) -> str:
-    """Return what a program prints that is run where a framework is installed, with this checkout beside it."""
+    """Return the output of a program that runs where a framework is installed, with this checkout."""
     done = subprocess.run(
         [installed(framework), "-W", "ignore", program, framework],
         cwd=scratch,

@@ -1,4 +1,4 @@
-"""Our tools as functions in one framework, which is installed where this program runs; it prints what became of them."""
+"""Our tools as functions in one framework, which is installed where this program runs; prints the results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def total(first: int, *more: int) -> int:
 
 @shop.tool
 async def later(seconds: float) -> float:
-    """Wait, and give how long."""
+    """Wait, and return the time."""
     return seconds
 
 
@@ -174,12 +174,12 @@ def main(framework: str) -> None:
 
 
 def type_of(schema: dict[str, Any]) -> str:
-    """Return the type in a JSON Schema; of several, the first."""
+    """Return the type in a JSON Schema, or the first of several."""
     return str(schema.get("type") or schema["anyOf"][0]["type"])
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """Return what a call gives, or the type of what it raises."""
+    """Return the result of a call, or the type of the exception."""
     try:
         return call()
     except Exception as error:

@@ -1,4 +1,4 @@
-"""A scripted model of LangChain, and the loop in which its agents let a model call tools."""
+"""A scripted LangChain model, and the agent loop in which it calls tools."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 
 class Scripted(FakeMessagesListChatModel):
-    """A model that says what it was given, turn by turn."""
+    """A model that replays a script, turn by turn."""
 
     def bind_tools(self, tools: Sequence[Any], **options: Any) -> Runnable[Any, Any]:
-        """Return the model with what a real one is told of tools."""
+        """Return the model with the tool definitions that a real model receives."""
         return self.bind(tools=[convert_to_openai_tool(each) for each in tools], **options)
 
 
 def asking(*calls: tuple[str, dict[str, Any]]) -> AIMessage:
-    """Return the turn in which a model asks for calls, whose ids are ``c1``, ``c2`` …"""
+    """Return a turn with tool calls, whose ids are ``c1``, ``c2`` …"""
     made = [ToolCall(name=name, args=given, id=f"c{at}") for at, (name, given) in enumerate(calls, 1)]
     return AIMessage("", tool_calls=made)
 
 
 def run(tools: Iterable[BaseTool], *turns: BaseMessage) -> list[ToolMessage]:
-    """Return what a scripted model reads of its calls, those of one turn made on threads, as agents do."""
+    """Return what a scripted model reads for its calls; calls of one turn run on threads, as in agents."""
     by_name = {each.name: each for each in tools}
     model = Scripted(responses=[*turns, AIMessage("done")]).bind_tools([*by_name.values()])
     said: list[BaseMessage] = [HumanMessage("go")]
@@ -43,7 +43,7 @@ def run(tools: Iterable[BaseTool], *turns: BaseMessage) -> list[ToolMessage]:
 
 
 async def arun(tools: Iterable[BaseTool], *turns: BaseMessage) -> list[ToolMessage]:
-    """Return what `run` returns; the calls of one turn are made in one event loop."""
+    """Return what `run` returns; the calls of one turn run in one event loop."""
     by_name = {each.name: each for each in tools}
     model = Scripted(responses=[*turns, AIMessage("done")]).bind_tools([*by_name.values()])
     said: list[BaseMessage] = [HumanMessage("go")]

@@ -1,4 +1,4 @@
-"""Models of ``llm`` that say and ask for what a script says, one step a turn; what came of their calls is kept."""
+"""Models for ``llm`` that follow a script, one step a turn, and record the results of their calls."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Step = str | list[tuple[str, dict[str, Any]]]
 
 
 def told(prompt: Any) -> list[str]:
-    """Return what came of the calls of the turn before, as the model gets to read it."""
+    """Return the results of the calls of the previous turn, as the model reads them."""
     return [each.output for each in prompt.tool_results]
 
 
 def act(step: Step, prompt: Any, response: Any) -> str:
-    """Ask for the calls of a step, and return the text that it says."""
+    """Request the calls of a step, and return its text."""
     if isinstance(step, str):
         return step
     for at, (name, arguments) in enumerate(step, 1):
@@ -26,7 +26,7 @@ def act(step: Step, prompt: Any, response: Any) -> str:
 
 
 class Scripted(llm.Model):
-    """One that answers at once."""
+    """A synchronous model."""
 
     model_id = "scripted"
     supports_tools = True
@@ -44,7 +44,7 @@ class Scripted(llm.Model):
 
 
 class AsyncScripted(llm.AsyncModel):
-    """One that is awaited."""
+    """An asynchronous model."""
 
     model_id = "scripted-async"
     supports_tools = True

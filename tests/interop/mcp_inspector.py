@@ -1,4 +1,4 @@
-"""The Inspector of the protocol's own makers, from npm, on the Node that ships as a wheel of Python."""
+"""The official MCP Inspector from npm, on the Node.js that is available as a Python wheel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNAVAILABLE = "the Inspector could not be installed with npm"
 
 
 def installed() -> list[str]:
-    """Return the command, once it is there.
+    """Return the command, and install it if necessary.
 
     Raises:
         OSError: `UNAVAILABLE`.
@@ -32,7 +32,7 @@ def installed() -> list[str]:
 
 
 def _install() -> None:
-    """Install it beside its place, and put it there whole: another run may do the same."""
+    """Install it in a temporary directory and rename that, because another run may do the same."""
     KEPT.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=KEPT.parent, ignore_cleanup_errors=True) as name:
         place = Path(name, "inspector")

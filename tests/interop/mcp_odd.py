@@ -1,4 +1,4 @@
-"""Tools whose results, errors and words are odd; what comes of them has to reach a client all the same."""
+"""Tools with unusual results, errors and strings, which must all reach a client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SURROGATE = "a\ud800b"
 
 
 def register(registrar: Any) -> None:
-    """Bring them all."""
+    """Register all tools."""
     tools = registrar.toolset("odd")
 
     @tools.tool()

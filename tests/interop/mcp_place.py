@@ -23,7 +23,7 @@ PLUGIN = Path(__file__).with_name("mcp_plugin.py")
 
 @attrs.frozen(eq=False)
 class Place:
-    """What is served, and where."""
+    """A running server and its address."""
 
     engine: Engine
     service: Service
@@ -42,11 +42,11 @@ def served(
     bounds: Mapping[str, Any] | None = None,
     **words: Any,
 ) -> Iterator[Place]:
-    """Serve the tools of `PLUGIN`, of which one is denied.
+    """Serve the tools of `PLUGIN`, one of which is denied.
 
     Args:
-        bounds: Words for the server of HTTP.
-        words: Words for the application.
+        bounds: Keyword arguments of the HTTP server.
+        words: Keyword arguments of the application.
     """
     policy = ExecutionPolicy(approver=ask_client, deny=("t.refused",))
     with Engine(plugins=plugins, policy=policy) as engine, bound() as (listening, port):
@@ -72,7 +72,7 @@ def bound() -> Iterator[tuple[socket.socket, int]]:
 
 
 def until(happens: Callable[[], object], seconds: float = 10.0) -> None:
-    """Wait until something is so."""
+    """Wait until a condition is true."""
     end = time.monotonic() + seconds
     while not happens():
         assert time.monotonic() < end, "it did not happen"

@@ -19,14 +19,14 @@ PICTURE = b"\x89PNG\r\n\x1a\n" + b"\x00" * 8
 
 
 def wait_for(rt: Runtime, mark: Path) -> None:
-    """Wait until somebody has made a file, or nobody waits any more."""
+    """Wait until a file exists, or the call is cancelled."""
     end = time.monotonic() + 60
     while not (mark.exists() or rt.cancelled) and time.monotonic() < end:
         time.sleep(0.01)
 
 
 def register(registrar: Any) -> None:
-    """Bring them all."""
+    """Register all tools."""
     tools = registrar.toolset("t")
 
     @tools.tool(policy=ToolPolicy(effects=("pure",)))
@@ -98,7 +98,7 @@ def register(registrar: Any) -> None:
 
     @tools.tool(policy=ToolPolicy(effects=("reads",)))
     def pieces(rt: Runtime, count: int, mark: str = "") -> Iterator[str]:
-        """Give pieces of a text, and wait before the last one until somebody has made a file."""
+        """Yield parts of a string, and wait before the last one until a file exists."""
         try:
             for number in range(count):
                 if mark and number == count - 1:
@@ -110,7 +110,7 @@ def register(registrar: Any) -> None:
 
     @tools.tool(policy=ToolPolicy(effects=("reads",)))
     def endless(rt: Runtime, mark: str) -> Iterator[str]:
-        """Give pieces without an end, and keep in a file how many there were."""
+        """Yield items without end, and store their number in a file."""
         try:
             for number in numbered(1):
                 Path(mark).write_text(str(number))
@@ -125,7 +125,7 @@ def register(registrar: Any) -> None:
 
     @tools.tool(policy=ToolPolicy(effects=("pure",)))
     def ahead(rt: Runtime) -> Iterator[str]:
-        """Give two items, and tell before each how far the work is."""
+        """Yield two items, and report progress before each."""
         for done, item in ((50, "a"), (60, "b")):
             rt.progress(done, 100, "going on")
             yield item
@@ -170,7 +170,7 @@ def register(registrar: Any) -> None:
 
     @tools.tool()
     async def stays(rt: Runtime, mark: str) -> str:
-        """Make a file, and wait until it says ``go``."""
+        """Create a file, and wait until it contains ``go``."""
         Path(mark).write_text("began")
         while Path(mark).read_text() != "go":
             await asyncio.sleep(0.01)

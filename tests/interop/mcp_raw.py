@@ -1,4 +1,4 @@
-"""A server of MCP that answers with bytes of the test's choice: over stdio as a program, over HTTP in a thread."""
+"""An MCP server that answers with arbitrary bytes: over stdio as a program, over HTTP in a thread."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ SURROGATE: Final = "<not UTF-8>"
 
 
 def answer(asked: dict[str, Any], tools: list[Any]) -> bytes | None:
-    """Return the line that answers a message, None where none does.
+    """Return the line that answers a message, or None.
 
-    ``ID`` in the line that a call asks for is the number of the call, and ``[N * TEXT]`` is a list of that many texts.
+    ``ID`` in the line that a call passes is replaced by the number of the call, and ``[N * TEXT]`` by a list with N
+    copies of the string.
     """
     match asked["method"]:
         case "initialize":
@@ -47,7 +48,7 @@ def answer(asked: dict[str, Any], tools: list[Any]) -> bytes | None:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers over HTTP, with one body or with a stream of events, as the server's ``kind`` says."""
+    """Answers over HTTP, with one body or a stream of events, depending on the server's ``kind``."""
 
     protocol_version = "HTTP/1.1"
 
@@ -68,7 +69,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
@@ -86,7 +87,7 @@ def served(kind: str, tools: list[Any] = TOOLS) -> Iterator[str]:
 
 
 def main() -> None:
-    """Serve over the standard streams the tools of a file, or `TOOLS`."""
+    """Serve over stdio the tools of a file, or `TOOLS`."""
     tools = json.loads(Path(sys.argv[1]).read_text()) if sys.argv[1:] else TOOLS
     for line in sys.stdin:
         data = answer(json.loads(line), tools)

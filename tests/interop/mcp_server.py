@@ -1,8 +1,8 @@
-"""A server of the official SDK, over stdio: its tools, and on request what a bad server does.
+"""A server of the official SDK over stdio, with options to misbehave.
 
-Run with words: ``changed`` describes a tool anew, ``poison`` has hostile texts, ``stubborn`` ignores its end, ``flood``
-writes to stderr without end, ``garbage`` writes lines that are no message (with ``little``, only some), ``http`` and a
-port serve over HTTP.
+Run it with arguments: ``changed`` changes the description of a tool, ``poison`` has hostile descriptions, ``stubborn``
+ignores its end, ``flood`` writes to stderr without end, ``garbage`` writes lines that are not messages (with
+``little``, only some), and ``http`` with a port serves over HTTP.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def add(a: int, b: int = 1) -> int:
 
 @server.tool()
 def kinds(values: list[Any]) -> list[str]:
-    """Tell of which type each value is."""
+    """Return the type of each value."""
     return [type(each).__name__ for each in values]
 
 
 @server.tool()
 def fail(text: str) -> str:
-    """Fail with a text."""
+    """Fail with a message."""
     raise ToolError(text)
 
 
@@ -52,31 +52,31 @@ def picture() -> Image:
 
 @server.tool(structured_output=False)
 def say(text: str) -> str:
-    """Say a text."""
+    """Return a string."""
     return text
 
 
 @server.tool()
 def process() -> int:
-    """Return the number of the process."""
+    """Return the process id."""
     return os.getpid()
 
 
 @server.tool()
 def die() -> int:
-    """End in the middle of a call."""
+    """Exit during a call."""
     os._exit(3)
 
 
 @server.tool()
 def environment(name: str) -> str:
-    """Return a variable of the environment."""
+    """Return an environment variable."""
     return os.environ.get(name, "nothing")
 
 
 @server.tool()
 async def wait(path: str, seconds: float, context: Context) -> str:
-    """Wait, and write down whether the wait was cancelled."""
+    """Wait, and record whether the wait was cancelled."""
     try:
         for step in range(10):
             await context.report_progress(step, 10, f"step\n{step}")
@@ -89,7 +89,7 @@ async def wait(path: str, seconds: float, context: Context) -> str:
 
 @server.tool()
 async def change(context: Context) -> str:
-    """Describe a tool anew, and say so."""
+    """Change the description of a tool, and notify clients."""
     server.remove_tool("add")
     server.add_tool(changed, name="add")
     await context.notify_tools_changed()
@@ -98,7 +98,7 @@ async def change(context: Context) -> str:
 
 
 def changed(a: int, b: int = 1) -> int:
-    """Add two numbers, and tell everybody."""
+    """Add two numbers, and notify all clients."""
     return -1
 
 

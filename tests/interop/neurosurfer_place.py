@@ -1,4 +1,4 @@
-"""The package neurosurfer itself, as it is published, in an environment of its own."""
+"""The published package neurosurfer, in its own environment."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ UNAVAILABLE = "neurosurfer could not be installed with pip"
 
 
 def installed(*others: str) -> Path:
-    """Return its Python, once it is there.
+    """Return its Python, and install the package if necessary.
 
     Args:
-        others: Packages that are to be there, too.
+        others: Additional packages.
 
     Raises:
         OSError: `UNAVAILABLE`.
@@ -42,7 +42,7 @@ def installed(*others: str) -> Path:
 
 
 def _install(place: Path, others: tuple[str, ...]) -> None:
-    """Install it beside its place, and put it there whole: another run may do the same."""
+    """Install it in a temporary directory and rename that, because another run may do the same."""
     place.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent, ignore_cleanup_errors=True) as name:
         made = Path(name, "made")
@@ -66,7 +66,7 @@ def _pip(seconds: float, target: Path, *words: str) -> None:
 
 
 def run(python: Path, program: Path, scratch: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Return what came of a program that has the package and this checkout, in a directory that it may litter."""
+    """Return the output of a program that can import the package and this checkout, in a temporary directory."""
     root = Path(__file__).parents[2]
     return subprocess.run(
         [python, program, *words],

@@ -1,6 +1,6 @@
-"""A program: tools written for neurosurfer itself, in its own toolkit, called through an engine of ours.
+"""A program: tools written for neurosurfer, in its own toolkit, called through an engine.
 
-It prints what came of them as JSON. With the word ``sql`` it is the package's own ``SQLExecutor``.
+It prints the results as JSON. With the argument ``sql`` it calls the package's own ``SQLExecutor``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GRANTED = ExecutionPolicy(grants=("neurosurfer:call:*",))
 
 
 class Typed(BaseTool):  # type: ignore[misc]
-    """A tool with an input of each type, which tells what arrives; as shipped tools do, it returns a ``list``."""
+    """A tool with an input of each type, which returns what arrives; like shipped tools, it returns a ``list``."""
 
     spec = ToolSpec(
         name="typed",
@@ -51,7 +51,7 @@ class Typed(BaseTool):  # type: ignore[misc]
 
 
 class Careless(BaseTool):  # type: ignore[misc]
-    """A tool that never looks at its spec, and streams; its words for types are Python's."""
+    """A streaming tool that ignores its spec, with Python names for its types."""
 
     def __init__(self) -> None:
         self.spec = ToolSpec("careless", "d", "w", [ToolParam("text", "str", "d")], ToolReturn("list", "r"))
@@ -66,7 +66,7 @@ EXACT = {"text": "5", "count": 2, "share": 3.0, "flag": False, "items": [1], "fa
 
 
 def tools() -> dict[str, Any]:
-    """Return what comes of the tools above."""
+    """Return the results of the tools above."""
     toolkit = Toolkit([Typed(), Careless()])
     taken = from_neurosurfer(toolkit, group="real", trusted=True, context={"db_engine": DATABASE})
     with Engine(plugins="none", toolsets=[taken], policy=GRANTED) as engine:
@@ -98,7 +98,7 @@ def tools() -> dict[str, Any]:
 
 
 def sql() -> dict[str, Any]:
-    """Return what comes of the package's own tool for SQL, whose spec it never looks at."""
+    """Return the result of the package's own SQL tool, which ignores its spec."""
     import sqlalchemy
     from neurosurfer.tools.sql import SQLExecutor
 

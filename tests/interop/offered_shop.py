@@ -25,17 +25,17 @@ LOOKS = ToolPolicy(effects=("reads",))
 
 
 def tally(count: int = 7, share: float = 0.5, tags: list[str] = []) -> str:  # noqa: B006
-    """Tell exactly what has arrived; as a framework takes it, a function without a Runtime."""
+    """Return exactly what has arrived; a function without a Runtime, as a framework takes it."""
     return f"{count!r} {share!r} {tags!r}"
 
 
 @attrs.define(eq=False)
 class Shop:
-    """An engine whose tools note what they do.
+    """An engine with tools that record their calls.
 
     Attributes:
-        asked: The values that an approver was shown.
-        did: What has run.
+        asked: The values that an approver received.
+        did: The calls that ran.
     """
 
     engine: Engine
@@ -47,7 +47,7 @@ class Shop:
 
     @classmethod
     def opened(cls, **policy: Any) -> Shop:
-        """Return a shop that permits everything but ``shop.pay``, and approves a purchase of less than 10."""
+        """Return a shop that permits everything except ``shop.pay``, and approves a purchase of less than 10."""
 
         def approve(request: ApprovalRequest) -> Approval:
             shop.asked.append(dict(request.arguments))
@@ -60,7 +60,7 @@ class Shop:
         return shop
 
     def toolset(self) -> Toolset:
-        """Return the tools, which know this shop."""
+        """Return the tools of this shop."""
         tools = Toolset("shop")
 
         @tools.tool(policy=ToolPolicy(effects=("pure",)), name="tally")
@@ -84,13 +84,13 @@ class Shop:
 
         @tools.tool(policy=LOOKS)
         def meet(rt: Runtime, name: str) -> str:
-            """Return when two calls are here at the same time."""
+            """Return when two calls run at the same time."""
             self.two.wait(10)
             return name
 
         @tools.tool(policy=ToolPolicy(effects=("writes",)))
         async def step(rt: Runtime, name: str) -> str:
-            """Begin, let others run, and end."""
+            """Start, yield to other calls, and end."""
             self.did.append(f"{name} begins")
             for _ in range(20):
                 await asyncio.sleep(0)
@@ -99,7 +99,7 @@ class Shop:
 
         @tools.tool(policy=LOOKS)
         async def wait(rt: Runtime) -> str:
-            """Wait for what never happens."""
+            """Wait forever."""
             self.began.set()
             try:
                 await asyncio.Event().wait()
@@ -127,6 +127,6 @@ class Shop:
         return tools
 
     def trail(self) -> list[tuple[str, str, tuple[str, ...]]]:
-        """Return the tool, the code and the types of the arguments of each call that has ended or was refused."""
+        """Return the tool, the code and the types of the arguments of each completed or refused call."""
         ended = [each for each in self.audit.records if each.code]
         return [(each.about.tool, each.code, tuple(kind.__name__ for kind in each.types)) for each in ended]

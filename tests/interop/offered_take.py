@@ -1,4 +1,4 @@
-"""A tool that notes what has arrived, for adapters that hand functions of their own the same arguments."""
+"""A tool that records its arguments, for adapters that pass the same arguments to native functions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def take(count: int, tags: list[str] | None = None) -> int:
 
 
 def engine_of(needs: ToolPolicy | None = None, **options: Any) -> Engine:
-    """Return an engine with ``shop.take``, and nothing seen yet."""
+    """Return an engine with ``shop.take`` and an empty record."""
     SEEN.clear()
     shop = Toolset("shop")
     shop.tool(policy=needs or ToolPolicy())(take)
@@ -32,7 +32,7 @@ def engine_of(needs: ToolPolicy | None = None, **options: Any) -> Engine:
 
 
 async def is_cancelled(calling: Callable[[Engine], Awaitable[Any]]) -> bool:
-    """Tell whether the task that calls ``slow.wait`` ends as cancelled when it is; what the tool is told is in `SEEN`.
+    """Return whether the task that calls ``slow.wait`` ends as cancelled; what the tool receives is in `SEEN`.
 
     Args:
         calling: Calls it through the adapter.

@@ -1,4 +1,4 @@
-"""Replies as OpenAI's servers send them, whole and in pieces, with generated calls in them."""
+"""Replies in the format of OpenAI's servers, complete and streamed, with generated calls."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ TEXTS = ("", "a", "é😀", 'say "no"', "back\\slash", "line\nend\t", "\u2028", 
 
 
 class Calls(random.Random):
-    """A source of the calls of one turn; one seed gives one sequence."""
+    """A generator of the calls of one turn; the same seed gives the same sequence."""
 
     def turn(self) -> list[ToolCall]:
-        """Return one to four calls, with the arguments as JSON text."""
+        """Return one to four calls, with the arguments as a JSON string."""
         return [self._call(f"call_{self.getrandbits(48):012x}") for _ in range(self.randint(1, 4))]
 
     def _call(self, id: str) -> ToolCall:
@@ -36,7 +36,7 @@ class Calls(random.Random):
 
 
 def turns(count: int) -> list[list[ToolCall]]:
-    """Return turns with so many calls at the least."""
+    """Return turns with at least this number of calls."""
     source, found = Calls(7), list[list[ToolCall]]()
     while sum(map(len, found)) < count:
         found.append(source.turn())
@@ -52,7 +52,7 @@ def chat_call(call: ToolCall) -> dict[str, Any]:
 
 
 def chat_reply(calls: list[ToolCall] = [], content: Any = None, finish: str = "", **more: Any) -> dict[str, Any]:  # noqa: B006
-    """Return a whole answer of Chat Completions."""
+    """Return a complete Chat Completions response."""
     message = {"role": "assistant", "content": content, "refusal": None, "annotations": [], **more}
     if calls:
         message["tool_calls"] = [chat_call(call) for call in calls]
@@ -68,7 +68,7 @@ def chat_reply(calls: list[ToolCall] = [], content: Any = None, finish: str = ""
 
 
 def chat_chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
-    """Return one piece of a streamed answer of Chat Completions."""
+    """Return one chunk of a streamed Chat Completions response."""
     choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
     return {**CHUNK, "choices": [choice], "usage": None}
 
@@ -78,7 +78,7 @@ LAST_CHUNK = {**CHUNK, "choices": [], "usage": {"prompt_tokens": 11, "completion
 
 
 def chat_pieces(calls: list[ToolCall], size: int = 1) -> Iterator[dict[str, Any]]:
-    """Yield the chunks of a turn of calls, their arguments in pieces of so many characters."""
+    """Yield the chunks of a turn of calls, with this number of characters of arguments in each."""
     yield chat_chunk({"role": "assistant", "content": None, "refusal": None})
     for index, call in enumerate(calls):
         function = {"name": wire(call.name), "arguments": ""}
@@ -90,7 +90,7 @@ def chat_pieces(calls: list[ToolCall], size: int = 1) -> Iterator[dict[str, Any]
 
 
 def cut(text: str, size: int) -> list[str]:
-    """Return a text in pieces."""
+    """Return a string in pieces."""
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
@@ -104,7 +104,7 @@ REASONING = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_conten
 
 
 def said(*parts: dict[str, Any]) -> dict[str, Any]:
-    """Return a message of these parts as an output item."""
+    """Return a message with these parts as an output item."""
     return {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": list(parts)}
 
 
@@ -113,7 +113,7 @@ def text(content: str) -> dict[str, Any]:
 
 
 def response(output: list[dict[str, Any]], status: str = "completed", **more: Any) -> dict[str, Any]:
-    """Return a whole answer of Responses."""
+    """Return a complete Responses response."""
     details = {
         "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
         "output_tokens_details": {"reasoning_tokens": 0},
@@ -125,7 +125,7 @@ def response(output: list[dict[str, Any]], status: str = "completed", **more: An
 
 
 def response_pieces(calls: list[ToolCall], size: int = 1, *, empty: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the events of a turn of calls; *empty* leaves the output of the last one out, as some servers do."""
+    """Yield the events of a turn of calls; *empty* omits the output of the last event, as some servers do."""
     events = list(_events(calls, size))
     output = [] if empty else [REASONING, *map(item, calls)]
     begun = response([], "in_progress", usage=None)

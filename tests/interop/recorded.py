@@ -1,4 +1,4 @@
-"""Turns with generated calls, as Anthropic's and Google's servers send them, whole and in pieces."""
+"""Turns with generated calls in the formats of Anthropic's and Google's servers, complete and streamed."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ SIGNATURE = base64.b64encode(b"signed \xff\xfe").decode()
 
 
 class Calls(random.Random):
-    """A source of the calls of one turn; one seed gives one sequence."""
+    """A generator of the calls of one turn; the same seed gives the same sequence."""
 
     def turn(self, *, has_empty: bool = True) -> list[ToolCall]:
-        """Return one to four calls with the arguments as maps; without empty ones within where they can not be told."""
+        """Return one to four calls with the arguments as maps; without empty nested maps where they cannot be streamed."""
         return [self._call(f"toolu_{self.getrandbits(48):012x}", has_empty) for _ in range(self.randint(1, 4))]
 
     def _call(self, id: str, has_empty: bool) -> ToolCall:
@@ -43,7 +43,7 @@ class Calls(random.Random):
 
 
 def turns(count: int = MANY, *, has_empty: bool = True) -> list[list[ToolCall]]:
-    """Return turns with so many calls at the least."""
+    """Return turns with at least this number of calls."""
     source, found = Calls(7), list[list[ToolCall]]()
     while sum(map(len, found)) < count:
         found.append(source.turn(has_empty=has_empty))
@@ -55,12 +55,12 @@ def wire(name: str) -> str:
 
 
 def texts_of(turn: Turn) -> tuple[str, tuple[ToolCall, ...]]:
-    """Return what two turns must have alike."""
+    """Return what two equal turns have in common."""
     return turn.content, turn.tool_calls
 
 
 def unnumbered(calls: list[ToolCall]) -> tuple[ToolCall, ...]:
-    """Return calls with the ids that we make up."""
+    """Return calls with generated ids."""
     return tuple(attrs.evolve(call, id=f"call_{number}") for number, call in enumerate(calls, 1))
 
 
@@ -69,7 +69,7 @@ REDACTED = {"type": "redacted_thinking", "data": "EmwKAhgB"}
 
 
 def message(calls: list[ToolCall], text: str = "", **more: Any) -> dict[str, Any]:
-    """Return a message of Anthropic's."""
+    """Return an Anthropic message."""
     said = [{"type": "text", "text": text}] if text else []
     used = [{"type": "tool_use", "id": call.id, "name": wire(call.name), "input": call.arguments} for call in calls]
     return {
@@ -91,7 +91,7 @@ def message(calls: list[ToolCall], text: str = "", **more: Any) -> dict[str, Any
 
 
 def events(whole: dict[str, Any], step: int = 1) -> Iterator[dict[str, Any]]:
-    """Yield the events of a streamed message; its texts and its JSON are cut after each *step* characters."""
+    """Yield the events of a streamed message; its text and its JSON are cut after each *step* characters."""
     usage = {**whole["usage"], "output_tokens": 1}
     yield {"type": "message_start", "message": {**whole, "content": [], "stop_reason": None, "usage": usage}}
     yield {"type": "ping"}
@@ -129,13 +129,13 @@ def cut(text: str, step: int) -> list[str]:
 
 
 def sse(pieces: Iterator[dict[str, Any]]) -> bytes:
-    """Return events as they come over the wire."""
+    """Return events as server-sent events."""
     lines = (f"event: {each['type']}\ndata: {json.dumps(each, ensure_ascii=False)}\n\n" for each in pieces)
     return "".join(lines).encode()
 
 
 def response(calls: list[ToolCall], text: str = "", *, ids: bool = True, **more: Any) -> dict[str, Any]:
-    """Return a response of Gemini's, with a thought, and a signature at the first call."""
+    """Return a Gemini response, with a thought, and a signature on the first call."""
     parts: list[dict[str, Any]] = [{"text": "Hm", "thought": True}]
     parts += [{"text": text}] if text else []
     for at, call in enumerate(calls):
@@ -147,7 +147,7 @@ def response(calls: list[ToolCall], text: str = "", *, ids: bool = True, **more:
 
 
 def chunks(whole: dict[str, Any], step: int = 1) -> Iterator[dict[str, Any]]:
-    """Yield the chunks of a streamed response: texts cut after each *step* characters, calls whole."""
+    """Yield the chunks of a streamed response: text cut after each *step* characters, complete calls."""
     for part in whole["candidates"][0]["content"]["parts"]:
         pieces = cut(part["text"], step) if "text" in part else [None]
         for piece in pieces:
@@ -156,7 +156,7 @@ def chunks(whole: dict[str, Any], step: int = 1) -> Iterator[dict[str, Any]]:
 
 
 def partial_chunks(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the chunks of a response whose calls come value by value, their texts character by character."""
+    """Yield the chunks of a response whose calls arrive value by value, and their strings character by character."""
     for part in whole["candidates"][0]["content"]["parts"]:
         if "functionCall" not in part:
             yield chunk(part)

@@ -1,6 +1,6 @@
-"""Every snippet of AgentHeaven's document of ToolSpec, run as it stands there but for what `CHANGED` says.
+"""Every snippet of AgentHeaven's ToolSpec document, unchanged except for `CHANGED`.
 
-The document lies beside the project, in ``../shared/seeds``; where it does not, these tests are skipped.
+The document is beside the project, in ``../shared/seeds``; without it, these tests are skipped.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def search_database(query: str, limit: int = 10) -> dict[str, Any]:
 
 
 def fetch(query: str, api_key: str) -> str:
-    """Fetch what a key may see."""
+    """Return what a key may read."""
     return f"{query} with {api_key}"
 
 
@@ -60,7 +60,7 @@ def visit(action: str, user_id: str, api_key: str, user_session: str) -> str:
 
 
 def presupposed() -> dict[str, Callable[[], dict[str, Any]]]:
-    """Return by snippet what it presupposes and no snippet of its section gives."""
+    """Return for each snippet the names that it needs and that no snippet of its section defines."""
 
     def visited() -> ToolSpec:
         return ToolSpec.from_function(visit).bind("user_id", default="user123")
@@ -80,7 +80,7 @@ def presupposed() -> dict[str, Callable[[], dict[str, Any]]]:
 
 
 def snippets() -> dict[str, str]:
-    """Return the Python of each section of the document, by its number and in its order."""
+    """Return the Python of each section of the document, by number and in order."""
     text = SEED.read_text(encoding="utf-8")
     parts = re.findall(r"^### (\d+\.\d+)\.|^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     found: dict[str, str] = {}
@@ -94,7 +94,7 @@ def snippets() -> dict[str, str]:
 
 
 def changed(number: str, code: str) -> str:
-    """Return a snippet as it is run; each change of the table has a place."""
+    """Return a snippet with its changes applied; each change must match."""
     for old, new in CHANGED.get(number, ()):
         assert old in code, (number, old)
         code = code.replace(old, new, 1)
@@ -102,7 +102,7 @@ def changed(number: str, code: str) -> str:
 
 
 def run(code: str, names: dict[str, Any]) -> None:
-    """Run a snippet, within a coroutine where it awaits."""
+    """Run a snippet, in a coroutine if it awaits."""
     compiled = compile(code, "<seed>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     if compiled.co_flags & inspect.CO_COROUTINE:
         asyncio.run(eval(compiled, names))
@@ -111,7 +111,7 @@ def run(code: str, names: dict[str, Any]) -> None:
 
 
 def check(number: str, names: dict[str, Any]) -> None:
-    """Look whether a snippet did what the document says."""
+    """Check that a snippet did what the document says."""
     for each in CHECKS[number]:
         if callable(each):
             each(names)
@@ -120,7 +120,7 @@ def check(number: str, names: dict[str, Any]) -> None:
 
 
 def section(number: str) -> dict[str, Any]:
-    """Run the snippets of one section in their order, and return what they have named; after each it is checked."""
+    """Run the snippets of a section in order, check each one, and return the names that they define."""
     if not SEED.is_file():
         pytest.skip("the seeds are not beside the project")
     names: dict[str, Any] = {"__name__": "snippet"}
@@ -133,7 +133,7 @@ def section(number: str) -> dict[str, Any]:
 
 
 def has_kb(names: dict[str, Any]) -> None:
-    """Section 8.1 leaves the two methods to its reader that search and add."""
+    """Section 8.1 leaves the search and add methods to the reader."""
     names["MyKnowledgeBase"]._perform_search = lambda self, query, limit: [query] * limit
     names["MyKnowledgeBase"]._add_to_kb = lambda self, title, content: {title: content}
 
@@ -143,7 +143,7 @@ def has_kb(names: dict[str, Any]) -> None:
 
 
 def has_options(names: dict[str, Any]) -> None:
-    """Section 8.3 marks a method, which is a tool of the class that it is put into."""
+    """Section 8.3 marks a method, which is a tool of its class."""
     made = type("Made", (ToolRegistry,), {"my_tool": names["my_tool"]})()
 
     assert "Custom description" == made.toolspec("my_tool").description
@@ -152,20 +152,20 @@ def has_options(names: dict[str, Any]) -> None:
 
 
 def unbound(names: dict[str, Any]) -> None:
-    """Section 4.4 says that it must be given again."""
+    """Section 4.4 says that it is required again."""
     with pytest.raises(ArgumentError, match="user_id: expected string, got nothing"):
         names["tool"](action="a", api_key="k", user_session="s")
 
 
 def cloned(names: dict[str, Any]) -> None:
-    """Section 9.1 says that the copy has a state of its own."""
+    """Section 9.1 says that the copy has its own state."""
     said = {"action": "did", "api_key": "k", "user_session": "s"}
 
     assert ("user123 did k s", "different_user did k s") == (names["tool"](**said), names["new_tool"](**said))
 
 
 def bound(names: dict[str, Any]) -> None:
-    """Section 10.3 binds what the host puts into the state afterwards."""
+    """Section 10.3 binds a value that the host adds to the state later."""
     names["tool"].state = {"config": {"api_key": "k"}, "session": "s", "user_id": "u"}
 
     assert ["action"] == list(names["tool"].params)
@@ -215,13 +215,13 @@ CHECKS: Mapping[str, list[str | Callable[[dict[str, Any]], None]]] = {
 
 
 @pytest.mark.parametrize("number", [str(each) for each in range(3, 11)])
-def test_the_snippets_of_a_section_run_in_their_order(number: str) -> None:
-    """What each of them says in a comment is so."""
+def test_snippets_of_a_section_run_in_order(number: str) -> None:
+    """The comments of each snippet are true."""
     assert len(section(number)) > 1
 
 
-def test_no_snippet_is_forgotten() -> None:
-    """Each is run, and every change and check has its snippet."""
+def test_every_snippet_runs() -> None:
+    """Every change and every check has a snippet."""
     if not SEED.is_file():
         pytest.skip("the seeds are not beside the project")
     numbers = set(snippets())

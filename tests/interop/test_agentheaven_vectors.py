@@ -1,6 +1,6 @@
-"""The cases of AgentHeaven and of its neighbours in ``tests/vectors/seed_systems.json``.
+"""The cases of AgentHeaven and related systems in ``tests/vectors/seed_systems.json``.
 
-A case is words; its check stands in `CHECKS` under its id.
+A case is a description; its check is in `CHECKS` under its id.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ DEFINED = {
 
 
 def search() -> ToolSpec:
-    """Return the tool that most cases are of."""
+    """Return the tool that most cases use."""
     return ToolSpec.from_function(search_database, parse_docstring=True)
 
 
 def bound() -> ToolSpec:
-    """Return the tool that the cases of binding are of."""
+    """Return the tool of the cases about binding."""
     return ToolSpec.from_function(user_action).bind(param="user_id", default="user123")
 
 
 def refused(call: Callable[[], Any], kind: type[Exception] = ArgumentError) -> bool:
-    """Tell whether a call is refused with this kind of error; any other one is the test's."""
+    """Return whether a call is refused with this error; any other error fails the test."""
     try:
         call()
     except kind:
@@ -54,7 +54,7 @@ def refused(call: Callable[[], Any], kind: type[Exception] = ArgumentError) -> b
 
 
 async def within_a_loop() -> Any:
-    """Call a tool where a loop runs."""
+    """Call a tool while a loop is running."""
     return search()(query="a", limit=1)
 
 
@@ -76,12 +76,12 @@ untold.__annotations__["n"] = int
 
 
 def flag(f: bool, d: Literal["x", "y"] = "x") -> list[Any]:
-    """Take a truth value and a choice."""
+    """Take a boolean and a choice."""
     return [f, d]
 
 
 def rest(*args: int) -> int:
-    """Take any number."""
+    """Take any number of values."""
     return len(args)
 
 
@@ -91,7 +91,7 @@ def names(**kw: int) -> int:
 
 
 class Options(ToolRegistry):
-    """A class of which a method has options."""
+    """A class with a method that has options."""
 
     @reg_toolspec(
         description="Custom description", examples=[1], output_schema={"type": "object", "properties": {"a": {}}}
@@ -102,13 +102,13 @@ class Options(ToolRegistry):
 
 
 def has_options(_: Any) -> bool:
-    """Tell whether options are kept and spoil no call."""
+    """Return whether options are stored and do not affect calls."""
     handle = Options().toolspec("one")
     return (handle.description, handle.examples, handle()) == ("Custom description", [1], 1)
 
 
 def follows_the_state(_: Any) -> bool:
-    """Tell whether a change counts after a first call."""
+    """Return whether a change of the state applies after a first call."""
     handle = bound()
     handle(action="login")
     handle.state["user_id"] = "user456"
@@ -116,7 +116,7 @@ def follows_the_state(_: Any) -> bool:
 
 
 def has_nested_state(expected: str) -> bool:
-    """Tell whether a default stands where its key says."""
+    """Return whether a default is at its path in the state."""
     handle = ToolSpec.from_function(lambda_with_key).bind("api_key", "config.api.key", "default_key")
     return f"{handle.state}, binds {handle.binds}" == expected
 
@@ -127,13 +127,13 @@ def lambda_with_key(api_key: str) -> str:
 
 
 def is_unbound(_: Any) -> bool:
-    """Tell whether an argument is required again, and the state is what it was."""
+    """Return whether an argument is required again and the state is restored."""
     handle = bound().unbind(param="user_id")
     return refused(lambda: handle(action="x")) and handle.state == {"user_id": "user123"}
 
 
 def shows_schema(expected: Mapping[str, Any]) -> bool:
-    """Tell whether a tool is written for OpenAI; its schema is of the form that strict mode takes."""
+    """Return whether a tool is exported to OpenAI with a schema for strict mode."""
     schema = search().to_jsonschema()
     words = {key: each for key, each in expected.items() if key != "parameters"}
     return schema == {**words, "parameters": schema["parameters"]} and schema["parameters"]["required"] == [
@@ -143,7 +143,7 @@ def shows_schema(expected: Mapping[str, Any]) -> bool:
 
 
 def comes_back(_: Any) -> bool:
-    """Tell whether a schema is the same after it was a spec."""
+    """Return whether a schema survives conversion to a spec."""
     schema = json.loads(re.findall(r"of (\{.*\})$", OURS["interop-010"]["given"])[0].replace("'", '"'))
     spec = spec_from_schema("t", schema, group="g")
     args = {arg.name: arg for arg in spec.args}
@@ -156,14 +156,14 @@ def comes_back(_: Any) -> bool:
 
 
 def reads_both_shapes(_: Any) -> bool:
-    """Tell whether calls of both APIs are read, and the tool is written flat."""
+    """Return whether calls of both APIs are read, and the tool is exported flat."""
     chat = {"type": "function", "function": {"name": "math__add", "arguments": "{}"}}
     flat = {"type": "function_call", "call_id": "1", "name": "math__add", "arguments": "{}"}
     return read_call(chat).name == read_call(flat).name and "function" not in search().to_jsonschema()
 
 
 def as_mcp(expected: str) -> bool:
-    """Tell whether a tool is written for MCP, with all that the case names."""
+    """Return whether a tool is exported to MCP with everything that the case lists."""
     told = search().to_mcp().model_dump(by_alias=True, exclude_none=True)
     return expected == "MCP Tool with name, description, inputSchema, outputSchema" and (
         (told["name"], told["description"]) == ("search_database", "Search the database for matching records.")
@@ -173,7 +173,7 @@ def as_mcp(expected: str) -> bool:
 
 
 def answers(handle: ToolSpec, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
-    """Return what a client of a server with this tool is answered."""
+    """Return what a client of a server with this tool receives."""
 
     async def run() -> list[Any]:
         server: FastMCP[Any] = FastMCP("mine")
@@ -185,12 +185,12 @@ def answers(handle: ToolSpec, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
 
 
 def numbers(count: int) -> list[int]:
-    """Return so many numbers."""
+    """Return this number of numbers."""
     return [*range(count)]
 
 
 def gives_a_list(_: Any) -> bool:
-    """Tell whether a list stands under ``result``, in the schema and in what a client is answered."""
+    """Return whether a list is under ``result``, in the schema and in what a client receives."""
     handle = ToolSpec.from_function(numbers)
     schema = handle.to_mcp().output_schema
     (answer,) = answers(handle, ("numbers", {"count": "2"}))
@@ -202,12 +202,12 @@ def gives_a_list(_: Any) -> bool:
 
 
 def breaks(kind: str) -> int:
-    """Raise what a tool means its callers to read."""
+    """Raise an error that is meant for the caller."""
     raise ToolFailed(f"broken like a {kind}")
 
 
 def tells_errors_as_results(_: Any) -> bool:
-    """Tell whether whatever goes wrong is a result that is an error, with the message."""
+    """Return whether every failure is an error result with the message."""
     calls = [("breaks", {"kind": "cup"}), ("breaks", {"kind": 5}), ("nope", {})]
     found = answers(ToolSpec.from_function(breaks), *calls)
     said = ["broken like a cup", "kind: expected string, got int", "Unknown tool: 'nope'"]
@@ -258,12 +258,12 @@ CHECKS: Mapping[str, Callable[[Any], bool]] = {
 """What holds, given what the case expects. Of 023 and 030 it is what the contract has instead of pydantic's lax values."""
 
 
-def test_each_case_is_checked() -> None:
-    """None is forgotten."""
+def test_each_case_has_a_check() -> None:
+    """No case is missing."""
     assert set(OURS) == set(CHECKS)
 
 
 @pytest.mark.parametrize("case", CHECKS)
-def test_the_case_holds(case: str) -> None:
-    """Through the handle, as its user would."""
+def test_case_passes(case: str) -> None:
+    """Through the handle, as a user would."""
     assert CHECKS[case](OURS[case]["expect"])

@@ -1,4 +1,4 @@
-"""Anthropic's Messages: tools and conversations that its SDK's own types take, and what is made of its replies."""
+"""Anthropic Messages: tools and conversations that the SDK's types accept, and how replies are read."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MESSAGE = TypeAdapter(types.MessageParam)
 
 
 def check_tool(told: dict[str, Any]) -> None:
-    """Assert that the SDK's types take a tool, and lose nothing of it."""
+    """Assert that the SDK's types accept a tool and lose nothing of it."""
     taken = TOOL.validate_python(told, strict=True)
     plain = json.loads(json.dumps(told))
     examples = [*taken.pop("input_examples", [])]
@@ -47,8 +47,8 @@ def check_tool(told: dict[str, Any]) -> None:
     assert len(told["name"]) <= 64
 
 
-def test_every_tool_of_ours_is_told_as_the_sdk_takes_it() -> None:
-    """With a description, a schema and examples that fit to it."""
+def test_sdk_accepts_every_first_party_tool() -> None:
+    """With a description, a schema and matching examples."""
     with Engine() as engine:
         found = anthropic.to_tools(engine.tools.values())
 
@@ -59,8 +59,8 @@ def test_every_tool_of_ours_is_told_as_the_sdk_takes_it() -> None:
 
 
 @pytest.mark.parametrize("count", range(4))
-def test_generated_specs_are_told_as_the_sdk_takes_them(count: int) -> None:
-    """Five hundred of them, with whatever fits into a spec."""
+def test_sdk_accepts_generated_specs(count: int) -> None:
+    """Five hundred of them, with everything that a spec may contain."""
     for seed in range(125):
         spec = Generator(seed).spec(count)
         (told,) = anthropic.to_tools([spec])
@@ -68,8 +68,8 @@ def test_generated_specs_are_told_as_the_sdk_takes_them(count: int) -> None:
         assert told["input_schema"] == spec_to_schema(spec, exact=False)
 
 
-def test_a_tool_is_told_once_and_can_not_be_changed() -> None:
-    """What it is made of stays with the spec; another name is another tool."""
+def test_a_tool_is_converted_once_and_is_immutable() -> None:
+    """The result is cached on the spec; another name gives another tool."""
     spec = ToolSpec("ping", "net", deprecated="use net.find", description="Ask.", when_to_use="When in doubt.")
     (told,) = anthropic.to_tools([ToolImplementation(spec, lambda rt: None)])
 
@@ -82,8 +82,8 @@ def test_a_tool_is_told_once_and_can_not_be_changed() -> None:
     assert other["name"] == "p"
 
 
-def test_examples_fit_and_hide_nothing() -> None:
-    """By name or in order; none that fails, does not fit as it is, or tells a secret."""
+def test_examples_match_the_schema_and_hide_secrets() -> None:
+    """By name or in order; none that fails, does not match unchanged, or contains a secret."""
     args = (ArgSpec("host", ArgType.STRING), ArgSpec("key", ArgType.STRING, required=False, secret=True))
     examples = (
         Example({"host": "a"}, True),
@@ -102,8 +102,8 @@ def test_examples_fit_and_hide_nothing() -> None:
 ODD = ("$top", "_top", "größe", "a" * 128, "a" * 127 + "b", "user-id", "from")
 
 
-def test_names_of_arguments_that_the_api_refuses_have_others_on_the_wire() -> None:
-    """Each way: in schemas, examples and turns, and back in replies, whole and in pieces; one bad name spoils no request."""
+def test_argument_names_that_the_api_rejects_are_mapped() -> None:
+    """In schemas, examples, turns and replies, complete and streamed; one bad name does not break a request."""
     given = {name: number for number, name in enumerate(ODD)}
     args = tuple(ArgSpec(name, ArgType.INT, description="How many.") for name in ODD)
     tool = ToolSpec("find", "mail", args, examples=(Example(given),))
@@ -129,8 +129,8 @@ def test_names_of_arguments_that_the_api_refuses_have_others_on_the_wire() -> No
     assert anthropic.conversation(turns, names)["messages"][1]["content"][0]["input"] == sent
 
 
-def test_no_model_is_told_a_secret() -> None:
-    """Neither as a default, at whatever depth, nor in an example; what is called default, and is none, stays."""
+def test_no_model_receives_a_secret() -> None:
+    """Neither as a default at any depth, nor in an example; a property called default stays."""
     password = ArgSpec("default", ArgType.STRING, secret=True, default="sesame")
     args = (
         ArgSpec("key", ArgType.STRING, secret=True, default="sesame"),
@@ -151,8 +151,8 @@ def test_no_model_is_told_a_secret() -> None:
     assert found["input_examples"] == [{"host": "h"}]
 
 
-def test_what_the_api_refuses_at_a_root_is_asked_of_the_call() -> None:
-    """A schema of others may say it; the line still does."""
+def test_root_keywords_that_the_api_rejects_are_checked_per_call() -> None:
+    """An imported schema may contain them; the call pipeline still enforces them."""
     schema = {"type": "object", "properties": {"a": {}, "b": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
     (told,) = anthropic.to_tools([spec_from_schema("shop.order", schema)])
 
@@ -168,7 +168,7 @@ RESULTS = (
 
 
 def conversation(*turns: Turn) -> dict[str, Any]:
-    """Return a conversation whose every message the SDK's types take."""
+    """Return a conversation in which the SDK's types accept every message."""
     found = anthropic.conversation(turns, WireNames())
     for each in found["messages"]:
         MESSAGE.validate_python(each)
@@ -176,8 +176,8 @@ def conversation(*turns: Turn) -> dict[str, Any]:
     return found
 
 
-def test_a_conversation_has_its_results_in_one_message_right_after_the_calls() -> None:
-    """In the order of the calls, with what the user then says behind them; text that is no JSON is told as it was."""
+def test_results_are_in_one_message_right_after_the_calls() -> None:
+    """In the order of the calls, followed by the user's text; arguments that are not JSON are sent unchanged."""
     said = conversation(
         Turn("system", "Be brief."),
         Turn("user", "Add."),
@@ -218,15 +218,15 @@ def test_a_conversation_has_its_results_in_one_message_right_after_the_calls() -
     }
 
 
-def test_results_can_be_told_alone() -> None:
-    """As the blocks of whatever message carries them."""
+def test_results_can_be_converted_alone() -> None:
+    """As content blocks for any message."""
     found = anthropic.to_content(RESULTS[1:])
 
     assert found == [{"type": "tool_result", "tool_use_id": "t1", "content": "5"}]
 
 
-def test_a_call_without_a_result_is_told_to_be_unmade() -> None:
-    """For the API refuses a conversation that leaves one open."""
+def test_a_call_without_a_result_is_reported_as_not_made() -> None:
+    """The API rejects a conversation with an open call."""
     said = conversation(Turn("user", "Add."), Turn("assistant", "", (CALL,)), Turn("user", "Stop."))
 
     assert said["messages"][2]["content"] == [
@@ -240,8 +240,8 @@ def test_a_call_without_a_result_is_told_to_be_unmade() -> None:
     ]
 
 
-def test_ids_of_other_apis_are_told_once_each() -> None:
-    """Gemini's begin anew in each turn, some servers give none; the results go with them."""
+def test_ids_of_other_apis_are_unique() -> None:
+    """Gemini's start again in each turn, and some servers omit them; the results follow."""
     calls = tuple(ToolCall("a.b", {}, id=id) for id in ("call_1", "", "", "call_1_5", "call_1"))
     results = tuple(ToolResult(call.id, "a.b", number) for number, call in enumerate(calls))
     said = conversation(*[Turn("user", "Go."), Turn("assistant", "", calls), Turn("tool", tool_results=results)] * 2)
@@ -257,8 +257,8 @@ def test_ids_of_other_apis_are_told_once_each() -> None:
     assert told == list(zip(asked, ["0", "1", "2", "3", "4"] * 2, strict=True))
 
 
-def test_a_turn_of_its_own_goes_back_as_it_was() -> None:
-    """Signed thoughts and all; but for a text that is blank, which the API writes and does not take."""
+def test_an_own_turn_is_sent_back_unchanged() -> None:
+    """With signed thoughts; but without blank text, which the API sends and does not accept."""
     whole = message([CALL], "Hm.")
     whole["content"].append({"type": "text", "text": ""})
     reply = anthropic.read(types.Message.model_validate(whole), WireNames())
@@ -285,8 +285,8 @@ def test_a_turn_of_its_own_goes_back_as_it_was() -> None:
         ("refusal", [], "refused"),
     ],
 )
-def test_a_reply_tells_why_it_ended(reason: Any, calls: list[ToolCall], stop: str) -> None:
-    """With what it cost, all that was read counted as input."""
+def test_a_reply_has_its_stop_reason(reason: Any, calls: list[ToolCall], stop: str) -> None:
+    """With its usage; all tokens that were read count as input."""
     reply = anthropic.read(message(calls, "Hello.", stop_reason=reason))
 
     assert reply.stop == stop
@@ -328,8 +328,8 @@ def test_a_reply_tells_why_it_ended(reason: Any, calls: list[ToolCall], stop: st
         ),
     ],
 )
-def test_what_is_no_reply_says_so(data: Any, code: str, retry: str, text: str) -> None:
-    """With what is wrong, and nothing of what was said."""
+def test_invalid_replies_are_reported(data: Any, code: str, retry: str, text: str) -> None:
+    """The error contains the problem, and nothing of the text."""
     with pytest.raises(LLMError) as caught:
         anthropic.read(data)
 
@@ -349,8 +349,8 @@ def test_what_is_no_reply_says_so(data: Any, code: str, retry: str, text: str) -
         ("api_error", "llm.server", "later"),
     ],
 )
-def test_an_error_of_the_server_has_a_code_of_ours(word: str, code: str, retry: str) -> None:
-    """And says who can do something about it."""
+def test_server_errors_have_our_codes(word: str, code: str, retry: str) -> None:
+    """And say who can resolve them."""
     with pytest.raises(LLMError) as caught:
         anthropic.MessageAssembler(WireNames()).take({"type": "error", "error": {"type": word, "message": "canary"}})
 
@@ -358,16 +358,16 @@ def test_an_error_of_the_server_has_a_code_of_ours(word: str, code: str, retry: 
     assert "canary" not in str(caught.value)
 
 
-def test_a_turn_that_is_only_paused_may_say_nothing() -> None:
-    """It is sent back as it is, and goes on."""
+def test_a_paused_turn_may_be_empty() -> None:
+    """It is sent back unchanged, and the model continues."""
     reply = anthropic.read(message([], stop_reason="pause_turn"))
 
     assert (reply.stop, reply.turn.content) == ("end", "")
     assert reply.turn.native
 
 
-def test_a_count_below_nothing_is_none() -> None:
-    """In each API; a limit on tokens would go up by it."""
+def test_negative_counts_are_ignored() -> None:
+    """In each API; they would raise the limit on tokens."""
     said = {"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": -5, "completion_tokens": 2}}
     part = {"candidates": [{"content": {"parts": [{"text": "x"}]}}], "usageMetadata": {"promptTokenCount": -5}}
     blocks = {"content": [{"type": "text", "text": "x"}], "usage": {"input_tokens": -5, "cache_read_input_tokens": 7}}
@@ -377,8 +377,8 @@ def test_a_count_below_nothing_is_none() -> None:
     assert anthropic.read(blocks).usage == Usage(7, 0)
 
 
-def test_a_call_without_an_id_gets_one() -> None:
-    """One that no other call of the message has; it goes back with the call, and its result with it."""
+def test_a_call_without_an_id_receives_one() -> None:
+    """A unique id within the message, also on the call that is sent back and on its result."""
     blocks = [{"type": "tool_use", "name": "a__b", "input": {"n": n}} for n in range(3)]
     blocks[0]["id"] = "call_2"
 
@@ -393,8 +393,8 @@ def test_a_call_without_an_id_gets_one() -> None:
     assert ids == [call.id for call in anthropic.read_calls({"content": blocks})]
 
 
-def test_the_wire_is_made_of_the_public_functions() -> None:
-    """So that a transport needs to know nothing else."""
+def test_the_wire_uses_only_public_functions() -> None:
+    """A transport needs nothing else."""
     wire = anthropic.MESSAGES
     names = WireNames.of([ToolSpec("add", "math")])
 

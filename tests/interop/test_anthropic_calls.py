@@ -1,4 +1,4 @@
-"""Calls as Anthropic's API sends them: as objects, as data, in pieces, and over a connection; all are the same calls."""
+"""Calls from Anthropic's API as objects, as data, streamed, and over a connection; all give the same calls."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ NAMES = WireNames()
 
 
 def assembled(pieces: Iterable[Any]) -> tuple[Reply, str]:
-    """Return what an assembler makes of pieces, and the text that it told while it did."""
+    """Return the result of an assembler, and the text that it emitted."""
     assembler = anthropic.MESSAGES.assembler(NAMES)
     said = "".join([assembler.take(piece) for piece in pieces])
     return assembler.reply(), said
 
 
 def check(reply: Reply, calls: list[ToolCall]) -> None:
-    """Assert that a reply asks for these calls, and that all of it goes back as it was."""
+    """Assert that a reply requests these calls and is sent back unchanged."""
     whole = message(calls, SAID)
     assert texts_of(reply.turn) == (SAID, tuple(calls))
     assert [type(each.arguments) for each in reply.turn.tool_calls] == [dict] * len(calls)
@@ -44,7 +44,7 @@ def check(reply: Reply, calls: list[ToolCall]) -> None:
 
 
 def test_recorded_calls_arrive_as_objects_and_as_data() -> None:
-    """An SDK's message, what it dumps, and the JSON text of the server."""
+    """An SDK message, its dump, and the JSON of the server."""
     for calls in TURNS:
         whole = message(calls, SAID)
         for each in (whole, types.Message.model_validate(whole), json.loads(json.dumps(whole))):
@@ -54,11 +54,11 @@ def test_recorded_calls_arrive_as_objects_and_as_data() -> None:
         assert texts_of(anthropic.read(dumped, NAMES).turn) == (SAID, tuple(calls))
 
 
-def test_recorded_calls_arrive_in_pieces_of_one_character() -> None:
-    """As the SDK's events and as plain data; the text is told as it comes."""
+def test_recorded_calls_arrive_in_single_characters() -> None:
+    """As SDK events and as plain data; text is emitted as it arrives."""
     for calls in TURNS:
         pieces = list(events(message(calls, SAID)))
-        objects = [EVENT.validate_python(each) for each in pieces if each["type"] != "ping"]  # which the SDK keeps
+        objects = [EVENT.validate_python(each) for each in pieces if each["type"] != "ping"]  # which the SDK retains
         for each in (pieces, objects):
             reply, said = assembled(each)
             check(reply, calls)
@@ -74,19 +74,19 @@ def test_recorded_calls_arrive_in_pieces_of_every_size() -> None:
 
 
 class Server(ThreadingHTTPServer):
-    """A server that answers the next of its bodies, every byte in a chunk of its own."""
+    """A server that sends its next body, with every byte in its own chunk."""
 
     daemon_threads = True
     bodies: list[bytes]
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection to it."""
+    """A connection to it."""
 
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        """Answer a request, whatever it asks."""
+        """Answer any request."""
         self.rfile.read(int(self.headers["content-length"]))
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
@@ -98,12 +98,12 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def served(bodies: list[bytes]) -> Iterator[sdk.Anthropic]:
-    """Give a client of a server on loopback that answers these bodies."""
+    """Provide a client of a loopback server with these responses."""
     server = Server(("127.0.0.1", 0), Handler)
     server.bodies = bodies
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -123,7 +123,7 @@ def request(client: sdk.Anthropic) -> dict[str, Any]:
 
 
 def test_recorded_calls_arrive_over_a_connection_byte_by_byte() -> None:
-    """Read by the SDK from a real server that sends each byte of the events alone; its helpers' events say it once."""
+    """The SDK reads them from a real server that sends each byte separately; its helper events add no duplicates."""
     chosen = TURNS if EVERYTHING else TURNS[:15]
     bodies = [sse(events(message(calls, SAID), 3)) for calls in chosen for _ in range(2)]
     with served(bodies) as client:
@@ -137,8 +137,8 @@ def test_recorded_calls_arrive_over_a_connection_byte_by_byte() -> None:
             assert said == told == SAID
 
 
-def test_a_stream_that_ends_early_is_cut() -> None:
-    """Wherever that is; what came of it is no reply."""
+def test_an_incomplete_stream_is_reported() -> None:
+    """At any position; the parts are not a reply."""
     pieces = list(events(message(TURNS[0], SAID), 5))
     for count in range(len(pieces)):
         with pytest.raises(LLMError) as caught:
@@ -147,8 +147,8 @@ def test_a_stream_that_ends_early_is_cut() -> None:
         assert str(caught.value) == "the reply ended before it was complete"
 
 
-def test_json_without_an_end_goes_on_as_it_is() -> None:
-    """So that the engine can tell the model what is wrong with it; it goes back as a map, for the API takes no other."""
+def test_incomplete_json_is_passed_on_unchanged() -> None:
+    """The engine can report the problem to the model; the API gets a map, because it accepts nothing else."""
     text = '{"path": "a.txt", "text": "no end'
     calls = [ToolCall("fs.read", text, id="t1"), ToolCall("math.add", "[1, 2]", id="t2")]
     reply, _ = assembled(events(message(calls, stop_reason="max_tokens"), 4))
@@ -173,8 +173,8 @@ def test_json_without_an_end_goes_on_as_it_is() -> None:
         ({"type": "message_start", "message": "x"}, "message: expected a map, got str"),
     ],
 )
-def test_what_is_no_event_says_so(piece: Any, text: str) -> None:
-    """With what is wrong, and nothing of what was said."""
+def test_invalid_events_are_reported(piece: Any, text: str) -> None:
+    """The error contains the problem, and nothing of the text."""
     with pytest.raises(LLMError) as caught:
         anthropic.MessageAssembler(NAMES).take(piece)
 
@@ -185,8 +185,8 @@ def test_what_is_no_event_says_so(piece: Any, text: str) -> None:
     )
 
 
-def test_unknown_events_and_pieces_are_passed_over() -> None:
-    """As the API asks of its clients, for there will be more of them."""
+def test_unknown_events_are_ignored() -> None:
+    """As the API requires, because new ones will be added."""
     whole = message(TURNS[0], SAID)
     new = {"type": "content_block_delta", "index": 0, "delta": {"type": "future_delta", "future": "x"}}
     pieces = list(events(whole))
@@ -196,8 +196,8 @@ def test_unknown_events_and_pieces_are_passed_over() -> None:
     check(reply, TURNS[0])
 
 
-def test_the_time_of_a_stream_grows_with_its_length() -> None:
-    """However small its pieces are: eight times the pieces take at most about eight times as long."""
+def test_stream_time_is_linear() -> None:
+    """For any size of the pieces, eight times as many take at most about eight times as long."""
 
     def seconds(length: int) -> float:
         calls = [ToolCall("fs.read", {"text": "x" * length}, id="t1")]

@@ -1,4 +1,4 @@
-"""FastMCP both ways: our tools in its servers, called by its clients, and its tools through an engine."""
+"""FastMCP in both directions: our tools in its servers, called by its clients, and its tools through an engine."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ ALL: Final = ExecutionPolicy(grants=("mcp:call:far/*",))
 
 
 def kinds(count: int, values: list[int]) -> str:
-    """Tell of which type each value is."""
+    """Return the type of each value."""
     return " ".join(type(each).__name__ for each in (count, *values))
 
 
 def take(count: int) -> int:
-    """Take some of the stock."""
+    """Take items out of the stock."""
     return count
 
 
@@ -55,12 +55,12 @@ def ours(function: Callable[..., Any], **needs: Any) -> ToolImplementation:
 
 
 def engine_of(*tools: ToolImplementation, **options: Any) -> Engine:
-    """Return an engine that has these tools alone."""
+    """Return an engine with only these tools."""
     return Engine(plugins="none", toolsets=[Toolset("g", tools)], **options)
 
 
 def serving(session: Session, tools: str = "*") -> FastMCP[Any]:
-    """Return a FastMCP server that has an engine's tools, and is as strict and as silent as one can be."""
+    """Return a FastMCP server with an engine's tools, in the strictest and quietest configuration."""
     server: FastMCP[Any] = FastMCP("ours", strict_input_validation=True, mask_error_details=True)
     for each in to_fastmcp(session, tools=tools):
         server.add_tool(each)
@@ -68,7 +68,7 @@ def serving(session: Session, tools: str = "*") -> FastMCP[Any]:
 
 
 def asked(server: FastMCP[Any], name: str, /, **arguments: Any) -> CallToolResult:
-    """Return what a client of a server is answered."""
+    """Return what a client of a server receives."""
 
     async def ask() -> CallToolResult:
         async with Client(server) as client:
@@ -78,7 +78,7 @@ def asked(server: FastMCP[Any], name: str, /, **arguments: Any) -> CallToolResul
 
 
 def said(result: CallToolResult) -> str:
-    """Return the text of an answer."""
+    """Return the text of a result."""
     (block,) = result.content
     assert block.type == "text"
     return block.text
@@ -87,8 +87,8 @@ def said(result: CallToolResult) -> str:
 # Our tools in its servers
 
 
-def test_values_arrive_exact_that_fastmcp_alone_delivers_wrongly_or_not_at_all() -> None:
-    """Alone, it makes 1 of true, and refuses a list that is written as a text."""
+def test_values_are_exact_that_fastmcp_alone_changes_or_rejects() -> None:
+    """FastMCP alone turns true into 1, and rejects a list that is written as a string."""
     alone: FastMCP[Any] = FastMCP("alone")
     alone.tool(kinds)
     alone.tool(take)
@@ -104,8 +104,8 @@ def test_values_arrive_exact_that_fastmcp_alone_delivers_wrongly_or_not_at_all()
     assert asked(alone, "take", count=True).structured_content == {"result": 1}
 
 
-def test_an_error_names_the_arguments_and_the_mended_call_is_made() -> None:
-    """All problems at once; within one process it is an error of FastMCP."""
+def test_an_error_names_the_arguments_so_that_the_model_can_fix_them() -> None:
+    """All problems at once; in one process it is a FastMCP error."""
     with engine_of(ours(kinds)) as engine:
         server = serving(engine)
 
@@ -118,11 +118,11 @@ def test_an_error_names_the_arguments_and_the_mended_call_is_made() -> None:
             asyncio.run(server.call_tool("g__kinds", {"count": "x", "values": []}))
 
 
-def test_what_is_listed_is_what_the_engine_tells() -> None:
-    """Names, titles, both schemas, and annotations from effects; a bound argument is told to nobody."""
+def test_the_list_of_tools_matches_the_engine() -> None:
+    """Names, titles, both schemas, and annotations from effects; a bound argument is hidden."""
 
     def send(text: str, key: str) -> list[int]:
-        """Send a text."""
+        """Send a message."""
         return [len(text)]
 
     async def listed(server: FastMCP[Any]) -> Any:
@@ -132,15 +132,15 @@ def test_what_is_listed_is_what_the_engine_tells() -> None:
     with engine_of(ours(send, effects=("reads",)), ours(take)) as engine:
         (told,) = asyncio.run(listed(serving(engine, "g.s*")))
 
-    assert (told.name, told.title, told.description) == ("g__send", "g.send", "Send a text.")
+    assert (told.name, told.title, told.description) == ("g__send", "g.send", "Send a message.")
     assert told.input_schema["required"] == ["text", "key"]
     assert told.output_schema["properties"] == {"result": {"type": "array", "items": {"type": "integer"}}}
     assert told.output_schema["required"] == ["result"]
     assert (told.annotations.read_only_hint, told.annotations.open_world_hint) == (True, False)
 
 
-def test_results_are_structured_and_fastmcps_client_has_their_value() -> None:
-    """An object as it is, everything else under ``result``; bytes of a picture are one."""
+def test_results_are_structured_and_the_client_decodes_them() -> None:
+    """An object unchanged, everything else under ``result``; an image from bytes."""
 
     def numbers() -> list[int]:
         return [1, 2]
@@ -166,8 +166,8 @@ def test_results_are_structured_and_fastmcps_client_has_their_value() -> None:
     assert (shown.content[0].type, shown.content[0].mime_type) == ("image", "image/png")
 
 
-def test_a_denied_tool_is_not_there_and_a_need_is_made_of_the_exact_value() -> None:
-    """The one is unknown to clients; the other is refused where its value is not granted."""
+def test_a_denied_tool_is_hidden_and_a_need_uses_the_exact_value() -> None:
+    """Clients do not see a denied tool; the other one is refused if its value is not granted."""
     policy = ExecutionPolicy(deny=("g.kinds",), grants=("stock:take:2",))
     trail = MemoryAudit()
     with engine_of(
@@ -190,8 +190,8 @@ def test_a_denied_tool_is_not_there_and_a_need_is_made_of_the_exact_value() -> N
     ]
 
 
-def test_a_tool_that_was_offered_is_refused_once_its_session_has_ended() -> None:
-    """What a server was given is no way around."""
+def test_a_tool_is_refused_after_its_session_ends() -> None:
+    """A server cannot bypass the end of a session."""
     with engine_of(ours(take)) as engine:
         session = engine.session()
         server = serving(session)
@@ -204,8 +204,8 @@ def test_a_tool_that_was_offered_is_refused_once_its_session_has_ended() -> None
 
 
 @pytest.mark.parametrize("approves", [True, False])
-def test_a_tool_that_needs_an_approval_waits_for_one(approves: bool) -> None:
-    """The approver sees exact values; without a yes the tool does not run."""
+def test_a_tool_that_requires_an_approval_waits_for_it(approves: bool) -> None:
+    """The approver sees exact values; the tool runs only if it approves."""
     seen: list[Any] = []
 
     def approver(request: ApprovalRequest) -> Approval:
@@ -220,8 +220,8 @@ def test_a_tool_that_needs_an_approval_waits_for_one(approves: bool) -> None:
     assert answer.is_error is not approves
 
 
-def test_calls_run_at_the_same_time_and_one_that_is_cancelled_ends() -> None:
-    """Three wait for each other; one that waits for nobody is stopped when its client lets go of it."""
+def test_calls_run_concurrently_and_a_cancelled_call_ends() -> None:
+    """Three calls wait for each other; another one stops when its client cancels it."""
     met = asyncio.Barrier(3)
     begun, stopped = threading.Event(), threading.Event()
 
@@ -260,8 +260,8 @@ with Engine() as engine:
 """
 
 
-def test_a_real_fastmcp_server_serves_our_tools_over_stdio() -> None:
-    """A program of its own, and FastMCP's client at its other end."""
+def test_a_fastmcp_server_process_serves_our_tools_over_stdio() -> None:
+    """A separate program, and FastMCP's client."""
     paths = os.pathsep.join(each for each in sys.path if each)
     transport = StdioTransport(sys.executable, ["-c", SERVER], env={"PYTHONPATH": paths})
 
@@ -282,7 +282,7 @@ def test_a_real_fastmcp_server_serves_our_tools_over_stdio() -> None:
 
 
 def far(**options: Any) -> tuple[FastMCP[Any], McpServer]:
-    """Return a server of FastMCP, and its tools as they are taken here."""
+    """Return a FastMCP server, and its tools as imported by this library."""
 
     @asynccontextmanager
     async def lifespan(server: FastMCP[Any]) -> AsyncIterator[dict[str, Any]]:
@@ -305,8 +305,8 @@ def far(**options: Any) -> tuple[FastMCP[Any], McpServer]:
     return server, from_fastmcp(server, **{"group": "far", **options})
 
 
-def test_a_servers_tools_run_through_an_engine_with_exact_values() -> None:
-    """What FastMCP gives them besides arguments they get, and nobody else sees; progress comes here."""
+def test_imported_tools_run_through_an_engine_with_exact_values() -> None:
+    """FastMCP injects its own arguments, which no other caller sees; progress is forwarded."""
     heard: list[Any] = []
     _, taken = far(trusted=True)
     with Engine(plugins="none", hooks=[taken], policy=ALL, host=Host(progress=heard.append)) as engine:
@@ -333,8 +333,8 @@ def test_a_servers_tools_run_through_an_engine_with_exact_values() -> None:
     ],
     ids=["untrusted", "annotations", "trusted"],
 )
-def test_a_servers_tools_need_what_those_of_any_server_need(options: dict[str, Any], refusals: tuple[Any, Any]) -> None:
-    """A grant, and an approval unless they only read and are believed, or are trusted."""
+def test_imported_tools_have_the_needs_of_any_mcp_server(options: dict[str, Any], refusals: tuple[Any, Any]) -> None:
+    """A grant, and an approval unless they only read and the server is trusted."""
     _, taken = far(**options)
     with Engine(plugins="none", hooks=[taken], policy=ALL) as engine:
         calls = [ToolCall("far.look", {"count": 1}), ToolCall("far.fail", {"why": "no"})]
@@ -348,8 +348,8 @@ def test_a_servers_tools_need_what_those_of_any_server_need(options: dict[str, A
     assert ungranted.retry == "host"
 
 
-def test_a_tool_that_is_gone_is_refused_and_the_end_of_the_engine_ends_the_server() -> None:
-    """The loop of the server ends with the engine."""
+def test_a_removed_tool_is_refused_and_closing_the_engine_stops_the_server() -> None:
+    """The server's loop ends with the engine."""
     before = threading.active_count()
     server, taken = far(trusted=True)
     with Engine(plugins="none", hooks=[taken], policy=ALL) as engine:
@@ -360,15 +360,15 @@ def test_a_tool_that_is_gone_is_refused_and_the_end_of_the_engine_ends_the_serve
 
     assert codes <= {"mcp.changed", "mcp.error"}
     assert [each.name for each in threading.enumerate() if each.name == "neuroscript-mcp"] == []
-    assert threading.active_count() <= before + 1  # the loop of coroutines of all engines
+    assert threading.active_count() <= before + 1  # the loop that all engines share for coroutines
 
 
-def test_a_call_that_is_cancelled_while_the_tools_are_listed_takes_nothing_from_the_next() -> None:
-    """They are listed again; else all of them would be gone for as long as the connection lives."""
+def test_a_call_that_is_cancelled_during_listing_does_not_affect_the_next() -> None:
+    """The tools are listed again; otherwise they would be missing until the connection ends."""
     stalled = threading.Event()
 
     class Stalling(Middleware):
-        """Does not tell the tools once they have changed, until whoever asked has gone."""
+        """A server that delays the changed list until the caller has gone."""
 
         changed = False
 
@@ -384,7 +384,7 @@ def test_a_call_that_is_cancelled_while_the_tools_are_listed_takes_nothing_from_
 
     @server.tool
     async def change(count: int, ctx: Context) -> int:
-        """Say that the tools have changed."""
+        """Announce that the tools have changed."""
         stalling.changed = count > 1
         await ctx.send_notification(ToolListChangedNotification())
         return count
@@ -403,8 +403,8 @@ def test_a_call_that_is_cancelled_while_the_tools_are_listed_takes_nothing_from_
         assert asyncio.run(main()) == [2, 1]
 
 
-def test_one_tool_is_taken_without_a_server_and_nothing_is_started_before_its_call() -> None:
-    """A tool, or a function that is decorated as one; it ends when nobody holds it any more."""
+def test_one_tool_is_imported_without_a_server_and_starts_lazily() -> None:
+    """A tool or a decorated function; it is closed when it is no longer referenced."""
     tool = Tool.from_function(kinds, name="allKinds", annotations={"readOnlyHint": True, "title": None})
     taken = from_fastmcp(tool, group="far", trust_annotations=True)
     threads = [each for each in threading.enumerate() if each.name == "neuroscript-mcp"]
@@ -420,7 +420,7 @@ def test_one_tool_is_taken_without_a_server_and_nothing_is_started_before_its_ca
     assert not any(each.is_alive() for each in begun)
 
 
-def test_what_can_not_be_taken_is_refused_with_all_that_is_wrong() -> None:
+def test_invalid_tools_are_refused_with_every_problem() -> None:
     """Before anything is started."""
     with pytest.raises(SpecError) as group:
         from_fastmcp(FastMCP("x"), group="a b", timeout=0)

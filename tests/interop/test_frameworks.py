@@ -1,4 +1,4 @@
-"""Our tools as functions in frameworks that take callables; the heavy ones are installed for the full counts alone."""
+"""Our tools as functions in frameworks that accept callables; large ones are only installed for the full run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FRAMEWORKS: dict[str, dict[str, Any]] = {
 
 
 def test_the_page_lists_the_frameworks_at_the_versions_that_are_tested() -> None:
-    """Neither is without the other."""
+    """The page and the tests list the same versions."""
     listed = dict(re.findall(r"^\| `([a-z-]+)` ([\d.]+) \|", PAGE.read_text(), re.MULTILINE))
 
     assert place.VERSIONS == listed
@@ -54,8 +54,8 @@ def test_the_page_lists_the_frameworks_at_the_versions_that_are_tested() -> None
 if EVERYTHING:
 
     @pytest.mark.parametrize("framework", FRAMEWORKS)
-    def test_a_framework_takes_our_tools_as_functions(framework: str, tmp_path: Path) -> None:
-        """With their names, types and descriptions; they are called, and a wrong argument is refused."""
+    def test_a_framework_accepts_our_tools_as_functions(framework: str, tmp_path: Path) -> None:
+        """With names, types and descriptions; they can be called, and a wrong argument is refused."""
         found = json.loads(place.run(framework, PROGRAM, tmp_path).splitlines()[-1])
 
         assert {**COMMON, **FRAMEWORKS[framework]} == found

@@ -1,4 +1,4 @@
-"""A tool as a function of Python: what frameworks read of it, and what comes of its calls."""
+"""A tool as a Python function: what frameworks read from it, and the results of its calls."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def engine() -> Iterator[Engine]:
 
 
 def test_name_docstring_signature_and_annotations_say_the_same(engine: Engine) -> None:
-    """The annotations are real types, also with the descriptions that some frameworks read of them."""
+    """The annotations are real types, including the descriptions that some frameworks read from them."""
     function = to_function(engine, "tool.Shop.Order")
 
     assert ("shop__order", "shop__order") == (function.__name__, function.__qualname__)
@@ -130,8 +130,8 @@ def test_name_docstring_signature_and_annotations_say_the_same(engine: Engine) -
     assert not inspect.iscoroutinefunction(function)
 
 
-def test_arguments_are_taken_in_order_by_name_and_as_models_send_them(engine: Engine) -> None:
-    """None for what may be left out says that it is left out."""
+def test_arguments_are_accepted_by_position_by_name_and_as_models_send_them(engine: Engine) -> None:
+    """None for an optional argument means that it is omitted."""
     function = to_function(engine, "shop.order")
     expected = {"item": "tea", "count": 2, "mode": "slow", "tags": None, "note": None}
 
@@ -149,18 +149,18 @@ def test_arguments_are_taken_in_order_by_name_and_as_models_send_them(engine: En
     ],
     ids=["missing", "out of bounds", "unknown"],
 )  # fmt: skip
-def test_what_does_not_fit_is_the_error_that_a_model_reads(
+def test_an_invalid_argument_raises_the_error_for_the_model(
     engine: Engine, args: tuple[Any, ...], named: dict[str, Any], text: str
 ) -> None:
-    """It comes out of the function; most frameworks show its text to the model."""
+    """The function raises it; most frameworks show its message to the model."""
     with pytest.raises(ArgumentError) as caught:
         to_function(engine, "shop.order")(*args, **named)
 
     assert (text, "model") == (str(caught.value), caught.value.retry)
 
 
-def test_a_call_that_no_function_takes_is_a_type_error(engine: Engine) -> None:
-    """Too many arguments, or one twice."""
+def test_a_call_that_python_rejects_is_a_type_error(engine: Engine) -> None:
+    """Too many arguments, or a duplicate."""
     function = to_function(engine, "shop.order")
 
     with pytest.raises(TypeError):
@@ -170,7 +170,7 @@ def test_a_call_that_no_function_takes_is_a_type_error(engine: Engine) -> None:
 
 
 def test_a_failure_of_the_tool_keeps_its_code(engine: Engine) -> None:
-    """And who can mend it."""
+    """It also says who can fix it."""
     with pytest.raises(ToolFailed) as caught:
         to_function(engine, "shop.fails")()
 
@@ -182,7 +182,7 @@ def test_a_failure_of_the_tool_keeps_its_code(engine: Engine) -> None:
 
 
 def test_an_async_function_is_a_coroutine_function(engine: Engine) -> None:
-    """Of any tool; and a plain function of a coroutine tool waits for it."""
+    """For any tool; a synchronous function of a coroutine tool waits for the result."""
     awaited = to_function(engine, "shop.order", name="order", is_async=True)
     waited = to_function(engine, "shop.later")
 
@@ -199,7 +199,7 @@ def test_an_async_function_is_a_coroutine_function(engine: Engine) -> None:
 
 
 def test_variadic_values_are_one_list(engine: Engine) -> None:
-    """Frameworks send arguments by name."""
+    """Frameworks pass arguments by name."""
     function = to_function(engine, "shop.total")
 
     assert "(first: float, more: Optional[list[float]] = None) -> float" == str(inspect.signature(function))
@@ -216,14 +216,14 @@ def test_a_stream_is_the_list_of_its_items(engine: Engine) -> None:
 
 
 def made(spec: ToolSpec, func: Callable[..., Any], **parts: Any) -> Callable[..., Any]:
-    """Return the function of a tool that is written out."""
+    """Return the function of a tool with an explicit spec."""
     toolset = Toolset(spec.group)
     toolset.add(spec, func)
     return to_function(Engine(plugins="none", toolsets=toolset, **parts), spec.full_name)
 
 
-def test_names_that_python_does_not_allow_have_another_spelling() -> None:
-    """The tool receives them under its own."""
+def test_names_that_are_not_identifiers_are_changed() -> None:
+    """The tool receives them under their original names."""
     names = ("from", "user-id", "2nd")
     spec = ToolSpec("send", "mail", tuple(ArgSpec(name, ArgType.INT) for name in names), return_type=ArgType.SLICE_INT)
     function = made(spec, lambda rt, *values: list(values))
@@ -232,8 +232,8 @@ def test_names_that_python_does_not_allow_have_another_spelling() -> None:
     assert [1, 2, 3] == function(from_=1, user_id=2, arg_2nd=3)
 
 
-def test_what_is_required_after_what_is_not_is_taken_by_name() -> None:
-    """As Python asks of a signature; nothing changes its place."""
+def test_required_parameters_after_optional_ones_are_keyword_only() -> None:
+    """Python requires this; the order does not change."""
     spec = ToolSpec(
         "odd", "g", (ArgSpec("a", ArgType.INT, default=1), ArgSpec("b", ArgType.INT)), return_type=ArgType.INT
     )
@@ -245,8 +245,8 @@ def test_what_is_required_after_what_is_not_is_taken_by_name() -> None:
 
 
 @pytest.mark.parametrize("kind", [each for each in ArgType if each is not ArgType.VOID], ids=str)
-def test_each_type_is_one_that_json_holds(kind: ArgType) -> None:
-    """As an argument and as a result: the annotation is a type that a JSON Schema is made of."""
+def test_each_type_has_a_json_annotation(kind: ArgType) -> None:
+    """For arguments and results: the annotation is a type that can become a JSON Schema."""
     from pydantic import TypeAdapter
 
     spec = ToolSpec("same", "g", (ArgSpec("x", kind, required=False),), return_type=kind, return_nullable=True)
@@ -267,7 +267,7 @@ def test_each_type_is_one_that_json_holds(kind: ArgType) -> None:
     ],
     ids=str,
 )
-def test_results_are_what_json_holds(kind: ArgType, given: Any, expected: Any) -> None:
+def test_results_are_json_values(kind: ArgType, given: Any, expected: Any) -> None:
     """Frameworks write them as JSON or as text."""
     spec = ToolSpec("same", "g", (ArgSpec("x", kind),), return_type=kind)
 
@@ -276,8 +276,8 @@ def test_results_are_what_json_holds(kind: ArgType, given: Any, expected: Any) -
     assert expected == result == json.loads(json.dumps(result))
 
 
-def test_a_default_is_written_as_json_and_a_secret_one_not_at_all() -> None:
-    """The signature goes to a model; without an argument the tool has its own default."""
+def test_a_default_is_json_and_a_secret_one_is_hidden() -> None:
+    """The signature goes to a model; without an argument the tool uses its own default."""
     args = (
         ArgSpec("vector", ArgType.EMBEDDING, default=[0.5]),
         ArgSpec("pin", ArgType.STRING, default="canary-1234", secret=True),
@@ -293,13 +293,13 @@ def test_a_default_is_written_as_json_and_a_secret_one_not_at_all() -> None:
     assert [array("f", [0.5]), "canary-1234"] == seen
 
 
-def test_a_result_holds_no_secret_and_the_policy_holds(tmp_path: Path) -> None:
-    """A framework shows the result to a model; each call is asked about as any other."""
+def test_a_result_contains_no_secret_and_policy_applies(tmp_path: Path) -> None:
+    """A framework shows the result to a model; each call is checked like any other."""
     toolset = Toolset("g")
 
     @toolset.tool(policy=ToolPolicy(capabilities=("secret:read:pin",), requires_approval=True))
     def tell(rt: Runtime) -> str:
-        """Tell the pin."""
+        """Return the PIN."""
         return f"it is {rt.secret('pin')}"
 
     asked: list[str] = []
@@ -323,8 +323,8 @@ def test_a_result_holds_no_secret_and_the_policy_holds(tmp_path: Path) -> None:
     assert ("engine.closed", "never") == (closed.value.code, closed.value.retry)
 
 
-def test_what_is_not_there_or_not_permitted_fails_when_the_function_is_made(engine: Engine) -> None:
-    """And so does a name that is none."""
+def test_unknown_and_denied_tools_fail_when_the_function_is_made(engine: Engine) -> None:
+    """Invalid names do too."""
     with pytest.raises(ToolNotFound) as missing:
         to_function(engine, "shop.ordr")
     with pytest.raises(PolicyError) as denied:
@@ -337,7 +337,7 @@ def test_what_is_not_there_or_not_permitted_fails_when_the_function_is_made(engi
     assert "to_function: name must be a name in Python, or empty" == str(caught.value)
 
 
-# Frameworks that the tests have anyway
+# Frameworks that the tests install anyway
 
 
 def langchain(function: Callable[..., Any]) -> tuple[Any, Any]:
@@ -372,7 +372,7 @@ def openai_agents(function: Callable[..., Any]) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("framework", [langchain, fastmcp, pydantic_ai, openai_agents])
-def test_frameworks_take_the_function(
+def test_frameworks_accept_the_function(
     engine: Engine, framework: Callable[[Callable[..., Any]], tuple[dict[str, Any], Any]]
 ) -> None:
     """Types, descriptions and defaults reach their schemas, and the call reaches the tool."""

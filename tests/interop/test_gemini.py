@@ -1,4 +1,4 @@
-"""Google's Gemini: tools, conversations and calls that its SDK's own types take and give, whole and in pieces."""
+"""Google Gemini: tools, conversations and calls in the SDK's own types, complete and streamed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from neuroscript.llm.wire import gemini
 from neuroscript.runtime.replies import Reply, Usage
 from neuroscript.runtime.wire_names import WireNames
 
-with warnings.catch_warnings():  # the SDK warns where it is imported
+with warnings.catch_warnings():  # the SDK warns when it is imported
     warnings.simplefilter("ignore")
     from google.genai import types
 
@@ -47,7 +47,7 @@ NAMES = WireNames()
 
 
 def check_tools(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the declarations, which the SDK's types take and lose nothing of."""
+    """Return the declarations after asserting that the SDK's types accept them without loss."""
     (tool,) = told
     taken = types.Tool.model_validate(tool)
     assert taken.model_dump(mode="json", by_alias=True, exclude_unset=True) == tool
@@ -56,7 +56,7 @@ def check_tools(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def test_every_tool_of_ours_is_told_as_the_sdk_takes_it() -> None:
+def test_sdk_accepts_every_first_party_tool() -> None:
     """All in one entry."""
     with Engine() as engine:
         found = check_tools(gemini.to_tools(engine.tools.values()))
@@ -65,16 +65,16 @@ def test_every_tool_of_ours_is_told_as_the_sdk_takes_it() -> None:
 
 
 @pytest.mark.parametrize("count", range(4))
-def test_generated_specs_are_told_as_the_sdk_takes_them(count: int) -> None:
-    """Five hundred of them, the schema as it is."""
+def test_sdk_accepts_generated_specs(count: int) -> None:
+    """Five hundred of them, with an unchanged schema."""
     for seed in range(125):
         spec = Generator(seed).spec(count)
         (told,) = check_tools(gemini.to_tools([spec]))
         assert told["parametersJsonSchema"] == spec_to_schema(spec, exact=False)
 
 
-def test_a_tool_is_told_once_and_can_not_be_changed() -> None:
-    """What it is made of stays with the spec; without tools nothing is told."""
+def test_a_tool_is_converted_once_and_is_immutable() -> None:
+    """The result is cached on the spec; without tools nothing is sent."""
     spec = ToolSpec("ping", "net", description="Ask.")
     (told,) = gemini.to_tools([spec])[0]["functionDeclarations"]
 
@@ -94,7 +94,7 @@ RESULTS = (
 
 
 def conversation(*turns: Turn) -> dict[str, Any]:
-    """Return a conversation whose every content the SDK's types take."""
+    """Return a conversation in which the SDK's types accept every content."""
     found = gemini.conversation(turns, NAMES)
     for each in [*found["contents"], *([found["systemInstruction"]] if "systemInstruction" in found else [])]:
         taken = types.Content.model_validate(each)
@@ -103,8 +103,8 @@ def conversation(*turns: Turn) -> dict[str, Any]:
     return found
 
 
-def test_a_conversation_has_its_results_right_after_the_calls() -> None:
-    """As many as there were calls, in their order; of a turn of other APIs no id is told."""
+def test_results_are_right_after_the_calls() -> None:
+    """One for each call, in order; ids of other APIs are not sent."""
     said = conversation(
         Turn("system", "Be brief."),
         Turn("user", "Add."),
@@ -146,8 +146,8 @@ def _response(name: str, said: dict[str, Any]) -> dict[str, Any]:
     return {"functionResponse": {"name": name, "response": said}}
 
 
-def test_an_id_that_was_made_up_is_not_sent_back() -> None:
-    """A call that came without one is answered without one."""
+def test_a_generated_id_is_not_sent_back() -> None:
+    """The result of a call without an id has no id."""
     (call,) = gemini.read_calls({"candidates": [{"content": {"parts": [{"functionCall": {"name": "math__add"}}]}}]})
 
     (part,) = gemini.to_parts([ToolResult(call.id, call.name, 5)])
@@ -156,15 +156,15 @@ def test_an_id_that_was_made_up_is_not_sent_back() -> None:
     assert part == {"functionResponse": {"name": "math__add", "response": {"result": 5}}}
 
 
-def test_results_can_be_told_alone() -> None:
+def test_results_can_be_converted_alone() -> None:
     """With the ids that they have."""
     found = gemini.to_parts([ToolResult("t1", "math.add", 5)])
 
     assert found == [{"functionResponse": {"id": "t1", "name": "math__add", "response": {"result": 5}}}]
 
 
-def test_an_id_that_was_made_up_is_that_of_no_other_call() -> None:
-    """Even where the API itself calls another one so."""
+def test_a_generated_id_is_unique() -> None:
+    """Even if the API gives another call the same id."""
     parts = [{"functionCall": {"name": "a__b", "id": "call_2"}}, {"functionCall": {"name": "a__b"}}]
 
     found = gemini.read_calls({"candidates": [{"content": {"parts": parts}}]})
@@ -173,8 +173,8 @@ def test_an_id_that_was_made_up_is_that_of_no_other_call() -> None:
 
 
 @pytest.mark.parametrize("has_ids", [True, False])
-def test_a_turn_of_its_own_goes_back_as_it_was(has_ids: bool) -> None:
-    """With its signatures, and an id where one came and nowhere else."""
+def test_an_own_turn_is_sent_back_unchanged(has_ids: bool) -> None:
+    """With its signatures, and an id only where the API sent one."""
     whole = response([CALL, CALL], "Hm.", ids=has_ids)
     del whole["candidates"][0]["content"]["parts"][0]["thought"]
     taken = types.GenerateContentResponse.model_validate(whole)
@@ -190,12 +190,12 @@ def test_a_turn_of_its_own_goes_back_as_it_was(has_ids: bool) -> None:
 
 
 def _signed(content: Any) -> Any:
-    """Return a content with its bytes decoded, for there are two alphabets of Base64."""
+    """Return a content with its bytes decoded, because there are two Base64 alphabets."""
     return types.Content.model_validate(content).model_dump(exclude_none=True)
 
 
 def assembled(pieces: Iterable[Any]) -> tuple[Reply, str]:
-    """Return what an assembler makes of pieces, and the text that it told while it did."""
+    """Return the result of an assembler, and the text that it emitted."""
     assembler = gemini.GENERATE.assembler(NAMES)
     said = "".join([assembler.take(piece) for piece in pieces])
     return assembler.reply(), said
@@ -206,7 +206,7 @@ def sdk(data: dict[str, Any]) -> types.GenerateContentResponse:
 
 
 def test_recorded_calls_arrive_as_objects_and_as_data() -> None:
-    """With the ids of the API, or with ours; under the names of the wire and those of the SDK."""
+    """With the ids of the API or generated ones; under the wire names and the SDK's names."""
     for calls in TURNS:
         for ids, expected in ((True, tuple(calls)), (False, unnumbered(calls))):
             whole = response(calls, SAID, ids=ids)
@@ -218,7 +218,7 @@ def test_recorded_calls_arrive_as_objects_and_as_data() -> None:
 
 
 def test_recorded_calls_arrive_in_pieces() -> None:
-    """The text in pieces of every size, calls whole; the signatures stay where they were."""
+    """Text in pieces of every size, complete calls; the signatures stay where they were."""
     for calls in TURNS if EVERYTHING else TURNS[:40]:
         whole = response(calls, SAID)
         for step in range(1, len(SAID) + 1):
@@ -231,7 +231,7 @@ def test_recorded_calls_arrive_in_pieces() -> None:
 
 
 def test_recorded_calls_arrive_value_by_value() -> None:
-    """Texts character by character; as plain data and as the SDK's objects, whose numbers are floats."""
+    """Strings character by character; as plain data and as SDK objects, whose numbers are floats."""
     for calls in turns(has_empty=False):
         whole = response(calls, SAID)
         for pieces in (list(partial_chunks(whole)), [sdk(each) for each in partial_chunks(whole)]):
@@ -247,8 +247,8 @@ def _parts(reply: Reply) -> list[dict[str, Any]]:
     return found
 
 
-def test_calls_that_follow_each_other_in_pieces_are_kept_apart() -> None:
-    """By a name, or by another id, where no piece said that one has ended."""
+def test_consecutive_streamed_calls_are_separated() -> None:
+    """By a name or another id, if no piece marks the end of a call."""
     first = {"name": "a__b", "partialArgs": [{"jsonPath": "$.x", "stringValue": "1"}], "willContinue": True}
     pieces = [chunk({"functionCall": first}), chunk({"functionCall": {**first, "willContinue": False}})]
     reply, _ = assembled([*pieces, chunk({"text": ""}, finishReason="STOP")])
@@ -256,8 +256,8 @@ def test_calls_that_follow_each_other_in_pieces_are_kept_apart() -> None:
     assert reply.turn.tool_calls == (ToolCall("a.b", {"x": "1"}, id="call_1"), ToolCall("a.b", {"x": "1"}, id="call_2"))
 
 
-def test_a_call_that_is_not_told_to_its_end_has_arguments_that_are_no_json() -> None:
-    """So that the engine can tell the model; it goes back as a map."""
+def test_an_incomplete_call_has_arguments_that_are_not_json() -> None:
+    """The engine can report it to the model; it is sent back as a map."""
     call = {"name": "a__b", "partialArgs": [{"jsonPath": "$.x", "stringValue": "1"}], "willContinue": True}
     reply, _ = assembled([chunk({"functionCall": call}), chunk({"text": ""}, finishReason="MAX_TOKENS")])
 
@@ -283,8 +283,8 @@ def test_a_call_that_is_not_told_to_its_end_has_arguments_that_are_no_json() -> 
         ),
     ],
 )
-def test_pieces_of_calls_that_make_no_sense_say_so(pieces: list[dict[str, Any]], text: str) -> None:
-    """With what is wrong, and nothing of what was said."""
+def test_inconsistent_pieces_are_reported(pieces: list[dict[str, Any]], text: str) -> None:
+    """The error contains the problem, and nothing of the text."""
     with pytest.raises(LLMError) as caught:
         assembled([chunk({"functionCall": {"name": "a__b", "partialArgs": pieces}}, finishReason="STOP")])
 
@@ -295,8 +295,8 @@ def test_pieces_of_calls_that_make_no_sense_say_so(pieces: list[dict[str, Any]],
     )
 
 
-def test_a_stream_that_ends_early_is_cut() -> None:
-    """Wherever that is; what came of it is no reply."""
+def test_an_incomplete_stream_is_reported() -> None:
+    """At any position; the parts are not a reply."""
     pieces = list(chunks(response(TURNS[0], SAID)))
     for count in range(len(pieces)):
         with pytest.raises(LLMError) as caught:
@@ -308,8 +308,8 @@ UNREADABLE = ("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_
 
 
 @pytest.mark.parametrize("reason", UNREADABLE)
-def test_what_stands_before_a_call_that_no_one_could_read_is_no_answer(reason: str) -> None:
-    """The model may write a better one when it is asked again."""
+def test_text_before_a_malformed_call_is_not_an_answer(reason: str) -> None:
+    """The model may write a valid call when it is asked again."""
     with pytest.raises(LLMError) as caught:
         gemini.read(sdk(response([], "Let me add.", finishReason=reason)), NAMES)
 
@@ -317,8 +317,8 @@ def test_what_stands_before_a_call_that_no_one_could_read_is_no_answer(reason: s
 
 
 @pytest.mark.parametrize("reason", [each for each in types.FinishReason if each.value not in UNREADABLE], ids=str)
-def test_every_reason_to_end_is_known(reason: types.FinishReason) -> None:
-    """Refusals and want of room say so; every other end with something said is one."""
+def test_every_finish_reason_is_known(reason: types.FinishReason) -> None:
+    """Refusals and length limits have their own reasons; any other end with content is normal."""
     reply = gemini.read(sdk(response([], "Hello.", finishReason=reason.value)), NAMES)
 
     no_room = reason.value in ("MAX_TOKENS", "CONTINUATION")
@@ -327,8 +327,8 @@ def test_every_reason_to_end_is_known(reason: types.FinishReason) -> None:
     assert reply.stop == ("length" if no_room else "end" if reason.value in others else "refused")
 
 
-def test_a_prompt_that_was_blocked_is_refused() -> None:
-    """Whole and in pieces."""
+def test_a_blocked_prompt_is_refused() -> None:
+    """Complete and streamed."""
     blocked = {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 4}}
     for reply in (gemini.read(sdk(blocked)), assembled([blocked])[0], gemini.read(sdk(blocked).model_dump())):
         assert (reply.stop, reply.turn.content, reply.usage) == ("refused", "", Usage(4, 0))
@@ -370,16 +370,16 @@ def test_a_prompt_that_was_blocked_is_refused() -> None:
         ({"error": {"code": 418}}, "llm.request", "host", "the server ended the reply with an error"),
     ],
 )
-def test_what_is_no_reply_says_so(data: Any, code: str, retry: str, text: str) -> None:
-    """With what is wrong, and nothing of what was said."""
+def test_invalid_replies_are_reported(data: Any, code: str, retry: str, text: str) -> None:
+    """The error contains the problem, and nothing of the text."""
     with pytest.raises(LLMError) as caught:
         gemini.read(data)
 
     assert (caught.value.code, caught.value.retry, caught.value.text) == (code, retry, text)
 
 
-def test_the_time_of_a_stream_grows_with_its_length() -> None:
-    """However small its pieces are: eight times the pieces take at most about eight times as long."""
+def test_stream_time_is_linear() -> None:
+    """For any size of the pieces, eight times as many take at most about eight times as long."""
 
     def seconds(length: int) -> float:
         pieces = list(partial_chunks(response([ToolCall("fs.read", {"text": "x" * length})], "y")))

@@ -1,4 +1,4 @@
-"""Our tools in Inspect: a scripted model calls them in its loop, and our contract decides."""
+"""Our tools in Inspect: a scripted model calls them in its loop, under our contract."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from neuroscript.interop.inspect_ai import to_inspect_ai
 
 @tool(name="shop__take")
 def own() -> Tool:
-    """Return the tool that Inspect makes of the same function."""
+    """Return Inspect's native tool for the same function."""
 
     async def execute(count: int, tags: list[str] | None = None) -> int:
         """Take things out of the shop.
@@ -53,34 +53,34 @@ def own() -> Tool:
 
 
 def read(messages: list[ChatMessage]) -> list[tuple[str, str]]:
-    """Return what a model reads of each call: the text, or the error."""
+    """Return what a model reads for each call: the text, or the error."""
     found = [each for each in messages if isinstance(each, ChatMessageTool)]
     return [("error", each.error.message) if each.error else ("ok", each.text) for each in found]
 
 
 def run(tools: list[Tool], *turns: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return what a scripted model reads, which calls ``shop__take`` with these arguments, turn by turn."""
+    """Return what a scripted model reads that calls ``shop__take`` with these arguments, turn by turn."""
     calls = [ModelOutput.for_tool_call("mockllm/model", "shop__take", each) for each in turns]
     outputs = [*calls, ModelOutput.from_content("mockllm/model", "done")]
     for each in outputs:
-        each.usage = ModelUsage()  # or the model counts tokens with a table from the net
+        each.usage = ModelUsage()  # otherwise the model downloads a table to count tokens
     model = get_model("mockllm/model", custom_outputs=outputs, memoize=False)
     messages, _ = asyncio.run(model.generate_loop([ChatMessageUser(content="go")], tools=tools))
     return read(messages)
 
 
 async def at_once(tools: list[Tool], *calls: tuple[str, dict[str, Any]]) -> list[tuple[str, str]]:
-    """Return what a model reads that asks for several calls in one turn."""
+    """Return what a model reads that requests several calls in one turn."""
     made = [ToolCall(id=f"c{at}", function=name, arguments=given) for at, (name, given) in enumerate(calls)]
     messages, _ = await execute_tools([ChatMessageAssistant(content="", tool_calls=made)], tools)
     return read(messages)
 
 
-# What a tool is told and gives
+# Descriptions and values
 
 
-def test_a_model_in_inspect_is_told_the_contract() -> None:
-    """Each parameter with a description, for Inspect takes none without."""
+def test_a_model_in_inspect_receives_the_contract() -> None:
+    """Each parameter has a description, because Inspect requires one."""
     plain = Toolset("plain")
     plain.tool(name="bare")(_bare)
     with engine_of() as engine:
@@ -112,8 +112,8 @@ def _bare(a: int) -> int:
     return a
 
 
-def test_values_arrive_exact_that_inspect_alone_refuses() -> None:
-    """Its own tool of the same function never gets them, and the error repeats the value."""
+def test_values_are_exact_that_inspect_alone_rejects() -> None:
+    """The native tool never receives them, and Inspect's error repeats the value."""
     with engine_of() as engine:
         ours, theirs = (run(tools, {"count": "2", "tags": '["a"]'}) for tools in (to_inspect_ai(engine), [own()]))
 
@@ -129,8 +129,8 @@ def test_values_arrive_exact_that_inspect_alone_refuses() -> None:
     ]
 
 
-def test_a_model_mends_its_call_by_what_the_error_says() -> None:
-    """The text is ours for whatever is wrong with arguments: it names them, and no value."""
+def test_a_model_fixes_its_call_with_the_error_message() -> None:
+    """Every message about arguments is ours: it names them, and contains no value."""
     with engine_of() as engine:
         answers = run(to_inspect_ai(engine), {"count": "two"}, {"cuont": 2}, {"count": "2"})
 
@@ -150,7 +150,7 @@ def test_a_model_mends_its_call_by_what_the_error_says() -> None:
 
 
 @pytest.mark.parametrize("name", ["self", "call", "kwargs", "arguments"])
-def test_an_argument_may_be_called_as_our_own_functions_call_theirs(name: str) -> None:
+def test_an_argument_may_have_a_name_that_the_adapter_uses(name: str) -> None:
     """It arrives as the model sent it."""
     SEEN.clear()
     odd = Toolset("odd")
@@ -173,8 +173,8 @@ def test_an_argument_may_be_called_as_our_own_functions_call_theirs(name: str) -
     ],
     ids=str,
 )
-def test_exact_values_of_every_kind_pass_what_inspect_checks(rule: str, sent: Any, got: Any) -> None:
-    """Its check holds them to the schema that the model was told."""
+def test_exact_values_of_every_type_pass_the_check_of_inspect(rule: str, sent: Any, got: Any) -> None:
+    """Inspect validates them with the schema that the model received."""
     SEEN.clear()
     odd = Toolset("odd")
     odd.add(ToolSpec("t", "odd", (ArgSpec("a", rule),)), lambda rt, a: SEEN.append(a))
@@ -184,8 +184,8 @@ def test_exact_values_of_every_kind_pass_what_inspect_checks(rule: str, sent: An
     assert [list(each) if rule == "embedding" else each for each in SEEN] == [got]
 
 
-def test_an_engine_that_takes_only_exact_types_does_so_here() -> None:
-    """What it refuses is not made exact for it beforehand."""
+def test_strict_mode_of_the_engine_applies() -> None:
+    """The adapter does not coerce values first."""
     with engine_of(mode="strict") as engine:
         answers = run(to_inspect_ai(engine), {"count": "2"}, {"count": 2})
 
@@ -193,8 +193,8 @@ def test_an_engine_that_takes_only_exact_types_does_so_here() -> None:
     assert (answers, SEEN) == ([("error", text), ("ok", "2")], [(2, None)])
 
 
-def test_what_inspect_has_no_word_for_is_asked_all_the_same() -> None:
-    """Of a schema of others models are told what its words can say."""
+def test_rules_that_inspect_cannot_express_are_still_checked() -> None:
+    """Models receive as much of an imported schema as Inspect can express."""
     schema = {"type": "object", "properties": {"a": True, "b": {"type": "integer", "multipleOf": 2}}, "required": ["b"]}
     odd = Toolset("odd")
     odd.add(spec_from_schema("odd.t", schema), lambda rt, a, b: b)
@@ -206,8 +206,8 @@ def test_what_inspect_has_no_word_for_is_asked_all_the_same() -> None:
     assert answers == [("error", text), ("ok", "4")]
 
 
-def test_a_schema_of_others_may_speak_of_no_arguments() -> None:
-    """Then there are none."""
+def test_an_imported_schema_may_omit_properties() -> None:
+    """The tool then has no arguments."""
     odd = Toolset("odd")
     odd.add(spec_from_schema("odd.t", {"type": "object"}), lambda rt: "done")
     with Engine(toolsets=[odd], plugins="none") as engine:
@@ -216,11 +216,11 @@ def test_a_schema_of_others_may_speak_of_no_arguments() -> None:
     assert answers == [("ok", "done")]
 
 
-# What is permitted
+# Permissions
 
 
 def test_a_denied_tool_stays_denied() -> None:
-    """It is not offered; asked for anyway, the loop knows no such tool, and named it is a mistake of the host."""
+    """It is not offered; the loop reports it as unknown, and selecting it by name is an error for the host."""
     with engine_of() as engine, engine.session(policy=ExecutionPolicy(deny=("shop.take",))) as session:
         offered = to_inspect_ai(session)
         answers = run(offered, {"count": 2})
@@ -231,8 +231,8 @@ def test_a_denied_tool_stays_denied() -> None:
     assert str(caught.value) == "to_inspect_ai: tools: shop.take matches no tool that may be called here"
 
 
-def test_policy_and_audit_see_what_the_tool_is_called_with() -> None:
-    """A text that says a number is that number for whoever decides, and a refused call is in the record too."""
+def test_policy_and_audit_see_the_exact_values() -> None:
+    """A numeric string is a number for the policy, and a refused call is recorded too."""
     records: list[Any] = []
 
     class Kept:
@@ -259,7 +259,7 @@ def test_policy_and_audit_see_what_the_tool_is_called_with() -> None:
     ]
 
 
-def test_a_call_that_nobody_approves_is_refused() -> None:
+def test_an_unapproved_call_is_refused() -> None:
     """The approver sees the exact value."""
     asked: list[Any] = []
 
@@ -274,11 +274,11 @@ def test_a_call_that_nobody_approves_is_refused() -> None:
     assert (answers, SEEN, asked) == ([("error", text)], [], [{"count": 2, "tags": None}])
 
 
-# How calls are made
+# Execution
 
 
-def test_calls_run_at_once_of_tools_that_only_read() -> None:
-    """Each waits until the other is there too; what may change something has its turn alone."""
+def test_calls_of_read_only_tools_run_concurrently() -> None:
+    """Each waits for the other; tools with side effects run one at a time."""
     together = asyncio.Barrier(2)
     pair = Toolset("pair")
 
@@ -302,10 +302,10 @@ def test_calls_run_at_once_of_tools_that_only_read() -> None:
     }
 
 
-def test_a_task_that_is_cancelled_ends_its_call() -> None:
-    """The tool is told at once, and no answer is made up."""
+def test_cancelling_a_task_ends_its_call() -> None:
+    """The tool is cancelled at once, and no result is invented."""
     ended = asyncio.run(is_cancelled(lambda engine: at_once(to_inspect_ai(engine), ("slow__wait", {}))))
-    with warnings.catch_warnings(action="ignore"):  # Inspect leaves a stream of its own open, and anyio says so
+    with warnings.catch_warnings(action="ignore"):  # Inspect leaves a stream open, and anyio warns about it
         gc.collect()
 
     assert (ended, SEEN) == (True, ["cancelled"])

@@ -1,4 +1,4 @@
-"""Our tools in LangChain: a scripted model calls them in the loop of its agents, and our contract decides."""
+"""Our tools in LangChain: a scripted model calls them in an agent loop, under our contract."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from neuroscript.interop.langchain import to_langchain
 
 
 def read(messages: list[Any]) -> list[tuple[str, str]]:
-    """Return what a model reads of each call: whether it went well, and its text."""
+    """Return what a model reads for each call: whether it succeeded, and its text."""
     return [(each.status, each.content) for each in messages]
 
 
-# What a tool is told and gives
+# Descriptions and values
 
 
-def test_a_model_of_langchain_is_told_the_contract() -> None:
-    """The name without a dot, what it does, and the arguments as JSON Schema."""
+def test_a_langchain_model_receives_the_contract() -> None:
+    """The name without a dot, the description, and the arguments as JSON Schema."""
     with engine_of() as engine:
         (given,) = to_langchain(engine)
 
@@ -64,8 +64,8 @@ def test_a_model_of_langchain_is_told_the_contract() -> None:
     }
 
 
-def test_values_arrive_exact_that_langchain_delivers_as_they_came() -> None:
-    """LangChain hands on what is no model of Pydantic; we coerce it, and the artifact is the value."""
+def test_values_are_exact_that_langchain_passes_unchanged() -> None:
+    """LangChain only converts Pydantic models; we coerce everything, and the artifact is the value."""
     call = asking(("shop__take", {"count": "2", "tags": '["a"]'}))
     with engine_of() as engine:
         (ours,) = to_langchain(engine)
@@ -76,8 +76,8 @@ def test_values_arrive_exact_that_langchain_delivers_as_they_came() -> None:
     assert (answer.content, answer.artifact, other.content) == ("2", 2, "2")
 
 
-def test_an_argument_that_nobody_knows_is_refused_where_langchain_drops_it() -> None:
-    """Dropped, the call would do something else than the model thinks."""
+def test_an_unknown_argument_is_refused_that_langchain_drops() -> None:
+    """Without it, the call would not do what the model intended."""
     call = asking(("take", {"count": 2, "tag": ["a"]}))
     with engine_of() as engine:
         theirs = run([tool(take)], call)
@@ -94,8 +94,8 @@ def test_an_argument_that_nobody_knows_is_refused_where_langchain_drops_it() -> 
     ]
 
 
-def test_a_model_mends_its_call_by_what_the_error_says() -> None:
-    """The text names the argument and what to do, and no value."""
+def test_a_model_fixes_its_call_with_the_error_message() -> None:
+    """The message names the argument and the fix, and contains no value."""
     turns = [asking(("shop__take", {"count": given})) for given in ("two", "2")]
     with engine_of() as engine:
         answers = read(run(to_langchain(engine), *turns))
@@ -105,7 +105,7 @@ def test_a_model_mends_its_call_by_what_the_error_says() -> None:
 
 
 @pytest.mark.parametrize("name", ["self", "config", "run_manager", "callbacks", "args", "kwargs", "tool_call_id"])
-def test_an_argument_may_be_called_as_langchain_calls_its_own(name: str) -> None:
+def test_an_argument_may_have_a_name_that_langchain_uses(name: str) -> None:
     """It arrives as the model sent it."""
     SEEN.clear()
     odd = Toolset("odd")
@@ -116,8 +116,8 @@ def test_an_argument_may_be_called_as_langchain_calls_its_own(name: str) -> None
     assert SEEN == [(2,)]
 
 
-def test_a_schema_of_others_may_speak_of_no_arguments() -> None:
-    """Then there are none, for LangChain's own view of them too."""
+def test_an_imported_schema_may_omit_properties() -> None:
+    """The tool then has no arguments, in LangChain's own view too."""
     odd = Toolset("odd")
     odd.add(spec_from_schema("odd.t", {"type": "object"}), lambda rt: "done")
     with Engine(toolsets=[odd], plugins="none") as engine:
@@ -127,11 +127,11 @@ def test_a_schema_of_others_may_speak_of_no_arguments() -> None:
     assert (given.args, answers) == ({}, [("success", "done")])
 
 
-# What is permitted
+# Permissions
 
 
 def test_a_denied_tool_stays_denied() -> None:
-    """It is not offered; asked for anyway, the loop knows no such tool, and named it is a mistake of the host."""
+    """It is not offered; the loop reports it as unknown, and selecting it by name is an error for the host."""
     with engine_of() as engine, engine.session(policy=ExecutionPolicy(deny=("shop.take",))) as session:
         offered = to_langchain(session)
         answers = read(run(offered, asking(("shop__take", {"count": 2}))))
@@ -143,8 +143,8 @@ def test_a_denied_tool_stays_denied() -> None:
     assert str(caught.value) == "to_langchain: tools: shop.take matches no tool that may be called here"
 
 
-def test_policy_and_audit_see_what_the_tool_is_called_with() -> None:
-    """A text that says a number is that number for whoever decides, and for the record."""
+def test_policy_and_audit_see_the_exact_values() -> None:
+    """A numeric string is a number for the policy and in the record."""
     records: list[Any] = []
 
     class Kept:
@@ -175,8 +175,8 @@ def test_policy_and_audit_see_what_the_tool_is_called_with() -> None:
     ]
 
 
-def test_a_call_that_nobody_approves_is_refused() -> None:
-    """The approver sees the exact value; a model is told that only the host can change that."""
+def test_an_unapproved_call_is_refused() -> None:
+    """The approver sees the exact value; the error says that only the host can change that."""
     asked: list[Any] = []
 
     def refuse(request: ApprovalRequest) -> Approval:
@@ -190,19 +190,19 @@ def test_a_call_that_nobody_approves_is_refused() -> None:
     assert (answers, SEEN, asked) == ([("error", text)], [], [{"count": 2, "tags": None}])
 
 
-def test_a_tool_that_nobody_can_approve_is_not_offered() -> None:
-    """Where no approver is, a model would ask in vain."""
+def test_a_tool_without_an_approver_is_not_offered() -> None:
+    """Without an approver, every call would be refused."""
     with engine_of(ToolPolicy(requires_approval=True)) as engine:
         offered = to_langchain(engine)
 
     assert offered == []
 
 
-# How calls are made
+# Execution
 
 
-def test_an_error_is_raised_where_a_host_says_so() -> None:
-    """LangChain's own switch holds; the error tells nothing of what stands behind it."""
+def test_errors_are_raised_if_the_host_says_so() -> None:
+    """LangChain's own switch applies; the error does not reveal its cause."""
     with engine_of() as engine:
         (given,) = to_langchain(engine)
         given.handle_tool_error = False
@@ -213,8 +213,8 @@ def test_an_error_is_raised_where_a_host_says_so() -> None:
     assert (str(caught.value), caught.value.__cause__, caught.value.__context__) == (text, None, None)
 
 
-def test_callbacks_are_told_of_a_call() -> None:
-    """Of its start with what was sent, and of its end with the message."""
+def test_callbacks_receive_a_call() -> None:
+    """Its start with the arguments, and its end with the message."""
     told: list[Any] = []
 
     class Listener(BaseCallbackHandler):
@@ -231,8 +231,8 @@ def test_callbacks_are_told_of_a_call() -> None:
     assert told == [("shop__take", {"count": "2"}), ("c1", "2")]
 
 
-def test_calls_of_one_turn_run_at_once() -> None:
-    """On threads and in one loop: each waits until the other is there too."""
+def test_calls_of_one_turn_run_concurrently() -> None:
+    """On threads and in one loop: each waits for the other."""
     both, together = threading.Barrier(2, timeout=10), asyncio.Barrier(2)
     pair = Toolset("pair")
     pair.tool(policy=ToolPolicy(blocking=True))(_meeting(both))
@@ -263,8 +263,8 @@ def _ameeting(together: asyncio.Barrier) -> Any:
     return ameet
 
 
-def test_a_task_that_is_cancelled_ends_its_call() -> None:
-    """The tool is told at once, and no answer is made up."""
+def test_cancelling_a_task_ends_its_call() -> None:
+    """The tool is cancelled at once, and no result is invented."""
     ended = asyncio.run(is_cancelled(lambda engine: arun(to_langchain(engine), asking(("slow__wait", {})))))
 
     assert (ended, SEEN) == (True, ["cancelled"])

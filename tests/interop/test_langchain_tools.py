@@ -1,4 +1,4 @@
-"""LangChain's tools under our contract: what they are called with, what comes of it, and what they need."""
+"""LangChain's tools under our contract: their arguments, their results and their needs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add(a: int, b: int = 1) -> int:
 
 
 class Repeat(BaseTool):
-    """A tool whose arguments LangChain does not check."""
+    """A tool with arguments that LangChain does not check."""
 
     name: str = "repeatText"
     description: str = "Repeat a text."
@@ -49,34 +49,34 @@ class Repeat(BaseTool):
 
 
 def engine_of(*tools: BaseTool, policy: ExecutionPolicy = ALL, **options: Any) -> Engine:
-    """Return an engine with LangChain's tools, which are trusted, and nothing seen yet."""
+    """Return an engine with LangChain's tools, which are trusted, and an empty record."""
     SEEN.clear()
     toolset = from_langchain(tools, group="far", **{"trusted": True, **options})
     return Engine(toolsets=[toolset], plugins="none", policy=policy)
 
 
 def done(each: BaseTool, name: str, /, **arguments: Any) -> ToolResult:
-    """Return what came of a call of one tool."""
+    """Return the result of calling a tool."""
     with engine_of(each) as engine:
         return engine.execute(ToolCall(f"far.{name}", arguments))
 
 
 def said(result: ToolResult) -> tuple[str, str, str]:
-    """Return the code of an error, who can make the call succeed, and the text."""
+    """Return the code of an error, who can fix it, and the message."""
     assert result.error is not None
     return result.error.code, result.error.retry, str(result.error)
 
 
-# What they are called with
+# Arguments
 
 
-def test_a_function_is_called_with_exact_values_and_gives_its_own() -> None:
+def test_a_function_receives_exact_values_and_returns_its_own() -> None:
     """Not the text that LangChain would make of it."""
     assert (done(add, "add", a="2").value, SEEN) == (3, [(2, 1)])
 
 
-def test_a_tool_that_langchain_does_not_check_gets_exact_values_too() -> None:
-    """LangChain alone hands on whatever was sent."""
+def test_an_unchecked_tool_also_receives_exact_values() -> None:
+    """LangChain alone passes everything unchanged."""
     with pytest.raises(TypeError):
         Repeat().invoke({"text": "a", "times": "2"})
 
@@ -84,7 +84,7 @@ def test_a_tool_that_langchain_does_not_check_gets_exact_values_too() -> None:
     assert SEEN == [("a", 2)]
 
 
-def test_a_tool_of_one_text_has_one_argument() -> None:
+def test_a_tool_with_one_string_has_one_argument() -> None:
     """It is called as LangChain calls it."""
     shout = Tool(name="shout", func=str.upper, description="Shout.")
 
@@ -92,7 +92,7 @@ def test_a_tool_of_one_text_has_one_argument() -> None:
 
 
 def test_a_schema_as_data_is_the_contract() -> None:
-    """LangChain hands on what it does not check; we hold it to all that the schema asks."""
+    """LangChain does not check these; we enforce the whole schema."""
     schema = {
         "type": "object",
         "properties": {"code": {"type": "string", "pattern": "^[A-Z]+$"}, "n": {"type": "integer"}},
@@ -108,8 +108,8 @@ def test_a_schema_as_data_is_the_contract() -> None:
     )
 
 
-def test_a_model_of_pydantic_is_the_contract_and_makes_its_own_types() -> None:
-    """The function gets what its model makes of exact values."""
+def test_a_pydantic_model_is_the_contract_and_makes_its_own_types() -> None:
+    """The function receives what its model makes of exact values."""
 
     class Item(BaseModel):
         name: str
@@ -132,8 +132,8 @@ def test_a_model_of_pydantic_is_the_contract_and_makes_its_own_types() -> None:
     )
 
 
-def test_an_argument_arrives_that_a_model_of_pydantic_has_another_name_for() -> None:
-    """LangChain tells models the field's name, and its own check would leave out what comes under that."""
+def test_an_argument_with_an_alias_arrives() -> None:
+    """LangChain sends models the field's name, and its own check would drop that."""
 
     class Span(BaseModel):
         start: int = Field(alias="from")
@@ -162,7 +162,7 @@ def test_unknown_arguments_are_refused() -> None:
 
 
 def test_a_coroutine_is_awaited_and_cancelled() -> None:
-    """A tool of LangChain's that has nothing but a coroutine function."""
+    """A LangChain tool that only has a coroutine function."""
     ended: list[str] = []
 
     @tool
@@ -189,7 +189,7 @@ def test_a_coroutine_is_awaited_and_cancelled() -> None:
         assert (engine.call("far.wait", ("0",)), asyncio.run(both(engine))) == ("waited", "waited, True")
 
 
-# Arguments that no model sees
+# Arguments that are hidden from models
 
 
 @tool
@@ -198,8 +198,8 @@ def note(text: str, user: Annotated[str, InjectedToolArg], config: RunnableConfi
     return f"{user}: {text}, {sorted(config)[:1]}"
 
 
-def test_what_langchain_hides_from_models_comes_from_the_host() -> None:
-    """As any injected argument of ours does; the configuration of the run is LangChain's own."""
+def test_arguments_that_langchain_hides_come_from_the_host() -> None:
+    """Like any injected argument; the configuration of the run is LangChain's own."""
     with (
         engine_of(note, injected={"user": Variable("user")}) as engine,
         engine.session(variables={"user": "ann"}) as session,
@@ -208,8 +208,8 @@ def test_what_langchain_hides_from_models_comes_from_the_host() -> None:
         assert session.call("far.note", ("tea",)) == "ann: tea, ['callbacks']"
 
 
-def test_a_model_can_not_set_what_is_hidden_from_it() -> None:
-    """Nor where it has a default, which holds where the host says nothing."""
+def test_a_model_cannot_set_a_hidden_argument() -> None:
+    """Nor if it has a default, which applies if the host passes nothing."""
 
     @tool
     def sign(text: str, user: Annotated[str, InjectedToolArg] = "nobody") -> str:
@@ -225,7 +225,7 @@ def test_a_model_can_not_set_what_is_hidden_from_it() -> None:
 
 
 def test_arguments_that_look_like_a_call_are_arguments() -> None:
-    """LangChain would take what stands in them for the arguments, and nothing of ours would have seen those."""
+    """LangChain would unpack them, and skip our checks."""
     schema = {"type": "object", "properties": {"type": {"type": "string"}, "id": {}, "args": {"type": "object"}}}
     each = StructuredTool.from_function(lambda **given: given, name="tell", description="Tell.", args_schema=schema)
     result = done(each, "tell", type="tool_call", id="c", args={"hidden": 1})
@@ -233,8 +233,8 @@ def test_arguments_that_look_like_a_call_are_arguments() -> None:
     assert result.value == '{"type": "tool_call", "id": "c", "args": {"hidden": 1}}'
 
 
-def test_callbacks_of_a_run_around_are_told_of_the_call() -> None:
-    """A call that is made within a run of LangChain's belongs to it."""
+def test_callbacks_of_the_enclosing_run_receive_the_call() -> None:
+    """A call inside a LangChain run belongs to that run."""
     told: list[str] = []
 
     class Listener(BaseCallbackHandler):
@@ -248,12 +248,12 @@ def test_callbacks_of_a_run_around_are_told_of_the_call() -> None:
     assert (value, told) == (3, ["add"])
 
 
-def test_a_tool_is_given_the_id_of_its_call() -> None:
-    """One of its own for each call."""
+def test_a_tool_receives_the_id_of_its_call() -> None:
+    """A unique id for each call."""
 
     @tool
     def ticket(id: Annotated[str, InjectedToolCallId]) -> str:
-        """Give a ticket."""
+        """Return a ticket."""
         return id
 
     first, second = done(ticket, "ticket").value, done(ticket, "ticket").value
@@ -261,10 +261,10 @@ def test_a_tool_is_given_the_id_of_its_call() -> None:
     assert (len(first), first == second) == (16, False)
 
 
-# What comes of a call
+# Results
 
 
-def test_content_is_the_result_and_the_artifact_is_left() -> None:
+def test_content_is_the_result_and_the_artifact_is_dropped() -> None:
     """The artifact is for LangChain's own callbacks."""
 
     @tool(response_format="content_and_artifact")
@@ -285,20 +285,20 @@ def test_content_is_the_result_and_the_artifact_is_left() -> None:
     ],
     ids=["no plain value", "message", "map", "none"],
 )
-def test_a_value_is_itself_or_what_langchain_tells_a_model(value: Any, told: Any) -> None:
-    """What is no plain value is a text."""
+def test_plain_values_are_unchanged_and_others_become_strings(value: Any, told: Any) -> None:
+    """LangChain shows a model the same string."""
 
     @tool
     def give() -> Any:
-        """Give."""
+        """Return a value."""
         return value
 
     assert done(give, "give").value == told
 
 
 @pytest.mark.parametrize("handled", [False, True], ids=["raised", "handled"])
-def test_an_error_that_is_meant_for_the_model_is_told(handled: bool) -> None:
-    """On one line, escaped and cut, whether LangChain's tool handles it or not."""
+def test_an_error_for_the_model_is_passed_on(handled: bool) -> None:
+    """On one line, escaped and truncated, even if LangChain's tool does not handle it."""
 
     def fail() -> str:
         raise ToolException("no tea\n\x1b[2J" + "!" * 2_000)
@@ -315,10 +315,10 @@ def test_an_error_that_is_meant_for_the_model_is_told(handled: bool) -> None:
     [(False, "the tool failed (ValidationError)", "never"), ("give an even number", "give an even number", "model")],
     ids=["raised", "handled"],
 )
-def test_what_a_model_of_pydantic_asks_beyond_its_schema_is_told_where_the_tool_tells_it(
+def test_validation_errors_of_pydantic_models_are_only_passed_on_by_the_tool(
     handled: Any, told: str, retry: str
 ) -> None:
-    """Pydantic's own text repeats values, so it is not told."""
+    """Pydantic's message repeats values, so it is not passed on by default."""
 
     class Even(BaseModel):
         n: int
@@ -338,7 +338,7 @@ def test_what_a_model_of_pydantic_asks_beyond_its_schema_is_told_where_the_tool_
 
 
 def test_any_other_error_is_a_fault_of_the_tool() -> None:
-    """Its text is not told, for it may hold anything."""
+    """Its message is dropped, because it may contain anything."""
 
     @tool
     def fail() -> str:
@@ -350,11 +350,11 @@ def test_any_other_error_is_a_fault_of_the_tool() -> None:
     assert said(result) == ("tool.failed", "never", "far.fail: the tool failed (ValueError)")
 
 
-# What they need
+# Needs
 
 
-def test_without_a_word_of_the_host_each_call_needs_a_grant_and_an_approval() -> None:
-    """As the tools of an MCP server do."""
+def test_by_default_each_call_needs_a_grant_and_an_approval() -> None:
+    """As for the tools of an MCP server."""
     (given,) = from_langchain([add], group="far")
 
     assert given.policy == ToolPolicy(
@@ -364,8 +364,8 @@ def test_without_a_word_of_the_host_each_call_needs_a_grant_and_an_approval() ->
     )
 
 
-def test_without_a_grant_or_an_approval_nothing_is_called() -> None:
-    """Trust saves the approval alone."""
+def test_without_a_grant_or_an_approval_nothing_runs() -> None:
+    """Trust only replaces the approval."""
     with engine_of(add, policy=ExecutionPolicy()) as without, engine_of(add, trusted=False) as unapproved:
         results = [each.execute(ToolCall("far.add", {"a": 1})) for each in (without, unapproved)]
 
@@ -373,15 +373,15 @@ def test_without_a_grant_or_an_approval_nothing_is_called() -> None:
     assert SEEN == []
 
 
-def test_a_host_may_say_what_they_need() -> None:
-    """Which then holds for each of them."""
+def test_a_host_may_declare_the_needs() -> None:
+    """They then apply to each of the tools."""
     (given,) = from_langchain([add], group="far", policy=ToolPolicy(effects=("pure",)))
 
     assert given.policy == ToolPolicy(effects=("pure",))
 
 
 def test_a_denied_tool_stays_denied_on_its_way_back_to_langchain() -> None:
-    """A tool of LangChain's that comes back as one of LangChain's has our contract and our policy."""
+    """A LangChain tool that is exported to LangChain again has our contract and our policy."""
     with engine_of(add, Repeat(), policy=ExecutionPolicy(grants=ALL.grants, deny=("far.repeat_text",))) as engine:
         back = to_langchain(engine)
         answers = run(back, asking(("far__add", {"a": "2"}), ("far__repeat_text", {"text": "a", "times": 1})))
@@ -393,11 +393,11 @@ def test_a_denied_tool_stays_denied_on_its_way_back_to_langchain() -> None:
     ]
 
 
-# What can not be taken
+# Unsupported tools
 
 
-def test_texts_from_outside_are_escaped_and_cut() -> None:
-    """Of the tool and of its arguments."""
+def test_untrusted_strings_are_escaped_and_truncated() -> None:
+    """In the tool and its arguments."""
     schema = {"type": "object", "properties": {"a": {"type": "string", "description": "One\n\x1b[2J"}}}
     each = StructuredTool.from_function(
         lambda a: a, name="t", description="Two\n\x1b[2J" + "!" * 2_000, args_schema=schema
@@ -408,8 +408,8 @@ def test_texts_from_outside_are_escaped_and_cut() -> None:
     assert given.spec.args[0].description == "One \\x1b[2J"
 
 
-def test_one_tool_is_taken_as_several_are() -> None:
-    """It can be iterated, and would yield its fields."""
+def test_one_tool_is_imported_like_several() -> None:
+    """A tool is iterable, and would yield its fields."""
     assert [each.name for each in from_langchain(add, group="far")] == ["far.add"]
 
 
@@ -434,8 +434,8 @@ def nested(levels: int) -> dict[str, Any]:
     ],
     ids=["deep", "null", "number", "kept name"],
 )
-def test_a_schema_as_data_that_can_not_be_taken_is_refused(schema: dict[str, Any], problem: str) -> None:
-    """In a sentence, whatever it is."""
+def test_an_unsupported_schema_is_refused(schema: dict[str, Any], problem: str) -> None:
+    """With a clear message, for any data."""
     each = StructuredTool.from_function(lambda **given: given, name="t", description="T.", args_schema=schema)
     with pytest.raises(SpecError) as caught:
         from_langchain([each], group="far")
@@ -443,8 +443,8 @@ def test_a_schema_as_data_that_can_not_be_taken_is_refused(schema: dict[str, Any
     assert caught.value.problems == (f"t: {problem}",)
 
 
-def test_everything_that_can_not_be_taken_is_said_at_once() -> None:
-    """Each with the tool that it is about."""
+def test_all_unsupported_tools_are_reported_at_once() -> None:
+    """Each with the name of the tool."""
     odd = StructuredTool.from_function(lambda: 1, name="???", description="Odd.")
     schema = {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}
     lost = StructuredTool.from_function(lambda a: a, name="lost", description="Lost.", args_schema=schema)
@@ -463,7 +463,7 @@ def test_everything_that_can_not_be_taken_is_said_at_once() -> None:
     )
 
 
-def test_a_group_is_the_name_of_one() -> None:
+def test_a_group_must_be_a_valid_name() -> None:
     """As everywhere."""
     with pytest.raises(SpecError) as caught:
         from_langchain([add], group="far away")

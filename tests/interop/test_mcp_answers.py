@@ -1,4 +1,4 @@
-"""Answers of a server that cannot be used: each is a named error at once, and the connection goes on."""
+"""Unusable answers of a server: each is a typed error at once, and the connection continues."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
 
 
 def said(engine: Engine, line: str, tool: str = "raw") -> tuple[str, str, str]:
-    """Return the code, the retry and the text of the error of a call; the next call has to be answered."""
+    """Return the code, the retry and the message of the error of a call; the next call must succeed."""
     error = engine.execute(ToolCall(f"far.{tool}", {"line": line})).error
     again = engine.execute(ToolCall("far.raw", {"line": GOOD}))
 
@@ -75,7 +75,7 @@ UNPARSED: Final = {
 
 @pytest.mark.parametrize("line", UNPARSED.values(), ids=[each.replace(" ", "-") for each in UNPARSED])
 def test_answer_that_the_sdk_cannot_parse_is_named(engine: Engine, line: str) -> None:
-    """It is not shown as a timeout, and no part of it is in the error."""
+    """It is not shown as a timeout, and the error contains no part of it."""
     assert said(engine, line) == ("mcp.answer", "never", "the server's answer cannot be parsed")
 
 
@@ -88,8 +88,8 @@ def test_answer_that_cannot_be_parsed_is_in_no_log(engine: Engine, caplog: pytes
     assert [each.name for each in caplog.records if each.name.partition(".")[0] in ROOTS] == []
 
 
-def test_bytes_that_are_not_utf_8_end_no_connection(engine: Engine, request: pytest.FixtureRequest) -> None:
-    """They are refused like other broken JSON; in a stream of events each one is replaced, as its standard says."""
+def test_invalid_utf_8_does_not_end_the_connection(engine: Engine, request: pytest.FixtureRequest) -> None:
+    """It is refused like other broken JSON; in an event stream each byte is replaced, as its standard says."""
     line = result(f'{{"content":[{{"type":"text","text":"{SURROGATE}"}}]}}')
 
     if "event-stream" in request.node.name:
@@ -111,8 +111,8 @@ def test_number_that_json_does_not_have_is_an_error(engine: Engine, number: str,
     )
 
 
-def test_parts_are_counted_before_they_are_built(engine: Engine) -> None:
-    """One more than may be is refused, by name."""
+def test_content_blocks_are_counted_before_they_are_built(engine: Engine) -> None:
+    """One more than the limit is refused with the limit's name."""
     most, _ = MAX_PARTS["content"]
     line = result('{"content":[N * %d {"type":"text","text":""}]}')
 
@@ -126,7 +126,7 @@ def test_parts_are_counted_before_they_are_built(engine: Engine) -> None:
 
 @pytest.mark.parametrize("item", ['{"type":"text","text":""}', "[]", "1", '{"a":{"b":"\\",["}}'])
 def test_values_are_counted_before_they_are_parsed(engine: Engine, item: str) -> None:
-    """300,000 of them cost no more memory than the text and what has been read of it."""
+    """Memory for 300,000 values does not exceed the text and what has been read of it."""
     line = result(f'{{"content":[],"structuredContent":{{"a":[N * 300000 {item}]}}}}')
     tracemalloc.start()
     try:
@@ -141,7 +141,7 @@ def test_values_are_counted_before_they_are_parsed(engine: Engine, item: str) ->
 
 
 def test_commas_and_brackets_in_a_text_are_not_values(engine: Engine) -> None:
-    """However many there are, escaped quotes among them."""
+    """For any number of them, including escaped quotes."""
     text = '[{\\"a\\": \\"\\\\\\\\\\"},' * 100_000
     line = result(f'{{"content":[{{"type":"text","text":"{text}"}}]}}')
 
@@ -151,7 +151,7 @@ def test_commas_and_brackets_in_a_text_are_not_values(engine: Engine) -> None:
 
 
 def test_answer_is_attributed_to_its_own_call() -> None:
-    """Of several calls that wait only the one whose answer cannot be parsed fails."""
+    """If several calls wait, only the one with the invalid answer fails."""
     server = from_mcp(RAW, group="far", trusted=True, timeout=SECONDS)
     with Engine(plugins="none", hooks=[server], policy=GRANTS) as engine, ThreadPoolExecutor(16) as pool:
         lines = [GOOD, UNPARSED["a trailing comma"], UNPARSED["a list for a result"]] * 20
@@ -163,7 +163,7 @@ def test_answer_is_attributed_to_its_own_call() -> None:
 
 
 def test_line_that_answers_nothing_is_still_ignored() -> None:
-    """Some servers log to stdout, even in JSON and with errors in it, while a call waits."""
+    """Some servers log to stdout, even JSON with errors, while a call waits."""
     server = from_mcp(RAW, group="far", trusted=True, timeout=SECONDS)
     noise = [
         '{"level":"error","error":"x"}',
@@ -181,8 +181,8 @@ def test_line_that_answers_nothing_is_still_ignored() -> None:
     assert values == ["hi"] * len(noise)
 
 
-def test_server_that_cannot_parse_a_request_is_heard() -> None:
-    """Its error has no id, because it could not read that; only one call waits."""
+def test_server_that_cannot_parse_a_request_is_reported() -> None:
+    """Its error has no id, because it could not read one; only one call waits."""
     line = '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}'
     server = from_mcp(RAW, group="far", trusted=True, timeout=SECONDS)
     with Engine(plugins="none", hooks=[server], policy=GRANTS) as engine:
@@ -191,7 +191,7 @@ def test_server_that_cannot_parse_a_request_is_heard() -> None:
 
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
 def test_first_answer_that_cannot_be_parsed_is_named(kind: str) -> None:
-    """A server that cannot be read from the beginning is not one that did not answer."""
+    """An unreadable server is not reported as unresponsive."""
     tools = [{"name": "a", "inputSchema": {"type": "object", "default": "\ud800"}}]
     with served(kind, tools) as url, pytest.raises(PluginError) as caught:
         from_mcp(url=url, group="far", timeout=SECONDS)
@@ -200,7 +200,7 @@ def test_first_answer_that_cannot_be_parsed_is_named(kind: str) -> None:
 
 
 def test_list_of_too_many_tools_is_named() -> None:
-    """Before an object is made of each."""
+    """Before an object is built for each."""
     tools = [{"name": f"t{index}", "inputSchema": {"type": "object"}} for index in range(1_001)]
     with served("application/json", tools) as url, pytest.raises(PluginError) as caught:
         from_mcp(url=url, group="far", timeout=SECONDS)

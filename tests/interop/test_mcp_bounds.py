@@ -1,4 +1,4 @@
-"""Servers whose answers have no end, and secrets that would be sent where others can read them."""
+"""Servers with endless answers, and secrets that would be sent unprotected."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ for line in sys.stdin:
 
 
 class Long(BaseHTTPRequestHandler):
-    """A server whose tool answers without an end, in the way that `ThreadingHTTPServer.kind` says."""
+    """A server whose tool answers without end, in the way that `ThreadingHTTPServer.kind` says."""
 
     protocol_version = "HTTP/1.1"
 
@@ -77,11 +77,11 @@ class Long(BaseHTTPRequestHandler):
             while self.server.sent < 64 * len(PIECE):
                 self.wfile.write(PIECE)
                 self.server.sent += len(PIECE)
-        except OSError:  # whoever reads has gone
+        except OSError:  # the client has gone
             self.server.heard.set()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
@@ -104,8 +104,8 @@ def said(server: McpServer) -> Any:
         return engine.execute(ToolCall("long.say")).error
 
 
-def test_a_line_without_an_end_ends_the_connection(tmp_path: Path) -> None:
-    """Although the server is there, and may still write on; nobody waits until the call's own time is over."""
+def test_an_endless_line_ends_the_connection(tmp_path: Path) -> None:
+    """The server may continue to write; the call fails before its own timeout."""
     program = tmp_path / "endless.py"
     program.write_text(f"HELLO, TOOLS = {HELLO!r}, {TOOLS!r}\n{ENDLESS}")
     with from_mcp([sys.executable, str(program)], group="long", trusted=True) as server:
@@ -121,8 +121,8 @@ def test_a_line_without_an_end_ends_the_connection(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["json", "events"])
-def test_a_body_without_an_end_is_not_read_to_it(kind: str) -> None:
-    """It is given up where it is longer than an answer may be, and the server hears that."""
+def test_an_endless_body_is_not_read_completely(kind: str) -> None:
+    """The client stops at the limit for an answer and closes the connection."""
     with long(kind) as web, from_mcp(url=f"http://127.0.0.1:{web.server_port}", group="long", trusted=True) as server:
         error = said(server)
         assert web.heard.wait(10)
@@ -132,7 +132,7 @@ def test_a_body_without_an_end_is_not_read_to_it(kind: str) -> None:
 
 
 def test_a_compressed_body_is_not_read() -> None:
-    """Nobody has asked for it, and it may be a thousand times as long as it looks."""
+    """The client did not request it, and it may expand a thousand times."""
     with long("compressed") as web:
         with from_mcp(url=f"http://127.0.0.1:{web.server_port}", group="long", trusted=True, timeout=5.0) as server:
             error = said(server)
@@ -144,7 +144,7 @@ def test_a_compressed_body_is_not_read() -> None:
     "url", ["http://192.0.2.1/mcp", "HTTP://shop.example:8000/mcp", "http://localhost.evil.example/"]
 )
 def test_no_secret_goes_to_another_machine_unencrypted(url: str) -> None:
-    """All of them are named, before anything is reached."""
+    """All of them are named, before anything is connected."""
     headers = {"X-Key": Secret("k"), "authorization": "Bearer t", "X-Plain": "p"}
     with pytest.raises(SpecError) as raised:
         from_mcp(url=url, group="shop", headers=headers, secrets={"k": "v"})
@@ -163,8 +163,10 @@ def test_no_secret_goes_to_another_machine_unencrypted(url: str) -> None:
         ("http://shop.example/mcp", {"plain_http": True}),
     ],
 )
-def test_a_secret_may_go_where_nobody_reads_it_or_where_it_is_told_to(url: str, words: dict[str, Any]) -> None:
-    """On this machine, encrypted, or by the word of a host."""
+def test_a_secret_may_go_to_this_machine_or_over_tls_or_where_the_host_allows_it(
+    url: str, words: dict[str, Any]
+) -> None:
+    """A host can permit an unencrypted address explicitly."""
     with from_mcp(
         url=url, group="shop", headers={"Authorization": Secret("k")}, secrets={"k": "v"}, accepted={}, **words
     ):

@@ -1,8 +1,8 @@
-"""The clients that people have, each over both transports: the official one, that of FastMCP, and the Inspector.
+"""Common clients, each over both transports: the official one, FastMCP's, and the Inspector.
 
-Of what the protocol knows, not each of them can do all: the Inspector's command line makes one request and ends, so that
-it shows no progress and cancels nothing; it asks for the tools first, and never calls one that is not listed; and where a
-schema says a number, it makes one of the text itself, or null.
+Not every client supports the whole protocol. The Inspector's command line makes one request and exits, so it shows no
+progress and cancels nothing. It lists the tools first, and never calls one that is not listed. If a schema says a
+number, it converts the argument itself, possibly to null.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Said:
 
 
 class Talk(Protocol):
-    """What is asked of each client."""
+    """What each client must support."""
 
     async def names(self) -> list[str]: ...
 
@@ -100,7 +100,7 @@ class Inspector:
         return Said(result.get("isError", False), result.get("structuredContent"), result["content"][0]["text"])
 
     async def _ran(self, method: str, *words: str) -> tuple[Any, Any]:
-        """Return what it wrote to stdout and to stderr, each a JSON object or nothing."""
+        """Return its stdout and stderr, each as a JSON object or empty."""
         options = ["--format", "json", "--quiet", "--connect-timeout", "60000", "--method", method]
         command = [*self.program, *options, *words, *self.target]
         environment = {**ENVIRONMENT, "HOME": str(self.home)}
@@ -138,7 +138,7 @@ async def inspector(url: str, home: Path) -> AsyncIterator[Talk]:
 
 @contextmanager
 def over_http() -> Iterator[str]:
-    """Serve over HTTP in a process of its own, and lend the address."""
+    """Serve over HTTP in a separate process, and provide the address."""
     with subprocess.Popen(
         [*SERVE, "--http", "127.0.0.1:0"], stderr=-1, stdout=-1, text=True, env=ENVIRONMENT, cwd=ROOT
     ) as running:
@@ -166,10 +166,10 @@ CLIENTS: dict[str, tuple[Any, bool, str, str]] = {
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize(("made", "stays", "wrong", "denied"), CLIENTS.values(), ids=CLIENTS)
-def test_every_client_is_served_over_every_transport(
+def test_every_client_works_over_every_transport(
     request: pytest.FixtureRequest, tmp_path: Path, made: Any, stays: bool, wrong: str, denied: str, transport: str
 ) -> None:
-    """It lists and calls; a text reaches a number, an error names the argument, and a denied tool is refused."""
+    """It lists and calls tools; a string becomes a number, an error names the argument, and a denied tool is refused."""
 
     async def talk() -> None:
         async with made(request.getfixturevalue("url") if transport == "http" else "", tmp_path) as client:
@@ -201,7 +201,7 @@ async def _told(client: Talk) -> None:
 
 
 async def _cancelled(client: Talk, place: Path) -> None:
-    """A coroutine is stopped, and a thread that looks ends; the session goes on."""
+    """A coroutine is cancelled, and a thread that polls ends; the session continues."""
     for tool, left in (("sleeps", "stopped"), ("waits", "looked")):
         mark = place / tool
         call = asyncio.create_task(client.call(f"t__{tool}", {"mark": str(mark)}))
@@ -226,7 +226,7 @@ asyncio.run(talk())
 
 @contextmanager
 def calling(url: str, tool: str, mark: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Call a tool by the official client in a process of its own, and lend it once the tool has begun."""
+    """Call a tool with the official client in a separate process, and provide the process once the tool runs."""
     words = json.dumps([url, SERVE, tool, str(mark)])
     with subprocess.Popen(
         [sys.executable, "-c", CALLER, words], env=ENVIRONMENT, cwd=ROOT, stderr=subprocess.DEVNULL
@@ -243,15 +243,15 @@ def calling(url: str, tool: str, mark: Path) -> Iterator[subprocess.Popen[bytes]
 def test_a_client_that_is_killed_leaves_no_call_running(
     url: str, tmp_path: Path, tool: str, left: str, transport: str
 ) -> None:
-    """It can say no word of it, as a client that is told to end can: a coroutine is stopped, and a thread that looks ends."""
+    """A killed client sends no cancellation: a coroutine is cancelled, and a thread that polls ends."""
     mark = tmp_path / "mark"
     with calling(url if transport == "http" else "", f"t__{tool}", mark) as client:
         client.kill()
         until(lambda: mark.read_text() == left)
 
 
-def test_a_call_that_never_looks_holds_no_server_whose_client_is_gone(tmp_path: Path) -> None:
-    """It can not be stopped, and its thread is left behind; over the standard streams the process ends with it."""
+def test_a_call_that_never_polls_does_not_block_a_server_without_client(tmp_path: Path) -> None:
+    """It cannot be stopped, and its thread is abandoned; over stdio the process ends with it."""
     mark = tmp_path / "mark"
     with calling("", "t__deaf", mark) as client:
         children = Path(f"/proc/{client.pid}/task/{client.pid}/children").read_text().split()
@@ -261,8 +261,8 @@ def test_a_call_that_never_looks_holds_no_server_whose_client_is_gone(tmp_path: 
 
 
 @pytest.mark.parametrize(("tool", "left"), [("sleeps", "stopped"), ("waits", "looked")])
-def test_a_client_that_goes_without_a_word_is_no_error(tmp_path: Path, tool: str, left: str) -> None:
-    """Nobody takes what the server still has to say: it says nothing, and ends as always, once its calls have."""
+def test_a_client_that_disconnects_is_not_an_error(tmp_path: Path, tool: str, left: str) -> None:
+    """The server drops its output and ends normally once its calls have ended."""
     mark = tmp_path / "mark"
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     call = {"name": f"t__{tool}", "arguments": {"mark": str(mark)}}
@@ -285,7 +285,7 @@ def test_a_client_that_goes_without_a_word_is_no_error(tmp_path: Path, tool: str
 
 
 def _is_running(number: str) -> bool:
-    """Tell whether a process is there, and is more than what its parent has not yet asked after."""
+    """Return whether a process exists and is not a zombie."""
     try:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -294,7 +294,7 @@ def _is_running(number: str) -> bool:
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_many_calls_of_one_session_leave_nothing_behind(url: str, tmp_path: Path, transport: str) -> None:
-    """Tasks, threads and descriptors are back at their start, and memory grows no longer."""
+    """Tasks, threads and descriptors return to their initial numbers, and memory stops growing."""
 
     async def talk() -> None:
         async with official(url if transport == "http" else "", tmp_path) as client:
@@ -302,7 +302,7 @@ def test_many_calls_of_one_session_leave_nothing_behind(url: str, tmp_path: Path
             async def state() -> dict[str, int]:
                 return dict((await client.call("t__state", {})).structured)
 
-            for number in range(2 * CALLS):  # the first half fills what a process keeps for further work
+            for number in range(2 * CALLS):  # the first half fills the caches of the process
                 if number == CALLS:
                     first = await state()
                 if number == CALLS + CALLS // 2:
@@ -312,7 +312,7 @@ def test_many_calls_of_one_session_leave_nothing_behind(url: str, tmp_path: Path
             names = ("tasks", "threads", "descriptors")
             ending = time.monotonic() + 15
             while any(last[name] > first[name] for name in names) and time.monotonic() < ending:
-                await asyncio.sleep(0.5)  # a thread waits five seconds for further work
+                await asyncio.sleep(0.5)  # an idle thread of the pool lives for five seconds
                 last = await state()
             assert [name for name in names if last[name] > first[name]] == []
             assert last["memory"] - half["memory"] < MEBIBYTE

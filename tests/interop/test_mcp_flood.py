@@ -1,4 +1,4 @@
-"""Unauthorized connections: they do not keep clients waiting, are closed in time, and do not fill the log."""
+"""Unauthorized connections: they do not delay clients, are closed in time, and do not fill the log."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ linux = pytest.mark.skipif(
 
 
 def greeted(port: int) -> float:
-    """Make an authorized request on a connection of its own, and return how many seconds the answer took."""
+    """Make an authorized request on its own connection, and return the seconds until its answer."""
     begin = time.monotonic()
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
@@ -53,7 +53,7 @@ def greeted(port: int) -> float:
 
 
 def posted(connection: http.client.HTTPConnection, method: str, params: Any, **headers: str) -> Any:
-    """Make a request, and return the headers of the answer, which has to be a success."""
+    """Make a request, and return the headers of the successful answer."""
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
     connection.request("POST", "/mcp", body, {**HEADERS, **headers})
     answer = connection.getresponse()
@@ -63,7 +63,7 @@ def posted(connection: http.client.HTTPConnection, method: str, params: Any, **h
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Tell whether the server has closed a connection, whatever it sent before."""
+    """Return whether the server has closed a connection, regardless of what it sent before."""
     connection.settimeout(0.01)
     try:
         while connection.recv(65_536):
@@ -77,7 +77,7 @@ def is_closed(connection: socket.socket) -> bool:
 
 @contextlib.contextmanager
 def connected(port: int, count: int, data: bytes = HALF) -> Iterator[list[socket.socket]]:
-    """Open connections one after the other, and send the same on each."""
+    """Open connections one by one, and send the same bytes on each."""
     with contextlib.ExitStack() as stack:
         found: list[socket.socket] = []
         for _ in range(count):
@@ -96,9 +96,9 @@ class Running:
     """A server in a process.
 
     Attributes:
-        process: That process.
-        port: Where it listens.
-        log: What it writes to stderr.
+        process: The process.
+        port: Its port.
+        log: Its stderr.
     """
 
     process: subprocess.Popen[bytes]
@@ -112,7 +112,7 @@ class Running:
 
 @contextlib.contextmanager
 def running(directory: Path, descriptors: int) -> Iterator[Running]:
-    """Run ``neuroscript mcp serve --http`` with as many descriptors."""
+    """Run ``neuroscript mcp serve --http`` with this number of descriptors."""
     words = ["mcp", "serve", "--http", "127.0.0.1:0", "--token-from", "TOKEN", "--tools", "math.*"]
     code = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({descriptors}, {descriptors}))\n"
     code += f"from neuroscript.cli import main; raise SystemExit(main({words!r}))"
@@ -134,7 +134,7 @@ def running(directory: Path, descriptors: int) -> Iterator[Running]:
 @linux
 @pytest.mark.parametrize("data", [HALF, b"", REFUSED], ids=["half-a-header", "nothing", "half-a-body"])
 def test_authorized_call_is_answered_while_others_hold_connections(tmp_path: Path, data: bytes) -> None:
-    """400 connections are more than the process has descriptors; a call is answered within a second all the same."""
+    """400 connections are more than the process has descriptors; a call is still answered within a second."""
     with running(tmp_path, 256) as place, connected(place.port, 400, data) as others:
         times = [greeted(place.port) for _ in range(5)]
         held = place.descriptors
@@ -150,7 +150,7 @@ def test_authorized_call_is_answered_while_others_hold_connections(tmp_path: Pat
 
 @linux
 def test_lack_of_descriptors_is_logged_once(tmp_path: Path) -> None:
-    """Where the process itself has used them up; the call is answered when there are some again."""
+    """The process itself has used them up; the call is answered when some are free again."""
     import resource
 
     with running(tmp_path, 256) as place:
@@ -158,7 +158,7 @@ def test_lack_of_descriptors_is_logged_once(tmp_path: Path) -> None:
         resource.prlimit(place.process.pid, resource.RLIMIT_NOFILE, (place.descriptors, 256))
         with connected(place.port, 100):
             until(lambda: "too many open files" in place.log.read_text())
-            time.sleep(2.5)  # asyncio tries again each second, and would log it each time
+            time.sleep(2.5)  # asyncio tries again each second, and would log each attempt
             lines = place.log.read_text().splitlines()
             resource.prlimit(place.process.pid, resource.RLIMIT_NOFILE, (256, 256))
 
@@ -172,7 +172,7 @@ def test_lack_of_descriptors_is_logged_once(tmp_path: Path) -> None:
 
 
 def trickled(connection: socket.socket, piece: bytes, seconds: float = 10.0) -> float:
-    """Send one piece after the other until the server closes the connection, and return how many seconds that took."""
+    """Send the pieces one by one until the server closes the connection, and return the seconds that took."""
     begin = time.monotonic()
     while not is_closed(connection):
         assert time.monotonic() - begin < seconds, "it was not closed"
@@ -200,13 +200,13 @@ def trickled(connection: socket.socket, piece: bytes, seconds: float = 10.0) -> 
     ],
 )
 def test_connection_without_an_authorized_request_is_closed(data: bytes, piece: bytes) -> None:
-    """Whatever it sends, and however slowly."""
+    """Regardless of what it sends, and how slowly."""
     with served(token=TOKEN, bounds={"header_seconds": 0.5}) as place, connected(place.port, 1, data) as (each,):
         assert trickled(each, piece) < 5.0
 
 
 def test_connection_with_an_authorized_request_lasts(tmp_path: Path) -> None:
-    """As long as the call does, far beyond the deadline; after its answer the deadline begins anew."""
+    """For the duration of the call, far beyond the deadline; the deadline starts again after its answer."""
     with served(token=TOKEN, bounds={"header_seconds": 0.4}) as place:
         connection = http.client.HTTPConnection("127.0.0.1", place.port, timeout=10)
         headers = posted(connection, "initialize", HELLO)
@@ -226,7 +226,7 @@ SLOW_ANSWER: Final = b"x" * 8_000_000
 
 
 async def answering(scope: Any, receive: Any, send: Any) -> None:
-    """Admit every request, and answer it with more bytes at once than the system takes for a slow client."""
+    """Admit every request, and answer it with more bytes than the system buffers for a slow client."""
     connection = scope["state"][CONNECTION]
     connection.admit()
     try:
@@ -237,7 +237,7 @@ async def answering(scope: Any, receive: Any, send: Any) -> None:
 
 @contextlib.contextmanager
 def asking() -> Iterator[tuple[socket.socket, Any]]:
-    """Provide a client that has asked such a server, and the server."""
+    """Provide a client that has sent a request to such a server, and the server."""
     with bound() as (listening, port):
         served = server(answering, header_seconds=0.2)
         thread = threading.Thread(target=served.run, kwargs={"sockets": [listening]})
@@ -253,7 +253,7 @@ def asking() -> Iterator[tuple[socket.socket, Any]]:
 
 
 def test_answer_reaches_an_admitted_client_that_reads_slowly() -> None:
-    """The application has ended long before, and the deadline passes several times meanwhile."""
+    """The application has ended long before, and the deadline passes several times in the meantime."""
     with asking() as (client, _):
         read = 0
         while data := client.recv(len(SLOW_ANSWER) // PIECES, socket.MSG_WAITALL):
@@ -264,7 +264,7 @@ def test_answer_reaches_an_admitted_client_that_reads_slowly() -> None:
 
 
 def test_admitted_client_that_reads_nothing_is_closed() -> None:
-    """One that has stopped reading does not hold its connection."""
+    """A client that stops reading does not keep its connection."""
     with asking() as (_, served):
         until(lambda: served.server_state.connections)
         until(lambda: not served.server_state.connections)
@@ -275,7 +275,7 @@ def test_admitted_client_that_reads_nothing_is_closed() -> None:
 
 @contextlib.contextmanager
 def in_call(place: Place, directory: Path, count: int) -> Iterator[list[Path]]:
-    """Have as many authorized calls in flight, each on a connection of its own; yield their marks."""
+    """Run this number of authorized calls, each on its own connection; yield their marks."""
     marks = [directory / f"mark{index}" for index in range(count)]
     ended: list[int] = []
 
@@ -301,8 +301,8 @@ def in_call(place: Place, directory: Path, count: int) -> Iterator[list[Path]]:
     assert len(ended) == count, "a call was cut off"
 
 
-def test_oldest_stranger_makes_room(tmp_path: Path) -> None:
-    """A connection on which a call waits is not closed for another."""
+def test_oldest_unauthorized_connection_is_closed_first(tmp_path: Path) -> None:
+    """A connection with a running call is not closed for another one."""
     with served(token=TOKEN, bounds={"max_connections": 8}) as place, in_call(place, tmp_path, 4):
         with connected(place.port, 20) as others:
             greeted(place.port)
@@ -311,8 +311,8 @@ def test_oldest_stranger_makes_room(tmp_path: Path) -> None:
             assert [is_closed(each) for each in others] == [True] * 17 + [False] * 3
 
 
-def test_strangers_make_room_before_clients_that_are_idle() -> None:
-    """So a client goes on with the connection that it has kept."""
+def test_unauthorized_connections_are_closed_before_idle_clients() -> None:
+    """A client can continue on its keep-alive connection."""
     with served(token=TOKEN, bounds={"max_connections": 8}) as place:
         kept = http.client.HTTPConnection("127.0.0.1", place.port, timeout=10)
         posted(kept, "initialize", HELLO)
@@ -324,8 +324,8 @@ def test_strangers_make_room_before_clients_that_are_idle() -> None:
         kept.close()
 
 
-def test_newest_connection_is_closed_where_all_others_are_in_use(tmp_path: Path) -> None:
-    """The calls in flight end as they would have."""
+def test_newest_connection_is_closed_if_all_others_are_in_use(tmp_path: Path) -> None:
+    """The running calls end normally."""
     with served(token=TOKEN, bounds={"max_connections": 3}) as place, in_call(place, tmp_path, 3):
         with connected(place.port, 5) as others:
             until(lambda: all(map(is_closed, others)))
@@ -344,8 +344,8 @@ for soft in (1_024, 256, 100, 64):
 
 
 @linux
-def test_limit_leaves_descriptors_for_all_else() -> None:
-    """A quarter of them, and 64 at least."""
+def test_limit_reserves_descriptors_for_other_uses() -> None:
+    """A quarter of them, and at least 64."""
     ran = subprocess.run([sys.executable, "-c", LIMITS], capture_output=True, text=True, check=True, cwd=ROOT)
 
     assert ran.stdout.splitlines() == ["1024 768", "256 192", "100 36", "64 8"]
@@ -355,7 +355,7 @@ def test_limit_leaves_descriptors_for_all_else() -> None:
 
 
 def test_invalid_requests_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    """And so are upgrades to a protocol that is not served; a program that connects must not fill the disk."""
+    """Upgrades to an unsupported protocol too; a program that connects must not fill the disk."""
     logger = logging.getLogger("uvicorn.error")
     with served(token=TOKEN) as place:
         logger.addHandler(caplog.handler)

@@ -1,4 +1,4 @@
-"""What is done to a server, and by its tools, that ought not to be; and after each of them it serves as before."""
+"""Misuse of a server by clients and by its own tools, after which it works as before."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def asked(place: Place, data: bytes | None, headers: dict[str, str], method: str
 
 
 def connected(place: Place) -> dict[str, str]:
-    """Greet the server by hand, and return the headers of the session."""
+    """Initialize a session by hand, and return its headers."""
     *_, headers = asked(place, rpc("initialize", HELLO), {})
     session = {"Mcp-Session-Id": headers["mcp-session-id"], "MCP-Protocol-Version": "2025-11-25"}
     assert asked(place, told("notifications/initialized", {}), session)[0] == 202
@@ -69,7 +69,7 @@ def connected(place: Place) -> dict[str, str]:
 
 
 def data_of(answer: bytes) -> Any:
-    """Return the last message of an answer, which is a stream of events or a single one."""
+    """Return the last message of an answer, which is an event stream or a single message."""
     line = [line for line in answer.decode().splitlines() if line.startswith(("data:", "{"))][-1]
     return json.loads(line.removeprefix("data:"))
 
@@ -111,10 +111,10 @@ BODIES = {
 
 
 @pytest.mark.parametrize(("data", "status", "code"), BODIES.values(), ids=BODIES)
-def test_what_is_no_request_is_refused(
+def test_invalid_requests_are_refused(
     place: Place, session: dict[str, str], data: bytes, status: int, code: int
 ) -> None:
-    """With the error that JSON-RPC has for it, and the session lives on."""
+    """With the JSON-RPC error for it, and the session continues."""
     found, answer, _ = asked(place, data, session)
 
     assert (found, data_of(answer)["error"]["code"]) == (status, code)
@@ -132,8 +132,8 @@ ANSWERED = {
 
 
 @pytest.mark.parametrize(("data", "text"), ANSWERED.values(), ids=ANSWERED)
-def test_an_odd_call_is_one_that_failed(place: Place, session: dict[str, str], data: bytes, text: str) -> None:
-    """The model reads why; nothing that it wrote is repeated without an end, or as it was."""
+def test_an_unusual_call_is_an_error_result(place: Place, session: dict[str, str], data: bytes, text: str) -> None:
+    """The model reads the reason; its input is only repeated truncated and escaped."""
     found = data_of(asked(place, data, session)[1])["result"]
     said = found["content"][0]["text"]
 
@@ -142,8 +142,8 @@ def test_an_odd_call_is_one_that_failed(place: Place, session: dict[str, str], d
 
 
 @pytest.mark.parametrize("token", [0, "", "x" * 30_000, -1, 2**70], ids=["0", "empty", "long", "negative", "large"])
-def test_progress_is_told_under_every_token(place: Place, session: dict[str, str], token: Any) -> None:
-    """Of those that the protocol knows, which are texts and whole numbers."""
+def test_progress_is_sent_for_every_token(place: Place, session: dict[str, str], token: Any) -> None:
+    """For those of the protocol, which are strings and integers."""
     _, answer, _ = asked(place, called("t__steps", {"count": 1}, _meta={"progressToken": token}), session)
     messages = [json.loads(line[5:]) for line in answer.decode().splitlines() if line.startswith("data:")]
     found = [each["params"] for each in messages if each.get("method") == "notifications/progress"]
@@ -163,8 +163,8 @@ IGNORED = {
 
 
 @pytest.mark.parametrize("data", IGNORED.values(), ids=IGNORED)
-def test_what_asks_for_nothing_changes_nothing(place: Place, session: dict[str, str], data: bytes) -> None:
-    """It is taken, and dropped."""
+def test_unknown_notifications_are_ignored(place: Place, session: dict[str, str], data: bytes) -> None:
+    """They are accepted and dropped."""
     assert asked(place, data, session)[:2] == (202, b"")
     assert serves(place, session)
 
@@ -191,8 +191,10 @@ def test_what_asks_for_nothing_changes_nothing(place: Place, session: dict[str, 
         ({"Content-Length": "-5"}, 400),
     ],
 )
-def test_odd_headers_open_nothing(place: Place, session: dict[str, str], headers: dict[str, str], status: int) -> None:
-    """Whatever a page, a form or a name that was bound anew can make of them."""
+def test_unusual_headers_do_not_bypass_checks(
+    place: Place, session: dict[str, str], headers: dict[str, str], status: int
+) -> None:
+    """For every header that a page, a form or DNS rebinding can produce."""
     assert asked(place, LIST, {**session, **headers})[0] == status
 
 
@@ -206,8 +208,8 @@ def test_odd_headers_open_nothing(place: Place, session: dict[str, str], headers
         ("MCP-Protocol-Version: 2026-07-28\r\nMCP-Protocol-Version: 2025-11-25", 400),
     ],
 )
-def test_a_header_that_comes_twice_is_right_twice(place: Place, line: str, status: int) -> None:
-    """No part of the server reads the one where another has looked at the other."""
+def test_a_repeated_header_must_be_valid_twice(place: Place, line: str, status: int) -> None:
+    """Two parts of the server never read different values."""
     answer = by_hand(place, LIST, line)
 
     assert answer.startswith(f"HTTP/1.1 {status} ".encode())
@@ -215,15 +217,15 @@ def test_a_header_that_comes_twice_is_right_twice(place: Place, line: str, statu
 
 
 def by_hand(place: Place, data: bytes, line: str) -> bytes:
-    """Send a request whose head begins with a line of one's own, and return the answer."""
+    """Send a request with a custom request line, and return the answer."""
     head = "".join(f"{name}: {value}\r\n" for name, value in {**HEADERS, "Connection": "close"}.items())
     with socket.create_connection(("127.0.0.1", place.port), timeout=10) as connection:
         connection.sendall(f"POST /mcp HTTP/1.1\r\n{line}\r\n{head}Content-Length: {len(data)}\r\n\r\n".encode() + data)
         return b"".join(iter(lambda: connection.recv(4096), b""))
 
 
-def test_a_body_that_does_not_come_is_not_waited_for() -> None:
-    """Who has the token can hold no connection by sending little by little; others are served meanwhile."""
+def test_an_incomplete_body_does_not_block_the_server() -> None:
+    """A client with the token cannot hold a connection by sending slowly; others are served meanwhile."""
     with served(token=TOKEN, slowest=0.3) as place, ExitStack() as stack:
         head = "".join(f"{name}: {value}\r\n" for name, value in HEADERS.items())
         slow = stack.enter_context(socket.create_connection(("127.0.0.1", place.port), timeout=10))
@@ -235,8 +237,8 @@ def test_a_body_that_does_not_come_is_not_waited_for() -> None:
         assert answer.endswith(b"the body did not arrive in time")
 
 
-def test_who_does_not_know_a_session_can_not_end_it(place: Place, session: dict[str, str]) -> None:
-    """A guess says nothing of what there is, and who ends a session ends its own alone."""
+def test_a_session_can_only_be_ended_by_its_id(place: Place, session: dict[str, str]) -> None:
+    """A guess reveals nothing, and each client ends only its own session."""
     own = connected(place)
     guess = {**own, "Mcp-Session-Id": session["Mcp-Session-Id"][:-1] + "?"}
 
@@ -246,8 +248,8 @@ def test_who_does_not_know_a_session_can_not_end_it(place: Place, session: dict[
     assert serves(place, session)
 
 
-def test_a_session_that_is_ended_ends_its_calls(place: Place, tmp_path: Path) -> None:
-    """Also where they are asked for on another connection, which is open still."""
+def test_ending_a_session_ends_its_calls(place: Place, tmp_path: Path) -> None:
+    """Including calls on another connection that is still open."""
     mark, own = tmp_path / "mark", connected(place)
     connection = http.client.HTTPConnection("127.0.0.1", place.port, timeout=10)
     connection.request("POST", "/mcp", called("t__sleeps", {"mark": str(mark)}), {**HEADERS, **own})
@@ -259,8 +261,8 @@ def test_a_session_that_is_ended_ends_its_calls(place: Place, tmp_path: Path) ->
     connection.close()
 
 
-def test_a_client_sees_the_variables_of_no_other(place: Place, session: dict[str, str]) -> None:
-    """Not by a second greeting in one session, nor by the id of an event that it has not had."""
+def test_a_client_cannot_see_variables_of_another(place: Place, session: dict[str, str]) -> None:
+    """Neither by a second initialization in one session, nor by the id of an event that it has not received."""
     assert asked(place, called("t__remember", {"word": "mine"}), session)[0] == 200
     assert asked(place, rpc("initialize", HELLO), session)[0] == 200
     own = data_of(asked(place, called("t__recall", {}), session)[1])
@@ -270,8 +272,8 @@ def test_a_client_sees_the_variables_of_no_other(place: Place, session: dict[str
     assert other["result"]["structuredContent"] == {"result": ""}
 
 
-def test_nobody_calls_before_a_greeting(place: Place) -> None:
-    """There is no session to call in, and none is made."""
+def test_a_call_before_initialization_is_refused(place: Place) -> None:
+    """There is no session for the call, and none is created."""
     before = len(place.service.clients)
 
     assert asked(place, called("t__add", {"a": 1}), {})[0] == 400
@@ -279,7 +281,7 @@ def test_nobody_calls_before_a_greeting(place: Place) -> None:
     assert len(place.service.clients) == before
 
 
-# What tools do
+# Behavior of tools
 
 
 def over_stdio() -> Client:
@@ -315,7 +317,7 @@ RESULTS = {
 
 
 async def _odd(client: Client) -> dict[str, str]:
-    await client.list_tools()  # so that results are held to their schemas by the client
+    await client.list_tools()  # so that the client validates results
     found = {}
     for name in RESULTS:
         async with asyncio.timeout(20):
@@ -323,8 +325,8 @@ async def _odd(client: Client) -> dict[str, str]:
     return {name: text[: len(RESULTS[name])] for name, text in found.items()}
 
 
-def test_what_tools_do_ends_no_server_over_stdio() -> None:
-    """All of it is a result, of one call after the other in one session."""
+def test_no_tool_ends_a_server_over_stdio() -> None:
+    """Everything is a result, of one call after the other in one session."""
 
     async def talk() -> dict[str, str]:
         async with over_stdio() as client:
@@ -333,8 +335,8 @@ def test_what_tools_do_ends_no_server_over_stdio() -> None:
     assert asyncio.run(talk()) == RESULTS
 
 
-def test_what_tools_do_ends_no_server_over_http() -> None:
-    """As over stdio; what is larger than a MiB, the official client takes where it is told to."""
+def test_no_tool_ends_a_server_over_http() -> None:
+    """As over stdio; the official client accepts more than a MiB if it is configured to."""
 
     async def talk(url: str) -> dict[str, str]:
         async with Client(streamable_http_client(url, max_sse_event_size=None)) as client:

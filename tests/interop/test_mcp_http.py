@@ -1,4 +1,4 @@
-"""Who gets in over HTTP, who is kept out, and what becomes of the calls of whoever goes."""
+"""HTTP access control, and the calls of clients that disconnect."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def body(method: str, params: Any, id: int | None = 1) -> bytes:
 
 
 def posted(place: Place, data: bytes, **headers: str) -> tuple[int, bytes, Any]:
-    """Post a body by hand, and return the status, what was answered, and the headers of the answer."""
+    """Post a body by hand, and return the status, the content and the headers of the answer."""
     connection = http.client.HTTPConnection("127.0.0.1", place.port, timeout=10)
     try:
         connection.request("POST", "/mcp", data, {**HEADERS, **headers})
@@ -81,13 +81,13 @@ KNOWN = {"Authorization": f"Bearer {TOKEN}"}
         ({**KNOWN, "MCP-Protocol-Version": "1066"}, 400),
     ],
 )
-def test_only_who_may_gets_in(place: Place, headers: dict[str, str], status: int) -> None:
-    """By the token, by the origin of the page that asks, and by the name of this machine."""
+def test_access_requires_a_token_an_origin_and_a_host(place: Place, headers: dict[str, str], status: int) -> None:
+    """By the token, the origin of the page, and the name of this machine."""
     assert posted(place, body("initialize", HELLO), **headers)[0] == status
 
 
-def test_who_has_no_token_is_told_that_one_is_wanted(place: Place) -> None:
-    """As RFC 6750 has it, and nothing else."""
+def test_a_missing_token_is_reported(place: Place) -> None:
+    """As RFC 6750 specifies, and nothing else."""
     status, answer, headers = posted(place, body("initialize", HELLO))
 
     assert (status, answer, headers["www-authenticate"]) == (401, b"a token is required", "Bearer")
@@ -95,7 +95,7 @@ def test_who_has_no_token_is_told_that_one_is_wanted(place: Place) -> None:
 
 @pytest.mark.parametrize("is_chunked", [False, True])
 def test_a_body_over_its_limit_is_refused(place: Place, is_chunked: bool) -> None:
-    """Whether or not its length is told before; nobody is served by it."""
+    """Even if its length is not declared; the body is not executed."""
     data = body("initialize", {**HELLO, "padding": "x" * 30_000})
     connection = http.client.HTTPConnection("127.0.0.1", place.port, timeout=10)
     pieces: Any = (data[start : start + 10_000] for start in range(0, len(data), 10_000)) if is_chunked else data
@@ -106,21 +106,21 @@ def test_a_body_over_its_limit_is_refused(place: Place, is_chunked: bool) -> Non
     assert status == 413
 
 
-def test_a_server_that_others_can_reach_needs_a_token() -> None:
-    """Or it is not made."""
+def test_a_reachable_server_requires_a_token() -> None:
+    """Otherwise it is not created."""
     with Engine(plugins="none") as engine, pytest.raises(ValueError, match="needs a token"):
         app(serve(engine), is_local=False)
 
 
 @pytest.mark.parametrize("token", ["with a space", "s\xe9same", "a\ud800", "\n"])
-def test_a_token_that_clients_would_say_in_different_bytes_is_none(token: str) -> None:
-    """Nobody could get in with it, and so it is refused at once."""
+def test_a_token_with_ambiguous_encoding_is_refused(token: str) -> None:
+    """Clients would send it as different bytes, so it could never match."""
     with Engine(plugins="none") as engine, pytest.raises(ValueError, match=f"^{BEARER_RULE}$"):
         app(serve(engine), token=token)
 
 
-def test_the_official_client_says_the_token(place: Place) -> None:
-    """And is served; without it, it is not."""
+def test_the_official_client_sends_the_token(place: Place) -> None:
+    """With it, the client is served; without it, it is not."""
 
     async def talk(headers: dict[str, str]) -> Any:
         async with httpx2.AsyncClient(headers=headers) as http_client:
@@ -132,8 +132,8 @@ def test_the_official_client_says_the_token(place: Place) -> None:
         asyncio.run(talk({}))
 
 
-def test_parallel_clients_have_variables_of_their_own() -> None:
-    """None sees what another has set, and all of them are answered at once."""
+def test_parallel_clients_have_separate_variables() -> None:
+    """No client sees another's, and all of them are answered concurrently."""
 
     async def talk(url: str, number: int, ready: asyncio.Barrier) -> str:
         async with Client(url) as client:
@@ -151,7 +151,7 @@ def test_parallel_clients_have_variables_of_their_own() -> None:
 
 
 def _connected(place: Place) -> dict[str, str]:
-    """Greet the server by hand, and return the headers of the session."""
+    """Initialize a session by hand, and return its headers."""
     _, _, headers = posted(place, body("initialize", HELLO), **KNOWN)
     session = {**KNOWN, "Mcp-Session-Id": headers["mcp-session-id"], "MCP-Protocol-Version": "2025-11-25"}
     assert posted(place, body("notifications/initialized", {}, None), **session)[0] == 202
@@ -160,7 +160,7 @@ def _connected(place: Place) -> dict[str, str]:
 
 @pytest.mark.parametrize(("tool", "left"), [("sleeps", "stopped"), ("waits", "looked")])
 def test_a_client_that_goes_away_leaves_no_call_running(place: Place, tmp_path: Path, tool: str, left: str) -> None:
-    """Although it said no word of it: its connection is gone, and so is whoever could take the answer."""
+    """It sends no cancellation; its connection is closed, so no client can receive the answer."""
     mark = tmp_path / "mark"
     data = body("tools/call", {"name": f"t__{tool}", "arguments": {"mark": str(mark)}}, 7)
     headers = {**HEADERS, **_connected(place), "Host": "localhost", "Content-Length": str(len(data))}
@@ -173,8 +173,8 @@ def test_a_client_that_goes_away_leaves_no_call_running(place: Place, tmp_path: 
     until(lambda: not place.engine._world.running)
 
 
-def test_the_session_of_a_client_that_is_gone_ends(tmp_path: Path) -> None:
-    """After it has said nothing for a while: what it kept is given up, and whoever uses its name is told so."""
+def test_an_abandoned_session_ends(tmp_path: Path) -> None:
+    """After an idle time its state is discarded, and using its id is an error."""
     mark = tmp_path / "mark"
     with served(token=TOKEN, idle=0.5) as place:
         session = _connected(place)
@@ -187,8 +187,8 @@ def test_the_session_of_a_client_that_is_gone_ends(tmp_path: Path) -> None:
         assert posted(place, call, **session)[0] == 404
 
 
-def test_nothing_is_left_when_the_server_ends(tmp_path: Path) -> None:
-    """With a call in flight: it is stopped, and its client with it."""
+def test_nothing_remains_when_the_server_ends(tmp_path: Path) -> None:
+    """With a running call: it is cancelled, and its client is disconnected."""
     mark = tmp_path / "mark"
 
     async def talk(url: str) -> None:
@@ -196,7 +196,7 @@ def test_nothing_is_left_when_the_server_ends(tmp_path: Path) -> None:
             await client.call_tool("t__sleeps", {"mark": str(mark)})
 
     def lost(url: str) -> None:
-        with contextlib.suppress(Exception):  # whatever its transport says of it
+        with contextlib.suppress(Exception):  # any error of its transport
             asyncio.run(talk(url))
 
     with served() as place:

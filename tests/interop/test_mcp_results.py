@@ -1,4 +1,4 @@
-"""Results of the tools that come with the project, held to their schemas by the official client."""
+"""Results of first-party tools, validated with their schemas by the official client."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUIET = frozenset({"pure", "idempotent"})
 
 
 def drawn(tool: ToolImplementation, count: int) -> list[dict[str, Any]]:
-    """Return arguments that fit a tool, the same ones each time."""
+    """Return deterministic arguments that match a tool."""
     found: list[dict[str, Any]] = []
 
     @hypothesis.seed(0)
@@ -37,8 +37,8 @@ def drawn(tool: ToolImplementation, count: int) -> list[dict[str, Any]]:
     return found[:count]
 
 
-def test_each_result_is_what_its_schema_promises(full_counts: bool) -> None:
-    """The client would raise otherwise; a text is a text of JSON, and the structure is there for each that has one."""
+def test_each_result_matches_its_schema(full_counts: bool) -> None:
+    """Otherwise the client would raise; the text is JSON, and every tool with a schema has structured content."""
     with Engine(plugins=("neuroscript-std",)) as engine:
         tools = [
             each for each in engine.tools.values() if each.policy.effects and QUIET.issuperset(each.policy.effects)

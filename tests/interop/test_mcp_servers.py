@@ -1,4 +1,4 @@
-"""A server of others, ``mcp-server-time`` of PyPI, named in a policy file: its tools through an engine, under policy."""
+"""A third-party server, ``mcp-server-time`` from PyPI, in a policy file: its tools through an engine, under policy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ UTC = {"source_timezone": "UTC", "time": "12:30", "target_timezone": "Asia/Tokyo
 
 
 def table(*words: str, zone: str = "UTC") -> str:
-    """Return a policy file that names the server; ``--local-timezone`` stands in what it says of its arguments."""
+    """Return a policy file that names the server; ``--local-timezone`` appears in its descriptions of arguments."""
     command = [sys.executable, "-m", "mcp_server_time", "--local-timezone", zone]
     grant = 'policy.grants = ["mcp:call:clock/*"]'
     return "\n".join([grant, "[mcp.clock]", f"command = {json.dumps(command)}", *words])
@@ -68,13 +68,13 @@ def children() -> set[str]:
 
 
 def is_server(process: str) -> bool:
-    """Tell whether a process is the server; other tests may have left theirs running."""
+    """Return whether a process is the server; other tests may have left theirs running."""
     return b"mcp_server_time" in Path(f"/proc/{process}/cmdline").read_bytes()
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A policy file; beside it stands what was accepted, once an engine has seen the server."""
+    """A policy file; the accepted definitions are stored beside it once an engine has seen the server."""
     return tmp_path_factory.mktemp("policy") / "policy.toml"
 
 
@@ -85,15 +85,15 @@ def audit() -> MemoryAudit:
 
 @pytest.fixture(scope="module")
 def engine(file: Path, audit: MemoryAudit) -> Iterator[Engine]:
-    """An engine with the server, which is started to be seen, and is trusted."""
+    """An engine with the server, which is started to be listed, and is trusted."""
     file.write_text(table("trusted = true"))
     with Engine(plugins="none", policy=load_policy(file), audit=audit) as engine:
         assert add_servers(engine, file) == ()
         yield engine
 
 
-def test_its_tools_are_called_through_our_engine(engine: Engine) -> None:
-    """With arguments as objects, texts of JSON or by position; its output schemas are what results are held to."""
+def test_its_tools_are_called_through_an_engine(engine: Engine) -> None:
+    """With arguments as objects, JSON strings or by position; results are validated with its output schemas."""
     converted = done(engine, "convert_time", UTC)
     now = done(engine, "get_current_time", '{"timezone": "Asia/Tokyo"}')
 
@@ -107,8 +107,8 @@ def test_its_tools_are_called_through_our_engine(engine: Engine) -> None:
     }
 
 
-def test_what_does_not_fit_is_named_before_it_is_asked(engine: Engine) -> None:
-    """With every problem at once; its own errors have a code, and no value of them is in the trail."""
+def test_invalid_arguments_are_reported_before_the_call(engine: Engine) -> None:
+    """With every problem; the server's own errors have a code, and the audit log contains no value."""
     wrong = done(engine, "convert_time", {"source": "UTC", "time": 12, "target_timezone": True})
     refused = done(engine, "get_current_time", {"timezone": "Nowhere/Xy"})
 
@@ -121,8 +121,8 @@ def test_what_does_not_fit_is_named_before_it_is_asked(engine: Engine) -> None:
     assert str(refused.error).startswith("clock.get_current_time: the server says: ")
 
 
-def test_no_value_of_a_failed_call_is_in_the_trail(engine: Engine, audit: MemoryAudit) -> None:
-    """A record has the code alone."""
+def test_no_value_of_a_failed_call_is_in_the_audit_log(engine: Engine, audit: MemoryAudit) -> None:
+    """A record only has the code."""
     done(engine, "get_current_time", {"timezone": "Nowhere/Xy"})
 
     record = audit.records[-1]
@@ -131,8 +131,8 @@ def test_no_value_of_a_failed_call_is_in_the_trail(engine: Engine, audit: Memory
     assert "Nowhere" not in repr(audit.records)
 
 
-def test_a_server_that_hangs_is_a_timeout_and_answers_later(engine: Engine) -> None:
-    """The process is stopped, as where a machine sleeps; the next call of it is answered."""
+def test_a_hanging_server_is_a_timeout_and_recovers(engine: Engine) -> None:
+    """The process is stopped, as when a machine sleeps; the next call is answered."""
     done(engine, "get_current_time", {"timezone": "UTC"})
     (child,) = [int(each) for each in children() if is_server(each)]
     os.kill(child, signal.SIGSTOP)
@@ -145,8 +145,8 @@ def test_a_server_that_hangs_is_a_timeout_and_answers_later(engine: Engine) -> N
     assert done(engine, "get_current_time", {"timezone": "UTC"}).error is None
 
 
-def test_calls_run_side_by_side(engine: Engine) -> None:
-    """Each with its own answer."""
+def test_calls_run_concurrently(engine: Engine) -> None:
+    """Each has its own answer."""
 
     async def all_of_them() -> list[ToolResult]:
         zones = ["UTC", "Asia/Tokyo", "Europe/Berlin"] * 4
@@ -158,7 +158,7 @@ def test_calls_run_side_by_side(engine: Engine) -> None:
     assert [each.value["timezone"] for each in found] == ["UTC", "Asia/Tokyo", "Europe/Berlin"] * 4
 
 
-# Nothing here starts the server: what was accepted of it is known
+# These tests do not start the server: its accepted definitions are known
 
 
 @pytest.mark.parametrize(
@@ -171,10 +171,10 @@ def test_calls_run_side_by_side(engine: Engine) -> None:
     ],
     ids=["an approval", "a grant", "denied", "not allowed"],
 )
-def test_what_policy_refuses_is_refused(
+def test_a_denied_call_is_refused(
     words: str, policy: dict[str, tuple[str, ...]], expected: str, engine: Engine, file: Path
 ) -> None:
-    """Whatever the file says of its server; and it is not started for that."""
+    """Whatever the file says about its server; the server is not started."""
     before = children()
     other = file.with_name("other.toml")
     other.write_text(table(words))
@@ -186,10 +186,8 @@ def test_what_policy_refuses_is_refused(
         assert children() == before
 
 
-def test_a_definition_that_changed_between_sessions_is_refused_until_it_is_accepted(
-    engine: Engine, file: Path, tmp_path: Path
-) -> None:
-    """Another local time zone stands in the descriptions of its arguments, and models would read that."""
+def test_a_changed_definition_is_refused_until_it_is_accepted(engine: Engine, file: Path, tmp_path: Path) -> None:
+    """Another local time zone changes the descriptions of its arguments, which models read."""
     copy(file.with_name("clock.mcp.json"), tmp_path)
     changed = tmp_path / "tokyo.toml"
     changed.write_text(table("trusted = true", zone="Asia/Tokyo"))
@@ -203,7 +201,7 @@ def test_a_definition_that_changed_between_sessions_is_refused_until_it_is_accep
 
 
 def asked(file: Path) -> tuple[ToolResult, str]:
-    """Return what came of a call in a session of its own, and what the tool says of its first argument."""
+    """Return the result of a call in its own session, and the description of the tool's first argument."""
     with Engine(plugins="none", policy=load_policy(file)) as engine:
         assert add_servers(engine, file) == ()
         result = done(engine, "get_current_time", {"timezone": "UTC"})
@@ -211,7 +209,7 @@ def asked(file: Path) -> tuple[ToolResult, str]:
 
 
 def test_the_server_ends_with_the_engine(tmp_path: Path) -> None:
-    """Its process is gone when `close` returns."""
+    """Its process has ended when `close` returns."""
     before = children()
     (tmp_path / "p.toml").write_text(table())
     with Engine(plugins="none") as engine:
@@ -221,11 +219,11 @@ def test_the_server_ends_with_the_engine(tmp_path: Path) -> None:
     assert children() == before
 
 
-# What can not be used
+# Unusable servers
 
 
-def test_each_server_that_can_not_be_used_is_listed_and_stops_no_other(tmp_path: Path) -> None:
-    """As plugins are: by its table, with a code, and no value."""
+def test_each_unusable_server_is_listed_and_does_not_affect_others(tmp_path: Path) -> None:
+    """Like plugins: by its table, with a code, and without values."""
     write(tmp_path / "t.mcp.json", {"a": Definition.of_data({"name": "a", "inputSchema": {"type": "object"}})})
     write(tmp_path / "far.mcp.json", {"a": Definition.of_data({"name": "a", "inputSchema": {"type": "object"}})})
     (tmp_path / "p.toml").write_text(
@@ -247,8 +245,8 @@ def test_each_server_that_can_not_be_used_is_listed_and_stops_no_other(tmp_path:
     ]
 
 
-def test_a_file_that_is_wrong_adds_nothing(tmp_path: Path) -> None:
-    """It is named by the host, so that is raised."""
+def test_an_invalid_file_adds_nothing(tmp_path: Path) -> None:
+    """The host has named it, so the error is raised."""
     (tmp_path / "p.toml").write_text("[mcp.a]\ncommand = ['x']\n[mcp.b]\n")
     with Engine(plugins="none") as engine, pytest.raises(SpecError) as caught:
         add_servers(engine, tmp_path / "p.toml")

@@ -1,4 +1,4 @@
-"""An engine served to real clients of MCP: what holds over stdio and over HTTP alike, and what they are asked and told."""
+"""An engine served to real MCP clients: behavior over stdio and HTTP, and the messages that clients receive."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Test = Callable[[Client], Coroutine[Any, Any, None]]
 
 
 def over_stdio(*words: str, **keywords: Any) -> Client:
-    """Return a client of the command in a process of its own."""
+    """Return a client of the command in its own process."""
     command = ["-m", "neuroscript", "mcp", "serve", "-p", str(PLUGIN), "--deny", "t.refused", *words]
     parameters = StdioServerParameters(command=sys.executable, args=command, env={**os.environ}, cwd=str(ROOT))
     return Client(stdio_client(parameters), **keywords)
@@ -54,7 +54,7 @@ def text_of(result: Any) -> str:
 
 
 async def _contract(client: Client) -> None:
-    """What holds over every transport."""
+    """Check what holds over every transport."""
     listed = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert listed["t__add"].input_schema["properties"]["a"] == {"type": "integer", "description": "The first."}
     assert listed["t__add"].annotations.read_only_hint is True
@@ -85,7 +85,7 @@ async def _contract(client: Client) -> None:
 
 
 async def _told(client: Client, logged: list[Any]) -> None:
-    """Progress comes before the result, and so do messages of tools; tracebacks and remedies are for the host."""
+    """Progress and messages of tools come before the result; tracebacks and remedies are only for the host."""
     progress: list[tuple[float, float | None, str | None]] = []
 
     async def tell(done: float, total: float | None, text: str | None) -> None:
@@ -100,9 +100,9 @@ async def _told(client: Client, logged: list[Any]) -> None:
 
 
 async def _streamed(client: Client, tmp_path: Path) -> None:
-    """Each item of a stream comes as progress before the last one is made; the result has them all.
+    """Each item of a stream is sent as progress before the last one is made; the result has all items.
 
-    A tool that tells how far it is has its items told too.
+    If a tool reports its own progress, its items are sent too.
     """
     mark = tmp_path / "streamed"
     told: list[tuple[float, float | None, str | None]] = []
@@ -110,7 +110,7 @@ async def _streamed(client: Client, tmp_path: Path) -> None:
     async def tell(done: float, total: float | None, text: str | None) -> None:
         told.append((done, total, text))
         if done == 2:
-            mark.touch()  # for which the tool waits
+            mark.touch()  # the tool waits for this
 
     given = await client.call_tool("t__pieces", {"count": 3, "mark": str(mark)}, progress_callback=tell)
     pieces = ["piece 0\n", "piece 1\n" + "x" * 2_000, "piece 2\n"]
@@ -145,7 +145,7 @@ async def _left(client: Client, tmp_path: Path) -> None:
 
 
 async def _cancelled(client: Client, tmp_path: Path, logged: list[Any]) -> None:
-    """A coroutine is stopped, a thread can see that nobody waits; both are told."""
+    """A coroutine is cancelled, and a thread sees the cancellation; both are notified."""
     for tool, left, said in (("sleeps", "stopped", "was stopped"), ("waits", "looked", "may still run")):
         mark, before = tmp_path / tool, len(logged)
         call = asyncio.create_task(client.call_tool(f"t__{tool}", {"mark": str(mark)}))
@@ -170,8 +170,8 @@ def _listening(logged: list[Any]) -> dict[str, Any]:
     return {"logging_callback": log}
 
 
-def test_the_official_client_is_served_over_stdio(tmp_path: Path) -> None:
-    """By the command in a process; what its tools print does not break the protocol."""
+def test_the_official_client_works_over_stdio(tmp_path: Path) -> None:
+    """With the command in a process; output of its tools does not break the protocol."""
     logged: list[Any] = []
 
     async def talk() -> None:
@@ -188,8 +188,8 @@ def test_the_official_client_is_served_over_stdio(tmp_path: Path) -> None:
     asyncio.run(talk())
 
 
-def test_the_official_client_is_served_over_http(place: Place, tmp_path: Path) -> None:
-    """As over stdio; and when it goes, its session ends."""
+def test_the_official_client_works_over_http(place: Place, tmp_path: Path) -> None:
+    """As over stdio; its session ends when it disconnects."""
     logged: list[Any] = []
 
     async def talk() -> None:
@@ -212,8 +212,8 @@ def _line(method: str, id: int | None = None, **params: Any) -> bytes:
     return json.dumps({**head, "params": params}).encode() + b"\n"
 
 
-def test_a_client_that_reads_nothing_is_waited_for(tmp_path: Path) -> None:
-    """Its stream goes no further than what the pipe holds, and ends when the client goes."""
+def test_a_client_that_reads_nothing_blocks_its_stream(tmp_path: Path) -> None:
+    """The stream advances only as far as the pipe can hold, and ends when the client disconnects."""
     mark = tmp_path / "endless"
     words = [sys.executable, "-m", "neuroscript", "mcp", "serve", "-p", str(PLUGIN)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
@@ -238,7 +238,7 @@ def test_a_client_that_reads_nothing_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_large_results_of_a_server_are_files(tmp_path: Path) -> None:
-    """A client is told where; results have no schemas then, which such an answer could not fit."""
+    """The client receives the path; results have no schemas then, because such an answer would not match."""
 
     async def talk() -> None:
         async with over_stdio("--spill", "1000", "--sandbox", str(tmp_path)) as client:
@@ -253,8 +253,8 @@ def test_large_results_of_a_server_are_files(tmp_path: Path) -> None:
     asyncio.run(talk())
 
 
-def test_only_the_tools_that_are_named_are_served() -> None:
-    """No other is listed, and none can be called, by a client or by one of its tools."""
+def test_only_the_selected_tools_are_served() -> None:
+    """Other tools are not listed, and cannot be called by a client or by another tool."""
 
     async def talk(url: str) -> None:
         async with Client(url) as client:
@@ -266,14 +266,14 @@ def test_only_the_tools_that_are_named_are_served() -> None:
         asyncio.run(talk(place.url))
 
 
-def test_a_pattern_that_is_none_is_refused_at_once() -> None:
-    """Before anybody connects."""
+def test_an_invalid_pattern_is_refused_at_once() -> None:
+    """Before a client connects."""
     with Engine(plugins="none") as engine, pytest.raises(SpecError):
         serve(engine, tools=("t.[",))
 
 
-def test_a_client_is_told_when_tools_come(place: Place) -> None:
-    """Once for each change, and the list has them then."""
+def test_a_client_is_notified_of_new_tools(place: Place) -> None:
+    """Once for each change, after which the list contains them."""
     changed: list[str] = []
 
     async def hear(message: Any) -> None:
@@ -314,7 +314,7 @@ def _answering(answer: Callable[[Any], ElicitResult], asked: list[str]) -> dict[
     ids=["yes", "no", "declined", "cancelled", "nobody"],
 )
 def test_the_user_of_a_client_approves_its_calls(place: Place, answer: ElicitResult | None, text: str) -> None:
-    """Once for each call, with all that is to be seen of it; where the client can not ask, it is refused."""
+    """Once for each call, with all visible details; if the client cannot ask, the call is refused."""
     asked: list[str] = []
 
     async def talk() -> None:
@@ -329,8 +329,8 @@ def test_the_user_of_a_client_approves_its_calls(place: Place, answer: ElicitRes
     assert all(shown in message for message in asked for shown in ("t.risky", 'path = "a.txt"', "deletes"))
 
 
-def test_a_call_within_a_call_is_approved_too(place: Place) -> None:
-    """By the same user, although another loop asks; and the other way round it is refused."""
+def test_a_nested_call_is_approved_too(place: Place) -> None:
+    """By the same user, although another loop asks; a nested call in the other direction is refused."""
     asked: list[str] = []
 
     async def talk(is_approved: bool) -> Any:
@@ -343,16 +343,16 @@ def test_a_call_within_a_call_is_approved_too(place: Place) -> None:
     assert [message.splitlines()[0] for message in asked] == ["May t.risky run?"] * 2
 
 
-def test_a_client_that_only_opens_addresses_is_asked_nothing() -> None:
-    """What it offers is another thing than a form, and it could not answer."""
+def test_a_client_that_only_opens_urls_is_not_asked() -> None:
+    """It does not support forms, so it could not answer."""
     offered = [None, ElicitationCapability(), FORM, ADDRESS, ElicitationCapability(form=FORM.form, url=ADDRESS.url)]
 
     assert [offers_forms(ClientCapabilities(elicitation=each)) for each in offered] == [False, True, True, False, True]
     assert offers_forms(None) is False
 
 
-def test_a_question_ends_with_its_call(place: Place, tmp_path: Path) -> None:
-    """Nobody waits for an answer to a call that was cancelled, and no thread is left behind."""
+def test_a_prompt_ends_with_its_call(place: Place, tmp_path: Path) -> None:
+    """A cancelled call does not wait for an answer, and leaves no thread behind."""
     asked = asyncio.Event()
 
     async def elicit(context: Any, params: Any) -> ElicitResult:
@@ -372,7 +372,7 @@ def test_a_question_ends_with_its_call(place: Place, tmp_path: Path) -> None:
 
 
 def test_a_tool_asks_the_user_of_the_client(place: Place) -> None:
-    """But for no secret, and not of a client that asks its user nothing."""
+    """But never for a secret, and only if the client supports it."""
     asked: list[str] = []
 
     async def talk() -> None:

@@ -1,4 +1,4 @@
-"""Tools and results as MCP tells of them: plain data that the SDK and every client take."""
+"""Tools and results in the format of MCP: plain data that the SDK and every client accept."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from neuroscript.interop.mcp import to_mcp, to_result
 from neuroscript.runtime.wire_names import WireNames
 
 
-def test_each_tool_is_one_that_the_sdk_takes() -> None:
-    """All tools of the standard library, with schemas of objects alone."""
+def test_the_sdk_accepts_each_tool() -> None:
+    """All tools of the standard library, with object schemas only."""
     with Engine() as engine:
         tools = to_mcp(engine.tools.values())
 
@@ -42,8 +42,8 @@ def test_each_tool_is_one_that_the_sdk_takes() -> None:
     assert len(tools) > 100
 
 
-def test_a_tool_is_told_whole() -> None:
-    """In the words of the protocol, by a name that the APIs of models take."""
+def test_a_tool_is_described_completely() -> None:
+    """In the terms of the protocol, with a name that the APIs of models accept."""
     spec = ToolSpec(
         "add", "math", (ArgSpec("a", ArgType.INT),), return_type=ArgType.INT, description="Add.", when_to_use="To add."
     )
@@ -77,8 +77,8 @@ def test_a_tool_is_told_whole() -> None:
     ]
 
 
-def test_the_default_of_a_secret_is_not_told() -> None:
-    """A client would show it to a model, and keep it in its records."""
+def test_the_default_of_a_secret_is_hidden() -> None:
+    """A client would show it to a model, and log it."""
     spec = ToolSpec("ping", "net", (ArgSpec("key", ArgType.STRING, secret=True, default="sesame"),))
 
     assert to_mcp([spec])[0]["inputSchema"]["properties"] == {"key": {"type": ["string", "null"], "writeOnly": True}}
@@ -98,15 +98,15 @@ def test_the_default_of_a_secret_is_not_told() -> None:
     ],
 )
 def test_hints_come_from_effects(effects: tuple[str, ...], hints: tuple[bool, ...] | None) -> None:
-    """Nothing is claimed of a tool that states none."""
+    """A tool without effects has no hints."""
     tool = ToolImplementation(ToolSpec("t", "g"), lambda rt: None, ToolPolicy(effects=effects))
     told = to_mcp([tool])[0].get("annotations")
 
     assert (None if told is None else tuple(told.values())) == hints
 
 
-def test_names_are_those_that_the_client_is_given() -> None:
-    """They have at most 64 characters, unless a table says another thing."""
+def test_names_are_those_that_the_client_receives() -> None:
+    """At most 64 characters, unless a table says otherwise."""
     spec = ToolSpec("t" * 60, "a.b")
 
     assert len(to_mcp([spec])[0]["name"]) == 64
@@ -128,8 +128,8 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("kind", "value", "structured"), KINDS, ids=[str(kind) for kind, *_ in KINDS])
-def test_a_structured_result_is_what_its_schema_says(kind: ArgType, value: Any, structured: Any) -> None:
-    """As a client holds it to that schema, and drops what does not agree."""
+def test_a_structured_result_matches_its_schema(kind: ArgType, value: Any, structured: Any) -> None:
+    """Clients validate it, and drop results that do not match."""
     tool = ToolImplementation(ToolSpec("t", "g", return_type=kind), lambda rt: value)
     with Engine(plugins="none") as engine:
         engine.register(tool)
@@ -159,8 +159,8 @@ def test_a_stream_is_a_list() -> None:
         (b"hello", "text", ""),
     ],
 )
-def test_bytes_are_what_they_are(value: bytes, kind: str, media: str) -> None:
-    """A picture, a sound, a resource, or else base64 in a text; there is no second copy of them."""
+def test_bytes_have_their_media_type(value: bytes, kind: str, media: str) -> None:
+    """An image, audio, a resource, or else a base64 string; there is no second copy."""
     spec = ToolSpec("t", "g", return_type=ArgType.BLOB)
     result = to_result(ToolResult("", "g.t", value), spec)
     content = result["content"][0]
@@ -179,7 +179,7 @@ def test_bytes_are_what_they_are(value: bytes, kind: str, media: str) -> None:
 
 
 def test_an_error_is_a_result() -> None:
-    """It names the argument, and says what to do, in the names that the client knows."""
+    """It names the argument, and says what to do, with the names that the client knows."""
     with Engine() as engine:
         names = WireNames.of(engine.tools.values())
         wrong = to_result(engine.execute(ToolCall("math.add", {"num1": "x", "num2": 1})), None, names)
@@ -191,16 +191,16 @@ def test_an_error_is_a_result() -> None:
     assert "structuredContent" not in wrong
 
 
-def test_shapes_need_no_sdk() -> None:
-    """Neither they nor the package load it."""
+def test_shapes_do_not_need_the_sdk() -> None:
+    """Neither they nor the package import it."""
     code = "import sys; from neuroscript.interop.mcp import to_mcp, to_result; print('mcp' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "False"
 
 
-def test_who_lacks_the_sdk_is_told_which_extra_brings_it() -> None:
-    """In a sentence."""
+def test_the_error_without_the_sdk_names_the_extra() -> None:
+    """In one sentence."""
     code = (
         "import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None\n"
         "import neuroscript.interop.mcp as mcp\n"

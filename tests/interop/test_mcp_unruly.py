@@ -1,4 +1,4 @@
-"""Servers that do what none ought to: they are called all the same, or left in time, and nothing of it is logged."""
+"""Servers that violate the protocol: they still work or are stopped in time, and nothing of it is logged."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def unruly(what: str, **options: Any) -> McpServer:
 
 
 def said(server: McpServer) -> Any:
-    """Return what a call of its tool gives, and end it."""
+    """Return the result of a call of its tool, and close it."""
     with Engine(plugins="none", hooks=[server], policy=ALL) as engine:
         return engine.call("far.hi", [])
 
 
-def test_what_a_server_writes_that_is_no_message_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
-    """Nor is a traceback; whoever else uses the SDK in this process reads its logs as before."""
+def test_output_that_is_not_a_message_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Nor is a traceback; other users of the SDK in this process still receive its logs."""
     caplog.set_level(logging.DEBUG)
 
     assert said(unruly("chatty")) == "hi"
@@ -73,26 +73,26 @@ def test_what_a_server_writes_that_is_no_message_is_in_no_log(caplog: pytest.Log
     assert caplog.messages[-1] == "of another one"
 
 
-def test_a_server_that_says_its_tools_changed_whenever_they_are_listed_is_called() -> None:
-    """What it lists is asked for some times, and the last answer counts."""
+def test_a_server_that_announces_changes_at_each_listing_works() -> None:
+    """It is listed a limited number of times, and the last answer counts."""
     assert said(unruly("restless", timeout=5)) == "hi"
 
 
-def test_a_timeout_that_no_clock_can_count_is_one_without_end() -> None:
-    """It is a finite number, so it is taken."""
+def test_a_huge_timeout_is_unlimited() -> None:
+    """It is a finite number, so it is valid."""
     assert said(unruly("calm", timeout=1e300)) == "hi"
 
 
-def test_an_error_of_a_server_is_no_end_of_its_connection() -> None:
-    """Though servers take the number that the SDK has for that, for there is none else for errors of their own."""
+def test_a_server_error_does_not_end_the_connection() -> None:
+    """Servers use the SDK's number for that, because the protocol has none for their own errors."""
     with Engine(plugins="none", hooks=[unruly("refusing")], policy=ALL) as engine:
         codes = [engine.execute(ToolCall("far.hi", {})).error for _ in range(7)]
 
     assert [str(each) for each in codes] == ["far.hi: the server refused: no such city"] * 7
 
 
-def test_a_server_that_says_the_secret_it_was_given_is_not_taken() -> None:
-    """What it says its tools are is told to models, and written down."""
+def test_a_server_that_repeats_its_secret_is_rejected() -> None:
+    """Its descriptions are sent to models, and stored."""
     secret = {"env": {"KEY": Secret("FAR_KEY")}, "secrets": {"FAR_KEY": "k-12345678"}}
     with pytest.raises(SpecError) as caught:
         unruly("calm", **secret, skip=True)
@@ -100,8 +100,8 @@ def test_a_server_that_says_the_secret_it_was_given_is_not_taken() -> None:
     assert str(caught.value) == "mcp far: hi: contains a secret that was passed to the server"
 
 
-def test_what_another_process_accepted_meanwhile_holds(tmp_path: Path) -> None:
-    """Two that see a server for the first time at once do not accept one over the other."""
+def test_definitions_that_another_process_accepted_count(tmp_path: Path) -> None:
+    """Two processes that see a server for the first time do not overwrite each other's definitions."""
     other = {"hi": Definition.of_data({"name": "hi", "description": "Other.", "inputSchema": {"type": "object"}})}
     write(tmp_path / "other.json", other)
     words = json.dumps([sys.executable, "-c", UNRULY, "overtaken"])
@@ -113,8 +113,8 @@ def test_what_another_process_accepted_meanwhile_holds(tmp_path: Path) -> None:
     assert (problems, found, read(tmp_path / "far.mcp.json")) == ((), "Other.", other)
 
 
-def test_what_nests_deep_is_accepted_as_what_can_be_read_again(tmp_path: Path) -> None:
-    """However long it would be with a line for each value."""
+def test_deep_definitions_are_stored_readably(tmp_path: Path) -> None:
+    """Even if the file would be huge with one line for each value."""
     value: Any = [1] * 45_000
     for _ in range(50):
         value = [value]
@@ -129,8 +129,8 @@ def test_what_nests_deep_is_accepted_as_what_can_be_read_again(tmp_path: Path) -
 # The connection
 
 
-def test_an_opening_that_holds_a_thread_is_left_in_time() -> None:
-    """As one that looks up a name does, which nobody can stop."""
+def test_an_opening_that_blocks_a_thread_is_abandoned_in_time() -> None:
+    """For example a DNS lookup, which cannot be cancelled."""
     held = threading.Event()
 
     @asynccontextmanager
@@ -147,8 +147,8 @@ def test_an_opening_that_holds_a_thread_is_left_in_time() -> None:
     assert caught.value.text == "the server could not be reached: it did not respond in time"
 
 
-def test_nothing_is_logged_of_a_question_whose_asker_has_gone(caplog: pytest.LogCaptureFixture) -> None:
-    """Not even where the connection ends at the same time."""
+def test_nothing_is_logged_for_a_prompt_whose_caller_has_gone(caplog: pytest.LogCaptureFixture) -> None:
+    """Not even if the connection ends at the same time."""
 
     @asynccontextmanager
     async def dial(ended: Callable[[], None]) -> AsyncIterator[None]:
@@ -175,8 +175,8 @@ def test_nothing_is_logged_of_a_question_whose_asker_has_gone(caplog: pytest.Log
     assert (asked[0].cancelled(), caplog.messages) == (True, [])
 
 
-def test_what_is_for_this_machine_goes_through_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For a proxy may be another machine, and would read the secret in a header."""
+def test_local_addresses_bypass_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy may be another machine, and would read the secret in a header."""
     with socket.socket() as proxy:
         proxy.bind(("127.0.0.1", 0))
         proxy.listen()

@@ -1,4 +1,4 @@
-"""Tools of a server that cannot be used: each is listed with its reason, and no other tool or server suffers for it."""
+"""Unusable tools of a server: each is listed with its reason, and does not affect other tools or servers."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def opened(listing: Path, **options: Any) -> McpServer:
     return from_mcp([*RAW, str(listing)], group="far", trusted=True, **options)
 
 
-def test_skipping_leaves_out_the_bad_tools_alone(listing: Path) -> None:
-    """The others are called, one with a recursive schema among them."""
+def test_skipping_omits_only_the_invalid_tools(listing: Path) -> None:
+    """The others can be called, including one with a recursive schema."""
     with opened(listing, skip=True) as server:
         with Engine(plugins="none", toolsets=[server.toolset], policy=GRANTS) as engine:
             assert [*engine.tools] == ["far.raw", "far.recursive"]
@@ -80,8 +80,8 @@ def test_skipping_leaves_out_the_bad_tools_alone(listing: Path) -> None:
     assert server.skipped == SKIPPED
 
 
-def test_all_that_cannot_be_used_is_one_error(listing: Path) -> None:
-    """Where nothing may be skipped; what a pattern leaves out does not count."""
+def test_all_unusable_tools_are_one_error(listing: Path) -> None:
+    """If none may be skipped; tools that no pattern selects do not count."""
     with pytest.raises(SpecError) as caught:
         opened(listing)
     with opened(listing, select=["far.r*"]) as server:
@@ -91,8 +91,8 @@ def test_all_that_cannot_be_used_is_one_error(listing: Path) -> None:
     assert (server.skipped, names) == ((), ["raw", "recursive"])
 
 
-def test_server_of_a_file_is_used_without_its_bad_tools(listing: Path) -> None:
-    """They are listed, unless the file says that they may be skipped; so it is again once they were accepted."""
+def test_server_of_a_file_is_used_without_its_invalid_tools(listing: Path) -> None:
+    """They are listed, unless the file says that they may be skipped; also after they were accepted."""
     file = listing.with_name("policy.toml")
     table = f"[policy]\ngrants = ['mcp:call:far/*']\n[mcp.far]\ncommand = {json.dumps([*RAW, str(listing)])}\ntrusted = true\n"
     for further, expected in (("", [SKIPPED]), ("", [sorted(SKIPPED[2:])]), ("skip = true\n", [])):
@@ -107,8 +107,8 @@ def test_server_of_a_file_is_used_without_its_bad_tools(listing: Path) -> None:
         ]
 
 
-def test_definition_that_a_host_made_wrong_stops_no_other() -> None:
-    """Whatever is raised while it is read."""
+def test_invalid_definition_of_a_host_does_not_affect_others() -> None:
+    """For any exception while it is read."""
     accepted = {
         "good": Definition("good", {"name": "good", "inputSchema": {"type": "object"}}),
         "bad": Definition("bad", {}),
@@ -119,8 +119,8 @@ def test_definition_that_a_host_made_wrong_stops_no_other() -> None:
         assert (good.spec.name, server.skipped) == ("good", ("bad: cannot be read (KeyError)",))
 
 
-def test_server_that_fails_in_an_unknown_way_stops_no_other() -> None:
-    """It is listed with the type of what was raised, and nothing of what that says."""
+def test_server_that_fails_unexpectedly_does_not_affect_others() -> None:
+    """It is listed with the type of the exception, without its message."""
     with Engine(plugins="none") as engine:
         error = add_server(engine, ServerTable("far", "far", ("gone",), accepted=None))  # type: ignore[arg-type]
 
@@ -129,7 +129,7 @@ def test_server_that_fails_in_an_unknown_way_stops_no_other() -> None:
 
 
 def test_reading_tools_ends_with_the_time_of_the_connection(tmp_path: Path) -> None:
-    """A server that lists more than can be read in it is one that could not be reached."""
+    """A server that lists more than can be read in time is reported as unreachable."""
 
     def patterns(number: int) -> dict[str, Any]:
         rules = {
@@ -147,8 +147,8 @@ def test_reading_tools_ends_with_the_time_of_the_connection(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_only_a_spec_error_comes_of_hostile_definitions(seed: int, full_counts: bool) -> None:
-    """Of whatever a server may list; what is skipped has a reason."""
+def test_hostile_definitions_only_raise_spec_errors(seed: int, full_counts: bool) -> None:
+    """For anything that a server may list; each skipped tool has a reason."""
     source = random.Random(seed)
     for _ in range(500 if full_counts else 40):
         listed = {f"t{index}": _definition(source, f"t{index}") for index in range(5)}

@@ -1,4 +1,4 @@
-"""The package neurosurfer itself: its own classes, subclassed, in its own toolkit, under our contract."""
+"""The package neurosurfer: its own classes, subclassed, in its own toolkit, under our contract."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CASES += [("sql", place.FOR_SQL, SQL)] if EVERYTHING else []
 
 
 def told(scratch: Path, others: tuple[str, ...], *words: str) -> dict[str, Any]:
-    """Return what the program tells, or skip the test where the package can not be had."""
+    """Return the output of the program, or skip the test if the package is unavailable."""
     try:
         python = place.installed(*others)
     except OSError as error:
@@ -58,7 +58,7 @@ def told(scratch: Path, others: tuple[str, ...], *words: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("word", "others", "expected"), CASES, ids=[each[0] for each in CASES])
-def test_tools_of_the_package_itself_get_exact_values_and_all_that_is_handed_on(
+def test_tools_of_the_package_receive_exact_values_and_forwarded_inputs(
     tmp_path: Path, word: str, others: tuple[str, ...], expected: dict[str, Any]
 ) -> None:
     """No input is lost, overridden or of another type."""

@@ -1,7 +1,7 @@
-"""Every snippet of neurosurfer's documents of ToolSpec and BaseTool, run as it stands but for what `CHANGED` says.
+"""Every snippet of neurosurfer's documents of ToolSpec and BaseTool, unchanged except for `CHANGED`.
 
-The documents lie beside the project, in ``../shared/seeds``; where they do not, these tests are skipped. That of BaseTool
-has no fences, so `LINES` says where its snippets stand.
+The documents are beside the project, in ``../shared/seeds``; without them, these tests are skipped. That of BaseTool
+has no fences, so `LINES` contains the lines of its snippets.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ RAISING = {"spec 6": "Input 'text' expected string, got int"}
 
 
 def snippets(document: str) -> dict[str, str]:
-    """Return the Python of a document, by number and in its order."""
+    """Return the Python of a document, by number and in order."""
     text = DOCUMENTS[document].read_text(encoding="utf-8")
     if document == "spec":
         found = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
@@ -67,7 +67,7 @@ def snippets(document: str) -> dict[str, str]:
 
 
 def changed(number: str, code: str) -> str:
-    """Return a snippet as it is run; each change of the table has a place."""
+    """Return a snippet with its changes applied; each change must match."""
     for old, new in CHANGED.get(number, ()):
         assert code.count(old) == 1, (number, old)
         code = code.replace(old, new)
@@ -75,7 +75,7 @@ def changed(number: str, code: str) -> str:
 
 
 def run(code: str, names: dict[str, Any]) -> Any:
-    """Run a snippet and return the value of the expression that it ends with, or None."""
+    """Run a snippet, and return the value of its last expression, or None."""
     tree = ast.parse(code)
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, "<seed>", "exec", dont_inherit=True), names)
@@ -90,19 +90,19 @@ def is_valid(names: dict[str, Any], value: Any) -> bool:
 
 
 def echoes(names: dict[str, Any], value: Any) -> bool:
-    """The tool works by itself and in an engine."""
+    """The tool works alone and in an engine."""
     with engine_of(names["EchoTool"]()) as engine:
         called = engine.call("neurosurfer.echo", ("hi",))
     return called == "hi" and names["EchoTool"]()(text="hi") == ToolResponse(True, "hi")
 
 
 def streams(names: dict[str, Any], value: Any) -> bool:
-    """The answer is final, and its observation gives the lines."""
+    """The answer is final, and its observation yields the lines."""
     return value.final_answer and list(value.observation) == ["Step 1...", "Step 2...", "Done."]
 
 
 def looks_at_the_spec(names: dict[str, Any], value: Any) -> bool:
-    """The constructor as the document writes it raises what ours does."""
+    """The constructor in the document raises the same error as ours."""
     own = type("YourTool", (), {"__init__": names["__init__"]})
     ours = type("YourTool", (BaseTool,), {"__call__": EchoTool.__call__})
     raised = []
@@ -114,7 +114,7 @@ def looks_at_the_spec(names: dict[str, Any], value: Any) -> bool:
 
 
 def is_abstract(names: dict[str, Any], value: Any) -> bool:
-    """A class with the method as the document writes it can not be made, and neither can ours without one."""
+    """A class with the method in the document is abstract, and so is ours without one."""
     own = type("Own", (ABC,), {"__call__": names["__call__"]})
     for cls in (own, type("NoCall", (BaseTool,), {"spec": EchoTool.spec})):
         with pytest.raises(TypeError, match="abstract"):
@@ -123,7 +123,7 @@ def is_abstract(names: dict[str, Any], value: Any) -> bool:
 
 
 def queries(names: dict[str, Any], value: Any) -> bool:
-    """With an engine of a database there are rows, without one a sentence; a limit is what its text says."""
+    """With a database engine it returns rows, without one an error message; a limit applies as its text says."""
     database = sqlite3.connect(":memory:", check_same_thread=False)
     database.row_factory = sqlite3.Row
     database.execute("create table users (id integer, name text)")
@@ -140,7 +140,7 @@ def queries(names: dict[str, Any], value: Any) -> bool:
 
 
 def gives_lines(names: dict[str, Any], value: Any) -> bool:
-    """The tool gives its lines one by one."""
+    """The tool yields its lines one by one."""
     with engine_of(names["StreamLinesTool"]()) as engine:
         items = engine.stream("neurosurfer.stream_lines", (["a", "b"],))
         return next(items) == "a" and list(items) == ["b"]
@@ -165,14 +165,14 @@ CHECKS: Mapping[str, Callable[[dict[str, Any], Any], bool]] = {
 
 
 def present() -> None:
-    """Skip the test where the documents are not there."""
+    """Skip the test if the documents are missing."""
     if not all(path.is_file() for path in DOCUMENTS.values()):
         pytest.skip("the seeds are not beside the project")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_the_snippets_of_a_document_run_in_their_order(document: str) -> None:
-    """What each of them says is so."""
+def test_snippets_of_a_document_run_in_order(document: str) -> None:
+    """The statements of each snippet are true."""
     present()
     names: dict[str, Any] = {"__name__": "snippet"}
     for number, code in snippets(document).items():
@@ -187,8 +187,8 @@ def test_the_snippets_of_a_document_run_in_their_order(document: str) -> None:
         assert CHECKS[number](names, value), number
 
 
-def test_no_snippet_is_forgotten() -> None:
-    """Each is run; nothing that looks like Python stands outside of one, and every table speaks of snippets."""
+def test_every_snippet_runs() -> None:
+    """All Python of the documents is in a snippet, and every table entry refers to one."""
     present()
     numbers = {number for document in DOCUMENTS for number in snippets(document)}
     lines = DOCUMENTS["tool"].read_text(encoding="utf-8").splitlines()

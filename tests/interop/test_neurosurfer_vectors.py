@@ -1,6 +1,6 @@
 """The cases of neurosurfer in ``tests/vectors/seed_systems.json``.
 
-A case is words; its check stands in `CHECKS` under its id.
+A case is a description; its check is in `CHECKS` under its id.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ OURS = {each["id"]: each for each in VECTORS if each["system"] == "neurosurfer"}
 
 
 def raised(call: Callable[[], Any], kind: type[Exception] = ValueError) -> str:
-    """Return what the very error says that a call raises, or what came instead."""
+    """Return the message of the error that a call raises, or its result."""
     try:
         return f"got {call()!r}"
     except Exception as error:
@@ -56,12 +56,12 @@ def pair() -> ToolSpec:
 
 
 def told(case: Mapping[str, Any]) -> str:
-    """Return what inputs of a case are told."""
+    """Return the error message for the inputs of a case."""
     return raised(lambda: pair().check_inputs(case["given"]["raw"]))
 
 
 def typed(case: Mapping[str, Any]) -> bool:
-    """Tell whether a value of a type is taken as it is, or refused, as a case expects."""
+    """Return whether a value of a type is accepted unchanged or refused, as a case expects."""
     raw = {"x": case["given"]["value"]}
     if case["expect"].startswith("ValueError"):
         return raised(lambda: taking(case["given"]["type"]).check_inputs(raw)).startswith("Input 'x' expected ")
@@ -69,7 +69,7 @@ def typed(case: Mapping[str, Any]) -> bool:
 
 
 def well_formed(case: Mapping[str, Any]) -> bool:
-    """Tell whether the spec of the case is valid, and comes back as it is written."""
+    """Return whether the spec of the case is valid, and survives a round trip."""
     data = json.loads(case["given"].partition(": ")[2])
     inputs = [ToolParam(**each) for each in data["inputs"]]
     spec = ToolSpec(data["name"], data["description"], data["when_to_use"], inputs, ToolReturn(**data["returns"]))
@@ -77,13 +77,13 @@ def well_formed(case: Mapping[str, Any]) -> bool:
 
 
 def takes_an_alias(_: Any) -> bool:
-    """Tell whether ``str`` is valid and means string."""
+    """Return whether ``str`` is valid and means string."""
     text_spec("t", "str").validate()
     return from_neurosurfer(Giving(ToolResponse(True, ""), kind="str")).spec.args[0].type == "string"
 
 
 def made(**fields: Any) -> Callable[[], Any]:
-    """Return what makes an instance of a subclass with these fields."""
+    """Return a function that makes an instance of a subclass with these fields."""
     return lambda: type("NoSpec", (BaseTool,), fields)()
 
 
@@ -92,7 +92,7 @@ DECIMAL = {**CALL, "spec": specified(inputs=[ToolParam("b", "decimal", "d")])}
 
 
 def validates_again(_: Any) -> bool:
-    """Tell whether a spec is looked at where the tool is registered: in a toolkit and by the importer."""
+    """Return whether a spec is validated when the tool is registered: in a toolkit and by the importer."""
     careless = Careless(specified(inputs=[ToolParam("b", "decimal", "d")]))
     expected = "calculator.b has unsupported type 'decimal'."
     return (
@@ -103,13 +103,13 @@ def validates_again(_: Any) -> bool:
 
 
 def has_fresh_extras(_: Any) -> bool:
-    """Tell whether each answer has extras of its own."""
+    """Return whether each answer has its own extras."""
     first, second = ToolResponse(False, "x"), ToolResponse(False, "x")
     return first.extras == {} == second.extras and first.extras is not second.extras
 
 
 def never_overrides(_: Any) -> bool:
-    """Tell whether an input is what the caller gave, by every way and whatever was handed on."""
+    """Return whether an input is always the caller's, regardless of forwarded values."""
     first, second = Giving(ToolResponse(False, "x", {"text": "FROM_EXTRAS"}), "a"), Giving(ToolResponse(True, "y"), "b")
     with invoker_of(first, second) as invoker:
         invoker.invoke("a", {"text": "x"})
@@ -122,14 +122,14 @@ def never_overrides(_: Any) -> bool:
 
 
 def stops(_: Any) -> bool:
-    """Tell whether a loop stops at a final answer and presents it."""
+    """Return whether a loop stops at a final answer and returns it."""
     with invoker_of(Giving(ToolResponse(True, "hi"))) as invoker:
         answer = invoker.invoke("giving", {"text": "x"})
     return answer.final_answer and answer.observation == "hi"
 
 
 def clears(_: Any) -> bool:
-    """Tell whether extras are there for the second call and not for the third."""
+    """Return whether extras exist for the second call and not for the third."""
     first, second = Giving(ToolResponse(False, "x", {"cursor": 1}), "a"), Giving(ToolResponse(False, "y"), "b")
     seen = []
     with invoker_of(first, second) as invoker:
@@ -141,7 +141,7 @@ def clears(_: Any) -> bool:
 
 
 def tries_again(case: Mapping[str, Any]) -> bool:
-    """Tell whether there are three attempts, and the observation of the case."""
+    """Return whether there are three attempts, and the observation of the case."""
     tool = Boom(9)
     with invoker_of(tool, max_tool_errors=2) as invoker:
         answer = invoker.invoke("boom", {"text": "x"})
@@ -151,19 +151,19 @@ def tries_again(case: Mapping[str, Any]) -> bool:
 
 
 def registers_once(case: Mapping[str, Any]) -> bool:
-    """Tell whether the second tool of a name is refused as the case says."""
+    """Return whether the second tool with a name is refused as the case says."""
     return "ValueError: " + raised(lambda: Toolkit([EchoTool(), EchoTool()])) == case["expect"]
 
 
 def refuses_a_duck(case: Mapping[str, Any]) -> bool:
-    """Tell whether something with a spec is refused that is no tool; without one, too."""
+    """Return whether an object with a spec that is not a tool is refused, and one without a spec too."""
     ducks = [type("Duck", (), {"spec": EchoTool.spec})(), type("Duck", (), {})()]
     toolkit: Any = Toolkit()
     return all("TypeError: " + raised(lambda d=d: toolkit.register_tool(d), TypeError) == case["expect"] for d in ducks)
 
 
 def exported(case: Mapping[str, Any]) -> bool:
-    """Tell whether a tool is written for Anthropic under its own name, with when to use it."""
+    """Return whether a tool is exported to Anthropic under its own name, with when to use it."""
     tool = from_neurosurfer(SQLQueryTool())
     names = WireNames({tool.name: "sql_query"}, {"sql_query": tool.name})
     (data,) = anthropic.to_tools([tool], names=names)
@@ -228,12 +228,12 @@ CHECKS: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-def test_each_case_is_checked() -> None:
-    """None is forgotten."""
+def test_each_case_has_a_check() -> None:
+    """No case is missing."""
     assert set(OURS) == set(CHECKS)
 
 
 @pytest.mark.parametrize("case", CHECKS)
-def test_the_case_holds(case: str) -> None:
-    """As its words have it."""
+def test_case_passes(case: str) -> None:
+    """As its description says."""
     assert CHECKS[case](OURS[case])

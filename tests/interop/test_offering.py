@@ -1,4 +1,4 @@
-"""Which tools of a session somebody else's loop is offered, what is told of them, and the calls that come back."""
+"""The tools of a session that are offered to an external loop: their descriptions, and the calls that come back."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def bank() -> Toolset:
 
     @tools.tool()
     def count(rt: Runtime, coins: int) -> int:
-        """Count coins, and return how many there have been."""
+        """Count coins, and return the total."""
         RAN.append("count")
         total: int = rt.update_var("counted", lambda counted: (counted or 0) + coins)
         return total
@@ -71,8 +71,8 @@ def named(tools: tuple[Offered, ...]) -> list[str]:
     return [each.name for each in tools]
 
 
-def test_all_tools_that_a_session_permits_are_offered(engine: Engine) -> None:
-    """A denied one is not among them."""
+def test_all_permitted_tools_of_a_session_are_offered(engine: Engine) -> None:
+    """Denied ones are not included."""
     assert named(offered(engine, subject="loop")) == ["bank__count", "mail__send"]
 
 
@@ -87,13 +87,13 @@ def test_all_tools_that_a_session_permits_are_offered(engine: Engine) -> None:
     ],
     ids=["a pattern", "several names", "another spelling", "everything", "nothing"],
 )
-def test_those_are_offered_that_patterns_name(engine: Engine, patterns: str | list[str], names: list[str]) -> None:
-    """One text is one pattern, and no pattern is no tool."""
+def test_patterns_select_the_offered_tools(engine: Engine, patterns: str | list[str], names: list[str]) -> None:
+    """A string is one pattern, and an empty list selects nothing."""
     assert named(offered(engine, patterns, subject="loop")) == names
 
 
-def test_all_patterns_that_match_nothing_are_told_at_once(engine: Engine) -> None:
-    """A denied tool is nothing that may be called, whatever stands beside it."""
+def test_all_patterns_without_a_match_are_reported_at_once(engine: Engine) -> None:
+    """A denied tool is not callable, so its pattern does not match."""
     with pytest.raises(SpecError) as raised:
         offered(engine, ("*", "bank.rob", "mail.*", "post.*"), subject="loop")
 
@@ -103,8 +103,8 @@ def test_all_patterns_that_match_nothing_are_told_at_once(engine: Engine) -> Non
     )
 
 
-def test_what_is_no_pattern_is_refused(engine: Engine) -> None:
-    """As in every other place that takes patterns."""
+def test_an_invalid_pattern_is_refused(engine: Engine) -> None:
+    """As everywhere that accepts patterns."""
     with pytest.raises(SpecError) as raised:
         offered(engine, "mail.[", subject="loop")
 
@@ -113,8 +113,8 @@ def test_what_is_no_pattern_is_refused(engine: Engine) -> None:
     )
 
 
-def test_what_was_chosen_can_not_be_widened(engine: Engine) -> None:
-    """Neither by a call of another tool, nor by offering what was offered once more."""
+def test_a_selection_cannot_be_widened(engine: Engine) -> None:
+    """Neither by a call of another tool, nor by offering the selection again."""
     (send,) = offered(engine, "mail.*", subject="loop")
     result = send.session.execute(ToolCall("bank.count", {"coins": 1}))
     with pytest.raises(SpecError) as raised:
@@ -127,8 +127,8 @@ def test_what_was_chosen_can_not_be_widened(engine: Engine) -> None:
     assert RAN == []
 
 
-def test_a_denied_tool_is_refused_whoever_asks(engine: Engine) -> None:
-    """Its name leads to nothing, and the refusal is kept."""
+def test_a_denied_tool_is_always_refused(engine: Engine) -> None:
+    """Its name is unknown, and the refusal is recorded."""
     (count, _) = offered(engine, subject="loop")
     result = count.session.execute(ToolCall("bank__rob", {}))
 
@@ -137,8 +137,8 @@ def test_a_denied_tool_is_refused_whoever_asks(engine: Engine) -> None:
     assert [refusal.about.tool for refusal in engine.refusals] == ["bank.rob"]
 
 
-def test_what_is_told_holds_no_default_of_a_secret(engine: Engine) -> None:
-    """No model needs it, and the tool gets it all the same."""
+def test_descriptions_contain_no_default_of_a_secret(engine: Engine) -> None:
+    """Models do not need it, and the tool still receives it."""
     (send,) = offered(engine, "mail.*", subject="loop")
 
     assert send.description == "Send a letter."
@@ -148,8 +148,8 @@ def test_what_is_told_holds_no_default_of_a_secret(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(("tool", "argument"), [("bank.count", "coins"), ("mail.send", "to")])
-def test_a_schema_is_a_copy_of_your_own(engine: Engine, tool: str, argument: str) -> None:
-    """At every level, whether there is a secret in it or not: a framework may write into it."""
+def test_a_schema_is_a_separate_copy(engine: Engine, tool: str, argument: str) -> None:
+    """At every level, with or without secrets: a framework may modify it."""
     (asked,) = offered(engine, tool, subject="loop")
     first, before = asked.schema, deepcopy(asked.schema)
     first["properties"][argument]["type"] = "null"
@@ -159,8 +159,8 @@ def test_a_schema_is_a_copy_of_your_own(engine: Engine, tool: str, argument: str
     assert asked.schema["properties"].keys() < first["properties"].keys()
 
 
-def test_calls_are_those_of_the_session(engine: Engine) -> None:
-    """Its variables, its limits and its trail hold, in both worlds."""
+def test_calls_belong_to_the_session(engine: Engine) -> None:
+    """They use its variables, limits and audit log, in sync and async code."""
     with engine.session() as session:
         (count,) = offered(session, "bank.*", subject="loop")
         results = [count.execute('{"coins": "2"}', id="a"), asyncio.run(count.aexecute({"coins": 3}, id="b"))]
@@ -174,8 +174,8 @@ def test_calls_are_those_of_the_session(engine: Engine) -> None:
     assert count.text(results[3]).startswith("error limit.tool: ")
 
 
-def test_errors_call_tools_what_the_model_calls_them(engine: Engine) -> None:
-    """The argument is named, and a near name is one that the model can use."""
+def test_errors_use_the_names_that_the_model_knows(engine: Engine) -> None:
+    """The argument is named, and the suggested name is one that the model can use."""
     (send,) = offered(engine, "mail.*", subject="loop")
     wrong, unknown = send.execute({"to": 3}), send.session.execute(ToolCall("mail__sent", {}))
 
@@ -186,8 +186,8 @@ def test_errors_call_tools_what_the_model_calls_them(engine: Engine) -> None:
     )
 
 
-def test_an_error_is_a_text_that_a_loop_can_send() -> None:
-    """A tool may say what no UTF-8 holds, as a name of a file may; it would end the run of its loop."""
+def test_an_error_is_encodable() -> None:
+    """A tool may return surrogates, as in a file name, which would end the run of the loop."""
     tools = Toolset("disk")
 
     @tools.tool()
@@ -201,8 +201,8 @@ def test_an_error_is_a_text_that_a_loop_can_send() -> None:
     assert text == ("error tool.failed: no file a\\udcff. This call cannot succeed; do not repeat it.")
 
 
-def test_two_tools_of_one_name_are_refused() -> None:
-    """A tool may be called as another one is cut to; both are named, before any model is told of them."""
+def test_two_tools_with_one_name_are_refused() -> None:
+    """The name of a tool may equal another's truncated name; the error names both before a model sees them."""
     tools, long = Toolset("g"), ToolSpec("x" * 70, "g")
     wire = WireNames().wire(long.full_name)
     tools.add(long, lambda rt: None)
@@ -213,8 +213,8 @@ def test_two_tools_of_one_name_are_refused() -> None:
     assert str(raised.value).endswith(f"would both be named {wire}")
 
 
-def test_a_long_name_is_cut_and_found_again() -> None:
-    """The model's name is not the tool's, and an error too calls it what the model does."""
+def test_a_long_name_is_truncated_and_resolved() -> None:
+    """The model's name differs from the tool's, and errors use the model's name."""
     tools, name = Toolset("long"), "x" * 70
     tools.add(ToolSpec(name, "long", return_type=ArgType.INT), lambda rt: 7)
     with Engine(toolsets=[tools], plugins="none") as engine:
@@ -226,13 +226,13 @@ def test_a_long_name_is_cut_and_found_again() -> None:
 
 
 def test_an_engine_without_tools_offers_none() -> None:
-    """Everything that there is may be nothing, which is no mistake."""
+    """Selecting all of no tools is not an error."""
     with Engine(plugins="none") as engine:
         assert offered(engine, subject="loop") == offered(engine, ("*", "*"), subject="loop") == ()
 
 
-def test_what_was_offered_ends_with_its_session(engine: Engine) -> None:
-    """Nothing runs for a caller who has gone."""
+def test_offered_tools_end_with_their_session(engine: Engine) -> None:
+    """Nothing runs for a closed session."""
     with engine.session() as session:
         (count,) = offered(session, "bank.*", subject="loop")
     result = count.execute({"coins": 1})
@@ -241,8 +241,8 @@ def test_what_was_offered_ends_with_its_session(engine: Engine) -> None:
     assert (result.error.code, result.error.retry, RAN) == ("engine.closed", "never", [])
 
 
-def test_what_is_offered_no_more_is_kept_by_nobody(engine: Engine) -> None:
-    """A loop may offer tools anew in each of its turns."""
+def test_discarded_offers_are_released(engine: Engine) -> None:
+    """A loop may offer tools again in each of its turns."""
     gone = weakref.ref(offered(engine, "mail.*", subject="loop")[0].session)
     gc.collect()
 

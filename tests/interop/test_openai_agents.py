@@ -1,4 +1,4 @@
-"""Our tools in the loop of the OpenAI Agents SDK, with its own model that follows a script; nothing is traced."""
+"""Our tools in the loop of the OpenAI Agents SDK, with a scripted model and without tracing."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ def shop() -> Iterator[Shop]:
 
 @attrs.frozen(eq=False)
 class Followed:
-    """What an agent did that followed a script."""
+    """The run of an agent with a scripted model."""
 
     model: ScriptedModel
 
     @property
     def offered(self) -> set[str]:
-        """The names of the tools that the model was told of."""
+        """The names of the tools that the model received."""
         return {tool.name for tool in self.model.calls[0].tools}
 
     @property
     def read(self) -> list[Any]:
-        """What the model read of each call."""
+        """What the model read for each call."""
         last = self.model.calls[-1].input
         return [item["output"] for item in last if item["type"] == "function_call_output"]
 
 
 async def following(tools: Sequence[Any], *turns: Sequence[Call], **options: Any) -> Followed:
-    """Let an agent follow a script, and return what it did."""
+    """Run an agent with a script, and return the run."""
     asked = [
         [function_call(name, args, call_id=f"c{turn}.{at}") for at, (name, args) in enumerate(calls)]
         for turn, calls in enumerate(turns)
@@ -86,18 +86,18 @@ def ran(tools: Sequence[Any], *turns: Sequence[Call], **options: Any) -> Followe
         pytest.param({"share": "NaN"}, "error coercion.format", "7 nan []", id="what is no number"),
     ],
 )
-def test_arguments_arrive_exact_which_the_framework_alone_delivers_wrongly(
+def test_arguments_are_exact_that_the_framework_alone_changes(
     shop: Shop, sent: Mapping[str, Any], ours: str, theirs: str
 ) -> None:
-    """A call is coerced without loss or refused; the framework's own tool of the same function is no judge of that."""
+    """A call is coerced without loss or refused; the framework's native tool of the same function differs."""
     (told,) = ran(to_openai_agents(shop.engine), [("shop__tally", sent)]).read
     (alone,) = ran([function_tool(tally)], [("tally", sent)]).read
 
     assert (told.split(": ")[0], alone) == (ours, theirs)
 
 
-def test_an_error_names_the_argument_and_the_model_mends_its_call(shop: Shop) -> None:
-    """All problems at once, and the run goes on."""
+def test_an_error_names_the_argument_and_the_model_fixes_its_call(shop: Shop) -> None:
+    """All problems at once, and the run continues."""
     wrong, right = {"count": "two", "share": [], "more": 1}, {"count": "2"}
     followed = ran(to_openai_agents(shop.engine), [("shop__tally", wrong)], [("shop__tally", right)])
 
@@ -109,8 +109,8 @@ def test_an_error_names_the_argument_and_the_model_mends_its_call(shop: Shop) ->
     ]
 
 
-def test_arguments_that_are_no_object_reach_the_line_as_they_were_sent(shop: Shop) -> None:
-    """So that our error tells what is wrong, a list means arguments in order, and nothing means none."""
+def test_arguments_that_are_not_an_object_reach_the_call_pipeline(shop: Shop) -> None:
+    """So our error describes the problem, a list means positional arguments, and no input means none."""
     texts = ['{"count": ', '{"count": 1, "count": 2}', '"2"', "[3]", ""]
     followed = ran(to_openai_agents(shop.engine), *([("shop__tally", text)] for text in texts))
 
@@ -123,8 +123,8 @@ def test_arguments_that_are_no_object_reach_the_line_as_they_were_sent(shop: Sho
     ]
 
 
-def test_strict_mode_is_asked_for_where_a_tool_can_be_told_so() -> None:
-    """Every argument is there then, and null stands for one that is left out; a free map can not be told so."""
+def test_strict_mode_is_used_if_a_tool_supports_it() -> None:
+    """Every argument is then required, and null means omitted; a free map does not support it."""
     tools = Toolset("t")
     optional = ArgSpec("limit", ArgType.INT, required=False, default=5)
     tools.add(
@@ -143,8 +143,8 @@ def test_strict_mode_is_asked_for_where_a_tool_can_be_told_so() -> None:
     assert followed.read == ["('milk', 5)", "{'a': 1}"]
 
 
-def test_all_installed_tools_are_taken_with_our_strict_schemas() -> None:
-    """The SDK makes schemas strict in its own way, and finds nothing to do in ours."""
+def test_the_sdk_accepts_our_strict_schemas_for_all_installed_tools() -> None:
+    """The SDK makes schemas strict itself, and has nothing to change in ours."""
     with Engine(policy=ExecutionPolicy(trusted=True)) as engine:
         specs = {each.name: strict_schema(each.info.spec) for each in offered(engine, subject="test")}
         taken = {each.name: each.params_json_schema for each in to_openai_agents(engine) if each.strict_json_schema}
@@ -153,8 +153,8 @@ def test_all_installed_tools_are_taken_with_our_strict_schemas() -> None:
     assert len(taken) > 100
 
 
-def test_the_schema_of_a_tool_is_a_copy_of_its_own() -> None:
-    """Where strict mode can not be had too: whoever changes it changes no other."""
+def test_the_schema_of_a_tool_is_a_separate_copy() -> None:
+    """Also without strict mode: modifying it changes no other."""
     tools, spec = Toolset("t"), ToolSpec("keep", "t", (ArgSpec("facts", ArgType.MAP),))
     tools.add(spec, lambda rt, facts: None)
     with Engine(toolsets=[tools], plugins="none") as engine:
@@ -165,7 +165,7 @@ def test_the_schema_of_a_tool_is_a_copy_of_its_own() -> None:
 
 
 def test_a_denied_tool_stays_denied(shop: Shop) -> None:
-    """It is not offered; a model that asks for it anyway is told that there is none, or ends the run; nothing runs."""
+    """It is not offered; calling it anyway is an unknown tool or ends the run; nothing runs."""
     tools = to_openai_agents(shop.engine)
     followed = ran(tools, [("shop__pay", {})], tool_not_found_behavior="return_error_to_model")
     with pytest.raises(ModelBehaviorError) as raised:
@@ -177,8 +177,8 @@ def test_a_denied_tool_stays_denied(shop: Shop) -> None:
     assert shop.did == []
 
 
-def test_the_tools_of_a_session_that_has_ended_are_refused(shop: Shop) -> None:
-    """Whoever still has them; the model is told."""
+def test_tools_are_refused_after_their_session_ends(shop: Shop) -> None:
+    """The error is sent to the model."""
     with shop.engine.session() as session:
         tools = to_openai_agents(session, tools="shop.tally")
     followed = ran(tools, [("shop__tally", {})])
@@ -186,15 +186,15 @@ def test_the_tools_of_a_session_that_has_ended_are_refused(shop: Shop) -> None:
     assert followed.read == ["error engine.closed: the engine is closed. This call cannot succeed; do not repeat it."]
 
 
-def test_what_the_model_can_not_mend_is_told_too(shop: Shop) -> None:
-    """With what it may do about it; an exception would end the run."""
+def test_errors_that_the_model_cannot_fix_are_sent_too(shop: Shop) -> None:
+    """With what it may do next; an exception would end the run."""
     followed = ran(to_openai_agents(shop.engine), [("shop__milk", {})])
 
     assert followed.read == ["error tool.failed: there is no milk. The same call may succeed later."]
 
 
-def test_approver_and_trail_see_the_exact_values(shop: Shop) -> None:
-    """Whoever decides sees what the tool would get, and not what the model wrote."""
+def test_approver_and_audit_log_see_the_exact_values(shop: Shop) -> None:
+    """They receive what the tool receives, and not what the model wrote."""
     followed = ran(to_openai_agents(shop.engine), [("shop__buy", {"count": "2"})], [("shop__buy", {"count": "20"})])
 
     assert shop.asked == [{"count": 2}, {"count": 20}]
@@ -206,8 +206,8 @@ def test_approver_and_trail_see_the_exact_values(shop: Shop) -> None:
     assert shop.trail() == [("shop.buy", "ok", ("int",)), ("shop.buy", "policy.rejected", ("int",))]
 
 
-def test_a_tool_that_nobody_approves_is_refused() -> None:
-    """Where nobody answers it fails, and where nobody can be asked it is not even offered."""
+def test_an_unapproved_tool_is_refused() -> None:
+    """Without an answer the call fails, and without an approver the tool is not offered."""
     unanswered, unasked = Shop.opened(approver=TerminalApprover(stdin=io.StringIO())), Shop.opened(approver=None)
     with unanswered.engine, unasked.engine:
         followed = ran(to_openai_agents(unanswered.engine), [("shop__buy", {"count": 2})])
@@ -218,8 +218,8 @@ def test_a_tool_that_nobody_approves_is_refused() -> None:
     assert unanswered.did == []
 
 
-def test_results_are_texts_and_pictures(shop: Shop) -> None:
-    """What is no text is JSON, and a picture is one that the model can look at."""
+def test_results_are_strings_and_images(shop: Shop) -> None:
+    """Other values are JSON, and an image is one that the model can view."""
     followed = ran(to_openai_agents(shop.engine), [("shop__stock", {}), ("shop__picture", {})])
     url = f"data:image/png;base64,{base64.b64encode(PICTURE).decode()}"
 
@@ -227,23 +227,23 @@ def test_results_are_texts_and_pictures(shop: Shop) -> None:
     assert followed.read[1] == [{"type": "input_image", "image_url": url}]
 
 
-def test_calls_of_one_turn_run_at_the_same_time(shop: Shop) -> None:
-    """Each of the two ends only when the other has begun."""
+def test_calls_of_one_turn_run_concurrently(shop: Shop) -> None:
+    """Each of the two ends only when the other has started."""
     followed = ran(to_openai_agents(shop.engine), [("shop__meet", {"name": "a"}), ("shop__meet", {"name": "b"})])
 
     assert followed.read == ["a", "b"]
 
 
-def test_calls_of_one_turn_run_in_order_where_the_run_says_so(shop: Shop) -> None:
-    """The SDK knows that of a run alone, not of a tool."""
+def test_calls_of_one_turn_run_in_order_if_the_run_says_so(shop: Shop) -> None:
+    """The SDK configures this for a run, not for a tool."""
     calls = [("shop__step", {"name": "a"}), ("shop__step", {"name": "b"})]
     ran(to_openai_agents(shop.engine), calls, tool_execution=ToolExecutionConfig(max_function_tool_concurrency=1))
 
     assert shop.did == ["a begins", "a ends", "b begins", "b ends"]
 
 
-def test_a_run_that_is_cancelled_cancels_its_call(shop: Shop) -> None:
-    """The tool is told, and the trail says that it did not end."""
+def test_cancelling_a_run_cancels_its_call(shop: Shop) -> None:
+    """The tool is notified, and the audit log records that the call did not end."""
 
     async def cancelled() -> bool:
         run = asyncio.create_task(following(to_openai_agents(shop.engine), [("shop__wait", {})]))
@@ -258,16 +258,16 @@ def test_a_run_that_is_cancelled_cancels_its_call(shop: Shop) -> None:
     assert [(tool, code) for tool, code, _ in shop.trail()] == [("shop.wait", "call.interrupted")]
 
 
-def test_a_pattern_of_nothing_is_said_at_once(shop: Shop) -> None:
-    """Before any agent runs."""
+def test_a_pattern_without_a_match_is_reported_at_once(shop: Shop) -> None:
+    """Before an agent runs."""
     with pytest.raises(SpecError) as raised:
         to_openai_agents(shop.engine, tools="shop.pay")
 
     assert str(raised.value) == "to_openai_agents: tools: shop.pay matches no tool that may be called here"
 
 
-def test_without_the_framework_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is asked for when the adapter is imported, and by nothing else."""
+def test_the_error_without_the_framework_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only importing the adapter needs the framework."""
     monkeypatch.setitem(sys.modules, "agents", None)
     monkeypatch.delitem(sys.modules, "neuroscript.interop.openai_agents")
     with pytest.raises(ModuleNotFoundError) as raised:

@@ -1,4 +1,4 @@
-"""Calls as OpenAI's APIs send them, by every way in which they come, arrive as the same calls."""
+"""Calls from OpenAI's APIs: every way to send them gives the same calls."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PIECE_OBJECTS: dict[str, Callable[[Any], Any]] = {
 
 
 def assembled(api: Wire, pieces: Iterable[Any]) -> Reply:
-    """Return the reply that pieces are put together to."""
+    """Return the reply that is assembled from pieces."""
     assembler = api.assembler(NAMES)
     texts = [assembler.take(piece) for piece in pieces]
     reply = assembler.reply()
@@ -56,13 +56,13 @@ def assembled(api: Wire, pieces: Iterable[Any]) -> Reply:
 
 
 def check(reply: Reply, calls: list[ToolCall]) -> None:
-    """Assert that a reply asks for these calls."""
+    """Assert that a reply requests these calls."""
     assert list(reply.turn.tool_calls) == calls
     assert (reply.stop, reply.usage) == ("tools", Usage(11, 5))
 
 
 @APIS
-def test_calls_arrive_as_plain_data_and_as_objects_of_the_sdk(api: str) -> None:
+def test_calls_arrive_as_plain_data_and_as_sdk_objects(api: str) -> None:
     """300 of them, one to four in a turn."""
     for calls in TURNS:
         for reply in (WHOLE[api](calls), OBJECTS[api](WHOLE[api](calls))):
@@ -73,7 +73,7 @@ def test_calls_arrive_as_plain_data_and_as_objects_of_the_sdk(api: str) -> None:
 @APIS
 @pytest.mark.parametrize("size", [1, 5])
 def test_calls_arrive_in_pieces(api: str, size: int) -> None:
-    """Cut at every character, as plain data and as objects of the SDK."""
+    """Cut at every character, as plain data and as SDK objects."""
     for calls in TURNS:
         pieces = list(PIECES[api](calls, size))
         check(assembled(WIRES[api], pieces), calls)
@@ -81,7 +81,7 @@ def test_calls_arrive_in_pieces(api: str, size: int) -> None:
 
 
 def test_calls_arrive_from_a_server_whose_last_event_has_no_output() -> None:
-    """Then they are put together from the events before it, with what the model thought."""
+    """They are assembled from the previous events, with the reasoning of the model."""
     for calls in TURNS:
         reply = assembled(RESPONSES, wire.response_pieces(calls, empty=True))
 
@@ -90,7 +90,7 @@ def test_calls_arrive_from_a_server_whose_last_event_has_no_output() -> None:
 
 
 def test_calls_arrive_from_deltas_alone() -> None:
-    """Neither what is done nor the last event repeats them."""
+    """Neither the done events nor the last event repeats them."""
     calls = TURNS[0]
     events = [each for each in wire.response_pieces(calls, empty=True) if not each["type"].endswith(".done")]
 
@@ -98,7 +98,7 @@ def test_calls_arrive_from_deltas_alone() -> None:
 
 
 def stream_bytes(api: str, calls: list[ToolCall]) -> bytes:
-    """Return a streamed answer as the bytes of server-sent events."""
+    """Return a streamed response as server-sent events."""
     lines = []
     for piece in PIECES[api](calls, 9):
         event = f"event: {piece['type']}\n" if "type" in piece else ""
@@ -107,7 +107,7 @@ def stream_bytes(api: str, calls: list[ToolCall]) -> bytes:
 
 
 def ask(client: openai.OpenAI, api: str, *, stream: bool) -> Any:
-    """Ask for a turn through the SDK."""
+    """Request a turn through the SDK."""
     tools: Any = WIRES[api].tools([], NAMES)
     if api == "chat":
         return client.chat.completions.create(model="m", messages=[], tools=tools, stream=stream)
@@ -116,7 +116,7 @@ def ask(client: openai.OpenAI, api: str, *, stream: bool) -> Any:
 
 @APIS
 def test_calls_arrive_from_a_server_through_the_sdk(api: str, httpserver: HTTPServer, full_counts: bool) -> None:
-    """A real one on loopback, which sends each byte of a stream by itself, and the whole answer too."""
+    """A real server on loopback, which sends each byte of a stream and of a complete response separately."""
     with openai.OpenAI(api_key="k", base_url=httpserver.url_for("/v1"), max_retries=0, timeout=60) as client:
         for calls in TURNS if full_counts else TURNS[:8]:
             data = stream_bytes(api, calls)
@@ -134,7 +134,7 @@ def test_calls_arrive_from_a_server_through_the_sdk(api: str, httpserver: HTTPSe
 
 
 def function(name: str | None = None, arguments: Any = None, **more: Any) -> dict[str, Any]:
-    """Return the delta of one call."""
+    """Return the delta of a call."""
     facts = {"name": name, "arguments": arguments}
     return {**more, "function": {key: each for key, each in facts.items() if each is not None}}
 
@@ -180,8 +180,8 @@ ADD, READ = ToolCall("math.add", '{"a": 1}', id="call_1"), ToolCall("fs.read", '
         ),
     ],
 )  # fmt: skip
-def test_calls_of_servers_that_leave_ids_and_indexes_out_arrive(deltas: list[dict[str, Any]]) -> None:
-    """Each gets an id by its place in the turn, which stands in what is sent back, too."""
+def test_calls_without_ids_and_indexes_arrive(deltas: list[dict[str, Any]]) -> None:
+    """Each gets an id by its position in the turn, which is also in the turn that is sent back."""
     pieces = [*(wire.chat_chunk({"tool_calls": [delta]}) for delta in deltas), wire.chat_chunk({}, "stop")]
 
     reply = assembled(CHAT, pieces)
@@ -201,8 +201,8 @@ def test_calls_of_servers_that_leave_ids_and_indexes_out_arrive(deltas: list[dic
         ),
     ],
 )
-def test_calls_without_arguments_stay_apart(deltas: list[dict[str, Any]]) -> None:
-    """Though nothing but their names has come of them."""
+def test_calls_without_arguments_are_separate(deltas: list[dict[str, Any]]) -> None:
+    """Although only their names have arrived."""
     pieces = [*(wire.chat_chunk({"tool_calls": [delta]}) for delta in deltas), wire.chat_chunk({}, "stop")]
 
     assert [("a.b", "call_1"), ("c.d", "call_2")] == [
@@ -210,8 +210,8 @@ def test_calls_without_arguments_stay_apart(deltas: list[dict[str, Any]]) -> Non
     ]
 
 
-def test_calls_arrive_from_events_that_name_the_item_alone() -> None:
-    """Some servers leave the place in the output out of their deltas."""
+def test_calls_arrive_from_events_with_the_item_id_only() -> None:
+    """Some servers omit the position in the output from their deltas."""
     for calls in TURNS[:20]:
         events = [
             {key: each for key, each in event.items() if key != "output_index" or "arguments" not in event["type"]}
@@ -222,22 +222,22 @@ def test_calls_arrive_from_events_that_name_the_item_alone() -> None:
         assert list(assembled(RESPONSES, events).turn.tool_calls) == calls
 
 
-def test_calls_arrive_in_the_last_event_alone() -> None:
-    """What was not streamed is there in the end."""
+def test_calls_arrive_in_the_last_event_only() -> None:
+    """Anything that was not streamed is in the last event."""
     calls = TURNS[0]
 
     check(assembled(RESPONSES, list(wire.response_pieces(calls))[-1:]), calls)
 
 
-def test_arguments_that_come_as_a_map_stay_one() -> None:
-    """Some servers send no text."""
+def test_arguments_that_arrive_as_a_map_stay_a_map() -> None:
+    """Some servers do not send a string."""
     pieces = [wire.chat_chunk({"tool_calls": [function("math__add", {"a": 1}, index=0)]}), wire.chat_chunk({}, "stop")]
 
     assert (ToolCall("math.add", {"a": 1}, id="call_1"),) == assembled(CHAT, pieces).turn.tool_calls
 
 
-def test_missing_and_repeated_ids_are_filled_in() -> None:
-    """So that each result can be matched with its call, in either API."""
+def test_missing_and_repeated_ids_are_replaced() -> None:
+    """Each result then matches its call, in both APIs."""
     items = [
         {"function": {"name": "a__b"}, "id": "call_2"},
         {"function": {"name": "a__b"}},
@@ -250,8 +250,8 @@ def test_missing_and_repeated_ids_are_filled_in() -> None:
     assert ["fc_1"] == [call.id for call in read_calls([{**bare[0], "id": "fc_1"}])]
 
 
-def test_calls_are_read_off_every_part_of_a_reply() -> None:
-    """A message, its calls, an output, an item of it: objects of the SDK, and plain data."""
+def test_calls_are_read_from_every_part_of_a_reply() -> None:
+    """A message, its calls, an output, an item of it: SDK objects and plain data."""
     (calls,) = wire.turns(1)
     chat, output = (
         ChatCompletion.model_validate(wire.chat_reply(calls)),

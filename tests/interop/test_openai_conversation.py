@@ -1,4 +1,4 @@
-"""Conversations as OpenAI's APIs take them: in their own types, and back to the same turns."""
+"""Conversations in the types of OpenAI's APIs, and back to the same turns."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TURNS = (
 
 
 def test_a_conversation_as_chat_messages() -> None:
-    """Arguments that are a map go out as JSON text, and text goes out as the model wrote it."""
+    """Arguments that are a map are sent as JSON, and a string is sent as the model wrote it."""
     said = CHAT.conversation(TURNS, NAMES)
 
     assert said == {
@@ -66,7 +66,7 @@ def test_a_conversation_as_chat_messages() -> None:
 
 
 def test_a_conversation_as_input_items() -> None:
-    """The system's turns at the beginning are the instructions."""
+    """The system turns at the beginning become the instructions."""
     said = RESPONSES.conversation([Turn("system", "You add."), *TURNS], NAMES)
 
     assert said == {
@@ -86,8 +86,8 @@ def test_a_conversation_as_input_items() -> None:
     ITEMS.validate_python(said["input"])
 
 
-def test_a_later_turn_of_the_system_stays_where_it_is() -> None:
-    """In both APIs; and without any there are no instructions."""
+def test_a_later_system_turn_stays_in_place() -> None:
+    """In both APIs; without a system turn there are no instructions."""
     turns = [Turn("user", "Hello."), Turn("system", "Be brief.")]
 
     assert [each["role"] for each in CHAT.conversation(turns, NAMES)["messages"]] == ["user", "system"]
@@ -99,8 +99,8 @@ def test_a_later_turn_of_the_system_stays_where_it_is() -> None:
     }
 
 
-def test_what_the_model_sent_goes_back_as_it_was() -> None:
-    """To its own API alone; the other one gets what turns have words for."""
+def test_a_turn_of_the_model_is_sent_back_unchanged() -> None:
+    """To its own API only; the other one gets what a generic turn contains."""
     calls = wire.turns(1)[0]
     output = [
         wire.REASONING,
@@ -124,8 +124,8 @@ def test_what_the_model_sent_goes_back_as_it_was() -> None:
     MESSAGES.validate_python(CHAT.conversation([turn, chat], NAMES)["messages"])
 
 
-def test_what_goes_out_is_read_as_the_same_calls() -> None:
-    """What one API was told of a turn is what the other one would have said."""
+def test_sent_turns_are_read_as_the_same_calls() -> None:
+    """Each API's form of a turn equals the reply of the other one."""
     for calls in wire.turns(300):
         message, *results = CHAT.conversation([Turn("assistant", tool_calls=tuple(calls))], NAMES)["messages"]
         items = RESPONSES.conversation([Turn("assistant", tool_calls=tuple(calls))], NAMES)["input"]
@@ -136,7 +136,7 @@ def test_what_goes_out_is_read_as_the_same_calls() -> None:
 
 
 def test_calls_without_ids_match_their_results() -> None:
-    """A turn of another API may have none; both get them by their place."""
+    """Turns of another API may lack ids; calls and results get them by position."""
     turns = [
         Turn("assistant", tool_calls=(ToolCall("a.b"), ToolCall("a.b"))),
         Turn("tool", tool_results=(ToolResult("", "a.b", 1), ToolResult("", "a.b", 2))),
@@ -158,7 +158,7 @@ UNMADE = "error call.failed: this call was not made. The same call may succeed l
 
 @pytest.mark.parametrize("is_native", [True, False], ids=["its own turn", "of another API"])
 def test_every_call_is_answered_right_after_its_turn(is_native: bool) -> None:
-    """In the order of the calls, and by no result of a call that nobody made; the APIs refuse all else."""
+    """In the order of the calls, without results of unknown calls; the APIs reject anything else."""
     calls = [ToolCall("a.b", "{}", id=id) for id in ("c1", "c2", "c3")]
     results = (ToolResult("c3", "a.b", 3), ToolResult("c1", "a.b", 1), ToolResult("c9", "a.b", 9))
     asked = Turn("assistant", tool_calls=tuple(calls))
@@ -177,8 +177,8 @@ def test_every_call_is_answered_right_after_its_turn(is_native: bool) -> None:
 
 
 @pytest.mark.parametrize(("api", "longest"), [(CHAT, 40), (RESPONSES, 64)], ids=["chat", "responses"])
-def test_ids_of_other_apis_are_told_once_each_and_fit(api: Any, longest: int) -> None:
-    """Those of some are longer than the APIs take, those of others begin anew in each turn."""
+def test_ids_of_other_apis_are_unique_and_short_enough(api: Any, longest: int) -> None:
+    """Some are longer than the APIs accept, and others start again in each turn."""
     calls = (*(ToolCall("a.b", {}, id=id) for id in ("call_1", "f" * 65, "call_3", "call_1")), ToolCall("a.b", {}))
     results = tuple(ToolResult(call.id, "a.b", number) for number, call in enumerate(calls))
     turns = [Turn("assistant", tool_calls=calls), Turn("tool", tool_results=results)] * 2
@@ -197,8 +197,8 @@ def test_ids_of_other_apis_are_told_once_each_and_fit(api: Any, longest: int) ->
     assert values == ["0", "1", "2", "3", "4"] * 2
 
 
-def test_an_id_gives_way_to_that_of_a_turn_that_goes_back_as_it_was() -> None:
-    """Even where that comes later, for Responses finds a call by its id alone."""
+def test_an_id_gives_way_to_that_of_an_unchanged_turn() -> None:
+    """Even if that comes later, because Responses finds a call by its id alone."""
     call = ToolCall("a.b", "{}", id="c1")
     native = RESPONSES.read(wire.response([wire.item(call)])).turn
     results = Turn("tool", tool_results=(ToolResult("c1", "a.b", 1),))
@@ -208,8 +208,8 @@ def test_an_id_gives_way_to_that_of_a_turn_that_goes_back_as_it_was() -> None:
     assert [item["call_id"] for item in items] == ["c1_2", "c1_2", "c1", "c1"]
 
 
-def test_an_error_goes_back_with_what_to_do_about_it() -> None:
-    """With the names that the model knows the tools by."""
+def test_an_error_is_sent_with_its_remedy() -> None:
+    """With the tool names that the model knows."""
     missing = ToolResult("c1", "math.plus", error=ToolNotFound("math.plus", near=("math.add",)))
     names = WireNames({"math.add": "sum"}, {"sum": "math.add"})
 
@@ -219,8 +219,8 @@ def test_an_error_goes_back_with_what_to_do_about_it() -> None:
     assert "did you mean sum?" in item["output"]
 
 
-def test_a_turn_of_tools_with_text_says_it() -> None:
-    """Nothing that stands in a turn is left out, whoever wrote it."""
+def test_text_in_a_tool_turn_is_sent() -> None:
+    """No part of a turn is dropped."""
     turn = Turn("tool", "Nobody answered.")
 
     assert CHAT.conversation([turn], NAMES)["messages"] == [{"role": "user", "content": "Nobody answered."}]
@@ -229,8 +229,8 @@ def test_a_turn_of_tools_with_text_says_it() -> None:
     ]
 
 
-def test_a_turn_in_which_nothing_was_said_is_still_a_turn() -> None:
-    """A user may say nothing, and the server decides what to think of that."""
+def test_an_empty_turn_is_sent() -> None:
+    """A user may say nothing, and the server decides what that means."""
     turn = Turn("user")
 
     assert CHAT.conversation([turn], NAMES)["messages"] == [{"role": "user", "content": ""}]
@@ -238,8 +238,8 @@ def test_a_turn_in_which_nothing_was_said_is_still_a_turn() -> None:
 
 
 @pytest.mark.parametrize("wire_", [CHAT, RESPONSES], ids=["chat", "responses"])
-def test_a_turn_is_not_changed_by_going_out(wire_: Any) -> None:
-    """Whoever changes the request does not change what was kept."""
+def test_sending_a_turn_does_not_modify_it(wire_: Any) -> None:
+    """Modifying the request does not modify the stored turn."""
     calls = wire.turns(1)[0]
     reply = wire.chat_reply(calls) if wire_ is CHAT else wire.response([wire.item(call) for call in calls])
     turn = wire_.read(reply, NAMES).turn
@@ -252,8 +252,8 @@ def test_a_turn_is_not_changed_by_going_out(wire_: Any) -> None:
     assert turn.native == before.native
 
 
-def test_a_model_behind_the_sdk_gets_what_its_calls_gave(httpserver: HTTPServer) -> None:
-    """Tools, turns and results go through the SDK to a server, by either API, and the calls run."""
+def test_a_model_behind_the_sdk_receives_the_results_of_its_calls(httpserver: HTTPServer) -> None:
+    """Tools, turns and results go through the SDK to a server, with both APIs, and the calls run."""
     calls = [ToolCall("math.add", '{"num1": "2", "num2": 3}', id="c1"), ToolCall("math.add", "{", id="c2")]
     answers = {
         "/v1/chat/completions": wire.chat_reply(calls),

@@ -1,4 +1,4 @@
-"""Replies of OpenAI's APIs: what was said, why it ended, what it cost, and what is no reply at all."""
+"""Replies of OpenAI's APIs: text, finish reason, usage, and invalid replies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CANARY = "what was said"
 
 
 def assembled(api: Wire, pieces: list[Any]) -> Reply:
-    """Return the reply that pieces are put together to."""
+    """Return the reply that is assembled from pieces."""
     assembler = api.assembler(NAMES)
     texts = [assembler.take(piece) for piece in pieces]
     reply = assembler.reply()
@@ -84,8 +84,8 @@ FILTER = {"incomplete_details": {"reason": "content_filter"}}
         pytest.param(RESPONSES, wire.response([], "incomplete", **FILTER), "", "refused", id="responses, filtered"),
     ],
 )
-def test_a_reply_tells_what_was_said_and_why_it_ended(api: Wire, data: dict[str, Any], content: str, stop: str) -> None:
-    """And what it cost."""
+def test_a_reply_has_its_text_and_finish_reason(api: Wire, data: dict[str, Any], content: str, stop: str) -> None:
+    """And its usage."""
     reply = api.read(data, NAMES)
 
     assert (content, stop, Usage(11, 5)) == (reply.turn.content, reply.stop, reply.usage)
@@ -153,8 +153,8 @@ def test_a_reply_tells_what_was_said_and_why_it_ended(api: Wire, data: dict[str,
         ),
     ],
 )  # fmt: skip
-def test_a_streamed_reply_tells_the_same(api: Wire, pieces: list[dict[str, Any]], content: str, stop: str) -> None:
-    """Each piece gives its text at once, and what is counted comes last."""
+def test_a_streamed_reply_is_the_same(api: Wire, pieces: list[dict[str, Any]], content: str, stop: str) -> None:
+    """Each piece emits its text at once, and usage comes last."""
     reply = assembled(api, pieces)
 
     assert (content, stop, Usage(11, 5)) == (reply.turn.content, reply.stop, reply.usage)
@@ -196,8 +196,8 @@ NO_NAME = {"type": "function_call", "call_id": "c1", "arguments": "{}"}
         ),
     ],
 )
-def test_what_is_no_reply_is_refused(api: Wire, data: Any, code: str, text: str) -> None:
-    """What is wrong is named, and nothing of it is repeated."""
+def test_an_invalid_reply_is_refused(api: Wire, data: Any, code: str, text: str) -> None:
+    """The error names the problem, and repeats nothing of the reply."""
     with pytest.raises(LLMError) as caught:
         api.read(data, NAMES)
 
@@ -234,8 +234,8 @@ def test_what_is_no_reply_is_refused(api: Wire, data: Any, code: str, text: str)
         ),
     ],
 )
-def test_an_empty_reply_may_be_asked_for_again(api: Wire, data: Any, code: str, text: str) -> None:
-    """It is no fault of the request."""
+def test_an_empty_reply_may_be_requested_again(api: Wire, data: Any, code: str, text: str) -> None:
+    """The request is not at fault."""
     with pytest.raises(LLMError) as caught:
         api.read(data, NAMES)
 
@@ -259,8 +259,8 @@ def test_an_empty_reply_may_be_asked_for_again(api: Wire, data: Any, code: str, 
         (None, "llm.server", "later"),
     ],
 )
-def test_an_error_within_a_reply_says_what_it_means(word: Any, code: str, retry: str) -> None:
-    """By the server's own word alone; its text is not told, for it may repeat what was said."""
+def test_an_error_in_a_reply_has_its_code(word: Any, code: str, retry: str) -> None:
+    """Only the server's code is used; its message may repeat the conversation."""
     error = {"code": word, "message": CANARY}
     ways: list[Callable[[], object]] = [
         lambda: CHAT.assembler(NAMES).take({"error": error}),
@@ -291,8 +291,8 @@ def test_an_error_within_a_reply_says_what_it_means(word: Any, code: str, retry:
         pytest.param(RESPONSES, list(wire.response_pieces([ADD]))[:-1], id="responses, calls"),
     ],
 )
-def test_a_stream_that_ends_early_is_cut(api: Wire, pieces: list[dict[str, Any]]) -> None:
-    """However much has come: without its end nobody knows what was left out."""
+def test_an_incomplete_stream_is_reported(api: Wire, pieces: list[dict[str, Any]]) -> None:
+    """At any position: without its end the rest is unknown."""
     with pytest.raises(LLMError) as caught:
         assembled(api, pieces)
 
@@ -305,16 +305,16 @@ def test_a_stream_that_ends_early_is_cut(api: Wire, pieces: list[dict[str, Any]]
 
 @pytest.mark.parametrize("api", [CHAT, RESPONSES], ids=["chat", "responses"])
 @pytest.mark.parametrize("piece", [HTML, None, 5, [], {}, {"choices": None}, {"type": 5}], ids=str)
-def test_what_is_no_piece_is_refused(api: Wire, piece: Any) -> None:
-    """Of either API."""
+def test_an_invalid_piece_is_refused(api: Wire, piece: Any) -> None:
+    """In both APIs."""
     with pytest.raises(LLMError) as caught:
         api.assembler(NAMES).take(piece)
 
     assert (caught.value.code, caught.value.retry) == ("llm.format", "host")
 
 
-def test_other_choices_and_events_are_passed_over() -> None:
-    """The first choice is the reply; events that are not known yet say nothing."""
+def test_other_choices_and_events_are_ignored() -> None:
+    """The first choice is the reply; unknown events have no meaning yet."""
     other = {"choices": [{"index": 1, "delta": {"content": "Bye."}, "finish_reason": "stop"}]}
     chat = [wire.chat_chunk({"content": "Hello."}), other, wire.chat_chunk({}, "stop"), wire.LAST_CHUNK]
     events = [{"type": "keepalive"}, delta("output_text", "Hello."), {"type": "response.new_thing"}, completed([])]
@@ -323,8 +323,8 @@ def test_other_choices_and_events_are_passed_over() -> None:
     assert assembled(RESPONSES, events).turn.content == "Hello."
 
 
-def test_a_turn_is_kept_as_its_api_wrote_it() -> None:
-    """With thoughts, and with what servers add for themselves, whole and in pieces."""
+def test_a_turn_is_stored_as_its_api_sent_it() -> None:
+    """With reasoning, and with extensions of servers, complete and streamed."""
     message = {
         "role": "assistant",
         "content": None,
@@ -354,8 +354,8 @@ def test_a_turn_is_kept_as_its_api_wrote_it() -> None:
     ]
 
 
-def test_lists_of_thoughts_that_come_in_pieces_are_kept_whole() -> None:
-    """As some servers send them, signed, and want all of them back."""
+def test_streamed_lists_of_reasoning_are_complete() -> None:
+    """Some servers send them signed, and require all of them back."""
     details = [{"type": "reasoning.text", "text": "Hm."}, {"type": "reasoning.encrypted", "data": "s"}]
     pieces = [
         *(wire.chat_chunk({"role": "assistant", "reasoning_details": [each]}) for each in details),
@@ -368,8 +368,8 @@ def test_lists_of_thoughts_that_come_in_pieces_are_kept_whole() -> None:
     assert turn.native["openai.chat"]["reasoning_details"] == details
 
 
-def test_names_of_tools_are_the_canonical_ones() -> None:
-    """By what the model was told, which a name that was cut can be found by alone."""
+def test_tool_names_are_canonical() -> None:
+    """A truncated name can only be resolved by the names that the model received."""
     names = WireNames({"math.add": "sum"}, {"sum": "math.add"})
     chat = wire.chat_reply([ToolCall("sum", "{}", id="c1")])
 
@@ -381,7 +381,7 @@ JUNK = (None, True, 0, -1, 2.5, "", "x", [], [None], ["x"], {}, {"x": 1}, [{}], 
 
 
 def damaged(source: random.Random, data: Any) -> Any:
-    """Return data with one place changed to something else."""
+    """Return data with one value replaced."""
     data = copy.deepcopy(data)
     holder, key, place = None, None, data
     while isinstance(place, (dict, list)) and place and (holder is None or source.random() < 0.8):
@@ -397,8 +397,8 @@ def damaged(source: random.Random, data: Any) -> Any:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_no_reply_ends_in_anything_but_a_reply_or_an_error_of_ours(seed: int) -> None:
-    """Whatever is damaged, whole and in pieces; and an error repeats nothing of what was said."""
+def test_every_damaged_reply_is_a_reply_or_a_typed_error(seed: int) -> None:
+    """With any damage, complete and streamed; an error repeats nothing of the reply."""
     source = random.Random(seed)
     calls = wire.Calls(seed).turn()
     whole = {
@@ -423,7 +423,7 @@ def test_no_reply_ends_in_anything_but_a_reply_or_an_error_of_ours(seed: int) ->
 
 
 def assembled_of(api: Wire, pieces: Any) -> Reply:
-    """Return the reply of pieces that may be anything; texts and whole may differ."""
+    """Return the reply of arbitrary pieces; streamed and complete text may differ."""
     assembler = api.assembler(NAMES)
     for piece in pieces if isinstance(pieces, list) else [pieces]:
         assembler.take(piece)

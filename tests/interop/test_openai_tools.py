@@ -1,4 +1,4 @@
-"""Tools as OpenAI's APIs are told of them: in their own types, strict where that says the same."""
+"""Tools in the types of OpenAI's APIs, strict if that has the same meaning."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def first_party() -> list[ToolSpec]:
 
 
 def generated(count: int = 500) -> list[ToolSpec]:
-    """Return generated specs, most with arguments that can be told strictly."""
+    """Return generated specs, most of which have a strict form."""
     return [Generator(seed).spec(seed % 4) for seed in range(count)]
 
 
@@ -71,13 +71,13 @@ ALL = [*first_party(), *generated()]
 
 
 def of(spec: ToolSpec, **fields: Any) -> dict[str, Any]:
-    """Return one tool as Responses is told of it."""
+    """Return one tool in the form of Responses."""
     (tool,) = to_tools([spec], api="responses", **fields)
     return tool
 
 
-def test_the_types_of_the_sdk_take_every_tool() -> None:
-    """For both APIs, strict and not, each tool of ours and 500 generated ones."""
+def test_the_sdk_types_accept_every_tool() -> None:
+    """For both APIs, strict and not, each first-party tool and 500 generated ones."""
     for strict in (True, False):
         for spec in ALL:
             (chat,) = to_tools([spec], strict=strict)
@@ -90,8 +90,8 @@ def test_the_types_of_the_sdk_take_every_tool() -> None:
             assert "x-neuroscript" not in json.dumps(chat)
 
 
-def test_what_claims_to_be_strict_is_taken_as_it_is() -> None:
-    """The function that openai-agents makes schemas strict by accepts it, and has nothing to change."""
+def test_a_strict_schema_is_accepted_unchanged() -> None:
+    """The function with which openai-agents makes schemas strict accepts it, and changes nothing."""
     strict = [schema for spec in ALL if (schema := strict_schema(spec)) is not None]
 
     assert len(strict) > len(ALL) / 3
@@ -101,7 +101,7 @@ def test_what_claims_to_be_strict_is_taken_as_it_is() -> None:
 
 
 def check_strict(schema: dict[str, Any]) -> None:
-    """Assert what the guide asks: objects are closed, all properties required, and nothing stands there that is refused."""
+    """Assert the rules of the guide: objects are closed, all properties are required, and no keyword is unsupported."""
     assert set(schema) <= KEYWORDS
     if schema.get("type") == "object":
         assert schema["additionalProperties"] is False
@@ -139,8 +139,8 @@ class Values(random.Random):
         raise AssertionError(kind)
 
 
-def test_what_a_strict_schema_accepts_is_accepted() -> None:
-    """As far as the schema without strict accepts it, from which nothing but what is told in words was left out."""
+def test_a_value_of_a_strict_schema_is_accepted() -> None:
+    """If the non-strict schema accepts it, from which only rules that the description states were removed."""
     accepted = 0
     for seed, spec in enumerate(ALL):
         schema = strict_schema(spec)
@@ -161,20 +161,20 @@ def test_what_a_strict_schema_accepts_is_accepted() -> None:
 
 
 def leaves(errors: Any) -> list[Any]:
-    """Return errors without those that only say that others are below."""
+    """Return the errors without those that only contain others."""
     return [leaf for error in errors for leaf in (leaves(error.context) if error.context else [error])]
 
 
 def bind_within_bounds(spec: ToolSpec, value: dict[str, Any]) -> None:
-    """Assert that a call is accepted, but for bounds that no JSON Schema can say: of a blob's bytes, of filled maps."""
+    """Assert that a call is accepted, except for bounds that JSON Schema cannot express: bytes of a blob, filled maps."""
     try:
         bind_named(spec, value)
     except ArgumentError as error:
         assert {problem.code for problem in error.problems} <= {"coercion.length"}, (spec, value, error)
 
 
-def test_what_is_accepted_is_what_a_strict_schema_accepts() -> None:
-    """Each exact value, by name, with null for what was left out: strict mode keeps nobody from saying it."""
+def test_an_accepted_value_matches_the_strict_schema() -> None:
+    """Each exact value, by name, with null for omitted ones: strict mode excludes no valid call."""
     tried = 0
     for seed, spec in enumerate(ALL):
         schema = strict_schema(spec)
@@ -199,7 +199,7 @@ def test_what_is_accepted_is_what_a_strict_schema_accepts() -> None:
 
 
 def filled(value: Any, schema: dict[str, Any]) -> Any:
-    """Return a value with null where a property is missing."""
+    """Return a value with null for each missing property."""
     if "anyOf" in schema:
         kind = {dict: "object", list: "array"}.get(type(value))
         return filled(value, next((each for each in schema["anyOf"] if each["type"] == kind), {}))
@@ -222,8 +222,8 @@ def filled(value: Any, schema: dict[str, Any]) -> Any:
         pytest.param(ArgSpec("a", ArgType.MAP, keys=(ArgSpec("k", ArgType.INT),), extra_keys=True), id="an open map"),
     ],
 )
-def test_what_is_open_is_not_strict(arg: ArgSpec) -> None:
-    """The schema goes out as it is, and says that it is not strict; Responses would take it for strict otherwise."""
+def test_an_open_schema_is_not_strict(arg: ArgSpec) -> None:
+    """It is sent unchanged, marked as not strict; Responses would treat it as strict otherwise."""
     spec = ToolSpec("t", "g", (arg,))
 
     assert of(spec)["strict"] is False
@@ -231,7 +231,7 @@ def test_what_is_open_is_not_strict(arg: ArgSpec) -> None:
 
 
 def nested(depth: int) -> ArgSpec:
-    """Return a map within so many maps."""
+    """Return a map within this number of maps."""
     inner = ArgSpec("k", ArgType.INT) if depth == 1 else nested(depth - 1)
     return ArgSpec("k", ArgType.MAP, keys=(inner,))
 
@@ -262,14 +262,14 @@ def nested(depth: int) -> ArgSpec:
         ),
     ],
 )
-def test_what_is_too_large_is_not_strict(fits: tuple[ArgSpec, ...], too_much: tuple[ArgSpec, ...]) -> None:
-    """The limits of the first version of strict mode are kept."""
+def test_a_large_schema_is_not_strict(fits: tuple[ArgSpec, ...], too_much: tuple[ArgSpec, ...]) -> None:
+    """The limits of the first version of strict mode apply."""
     assert of(ToolSpec("t", "g", fits))["strict"] is True
     assert of(ToolSpec("t", "g", too_much))["strict"] is False
 
 
-def test_what_strict_mode_refuses_is_told_in_words() -> None:
-    """Bounds, patterns and defaults stand in the description; optional arguments are required, and may be null."""
+def test_rules_that_strict_mode_rejects_are_in_the_description() -> None:
+    """Bounds, patterns and defaults; optional arguments are required, and may be null."""
     spec = ToolSpec(
         "t",
         "g",
@@ -310,8 +310,8 @@ def test_what_strict_mode_refuses_is_told_in_words() -> None:
     }
 
 
-def test_a_schema_of_others_goes_out_as_it_was() -> None:
-    """But for what the APIs refuse at its root, which is asked of each call."""
+def test_an_imported_schema_is_sent_unchanged() -> None:
+    """Except for keywords that the APIs reject at its root, which are checked in each call."""
     written = {
         "type": "object",
         "properties": {"a": {"type": "integer", "multipleOf": 2}},
@@ -329,8 +329,8 @@ def test_a_schema_of_others_goes_out_as_it_was() -> None:
     assert of(spec_from_schema("g.t", {"type": "object"}))["parameters"]["properties"] == {}
 
 
-def test_a_schema_of_others_is_not_strict() -> None:
-    """Even where strict mode could say it: what it means is for its author to know."""
+def test_an_imported_schema_is_not_strict() -> None:
+    """Even if strict mode could express it: only its author knows what it means."""
     schema = {
         "type": "object",
         "properties": {"a": {"type": ["string", "integer"]}},
@@ -341,8 +341,8 @@ def test_a_schema_of_others_is_not_strict() -> None:
     assert of(spec_from_schema("g.t", schema))["strict"] is False
 
 
-def test_a_description_says_when_to_use_a_tool_and_fits() -> None:
-    """And that it is deprecated, before everything else; at most 1,024 characters are told."""
+def test_a_description_includes_when_to_use_a_tool_and_is_limited() -> None:
+    """Deprecation comes first; at most 1,024 characters are sent."""
     spec = ToolSpec("t", "g", description="Do it.", when_to_use="When it is to be done.", deprecated="use g.u.")
     long = attrs.evolve(spec, when_to_use="x" * 2_000)
 
@@ -351,8 +351,8 @@ def test_a_description_says_when_to_use_a_tool_and_fits() -> None:
     assert "description" not in of(ToolSpec("t", "g"))
 
 
-def test_tools_are_taken_in_every_form_and_written_once() -> None:
-    """Implementations, what a tool knows of others, and specs; what is made is shared and can not be changed."""
+def test_tools_are_accepted_in_every_form_and_converted_once() -> None:
+    """Implementations, tool information, and specs; the result is shared and immutable."""
     with Engine() as engine:
         implementation = engine.tools["math.add"]
     info = ToolInfo(implementation.spec, ToolPolicy(), "host")
@@ -365,8 +365,8 @@ def test_tools_are_taken_in_every_form_and_written_once() -> None:
         first[0]["function"]["parameters"]["properties"]["a"] = {}
 
 
-def test_tools_go_out_by_the_names_that_the_model_is_told() -> None:
-    """A long name is cut, other names come from the caller, and a collision is refused."""
+def test_tools_are_sent_with_the_names_that_the_model_receives() -> None:
+    """A long name is truncated, other names come from the caller, and a collision is refused."""
     long = ToolSpec("x" * 80, "g")
     named = WireNames({"g.t": "other"}, {"other": "g.t"})
     spec = ToolSpec("t", "g")
@@ -377,7 +377,7 @@ def test_tools_go_out_by_the_names_that_the_model_is_told() -> None:
         to_tools([long, ToolSpec(of(long)["name"].removeprefix("g__"), "g")])
 
 
-def test_the_wires_tell_their_tools() -> None:
+def test_the_wires_convert_their_tools() -> None:
     """As `to_tools` does for each API."""
     spec = ToolSpec("t", "g")
 

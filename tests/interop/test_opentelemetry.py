@@ -65,7 +65,7 @@ BEGUN = CallRecord(
 
 
 def printed(code: str) -> str:
-    """Run code in a process of its own and return what it prints."""
+    """Run code in a separate process, and return its output."""
     return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
@@ -75,7 +75,7 @@ def ended(begun: CallRecord, code: str = "ok", **more: Any) -> CallRecord:
 
 
 class World:
-    """Hooks that trace, and what was exported."""
+    """Hooks that trace, and the exported spans."""
 
     def __init__(self, **how: Any) -> None:
         self.exporter = InMemorySpanExporter()
@@ -98,7 +98,7 @@ class World:
 
     @property
     def spans(self) -> list[ReadableSpan]:
-        """What has ended, in that order."""
+        """The ended spans, in order."""
         return list(self.exporter.get_finished_spans())
 
 
@@ -125,7 +125,7 @@ LAST = {"neuroscript.outcome": "outcome", "neuroscript.repairs": 0, "neuroscript
 
 
 def test_a_call_is_a_span(world: World) -> None:
-    """By the names of the conventions; of the arguments there are sizes alone."""
+    """With the names of the semantic conventions; arguments only have sizes."""
     world.start(BEGUN)
     world.finish(ended(BEGUN))
 
@@ -137,8 +137,8 @@ def test_a_call_is_a_span(world: World) -> None:
     assert ("neuroscript", __version__) == (span.instrumentation_scope.name, span.instrumentation_scope.version)
 
 
-def test_what_is_known_at_first_is_there_for_samplers() -> None:
-    """The conventions ask for it when a span begins."""
+def test_initial_attributes_are_available_to_samplers() -> None:
+    """The conventions require it when a span starts."""
     seen: list[Any] = []
 
     class Looking(StaticSampler):
@@ -155,7 +155,7 @@ def test_what_is_known_at_first_is_there_for_samplers() -> None:
 
 
 def test_content_is_types_needs_and_a_digest() -> None:
-    """There are no values in a record, and so in no span."""
+    """Records contain no values, so spans contain none."""
     world = World(content=True)
     world.start(BEGUN)
     world.finish(ended(BEGUN))
@@ -169,8 +169,8 @@ def test_content_is_types_needs_and_a_digest() -> None:
     assert {**FIRST, **more, **LAST} == dict(span.attributes or {})
 
 
-def test_a_call_that_failed_says_its_code(world: World) -> None:
-    """As the type of the error, which is a word of a short list; its text may hold anything, and is not told."""
+def test_a_failed_call_has_its_code(world: World) -> None:
+    """As the error type, which has few values; its message may contain anything, and is not exported."""
     world.start(BEGUN)
     world.finish(ended(BEGUN, "tool.failed"))
 
@@ -179,8 +179,8 @@ def test_a_call_that_failed_says_its_code(world: World) -> None:
     assert (StatusCode.ERROR, None) == (span.status.status_code, span.status.description)
 
 
-def test_a_call_that_never_began_is_a_span_too(world: World) -> None:
-    """Refusals are what a host looks for; it lasts as long as the gates took."""
+def test_a_call_that_never_started_is_a_span_too(world: World) -> None:
+    """Hosts look for refusals; the span lasts as long as the gates ran."""
     world.finish(ended(BEGUN, "policy.denied", kind="refused", rule="files.*"))
 
     (span,) = world.spans
@@ -192,16 +192,16 @@ def test_a_call_that_never_began_is_a_span_too(world: World) -> None:
     assert 0.25 <= (span.end_time - span.start_time) / 1e9 < 5
 
 
-def test_a_call_of_no_tool_is_a_span_without_its_name(world: World) -> None:
-    """A model may make up as many as it likes; what it asked for is an attribute."""
+def test_a_call_of_an_unknown_tool_is_a_span_without_its_name(world: World) -> None:
+    """A model may invent any number of names; the requested name is an attribute."""
     world.finish(ended(BEGUN, "tool.not_found", kind="refused", about=ToolFacts("maths.ad")))
 
     (span,) = world.spans
     assert ("execute_tool", "maths.ad") == (span.name, dict(span.attributes or {})["gen_ai.tool.name"])
 
 
-def test_no_digest_is_no_attribute() -> None:
-    """An engine that keeps no audit makes none."""
+def test_a_missing_digest_is_not_an_attribute() -> None:
+    """An engine without an audit sink computes none."""
     world = World(content=True)
     world.start(BEGUN._replace(digest=b""))
     world.finish(ended(BEGUN))
@@ -209,8 +209,8 @@ def test_no_digest_is_no_attribute() -> None:
     assert "neuroscript.argument.digest" not in dict(world.spans[0].attributes or {})
 
 
-def test_what_was_repaired_and_spent_is_told(world: World) -> None:
-    """In numbers."""
+def test_repairs_and_usage_are_attributes(world: World) -> None:
+    """As numbers."""
     spent = {"calls": 1, "fs_bytes": 120, "money": Decimal("0.5"), "of": {"EUR": Decimal(1)}}
     world.start(BEGUN)
     world.finish(ended(BEGUN, repairs=(Repair("tags[0]", "int", "str"),), spent=spent))
@@ -224,8 +224,8 @@ def test_what_was_repaired_and_spent_is_told(world: World) -> None:
     }
 
 
-def test_calls_within_calls_are_spans_within_spans(world: World) -> None:
-    """Refused ones too, and whichever thread tells of them."""
+def test_nested_calls_are_nested_spans(world: World) -> None:
+    """Refused ones too, on any thread."""
     inner = BEGUN._replace(about=ToolFacts("math.add", "a" * 64), call=2, parent=1, depth=2)
     deepest = BEGUN._replace(
         about=ToolFacts("math.sub", "b" * 64), call=3, parent=2, depth=3, kind="refused", code="limit.depth"
@@ -246,8 +246,8 @@ def test_calls_within_calls_are_spans_within_spans(world: World) -> None:
     assert 1 == len({span.context.trace_id for span in world.spans if span.context is not None})
 
 
-def test_a_call_from_outside_stands_in_the_span_around_it(world: World) -> None:
-    """That of a request, or of the agent."""
+def test_a_call_is_in_the_current_span(world: World) -> None:
+    """For example that of a request or an agent."""
     with world.provider.get_tracer("app").start_as_current_span("request"):
         world.start(BEGUN)
         world.finish(ended(BEGUN))
@@ -257,8 +257,8 @@ def test_a_call_from_outside_stands_in_the_span_around_it(world: World) -> None:
     assert request.context.span_id == call.parent.span_id
 
 
-def test_calls_of_two_runs_are_kept_apart(world: World) -> None:
-    """Their numbers are the same."""
+def test_calls_of_two_runs_are_separate(world: World) -> None:
+    """Their numbers are equal."""
     other = BEGUN._replace(run="r2", about=ToolFacts("math.add", "a" * 64))
     world.start(BEGUN)
     world.start(other)
@@ -268,8 +268,8 @@ def test_calls_of_two_runs_are_kept_apart(world: World) -> None:
     assert ["execute_tool files.count", "execute_tool math.add"] == [span.name for span in world.spans]
 
 
-def test_calls_that_are_left_behind_end_with_their_engine(world: World) -> None:
-    """Nothing is told of them later that would make another span; those of other tools go on."""
+def test_abandoned_calls_end_with_their_engine(world: World) -> None:
+    """Later events do not create another span; calls of other engines continue."""
     other = BEGUN._replace(call=2, about=ToolFacts("math.add", "a" * 64))
     world.start(BEGUN)
     world.start(other)
@@ -283,8 +283,8 @@ def test_calls_that_are_left_behind_end_with_their_engine(world: World) -> None:
     assert 2 == len(world.spans)
 
 
-def test_calls_of_which_no_end_is_told_do_not_pile_up(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The oldest is ended when there are too many."""
+def test_calls_without_an_end_do_not_accumulate(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest one is ended if there are too many."""
     monkeypatch.setattr(opentelemetry, "MAX_OPEN_SPANS", 3)
     for number in range(1, 9):
         world.start(BEGUN._replace(call=number))
@@ -295,8 +295,8 @@ def test_calls_of_which_no_end_is_told_do_not_pile_up(world: World, monkeypatch:
     assert [True] * 5 + [None] == [(each or {}).get("neuroscript.unfinished") for _, each in told]
 
 
-def test_threads_that_tell_at_once_lose_no_span(world: World) -> None:
-    """Eight of them, 200 calls each."""
+def test_concurrent_threads_lose_no_span(world: World) -> None:
+    """Eight of them, with 200 calls each."""
 
     def run(first: int) -> None:
         for number in range(first, first + 200):
@@ -322,8 +322,8 @@ tracing.neuroscript_call_finished(ended(BEGUN))
 """
 
 
-def test_without_a_provider_nothing_is_kept() -> None:
-    """The global one makes no spans until a program says where they go."""
+def test_without_a_provider_nothing_is_retained() -> None:
+    """The global provider creates no spans until a program configures it."""
     assert "0\n" == printed(ALONE)
 
 
@@ -343,13 +343,13 @@ tracing.neuroscript_call_finished(ended(BEGUN))
 """
 
 
-def test_the_global_provider_may_come_later() -> None:
-    """As it does where a program is set up in another order."""
+def test_the_global_provider_may_be_set_later() -> None:
+    """Programs initialize in different orders."""
     assert "execute_tool files.count" == json.loads(printed(GLOBAL))["name"]
 
 
-def test_without_opentelemetry_the_sentence_says_what_to_install() -> None:
-    """And the rest of the interop modules do not need it."""
+def test_the_error_without_opentelemetry_says_what_to_install() -> None:
+    """The other interop modules do not need it."""
     code = (
         "import sys; sys.modules['opentelemetry'] = None; import neuroscript.llm.wire.detect\n"
         "try:\n    import neuroscript.interop.opentelemetry\n"
@@ -363,7 +363,7 @@ def test_without_opentelemetry_the_sentence_says_what_to_install() -> None:
 
 
 def tools(timeout: float | None = None) -> Toolset:
-    """Return tools that call each other; with a *timeout* their lines are not compiled."""
+    """Return tools that call each other; with a *timeout* their call pipelines are not compiled."""
     made = Toolset("g")
 
     def add(rt: Runtime, a: int) -> int:
@@ -408,7 +408,7 @@ def engine(request: pytest.FixtureRequest, world: World) -> Iterator[Engine]:
 
 
 def trees(world: World) -> list[tuple[str, str | None]]:
-    """Return each span that has ended and the one that it stands in, by the names of their tools."""
+    """Return each ended span and its parent, by the names of their tools."""
     names = {span.context.span_id: span.name.removeprefix("execute_tool g.") for span in world.spans if span.context}
     return [
         (span.name.removeprefix("execute_tool g."), span.parent and names[span.parent.span_id]) for span in world.spans
@@ -419,8 +419,8 @@ OUTER = [("add", "middle"), ("middle", "outer"), ("add", "outer"), ("outer", Non
 
 
 @pytest.mark.parametrize("door", ["call", "acall", "execute", "timed"])
-def test_calls_within_calls_of_an_engine_are_spans_within_spans(door: str, engine: Engine, world: World) -> None:
-    """By every kind of door; whoever runs a tool on another thread changes nothing of that."""
+def test_nested_calls_of_an_engine_are_nested_spans(door: str, engine: Engine, world: World) -> None:
+    """Through every entry point, and on any thread."""
     doors: dict[str, Any] = {
         "call": lambda: engine.call("g.outer", (5,)),
         "acall": lambda: asyncio.run(engine.acall("g.outer", (5,))),
@@ -436,16 +436,16 @@ def test_calls_within_calls_of_an_engine_are_spans_within_spans(door: str, engin
     assert repairs == [0, 0, 1, 0]
 
 
-def test_coroutines_and_streams_are_spans_with_what_they_call(engine: Engine, world: World) -> None:
-    """To the end of the last item."""
+def test_coroutines_and_streams_are_spans_with_their_calls(engine: Engine, world: World) -> None:
+    """Until the last item."""
     assert engine.call("g.later", (5,)) == 6
     assert list(engine.stream("g.stream", (2,))) == [1, 2]
 
     assert trees(world) == [("add", "later"), ("later", None), ("add", "stream"), ("add", "stream"), ("stream", None)]
 
 
-def test_a_call_that_is_refused_or_fails_ends_its_span_and_those_around_it(engine: Engine, world: World) -> None:
-    """With the code of the error, and not a word of its text."""
+def test_a_refused_or_failed_call_ends_its_span_and_the_enclosing_ones(engine: Engine, world: World) -> None:
+    """With the code of the error, without its message."""
     for name, args in (("g.denied", (1,)), ("g.fails", (1,)), ("g.outer", ("x",)), ("g.nothing", ())):
         with pytest.raises(CallError):
             engine.call(name, args)
@@ -464,8 +464,8 @@ def test_a_call_that_is_refused_or_fails_ends_its_span_and_those_around_it(engin
     assert world.tracing._open == {}
 
 
-def test_calls_of_many_threads_keep_their_own_parents(engine: Engine, world: World) -> None:
-    """Each in the span that is current where it is called."""
+def test_calls_of_many_threads_have_their_own_parents(engine: Engine, world: World) -> None:
+    """Each is in the span that is current for its caller."""
     tracer = world.provider.get_tracer("app")
 
     def work(name: str) -> None:
@@ -487,7 +487,7 @@ def test_calls_of_many_threads_keep_their_own_parents(engine: Engine, world: Wor
     assert world.tracing._open == {}
 
 
-def test_spans_and_records_tell_the_same_of_a_call(world: World) -> None:
+def test_spans_and_records_agree(world: World) -> None:
     """The same numbers, the same code, the same digest."""
     tracing, audit = Tracing(world.provider, content=True), MemoryAudit()
     with Engine(toolsets=[tools()], plugins="none", hooks=[tracing], audit=audit) as engine:
@@ -501,8 +501,8 @@ def test_spans_and_records_tell_the_same_of_a_call(world: World) -> None:
         assert attributes["neuroscript.depth"] == record.depth
 
 
-def test_a_call_that_is_left_behind_ends_its_span_with_the_engine(world: World) -> None:
-    """What comes of it later makes no other."""
+def test_an_abandoned_call_ends_its_span_with_the_engine(world: World) -> None:
+    """Its later end does not create another one."""
     inside, free = threading.Event(), threading.Event()
     made = Toolset("g")
 

@@ -1,4 +1,4 @@
-"""Calls that models without tool calling write into their answers, and how they are told to."""
+"""Calls in the text of models without tool calling, and the instructions for them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ PINGED = ToolCall("net.ping", {"host": "h"}, id="call_2")
     ],
 )
 def test_calls_are_read_as_models_are_trained_to_write_them(text: str, said: str, calls: list[ToolCall]) -> None:
-    """With what the model said besides, and ids of ours."""
+    """With the surrounding text, and generated ids."""
     assert prompted.read(text, NAMES) == (said, tuple(calls))
 
 
@@ -94,8 +94,8 @@ def test_calls_are_read_as_models_are_trained_to_write_them(text: str, said: str
         "</tool_call></function>",
     ],
 )
-def test_what_only_mentions_calls_is_none(text: str) -> None:
-    """And all of it is what the model said."""
+def test_a_mention_of_a_call_is_not_a_call(text: str) -> None:
+    """The whole string is the text of the model."""
     assert prompted.read(text, NAMES) == (text, ())
 
 
@@ -131,8 +131,8 @@ def test_what_only_mentions_calls_is_none(text: str) -> None:
         ),
     ],
 )
-def test_what_a_mark_announces_is_a_call_whatever_it_is(text: str, call: ToolCall) -> None:
-    """So that the engine tells the model what is wrong, and nothing of it is dropped."""
+def test_everything_after_a_marker_is_a_call(text: str, call: ToolCall) -> None:
+    """The engine can report its problems to the model, and nothing is dropped."""
     said, calls = prompted.read(text, NAMES)
 
     assert (said, calls) == ("", (call,))
@@ -143,14 +143,14 @@ def test_what_a_mark_announces_is_a_call_whatever_it_is(text: str, call: ToolCal
 
 
 def test_a_damaged_call_does_not_hide_the_next() -> None:
-    """It ends where the other begins."""
+    """It ends where the next one starts."""
     _, calls = prompted.read(f'<tool_call>{{"name": "math__add", "arguments": {{<tool_call>{CALL}</tool_call>', NAMES)
 
     assert calls == (ToolCall("math.add", "{", id="call_1"), ADD_AGAIN)
 
 
-def test_generated_calls_come_back_as_they_were_written() -> None:
-    """In every way of writing them, with whatever is in their arguments."""
+def test_generated_calls_survive_a_round_trip() -> None:
+    """In every syntax, with any arguments."""
     for calls in turns():
         data = [{"name": wire(call.name), "arguments": call.arguments} for call in calls]
         texts = [json.dumps(each, ensure_ascii=len(call.id) % 2 == 0) for each, call in zip(data, calls, strict=True)]
@@ -200,8 +200,8 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
-def test_the_time_of_reading_grows_with_the_length(unit: str) -> None:
-    """Whatever is repeated: eight times the text takes at most about eight times as long."""
+def test_parsing_time_is_linear(unit: str) -> None:
+    """For any repeated part, eight times the text takes at most about eight times as long."""
 
     def seconds(length: int) -> float:
         text = unit * (length // len(unit)) + "]" * 1000
@@ -215,7 +215,7 @@ def test_the_time_of_reading_grows_with_the_length(unit: str) -> None:
 
 
 class Scripted:
-    """A model that says what it is told to say, and keeps what it was asked with."""
+    """A model that replays a script, and records its requests."""
 
     def __init__(self, *answers: str) -> None:
         self.answers = list(answers)
@@ -227,16 +227,16 @@ class Scripted:
         return Turn("assistant", self.answers.pop(0))
 
     def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[Any]) -> Turn:
-        """Never be asked so."""
+        """Fail, because this method is never called."""
         raise AssertionError("this model knows no tools")
 
     def embed(self, text: str) -> Sequence[float]:
-        """Return the length of a text."""
+        """Return the length of a string."""
         return [float(len(text))]
 
 
 def test_a_model_without_tool_calling_calls_tools() -> None:
-    """It is told how, and then what came of each call; its own text goes back to it as it was."""
+    """It receives instructions, and then the result of each call; its own text is sent back unchanged."""
     written = f"Let me see.\n```tool_call\n{CALL}\n```\n<tool_call>no</tool_call>"
     scripted = Scripted(written, "It is 5.")
     model = prompted.Prompted(scripted)
@@ -263,8 +263,8 @@ def test_a_model_without_tool_calling_calls_tools() -> None:
     assert model.embed("abc") == [3.0]
 
 
-def test_a_conversation_runs_with_a_model_without_tool_calling() -> None:
-    """Its mistakes come back to it in its own terms, and it mends them."""
+def test_a_conversation_works_with_a_model_without_tool_calling() -> None:
+    """Its errors use its own syntax, and it fixes them."""
     scripted = Scripted(
         '<tool_call>{"name": "math__add", "arguments": {"num1" 2}}</tool_call>',
         "<tool_call><function=math__add><parameter=num1>2</parameter><parameter=num2>3</parameter></function></tool_call>"
@@ -285,8 +285,8 @@ def test_a_conversation_runs_with_a_model_without_tool_calling() -> None:
     ]
 
 
-def test_a_turn_of_another_model_is_told_as_this_one_would_write_it() -> None:
-    """So that it learns by its own example."""
+def test_a_turn_of_another_model_uses_the_syntax_of_this_one() -> None:
+    """The model learns from its own example."""
     scripted = Scripted(CALL)
     turn = Turn("assistant", "So be it.", (ToolCall("math.add", '{"num1": 2}', id="t1"),))
 
@@ -302,8 +302,8 @@ def test_a_turn_of_another_model_is_told_as_this_one_would_write_it() -> None:
     assert answer == Turn("assistant", CALL), "without tools nothing is read off it"
 
 
-def test_instructions_tell_the_names_that_the_model_shall_write() -> None:
-    """Of every tool; nothing without tools; the example in them is one that is read."""
+def test_instructions_contain_the_names_that_the_model_writes() -> None:
+    """For every tool; without tools there are none; the parser accepts the example in them."""
     told = prompted.instructions([SPEC, ToolImplementation(PING, lambda rt: None)])
     other = prompted.instructions([SPEC], WireNames({"math.add": "plus"}, {"plus": "math.add"}))
 

@@ -1,4 +1,4 @@
-"""Our tools in the loop of Pydantic AI, with models of its own that follow a script."""
+"""Our tools in the loop of Pydantic AI, with its own scripted models."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def shop() -> Iterator[Shop]:
 
 
 class Script:
-    """A model that asks for the calls of each turn, and keeps what it was offered and what it was told."""
+    """A model that requests the calls of each turn, and records its tools and messages."""
 
     def __init__(self, *turns: Sequence[Call]) -> None:
         self.turns = turns
@@ -50,12 +50,12 @@ class Script:
 
     @property
     def returned(self) -> list[ToolReturnPart]:
-        """What came of the calls."""
+        """The results of the calls."""
         return [part for each in self.messages for part in each.parts if isinstance(part, ToolReturnPart)]
 
     @property
     def read(self) -> list[tuple[str | None, Any]]:
-        """How each call ended, and what the model read of it."""
+        """How each call ended, and what the model read for it."""
         return [(part.outcome, part.content) for part in self.returned]
 
 
@@ -64,12 +64,12 @@ def agent(shop: Shop, script: Script, *, retries: int = 3) -> Agent[None, str]:
 
 
 def run(agent: Agent[None, str]) -> str:
-    """Return what an agent says; `run_sync` would leave a loop behind."""
+    """Return the answer of an agent; `run_sync` would leave a loop open."""
     return asyncio.run(agent.run("Go on.")).output
 
 
 def ran(shop: Shop, *turns: Sequence[Call], retries: int = 3) -> Script:
-    """Return the script after an agent has followed it."""
+    """Return the script after an agent has run it."""
     script = Script(*turns)
     assert run(agent(shop, script, retries=retries)) == "done"
     return script
@@ -89,10 +89,10 @@ MEND = "Fix the arguments and call again."
         pytest.param({"share": "NaN"}, "error coercion.format", "7 nan []", id="what is no number"),
     ],
 )
-def test_arguments_arrive_exact_which_the_framework_alone_delivers_wrongly(
+def test_arguments_are_exact_that_the_framework_alone_changes(
     shop: Shop, sent: Mapping[str, Any], ours: str, theirs: str | None
 ) -> None:
-    """A call is coerced without loss or refused; the framework's own tool of the same function is no judge of that."""
+    """A call is coerced without loss or refused; the framework's native tool of the same function differs."""
     (told,) = ran(shop, [("shop__tally", json.dumps(sent))]).read
     alone = Script([("tally", json.dumps(sent))])
     run(Agent(FunctionModel(alone), tools=[tally]))
@@ -101,8 +101,8 @@ def test_arguments_arrive_exact_which_the_framework_alone_delivers_wrongly(
     assert (alone.read[0][1] if alone.read[0][0] == "success" else None) == theirs
 
 
-def test_a_tool_of_the_framework_with_our_schema_gets_a_text_for_a_number(shop: Shop) -> None:
-    """That is how it takes the tools of others, and it checks nothing."""
+def test_a_tool_of_the_framework_with_our_schema_receives_a_string_for_a_number(shop: Shop) -> None:
+    """The framework does not check the arguments of tools with external schemas."""
     sent = [("shop__tally", '{"count": "2"}')]
     script = ran(shop, sent)
     theirs = Tool.from_schema(tally, "shop__tally", None, script.offered["shop__tally"])
@@ -112,8 +112,8 @@ def test_a_tool_of_the_framework_with_our_schema_gets_a_text_for_a_number(shop: 
     assert (script.read, alone.read) == ([("success", "2 0.5 []")], [("success", "'2' 0.5 []")])
 
 
-def test_an_error_names_the_argument_and_the_model_mends_its_call(shop: Shop) -> None:
-    """All problems at once, as what the framework has for calls to be made again."""
+def test_an_error_names_the_argument_and_the_model_fixes_its_call(shop: Shop) -> None:
+    """All problems at once, as the framework's retry prompt."""
     wrong, right = {"count": "two", "share": [], "more": 1}, {"count": "2"}
     script = ran(shop, [("shop__tally", wrong)], [("shop__tally", right)])
 
@@ -127,8 +127,8 @@ def test_an_error_names_the_argument_and_the_model_mends_its_call(shop: Shop) ->
     ]
 
 
-def test_arguments_that_are_no_object_reach_the_line_as_they_were_sent(shop: Shop) -> None:
-    """So that our error tells what is wrong, a list means arguments in order, and nothing means none."""
+def test_arguments_that_are_not_an_object_reach_the_call_pipeline(shop: Shop) -> None:
+    """So our error describes the problem, a list means positional arguments, and no input means none."""
     texts = ['{"count": ', '{"count": 1, "count": 2}', '"2"', "[3]", "", None]
     script = ran(shop, *([("shop__tally", text)] for text in texts), retries=9)
 
@@ -142,8 +142,8 @@ def test_arguments_that_are_no_object_reach_the_line_as_they_were_sent(shop: Sho
     ]
 
 
-def test_what_stands_between_the_agent_and_us_sees_arguments_by_name(shop: Shop) -> None:
-    """The framework's own wrappers count on a dict, whatever the model sent; a name still leads to the value."""
+def test_wrappers_between_the_agent_and_us_see_arguments_by_name(shop: Shop) -> None:
+    """The framework's wrappers require a dict, whatever the model sent; each name leads to its value."""
     seen: list[Any] = []
 
     def asks(context: object, definition: object, args: dict[str, Any]) -> bool:
@@ -159,7 +159,7 @@ def test_what_stands_between_the_agent_and_us_sees_arguments_by_name(shop: Shop)
 
 
 def test_a_denied_tool_stays_denied(shop: Shop) -> None:
-    """It is not offered, and a model that asks for it anyway is told that there is none; nothing runs."""
+    """It is not offered, and calling it anyway is an unknown tool; nothing runs."""
     script = ran(shop, [("shop__pay", {})])
 
     assert "shop__pay" not in script.offered
@@ -169,15 +169,15 @@ def test_a_denied_tool_stays_denied(shop: Shop) -> None:
     assert shop.did == []
 
 
-def test_what_the_model_can_not_mend_is_told_as_a_failure(shop: Shop) -> None:
-    """It costs no try of the model's, and the run goes on."""
+def test_an_error_that_the_model_cannot_fix_is_sent_as_a_failure(shop: Shop) -> None:
+    """It does not count as a retry, and the run continues."""
     script = ran(shop, [("shop__milk", {})], [("shop__milk", {})], retries=0)
 
     assert script.read == [("failed", "error tool.failed: there is no milk. The same call may succeed later.")] * 2
 
 
-def test_a_model_that_never_mends_its_call_ends_the_run(shop: Shop) -> None:
-    """The agent's own number of tries holds for our tools too."""
+def test_a_model_that_never_fixes_its_call_ends_the_run(shop: Shop) -> None:
+    """The agent's number of retries applies to our tools too."""
     wrong = [("shop__tally", {"count": "two"})]
     script = Script(wrong, wrong, wrong)
     expected = "Tool 'shop__tally' exceeded max retries count of 1."
@@ -188,8 +188,8 @@ def test_a_model_that_never_mends_its_call_ends_the_run(shop: Shop) -> None:
     assert len(script.turns) - 1 == len([each for each in shop.trail() if each[1] == "coercion.format"])
 
 
-def test_approver_and_trail_see_the_exact_values(shop: Shop) -> None:
-    """Whoever decides sees what the tool would get, and not what the model wrote."""
+def test_approver_and_audit_log_see_the_exact_values(shop: Shop) -> None:
+    """They receive what the tool receives, and not what the model wrote."""
     script = ran(shop, [("shop__buy", {"count": "2"})], [("shop__buy", {"count": "20"})])
 
     assert shop.asked == [{"count": 2}, {"count": 20}]
@@ -204,8 +204,8 @@ def test_approver_and_trail_see_the_exact_values(shop: Shop) -> None:
     assert shop.trail() == [("shop.buy", "ok", ("int",)), ("shop.buy", "policy.rejected", ("int",))]
 
 
-def test_a_tool_that_nobody_approves_is_refused() -> None:
-    """Where nobody answers it fails, and where nobody can be asked it is not even offered."""
+def test_an_unapproved_tool_is_refused() -> None:
+    """Without an answer the call fails, and without an approver the tool is not offered."""
     unanswered, unasked = Shop.opened(approver=TerminalApprover(stdin=io.StringIO())), Shop.opened(approver=None)
     with unanswered.engine, unasked.engine:
         scripts = [ran(shop, [("shop__buy", {"count": 2})]) for shop in (unanswered, unasked)]
@@ -218,7 +218,7 @@ def test_a_tool_that_nobody_approves_is_refused() -> None:
 
 
 def test_results_are_values_of_the_framework(shop: Shop) -> None:
-    """Plain data as it is, and a picture as one that the model can look at."""
+    """Plain data unchanged, and an image as one that the model can view."""
     script = ran(shop, [("shop__stock", {}), ("shop__seal", {}), ("shop__picture", {})])
 
     assert script.read == [
@@ -228,22 +228,22 @@ def test_results_are_values_of_the_framework(shop: Shop) -> None:
     ]
 
 
-def test_calls_that_only_look_run_at_the_same_time(shop: Shop) -> None:
-    """Each of the two ends only when the other has begun."""
+def test_calls_of_read_only_tools_run_concurrently(shop: Shop) -> None:
+    """Each of the two ends only when the other has started."""
     script = ran(shop, [("shop__meet", {"name": "a"}), ("shop__meet", {"name": "b"})])
 
     assert script.read == [("success", "a"), ("success", "b")]
 
 
-def test_calls_that_act_run_one_after_the_other(shop: Shop) -> None:
-    """In the order in which the model asked for them."""
+def test_calls_with_side_effects_run_one_by_one(shop: Shop) -> None:
+    """In the order in which the model requested them."""
     ran(shop, [("shop__step", {"name": "a"}), ("shop__step", {"name": "b"})])
 
     assert shop.did == ["a begins", "a ends", "b begins", "b ends"]
 
 
-def test_a_run_that_is_cancelled_cancels_its_call(shop: Shop) -> None:
-    """The tool is told, and the trail says that it did not end."""
+def test_cancelling_a_run_cancels_its_call(shop: Shop) -> None:
+    """The tool is notified, and the audit log records that the call did not end."""
 
     async def cancelled() -> bool:
         running = asyncio.create_task(agent(shop, Script([("shop__wait", {})])).run("Go on."))
@@ -258,24 +258,24 @@ def test_a_run_that_is_cancelled_cancels_its_call(shop: Shop) -> None:
     assert [(tool, code) for tool, code, _ in shop.trail()] == [("shop.wait", "call.interrupted")]
 
 
-def test_the_model_of_the_framework_that_calls_every_tool_gets_through(shop: Shop) -> None:
-    """It makes arguments up of our schemas; what was not chosen is not there, and prefixes of the framework hold."""
+def test_the_test_model_of_the_framework_can_call_every_tool(shop: Shop) -> None:
+    """It generates arguments from our schemas; unselected tools are absent, and the framework's prefixes work."""
     toolset = to_pydantic_ai(shop.engine, tools=("shop.tally", "shop.stock")).prefixed("our")
     output = run(Agent(TestModel(), toolsets=[toolset]))
 
     assert json.loads(output) == {"our_shop__tally": "7 0.5 []", "our_shop__stock": {"milk": 2, "eggs": None}}
 
 
-def test_a_pattern_of_nothing_is_said_at_once(shop: Shop) -> None:
-    """Before any agent runs."""
+def test_a_pattern_without_a_match_is_reported_at_once(shop: Shop) -> None:
+    """Before an agent runs."""
     with pytest.raises(SpecError) as raised:
         to_pydantic_ai(shop.engine, tools="shop.pay")
 
     assert str(raised.value) == "to_pydantic_ai: tools: shop.pay matches no tool that may be called here"
 
 
-def test_without_the_framework_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is asked for when the adapter is imported, and by nothing else."""
+def test_the_error_without_the_framework_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only importing the adapter needs the framework."""
     monkeypatch.setitem(sys.modules, "pydantic_ai", None)
     monkeypatch.delitem(sys.modules, "neuroscript.interop.pydantic_ai")
     with pytest.raises(ModuleNotFoundError) as raised:

@@ -1,4 +1,4 @@
-"""Calls in the shapes that APIs document, and objects that are none."""
+"""Calls in the documented formats of APIs, and objects that are not calls."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ PLAIN = {"id": "c1", "name": "math__add", "arguments": MAP}
         pytest.param({"id": "c1", "name": "math__add"}, "plain", (), id="no arguments and nothing else"),
     ],
 )
-def test_every_documented_shape_is_read(data: dict[str, Any], title: str, arguments: Any) -> None:
-    """Name, arguments and id arrive as they were sent, and it is known whose shape it was."""
+def test_every_documented_format_is_read(data: dict[str, Any], title: str, arguments: Any) -> None:
+    """Name, arguments and id arrive unchanged, and the format is recognized."""
     call, shape = read_call(data), shape_of(data)
 
     assert ToolCall("math__add", arguments, id="c1") == call
@@ -67,7 +67,7 @@ def test_every_documented_shape_is_read(data: dict[str, Any], title: str, argume
     ],
 )
 def test_each_module_reads_the_calls_of_its_api(data: dict[str, Any], read: Any) -> None:
-    """Whoever knows the API needs no guess at the shape."""
+    """A caller that knows the API does not have to guess the format."""
     call = read(data)
 
     assert read_call(data) == call
@@ -83,7 +83,7 @@ def test_each_module_reads_the_calls_of_its_api(data: dict[str, Any], read: Any)
     ],
 )
 def test_a_call_may_have_no_id(data: dict[str, Any]) -> None:
-    """There are servers that give none; the result's id is empty then."""
+    """Some servers send none; the result's id is empty then."""
     call = read_call(data)
 
     assert "" == call.id
@@ -156,8 +156,8 @@ MISSING = [
 
 
 @pytest.mark.parametrize(("data", "text"), MISSING)
-def test_what_is_missing_is_named(data: Any, text: str) -> None:
-    """An object that is no call says what it lacks, all at once, with types and never with values."""
+def test_missing_fields_are_reported(data: Any, text: str) -> None:
+    """An object that is not a call reports all missing fields at once, with types and without values."""
     with pytest.raises(ArgumentError) as caught:
         read_call(data)
 
@@ -174,8 +174,8 @@ def test_what_is_missing_is_named(data: Any, text: str) -> None:
         pytest.param([], "", id="no map"),
     ],
 )
-def test_an_id_is_found_in_a_bad_call_too(data: Any, id: str) -> None:
-    """A refusal can be sent back to whoever asked, if the id can be read."""
+def test_the_id_of_an_invalid_call_is_read_too(data: Any, id: str) -> None:
+    """An error can be sent back if the id is readable."""
     found = call_id(data)
 
     assert id == found

@@ -1,4 +1,4 @@
-"""Tools with recursive schemas, from every system that brings schemas and to every one that gets them."""
+"""Tools with recursive schemas, imported from and exported to every system that has schemas."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ ALL: Final = ExecutionPolicy(grants=("langchain:call:*", "llm:call:*", "mcp:call
 
 
 def ours(schema: Schema) -> ToolImplementation:
-    """Return a tool of ours that gives back what it was called with."""
+    """Return a native tool that returns its arguments."""
     return ToolImplementation(spec_from_schema("g.t", schema, description="A tree."), lambda rt, *values: values[0])
 
 
-# To others
+# Export
 
 TO_APIS: Final[dict[str, Callable[[Any], Any]]] = {
     "openai": lambda tools: openai.to_tools(tools),
@@ -64,7 +64,7 @@ TO_FRAMEWORKS: Final[dict[str, Callable[[Any], Any]]] = {
 
 @pytest.mark.parametrize("system", TO_APIS)
 @pytest.mark.parametrize(("schema", "right"), TREES)
-def test_recursive_tool_is_told_to_an_api_as_it_was(system: str, schema: Schema, right: Any) -> None:
+def test_recursive_tool_is_exported_to_an_api_unchanged(system: str, schema: Schema, right: Any) -> None:
     """Without unfolding it, and without losing a part of it."""
     told = json.dumps(TO_APIS[system]([ours(schema)]))
 
@@ -74,14 +74,14 @@ def test_recursive_tool_is_told_to_an_api_as_it_was(system: str, schema: Schema,
 @pytest.mark.parametrize("system", TO_FRAMEWORKS)
 @pytest.mark.parametrize(("schema", "right"), TREES)
 def test_recursive_tool_is_offered_to_a_framework(system: str, schema: Schema, right: Any) -> None:
-    """Its calls are checked by us, whatever the framework makes of the schema."""
+    """We check its calls, even if the framework changes the schema."""
     with Engine(toolsets=[ours(schema)], plugins="none") as engine:
         TO_FRAMEWORKS[system](engine)
 
         assert engine.call_named("g.t", {"v": right}) == right
 
 
-# From others
+# Import
 
 
 def given_back(v: Any = None) -> str:
@@ -111,8 +111,8 @@ FROM: Final = {"langchain": from_lang, "llm": from_an_llm, "smith": from_smiths,
 
 @pytest.mark.parametrize("system", FROM)
 @pytest.mark.parametrize(("schema", "right"), TREES)
-def test_recursive_tool_is_taken(system: str, schema: Schema, right: Any) -> None:
-    """And is called with what fits it. In Smith each parameter has a type, so one without is refused by name."""
+def test_recursive_tool_is_imported(system: str, schema: Schema, right: Any) -> None:
+    """And is called with matching arguments. In Smith each parameter has a type, so one without is refused by name."""
     if system == "smith" and "type" not in schema["properties"]["v"]:
         with pytest.raises(SpecError) as caught:
             FROM[system](schema)
@@ -121,7 +121,7 @@ def test_recursive_tool_is_taken(system: str, schema: Schema, right: Any) -> Non
     with Engine(toolsets=[FROM[system](schema)], plugins="none", policy=ALL) as engine:
         result = engine.execute(ToolCall("far.t", {"v": right}))
 
-    if system == "agentheaven":  # there is no server behind it
+    if system == "agentheaven":  # no server is running
         assert result.error is not None
         assert (result.error.code, result.error.retry) == ("mcp.closed", "host")
     else:
@@ -138,7 +138,7 @@ def test_tool_with_a_hostile_schema_is_a_spec_error(system: str, schema: Schema)
 
 
 def test_hostile_metadata_of_smith_have_problems() -> None:
-    """Which are listed, and not raised."""
+    """They are listed, and not raised."""
     metadata = {"name": "t", "description": "A tree.", "function": "given_back", "parameters": DEEP}
 
     assert [*problems_of(metadata, names={"given_back": given_back})]

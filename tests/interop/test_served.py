@@ -1,4 +1,4 @@
-"""What a server of models tells as an error means the same as a status of HTTP and within a reply."""
+"""An error of a model server means the same as an HTTP status and in a reply."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STATUSES = {
 
 @pytest.mark.parametrize("status", STATUSES)
 def test_a_status_means_the_same_everywhere(status: int) -> None:
-    """Of an answer, and of an error within a reply, as a word or as a number."""
+    """Of an HTTP response, and of an error in a reply, as a string or a number."""
     code, retry, text = STATUSES[status]
     answered = of_status(status, {}).error
     with pytest.raises(LLMError) as within:
@@ -50,16 +50,16 @@ def test_a_status_means_the_same_everywhere(status: int) -> None:
 
 
 @pytest.mark.parametrize("word", ["insufficient_quota", "billing_hard_limit_reached", "billing_not_active"])
-def test_an_account_that_is_used_up_is_for_the_host(word: str) -> None:
-    """No waiting changes it, wherever the server says so."""
+def test_an_exhausted_account_is_for_the_host(word: str) -> None:
+    """Waiting does not help, wherever the server reports it."""
     answered = of_status(429, {}, {"error": {"code": word}}).error
 
     assert (answered.code, answered.retry, answered.text) == ("llm.rate", "host", f"{PAID} (429 {word})")
     assert (told(word).code, told(word).retry) == ("llm.rate", "host")
 
 
-def test_a_redirection_is_no_answer() -> None:
-    """It leads elsewhere, and nobody follows it."""
+def test_a_redirect_is_not_an_answer() -> None:
+    """It is not followed."""
     error = of_status(307, {}).error
 
     assert (error.code, error.retry) == ("llm.format", "host")
@@ -67,8 +67,8 @@ def test_a_redirection_is_no_answer() -> None:
 
 
 @pytest.mark.parametrize("status", [[404], {"a": 1}, 404.0, True, 200, 10**9, None])
-def test_a_number_that_is_no_status_is_a_fault_of_the_server(status: Any) -> None:
-    """Whatever stands in its place."""
+def test_an_invalid_status_is_a_fault_of_the_server(status: Any) -> None:
+    """For any value in its place."""
     error = told("", status)
 
     assert (error.code, error.retry) == ("llm.server", "later")

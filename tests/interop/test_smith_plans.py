@@ -1,4 +1,4 @@
-"""A plan of Smith's as the plain data of one of ours."""
+"""Smith's plans as plain data of our own plans."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def step(**changes: Any) -> dict[str, Any]:
     return node(tool="W-Tool", **changes)
 
 
-def test_each_part_of_a_plan_has_its_place(registry: ToolsRegistry) -> None:
-    """Names, order, attempts, times, what a failure does, and what it is for."""
+def test_each_part_of_a_plan_is_converted(registry: ToolsRegistry) -> None:
+    """Names, order, attempts, timeouts, the effect of a failure, and descriptions."""
     second = step(id=3, depends_on=[0, 0], retry=2, timeout=0.5, on_fail="continue", metadata={"purpose": "Compare."})
     usual = {"retry": {"count": 0, "backoff": 1.0, "factor": 1.0}, "timeout": 60, "on_fail": "halt"}
 
@@ -69,18 +69,18 @@ def test_each_part_of_a_plan_has_its_place(registry: ToolsRegistry) -> None:
     ],
     ids=str,
 )
-def test_references_are_written_as_ours_and_everything_else_stays_what_it_is(
+def test_references_are_converted_and_other_values_are_unchanged(
     registry: ToolsRegistry, text: Any, expected: Any
 ) -> None:
-    """A text that looks like one of ours is kept as the text that it is."""
+    """A string that looks like one of our references stays a string."""
     data = plan_data(plan(step(), step(id=1, inputs={"city": text}, depends_on=[0]), last=1), registry)
 
     assert {"city": expected} == data["nodes"]["step_1"]["inputs"]
 
 
 @pytest.mark.parametrize("ending", ["", "!", "{"])
-def test_a_text_of_many_dollars_takes_no_longer_than_another(registry: ToolsRegistry, ending: str) -> None:
-    """Written as ours and read again it is the same text; its time does not grow with the square of its length."""
+def test_a_string_with_many_dollars_is_converted_in_linear_time(registry: ToolsRegistry, ending: str) -> None:
+    """It survives a round trip, and its time is not quadratic."""
     text = "$" * 100_000 + ending
     began = process_time()
     written = plan_data(plan(step(inputs={"city": text})), registry)["nodes"]["step_0"]["inputs"]["city"]
@@ -102,8 +102,8 @@ def test_a_text_of_many_dollars_takes_no_longer_than_another(registry: ToolsRegi
     ],
     ids=["none", "an error", "problems"],
 )
-def test_a_plan_with_problems_is_refused_with_all_of_them(registry: ToolsRegistry, data: Any, expected: str) -> None:
-    """In the words of the check."""
+def test_an_invalid_plan_is_refused_with_every_problem(registry: ToolsRegistry, data: Any, expected: str) -> None:
+    """With the messages of the check."""
     with pytest.raises(SpecError) as caught:
         plan_data(data, registry)
 

@@ -1,6 +1,6 @@
-"""Every snippet of Smith's document of tools, run as it stands there but for what `CHANGED` says.
+"""Every snippet of Smith's document of tools, unchanged except for `CHANGED`.
 
-The document lies beside the project, in ``../shared/seeds``; where it does not, these tests are skipped.
+The document is beside the project, in ``../shared/seeds``; without it, these tests are skipped.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SUPPLIED: Mapping[str, str] = {
 
 
 def snippets() -> dict[str, str]:
-    """Return each snippet of the document, by the number of its section and its own, in their order."""
+    """Return each snippet of the document, by the number of its section and its own, in order."""
     if not SEED.is_file():
         pytest.skip("the seeds are not beside the project")
     parts = re.findall(r"^### (\d+)\.|^```\w*\n(.*?)^```", SEED.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
@@ -47,7 +47,7 @@ def snippets() -> dict[str, str]:
 
 
 def changed(number: str, code: str) -> str:
-    """Return a snippet as it is run; each change of the table has a place."""
+    """Return a snippet with its changes applied; each change must match."""
     for old, new in CHANGED.get(number, ()):
         assert old in code, (number, old)
         code = code.replace(old, new, 1)
@@ -56,7 +56,7 @@ def changed(number: str, code: str) -> str:
 
 @pytest.fixture
 def tools(tmp_path: Path) -> Iterator[Path]:
-    """The folder in which the document has its tools; Python finds it."""
+    """The directory of the document's tools, which is on the import path."""
     folder = tmp_path / "smith" / "tools"
     folder.mkdir(parents=True)
     sys.path.insert(0, str(tmp_path))
@@ -74,7 +74,7 @@ def called(path: Path, arguments: dict[str, Any]) -> Any:
 
 
 def describes_a_tool(folder: Path, code: str) -> None:
-    """Section 2 has METADATA that are sound, and lie in the file that section 7 imports."""
+    """Section 2 has valid METADATA, in the file that section 7 imports."""
     path = folder / "WEATHER_FETCHER.py"
     path.write_text(code)
 
@@ -82,7 +82,7 @@ def describes_a_tool(folder: Path, code: str) -> None:
 
 
 def is_accepted(folder: Path, code: str) -> None:
-    """Section 4 says of its good tool that its function gets a symbol."""
+    """Section 4 says of its good tool that its function receives a symbol."""
     path = folder / "FINANCE_PRICE.py"
     path.write_text(code)
 
@@ -90,7 +90,7 @@ def is_accepted(folder: Path, code: str) -> None:
 
 
 def is_refused(folder: Path, code: str) -> None:
-    """Section 4 says of its bad tool that its name is vague, and its parameters have no structure."""
+    """Section 4 says of its bad tool that its name is vague, and that its parameters have no structure."""
     path = folder / "FINANCE.py"
     path.write_text(code)
     with pytest.raises(SpecError) as caught:
@@ -103,7 +103,7 @@ def is_refused(folder: Path, code: str) -> None:
 
 
 def of_function(folder: Path, code: str) -> tuple[str, ...]:
-    """Return what is wrong with the function of METADATA that leave out all else."""
+    """Return the problems of the function of incomplete METADATA."""
     names: dict[str, Any] = {}
     exec(compile(code, "<seed>", "exec", dont_inherit=True), names)
     return tuple(each for each in problems_of(names["METADATA"], names=names) if each.startswith("function: "))
@@ -115,12 +115,12 @@ def names_its_function(folder: Path, code: str) -> None:
 
 
 def names_another_function(folder: Path, code: str) -> None:
-    """Section 6 says that it can not be loaded."""
+    """Section 6 says that it cannot be loaded."""
     assert ("function: the file has no function weather; did you mean run_weather?",) == of_function(folder, code)
 
 
 def runs_by_hand(folder: Path, code: str) -> None:
-    """Section 7 calls the function of section 2 without any runtime; the file is a tool of a registry, too."""
+    """Section 7 calls the function of section 2 without a runtime; the file is also a tool of a registry."""
     names: dict[str, Any] = {}
     exec(compile(code, "<seed>", "exec", dont_inherit=True), names)
     registry = load_folder(folder)
@@ -141,8 +141,8 @@ CHECKS: Mapping[str, Callable[[Path, str], None]] = {
 """What each snippet has to do."""
 
 
-def test_the_snippets_run_in_their_order(tools: Path) -> None:
-    """Each as the document says of it, in one folder of tools."""
+def test_snippets_run_in_order(tools: Path) -> None:
+    """Each as the document says, in one directory of tools."""
     for number, code in snippets().items():
         CHECKS[number](tools, changed(number, code))
 
@@ -151,7 +151,7 @@ def test_the_snippets_run_in_their_order(tools: Path) -> None:
     }
 
 
-def test_no_snippet_is_forgotten() -> None:
-    """Each is run, and every change has its snippet."""
+def test_every_snippet_runs() -> None:
+    """Every change has a snippet."""
     assert set(snippets()) == set(CHECKS)
     assert set(CHECKS) >= set(CHANGED) | set(SUPPLIED)

@@ -1,4 +1,4 @@
-"""What is passed to the functions of Smith's plans in a wrong shape is refused by an error that says what to pass."""
+"""Invalid arguments of the functions for Smith's plans are refused with an error that says what to pass."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ TOOLS = st.dictionaries(KEYS, JSON | st.dictionaries(KEYS, JSON | st.dictionarie
 
 
 @pytest.mark.parametrize(("tools", "why"), SHAPES, ids=[str(index) for index in range(len(SHAPES))])
-def test_tools_of_a_wrong_shape_are_refused(tools: Any, why: str) -> None:
+def test_invalid_tools_are_refused(tools: Any, why: str) -> None:
     """With every problem, and what to pass."""
     with pytest.raises(SpecError) as caught:
         plan_problems(PLAN, tools)
@@ -64,8 +64,8 @@ def test_tools_of_a_wrong_shape_are_refused(tools: Any, why: str) -> None:
 @given(JSON | st.lists(TOOLS, max_size=2), JSON | st.just(PLAN))
 @example([{**TOOL, "parameters": {"properties": {"a": {"type": 5}}}}], PLAN)
 @example([{**TOOL, "parameters": {"properties": {"a": {"$ref": []}}}}], PLAN)
-def test_no_shape_is_another_error(tools: Any, plan: Any) -> None:
-    """Whatever stands in the place of the tools, and of the plan."""
+def test_an_invalid_argument_raises_no_other_error(tools: Any, plan: Any) -> None:
+    """For any value in place of the tools and of the plan."""
     try:
         problems = plan_problems(plan, tools)
     except SpecError:
@@ -75,7 +75,7 @@ def test_no_shape_is_another_error(tools: Any, plan: Any) -> None:
 
 
 class Silent:
-    """A model that is not asked."""
+    """A model that is not called."""
 
     def ask(self, turns: Any) -> Any:
         raise AssertionError
@@ -107,7 +107,7 @@ class Silent:
     ids=["read_plan", "plan_data", "plan_task tools", "plan_task", "resolved"],
 )
 def test_parameters_of_a_wrong_type_are_refused(call: Callable[[], Any], why: str) -> None:
-    """At once, and before a model is asked."""
+    """At once, before a model is called."""
     with pytest.raises(SpecError) as caught:
         call()
 

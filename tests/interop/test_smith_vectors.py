@@ -1,6 +1,6 @@
-"""The cases of Smith in ``tests/vectors/seed_systems.json`` that are about tools and about what is wrong with plans.
+"""The cases of Smith in ``tests/vectors/seed_systems.json`` about tools and invalid plans.
 
-A case is words; its check stands in `CHECKS` under its id.
+A case is a description; its check is in `CHECKS` under its id.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SMITHS: Mapping[str, Any] = {"properties": {"city": {"type": "string"}}, "type":
 
 
 def loads_the_others(_: Any, folder: Path) -> bool:
-    """Tell whether a file that can not be imported is named, and another one is there."""
+    """Return whether a file that cannot be imported is reported, and another one is loaded."""
     path = folder / "broken.py"
     path.write_text("import no_such_module\n")
     file_of(folder, "sound.py", metadata())
@@ -39,7 +39,7 @@ def loads_the_others(_: Any, folder: Path) -> bool:
 
 
 def is_unknown(expected: str, folder: Path) -> bool:
-    """Tell whether a name that is not there is refused in those words."""
+    """Return whether an unknown name is refused with this message."""
     try:
         load_folder(folder).get_tool_by_name("nope")
     except ValueError as error:
@@ -48,7 +48,7 @@ def is_unknown(expected: str, folder: Path) -> bool:
 
 
 def gives_payloads(expected: str, _: Path) -> bool:
-    """Tell whether results become the three payloads."""
+    """Return whether results become the three payloads."""
     told = re.findall(r"\{'status'.*?\}(?= /)", expected)
     found = [payload({"a": 1}), payload("deleted")]
     given = {"status": "success", "temp": 3}
@@ -56,7 +56,7 @@ def gives_payloads(expected: str, _: Path) -> bool:
 
 
 def tells_of_an_unknown_path(_: Any, __: Path) -> bool:
-    """Tell whether it is an error, and a known one alone its text."""
+    """Return whether an unknown path is an error, and a known one alone its text."""
     try:
         resolve({"city": "in {{STEPS.0.temp}} {{STEPS.0.nope}}"}, {0: {"temp": 3}})
     except ArgumentError:
@@ -65,7 +65,7 @@ def tells_of_an_unknown_path(_: Any, __: Path) -> bool:
 
 
 def is_not_run(_: Any, __: Path) -> bool:
-    """Tell whether a dangerous tool that nobody has approved does nothing, and is denied."""
+    """Return whether a dangerous tool without an approval does nothing, and is denied."""
     ran: list[str] = []
 
     def run_weather(city: str) -> None:
@@ -77,7 +77,7 @@ def is_not_run(_: Any, __: Path) -> bool:
 
 
 def shows_resolved_inputs(_: Any, __: Path) -> bool:
-    """Tell whether who approves sees what the references refer to."""
+    """Return whether the approver sees the values of the references."""
     seen: list[Any] = []
 
     def approved(request: ApprovalRequest) -> Approval:
@@ -90,7 +90,7 @@ def shows_resolved_inputs(_: Any, __: Path) -> bool:
 
 
 def says(expected: str, *nodes: dict[str, Any]) -> bool:
-    """Tell whether a plan of these nodes is refused in those words."""
+    """Return whether a plan of these nodes is refused with this message."""
     return f"rejected: {first(plan(*nodes))}" == expected
 
 
@@ -118,13 +118,13 @@ CHECKS: Mapping[str, Callable[[Any, Path], bool]] = {
 """What holds, given what the case expects and an empty folder."""
 
 
-def test_each_case_is_checked() -> None:
-    """None is forgotten; those of what runs a plan have their checks with that."""
+def test_each_case_has_a_check() -> None:
+    """No case is missing; those of plan execution are checked with it."""
     assert set(OURS) == set(CHECKS) | RUNS
     assert not set(CHECKS) & RUNS
 
 
 @pytest.mark.parametrize("case", CHECKS)
-def test_the_case_holds(case: str, tmp_path: Path) -> None:
-    """Through an engine, where something is called."""
+def test_case_passes(case: str, tmp_path: Path) -> None:
+    """Through an engine, if something is called."""
     assert CHECKS[case](OURS[case]["expect"], tmp_path)

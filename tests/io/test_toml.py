@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from neuroscript.io.toml import MAX_DEPTH, Place, TomlError, parse_toml
 
 ODD = ("", "#", " = ", "[x]", "[[x]]", "{", "}", ",", ".", "é", "]")
-"""Pieces of texts that look like something else."""
+"""Parts of strings that look like other syntax."""
 
 BASIC = (*ODD, '\\"', "\\\\", "'", "'''", "\\u00e9")
 LITERAL = (*ODD, '"', '"""', "\\", "\\u00e9")
 FAR = ("", "\n", "\n\n# no\n", "\nx = 1\n[y]\n")
-"""Pieces for texts in each kind of quotes, and for those of several lines."""
+"""Parts of strings in each kind of quotes, including multi-line strings."""
 
 NAMES = ("a", "b-c", "d_e", "7", "f#", "g.h", "i = j", "[k]", "l m", "é", "n,", "{o}")
 
@@ -111,7 +111,7 @@ class Written:
         self.text += self.one("}", " }")
 
     def table(self, place: Place, head: str, depth: int) -> None:
-        """Write what stands in a table, and then the tables below it, under headers of their own."""
+        """Write the keys of a table, and then its subtables under their own headers."""
         for _ in range(self.one(0, 1, 2, 3)):
             self.noise()
             self.text += self.one("", "  ")
@@ -175,7 +175,7 @@ def test_the_line_of_each_place_holds_what_is_written_there(written: Written) ->
 
 @given(documents(), st.data())
 def test_a_damaged_document_is_judged_by_tomllib(written: Written, data: st.DataObject) -> None:
-    """Nothing is taken that it refuses or refused that it takes, and a line of the text is told."""
+    """Both parsers accept and reject the same documents, and an error contains the line."""
     text = written.text
     at = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(at, min(len(text), at + 3)))

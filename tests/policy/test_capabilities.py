@@ -140,7 +140,7 @@ def test_a_bad_template_is_refused_when_it_is_made(text: str, types: dict[str, A
 
 
 def test_every_type_fills_a_scope_or_is_refused() -> None:
-    """Those that do are texts, whole numbers, truth values and slices of them."""
+    """Types that do are strings, integers, booleans and slices of them."""
     fitting = set()
     for kind in ArgType:
         try:
@@ -153,7 +153,7 @@ def test_every_type_fills_a_scope_or_is_refused() -> None:
 
 
 def test_a_tool_is_made_only_if_its_needs_name_its_arguments() -> None:
-    """The policy alone can not know them."""
+    """The policy alone cannot know them."""
     spec = ToolSpec("read", "fs", (ArgSpec("path", ArgType.STRING),))
     policy = ToolPolicy(capabilities=("fs:read:{pth}",))
 
@@ -236,7 +236,7 @@ def test_a_letter_that_only_becomes_ascii_in_lower_case_is_none() -> None:
 
 
 def test_an_address_of_a_call_needs_no_brackets() -> None:
-    """A client takes it as it is; so it is told from the port by what its author wrote."""
+    """A client accepts it unchanged, so the written form distinguishes it from the port."""
     template = Template.parse("net:read:{host}:{port}", {"host": ArgType.STRING, "port": ArgType.INT})
     grants = [Grant.parse("net:read:[::1]:443")]
 
@@ -283,7 +283,7 @@ def test_a_url_fills_in_as_the_place_that_a_client_connects_to(url: str, expecte
      "http://a.com/\x00", "http://\x00@a.com", "http://a.com/\u2028", "http://\u212a.com", "http\u017f://a.com:80"],
 )  # fmt: skip
 def test_a_url_that_clients_could_read_differently_is_refused(url: str) -> None:
-    """Closed, with the argument named and no value told."""
+    """The call is denied; the error names the argument and contains no value."""
     template = Template.parse("net:read:{urls.host}", {"urls": ArgType.SLICE_STRING})
 
     with pytest.raises(ArgumentError) as caught:
@@ -343,7 +343,7 @@ def test_one_grant_must_cover_one_need_alone() -> None:
 
 
 def test_no_key_makes_a_match_take_long() -> None:
-    """A pattern with many globs against a text made to try them all ends at once."""
+    """A pattern with many globs is matched quickly against a worst-case string."""
     many = "*a" * 30 + "b"
 
     assert not covers(f"env:read:{many}", f"env:read:{'a' * 5_000}")
@@ -353,7 +353,7 @@ def test_no_key_makes_a_match_take_long() -> None:
     assert not covers(f"net:read:{'*.' * 40}b", f"net:read:{'a.' * 120}a")
 
 
-# Laws
+# Properties
 
 words = st.sampled_from(["fs", "net", "env", "model", "x"])
 texts = st.text(

@@ -98,7 +98,7 @@ ORDER = {
 
 @pytest.mark.parametrize("wrong", [each for count in (1, 2, 3) for each in itertools.combinations(ORDER, count)])
 def test_trust_comes_before_deny_and_deny_before_allow_and_allow_before_approval(wrong: tuple[str, ...]) -> None:
-    """Of all that is wrong, the first in that order is told."""
+    """The error is the first one in that order."""
     settings: dict[str, Any] = {"trusted": True}
     for code in wrong:
         settings |= ORDER[code]

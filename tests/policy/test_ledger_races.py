@@ -1,9 +1,7 @@
-"""Limits that many threads reach at once, with yields between the lines of the ledger: what is permitted, to the call.
+"""Limits that many threads reach at once, with yields between the lines of the ledger.
 
-Without such yields the interpreter's own lock hides a missing one: a ledger that locks nothing looks right, until it is
-watched here. So each race is run against such a ledger too, and has to overshoot.
-
-Source: reliability.md part 4.4, C1 and C2.
+Without these yields the GIL hides a missing lock, and a ledger without locks seems correct. So each race also runs
+against such a ledger, which must exceed the limit.
 """
 
 from __future__ import annotations
@@ -143,7 +141,7 @@ def test_without_its_lock_bytes_are_lost_or_too_many() -> None:
 
 
 def test_calls_that_end_and_that_never_began_leave_nothing(full_counts: bool) -> None:
-    """Never more than 3 at once, whoever ends or gives back; and none at last."""
+    """Never more than 3 at once, and none at the end."""
     ledger = Ledger(Limits(concurrency=3, calls=10**6, rates={"*": "999999/hour"}), time.time)
     running, most, guard, ended = 0, 0, threading.Lock(), [0] * 8
 

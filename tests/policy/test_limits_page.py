@@ -1,7 +1,4 @@
-"""Each row of the table on limits: what is refused, with which code, who can mend it, and what counts it.
-
-Source: ``docs/reference/limits.md``.
-"""
+"""Each row of the table of limits in ``docs/reference/limits.md``: what is refused, its code, and who can fix it."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ meter = Toolset("meter")
 
 @meter.tool()
 def echo(text: str) -> str:
-    """Give a text back."""
+    """Return a string unchanged."""
     return text
 
 
@@ -116,7 +113,7 @@ CASES: dict[str, tuple[Any, Call, Call]] = {
 
 @pytest.fixture
 def engine_of(tmp_path: Path) -> Iterator[Callable[..., Engine]]:
-    """Makes an engine with these limits; every call has to be told to its audit."""
+    """An engine with these limits, which must record every call."""
     released.clear()
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "ten").write_text("x" * 10)
@@ -132,7 +129,7 @@ def engine_of(tmp_path: Path) -> Iterator[Callable[..., Engine]]:
 
 
 def refusal(session: Session, call: Call) -> tuple[str, str] | None:
-    """Return the code and who can mend it where a call is refused."""
+    """Return the code of a refused call and who can fix it."""
     try:
         session.call(*call)
     except CallError as error:
@@ -177,7 +174,7 @@ def test_only_so_many_calls_run_at_once_as_the_page_says(engine_of: Callable[...
 
 
 class Failing:
-    """A sink that can not keep that the first call begins."""
+    """A sink that fails to record the start of the first call."""
 
     def __init__(self) -> None:
         self.has_failed = False

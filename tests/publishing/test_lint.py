@@ -76,7 +76,7 @@ toolset.add(
 )
 
 def plain(text: str) -> str:
-    """Give a text.
+    """Return a string.
 
     Args:
         text: It.
@@ -92,7 +92,7 @@ if __name__ == "__main__":
 
 
 def tool_of(signature: str, body: str = "...", doc: str = '"""Do it."""') -> str:
-    """Return a tool as it stands in a module."""
+    """Return the source of a tool in a module."""
     return f"@toolset.tool()\ndef bad{signature}:\n    {doc}\n    {body}\n"
 
 

@@ -127,7 +127,7 @@ def test_scaffold_installs_without_network(project: Path, tmp_path: Path) -> Non
     venv.create(tmp_path / "env", with_pip=False)
     python = str(tmp_path / "env" / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
     alone = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "PIP_CONFIG_FILE": os.devnull, "PYTHONPATH": ""}
-    pip = (sys.executable, "-m", "pip", "--python", python)  # there is none in the new one, which takes long to get it
+    pip = (sys.executable, "-m", "pip", "--python", python)  # the new one has no pip, which is slow to install
 
     run(*pip, "install", "--quiet", "--no-compile", "-e", ".[test]", cwd=project, **alone)
     said = run(python, "-m", "pytest", "-q", "--neuroscript-toolset", "acme-weather", cwd=project, **alone)

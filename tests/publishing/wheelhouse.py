@@ -1,6 +1,6 @@
-"""Wheels of what is installed here, so that a test can install it elsewhere without a network.
+"""Wheels of the installed distributions, so that a test can install them elsewhere without a network.
 
-Source: PyPA, "binary distribution format" and "recording installed projects".
+Their files follow the specifications of the PyPA for binary distributions and installed projects.
 """
 
 from __future__ import annotations

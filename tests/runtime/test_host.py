@@ -1,4 +1,4 @@
-"""The Host and what tools see of it: through the Engine, from every door, and never of another engine's."""
+"""The Host and what tools see of it: through every entry point of the Engine, and never another engine's."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Answers:
 
 
 def test_a_prompt_is_the_hosts() -> None:
-    """Whatever prompter it lends."""
+    """With any prompter."""
     answers = Answers("Ada", "s3cret")
 
     name = seen(lambda rt: [rt.prompt_user("Name?"), rt.prompt_user("Key?", secret=True)], host=Host(prompter=answers))
@@ -135,7 +135,7 @@ def test_a_prompt_is_the_hosts() -> None:
 
 
 def test_a_prompt_that_nobody_answers_fails_the_tool_with_its_own_code(tmp_path: Any) -> None:
-    """The model is told that nobody is there; the tool may catch it."""
+    """The error tells the model that no user is available; the tool may catch it."""
     with (tmp_path / "empty").open("w+") as nothing:
         host = Host(stdin=nothing, stderr=io.StringIO())
         with pytest.raises(ToolFailed) as caught:
@@ -260,7 +260,7 @@ class Answering:
 
 
 def test_a_session_may_have_somebody_else_who_is_asked_and_told() -> None:
-    """What else a host lends is that of the engine, whatever the session's own host says."""
+    """Everything else comes from the host of the engine, even if the session has its own host."""
     told: list[str] = []
 
     def look(rt: Runtime, *xs: Any) -> list[Any]:
@@ -526,7 +526,7 @@ def test_nested_calls_only_lose_authority(path: list[str], ok: bool) -> None:
 
 
 def test_the_hosts_grant_is_asked_for_each_call() -> None:
-    """Of the coerced arguments, before the function runs; from every door."""
+    """From the coerced arguments, before the function runs; through every entry point."""
     tools = Toolset("g")
     ran: list[str] = []
     tools.add(

@@ -45,7 +45,7 @@ def ask(prompt="Name?", **options):
 
 
 def refused(prompter: Prompter, *, secret: bool = False) -> tuple[str, str, str]:
-    """Return what whoever asks is told."""
+    """Return what the caller of the prompter receives."""
     with pytest.raises(PromptError) as caught:
         prompter.ask("Name?", secret=secret)
     return str(caught.value), caught.value.code, caught.value.retry
@@ -77,7 +77,7 @@ def test_piped_answers_are_used_one_by_one() -> None:
 
 
 def test_no_byte_behind_the_answer_is_taken() -> None:
-    """A second prompter, and whoever reads the descriptor afterwards, find what the first has left."""
+    """A second prompter, and a later reader of the descriptor, find the remaining input."""
     with piped(b"first\nsecond\nrest of it\n") as stdin:
         answers = [ConsolePrompter(stdin, io.StringIO()).ask("?") for _ in range(2)]
 
@@ -86,7 +86,7 @@ def test_no_byte_behind_the_answer_is_taken() -> None:
 
 
 def test_a_descriptor_that_does_not_wait_is_waited_for() -> None:
-    """Whoever shares a pipe can set it so; an answer in two parts is one answer all the same."""
+    """Another process that shares the pipe can set it; an answer in two parts is still one answer."""
     answers_out, answers_in = os.pipe()
     questions_out, questions_in = os.pipe()
     os.set_blocking(answers_out, False)
@@ -107,7 +107,7 @@ def test_a_descriptor_that_does_not_wait_is_waited_for() -> None:
 
 
 def wait_until_read(pipe: int) -> None:
-    """Wait until somebody has taken all that is in a pipe."""
+    """Wait until a pipe is empty."""
     while any(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4))):
         pass
 
@@ -118,7 +118,7 @@ def wait_until_read(pipe: int) -> None:
     ids=["no-utf8", "cut", "surrogate"],
 )
 def test_what_is_no_unicode_is_replaced(data: bytes, expected: str) -> None:
-    """An answer is a text that can be written again; the one behind it is whole."""
+    """An answer is a valid string; the next one is complete."""
     with piped(data + b"next\n") as stdin:
         prompter = ConsolePrompter(stdin, io.StringIO())
 
@@ -171,14 +171,14 @@ def test_answers_may_come_on_a_socket() -> None:
     ids=["text", "bytes"],
 )
 def test_answers_may_come_from_a_stream_without_a_descriptor(stdin: Any) -> None:
-    """As hosts that have no console lend it."""
+    """As hosts without a console provide it."""
     prompter = ConsolePrompter(stdin, io.StringIO())
 
     assert ["one", "two"] == [prompter.ask("?"), prompter.ask("?", secret=True)]
     assert ENDED == refused(prompter)
 
 
-# Nobody to ask
+# No user to ask
 
 
 def test_a_closed_input_answers_nothing() -> None:
@@ -205,7 +205,7 @@ def test_a_device_that_is_no_terminal_answers_nothing(device: str) -> None:
 
 
 def test_nobody_is_asked_where_nobody_sees_the_question(tmp_path: Path) -> None:
-    """A closed output, a full disk and a pipe that nobody reads; the answer stays where it is."""
+    """A closed output, a full disk and a pipe without a reader; the answer is not consumed."""
     closed = io.StringIO()
     closed.close()
     ours, theirs = os.pipe()
@@ -412,7 +412,7 @@ def test_what_is_typed_ahead_is_the_next_answer(terminal: Any) -> None:
 
 @pytest.mark.parametrize("secret", [False, True])
 def test_a_terminal_that_goes_away_ends_a_question(secret: bool) -> None:
-    """Its user has closed the window; a process that is told so by no signal has an error, no traceback."""
+    """The user has closed the window; a process that receives no signal gets an error without a traceback."""
     ours, theirs = pty.openpty()
     child = subprocess.Popen(
         [sys.executable, "-c", f"{ASK}\nask(secret={secret})"],

@@ -69,7 +69,7 @@ class Recorder:
 
 
 class Place:
-    """What a host lends, all of it real, and all that came there."""
+    """Everything that a host provides, with real objects, and what they received."""
 
     def __init__(self, directory: Path) -> None:
         self.model = Recorder()
@@ -88,7 +88,7 @@ class Place:
         self.logger.addHandler(self._handler)
 
     def host(self, **options: Any) -> Host:
-        """Return what lends all of it, and *options*."""
+        """Return a host that provides all of it, with *options*."""
         lent: dict[str, Any] = {
             "stdout": self._output,
             "stdin": self._answers,
@@ -121,7 +121,7 @@ class Place:
 
     @property
     def logged(self) -> str:
-        """What stands in the file of the log."""
+        """The content of the log file."""
         return self._log.read_text()
 
     @property
@@ -162,7 +162,7 @@ def tool_of(func: Callable[[Runtime], Any]) -> Toolset:
 
 
 def say(rt: Runtime, text: str) -> None:
-    """Say a text wherever a tool can say one."""
+    """Emit a string everywhere a tool can."""
     rt.println("said:", text, [text])
     rt.prompt_user(f"{text}?")
     rt.progress(1, 2, f"doing {text}")
@@ -302,7 +302,7 @@ def test_a_discreet_logger_names_the_line_of_the_tool(place: Place) -> None:
 
 
 def test_a_message_that_is_not_wanted_is_not_written_out(place: Place) -> None:
-    """As with any logger: nobody pays for what nobody reads."""
+    """As with any logger, unread messages cost nothing."""
     written: list[str] = []
 
     class Dear:
@@ -380,7 +380,7 @@ def test_a_logger_of_another_shape_gets_one_text(place: Place) -> None:
 
 
 def test_without_secrets_a_tool_gets_what_the_host_lends(place: Place) -> None:
-    """The very objects; nothing stands in between."""
+    """The same objects, without a proxy."""
     got: list[object] = []
     with Engine(
         plugins="none",
@@ -397,7 +397,7 @@ def test_without_secrets_a_tool_gets_what_the_host_lends(place: Place) -> None:
 
 
 def test_a_result_is_redacted_as_a_whole() -> None:
-    """Value, places, error, and a name that nobody has; id and time stay."""
+    """Value, paths, error, and an unknown name; id and time stay."""
     known = SecretSet()
     known.add("canary")
     secrets = Redactor(known)

@@ -66,7 +66,7 @@ def test_two_tools_of_one_name_are_refused() -> None:
 
 
 def test_one_tool_twice_is_one_tool() -> None:
-    """Whoever lists it twice means it once."""
+    """A repeated entry has no effect."""
     assert WireNames.of([LONG, LONG]) == WireNames.of([LONG])
 
 

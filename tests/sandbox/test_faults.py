@@ -228,7 +228,7 @@ print(json.dumps([sandbox.backend, use.read_text("a/b"), outcome(lambda: Sandbox
 @pytest.mark.skipif(sys.platform != "linux", reason="not Linux")
 @pytest.mark.parametrize("number", [1, 38], ids=["EPERM", "ENOSYS"])
 def test_where_openat2_is_not_offered_the_walk_is_taken(number: int, tmp_path: Path) -> None:
-    """By an old kernel, or by a container's filter; who insists on openat2 is told."""
+    """By an old kernel or the filter of a container; requiring openat2 is an error."""
     assert run(FILTERED, tmp_path, str(number)) == ["walk", "x", "sandbox.backend"]
 
 

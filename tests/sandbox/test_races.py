@@ -16,7 +16,7 @@ from tests.sandbox_layouts import BACKENDS, SECRET, World, build, can_swap, free
 
 from neuroscript.sandbox.files import Files
 
-pytestmark = pytest.mark.skipif(not can_swap(), reason="names can not be exchanged here")
+pytestmark = pytest.mark.skipif(not can_swap(), reason="this system cannot exchange names")
 
 READS = (2_000, 20_000)
 WRITES = (300, 3_000)
@@ -162,7 +162,7 @@ def test_a_path_that_is_looked_at_and_then_opened_does_escape(ground: Ground) ->
     path = os.path.join(ground.world.root, "d", "f")
 
     def escapes() -> bool:
-        with suppress(OSError):  # realpath itself can not stand the race
+        with suppress(OSError):  # realpath itself fails in this race
             inside = os.path.realpath(path).startswith(f"{ground.world.root}/")
             return inside and Path(path).read_text() == SECRET
         return False
@@ -202,7 +202,7 @@ def test_whoever_reads_while_others_write_sees_one_of_the_contents(
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_of_many_who_move_to_one_name_one_succeeds(backend: Any, tmp_path: Path) -> None:
-    """Nobody's file is lost."""
+    """No file is lost."""
     sandbox = build(tmp_path, []).sandbox(backend)
     files = sandbox.files(free, free)
     for number in range(100):

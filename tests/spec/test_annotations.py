@@ -48,7 +48,7 @@ def said(annotation: Any) -> ArgSpec:
     ids=str,
 )  # fmt: skip
 def test_a_mark_says_something_of_the_argument(annotation: Any, expected: dict[str, Any]) -> None:
-    """Everything else stays as it is where nothing is said; marks of nobody that we know mean something to others."""
+    """Everything else is unchanged; unknown metadata may belong to other libraries."""
     arg = said(annotation)
 
     assert arg == ArgSpec("value", arg.type, **expected)
@@ -74,7 +74,7 @@ def test_a_bound_that_nobody_would_keep_is_refused(annotation: Any, text: str) -
 
 
 def test_the_marks_of_pydantic_are_read_too() -> None:
-    """Where somebody has it; a pattern is refused."""
+    """Where it is installed; a pattern is rejected."""
     pydantic = pytest.importorskip("pydantic")
     field = pydantic.Field(description="By Field.", ge=1, lt=5)
 

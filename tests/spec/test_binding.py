@@ -68,7 +68,7 @@ def test_every_problem_is_named_at_once(way: Any, spec: ToolSpec, given: Any, te
 
 
 def test_problems_are_data_too() -> None:
-    """Whoever shows them in another way needs not read them off a text."""
+    """A host that presents them in another way does not have to parse the message."""
     with pytest.raises(ArgumentError) as caught:
         bind(ToolSpec("t", "g", (ArgSpec("xs", SLICE_INT), ArgSpec("n", INT))), ([1, "2.5"],))
 
@@ -98,7 +98,7 @@ def test_at_most_a_hundred_problems_are_described_and_the_rest_counted() -> None
 
 
 def test_an_error_that_is_made_of_many_problems_describes_a_hundred() -> None:
-    """Whoever raises it need not count them; one code for all of them is only known where all are described."""
+    """The caller does not have to count them; they share one code only if all of them have it."""
     for count, code in ((100, "arg.type"), (101, "arg.invalid")):
         error = ArgumentError([Problem("", "arg.type", "int", "str")] * count)
 
@@ -259,7 +259,7 @@ def test_a_value_that_holds_itself_is_an_error() -> None:
 
 
 def test_a_dag_with_many_paths_ends_in_time() -> None:
-    """Each visit counts, so shared parts can not be multiplied without end."""
+    """Each visit counts, so shared parts cannot multiply without limit."""
     value: Any = "lol"
     for _ in range(60):
         value = [value, value]
@@ -290,7 +290,7 @@ def test_a_caller_near_the_end_of_the_stack_gets_an_argument_error() -> None:
 
 
 def test_adapters_bring_a_hosts_own_classes_in() -> None:
-    """Of exactly that class, in lax mode; what an adapter can not do is refused as before."""
+    """Exact classes in lax mode; values that an adapter rejects are still errors."""
     toolset = Toolset("g")
     toolset.add(
         ToolSpec("t", "g", (ArgSpec("xs", ArgType.SLICE_FLOAT),), return_type=ArgType.SLICE_FLOAT), lambda rt, xs: xs

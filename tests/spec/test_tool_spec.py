@@ -43,7 +43,7 @@ class Node:
 
 @attrs.frozen
 class Loose:
-    """A class whose field names no ArgType."""
+    """A class with a field of an unsupported type."""
 
     items: list
 
@@ -122,7 +122,7 @@ def test_a_bad_spec_can_not_be_made(make: Any, text: str) -> None:
 
 
 def test_an_unknown_type_lists_the_words() -> None:
-    """Whoever writes ``number`` learns what there is."""
+    """The error for ``number`` lists the supported types."""
     with pytest.raises(SpecError) as caught:
         ArgSpec("a", "number")  # type: ignore[arg-type]
 
@@ -156,7 +156,7 @@ def test_nil_is_always_nullable() -> None:
     ],
 )
 def test_a_function_must_take_what_the_spec_gives(func: Any, variadic: bool, text: str) -> None:
-    """``rt`` and the spec's names in order, so that nobody is handed the wrong argument."""
+    """``rt`` and the spec's names in order, so no parameter receives the wrong argument."""
     spec = ToolSpec("t", "g", (ArgSpec("a", INT),), variadic=variadic)
 
     with pytest.raises(SpecError) as caught:
@@ -166,7 +166,7 @@ def test_a_function_must_take_what_the_spec_gives(func: Any, variadic: bool, tex
 
 
 def test_a_function_that_takes_values_may_call_them_as_it_likes() -> None:
-    """Importers bring names that Python can not spell."""
+    """Importers produce names that are not Python identifiers."""
     spec = ToolSpec("t", "g", (ArgSpec("user-id", INT), ArgSpec("from", STRING)))
 
     assert ToolImplementation(spec, lambda rt, *values: None).name == "g.t"
@@ -185,7 +185,7 @@ def test_a_function_that_takes_values_may_call_them_as_it_likes() -> None:
     ],
 )  # fmt: skip
 def test_every_example_is_bound_when_the_tool_is_made(example: Example, text: str) -> None:
-    """An example that can not go as it says is a fault of the spec."""
+    """An example that contradicts the spec is an error."""
     spec = ToolSpec("t", "g", (ArgSpec("a", INT),), return_type=INT, examples=(example,))
 
     with pytest.raises(SpecError) as caught:
@@ -256,7 +256,7 @@ def test_a_spec_has_the_shape_of_upstreams_export() -> None:
 
 
 def test_a_class_is_written_as_its_keys() -> None:
-    """Data can not hold a class, but what it asks of a caller."""
+    """Data cannot contain a class, only the shape that a caller must pass."""
 
     @attrs.frozen
     class Point:

@@ -1,7 +1,7 @@
-"""What may run: whole chains of calls through real engines, held against an oracle that knows none of our code.
+"""What may run: whole chains of calls through real engines, compared with an oracle that imports none of our code.
 
-A cell is a policy, a chain of tools in which each calls the next, and a path that all of them are given. What ran and
-what refused it must be what the oracle says, through every door and for every kind of function.
+A cell is a policy, a chain of tools in which each calls the next, and a path that each of them receives. The oracle
+must predict which calls run and what refuses the others, through every entry point and for every kind of function.
 """
 
 from __future__ import annotations
@@ -312,7 +312,7 @@ CODES = {
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("manner", ["plain", "coroutine", "stream"])
 def test_chains_of_all_tools_agree_with_the_oracle_through_every_door(manner: Manner, door: str) -> None:
-    """400 cells for each door and each kind of function, with other cells for each; every end is met in each."""
+    """400 different cells for each entry point and each kind of function; each of them reaches every outcome."""
     cells = drawn([*DOORS].index(door) * 16 + len(manner), 400)
     ends = [oracle(cell) for cell in cells]
 
@@ -466,7 +466,7 @@ def test_the_authority_of_a_child_is_within_that_of_its_parent_and_of_the_host(
 def test_what_a_call_is_refused_alone_it_is_refused_within_any_other(
     tools: dict[str, Facts], cell: Cell, outer: str
 ) -> None:
-    """No tool lends its caller anything: wrapped into another tool, the same chain runs no further."""
+    """A tool never extends the authority of its caller: wrapped in another tool, the chain gets no further."""
     alone, _ = became(cell, facts=tools)
     wrapped, _ = became(attrs.evolve(cell, chain=(outer, *cell.chain)), facts=tools)
 

@@ -22,7 +22,7 @@ CONTRACT = (
 
 @pytest.mark.parametrize("name", CONTRACT.split())
 def test_a_name_of_the_contract_is_at_the_root(name: str) -> None:
-    """Under that name, so that nobody needs to know a submodule."""
+    """Under that name, so users do not import from submodules."""
     assert name in neuroscript.__all__
     assert getattr(neuroscript, name) is not None
     assert name in dir(neuroscript)

@@ -45,7 +45,7 @@ def descriptions() -> Mapping[str, str]:
 
 
 def words(text: str) -> list[str]:
-    """Return the lowercase words of a text, without the plural s."""
+    """Return the lowercase words of a string, without the plural s."""
     return [re.sub(r"(?<=\w\w[^s])s$", "", word) for word in re.findall(r"[a-z0-9]+", text.lower())]
 
 

@@ -52,9 +52,9 @@ DOCUMENTED = (ns.NeuroScriptError, OSError, sqlite3.Error, testing.ScriptError, 
 """Errors that are allowed for a value of the right type."""
 
 MADE_BY_THE_ENGINE = {
-    "audit.Found": "it reports what stands in a file, which anybody may have written",
-    "audit.OpenCall": "it reports what stands in a file, which anybody may have written",
-    "audit.Verified": "it reports what stands in a file, which anybody may have written",
+    "audit.Found": "it reports the content of an untrusted file",
+    "audit.OpenCall": "it reports the content of an untrusted file",
+    "audit.Verified": "it reports the content of an untrusted file",
     "ArgumentError": "one is made for each call whose arguments do not fit",
     "CallRecord": "a plain tuple: one is made for each call that is watched",
     "DirEntry": "one is made for each file of a directory",
@@ -419,7 +419,10 @@ OTHERS = {
     "testing.FakeRuntime.set_var": lambda s: (s.rt.set_var, {"name": "v", "value": 1}),
     "testing.FakeRuntime.spend": lambda s: (s.rt.spend, {"what": "sleep", "amount": 1}),
     "testing.FakeRuntime.update_var": lambda s: (s.rt.update_var, {"name": "v", "change": lambda value: 1}),
-    "testing.ContractCheck": lambda s: (testing.ContractCheck, {"name": "law", "sentence": "It holds.", "check": sample}),
+    "testing.ContractCheck": lambda s: (
+        testing.ContractCheck,
+        {"name": "law", "sentence": "It holds.", "check": sample},
+    ),
     "testing.ChecksFailed": lambda s: (testing.ChecksFailed, {"report": s.report}),
     "testing.Report": lambda s: (testing.Report, {"toolset": "demo", "asked": 1, "violations": ()}),
     "testing.Setup": lambda s: (testing.Setup, {}),

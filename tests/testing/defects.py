@@ -1,4 +1,4 @@
-"""Toolsets of one tool each, every one of which breaks the one law by whose name it is listed, and no other."""
+"""Toolsets with one tool each, which fails exactly the contract check that the toolset is named after."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WRONG = Example((5,), error="coercion.type")
 
 
 def spec(*args: ArgSpec, examples: tuple[Example, ...] = (), **changes: Any) -> ToolSpec:
-    """Return a spec that keeps every law, with what is to be different."""
+    """Return a spec that passes every contract check, with changes."""
     good = {
         "name": "shout",
         "group": "acme",
@@ -171,7 +171,7 @@ omitted_taken = of(spec(TEXT, TIMES, examples=(Example(("a", 2), "AA"), WRONG)),
 
 def shout_telling(rt: Runtime, text: str) -> str:
     if len(text) > 70:
-        raise ToolFailed(f"can not shout {text}", code="acme.long", retry="model")
+        raise ToolFailed(f"cannot shout {text}", code="acme.long", retry="model")
     return text.upper()
 
 
@@ -231,7 +231,7 @@ BUSY: list[int] = []
 
 def shout_busy(rt: Runtime, text: str) -> str:
     if BUSY:
-        raise ToolFailed("somebody else is shouting", code="acme.busy", retry="later")
+        raise ToolFailed("another caller is shouting", code="acme.busy", retry="later")
     BUSY.append(1)
     time.sleep(0.05)
     BUSY.clear()
@@ -288,7 +288,7 @@ prints_by_runtime = of(spec(), shout_out)
 
 
 def importable() -> Toolset:
-    """Return a toolset that stands in no module."""
+    """Return a toolset that is not in a module."""
     return of(spec())
 
 

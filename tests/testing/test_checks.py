@@ -42,7 +42,7 @@ DEFECTS = {
     "api-version": newer.toolset,
     "index-current": outdated(),
 }
-"""By the law that each breaks; the last four are imported anew, so each has a module of its own."""
+"""By the check that each fails; the last four are imported again, so each has its own module."""
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "testing.md"
@@ -136,7 +136,7 @@ def shout_out_of_scratch(rt: Runtime, text: str) -> str:
 
 
 def told_of_needs(func: Callable[..., str]) -> list[str]:
-    """Return what the law of needs says of a function."""
+    """Return what the check of needs reports for a function."""
     toolset = Toolset("acme", (ToolImplementation(defects.spec(), func),))
     (case,) = [case for case in checks_for(toolset, QUICK) if case.law.name == "needs-cover"]
     return [*case.faults()]

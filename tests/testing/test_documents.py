@@ -63,7 +63,7 @@ def test_how_to_shows_whole_plugin(name: str) -> None:
 
 
 def test_documents_state_number_of_checks() -> None:
-    """Adding or removing a check is a change that users are told about."""
+    """Adding or removing a check must be documented for users."""
     changes = (DOCS.parent / "CHANGELOG.md").read_text()
 
     assert f"There are {len(CHECKS)} contract checks." in REFERENCE

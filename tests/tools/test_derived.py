@@ -70,12 +70,12 @@ def sample() -> Toolset:
 
     @tools.tool()
     def plain(text: str, times: int = 2) -> str:
-        """Repeat a text."""
+        """Repeat a string."""
         return text * times
 
     @tools.tool()
     async def awaited(text: str, times: int = 2) -> str:
-        """Repeat a text."""
+        """Repeat a string."""
         await asyncio.sleep(0)
         return text * times
 

@@ -1,4 +1,4 @@
-"""A tool from a text: one namespace, one name of its own, and run by nobody but a host that asks for it."""
+"""Tools from source code: each has its own namespace and file name, and only a host can create one."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_coroutine_and_a_stream_may_stand_in_a_text() -> None:
 
 def test_a_traceback_shows_the_line_of_the_text() -> None:
     """And `inspect.getsource` the function."""
-    text = "# A text.\ndef fail(n: int) -> int:\n    return n // 0  # here\n"
+    text = "# A file.\ndef fail(n: int) -> int:\n    return n // 0  # here\n"
     made = from_code(text, group="g")
     linecache.checkcache()
 
@@ -146,7 +146,7 @@ def test_a_function_that_can_be_no_tool_is_told_like_others() -> None:
 
 
 def test_an_interrupt_leaves_nothing_and_passes() -> None:
-    """Whoever stops a text by hand is not told that it is no Python."""
+    """Ctrl-C during compilation is not reported as invalid Python."""
     before = remains()
 
     with pytest.raises(KeyboardInterrupt):
@@ -156,7 +156,7 @@ def test_an_interrupt_leaves_nothing_and_passes() -> None:
 
 
 def remains() -> set[str]:
-    """Return the names of all texts that are loaded, or whose lines are kept."""
+    """Return the file names of all code that is loaded or whose lines are cached."""
     return {name for name in (*sys.modules, *linecache.cache) if name.strip("<").startswith(PREFIX)}
 
 
@@ -168,7 +168,7 @@ def test_nothing_of_ours_runs_a_text() -> None:
 
 
 def names_it(path: Path) -> bool:
-    """Tell whether the code of a module imports or mentions it; what stands in docstrings does not count."""
+    """Return whether the code of a module imports or mentions it; docstrings do not count."""
     kinds = (ast.ImportFrom, ast.Import, ast.Name, ast.Attribute)
     mentions = [ast.unparse(node) for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kinds)]
     return any("snippets" in each or "from_code" in each for each in mentions)

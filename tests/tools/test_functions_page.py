@@ -1,7 +1,4 @@
-"""Each row of the table on annotations: called in lax and in strict mode, through an engine.
-
-Source: ``docs/how-to/write-tools-from-functions.md``.
-"""
+"""Each row of the table of annotations in ``docs/how-to/write-tools-from-functions.md``, in lax and strict mode."""
 
 from __future__ import annotations
 

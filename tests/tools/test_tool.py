@@ -144,7 +144,7 @@ CALLABLES: dict[str, tuple[Callable[..., Any], str, list[str], list[int], list[i
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", CALLABLES)
 def test_whatever_can_be_called_can_be_a_tool(name: str, mode: Mode) -> None:
-    """Its arguments in order, and the exact values that it receives, by every door."""
+    """Its arguments in order, and the exact values that it receives, through every entry point."""
     func, word, names, args, expected = CALLABLES[name]
     made = tool(func, group="g")
     named = dict(zip(names, args, strict=False))
@@ -181,7 +181,7 @@ def test_an_object_is_described_by_its_call_or_by_its_class() -> None:
 
 
 def test_what_a_partial_has_fixed_can_not_be_set_or_seen() -> None:
-    """It is no argument, and no default of one."""
+    """It is not an argument, nor a default."""
 
     def fetch(url: str, key: str, *, user: str) -> str:
         """Fetch.
@@ -328,12 +328,12 @@ def test_a_decorator_needs_no_parentheses() -> None:
 
     @tools.tool
     def one(text: str) -> str:
-        """Give a text."""
+        """Return a string."""
         return text
 
     @tools.tool()
     def two(text: str) -> str:
-        """Give a text."""
+        """Return a string."""
         return text
 
     assert tools.tool(one, name="three") is one

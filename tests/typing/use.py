@@ -71,7 +71,7 @@ read_off: ToolImplementation = tool(shout, group="files")
 from_text: ToolImplementation = from_code("def two() -> int: return 2", "two", {"a": 1}, group="files")
 
 
-@files.tool(description="Cut a text.")
+@files.tool(description="Shorten a string.")
 async def cut(text: Annotated[str, Arg("What is cut.", min_length=1)], *, at: int = 1) -> str:
     return text[:at]
 

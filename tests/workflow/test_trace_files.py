@@ -65,7 +65,7 @@ class Odd:
     ("value", "kept"),
     [
         pytest.param((1, 2), [1, 2], id="a tuple"),
-        pytest.param({1: "a"}, {"1": "a"}, id="a key that is no text"),
+        pytest.param({1: "a"}, {"1": "a"}, id="a key that is not a string"),
         pytest.param(float("nan"), "<float>", id="no number"),
         pytest.param([1 << 20_000], ["<int>"], id="a number without end"),
         pytest.param(Odd(), "<Odd>", id="an object"),

@@ -297,7 +297,7 @@ def test_move_needs_delete_and_write_grants(
     assert (root / "inbox/a").exists() is (code is not None)
 
 
-# Room
+# Limits
 
 
 def test_free_needs_a_grant_for_the_sandbox_only(engine_with: EngineWith, root: Path) -> None:

@@ -300,7 +300,7 @@ def _spoken(far: str) -> dict[str, str]:
 
 @contextmanager
 def examples(folder: Path) -> Iterator[Setup]:
-    """Lend the world of the examples: a repository, a directory with none, and a remote on loopback.
+    """Provide what the examples use: a repository, a directory without one, and a remote on loopback.
 
     Args:
         folder: An empty directory outside of that world.

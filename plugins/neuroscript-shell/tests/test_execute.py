@@ -96,7 +96,7 @@ def test_signal_is_reported(engine: Engine, program: Program) -> None:
 
 @pytest.mark.parametrize("text", ["", "one line", "\0\n☃" * 100_000], ids=["nothing", "a line", "much"])
 def test_stdin_is_passed(engine: Engine, text: str) -> None:
-    """Followed by end of file; without a text, end of file comes immediately."""
+    """End of file follows the input; without input, it comes immediately."""
     came = engine.call_named("shell.execute", {"command": "cat", "stdin": text, "max_output_bytes": 1_000_000})
 
     assert came["stdout"] == text

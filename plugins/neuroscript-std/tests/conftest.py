@@ -47,7 +47,7 @@ def parrot() -> Parrot:
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[Engine]:
-    """An engine that has found this distribution by its entry points, and lends and grants what its examples use.
+    """An engine that loads this distribution by its entry points, and provides and grants what its examples use.
 
     Its user answers whatever is asked.
     """

@@ -165,7 +165,7 @@ BAD_TOKENS = {
     "four parts": f"{token({})}.x",
     "claims that are a list": token([1]),
     "claims that are no JSON": token(base64(b"{")),
-    "a header that is no JSON": token({}, base64(b"x")),
+    "a header that is not JSON": token({}, base64(b"x")),
     "a number that is infinite": token(base64(b'{"n": 1e400}')),
     "a number that is none": token(base64(b'{"n": NaN}')),
     "an int of more than 64 bits": token({"n": 2**64}),

@@ -52,7 +52,7 @@ def test_numeric_string_codes_become_numbers(engine: Engine, code: Any, expected
 
 
 REFUSED = {
-    "a truth value": (False, "bool"),
+    "a boolean": (False, "bool"),
     "a list": ([1], "list"),
     "a map": ({"code": 1}, "dict"),
     "bytes": (b"1", "bytes"),

@@ -48,7 +48,7 @@ CALLS = {
     "rest of one": ("rest", [[1]], []),
     "reverse": ("reverse", [[1, [2, 3]]], [[2, 3], 1]),
     "sort nothing": ("sort", [[]], []),
-    "sort texts by code point": ("sort", [["é", "z", "Z", ""]], ["", "Z", "z", "é"]),
+    "sort strings by code point": ("sort", [["é", "z", "Z", ""]], ["", "Z", "z", "é"]),
     "sort large whole numbers exactly": ("sort", [[2**53 + 1, 2.0**53, 2**53 - 1]], [2**53 - 1, 2.0**53, 2**53 + 1]),
 }
 
@@ -69,9 +69,9 @@ def test_sorting_is_stable(engine: Engine) -> None:
 
 
 MIXED = {
-    "a number and a text": ([1, "1"], "int and str"),
-    "truth values": ([True, False], "bool"),
-    "a truth value among numbers": ([1, 2.5, True], "bool and float and int"),
+    "a number and a string": ([1, "1"], "int and str"),
+    "booleans": ([True, False], "bool"),
+    "a boolean among numbers": ([1, 2.5, True], "bool and float and int"),
     "None": ([None], "None"),
     "lists": ([[1], [2]], "list"),
 }
@@ -95,10 +95,10 @@ EQUAL = {
     "False and 0.0": (False, 0.0, False),
     "False and False": (False, False, True),
     "None and False": (None, False, False),
-    "a text and a number": ("1", 1, False),
-    "a text and its bytes": ("a", b"a", False),
+    "a string and a number": ("1", 1, False),
+    "a string and its bytes": ("a", b"a", False),
     "lists, deep": ([1, [2, {"a": 3}]], [1.0, [2.0, {"a": 3.0}]], True),
-    "lists with a truth value in one": ([[1]], [[True]], False),
+    "lists with a boolean in one": ([[1]], [[True]], False),
     "lists of another length": ([1, 2], [1], False),
     "maps in another order": ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
     "maps with other keys": ({"a": None}, {"b": None}, False),

@@ -60,7 +60,7 @@ PARSED = {
     "a blank between": ("1970-01-01 01:00", 3600.0),
     "a date of a week": ("1970-W01-5", 86400.0),
     "the basic format": ("19700101T010000Z", 3600.0),
-    "the first moment, before which there is none": ("0001-01-01T00:00:00+23:59", -62135683140.0),
+    "the earliest moment": ("0001-01-01T00:00:00+23:59", -62135683140.0),
     "the last moment": ("9999-12-31T23:59:59-23:59", 253402387139.0),
 }
 
@@ -190,7 +190,7 @@ ZONES = {
     "a long name": "x" * 100_000,
     "a long way": "x/" * 1000,
     "other data": "leapseconds",
-    "all zones as a text": "tzdata.zi",
+    "all zones in one file": "tzdata.zi",
     "dots": "a.b/c",
     "no ASCII": "Zürich",
     "a dot": ".",
