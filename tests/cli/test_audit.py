@@ -263,7 +263,7 @@ def test_verify_without_a_key_states_its_limits(tmp_path: Path) -> None:
     assert (0, True) == (plain.code, worth in plain.out.replace("\n", " "))
     assert (1, True) == (
         keyed.code,
-        "the file  wrong key  no record at the beginning has its plain SHA-256" in keyed.out,
+        "the file  wrong key  no record at the beginning matches its plain SHA-256" in keyed.out,
     )
 
 

@@ -94,7 +94,7 @@ def test_lint_reports_a_named_pipe_among_the_sources(directory: Path) -> None:
     ran = run(directory, "lint", ".")
 
     assert ran.returncode == 1
-    assert b"the file can not be read as a text of Python" in ran.stdout
+    assert b"the file cannot be read as Python source" in ran.stdout
 
 
 LIBRARY = {

@@ -526,7 +526,7 @@ def test_each_action_has_help(words: list[str]) -> None:
 
 def hostile(path: Path) -> None:
     """Fill a directory with files that are not policies."""
-    whole = (ROOT / "tests" / "core" / "test_policyfile.py").read_bytes()
+    whole = (ROOT / "tests" / "config" / "test_policy_file.py").read_bytes()
     (path / "directory").mkdir()
     os.mkfifo(path / "pipe")
     (path / "zero").symlink_to("/dev/zero")

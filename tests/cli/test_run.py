@@ -40,8 +40,8 @@ GAVE: dict[str, tuple[tuple[str, ...], str, str]] = {
     "timeout.toml": (
         (),
         "nobody waits for ever\n",
-        "neuroscript: sleeps: time.sleep: duration_seconds: expected an end before the deadline of the call, "
-        "got one behind it (the plan continued)\n",
+        "neuroscript: sleeps: time.sleep: duration_seconds: expected to end before the deadline of the call, "
+        "got a longer time (the plan continued)\n",
     ),
     "trace.toml": (
         (),

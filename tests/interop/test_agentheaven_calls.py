@@ -75,7 +75,7 @@ def test_ah_14_a_state_that_holds_something_else_there_is_refused() -> None:
     handle = ToolSpec.from_function(user_action)
     handle.state = {"config": "text"}
 
-    with pytest.raises(SpecError, match="config is no map"):
+    with pytest.raises(SpecError, match="config is not a map"):
         handle.bind("user_id", "config.api.key", "k")
     assert ({"config": "text"}, {}) == (handle.state, handle.binds)
 

@@ -295,7 +295,7 @@ def test_every_first_party_tool_gets_a_handle() -> None:
 
 def test_only_a_tool_gets_a_handle() -> None:
     """A function is told where to go."""
-    with pytest.raises(SpecError, match=r"write ToolSpec\.from_function"):
+    with pytest.raises(SpecError, match=r"use ToolSpec\.from_function"):
         ToolSpec(user_action)  # type: ignore[arg-type]
 
 

@@ -300,7 +300,7 @@ RESULTS = {
     "beyond": "error return.type: result: expected int, got int",
     "surrogate": "error return.type: result: expected string, got str",
     "surrogate_within": "error return.type: result: expected keys that are valid Unicode, got lone surrogates",
-    "surrogate_said": r"error tool.failed: a\ud800b. This call can not succeed",
+    "surrogate_said": r"error tool.failed: a\ud800b. This call cannot succeed;",
     "surrogate_told": "told",
     "keys": "error return.type: result: expected string keys, got a key of type int",
     "deep": "error return.type: result[0][0]",

@@ -194,7 +194,7 @@ def test_redirect_to_another_server_receives_no_secret(scheme: str, shops: tuple
     home.answer = lambda request: Response(status=302, headers={"Location": f"{elsewhere.url}/stolen"})
     tools = from_openapi(document, secrets={"key": "k"}, private=[home.place, elsewhere.place])
 
-    with pytest.raises(Exception, match="redirects to a host or port that the call does not name"):
+    with pytest.raises(Exception, match="redirects to a host or port that is not in redirects"):
         sent(shops, tools, "t.get_here")
 
     assert len(home.asked) == 1

@@ -166,7 +166,7 @@ def test_the_first_need_that_is_not_covered_is_told() -> None:
     assert policy.uncovered_need(needs) == Capability.parse("fs:write:data/b")
     assert policy.uncovered_need(needs[:1]) is None
     assert policy.uncovered_need([]) is None
-    assert ExecutionPolicy().uncovered([Capability.parse("pure:use")]) == Capability.parse("pure:use")
+    assert ExecutionPolicy().uncovered_need([Capability.parse("pure:use")]) == Capability.parse("pure:use")
 
 
 @pytest.mark.parametrize(

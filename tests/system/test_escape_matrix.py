@@ -204,7 +204,7 @@ PACKAGE_WAYS = {
     "neuroscript.testing.checks.trials.execute": "execute",
     "neuroscript.llm.loop.converse": "execute",
     "neuroscript.llm.loop.aconverse": "aexecute",
-    "neuroscript.llm.driver.Doer.__init__": "execute",
+    "neuroscript.llm.driver.ConversationDriver.__init__": "execute",
     "neuroscript.interop.llm.export.to_llm": "aexecute",
     "neuroscript.interop.inspect_ai.to_inspect_ai": "aexecute",
     "neuroscript.interop.langchain.export.to_langchain": "aexecute",
@@ -245,12 +245,12 @@ PACKAGE_QUIET = {
     "neuroscript.llm.steps.Talk.__init__",
     "neuroscript.testing.plugin.Distribution.__init__", "neuroscript.testing.plugin.pytest_collection_modifyitems",
     "neuroscript.testing.checks.setup.World.__init__", "neuroscript.calls.steps.CallFrame.__init__",
-    "neuroscript.llm.offered_tools.narrowed", "neuroscript.llm.offered_tools.unmatched", "neuroscript.engine.shared.World.join",
+    "neuroscript.llm.offered_tools.narrowed", "neuroscript.llm.offered_tools.unmatched", "neuroscript.engine.shared.Shared.join",
     "neuroscript.engine.client.Client.__init__", "neuroscript.workflow.plan.validation.check",
     "neuroscript.workflow.plan.planner.planned", "neuroscript.workflow.plan.planner.aplanned",
     "neuroscript.workflow.synthesis.answered", "neuroscript.workflow.durable.validation.check_durable",
     "neuroscript.interop.mcp.client.servers.add_server", "neuroscript.interop.mcp.client.servers.add_servers",
-    "neuroscript.calls.spill_writer.File.__init__", "neuroscript.calls.spill_writer.Spilling.__init__", "neuroscript.calls.spill_writer.spill_result",
+    "neuroscript.calls.spill_writer.ResultFile.__init__", "neuroscript.calls.spill_writer.SpillingCollector.__init__", "neuroscript.calls.spill_writer.spill_result",
 }  # fmt: skip
 """Functions of the root package, and functions that take an engine or a session, that run no tool."""
 

@@ -163,7 +163,7 @@ def call_standard(name: str) -> Callable[..., Any]:
 
 def satisfied(needs: list[str], grants: list[str]) -> bool:
     """Return whether these grants cover these needs."""
-    return ExecutionPolicy(grants=grants).uncovered(map(Capability.parse, needs)) is None
+    return ExecutionPolicy(grants=grants).uncovered_need(map(Capability.parse, needs)) is None
 
 
 def scope_match(resource: str, need: str, grant: str) -> bool:

@@ -93,7 +93,7 @@ def test_checks_run_on_installed_distribution(tmp_path: Path) -> None:
 
     assert 1 == done.returncode, done.stdout + done.stderr
     assert "FAILED broken-tools::broken.one[described]" in done.stdout, done.stdout
-    assert "broken.one fails the contract check described:\n  its description is no sentence" in done.stdout
+    assert "broken.one fails the contract check described:\n  its description is not a sentence" in done.stdout
     assert "Rule: The description is a sentence." in done.stdout
     assert "Traceback" not in done.stdout
 

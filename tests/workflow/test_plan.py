@@ -33,7 +33,7 @@ on_fail = "stop"
 """
 
 WRONG_WHEN = (
-    "expected a reference, a table with value and one of equals, differs, above, at_least, below, at_most, among, "
+    "expected a reference, a table with value and one of equals, ne, above, at_least, below, at_most, in, "
     "contains, empty, a table with one of succeeded, failed, skipped and a node, or a table with all, any or not"
 )
 
@@ -359,7 +359,7 @@ def test_condition_is_true_or_false(data: Any, expected: bool) -> None:
         ({"value": "${word}", "above": 3}, "above compares two numbers or two strings, got str and int"),
         ({"value": True, "below": 3}, "below compares two numbers or two strings, got bool and int"),
         ({"value": 3, "contains": 3}, "contains does not support int and int"),
-        ({"value": 3, "in": 3}, "among does not support int and int"),
+        ({"value": 3, "in": 3}, "in does not support int and int"),
         ({"value": 3, "empty": True}, "empty does not support int and bool"),
         ({"value": "", "empty": 1}, "empty must be true or false, got int"),
     ],

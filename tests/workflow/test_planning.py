@@ -198,7 +198,7 @@ def test_planner_works_with_http_model(engine: Engine, server: ModelServer) -> N
     """The request has the format of the API."""
     server.script(says(json.dumps(KNOT)), says(json.dumps(GOOD)))
 
-    with model("tiny", base_url=server.base_url(), api="openai-chat", pause=0.001) as client:
+    with model("tiny", base_url=server.base_url(), api="openai-chat", backoff=0.001) as client:
         plan = planned(engine, client, "Book two days in Oslo.")
     roles = [each["role"] for each in server.requests[1].body["messages"]]
 

@@ -41,7 +41,7 @@ def plan(name: str = "oslo", **settings: Any) -> Plan:
 
 def reached(server: ModelServer) -> Model:
     """Return a client for the server's model."""
-    return model("tiny", base_url=server.base_url(), api="openai-chat", pause=0.001, attempts=1)
+    return model("tiny", base_url=server.base_url(), api="openai-chat", backoff=0.001, attempts=1)
 
 
 def test_prompt_contains_trace_as_data(server: ModelServer) -> None:

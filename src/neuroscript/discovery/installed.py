@@ -146,9 +146,8 @@ def _text(path: list[str], looked_at: list[list[Any]], found: Iterable[Distribut
 
 def _end(content: str) -> str:
     """Return the last line of a cache file: a checksum, because damaged content can still be well-formed."""
-    from zlib import crc32
-
-    return f"{END} {crc32(content.encode('utf-8', 'surrogatepass'))}"
+    number = int.from_bytes(content.encode("utf-8", "surrogatepass"), "big") % (2**61 - 1)  # needs no import
+    return f"{END} {number}"
 
 
 def _kept(text: str, path: list[str]) -> tuple[Distribution, ...] | None:
