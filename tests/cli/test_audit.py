@@ -388,7 +388,7 @@ def test_damaged_database_is_reported(data: bytes, tmp_path: Path) -> None:
 
     for action in ("show", "tail", "verify", "stats"):
         ran = command("audit", action, str(tmp_path / "file"))
-        assert (2, "", True) == (ran.code, ran.out, "is no database of a trail, or can not be read" in ran.err)
+        assert (2, "", True) == (ran.code, ran.out, "is not an audit log database, or cannot be read" in ran.err)
 
 
 HOSTILE = [

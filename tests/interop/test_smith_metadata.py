@@ -78,7 +78,7 @@ def test_sm_04_metadata_need_a_name_a_function_and_parameters_and_dangerous_may_
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"name": ""}, "name: expected the name of the tool, got an empty text"),
+        ({"name": ""}, "name: expected the name of the tool, got an empty string"),
         ({"name": 5}, "name: expected the name of the tool, got int"),
         ({"name": "天気"}, "name: 天気 cannot be used as a name; expected ASCII letters or digits"),
         ({"function": None}, "function: expected the name of the function, got None"),

@@ -161,7 +161,7 @@ def test_sm_49_broken_json_goes_back_once_for_its_writing() -> None:
     model = Scripted([whole.replace("[]", "[", 1), whole])
 
     assert {"status": "success", **plan(node())} == plan_task("Go.", tools(), model, attempts=1)
-    assert re.fullmatch(r"That is no JSON: line 1, column \d+ is not JSON\. .*", model.asked[1][-1].content)
+    assert re.fullmatch(r"This is not valid JSON: line 1, column \d+ is not JSON\. .*", model.asked[1][-1].content)
 
 
 def test_sm_50_after_three_attempts_there_is_no_plan() -> None:

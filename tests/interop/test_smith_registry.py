@@ -107,7 +107,7 @@ def test_sm_27_a_tool_is_dangerous_when_its_file_or_the_registry_says_so(tmp_pat
         ("{}", "tools: expected a list of METADATA, got nothing"),
         (
             '{"tools": [5, {"name": ""}, {"name": "a", "module": 5}]}',
-            "tools[0]: expected METADATA, got int; tools[1]['name']: expected the name of the tool, got an empty text; "
+            "tools[0]: expected METADATA, got int; tools[1]['name']: expected the name of the tool, got an empty string; "
             "tools[2]['module']: expected the name of a file, got int",
         ),
     ],
