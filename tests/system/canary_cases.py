@@ -1,44 +1,19 @@
-"""Random values from every origin, searched for in every sink in eight encodings: no leak is found.
-
-The first half covers secrets that tools leak through each of their channels: every channel shows `[secret]` instead. The
-same channels do show a value that is not secret. The second half covers ordinary values: `CASES` lists, for each, where
-the contract lets it appear, and it appears there and nowhere else.
-"""
+"""Origins of values in calls, and the sinks in which each may appear."""
 
 from __future__ import annotations
 
-import json
 import operator
-import re
 from collections.abc import Callable, Collection, Iterator
-from pathlib import Path
 from typing import Any
 
 import attrs
-import pytest
-from tests.canaries import (
-    CHANNELS,
-    DOORS,
-    ENCODINGS,
-    GRANTS,
-    SINKS,
-    VARIABLE,
-    Canary,
-    World,
-    approvals,
-    found,
-    labelled,
-    tools,
-    written,
-)
-from tests.cli.conftest import ROOT, command
-from tests.terminals import Terminal
+from tests.canaries import Canary
+from tests.canary_worlds import DOORS, World
 
 from neuroscript import (
     ArgSpec,
     ArgType,
     CoercionError,
-    Engine,
     PolicyError,
     Runtime,
     ToolCall,
@@ -56,26 +31,6 @@ ERRORS = {"errors", "error data", "results"}
 RECORDS = {"hooks", "memory", "spans", "database", "file", "raw database"}
 """The sinks that receive call records, including refusals by the host."""
 
-# Sinks and the search in them
-
-
-def test_each_encoding_of_a_canary_is_found() -> None:
-    """Surrounding text does not matter, including base64 that starts earlier; no other canary is found there."""
-    canary, other = Canary(), Canary()
-
-    for name, text in zip(ENCODINGS, written(canary.text), strict=True):
-        assert name in found(canary, f"<{text}>")
-        assert name in labelled(canary, f"<{text}>")
-        assert not found(other, text)
-    for name in ("hex", "base64", "base64url"):
-        for before in ("", "x", "xy"):
-            around = before + canary.text + before
-            assert found(canary, ENCODINGS[name](around)) >= {name}
-    assert len(set(written(canary.text))) == len(ENCODINGS) == 8
-
-
-# Secrets
-
 Origin = Callable[[str], tuple[str, dict[str, Any], dict[str, Any]]]
 """An origin of a secret: the tool that knows it, its arguments, and the options of the world."""
 
@@ -87,90 +42,6 @@ ORIGINS: dict[str, Origin] = {
     "a variable of the environment": lambda secret: ("c.environment", {}, {}),
     "a secret answer": lambda secret: ("c.answered", {}, {"answer": secret}),
 }
-
-
-def given_away(place: Path, channel: str, origin: Origin, secret: str, **world: Any) -> World:
-    """Return a closed world in which a tool leaked a value by one channel, through every entry point."""
-    name, args, needed = origin(secret)
-    ended = World(place, **needed, **world)
-    ended.call(name, {"how": channel, **args})
-    ended.end()
-    return ended
-
-
-@pytest.mark.parametrize("channel", CHANNELS)
-@pytest.mark.parametrize(("origin", "watched"), [*((origin, True) for origin in ORIGINS), (LENT, False)])
-def test_no_channel_leaks_a_secret(
-    origin: str, channel: str, watched: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The one exception is the host that called the tool itself and receives the result unchanged."""
-    canary, home = Canary(), Canary()
-    monkeypatch.setenv(VARIABLE, canary.text if "environment" in origin else "nothing")
-
-    world = given_away(tmp_path / home.word, channel, ORIGINS[origin], canary.text, watched=watched)
-
-    assert set(world.found(canary)) == ({"host"} if channel == "gives" else set())
-    assert world.found(home) == {}
-
-
-SEEN: dict[str, set[str]] = {
-    "lines": {"lines"},
-    "prompts": {"prompts"},
-    "progress": {"progress"},
-    "logs": {"log"},
-    "model": {"model"},
-    "fails": ERRORS,
-    "fails_oddly": ERRORS | RECORDS | {"recording"},
-    "fails_as_another": ERRORS,
-    "refuses": ERRORS | RECORDS,
-    "limits": ERRORS | RECORDS,
-    "times_out": ERRORS,
-    "lent_fails": ERRORS | RECORDS | {"recording"},
-    "returns_wrong": ERRORS,
-    "gives": {"host", "results", "recording"},
-    "gives_wrongly": ERRORS,
-}
-"""The sinks in which a non-secret value appears in all eight encodings."""
-
-SEEN_ONCE: dict[str, set[str]] = {
-    "breaks": {"log"},
-    "exits": {"log"},
-    "opens": set(),
-    "opens_nowhere": set(),
-    "spends": set(),
-    "looks_up": set(),
-    "keeps_wrongly": set(),
-    "calls_wrongly": set(),
-    "requires": ERRORS | {"log"},
-    "reads_wrongly": ERRORS | RECORDS | {"refusals", "log"},
-    "calls_nothing": RECORDS,
-    "calls_with_keys": RECORDS - {"spans"} | {"recording"},
-}
-"""The same for channels that carry a name, a path or nothing: the value appears there in some encoding."""
-
-
-@pytest.mark.parametrize("channel", CHANNELS)
-def test_public_value_appears_where_the_channel_leads(channel: str, tmp_path: Path) -> None:
-    """The same tools, channels, entry points and sinks do carry a value that is not secret, so the search works."""
-    canary = Canary()
-
-    world = given_away(tmp_path / "world", channel, lambda value: ("c.plain", {}, {"value": value}), canary.text)
-
-    traces = world.found(canary)
-    assert set(traces) == {**SEEN, **SEEN_ONCE}[channel]
-    for sink in SEEN.get(channel, ()):
-        assert labelled(canary, world.heard[sink]) == set(ENCODINGS), sink
-
-
-def test_every_sink_is_shown_to_carry_public_values() -> None:
-    """A channel, a case, or the separate tests of the terminal and the command show it for each sink."""
-    shown = set().union(*SEEN.values(), *SEEN_ONCE.values(), *(case.seen for case in CASES.values()))
-
-    assert shown == SINKS
-    assert set(CHANNELS) == {*SEEN, *SEEN_ONCE}
-
-
-# Ordinary values
 
 NAMED = ("call_named", "acall_named", "stream", "astream", "timed")
 """Entry points that take arguments by name and record no other call."""
@@ -459,156 +330,3 @@ CASES: dict[str, Case] = {
 These are names that the caller wrote, paths inside the sandbox, sentences meant for the caller, results for the host and
 its model, and content that the host asked for.
 """
-
-
-@pytest.mark.parametrize("origin", CASES)
-def test_value_appears_only_where_the_contract_lets_it(origin: str, tmp_path: Path) -> None:
-    """This is about what the engine reports; hooks and approvers receive values because they decide about them."""
-    canary, home, case = Canary(), Canary(), CASES[origin]
-    value = case.value(canary)
-    world = World(tmp_path / home.word, **case.world(value))
-
-    case.run(world, value)
-    world.end()
-
-    assert set(world.found(canary)) == case.seen
-    assert world.found(home) == {}
-
-
-@pytest.mark.parametrize("watched", [True, False], ids=["watched", "unwatched"])
-@pytest.mark.parametrize("origin", CASES)
-def test_secret_appears_nowhere(origin: str, watched: bool, tmp_path: Path) -> None:
-    """If the value is a secret of the host, even names and sentences that contain it are redacted."""
-    canary, home, case = Canary(), Canary(), CASES[origin]
-    value = case.value(canary)
-    world = World(tmp_path / home.word, secret=value, watched=watched, **case.world(value))
-
-    case.run(world, value)
-    world.end()
-
-    assert set(world.found(canary)) == (case.seen & {"host"})
-    assert world.found(home) == {}
-
-
-# Approvals
-
-
-@pytest.mark.parametrize("index", range(len([*approvals("")])))
-def test_no_secret_is_stored_for_an_approval(index: int, tmp_path: Path) -> None:
-    """A call with a secret from the host or from its arguments is refused, because it cannot wait."""
-    canary = Canary()
-    world = World(tmp_path / "world", secret=canary.text)
-    name, args = [*approvals(canary.text)][index]
-
-    world.call(name, args, ["call"])
-
-    assert set(world.end()) and world.found(canary) == {}
-    assert "it cannot wait for approval" in world.heard["errors"]
-
-
-def seen_at_terminal(value: str, is_secret: bool) -> str:
-    """Return what a user sees who approves all calls, without the line breaks of the card."""
-    code = f"import sys; sys.path[:0] = [{str(ROOT)!r}]\nfrom tests.canaries import ask_at_terminal as ask\n"
-    terminal = Terminal(f"{code}ask({value!r}, {is_secret})")
-    seen = ""
-    for _ in approvals(value):
-        seen += terminal.see("? [n] ")
-        terminal.type("y\n")
-    seen += terminal.see("=> that was all\r\n")
-    terminal.close()
-    return re.sub(r"\r\n {11}: ", "", seen)
-
-
-def test_no_secret_is_shown_on_a_terminal() -> None:
-    """The approval card and the listed needs are redacted."""
-    canary = Canary()
-
-    assert found(canary, seen_at_terminal(canary.text, is_secret=True)) == set()
-
-
-def test_public_value_is_shown_on_a_terminal() -> None:
-    """Arguments that the tool declares secret are not shown."""
-    canary = Canary()
-    seen = seen_at_terminal(canary.text, is_secret=False)
-
-    assert labelled(canary, seen) == set(ENCODINGS)
-    assert f"fs:read:data/{ENCODINGS['hex'](canary.text)}" in seen
-    assert seen.count("value = [secret]") == seen.count("options = [secret]") == 1
-
-
-# The command line
-
-
-@pytest.fixture(autouse=True)
-def _user(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Isolate the user directories of the command, so there is no policy and tools have their own files."""
-    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
-        monkeypatch.setenv(name, str(tmp_path_factory.mktemp("home")))
-
-
-def commanded(origin: Origin, secret: str, *words: str, how: str) -> str:
-    """Return the output of the command for a call: results and messages."""
-    name, args, needed = origin(secret)
-
-    def make_engine(**options: Any) -> Engine:
-        lent = {"lent": needed["secret"]} if "secret" in needed else {}
-        host = attrs.evolve(options["host"], secrets=lent, variables={"value": needed.get("value", "")})
-        return Engine(toolsets=[tools()], plugins="none", **{**options, "host": host})
-
-    texts = {key: each if isinstance(each, str) else json.dumps(each) for key, each in args.items()}
-    grants = [word for grant in GRANTS for word in ("--grant", grant)]
-    given = [f"{key}={text}" for key, text in {"how": how, **texts}.items()]
-    stdin = f"{needed.get('answer', 'yes')}\n" * 20
-    ran = command(*words, *grants, name, *given, stdin=stdin.encode(), make_engine=make_engine)
-    return f"{ran.out}\n{ran.err}"
-
-
-COMMANDS = {
-    "call": ["call"],
-    "call --json": ["call", "--json"],
-    "call --dry-run": ["call", "--dry-run"],
-    "policy explain": ["policy", "explain", "--json"],
-}
-
-
-@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
-@pytest.mark.parametrize("origin", ORIGINS)
-def test_command_line_shows_no_secret(origin: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither results nor errors contain it, by any channel."""
-    canary = Canary()
-    monkeypatch.setenv(VARIABLE, canary.text if "environment" in origin else "nothing")
-
-    for channel in CHANNELS:
-        seen = commanded(ORIGINS[origin], canary.text, *words, how=channel)
-        assert found(canary, seen) == set(), channel
-        assert seen.strip() and not re.search(r"(value|options|how): ", seen), channel
-
-
-@pytest.mark.parametrize("channel", ["lines", "prompts", "fails", "gives", "gives_wrongly", "refuses"])
-@pytest.mark.parametrize("words", [["call"], ["call", "--json"]], ids=" ".join)
-def test_command_line_shows_public_values(words: list[str], channel: str) -> None:
-    """The same commands, tools and channels do show them."""
-    canary = Canary()
-    seen = commanded(lambda value: ("c.plain", {}, {"value": value}), canary.text, *words, how=channel)
-
-    assert labelled(canary, seen) == set(ENCODINGS)
-
-
-@pytest.mark.parametrize("words", [[], ["--report"], ["--dry-run"]], ids=lambda words: " ".join(words) or "plain")
-def test_lines_of_calls_show_no_secret(words: list[str], tmp_path: Path) -> None:
-    """Results, the report and the static check redact it, whatever is wrong with the calls of a model."""
-    canary = Canary()
-    calls: list[dict[str, Any]] = [{"name": "c.lent", "arguments": {"how": how}} for how in CHANNELS]
-    calls += [{"name": "c.lent", "arguments": {canary.text: canary.text}}, {"name": canary.text, "arguments": {}}]
-    path = tmp_path / "calls.jsonl"
-    path.write_text("\n".join(map(json.dumps, calls)))
-
-    def make_engine(**options: Any) -> Engine:
-        host = attrs.evolve(options["host"], secrets={"lent": canary.text})
-        return Engine(toolsets=[tools()], plugins="none", **{**options, "host": host})
-
-    grants = [word for grant in GRANTS for word in ("--grant", grant)]
-    ran = command("execute", *words, *grants, str(path), stdin=b"yes\n" * 99, make_engine=make_engine)
-
-    assert ran.out.count("\n") >= len(calls)
-    assert found(canary, f"{ran.out}\n{ran.err}") == set()
