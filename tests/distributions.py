@@ -143,7 +143,7 @@ BROKEN: Final = (
         "exit",
         "entry point broken-exit cannot be loaded: SystemExit: 3 (broken_exit_module.py, line 1)",
     ),
-    _broken("hang", "import threading\nthreading.Event().wait()", "hang", "did not load within {limit:g} seconds"),
+    _broken("hang", "import threading\nthreading.Event().wait()", "timeout", "did not load within {limit:g} seconds"),
     _broken("object", "toolset = 5", "object", "entry point broken-object is not a Toolset but a int"),
     _broken(
         "halfway",
@@ -204,13 +204,13 @@ BROKEN: Final = (
     _broken(
         "shadow",
         TOOLSET.format(group="fs", name="shadow"),
-        "shadow",
+        "reserved_name",
         "uses the name fs, which belongs to neuroscript-fs",
     ),
     _broken(
         "twin",
         TOOLSET.format(group="twin", name="twin"),
-        "entry",
+        "duplicate_entry_point",
         "its entry point acme has the same name as one of acme-good 1.0",
         entry="acme",
     ),

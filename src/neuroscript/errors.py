@@ -188,7 +188,7 @@ class HostError(NeuroScriptError):
         retry: Who can make the call succeed.
     """
 
-    CODE: ClassVar[str] = "lent.failed"
+    CODE: ClassVar[str] = "host.failed"
     RETRY: ClassVar[Retry] = "host"
 
     def __init__(self, text: str, *, code: str = "", retry: Retry | None = None) -> None:
@@ -217,7 +217,7 @@ class PromptError(HostError):
 class LLMError(HostError):
     """No model is configured, or it did not answer."""
 
-    CODE = "llm.none"
+    CODE = "llm.no_model"
 
 
 class CallError(NeuroScriptError):

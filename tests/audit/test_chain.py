@@ -59,7 +59,7 @@ def found_in(data: bytes, **how: Any) -> Verified:
 
 def kinds(found: Verified) -> list[tuple[int, str]]:
     """Return the line and the kind of each problem."""
-    return [(problem.line, problem.what) for problem in found.problems]
+    return [(problem.line, problem.kind) for problem in found.problems]
 
 
 class TestLaws:
@@ -257,7 +257,7 @@ def test_a_torn_tail_of_a_long_record_is_found(tmp_path: Path) -> None:
         file.truncate(path.stat().st_size - 1000)
     FileAudit(path).close()
 
-    assert ["torn tail repaired"] == [problem.what for problem in verify(path).problems]
+    assert ["torn tail repaired"] == [problem.kind for problem in verify(path).problems]
 
 
 def test_a_repair_that_was_torn_itself_is_repaired(tmp_path: Path) -> None:
@@ -338,7 +338,7 @@ def test_an_answer_says_what_it_is_worth(key: bytes | None, tmp_path: Path) -> N
     found = verify(tmp_path / "trail.jsonl", key=key, head=head)
 
     worth = "without a key, damage is detected but not forgery, because every hash can be recomputed"
-    assert ("with this key, forgery is detected too" if key else worth) == found.promise
+    assert ("with this key, forgery is detected too" if key else worth) == found.guarantee
     assert Verified(3, first=1, last=3, head=head, keyed=key is not None) == found
 
 
@@ -402,6 +402,6 @@ def test_kill_9_loses_no_record_that_was_acknowledged(tmp_path: Path) -> None:
 
     found = verify(path, key=KEY)
     assert 501 <= acknowledged < 1000
-    assert {each.what for each in found.problems} <= {"torn tail"}  # which Linux may leave where a page ends
+    assert {each.kind for each in found.problems} <= {"torn tail"}  # which Linux may leave where a page ends
     assert found.records in (acknowledged, acknowledged + 1)
     assert [(found.records + 1) // 2] * (found.records % 2) == [call.call for call in found.without_outcome]

@@ -122,7 +122,7 @@ def test_a_kill_between_calls_loses_none_that_was_acknowledged(threads: int, tmp
     found, kept = verify(path, key=KEY), outcomes(path)
     assert len(acknowledged) >= COUNT // 2
     assert [number for number in acknowledged if (kept["g.outer", number], kept["g.inner", number]) != (1, 1)] == []
-    assert found.keyed and {each.what for each in found.problems} <= {"torn tail"}
+    assert found.keyed and {each.kind for each in found.problems} <= {"torn tail"}
     assert told(found) == without_outcome(path)
     assert len(told(found)) <= 2 * threads
 
@@ -156,7 +156,7 @@ def test_a_cut_tail_is_found_although_the_process_was_killed(tmp_path: Path) -> 
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-3]))
 
-    assert [each.what for each in verify(path, key=KEY, head=head).problems] == ["cut tail"]
+    assert [each.kind for each in verify(path, key=KEY, head=head).problems] == ["cut tail"]
     assert verify(path, key=KEY).is_intact
 
 

@@ -126,13 +126,15 @@ def test_what_no_value_is_written_like_can_not_be_read(data: Any) -> None:
             "lab.give",
             (datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(0), "here")),),
             {},
-            "form",
+            "unsupported",
             id="a time of a zone with a name",
         ),
-        pytest.param("lab.give", (datetime.datetime(2026, 1, 1, fold=1),), {}, "form", id="a time that comes twice"),
-        pytest.param("lab.give", (array("d", [1.0]),), {}, "form", id="another array"),
-        pytest.param("lab.give", ({1: 2},), {}, "form", id="a key that is not UTF-8 text"),
-        pytest.param("lab.give", (float("inf"),), {}, "form", id="a number without an end"),
+        pytest.param(
+            "lab.give", (datetime.datetime(2026, 1, 1, fold=1),), {}, "unsupported", id="a time that comes twice"
+        ),
+        pytest.param("lab.give", (array("d", [1.0]),), {}, "unsupported", id="another array"),
+        pytest.param("lab.give", ({1: 2},), {}, "unsupported", id="a key that is not UTF-8 text"),
+        pytest.param("lab.give", (float("inf"),), {}, "unsupported", id="a number without an end"),
         pytest.param("lab.give", ("x" * MAX_LINE_BYTES,), {}, "size", id="more than a line may hold"),
         pytest.param("lab.odd", (2,), {"error": CallTimeout("", state="stopped")}, "host", id="a timeout"),
         pytest.param("lab.odd", (2,), {"error": LimitError("")}, "host", id="a limit"),
@@ -147,8 +149,8 @@ def test_what_could_not_be_run_again_or_is_secret_is_left_out(
         tool = lent.tools[name]
         done = recording.write(tool, fingerprint(tool), values, is_secret=lambda each: SECRET in repr(each), **end)
 
-    assert (False, 0, 1, 0) == (done, recording.written, recording.left_out, recording.lost)
-    assert [{"recording": 1, "tool": name, "left_out": reason}] == lines(path)
+    assert (False, 0, 1, 0) == (done, recording.written, recording.not_recorded, recording.lost)
+    assert [{"recording": 1, "tool": name, "not_recorded": reason}] == lines(path)
 
 
 def test_a_look_for_secrets_that_fails_has_found_one(path: Path) -> None:
@@ -160,7 +162,7 @@ def test_a_look_for_secrets_that_fails_has_found_one(path: Path) -> None:
     with engine() as lent, Recording(path) as recording:
         record(recording, lent, "lab.give", ["a"], is_secret=is_secret)
 
-    assert [{"recording": 1, "tool": "lab.give", "left_out": "secret"}] == lines(path)
+    assert [{"recording": 1, "tool": "lab.give", "not_recorded": "secret"}] == lines(path)
 
 
 def test_a_secret_argument_that_is_not_given_keeps_no_call_out(path: Path) -> None:
@@ -255,7 +257,7 @@ def test_a_line_that_was_cut_off_costs_no_other(path: Path) -> None:
 
     with engine() as lent, Recording(path) as recording:
         record(recording, lent, "lab.odd", [5])
-        assert Replayed(run=2, unreadable=1, fault="line 2 is not JSON") == replay(path, lent)
+        assert Replayed(run=2, unreadable=1, error="line 2 is not JSON") == replay(path, lent)
 
 
 def test_threads_and_processes_may_write_into_one_recording(path: Path) -> None:
@@ -301,7 +303,7 @@ def test_a_full_disk_fails_no_call(path: Path) -> None:
 
     assert "True\nTrue\nFalse\nTrue\n3 1\n" == done.stdout
     with engine() as lent:
-        assert Replayed(run=3, unreadable=1, fault="line 3 is not JSON") == replay(path, lent)
+        assert Replayed(run=3, unreadable=1, error="line 3 is not JSON") == replay(path, lent)
 
 
 def test_what_is_written_into_a_closed_recording_is_lost(path: Path) -> None:
@@ -310,4 +312,4 @@ def test_what_is_written_into_a_closed_recording_is_lost(path: Path) -> None:
         recording.close()
 
         assert not record(recording, lent, "lab.odd", [1])
-    assert (0, 0, 1, b"") == (recording.written, recording.left_out, recording.lost, path.read_bytes())
+    assert (0, 0, 1, b"") == (recording.written, recording.not_recorded, recording.lost, path.read_bytes())

@@ -46,7 +46,7 @@ def test_calls_of_pure_tools_are_run_again(path: Path) -> None:
     with engine() as lent:
         done = replay(path, lent)
 
-    assert Replayed(run=6, skipped=1, left_out=1) == done
+    assert Replayed(run=6, skipped=1, not_recorded=1) == done
     assert (True, ["wipe"]) == (done.ok, ran)
 
 
@@ -202,7 +202,7 @@ def test_nothing_but_a_pure_tool_runs_whatever_a_recording_says(path: Path) -> N
 
         done = replay(path, lent)
 
-    assert (Replayed(unreadable=1, fault="line 1 declares lab.wipe as pure, which it is not"), []) == (done, ran)
+    assert (Replayed(unreadable=1, error="line 1 declares lab.wipe as pure, which it is not"), []) == (done, ran)
 
 
 GOOD = {"recording": 1, "tool": "lab.odd", "fingerprint": "f", "effects": [], "args": [1], "result": 1}
@@ -230,7 +230,7 @@ PURELY = {**GOOD, "effects": ["pure"]}
         pytest.param({**GOOD, "effects": "pure"}, "is not a recorded call", id="effects as a text"),
         pytest.param({**GOOD, "fingerprint": None}, "is not a recorded call", id="no fingerprint"),
         pytest.param(
-            {"recording": 1, "tool": "a", "left_out": "secret", "args": []}, "is not a recorded call", id="both"
+            {"recording": 1, "tool": "a", "not_recorded": "secret", "args": []}, "is not a recorded call", id="both"
         ),
         pytest.param({**PURELY, "args": [{"$base64": "?"}]}, "contains a value that cannot be read", id="not base64"),
         pytest.param({**PURELY, "result": {"$floats": [1e99]}}, "contains a value that cannot be read", id="no floats"),
@@ -245,7 +245,7 @@ def test_a_line_that_is_no_recorded_call_is_counted(path: Path, line: Any, fault
     path.write_bytes(good + b"\n \r\n" + bad + b"\n" + bad + b"\n" + good)
 
     with engine() as lent:
-        assert Replayed(run=2, unreadable=2, fault=f"line 4 {fault}") == replay(path, lent)
+        assert Replayed(run=2, unreadable=2, error=f"line 4 {fault}") == replay(path, lent)
 
 
 def test_a_last_line_that_is_cut_off_is_said(path: Path) -> None:
@@ -254,7 +254,7 @@ def test_a_last_line_that_is_cut_off_is_said(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-9])
 
     with engine() as lent:
-        assert Replayed(run=1, unreadable=1, fault="line 2 is truncated") == replay(path, lent)
+        assert Replayed(run=1, unreadable=1, error="line 2 is truncated") == replay(path, lent)
 
 
 def test_a_last_line_without_its_end_is_a_line(path: Path) -> None:
@@ -317,8 +317,8 @@ def test_every_example_of_an_installed_pure_tool_gives_what_it_gave(path: Path) 
     with Engine() as lent:
         done_again = replay(path, lent)
 
-    assert Replayed(run=recording.written, left_out=recording.left_out) == done_again
-    assert calls == recording.written + recording.left_out
+    assert Replayed(run=recording.written, not_recorded=recording.not_recorded) == done_again
+    assert calls == recording.written + recording.not_recorded
     assert recording.written > 100
 
 
@@ -331,7 +331,7 @@ def test_the_rules_of_arguments_reach_further_values(path: Path) -> None:
 
     found = recorded(path, ("lab.doors", [{"host": "a"}, {"host": "b", "key": SECRET}]), tools=tools)
 
-    assert [{"recording": 1, "tool": "lab.doors", "left_out": "secret"}] == found
+    assert [{"recording": 1, "tool": "lab.doors", "not_recorded": "secret"}] == found
 
 
 def test_sequences_of_any_kind_are_written(path: Path) -> None:

@@ -287,7 +287,7 @@ class Row:
 
     gate: Gate
     nonsense: dict[str, Fault]
-    codes: tuple[str, ...] = ("policy.fault",)
+    codes: tuple[str, ...] = ("policy.check_failed",)
     right: tuple[str, ...] = ()
     outer: bool = False
 
@@ -311,7 +311,7 @@ GATES = {
     "clock of an audit": Row(by_clock, NO_TIME, outer=True),
     "clock of an observer": Row(by_clock_of_an_observer, NO_TIME, outer=True),
     "clock of a rate": Row(
-        by_clock_of_a_rate, NO_TIME, ("limit.clock", "policy.fault"), right=("a year that nobody knows",)
+        by_clock_of_a_rate, NO_TIME, ("limit.clock", "policy.check_failed"), right=("a year that nobody knows",)
     ),
 }
 FEW = ("ValueError", "SystemExit", "GeneratorExit", "None")

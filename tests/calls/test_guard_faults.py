@@ -155,8 +155,8 @@ def test_approvers_that_modify_forever_refuse_the_call(door: str) -> None:
     with bench.engine as engine:
         with pytest.raises(PolicyError) as caught:
             bench.call(door)
-        assert (caught.value.code, caught.value.retry) == ("policy.fault", "host")
+        assert (caught.value.code, caught.value.retry) == ("policy.check_failed", "host")
         assert CANARY not in text_of(caught.value)
-        assert [each.code for each in engine.refusals] == ["policy.fault"]
+        assert [each.code for each in engine.refusals] == ["policy.check_failed"]
     assert bench.ran == []
     assert next(counter) < 100

@@ -59,7 +59,7 @@ def test_a_gate_that_answers_nonsense_refuses(answer: Any) -> None:
     refused = refusal(answer)
 
     text = f"denied because a check returned {type(answer).__name__} (hook Answering)"
-    assert (f"shop.refund: {text}", "policy.fault", "host", "hook Answering") == (
+    assert (f"shop.refund: {text}", "policy.check_failed", "host", "hook Answering") == (
         str(refused),
         refused.code,
         refused.retry,
@@ -73,7 +73,7 @@ def test_a_gate_that_fails_refuses(error: BaseException) -> None:
     refused = refusal(error)
 
     text = f"denied because a check failed (hook Answering, {type(error).__name__})"
-    assert (f"shop.refund: {text}", "policy.fault", "host", error) == (
+    assert (f"shop.refund: {text}", "policy.check_failed", "host", error) == (
         str(refused),
         refused.code,
         refused.retry,
@@ -133,7 +133,7 @@ def test_an_interrupt_that_another_thread_raises_refuses() -> None:
     thread.start()
     thread.join()
 
-    assert [("policy.fault", "host")] == [(each.code, each.retry) for each in refused]
+    assert [("policy.check_failed", "host")] == [(each.code, each.retry) for each in refused]
 
 
 def test_the_first_gate_that_refuses_decides() -> None:

@@ -361,9 +361,9 @@ def test_recording_of_a_stream_is_limited_to_one_line(tmp_path: Path, monkeypatc
         engine.execute(ToolCall("s.texts", (1, "raise")))
 
     lines = [*map(json.loads, (tmp_path / "calls").read_text().splitlines())]
-    assert (2, 1) == (recording.written, recording.left_out)
+    assert (2, 1) == (recording.written, recording.not_recorded)
     assert [["abc"] * 3, "size", "tool.failed"] == [
-        each.get("result", each.get("left_out", each.get("code"))) for each in lines
+        each.get("result", each.get("not_recorded", each.get("code"))) for each in lines
     ]
 
 

@@ -365,11 +365,11 @@ def approved() -> Toolset:
 @pytest.mark.parametrize(
     ("options", "what", "refusal"),
     [
-        ({"policy": ExecutionPolicy(approver=raising)}, "a check of a.t", ("policy.fault", "host")),
+        ({"policy": ExecutionPolicy(approver=raising)}, "a check of a.t", ("policy.check_failed", "host")),
         (
             {"policy": ExecutionPolicy(preapproved=["a.t"]), "hooks": [Decider()]},
             "a check of a.t",
-            ("policy.fault", "host"),
+            ("policy.check_failed", "host"),
         ),
         (
             {"policy": ExecutionPolicy(preapproved=["a.t"]), "audit": Sink(), "audit_required": "all"},
@@ -538,4 +538,4 @@ def test_failed_check_is_denied_with_a_clear_message(log: Log) -> None:
             engine.call("a.t")
 
     assert str(caught.value) == "a.t: denied because a check failed (approver, KeyError)"
-    assert (caught.value.code, caught.value.retry) == ("policy.fault", "host")
+    assert (caught.value.code, caught.value.retry) == ("policy.check_failed", "host")

@@ -340,11 +340,11 @@ def test_policy_commands_assume_a_terminal(words: tuple[str, ...]) -> None:
     explained = json.loads(away("policy", "explain", "--json", *words, "p.delete", "a").out)
     preapproved = away("policy", "explain", *words, "--preapproved", "p.delete", "p.delete", "a").out
 
-    assert "p.delete" not in [each["tool"] for each in json.loads(checked.out)["never"]]
+    assert "p.delete" not in [each["tool"] for each in json.loads(checked.out)["unusable_tools"]]
     assert ("asks", "approval") == next(
-        (each["says"], each["rule"]) for each in explained["gates"] if each["name"] == "approval"
+        (each["outcome"], each["rule"]) for each in explained["checks"] if each["name"] == "approval"
     )
-    assert (True, True) == (explained["outcome"]["allowed"], explained["outcome"]["asks"])
+    assert (True, True) == (explained["decision"]["allowed"], explained["decision"]["needs_approval"])
     assert "preapproved" in preapproved
     assert "p.delete: would run" in preapproved
 

@@ -115,7 +115,7 @@ def test_only_the_typed_answer_is_printed(server: ModelServer) -> None:
     """An answer that does not fit goes back to the model, and is not printed."""
     server.script(says("Five!"), says("```json\n5\n```"))
 
-    assert ask(server, "--answer", "int", "How much?") == Ran(0, "5\n")
+    assert ask(server, "--answer-type", "int", "How much?") == Ran(0, "5\n")
     assert len(server.requests) == 2
 
 
@@ -188,9 +188,9 @@ def test_retries_are_reported(server: ModelServer) -> None:
 FAILURES = {
     "html": (html(), 1, "llm.format", "host", 1),
     "auth": (status(401), 1, "llm.auth", "host", 1),
-    "cut": (cut_after(900, Said("one two three four five six seven"), True), 1, "llm.cut", "later", 1),
+    "cut": (cut_after(900, Said("one two three four five six seven"), True), 1, "llm.incomplete", "later", 1),
     "refused": (refuses(), 1, "llm.refused", "never", 1),
-    "no end": (asks(ADD), 4, "llm.turns", "host", 3),
+    "no end": (asks(ADD), 4, "llm.turn_limit", "host", 3),
     "silence": (hangs(20), 124, "llm.timeout", "later", 1),
 }
 
@@ -201,7 +201,7 @@ def test_failure_has_a_message_an_exit_code_and_a_transcript(kind: str, server: 
     step, code, word, retry, count = FAILURES[kind]
     server.script(forever=step)
     file = tmp_path / "transcript.txt"
-    limits = ("--turns", "3", "--timeout", "1" if kind == "silence" else "20")
+    limits = ("--max-turns", "3", "--timeout", "1" if kind == "silence" else "20")
 
     ran = ask(server, *limits, "--tools", "math.add", "--json", "--transcript", str(file), "hi")
 
@@ -245,9 +245,9 @@ def test_unusable_model_is_a_usage_error(words: list[str], said: str) -> None:
         (["--base-url", "http://\x01", "hi"], "argument --base-url: expected a URL such as http://127.0.0.1:8080/v1"),
         (["--base-url", "nowhere", "hi"], "argument --base-url: expected a URL such as http://127.0.0.1:8080/v1"),
         (["--base-url", "http://[", "hi"], "argument --base-url: expected a URL such as http://127.0.0.1:8080/v1"),
-        (["--turns", "0", "hi"], "argument --turns: expected a positive integer"),
+        (["--max-turns", "0", "hi"], "argument --max-turns: expected a positive integer"),
         (["--timeout", "nan", "hi"], "argument --timeout: expected a number of seconds above 0"),
-        (["--answer", "number", "hi"], "argument --answer: expected an argument type, such as int or []string"),
+        (["--answer-type", "number", "hi"], "argument --answer-type: expected an argument type, such as int or []string"),
         ([" "], "the prompt is empty"),
         ([], "the prompt is empty"),
         (["--base-url", "http://127.0.0.1:9", "--tools", "zz*", "hi"], "--tools zz* matches no tool that may be called here"),

@@ -222,7 +222,7 @@ problems
     assert problems in ran.out
     data = json.loads(in_json.out)
     assert (1, False, 2) == (in_json.code, data["intact"], data["records"])
-    assert ["edited", "removed", "inserted"] == [problem["what"] for problem in data["problems"]]
+    assert ["edited", "removed", "inserted"] == [problem["kind"] for problem in data["problems"]]
 
 
 def test_verify_limits_the_listed_problems(lines: str, key: str) -> None:

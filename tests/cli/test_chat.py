@@ -96,7 +96,7 @@ def test_calls_that_were_not_made_are_discarded(server: ModelServer) -> None:
     """Every API refuses a call without a result."""
     server.script(asks(ADD, ADD), says("fine"))
 
-    ran = chat(server, "--tools", "math.add", "--calls", "1", lines="a\nb\n")
+    ran = chat(server, "--tools", "math.add", "--max-calls", "1", lines="a\nb\n")
 
     assert (ran.code, ran.out) == (4, "fine\n")
     assert sent(server, 1) == [("user", "b")]

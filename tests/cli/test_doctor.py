@@ -20,7 +20,7 @@ from tests.core_only import alone, installed
 from tests.distributions import TOOLSET, Published
 
 from neuroscript import __version__
-from neuroscript.cli.doctor.command import PARTS, looks
+from neuroscript.cli.doctor.command import PARTS, run_check
 from neuroscript.cli.doctor.installed import CORE, LIBRARIES
 
 PLUGIN = '''
@@ -49,8 +49,8 @@ def found(ran: Ran, code: int = 0) -> dict[str, dict[str, dict[str, str]]]:
     data = json.loads(ran.out)
     assert (ran.code, data["ok"], ran.err) == (code, code == 0, "")
     parts: dict[str, dict[str, dict[str, str]]] = {}
-    for look in data["looks"]:
-        parts.setdefault(look["part"], {})[look["subject"]] = look
+    for finding in data["checks"]:
+        parts.setdefault(finding["part"], {})[finding["subject"]] = finding
     return parts
 
 
@@ -67,14 +67,14 @@ def test_valid_installation_has_no_problems(monkeypatch: pytest.MonkeyPatch, con
     assert [part for part in parts if part != "terminal"] == [
         *("versions", "extras", "plugins", "sandbox", "directories", "policy", "environment")
     ]
-    assert {look["state"] for looks in parts.values() for look in looks.values()} <= {"ok", "optional"}
+    assert {finding["state"] for findings in parts.values() for finding in findings.values()} <= {"ok", "optional"}
     assert parts["versions"]["Python"]["text"].startswith(".".join(map(str, sys.version_info[:3])))
     assert parts["versions"]["neuroscript"]["text"] == f"{__version__}, runtime API 1.0"
     assert {*CORE} < {*parts["versions"]}
     assert re.fullmatch(r"\d+ tools", parts["plugins"][f"neuroscript-std {__version__}"]["text"])
     assert {*parts["environment"]} >= {"NEUROSCRIPT_PLUGINS", "XDG_CONFIG_HOME", "COLUMNS"}
     assert parts["directories"]["configuration"]["text"] == "$XDG_CONFIG_HOME/neuroscript"
-    assert parts["directories"]["plugins"]["mend"] == "mkdir -p -m 700 $XDG_CONFIG_HOME/neuroscript/plugins"
+    assert parts["directories"]["plugins"]["fix"] == "mkdir -p -m 700 $XDG_CONFIG_HOME/neuroscript/plugins"
 
 
 def test_readable_output_contains_the_same_findings() -> None:
@@ -118,7 +118,7 @@ def test_missing_extra_is_optional(core: Path) -> None:
     """Its finding contains the install command."""
     parts = found(asked_alone(core, "--json"))
 
-    assert {extra: (look["state"], look["mend"]) for extra, look in parts["extras"].items()} == {
+    assert {extra: (finding["state"], finding["fix"]) for extra, finding in parts["extras"].items()} == {
         extra: ("optional", f'pip install "neuroscript[{extra}]"')
         for extra in ("std", "fs", "git", "http", "shell", *LIBRARIES)
     }
@@ -135,7 +135,7 @@ def test_missing_enabled_plugin_is_broken(core: Path) -> None:
             "subject": f"neuroscript-{extra}",
             "state": "broken",
             "text": "is enabled but not installed",
-            "mend": f'pip install "neuroscript[{extra}]"',
+            "fix": f'pip install "neuroscript[{extra}]"',
         }
         for extra in ("std", "http")
     ]
@@ -152,7 +152,7 @@ def with_site(tmp_path: Path) -> Callable[..., Any]:
         path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
         chosen = ",".join(each.name for each in published)
         settings = {"NEUROSCRIPT_PLUGINS": chosen, "PYTHONPATH": path, **settings}
-        return found(process("doctor", "--json", "--seconds", "3", **settings), code)
+        return found(process("doctor", "--json", "--timeout", "3", **settings), code)
 
     return ask
 
@@ -166,7 +166,7 @@ def test_plugins_are_loaded_in_separate_processes(with_site: Callable[..., Any])
         Published("acme-exit", "raise SystemExit(3)"),
     )["plugins"]
 
-    assert {name: (look["state"], look["text"], look["mend"]) for name, look in plugins.items()} == {
+    assert {name: (finding["state"], finding["text"], finding["fix"]) for name, finding in plugins.items()} == {
         "acme-good 1.0": ("ok", "1 tool", ""),
         "acme-thief 1.0": (
             *(
@@ -176,7 +176,7 @@ def test_plugins_are_loaded_in_separate_processes(with_site: Callable[..., Any])
             ),
         ),
         "acme-hang 1.0": (
-            *("broken", "did not load within 3 seconds (plugin.hang)", "pip install --upgrade acme-hang"),
+            *("broken", "did not load within 3 seconds (plugin.timeout)", "pip install --upgrade acme-hang"),
         ),
         "acme-exit 1.0": (
             "broken",
@@ -224,9 +224,9 @@ def test_local_plugins_are_loaded_in_separate_processes(config: Path, tmp_path: 
     named = tmp_path / "named.py"
     named.write_text(f"print('loud')\n{PLUGIN}")
 
-    words = ("--plugins-dir", str(other), "-p", str(named), "-p", "no:nothing", "--seconds", "2")
-    looks = doctor(*words, code=1)["plugins of your own"]
-    assert {Path(name).name: (look["state"], look["text"]) for name, look in looks.items()} == {
+    words = ("--plugins-dir", str(other), "-p", str(named), "-p", "no:nothing", "--timeout", "2")
+    findings = doctor(*words, code=1)["plugins of your own"]
+    assert {Path(name).name: (finding["state"], finding["text"]) for name, finding in findings.items()} == {
         "exit.py": ("broken", "exited the process while it was loaded (exit code 4)"),
         "good.py": ("ok", "1 tool"),
         "hang.py": ("broken", "did not load within 2 seconds"),
@@ -239,8 +239,8 @@ def test_local_plugins_are_loaded_in_separate_processes(config: Path, tmp_path: 
         ),
         "named.py": ("ok", "1 tool"),
     }
-    assert looks[str(other / "open.py")]["mend"] == f"chmod go-w {other / 'open.py'}"
-    assert "$XDG_CONFIG_HOME/neuroscript/plugins/good.py" in looks
+    assert findings[str(other / "open.py")]["fix"] == f"chmod go-w {other / 'open.py'}"
+    assert "$XDG_CONFIG_HOME/neuroscript/plugins/good.py" in findings
     assert mine.is_dir()
 
 
@@ -268,12 +268,12 @@ def test_commands_fix_their_problems(config: Path, home: Path) -> None:
     (home / "cache" / "neuroscript").rmdir()
     (home / "cache" / "neuroscript").write_text("")
     before = doctor(code=1)["directories"]
-    for look in before.values():
-        subprocess.run(["bash", "-c", look["mend"]], check=True, cwd=home)
+    for finding in before.values():
+        subprocess.run(["bash", "-c", finding["fix"]], check=True, cwd=home)
     between = doctor()["directories"]
-    subprocess.run(["bash", "-c", between["cache"]["mend"]], check=True, cwd=home)
+    subprocess.run(["bash", "-c", between["cache"]["fix"]], check=True, cwd=home)
 
-    assert {name: look["state"] for name, look in before.items()} == {
+    assert {name: finding["state"] for name, finding in before.items()} == {
         "configuration": "broken",
         "data": "broken",
         "cache": "broken",
@@ -281,17 +281,17 @@ def test_commands_fix_their_problems(config: Path, home: Path) -> None:
     }
     assert before["data"]["text"] == ("$XDG_DATA_HOME/neuroscript: other users can write to $XDG_DATA_HOME/neuroscript")
     assert before["cache"]["text"] == "$XDG_CACHE_HOME/neuroscript is not a directory"
-    assert {look["state"] for look in doctor()["directories"].values()} == {"ok"}
+    assert {finding["state"] for finding in doctor()["directories"].values()} == {"ok"}
 
 
 def test_directory_of_another_user_is_broken(config: Path) -> None:
     """That user could change the policy."""
     os.chown(config.parent, 65534, 65534)
-    look = doctor(code=1)["directories"]["configuration"]
+    finding = doctor(code=1)["directories"]["configuration"]
     os.chown(config.parent, 0, 0)
 
-    assert look["text"] == "$XDG_CONFIG_HOME/neuroscript: $XDG_CONFIG_HOME/neuroscript belongs to another user"
-    assert look["mend"] == "sudo chown $(id -u) $XDG_CONFIG_HOME/neuroscript"
+    assert finding["text"] == "$XDG_CONFIG_HOME/neuroscript: $XDG_CONFIG_HOME/neuroscript belongs to another user"
+    assert finding["fix"] == "sudo chown $(id -u) $XDG_CONFIG_HOME/neuroscript"
 
 
 def test_policy_in_use_is_checked(config: Path, home: Path) -> None:
@@ -307,9 +307,9 @@ def test_policy_in_use_is_checked(config: Path, home: Path) -> None:
 
     assert none["text"].startswith("no file: ")
     assert (wrong["state"], wrong["text"]) == ("broken", "neuroscript.toml:1: nonsense: unknown key")
-    assert wrong["mend"] == "neuroscript policy check --policy $XDG_CONFIG_HOME/neuroscript/neuroscript.toml"
+    assert wrong["fix"] == "neuroscript policy check --policy $XDG_CONFIG_HOME/neuroscript/neuroscript.toml"
     assert right["text"] == "$XDG_CONFIG_HOME/neuroscript/neuroscript.toml is in use"
-    assert exposed["mend"] == "chmod go-w $XDG_CONFIG_HOME/neuroscript/neuroscript.toml"
+    assert exposed["fix"] == "chmod go-w $XDG_CONFIG_HOME/neuroscript/neuroscript.toml"
     assert (named["state"], "nowhere.toml" in named["text"]) == ("broken", True)
 
 
@@ -333,7 +333,7 @@ def test_terminal_is_found_on_any_stream(terminal: int) -> None:
     none = found(Ran(done.returncode, done.stdout))["terminal"]["terminal"]
 
     assert (there["state"], there["text"]) == ("ok", "stderr: tools can ask for approval")
-    assert (none["state"], none["mend"]) == ("optional", "neuroscript call --suspend DIR …")
+    assert (none["state"], none["fix"]) == ("optional", "neuroscript call --suspend DIR …")
 
 
 CANARY = "canary7f3a"
@@ -362,8 +362,8 @@ def test_values_of_the_environment_are_not_printed(tmp_path: Path) -> None:
 
 def test_failing_check_is_reported_and_stops_no_other() -> None:
     """It may raise any exception."""
-    (failed,) = looks("doctor.installed:no_such_look", Namespace())
-    (other,) = looks("looks_files:sandbox", Namespace())
+    (failed,) = run_check("doctor.installed:no_such_check", Namespace())
+    (other,) = run_check("looks_files:sandbox", Namespace())
 
     assert (failed.state, failed.text) == ("broken", "the check failed (AttributeError)")
     assert other.state == "broken"
@@ -382,4 +382,9 @@ def test_doctor_works_in_a_broken_environment() -> None:
 
     assert done.returncode in (0, 1)
     assert "Traceback" not in done.stderr
-    assert {look["part"] for look in json.loads(done.stdout)["looks"]} >= {"versions", "extras", "sandbox", "policy"}
+    assert {finding["part"] for finding in json.loads(done.stdout)["checks"]} >= {
+        "versions",
+        "extras",
+        "sandbox",
+        "policy",
+    }

@@ -356,7 +356,7 @@ def test_single_quotes_in_a_file_get_a_hint(here: Path) -> None:
     "words", [["x"], ["-5", "y"], ["aGVsbG8=", "1"], ["aGVsbA==", "1"], ["[1, 2"], ["--", "--jsno", "1", "2"]]
 )
 def test_other_wrong_arguments_get_no_hint(words: list[str]) -> None:
-    """Only arguments that look like an option or like JSON get one."""
+    """Only arguments that finding like an option or like JSON get one."""
     ran = command("call", "math.add", *words, make_engine=None)
 
     assert (ran.code, len(ran.err.splitlines())) == (3, 1)
@@ -379,7 +379,7 @@ def test_missing_sandbox_is_an_error(before: tuple[str, ...], here: Path) -> Non
     last = {"call": "probe.nothing", "execute": "-", "run": "plan.toml"}[before[0]]
 
     assert command(*before, "--sandbox", "bxo", last) == said(
-        "--sandbox: bxo does not exist; correct the path, or add --create to create it"
+        "--sandbox: bxo does not exist; correct the path, or add --create-sandbox to create it"
     )
     assert not (here / "bxo").exists()
 
@@ -387,13 +387,13 @@ def test_missing_sandbox_is_an_error(before: tuple[str, ...], here: Path) -> Non
 def test_create_option_creates_the_sandbox(here: Path) -> None:
     """Parent directories are created too; an existing directory is used as it is."""
     for _ in range(2):
-        assert command("call", "--sandbox", "a/box", "--create", "probe.nothing") == Ran(0, "null\n")
+        assert command("call", "--sandbox", "a/box", "--create-sandbox", "probe.nothing") == Ran(0, "null\n")
         assert (here / "a" / "box").is_dir()
     assert command("call", "--sandbox", "a/box", "probe.nothing") == Ran(0, "null\n")
 
 
 def test_dry_run_creates_nothing(here: Path) -> None:
-    ran = command("call", "--dry-run", "--sandbox", "box", "--create", "probe.nothing")
+    ran = command("call", "--dry-run", "--sandbox", "box", "--create-sandbox", "probe.nothing")
 
     assert (ran.code, ran.err) == (0, "")
     assert not (here / "box").exists()
@@ -401,8 +401,8 @@ def test_dry_run_creates_nothing(here: Path) -> None:
 
 def test_create_option_needs_a_sandbox() -> None:
     """The default sandbox is always created."""
-    assert command("call", "--create", "probe.nothing") == said(
-        "--create creates the directory of --sandbox; add --sandbox DIR"
+    assert command("call", "--create-sandbox", "probe.nothing") == said(
+        "--create-sandbox creates the directory of --sandbox; add --sandbox DIR"
     )
 
 
@@ -438,12 +438,12 @@ def test_wide_cell_shifts_only_its_own_row() -> None:
 
 
 def test_named_sandbox_that_does_not_exist_is_broken(here: Path) -> None:
-    """Commands do not create it without --create."""
+    """Commands do not create it without --create-sandbox."""
     ran = command("doctor", "--json", "--sandbox", str(here / "bxo"))
 
-    [look] = [each for each in json.loads(ran.out)["looks"] if each["subject"] == "directory"]
-    assert (look["state"], look["text"].rpartition("/")[2]) == ("broken", "bxo does not exist")
-    assert look["mend"].startswith("mkdir -p ")
+    [finding] = [each for each in json.loads(ran.out)["checks"] if each["subject"] == "directory"]
+    assert (finding["state"], finding["text"].rpartition("/")[2]) == ("broken", "bxo does not exist")
+    assert finding["fix"].startswith("mkdir -p ")
     assert not (here / "bxo").exists()
 
 

@@ -31,17 +31,17 @@ ROOT = Path(__file__).parents[2]
     ("words", "sentence"),
     [
         (("mcp",), "expected an action: serve, config, tools (see neuroscript mcp --help)"),
-        (("mcp", "serve", "--origin", "x"), "--token-from and --origin need HTTP; add --http"),
-        (("mcp", "serve", "--token-from", "X"), "--token-from and --origin need HTTP; add --http"),
+        (("mcp", "serve", "--origin", "x"), "--token-env and --origin need HTTP; add --http"),
+        (("mcp", "serve", "--token-env", "X"), "--token-env and --origin need HTTP; add --http"),
         (
-            ("mcp", "serve", "--http", "127.0.0.1:0", "--token-from", "NOT_SET_ANYWHERE"),
-            "the variable in --token-from is not set, or is empty",
+            ("mcp", "serve", "--http", "127.0.0.1:0", "--token-env", "NOT_SET_ANYWHERE"),
+            "the variable in --token-env is not set, or is empty",
         ),
         (
             ("mcp", "serve", "--http", "0.0.0.0:0"),
-            "an address that other machines can reach requires a token; add --token-from VARIABLE",
+            "an address that other machines can reach requires a token; add --token-env VARIABLE",
         ),
-        (("mcp", "serve", "--http", "192.0.2.1:1", "--token-from", "PATH"), "cannot serve at that address (OSError)"),
+        (("mcp", "serve", "--http", "192.0.2.1:1", "--token-env", "PATH"), "cannot serve at that address (OSError)"),
         (
             ("mcp", "serve", "--http", "here"),
             "argument --http: expected an address such as 127.0.0.1:8000 (see neuroscript mcp serve --help)",
@@ -131,7 +131,7 @@ def test_http_server_requires_the_token_and_stops_on_interrupt() -> None:
         async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http_client:
             return await _listed(streamable_http_client(url, http_client=http_client))
 
-    with serving("--token-from", "T", "--tools", "math.add", T="abc") as (running, url):
+    with serving("--token-env", "T", "--tools", "math.add", T="abc") as (running, url):
         assert asyncio.run(talk(url, "abc")) == ("neuroscript", ["math__add"])
         with pytest.raises(Exception, match="TaskGroup"):
             asyncio.run(talk(url, "abd"))

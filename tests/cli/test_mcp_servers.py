@@ -180,7 +180,7 @@ def test_policy_commands_include_its_tools(world: World) -> None:
     checked = command("policy", "check", "--policy", world.policy, "--json")
     explained = command("policy", "explain", "--policy", world.policy, "--deny", "far.t*", "far.token")
 
-    assert (checked.code, json.loads(checked.out)["idle"]) == (0, [])
+    assert (checked.code, json.loads(checked.out)["unused_rules"]) == (0, [])
     assert (explained.code, explained.out.splitlines()[-1]) == (
         0,
         "far.token: would be refused: is denied by the host (policy.denied, by far.t*)",

@@ -63,7 +63,12 @@ def test_server_output_is_escaped() -> None:
 
     assert (code, "\x1b" in text + data) == (OK, False)
     assert "far.add" in text and "reads only" in text
-    assert (evil["tool"], evil["state"], evil["claims"], len(evil["description"])) == ("far.evil", "same", [], 1000)
+    assert (evil["tool"], evil["state"], evil["annotations"], len(evil["description"])) == (
+        "far.evil",
+        "unchanged",
+        [],
+        1000,
+    )
 
 
 def test_accept_needs_a_file() -> None:

@@ -114,7 +114,7 @@ def test_lint_json_contains_the_findings(here: Path) -> None:
                 "file": "acme.py",
                 "line": 12,
                 "code": "lint.print",
-                "sentence": "print prints without the Runtime; use rt.println(…)",
+                "message": "print prints without the Runtime; use rt.println(…)",
             }
         ],
     }

@@ -49,7 +49,7 @@ def with_site(site: Path) -> Callable[..., Any]:
 @pytest.fixture(scope="module")
 def report(with_site: Callable[..., Any]) -> Any:
     """Return the JSON output of ``plugins check`` by name."""
-    ran = with_site("plugins", "check", "--json", "--seconds", str(SECONDS))
+    ran = with_site("plugins", "check", "--json", "--timeout", str(SECONDS))
     assert (ran.code, ran.err) == (1, "")
     found = json.loads(ran.out)
     assert found["ok"] is False
@@ -98,7 +98,7 @@ def test_an_engine_starts_beside_them(site: Path) -> None:
     assert worked == ["good", 1, 3.0]
     expected = {(f"{each.published.name} 1.0", each.code) for each in BROKEN}
     assert {tuple(each) for each in errors} == {
-        each for each in expected if each[1] not in ("plugin.hang", "plugin.slow")
+        each for each in expected if each[1] not in ("plugin.timeout", "plugin.slow")
     }
 
 
@@ -127,19 +127,19 @@ def test_list_imports_nothing(with_site: Callable[..., Any]) -> None:
     assert found["zeta-good"] == {
         "name": "zeta-good",
         "version": "1.0",
-        "on": True,
+        "enabled": True,
         "toolsets": [],
         "plugins": ["zeta-good"],
     }
 
 
 def test_show_prints_one_plugin(with_site: Callable[..., Any], site: Path) -> None:
-    """It contains the folder and the entry points."""
+    """It contains the directory and the entry points."""
     ran = with_site("plugins", "show", "Broken.Hang", "-p", "no:broken-hang")
 
     assert (ran.code, ran.err) == (0, "")
     assert ran.out == (
-        f"broken-hang 1.0\n  off, in {site}/broken_hang-1.0.dist-info\n\n"
+        f"broken-hang 1.0\n  disabled, in {site}/broken_hang-1.0.dist-info\n\n"
         "  neuroscript.toolsets  broken-hang  broken_hang_module:toolset\n"
     )
     data = json.loads(with_site("plugins", "show", "acme-good", "--json").out)
@@ -233,9 +233,9 @@ def test_invalid_arguments_are_a_usage_error(words: tuple[str, ...], said: str) 
 
 
 @pytest.mark.parametrize("word", ["0", "-1", "x", "3601", "1e3", ""])
-def test_seconds_must_be_an_integer(word: str) -> None:
+def test_timeout_must_be_an_integer(word: str) -> None:
     """It must be from 1 to 3600."""
-    ran = command("plugins", "check", f"--seconds={word}")
+    ran = command("plugins", "check", f"--timeout={word}")
 
     assert ran.code == 2
     assert "expected an integer from 1 to 3600" in ran.err
@@ -289,7 +289,7 @@ def test_processes_of_a_hanging_plugin_are_killed(alone: Path, tmp_path: Path) -
 
     report = checked(alone, code, 2)
 
-    assert (report.code, report.reason) == ("plugin.hang", "did not load within 2 seconds")
+    assert (report.code, report.reason) == ("plugin.timeout", "did not load within 2 seconds")
     assert alive.exists()
     size = alive.stat().st_size
     time.sleep(0.3)

@@ -71,7 +71,7 @@ def write(path: Path, text: str) -> str:
 
 
 def call(*words: str) -> Ran:
-    return command("call", "-p", "plugin.py", "--sandbox", "box", "--create", *words)
+    return command("call", "-p", "plugin.py", "--sandbox", "box", "--create-sandbox", *words)
 
 
 def put(*words: str) -> Ran:
@@ -236,7 +236,7 @@ def test_dry_run_json_is_the_decision(world: Path) -> None:
         "need": "fs:write:data/a",
         "text": "needs fs:write:data/a",
         "retry": "host",
-        "asks": False,
+        "needs_approval": False,
         "remedy": (
             "p.put: needs fs:write:data/a, fs:read:data/a; "
             "grant it with --grant 'fs:write:data/a' --grant 'fs:read:data/a'"
@@ -270,7 +270,7 @@ CASES = (
 def test_dry_run_has_the_exit_code_of_the_call(case: tuple[str, ...], words: tuple[str, ...], world: Path) -> None:
     """With arguments and with a line of JSON; remedies and messages are the same."""
     dry, wet = (
-        command("call", "-p", "plugin.py", "--sandbox", "box", "--create", *words, *more, *case)
+        command("call", "-p", "plugin.py", "--sandbox", "box", "--create-sandbox", *words, *more, *case)
         for more in (["--dry-run"], [])
     )
 
@@ -326,12 +326,12 @@ rates = {"*.x" = "1/minute"}
 """
 
 
-def test_check_lists_idle_rules_and_tools_that_never_run(world: Path) -> None:
+def test_check_lists_unused_rules_and_tools_that_never_run(world: Path) -> None:
     """Each has a reason; the exit code is 1 if a rule has no effect."""
     code, found = check("--policy", write(world / "a.toml", CHECKED))
 
     assert (1, "a.toml") == (code, Path(found["file"]).name)
-    assert [(each["where"], each["rule"], each["text"]) for each in found["idle"]] == [
+    assert [(each["where"], each["rule"], each["text"]) for each in found["unused_rules"]] == [
         ("allow", "q.*", "matches no tool"),
         ("deny", "probe.tagz", "matches no tool; did you mean probe.tags or probe.data?"),
         ("deny", "p.putt", "matches no tool; did you mean p.put?"),
@@ -340,13 +340,13 @@ def test_check_lists_idle_rules_and_tools_that_never_run(world: Path) -> None:
         ("limits.rates", "*.x", "matches no tool"),
         ("grants", "net:read:*", "no tool needs it"),
     ]
-    never = {each["tool"]: (each["code"], each["rule"], each["need"]) for each in found["never"]}
-    assert never.pop("p.trusted") == ("policy.trust", "trust", "trust")
-    assert never.pop("p.many") == ("policy.capability", "grants", "env:read:HOME")
-    assert never.pop("p.few") == ("", "limits.tool_calls", "")
-    assert never.pop("probe.trusted") == ("policy.trust", "trust", "trust")
-    assert {each[0] for each in never.values()} == {"policy.not_allowed"}
-    assert not {"p.put", "p.approved", "probe.tags"} & never.keys()
+    unusable = {each["tool"]: (each["code"], each["rule"], each["need"]) for each in found["unusable_tools"]}
+    assert unusable.pop("p.trusted") == ("policy.trust", "trust", "trust")
+    assert unusable.pop("p.many") == ("policy.capability", "grants", "env:read:HOME")
+    assert unusable.pop("p.few") == ("", "limits.tool_calls", "")
+    assert unusable.pop("probe.trusted") == ("policy.trust", "trust", "trust")
+    assert {each[0] for each in unusable.values()} == {"policy.not_allowed"}
+    assert not {"p.put", "p.approved", "probe.tags"} & unusable.keys()
 
 
 def test_check_passes_if_every_rule_has_an_effect(world: Path) -> None:
@@ -355,8 +355,8 @@ def test_check_passes_if_every_rule_has_an_effect(world: Path) -> None:
 
     code, found = check("--policy", file)
 
-    assert (code, found["idle"]) == (0, [])
-    assert found["tools"] - len(found["never"]) == 2
+    assert (code, found["unused_rules"]) == (0, [])
+    assert found["tools"] - len(found["unusable_tools"]) == 2
     assert check()[0] == 0
 
 
@@ -365,8 +365,10 @@ def test_pattern_of_tools_that_never_run_has_no_effect(world: Path) -> None:
     code, found = check("--allow", "p.put", "--allow", "p.few", "--grant", "fs:write:data/**")
 
     assert code == 1
-    assert found["idle"] == [{"where": "allow", "rule": "p.put", "text": "matches only tools that can never run"}]
-    assert found["never"][-1]["tool"] != "p.few"
+    assert found["unused_rules"] == [
+        {"where": "allow", "rule": "p.put", "text": "matches only tools that can never run"}
+    ]
+    assert found["unusable_tools"][-1]["tool"] != "p.few"
 
 
 def test_check_prints_a_readable_page(world: Path) -> None:
@@ -388,7 +390,7 @@ def explain(*words: str) -> tuple[list[tuple[str, str, str]], dict[str, Any]]:
     ran = command("policy", "explain", "--json", "-p", "plugin.py", *words)
     assert (ran.code, ran.err) == (0, ""), ran
     data = json.loads(ran.out)
-    return [(each["name"], each["says"], each["rule"]) for each in data["gates"]], data["outcome"]
+    return [(each["name"], each["outcome"], each["rule"]) for each in data["checks"]], data["decision"]
 
 
 def test_explain_shows_the_rule_of_each_check(world: Path) -> None:
@@ -397,54 +399,58 @@ def test_explain_shows_the_rule_of_each_check(world: Path) -> None:
         world / "a.toml",
         "[policy]\nallow = ['x.*', 'p.*']\ngrants = ['fs:read:*', 'fs:write:data/**']\n[policy.limits]\ncalls = 5\n",
     )
-    gates, outcome = explain("--policy", file, "p.put", "data/a", "text=hi")
+    checks, decision = explain("--policy", file, "p.put", "data/a", "text=hi")
 
-    assert gates == [
-        ("found", "passes", ""),
+    assert checks == [
+        ("exists", "passes", ""),
         ("trust", "passes", ""),
         ("deny", "passes", ""),
         ("allow", "passes", "p.*"),
-        ("fits", "passes", ""),
+        ("arguments", "passes", ""),
         ("needs", "passes", "fs:write:data/**"),
         ("needs", "passes", "fs:read:*"),
         ("approval", "passes", ""),
         ("limits", "passes", ""),
     ]
-    assert (outcome["allowed"], outcome["rule"]) == (True, "p.*")
+    assert (decision["allowed"], decision["rule"]) == (True, "p.*")
 
 
 @pytest.mark.parametrize(
-    ("words", "gate", "code"),
+    ("words", "check", "code"),
     [
         (("p.trusted",), ("trust", "refuses", "trust"), "policy.trust"),
         (("--deny", "*.put", "p.put", "a", "b"), ("deny", "refuses", "*.put"), "policy.denied"),
         (("--allow", "p.many", "p.put", "a", "b"), ("allow", "refuses", "allow"), "policy.not_allowed"),
-        (("p.put", "a"), ("fits", "refuses", "arguments"), "arg.missing"),
-        (("p.put", "a", "b", "c"), ("fits", "refuses", "arguments"), "arg.count"),
+        (("p.put", "a"), ("arguments", "refuses", "arguments"), "arg.missing"),
+        (("p.put", "a", "b", "c"), ("arguments", "refuses", "arguments"), "arg.count"),
         (("--grant", "fs:read:*", "p.put", "a", "b"), ("needs", "refuses", "grants"), "policy.capability"),
-        (("--strict", "probe.waits", "1"), ("fits", "refuses", "arguments"), "coercion.type"),
+        (("--strict", "probe.waits", "1"), ("arguments", "refuses", "arguments"), "coercion.type"),
         (("--policy", "zero.toml", "probe.echo"), ("limits", "refuses", "limits.calls"), ""),
     ],
 )
 def test_explain_shows_the_check_that_refuses(
-    words: tuple[str, ...], gate: tuple[str, ...], code: str, world: Path
+    words: tuple[str, ...], check: tuple[str, ...], code: str, world: Path
 ) -> None:
     """The decision agrees with it."""
     write(world / "zero.toml", "policy.limits.calls = 0")
-    gates, outcome = explain(*words)
+    checks, decision = explain(*words)
 
-    assert gate in gates
-    assert (outcome["allowed"], outcome["code"]) == (False, code)
+    assert check in checks
+    assert (decision["allowed"], decision["code"]) == (False, code)
 
 
 def test_explain_without_arguments_shows_templates(world: Path) -> None:
-    """Checks that depend on arguments are open, unless no argument can help."""
-    gates, outcome = explain("--grant", "fs:write:data/**", "p.put")
+    """Checks that depend on arguments are undecided, unless no argument can help."""
+    checks, decision = explain("--grant", "fs:write:data/**", "p.put")
 
-    assert gates[4:7] == [("fits", "open", ""), ("needs", "open", "fs:write:data/**"), ("needs", "refuses", "grants")]
-    assert (outcome["allowed"], outcome["need"]) == (False, "fs:read:{path}")
-    gates, outcome = explain("--grant", "fs:*:data/**", "p.put")
-    assert outcome["allowed"] is True
+    assert checks[4:7] == [
+        ("arguments", "depends", ""),
+        ("needs", "depends", "fs:write:data/**"),
+        ("needs", "refuses", "grants"),
+    ]
+    assert (decision["allowed"], decision["need"]) == (False, "fs:read:{path}")
+    checks, decision = explain("--grant", "fs:*:data/**", "p.put")
+    assert decision["allowed"] is True
     assert explain("p.few")[1]["allowed"] is True
 
 
@@ -455,8 +461,8 @@ def test_explain_accepts_input_json(world: Path) -> None:
 
     words = ("--grant", "fs:*:data/**", "--input-json")
     assert explain(*words, "args.json", "p.put")[1]["allowed"] is True
-    gates, outcome = explain(*words, "bad.json", "p.put")
-    assert (("fits", "refuses", "arguments") in gates, outcome["code"]) == (True, "arg.not_json")
+    checks, decision = explain(*words, "bad.json", "p.put")
+    assert (("arguments", "refuses", "arguments") in checks, decision["code"]) == (True, "arg.not_json")
     ran = command("policy", "explain", "--input-json", "args.json", "p.put", "x")
     assert ran == Ran(2, "", "neuroscript: pass the arguments on the command line or with --input-json, not both\n")
 
@@ -470,15 +476,15 @@ def test_explain_prints_a_readable_page(world: Path) -> None:
         ran.out
         == """\
 p.put
-  found     passes                     the tool exists
-  trust     passes                     not required
-  deny      passes                     no pattern matches it
-  allow     passes   *                 matches it
-  fits      passes                     the arguments are valid
-  needs     passes   fs:write:data/**  fs:write:data/a (from fs:write:{path})
-  needs     refuses  grants            fs:read:data/a (from fs:read:{path}), which no grant covers
-  approval  passes                     not required
-  limits    passes                     none
+  exists     passes                     the tool exists
+  trust      passes                     not required
+  deny       passes                     no pattern matches it
+  allow      passes   *                 matches it
+  arguments  passes                     the arguments are valid
+  needs      passes   fs:write:data/**  fs:write:data/a (from fs:write:{path})
+  needs      refuses  grants            fs:read:data/a (from fs:read:{path}), which no grant covers
+  approval   passes                     not required
+  limits     passes                     none
 
 p.put: would be refused: needs fs:read:data/a (policy.capability, by grants)
 p.put: needs fs:read:data/a; grant it with --grant 'fs:read:data/a'

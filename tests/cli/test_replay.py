@@ -82,11 +82,11 @@ def test_first_difference_exits_with_1(path: Path) -> None:
 def test_json_contains_counts_and_difference(path: Path) -> None:
     good, bad = replay(path, "--json"), replay(path, "--json", make_engine=other)
 
-    counts = {"run": 2, "skipped": 1, "left_out": 0, "unreadable": 0, "fault": ""}
+    counts = {"run": 2, "skipped": 1, "not_recorded": 0, "unreadable": 0, "error": ""}
     difference = {
         "line": 1,
         "tool": "lab.named",
-        "what": "size",
+        "kind": "size",
         "where": "result[0]",
         "was": "str of 3",
         "now": "str of 11",

@@ -145,7 +145,7 @@ def test_docs_writes_a_page_for_each_group(tmp_path: Path) -> None:
     file.write_text(f"{MARK}\n\n# probe\n")
     assert Ran(1, f"{file} is not current\n") == command(*words, "--check")
     told = json.loads(command(*words, "--check", "--json").out)
-    assert told == {"directory": str(file.parent), "files": ["probe.md"], "stale": ["probe.md"], "left_over": []}
+    assert told == {"directory": str(file.parent), "files": ["probe.md"], "stale": ["probe.md"], "obsolete": []}
     assert Ran(0, f"{file.parent}: 1 page, 1 written\n") == command(*words)
 
 

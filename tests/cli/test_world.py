@@ -88,7 +88,7 @@ def test_lines_of_calls_are_not_answers() -> None:
 def test_grant_limits_a_tool_to_a_part_of_the_sandbox(plugin: str, tmp_path: Path) -> None:
     """Without it the tool is refused; the message names the need, and the exit code is 4."""
     here = tmp_path / "box"
-    words = ("call", f"--plugin={plugin}", "--sandbox", str(here), "--create")
+    words = ("call", f"--plugin={plugin}", "--sandbox", str(here), "--create-sandbox")
 
     options = "--grant 'fs:write:data/a' --grant 'fs:read:data/a'"
     refused = f"neuroscript: p.put: needs fs:write:data/a, fs:read:data/a; grant it with {options}\n"
@@ -117,7 +117,7 @@ def test_trust_allow_and_deny_are_options(plugin: str) -> None:
 def test_execute_has_the_same_options(plugin: str, tmp_path: Path) -> None:
     """``list`` shows the tools of a plugin."""
     call = json.dumps({"name": "p__put", "arguments": {"path": "a", "text": "hi"}}).encode()
-    words = ("-p", plugin, "--grant", "fs:*:*", "--sandbox", str(tmp_path / "box"), "--create")
+    words = ("-p", plugin, "--grant", "fs:*:*", "--sandbox", str(tmp_path / "box"), "--create-sandbox")
 
     assert json.loads(command("execute", *words, "-", stdin=call).out)["value"] == "hi"
     assert command("list", "-p", plugin, "p.*").out.count("p.") == 2
@@ -241,6 +241,6 @@ def test_deny_rule_for_an_alias_has_an_effect(tmp_path: Path) -> None:
     assert ran == Ran(4, "", "neuroscript: g.new: denied by the pattern 'g.former' in deny\n")
     assert "g.former" in command("policy", "check", *words, "--allow", "g.former").out
     checked = json.loads(command("policy", "check", *words, "--deny", "g.former", "--json").out)
-    assert checked["idle"] == []
-    assert "g.new" in [each["tool"] for each in checked["never"]]
+    assert checked["unused_rules"] == []
+    assert "g.new" in [each["tool"] for each in checked["unusable_tools"]]
     assert "g.former" in command("policy", "explain", *words, "--deny", "g.former", "g.new", "5").out

@@ -367,7 +367,7 @@ def test_a_call_is_decided_before_it_runs(call: ToolCall, expected: tuple[Any, .
             decision.rule,
             decision.code,
             decision.retry,
-            decision.asks,
+            decision.needs_approval,
         )
         if not decision.allowed:
             error = engine.execute(call).error

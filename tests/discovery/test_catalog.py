@@ -21,7 +21,7 @@ from neuroscript.discovery.catalog import FIRST_PARTY
 from neuroscript.discovery.installed import distributions
 from neuroscript.io.text import type_name
 
-UNLOADABLE = [each for each in BROKEN if each.code not in ("plugin.hang", "plugin.slow")]
+UNLOADABLE = [each for each in BROKEN if each.code not in ("plugin.timeout", "plugin.slow")]
 """The faults that an engine finds; ``plugins check`` finds hangs and slow imports in a separate process."""
 
 
@@ -268,7 +268,7 @@ def test_broken_distribution_is_reported_and_stops_no_other(site: Path, broken: 
         ),
         (
             Published("b", TOOLSET.format(group="io.deep", name="b")),
-            "shadow",
+            "reserved_name",
             "uses the name io.deep, which belongs to neuroscript-std",
         ),
     ],

@@ -429,11 +429,11 @@ def test_hanging_distribution_delays_only_one_start(site: Path, monkeypatch: pyt
     chosen = ["acme-tools", "hanging-tools"]
 
     with Engine(plugins=chosen) as engine:
-        assert [each.code for each in engine.plugin_errors] == ["plugin.hang"]
+        assert [each.code for each in engine.plugin_errors] == ["plugin.timeout"]
         assert engine.call("acme.who") == "acme-tools"
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with Engine(plugins=chosen) as engine:
-        assert [each.code for each in engine.plugin_errors] == ["plugin.hang"]
+        assert [each.code for each in engine.plugin_errors] == ["plugin.timeout"]
 
 
 def test_two_engines_exclude_different_distributions(site: Path) -> None:

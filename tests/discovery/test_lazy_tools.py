@@ -331,7 +331,7 @@ def test_guard_that_cannot_be_imported_refuses_every_call(gated: Engine, site: P
     for name in ("host.open", "host.shut", "host.open"):
         with pytest.raises(PolicyError) as caught:
             gated.call(name)
-        assert (caught.value.code, caught.value.retry) == ("policy.fault", "host")
+        assert (caught.value.code, caught.value.retry) == ("policy.check_failed", "host")
     assert [each.code for each in gated.plugin_errors] == ["plugin.import"]
     assert counted.imports == ["gate_tools_module"]
 
@@ -350,7 +350,7 @@ def test_plugin_whose_hooks_differ_from_its_index_refuses_every_call(gated: Engi
 
     with pytest.raises(PolicyError) as caught:
         gated.call("host.open")
-    assert (caught.value.code, caught.value.retry) == ("policy.fault", "host")
+    assert (caught.value.code, caught.value.retry) == ("policy.check_failed", "host")
     assert ["plugin.index"] == [each.code for each in gated.plugin_errors]
 
 

@@ -43,10 +43,10 @@ def raising(error: BaseException) -> Callable[[Any], Any]:
 ANSWERS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a sentence": (lambda call: "not today", "policy.hook"),
     "a refusal that it raises": (raising(PolicyError("not here")), "policy.hook"),
-    "an error": (raising(ValueError("no")), "policy.fault"),
-    "an exit": (raising(SystemExit(1)), "policy.fault"),
-    "nonsense": (lambda call: False, "policy.fault"),
-    "the arguments": (lambda call: call.arguments, "policy.fault"),
+    "an error": (raising(ValueError("no")), "policy.check_failed"),
+    "an exit": (raising(SystemExit(1)), "policy.check_failed"),
+    "nonsense": (lambda call: False, "policy.check_failed"),
+    "the arguments": (lambda call: call.arguments, "policy.check_failed"),
 }
 
 

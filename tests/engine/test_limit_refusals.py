@@ -59,7 +59,7 @@ CASES: dict[str, Case] = {
     ),
     "calls of a tool": Case(
         {"tool_calls": {"tool.G.Add": 2, "g.deep": 0}},
-        [step("add"), step("outer"), step("outer", code="limit.tool"), step("awaited"), step("deep", code="limit.tool")],
+        [step("add"), step("outer"), step("outer", code="limit.tool_calls"), step("awaited"), step("deep", code="limit.tool_calls")],
         {"calls of g.add": 2, "calls of g.deep": 0},
     ),
     "a rate": Case(
@@ -249,7 +249,7 @@ def test_one_count_that_refuses_gives_back_what_the_others_reserved() -> None:
     session = engine.session(policy=ExecutionPolicy(limits=Limits(calls=5)))
     session.call("g.add", (1,))
 
-    assert [code(lambda: session.call("g.add", (1,))) for _ in range(3)] == ["limit.tool"] * 3
+    assert [code(lambda: session.call("g.add", (1,))) for _ in range(3)] == ["limit.tool_calls"] * 3
     assert engine.ledger.spent == {"calls": 1, "calls of g.add": 1}
     assert session.ledger.spent == {"calls": 1}
 

@@ -131,7 +131,7 @@ def test_ah_53_who_waits_on_the_loop_of_the_client_is_refused_and_another_thread
     assert (
         "agentheaven.add: the client's event loop is blocked by this call; use await with acall or aexec in that loop"
     ) == str(waiting)
-    assert (3, "mcp.waiting", "host") == (value, waiting.code, waiting.retry)
+    assert (3, "mcp.would_block", "host") == (value, waiting.code, waiting.retry)
     assert ("mcp.closed", "later") == (closed.error.code, closed.error.retry)
 
 

@@ -341,7 +341,7 @@ def test_invalid_replies_are_reported(data: Any, code: str, retry: str, text: st
     [
         ("authentication_error", "llm.auth", "host"),
         ("permission_error", "llm.auth", "host"),
-        ("not_found_error", "llm.model", "host"),
+        ("not_found_error", "llm.model_not_found", "host"),
         ("invalid_request_error", "llm.request", "host"),
         ("request_too_large", "llm.request", "host"),
         ("rate_limit_error", "llm.rate", "later"),

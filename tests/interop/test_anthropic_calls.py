@@ -143,7 +143,7 @@ def test_an_incomplete_stream_is_reported() -> None:
     for count in range(len(pieces)):
         with pytest.raises(LLMError) as caught:
             assembled(pieces[:count])
-        assert (caught.value.code, caught.value.retry) == ("llm.cut", "later")
+        assert (caught.value.code, caught.value.retry) == ("llm.incomplete", "later")
         assert str(caught.value) == "the reply ended before it was complete"
 
 

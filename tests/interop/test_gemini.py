@@ -301,7 +301,7 @@ def test_an_incomplete_stream_is_reported() -> None:
     for count in range(len(pieces)):
         with pytest.raises(LLMError) as caught:
             assembled(pieces[:count])
-        assert (caught.value.code, caught.value.retry) == ("llm.cut", "later")
+        assert (caught.value.code, caught.value.retry) == ("llm.incomplete", "later")
 
 
 UNREADABLE = ("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL")
@@ -366,7 +366,7 @@ def test_a_blocked_prompt_is_refused() -> None:
             "later",
             "the server ended the reply with an error (resource_exhausted)",
         ),
-        ({"error": {"code": 404}}, "llm.model", "host", "the server ended the reply with an error"),
+        ({"error": {"code": 404}}, "llm.model_not_found", "host", "the server ended the reply with an error"),
         ({"error": {"code": 418}}, "llm.request", "host", "the server ended the reply with an error"),
     ],
 )

@@ -113,7 +113,7 @@ class Running:
 @contextlib.contextmanager
 def running(directory: Path, descriptors: int) -> Iterator[Running]:
     """Run ``neuroscript mcp serve --http`` with this number of descriptors."""
-    words = ["mcp", "serve", "--http", "127.0.0.1:0", "--token-from", "TOKEN", "--tools", "math.*"]
+    words = ["mcp", "serve", "--http", "127.0.0.1:0", "--token-env", "TOKEN", "--tools", "math.*"]
     code = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({descriptors}, {descriptors}))\n"
     code += f"from neuroscript.cli import main; raise SystemExit(main({words!r}))"
     log = directory / "log"

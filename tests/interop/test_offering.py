@@ -171,7 +171,7 @@ def test_calls_belong_to_the_session(engine: Engine) -> None:
         ("b", "bank.count", 5),
     ]
     assert [each.ok for each in results] == [True, True, True, False]
-    assert count.text(results[3]).startswith("error limit.tool: ")
+    assert count.text(results[3]).startswith("error limit.tool_calls: ")
 
 
 def test_errors_use_the_names_that_the_model_knows(engine: Engine) -> None:

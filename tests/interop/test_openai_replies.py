@@ -228,7 +228,7 @@ def test_an_invalid_reply_is_refused(api: Wire, data: Any, code: str, text: str)
         pytest.param(
             RESPONSES,
             wire.response([], "queued"),
-            "llm.cut",
+            "llm.incomplete",
             "the reply is not complete but queued",
             id="responses, queued",
         ),
@@ -252,7 +252,7 @@ def test_an_empty_reply_may_be_requested_again(api: Wire, data: Any, code: str, 
         ("context_length_exceeded", "llm.length", "host"),
         ("content_filter", "llm.refused", "never"),
         ("invalid_api_key", "llm.auth", "host"),
-        ("model_not_found", "llm.model", "host"),
+        ("model_not_found", "llm.model_not_found", "host"),
         ("invalid_prompt", "llm.request", "host"),
         (400, "llm.request", "host"),
         (CANARY, "llm.server", "later"),
@@ -297,7 +297,7 @@ def test_an_incomplete_stream_is_reported(api: Wire, pieces: list[dict[str, Any]
         assembled(api, pieces)
 
     assert (caught.value.code, caught.value.retry, str(caught.value)) == (
-        "llm.cut",
+        "llm.incomplete",
         "later",
         "the reply ended before it was complete",
     )

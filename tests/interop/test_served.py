@@ -22,7 +22,7 @@ STATUSES = {
     401: ("llm.auth", "host", KEY),
     402: ("llm.auth", "host", PAID),
     403: ("llm.auth", "host", KEY),
-    404: ("llm.model", "host", "the model's server does not know the model or the address"),
+    404: ("llm.model_not_found", "host", "the model's server does not know the model or the address"),
     408: ("llm.timeout", "later", SLOW),
     409: ("llm.request", "host", REFUSED),
     413: ("llm.request", "host", REFUSED),

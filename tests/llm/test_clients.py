@@ -126,7 +126,7 @@ FAILURES = {
     "403": Failure(status(403), "llm.auth", "host", 1),
     "400": Failure(status(400), "llm.request", "host", 1),
     "422": Failure(status(422), "llm.request", "host", 1),
-    "404": Failure(status(404), "llm.model", "host", 1),
+    "404": Failure(status(404), "llm.model_not_found", "host", 1),
     "408": Failure(status(408), "llm.timeout", "later", 3),
     "429": Failure(status(429), "llm.rate", "later", 3),
     "429 with a wait": Failure(status(429, {"Retry-After": "0"}), "llm.rate", "later", 3),
@@ -140,9 +140,9 @@ FAILURES = {
     "html": Failure(html(), "llm.format", "host", 1),
     "other json": Failure(sends({"status": "fine"}), "llm.format", "host", 1),
     "a list": Failure(sends([1]), "llm.format", "host", 1),
-    "no bytes": Failure(cut_after(0, LONG), "llm.cut", "later", 3),
-    "broken": Failure(cut_after(70, LONG), "llm.cut", "later", 3),
-    "ended": Failure(cut_after(70, LONG, politely=True), "llm.cut", "later", 3),
+    "no bytes": Failure(cut_after(0, LONG), "llm.incomplete", "later", 3),
+    "broken": Failure(cut_after(70, LONG), "llm.incomplete", "later", 3),
+    "ended": Failure(cut_after(70, LONG, politely=True), "llm.incomplete", "later", 3),
     "empty": Failure(empty(), "llm.empty", "later", 3),
 }
 
@@ -205,12 +205,12 @@ def test_cut_stream_is_retried_only_before_text(api: Api, server: ModelServer, r
     with pytest.raises(LLMError) as caught:
         reach(api).reply(HI, on_text=heard.append)
 
-    assert (caught.value.code, caught.value.retry, len(server.requests)) == ("llm.cut", "later", 1)
+    assert (caught.value.code, caught.value.retry, len(server.requests)) == ("llm.incomplete", "later", 1)
     assert heard
     assert reach(api).reply(HI).turn.content == "whole"
     server.script(cut_after(1500, Said("word " * 200)), says("whole"))
     reply = reach(api).reply(HI)
-    assert (reply.turn.content, [each.code for each in reply.retries]) == ("whole", ["llm.cut"])
+    assert (reply.turn.content, [each.code for each in reply.retries]) == ("whole", ["llm.incomplete"])
 
 
 @apis
@@ -407,7 +407,7 @@ def test_malformed_model_list_is_format_error(length: int, server: ModelServer) 
         for ask in (client.names, lambda: client.embed("tea")):
             with pytest.raises(LLMError) as caught:
                 ask()
-            assert (caught.value.code, caught.value.retry) == ("llm.model", "host")
+            assert (caught.value.code, caught.value.retry) == ("llm.model_not_found", "host")
 
 
 def test_anthropic_has_no_embeddings(reach: Reach) -> None:

@@ -312,4 +312,4 @@ def test_turn_limit_after_calls_is_not_an_answer_error(talk: Any) -> None:
     with pytest.raises(ConversationError) as caught:
         talk(made(), "Go.", model=model, answer="int", turns=2)
 
-    assert (caught.value.code, caught.value.retry) == ("llm.turns", "host")
+    assert (caught.value.code, caught.value.retry) == ("llm.turn_limit", "host")

@@ -50,10 +50,10 @@ def test_limits_on_turns_and_calls_end_conversation(talk: Any) -> None:
     with pytest.raises(ConversationError) as calls:
         talk(made(log=log), "Go.", model=Script([asks(("t.note", ["a"]), ("t.note", ["b"]))] * 9), calls=5)
 
-    assert (turns.value.code, turns.value.retry) == ("llm.turns", "host")
+    assert (turns.value.code, turns.value.retry) == ("llm.turn_limit", "host")
     assert turns.value.text == "the model did not finish within 3 turns"
     assert len(turns.value.conversation.replies) == len(turns.value.conversation.results) == 3
-    assert (calls.value.code, calls.value.retry) == ("llm.calls", "host")
+    assert (calls.value.code, calls.value.retry) == ("llm.call_limit", "host")
     assert calls.value.text == "the model requested more than 5 calls"
     assert (len(log), len(calls.value.conversation.results)) == (4, 4)
 
@@ -69,7 +69,7 @@ def test_conversation_ends_at_time_limit(talk: Any) -> None:
     with Engine(toolsets=[toolset], plugins="none") as engine, pytest.raises(ConversationError) as caught:
         talk(engine, "Go.", model=model, seconds=0.1)
 
-    assert (caught.value.code, caught.value.retry) == ("llm.seconds", "host")
+    assert (caught.value.code, caught.value.retry) == ("llm.time_limit", "host")
     errors = [result.error for result in caught.value.conversation.results]
     assert [(error.code, error.retry) for error in errors] == [("call.timeout", "later")]
     assert len(model.heard) == 1
@@ -89,7 +89,7 @@ def test_refused_or_truncated_reply_ends_conversation(talk: Any, stop: str, code
 
 def test_model_error_holds_conversation(talk: Any) -> None:
     """An LLMError keeps its code; any other exception is reported by its type, with its cause."""
-    lost = LLMError("the connection was lost", code="llm.cut", retry="later")
+    lost = LLMError("the connection was lost", code="llm.incomplete", retry="later")
     with pytest.raises(ConversationError) as told:
         talk(made(), "Go.", model=Script([asks(("t.look", ["a"])), lost]))
     with pytest.raises(ConversationError) as other:
@@ -97,11 +97,11 @@ def test_model_error_holds_conversation(talk: Any) -> None:
     with pytest.raises(LLMError) as none:
         talk(made(), "Go.")
 
-    assert (told.value.code, told.value.retry, len(told.value.conversation.results)) == ("llm.cut", "later", 1)
+    assert (told.value.code, told.value.retry, len(told.value.conversation.results)) == ("llm.incomplete", "later", 1)
     assert (other.value.code, other.value.retry) == ("llm.failed", "host")
     assert other.value.text == "the model failed (KeyError)"
     assert isinstance(other.value.__cause__, KeyError)
-    assert (none.value.code, none.value.retry) == ("llm.none", "host")
+    assert (none.value.code, none.value.retry) == ("llm.no_model", "host")
 
 
 def test_default_model_comes_from_host(talk: Any) -> None:

@@ -96,7 +96,7 @@ def test_embedding_model_is_found_by_name(at_home: ModelServer, monkeypatch: pyt
         (
             "no\nsuch",
             {},
-            "llm.unknown",
+            "llm.unknown_model",
             "unknown model no\\nsuch; to list the known models, run: neuroscript models list",
         ),
         (
@@ -159,7 +159,7 @@ def test_missing_package_is_named(
     with pytest.raises(LLMError) as caught:
         model("tiny", **settings)
 
-    assert (str(caught.value), caught.value.code, caught.value.retry) == (text, "llm.missing", "host")
+    assert (str(caught.value), caught.value.code, caught.value.retry) == (text, "llm.not_installed", "host")
 
 
 class Parrot(llm.Model):

@@ -203,7 +203,7 @@ def test_only_first_call_with_an_id_runs(talk: Any) -> None:
     for at in (2, 3):
         error = conversation.results[at].error
         text = "not called, because an earlier call of this turn has the same id; use a new id for each call"
-        assert (str(error), error.code, error.retry) == (f"t.note: {text}", "call.repeated", "model")
+        assert (str(error), error.code, error.retry) == (f"t.note: {text}", "call.duplicate_id", "model")
 
 
 def test_repeated_ids_are_rejected_for_parallel_calls(talk: Any) -> None:
@@ -229,7 +229,7 @@ def test_repeated_calls_count_towards_limit(talk: Any) -> None:
     with pytest.raises(ConversationError) as caught:
         talk(made(), "Go.", model=Script([calls(*"aaaa")]), calls=3)
 
-    assert (caught.value.code, caught.value.retry) == ("llm.calls", "host")
+    assert (caught.value.code, caught.value.retry) == ("llm.call_limit", "host")
 
 
 @pytest.mark.parametrize("call", [ToolCall(None, []), ToolCall(7, []), ToolCall("t.note", 7, id=[])], ids=str)  # type: ignore[arg-type]

@@ -60,9 +60,9 @@ def test_comments_and_unfinished_events_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("data", "kind", "code", "retry"),
     [
-        (b"", "application/json", "llm.cut", "later"),
-        (b'{"a": [1, 2', "application/json; charset=utf-8", "llm.cut", "later"),
-        (b"[[[", "application/problem+json", "llm.cut", "later"),
+        (b"", "application/json", "llm.incomplete", "later"),
+        (b'{"a": [1, 2', "application/json; charset=utf-8", "llm.incomplete", "later"),
+        (b"[[[", "application/problem+json", "llm.incomplete", "later"),
         (b"<html>", "application/json", "llm.format", "host"),
         (b"{'a': 1}", "application/json", "llm.format", "host"),
         (b"{\xff}", "application/json", "llm.format", "host"),

@@ -21,8 +21,8 @@ from neuroscript.policy.limits import Limits
     [
         ({"calls": 3}, 3, ("g.t: no more than 3 calls in total are permitted", "limit.calls", "host")),
         ({"calls": 0}, 0, ("g.t: no more than 0 calls in total are permitted", "limit.calls", "host")),
-        ({"tool_calls": {"tool.G.T": 2}}, 2, ("g.t: no more than 2 calls to this tool are permitted", "limit.tool", "host")),
-        ({"tool_calls": {"g.t": 0}}, 0, ("g.t: no more than 0 calls to this tool are permitted", "limit.tool", "host")),
+        ({"tool_calls": {"tool.G.T": 2}}, 2, ("g.t: no more than 2 calls to this tool are permitted", "limit.tool_calls", "host")),
+        ({"tool_calls": {"g.t": 0}}, 0, ("g.t: no more than 0 calls to this tool are permitted", "limit.tool_calls", "host")),
         ({"concurrency": 2}, 2, ("g.t: no more than 2 calls may run at once; try again when one has ended",
                                  "limit.concurrency", "later")),
         ({"rates": {"g.*": "2/minute"}}, 2, ("g.t: no more than 2 calls in 60 seconds are permitted; try again in 60 seconds",

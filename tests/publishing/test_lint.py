@@ -210,36 +210,36 @@ DEFECTS = {
         in_tool("import sys; sys.stderr.write('x')"),
         "4: lint.print sys.stderr.write prints without the Runtime; use rt.println(…)",
     ),
-    "opens": (in_tool("open('a').read()"), f"4: lint.outside open accesses files {FILES}"),
+    "opens": (in_tool("open('a').read()"), f"4: lint.undeclared-access open accesses files {FILES}"),
     "opens by another name": (
         in_tool("from io import open as reading; reading('a')"),
-        f"4: lint.outside io.open accesses files {FILES}",
+        f"4: lint.undeclared-access io.open accesses files {FILES}",
     ),
     "reads a path": (
         in_tool("Path('a').read_text()"),
-        f"4: lint.outside pathlib.Path(…).read_text accesses files {FILES}",
+        f"4: lint.undeclared-access pathlib.Path(…).read_text accesses files {FILES}",
     ),
-    "lists": (in_tool("return os.listdir()"), f"4: lint.outside os.listdir accesses files {FILES}"),
-    "runs": (in_tool("subprocess.run(['x'])"), f"4: lint.outside subprocess.run runs a program {PROGRAMS}"),
+    "lists": (in_tool("return os.listdir()"), f"4: lint.undeclared-access os.listdir accesses files {FILES}"),
+    "runs": (in_tool("subprocess.run(['x'])"), f"4: lint.undeclared-access subprocess.run runs a program {PROGRAMS}"),
     "runs in a helper": (
         "def helper() -> None:\n    os.system('x')",
-        f"2: lint.outside os.system runs a program {PROGRAMS}",
+        f"2: lint.undeclared-access os.system runs a program {PROGRAMS}",
     ),
     "connects": (
         in_tool("import socket; socket.create_connection(('a', 1))"),
-        f"4: lint.outside socket.create_connection accesses the network {NETWORK}",
+        f"4: lint.undeclared-access socket.create_connection accesses the network {NETWORK}",
     ),
     "fetches": (
         in_tool("import httpx; httpx.get('x')"),
-        f"4: lint.outside httpx.get accesses the network {NETWORK}",
+        f"4: lint.undeclared-access httpx.get accesses the network {NETWORK}",
     ),
     "fetches by a method": (
         in_tool("import urllib.request; urllib.request.urlopen('x').read()"),
-        f"4: lint.outside urllib.request.urlopen accesses the network {NETWORK}",
+        f"4: lint.undeclared-access urllib.request.urlopen accesses the network {NETWORK}",
     ),
     "reads the environment": (
         in_tool("return os.environ['X']"),
-        f"4: lint.outside os.environ reads the environment {ENVIRONMENT}",
+        f"4: lint.undeclared-access os.environ reads the environment {ENVIRONMENT}",
     ),
     # at import
     "opens at import": (
@@ -329,7 +329,7 @@ def test_defect_is_found_at_its_line(name: str, tmp_path: Path) -> None:
 
 def test_comment_ignores_finding(tmp_path: Path) -> None:
     """The comment names the codes to ignore; other findings on the line are still reported."""
-    text = f"{HEAD}{in_tool('print(open(1))  # neuroscript: ignore[lint.outside]')}"
+    text = f"{HEAD}{in_tool('print(open(1))  # neuroscript: ignore[lint.undeclared-access]')}"
 
     assert [each.split()[1] for each in found_in(tmp_path / "bad.py", text)] == ["lint.print"]
 
@@ -445,7 +445,7 @@ def test_wrong_project_file_is_found(name: str, tmp_path: Path) -> None:
 
     (found,) = lint(root).findings
 
-    assert (found.file, f"{found.code} {found.sentence}") == (str(root / "pyproject.toml"), expected)
+    assert (found.file, f"{found.code} {found.message}") == (str(root / "pyproject.toml"), expected)
     assert ("weather =" in text.splitlines()[found.line - 1]) == ("entry point weather" in expected)
 
 
@@ -458,7 +458,7 @@ def test_package_needs_typed_marker(tmp_path: Path) -> None:
         Finding(
             str(root / "src" / "acme_weather"),
             0,
-            "lint.typed",
+            "lint.py-typed",
             "the package has no file py.typed; add an empty one, so that type checkers use its annotations",
         ),
     )
@@ -501,4 +501,4 @@ def test_reference_lists_every_code() -> None:
     tried = {code for _, told in (*DEFECTS.values(), *PROMISES.values()) for code in re.findall(r"lint\.[a-z-]+", told)}
 
     assert {row[1]: row[2] for row in rows if row} == CODES
-    assert CODES.keys() - tried == {"lint.syntax", "lint.typed"}
+    assert CODES.keys() - tried == {"lint.syntax", "lint.py-typed"}

@@ -443,7 +443,7 @@ def test_a_host_without_a_model_says_so() -> None:
         seen(lambda rt: rt.llm.embed("x"))
 
     assert (caught.value.code, caught.value.text, caught.value.retry) == (
-        "llm.none",
+        "llm.no_model",
         "the host provides no model",
         "host",
     )

@@ -26,7 +26,7 @@ from neuroscript.runtime.prompter import MAX_ANSWER_BYTES, ConsolePrompter, Prom
 NOBODY = ("there is no terminal, pipe or file to read an answer from", "prompt.noninteractive", "host")
 NO_OUTPUT = ("there is no output to write the prompt to", "prompt.noninteractive", "host")
 ENDED = ("the input ended before an answer was received", "prompt.eof", "host")
-TOO_LONG = ("the answer is longer than 65536 bytes", "prompt.toolong", "host")
+TOO_LONG = ("the answer is longer than 65536 bytes", "prompt.too_long", "host")
 
 ASK = """
 from neuroscript import PromptError

@@ -117,7 +117,7 @@ def oracle(cell: Cell) -> tuple[tuple[str, ...], str]:
             or not all(any(within(need, each) for each in given) for given in held for need in needs),
             "policy.rejected": tool.approval and cell.approval == "no",
             "limit.calls": depth > cell.limits.get("calls", depth),
-            "limit.tool": counts[name] >= most.get(name, depth),
+            "limit.tool_calls": counts[name] >= most.get(name, depth),
         }
         code = next((code for code, refuses in refusals.items() if refuses), "")
         if code:
@@ -305,7 +305,7 @@ def drawn(seed: int, count: int) -> list[Cell]:
 
 CODES = {
     "policy.trust", "policy.denied", "policy.not_allowed", "policy.approval", "policy.capability", "policy.rejected",
-    "limit.depth", "limit.calls", "limit.tool", "",
+    "limit.depth", "limit.calls", "limit.tool_calls", "",
 }  # fmt: skip
 
 

@@ -96,7 +96,7 @@ REFUSALS = {
     "unapproved": Refusal("policy.approval", {"preapproved": ("g.other",)}, {"requires_approval": True}),
     "rejected": Refusal("policy.rejected", {"approver": rejecting}, {"requires_approval": True}),
     "rejected later": Refusal("policy.rejected", {"approver": rejecting_later}, {"requires_approval": True}),
-    "used up": Refusal("limit.tool", {"limits": Limits(tool_calls={"g.t": 0})}),
+    "used up": Refusal("limit.tool_calls", {"limits": Limits(tool_calls={"g.t": 0})}),
 }  # fmt: skip
 """Each refuses the tool ``g.t`` and no other."""
 

@@ -450,7 +450,7 @@ def test_both_pipelines_have_the_same_effects_and_reports(tmp_path: Path) -> Non
         "g",
     }
     assert set(CODES) >= {
-        "policy.capability", "policy.hook", "policy.fault", "policy.denied", "policy.rejected", "audit.unavailable", "limit.calls", "limit.tool",
+        "policy.capability", "policy.hook", "policy.check_failed", "policy.denied", "policy.rejected", "audit.unavailable", "limit.calls", "limit.tool_calls",
         "limit.rate", "limit.identical_calls", "limit.depth", "limit.money", "limit.result_bytes",
     }  # fmt: skip
 

@@ -199,7 +199,7 @@ def look_up_integrity(tool: dict[str, Any]) -> Any:
 
 
 EXCEEDED = {
-    "limit.tool": "ToolExceeded",
+    "limit.tool_calls": "ToolExceeded",
     "limit.net_bytes": "NetExceeded",
     "limit.net_calls": "NetExceeded",
     "limit.fs_bytes": "FSExceeded",

@@ -389,7 +389,7 @@ OTHERS = {
     "llm.Conversation": lambda s: (llm.Conversation, {"turns": (s.turn,)}),
     "llm.ConversationError": lambda s: (
         llm.ConversationError,
-        {"text": "why", "code": "llm.none", "retry": "host", "conversation": s.conversation},
+        {"text": "why", "code": "llm.no_model", "retry": "host", "conversation": s.conversation},
     ),
     "llm.Gave": lambda s: (llm.Gave, {"call": s.call, "item": 1}),
     "llm.Model.ask": lambda s: (nowhere().ask, {"turns": [s.turn]}),

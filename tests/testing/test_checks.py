@@ -37,7 +37,7 @@ def outdated() -> Toolset:
 
 DEFECTS = {
     **defects.DEFECTS,
-    "import-quiet": loud.toolset,
+    "import-without-effects": loud.toolset,
     "stable": unstable.toolset,
     "api-version": newer.toolset,
     "index-current": outdated(),
@@ -138,7 +138,7 @@ def shout_out_of_scratch(rt: Runtime, text: str) -> str:
 def told_of_needs(func: Callable[..., str]) -> list[str]:
     """Return what the check of needs reports for a function."""
     toolset = Toolset("acme", (ToolImplementation(defects.spec(), func),))
-    (case,) = [case for case in checks_for(toolset, QUICK) if case.law.name == "needs-cover"]
+    (case,) = [case for case in checks_for(toolset, QUICK) if case.law.name == "capabilities-complete"]
     return [*case.faults()]
 
 
@@ -169,7 +169,7 @@ def test_declared_result_is_compared_for_every_entry_point(result: object, fault
     """Without a declared result, only the types are compared unless the tool is pure."""
     examples = (Example(("a",), result), defects.WRONG)
     tool = ToolImplementation(defects.spec(examples=examples), shout_as_awaited, policy=defects.NOTHING)
-    (case,) = [case for case in checks_for(Toolset("acme", (tool,)), QUICK) if case.law.name == "doors-agree"]
+    (case,) = [case for case in checks_for(Toolset("acme", (tool,)), QUICK) if case.law.name == "entry-points-agree"]
 
     assert faults == case.faults()
 
@@ -182,6 +182,6 @@ def letters(rt: Runtime, text: str) -> Iterator[str]:
 def test_side_effects_between_stream_items_are_observed() -> None:
     """The function has returned by then, but its generator still runs."""
     toolset = Toolset("acme", (ToolImplementation(defects.spec(examples=(Example(("a",)),), stream=True), letters),))
-    faults = [case.faults() for case in checks_for(toolset, QUICK) if case.law.name == "needs-cover"]
+    faults = [case.faults() for case in checks_for(toolset, QUICK) if case.law.name == "capabilities-complete"]
 
     assert [("it causes the event open, but does not declare the capability fs:read",)] == faults

@@ -167,4 +167,4 @@ def test_long_trace_is_cut_to_limit(inputs: dict[str, str], count: int) -> None:
 
     assert len(told(trace)) <= MAX_TRACE_CHARS
     assert [node["status"] for node in data["nodes"] if node.get("name") == "n0"] == ["failed"]
-    assert data["nodes"][-1].get("left_out", "0 nodes") == f"{count - len(data['nodes']) + (count > 1)} nodes"
+    assert data["nodes"][-1].get("omitted", "0 nodes") == f"{count - len(data['nodes']) + (count > 1)} nodes"

@@ -146,7 +146,7 @@ def test_truncated_response_is_an_error(engine: Engine, world: Any, tmp_path: Pa
         engine.call(tool, [f"{API}/a"] if tool == "http.get" else [f"{API}/a", "a.bin"])
 
     text = "api.example.com:80 closed the connection before the response was complete"
-    assert ("http.cut", "later", text) == (caught.value.code, caught.value.retry, caught.value.text)
+    assert ("http.incomplete", "later", text) == (caught.value.code, caught.value.retry, caught.value.text)
     assert (b"old", ["a.bin"]) == ((tmp_path / "a.bin").read_bytes(), [each.name for each in tmp_path.iterdir()])
 
 

@@ -395,8 +395,8 @@ def test_doctor_reports_the_confinement(name: str, expected: tuple[str, str], tm
 
     ran = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **settings})
 
-    [look] = [look for look in json.loads(ran.stdout)["looks"] if look["subject"] == "shell.execute"]
-    assert (look["part"], look["state"], look["text"]) == ("programs", *expected)
+    [finding] = [finding for finding in json.loads(ran.stdout)["checks"] if finding["subject"] == "shell.execute"]
+    assert (finding["part"], finding["state"], finding["text"]) == ("programs", *expected)
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

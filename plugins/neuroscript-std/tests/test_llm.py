@@ -95,7 +95,7 @@ CALLS = {"llm.ask": ["?"], "llm.choose": ["?", ["math.add"]], "llm.embed": ["?"]
 @pytest.mark.parametrize(("tool", "args"), CALLS.items(), ids=CALLS)
 @pytest.mark.parametrize(
     ("model", "code", "text"),
-    [(None, "llm.none", "the host provides no model"), (Silent(), "llm.auth", "the model is not reached")],
+    [(None, "llm.no_model", "the host provides no model"), (Silent(), "llm.auth", "the model is not reached")],
     ids=["no model", "a model that fails"],
 )
 def test_model_errors_keep_their_code(tool: str, args: list[Any], model: Any, code: str, text: str) -> None:

@@ -11,7 +11,7 @@ import attrs
 from neuroscript.audit.chain import ZEROS, Line, Seal, line_of
 from neuroscript.audit.reader import data_of
 
-What = Literal[
+Kind = Literal[
     "edited", "removed", "inserted", "reordered", "cut tail", "torn tail", "torn tail repaired", "wrong key", "damaged"
 ]
 """The kinds of problems of an audit log."""
@@ -26,12 +26,12 @@ class Found:
 
     Attributes:
         line: The number of the line, from 1. If lines are missing, the number of the next line; 0 is the whole file.
-        what: The kind of problem, one of `What`.
+        kind: The kind of problem, one of `Kind`.
         text: A description.
     """
 
     line: int
-    what: What
+    kind: Kind
     text: str
 
 
@@ -59,10 +59,10 @@ class Findings:
     listed: list[Found] = attrs.field(factory=list)
     unlisted: int = 0
 
-    def add(self, line: int, what: What, text: str) -> None:
+    def add(self, line: int, kind: Kind, text: str) -> None:
         """Store a problem, or only count it."""
         if len(self.listed) < MAX_LISTED_PROBLEMS:
-            self.listed.append(Found(line, what, text))
+            self.listed.append(Found(line, kind, text))
         else:
             self.unlisted += 1
 

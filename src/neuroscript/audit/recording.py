@@ -41,9 +41,9 @@ HEAD: Final = b'{"recording":1,'
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 """Maximum size of a line in bytes, including its end."""
 
-Reason = Literal["secret", "handle", "form", "size", "host"]
-"""Why a call is left out: it contains a secret or a handle, a value that cannot be restored exactly, or too much data;
-or the host decided its outcome and not the tool, as with a limit."""
+Reason = Literal["secret", "handle", "unsupported", "size", "host"]
+"""Why a call is not recorded: it contains a secret, a handle, a value that cannot be restored exactly, or too much
+data; or the host decided its outcome and not the tool, as with a limit."""
 
 # Requirements on parameters
 
@@ -66,7 +66,7 @@ class Recording:
 
     Attributes:
         written: The number of calls that were written.
-        left_out: The number of calls that were left out.
+        not_recorded: The number of calls that were not recorded.
         lost: The number of calls that could not be written, for example to a full disk. The calls do not fail.
 
     Raises:
@@ -75,7 +75,7 @@ class Recording:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         require("Recording", path=(path, PATH))
-        self.written = self.left_out = self.lost = 0
+        self.written = self.not_recorded = self.lost = 0
         self._lock = threading.Lock()
         self._file: int | None = _opened(os.fspath(path))
         self._is_torn = not _ends_whole(self._file)
@@ -118,8 +118,8 @@ class Recording:
         """Record that a call was left out, with the reason."""
         require("Recording", tool=(tool, TOOL), reason=(reason, STRING))
         with self._lock:
-            self.left_out += 1
-            self._append(_line({"recording": FORM, "tool": tool.name, "left_out": reason}))
+            self.not_recorded += 1
+            self._append(_line({"recording": FORM, "tool": tool.name, "not_recorded": reason}))
 
     def _append(self, line: bytes) -> bool:
         """Append a line in one write, and return whether it was written completely."""
@@ -225,7 +225,7 @@ def _line(data: dict[str, Any]) -> bytes:
     try:
         line = json.dumps(data, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
     except (ValueError, TypeError, RecursionError):
-        raise Unwritable("form") from None
+        raise Unwritable("unsupported") from None
     if len(line) > MAX_LINE_BYTES:
         raise Unwritable("size")
     return line
@@ -248,7 +248,7 @@ def written(value: Any) -> Any:
     if kind is dict:
         data = {key: written(each) for key, each in value.items()}
         if set(map(type, value)) - {str}:
-            raise Unwritable("form")
+            raise Unwritable("unsupported")
         return {"$map": data} if _is_marked(data) else data
     if kind is bytes:
         return {"$base64": b2a_base64(value, newline=False).decode("ascii")}
@@ -256,13 +256,13 @@ def written(value: Any) -> Any:
         return {"$floats": value.tolist()}
     if kind is datetime.datetime:
         return _written_time(value)
-    raise Unwritable("handle" if kind is Handle else "form")
+    raise Unwritable("handle" if kind is Handle else "unsupported")
 
 
 def _written_time(time: datetime.datetime) -> dict[str, str]:
     text = time.isoformat()
     if repr(datetime.datetime.fromisoformat(text)) != repr(time):  # named time zones, and ambiguous local times
-        raise Unwritable("form")
+        raise Unwritable("unsupported")
     return {"$datetime": text}
 
 

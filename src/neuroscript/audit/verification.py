@@ -52,10 +52,10 @@ class Verified:
     @property
     def is_intact(self) -> bool:
         """Whether every record is unchanged; a torn tail that was repaired does not count as a change."""
-        return not self.unlisted and all(problem.what == "torn tail repaired" for problem in self.problems)
+        return not self.unlisted and all(problem.kind == "torn tail repaired" for problem in self.problems)
 
     @property
-    def promise(self) -> str:
+    def guarantee(self) -> str:
         """What this result proves, in one sentence."""
         if not self.chained:
             return "a database has no hash chain, so neither damage nor forgery is detected"

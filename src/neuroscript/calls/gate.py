@@ -244,7 +244,7 @@ class Gate:
             values: The exact values, if the arguments were valid.
         """
         error.tool = error.tool or self.tool.name
-        if error.code == "policy.fault":
+        if error.code == "policy.check_failed":
             self._log_fault(frame, error)
         watch = self._watch
         by_host = isinstance(error, (PolicyError, LimitError))

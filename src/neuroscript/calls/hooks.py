@@ -135,7 +135,7 @@ def _refused(answer: Any, tool: str, gate: str) -> PolicyError | None:
             return _error(answer.text, tool, gate, answer.need, answer.retry)
         case _:
             text = f"denied because a check returned {type_name(answer)} ({gate})"
-            return PolicyError(text, tool=tool, code="policy.fault", rule=gate)
+            return PolicyError(text, tool=tool, code="policy.check_failed", rule=gate)
 
 
 def _raised(error: BaseException, tool: str, gate: str) -> PolicyError:

@@ -38,7 +38,7 @@ QUESTIONS: Final = ("check", "explain")
 
 SHELLS: Final = ("bash", "zsh", "fish")
 FLAGS: Final = frozenset(
-    {"--json", "--strict", "--trusted", "--create", "--dry-run", "--watch", LOCKED, TRACEBACK, "-h", "--help"}
+    {"--json", "--strict", "--trusted", "--create-sandbox", "--dry-run", "--watch", LOCKED, TRACEBACK, "-h", "--help"}
 )
 TOP: Final = ("-h", "--help", "--version")
 """The options that are valid before a command."""

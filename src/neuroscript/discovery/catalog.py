@@ -181,7 +181,7 @@ class Claims:
             owner = self._entries.get((each.group, each.name))
             if owner is not None:
                 reason = f"its entry point {quote_untrusted(each.name)} has the same name as one of {owner}"
-                raise PluginError(str(distribution), reason, code="plugin.entry")
+                raise PluginError(str(distribution), reason, code="plugin.duplicate_entry_point")
 
     def tools(self, distribution: Distribution, tools: Sequence[str], toolsets: Iterable[str]) -> None:
         """Register the tools and toolsets of a distribution.
@@ -193,7 +193,7 @@ class Claims:
             owner = owner_of(group)
             if owner not in (None, distribution.key):
                 reason = f"uses the name {quote_untrusted(group)}, which belongs to {owner}"
-                raise PluginError(str(distribution), reason, code="plugin.shadow")
+                raise PluginError(str(distribution), reason, code="plugin.reserved_name")
         own: set[str] = set()
         for tool in tools:
             owner = str(distribution) if tool in own else self._tools.get(tool)
@@ -279,7 +279,7 @@ def keep(report: Any) -> Offer | Fault:
         found["index"] = written(each, report.entries)
     else:
         offer = Fault(each, report.code, report.reason)
-        beside = [] if offer.code == "plugin.hang" else sys.path
+        beside = [] if offer.code == "plugin.timeout" else sys.path
         found |= {"code": offer.code, "reason": offer.reason, "stamps": stamps(beside)}
     is_lasting = report.code != "plugin.process" and found["files"] is not None
     if is_lasting and are_settled([*found["files"], *found["stamps"]], report.began):

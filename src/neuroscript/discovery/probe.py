@@ -56,9 +56,9 @@ class Report:
         entries: Its index; empty if it cannot be used.
         roots: The locations of its packages and modules, as far as known.
         seconds: How long loading took, or 0.0 if unknown.
-        code: The code of the `PluginError` that an engine would report, ``plugin.hang`` or ``plugin.slow``; otherwise
-            ``""``. reason: The reason in one sentence, or ``""``. began: When its process was started, in nanoseconds
-            as in `time.time_ns`.
+        code: The code of the `PluginError` that an engine would report, such as ``plugin.timeout``, or ``""``.
+        reason: The reason in one sentence, or ``""``.
+        began: When its process was started, in nanoseconds as in `time.time_ns`.
     """
 
     distribution: Distribution
@@ -149,7 +149,7 @@ class _Child:
         status = self._process.poll()
         if status is None:
             self.end()
-            return self._fault("plugin.hang", f"did not load within {self._limit:g} seconds")
+            return self._fault("plugin.timeout", f"did not load within {self._limit:g} seconds")
         with suppress(OSError, ValueError, KeyError):
             return _report(self.distribution, _read(os.path.join(self._folder, ANSWER)))
         return self._fault("plugin.exit", f"ended its process while loading (exit code {status})")

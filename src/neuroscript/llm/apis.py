@@ -43,7 +43,7 @@ class Sdk:
         """Return a client for *base_url*; ``""`` means the vendor's own server.
 
         Raises:
-            LLMError: ``llm.missing``, if the SDK is not installed.
+            LLMError: ``llm.not_installed``, if the SDK is not installed.
         """
         return getattr(self._module(), self.client)(api_key=key, base_url=base_url or None)
 

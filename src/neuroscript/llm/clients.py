@@ -244,8 +244,8 @@ def model(
         options: Further members of each request, such as ``{"temperature": 0}``.
 
     Raises:
-        LLMError: ``llm.unknown``, ``llm.missing`` or ``llm.key``; ``llm.connect`` if the environment names a proxy that
-            cannot be used.
+        LLMError: ``llm.unknown_model``, ``llm.not_installed`` or ``llm.key``; ``llm.connect`` if the environment
+            names a proxy that cannot be used.
         SpecError: If arguments are invalid; it lists all problems at once.
     """
     parts = {
@@ -297,7 +297,7 @@ def _opened(opened: Callable[[], Any], key: str | None) -> Any:
     """Return a client of an SDK.
 
     Raises:
-        LLMError: ``llm.key`` or ``llm.missing``; ``llm.connect`` if the SDK rejects the environment.
+        LLMError: ``llm.key`` or ``llm.not_installed``; ``llm.connect`` if the SDK rejects the environment.
     """
     if key and not (key.isascii() and key.isprintable()):
         raise LLMError("the key cannot be sent: expected printable ASCII characters", code="llm.key", retry="host")

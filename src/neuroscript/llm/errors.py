@@ -28,7 +28,7 @@ PAID: Final = "the account at the model's server has no credit left"
 TEXTS: Final[Mapping[str, str]] = {
     "llm.auth": "the model's server rejected the key, or the key lacks a permission",
     "llm.format": "the model's server redirects requests; check the address",
-    "llm.model": "the model's server does not know the model or the address",
+    "llm.model_not_found": "the model's server does not know the model or the address",
     "llm.rate": "the model's server limits requests at present",
     "llm.request": "the model's server rejected the request",
     "llm.server": "the model's server failed",
@@ -52,7 +52,7 @@ class Fault:
 
 def missing(package: str, extra: str) -> LLMError:
     """Return the error for a package that is not installed, with the command that installs it."""
-    return LLMError(f"{package} is not installed; install it with: {install_hint(extra)}", code="llm.missing")
+    return LLMError(f"{package} is not installed; install it with: {install_hint(extra)}", code="llm.not_installed")
 
 
 def format_error(kind: str) -> LLMError:
@@ -65,7 +65,7 @@ def format_error(kind: str) -> LLMError:
 def cut_error() -> LLMError:
     """Return the error for a reply that ended too early."""
     text = "the connection to the model's server broke before the reply was complete"
-    return LLMError(text, code="llm.cut", retry="later")
+    return LLMError(text, code="llm.incomplete", retry="later")
 
 
 def timeout_error(seconds: float) -> LLMError:

@@ -51,7 +51,7 @@ class ResponseBody:
         """Return the data of a response that is one JSON value.
 
         Raises:
-            LLMError: ``llm.format`` if it is not JSON, ``llm.cut`` if it ends too early, or ``llm.timeout``.
+            LLMError: ``llm.format`` if it is not JSON, ``llm.incomplete`` if it ends too early, or ``llm.timeout``.
         """
         text = b"".join(self._chunks()).strip()
         begun, ended = text.startswith((b"{", b"[")), text.endswith((b"}", b"]"))

@@ -57,7 +57,7 @@ def package() -> Any:
     """Return the ``llm`` package.
 
     Raises:
-        LLMError: ``llm.missing``, if it is not installed.
+        LLMError: ``llm.not_installed``, if it is not installed.
     """
     try:
         import llm
@@ -72,7 +72,7 @@ def found(name: str) -> Found:
     """Return the model for a name or an alias; an embedding model only if no other model has the name.
 
     Raises:
-        LLMError: ``llm.unknown`` or ``llm.missing``.
+        LLMError: ``llm.unknown_model`` or ``llm.not_installed``.
     """
     models, embedders = package().get_model_aliases(), package().get_embedding_model_aliases()
     if name in models:
@@ -80,7 +80,7 @@ def found(name: str) -> Found:
     if name in embedders:
         return Found(name, embedders[name], way(embedders[name]), embeds=True)
     text = f"unknown model {quote_untrusted(name)}; to list the known models, run: neuroscript models list"
-    raise LLMError(text, code="llm.unknown", retry="host")
+    raise LLMError(text, code="llm.unknown_model", retry="host")
 
 
 def way(model: Any) -> str:

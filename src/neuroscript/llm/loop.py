@@ -80,7 +80,7 @@ def converse(
     Raises:
         ConversationError: If there is no answer; it holds the conversation so far.
         SpecError: If no tool matches a pattern, or an argument is invalid.
-        LLMError: ``llm.none``, if neither *model* nor the host provides a model.
+        LLMError: ``llm.no_model``, if neither *model* nor the host provides a model.
     """
     parts = {"engine": engine, "prompt": prompt, "system": system, "model": model, "on_event": on_event}
     parts |= {"turns": turns, "calls": calls, "seconds": seconds, "chars": chars, "history": history, "answer": answer}
@@ -158,7 +158,7 @@ def _kept(talk: Talk, doer: ConversationDriver) -> Iterator[None]:
 def _model(engine: Session, model: LLM | None) -> LLM:
     found = engine.host.llm if model is None else model
     if found is None:
-        raise LLMError("no model to ask: pass one, or let the host provide one", code="llm.none")
+        raise LLMError("no model to ask: pass one, or let the host provide one", code="llm.no_model")
     return found
 
 

@@ -67,7 +67,7 @@ def known() -> list[KnownModel]:
     """Return every model that the ``llm`` package knows, sorted by name, without any network access.
 
     Raises:
-        LLMError: ``llm.missing``.
+        LLMError: ``llm.not_installed``.
     """
     return sorted(_known(), key=lambda each: each.name)
 

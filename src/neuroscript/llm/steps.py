@@ -133,14 +133,14 @@ class Talk:
         if len(self.replies) >= self.most_turns:
             if fault:
                 raise _ended(f"none of {self.most_turns} turns gave a valid answer: {fault}", "llm.answer", "never")
-            raise _ended(f"the model did not finish within {self.most_turns} turns", "llm.turns")
+            raise _ended(f"the model did not finish within {self.most_turns} turns", "llm.turn_limit")
         if self.until is not None and time.monotonic() >= self.until:
-            raise _ended("the conversation did not finish in time", "llm.seconds")
+            raise _ended("the conversation did not finish in time", "llm.time_limit")
 
     def _run(self, calls: tuple[ToolCall, ...]) -> Run:
         self.made += len(calls)
         if self.made > self.most_calls:
-            raise _ended(f"the model requested more than {self.most_calls} calls", "llm.calls")
+            raise _ended(f"the model requested more than {self.most_calls} calls", "llm.call_limit")
         calls = _of_distinct_ids(calls)
         infos = self.session.infos
         together = len(calls) > 1 and all(only_looks(infos.get(_name(call))) for call in calls)
@@ -175,7 +175,7 @@ def _in_order(calls: Sequence[ToolCall], made: Sequence[ToolResult]) -> Iterator
     results, seen = iter(made), set[str]()
     for call in calls:
         if _is_seen(call, seen):
-            error = CallError(REPEATED, tool=_name(call), code="call.repeated", retry="model")
+            error = CallError(REPEATED, tool=_name(call), code="call.duplicate_id", retry="model")
             yield ToolResult(call.id, _name(call), error=error)
         else:
             yield next(results)

@@ -118,7 +118,7 @@ class Transport:
         try:
             return assembler.reply()
         except LLMError as error:
-            if error.code != "llm.cut":
+            if error.code != "llm.incomplete":
                 raise
         assembler.take(self.api.end)
         return assembler.reply()

@@ -56,7 +56,7 @@ class Decision:
         need: The need of the call that is not permitted, or ``""``.
         text: The message of the refusal, or ``""``.
         retry: Who can make the call succeed.
-        asks: Whether the call requires approval first.
+        needs_approval: Whether the call requires approval first.
         remedy: What the host can change to permit the call, or ``""``. Show it to people, not to a model.
         needs: Every need that is not met, with scopes.
         grants: The narrowest grants that would permit the call.
@@ -69,14 +69,16 @@ class Decision:
     need: str = ""
     text: str = ""
     retry: Retry = "never"
-    asks: bool = False
+    needs_approval: bool = False
     remedy: str = ""
     needs: tuple[str, ...] = ()
     grants: tuple[str, ...] = ()
 
     def __attrs_post_init__(self) -> None:
         texts = dict.fromkeys(("tool", "rule", "code", "need", "text", "remedy"), STRING)
-        require_fields("decision", self, allowed=FLAG, retry=RETRY, asks=FLAG, needs=STRINGS, grants=STRINGS, **texts)
+        require_fields(
+            "decision", self, allowed=FLAG, retry=RETRY, needs_approval=FLAG, needs=STRINGS, grants=STRINGS, **texts
+        )
 
     @classmethod
     def of(cls, error: CallError, tool: str = "") -> Decision:
@@ -343,8 +345,8 @@ class ExecutionPolicy:
 
             lacks = missing(needs, [layer.grants for layer in self.layers], [(tool.name, each) for each in above])
             return Decision.of(refusal(tool.name, lacks, _filled_by(hidden, tool.templates, values)))
-        asks = tool.policy.requires_approval and bool(self.approvers(tool.name))
-        return Decision(tool.name, True, rule=self.allowing(tool.name), asks=asks)
+        needs_approval = tool.policy.requires_approval and bool(self.approvers(tool.name))
+        return Decision(tool.name, True, rule=self.allowing(tool.name), needs_approval=needs_approval)
 
     def unmatched(self, names: Iterable[str], old: Iterable[str] = ()) -> tuple[str, ...]:
         """Return the patterns in *allow* and *deny*, and the names in other fields, that match none of these names.

@@ -339,7 +339,7 @@ def _counters(limits: Limits) -> Iterator[tuple[str, Counter]]:
         if most is not None:
             yield name, Counter(most, f"{noun} are permitted", code)
     for tool, most in limits.tool_calls.items():
-        yield f"calls of {tool}", Counter(most, "calls to this tool are permitted", "limit.tool")
+        yield f"calls of {tool}", Counter(most, "calls to this tool are permitted", "limit.tool_calls")
     for currency, most in limits.money.items():
         yield currency, Counter(most, f"{currency} are permitted", "limit.money")
     if limits.concurrency is not None:

@@ -57,7 +57,7 @@ def _advice(grants: Sequence[str]) -> str:
 def fault(tool: str, check: str, error: BaseException) -> PolicyError:
     """Return the refusal of a call because a check failed."""
     text = f"denied because a check failed ({check}, {type_name(error)})"
-    failed = PolicyError(text, tool=tool, code="policy.fault", rule=check)
+    failed = PolicyError(text, tool=tool, code="policy.check_failed", rule=check)
     failed.__cause__ = error
     return failed
 

@@ -62,8 +62,8 @@ class ConsolePrompter:
 
         Raises:
             PromptError: ``prompt.noninteractive`` if there is no terminal, pipe, socket or file to read from, or no
-                output to write to; ``prompt.eof``; ``prompt.toolong`` for an answer longer than `MAX_ANSWER_BYTES`, all
-                of which is consumed.
+                output to write to; ``prompt.eof``; ``prompt.too_long`` for an answer longer than `MAX_ANSWER_BYTES`,
+                all of which is consumed.
             KeyboardInterrupt: If the user presses Ctrl-C.
         """
         require("ConsolePrompter", prompt=(prompt, STRING), secret=(secret, FLAG))
@@ -229,4 +229,4 @@ def _whole_line(read: ReadLine) -> bytes:
         return line
     while (rest := read(MAX_ANSWER_BYTES)) and not rest.endswith(b"\n"):
         pass
-    raise PromptError(f"the answer is longer than {MAX_ANSWER_BYTES} bytes", code="prompt.toolong")
+    raise PromptError(f"the answer is longer than {MAX_ANSWER_BYTES} bytes", code="prompt.too_long")

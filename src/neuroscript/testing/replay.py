@@ -25,7 +25,7 @@ OK: Final = "ok"
 CHUNK_BYTES: Final = 64 * 1024
 """Number of bytes of an overlong line that are read, and discarded, at a time."""
 
-What = Literal["tool", "definition", "code", "type", "size", "key", "value"]
+Kind = Literal["tool", "definition", "code", "type", "size", "key", "value"]
 
 
 @attrs.frozen
@@ -35,7 +35,7 @@ class Difference:
     Attributes:
         line: The number of its line in the recording, from 1.
         tool: The canonical name of the tool.
-        what: What differs: the tool is unknown, its definition changed, the error code differs, or in the result the
+        kind: What differs: the tool is unknown, its definition changed, the error code differs, or in the result the
             type, the size or the value of an item, or a key that exists only once.
         where: The path in the result, such as ``result['names'][1]``, or ``""``.
         was: What was recorded, such as ``str of 5``.
@@ -44,13 +44,13 @@ class Difference:
 
     line: int
     tool: str
-    what: What
+    kind: Kind
     where: str = ""
     was: str = ""
     now: str = ""
 
     def __str__(self) -> str:
-        match self.what:
+        match self.kind:
             case "tool":
                 told = "unknown tool"
             case "definition":
@@ -69,17 +69,17 @@ class Replayed:
     Attributes:
         run: The number of calls that were run again.
         skipped: The number of calls of tools that are not pure.
-        left_out: The number of calls that were left out of the recording.
+        not_recorded: The number of calls that were left out of the recording.
         unreadable: The number of lines that are not recorded calls.
-        fault: What is wrong with the first of these, or ``""``.
+        error: The problem of the first of these, or ``""``.
         difference: The first difference, which ended the replay, or None.
     """
 
     run: int = 0
     skipped: int = 0
-    left_out: int = 0
+    not_recorded: int = 0
     unreadable: int = 0
-    fault: str = ""
+    error: str = ""
     difference: Difference | None = None
 
     @property
@@ -111,11 +111,11 @@ def replayed(readline: Callable[[int], bytes], engine: Engine) -> Replayed:
             call = _call(line)
             difference = None if isinstance(call, str) else again.difference(number, call)
         except _Unreadable as fault:
-            told = so_far.fault or f"line {number} {fault}"
-            so_far = attrs.evolve(so_far, unreadable=so_far.unreadable + 1, fault=told)
+            told = so_far.error or f"line {number} {fault}"
+            so_far = attrs.evolve(so_far, unreadable=so_far.unreadable + 1, error=told)
             continue
         count = call if isinstance(call, str) else "run"
-        if difference is None or difference.what not in ("tool", "definition"):
+        if difference is None or difference.kind not in ("tool", "definition"):
             so_far = attrs.evolve(so_far, **{count: getattr(so_far, count) + 1})
         if difference is not None:
             return attrs.evolve(so_far, difference=difference)
@@ -150,7 +150,7 @@ class _Call:
     result: Any
 
 
-def _call(line: bytes | None) -> _Call | Literal["skipped", "left_out"]:
+def _call(line: bytes | None) -> _Call | Literal["skipped", "not_recorded"]:
     """Return the call in a line, or the counter that the line belongs to.
 
     Raises:
@@ -170,12 +170,12 @@ def _call(line: bytes | None) -> _Call | Literal["skipped", "left_out"]:
         raise _Unreadable("contains a value that cannot be read") from None
 
 
-def _call_of(data: Any) -> _Call | Literal["skipped", "left_out"]:
+def _call_of(data: Any) -> _Call | Literal["skipped", "not_recorded"]:
     match data:
         case {"recording": int(form), "tool": str(), **rest} if form != FORM and type(form) is int:
             raise _Unreadable(f"has format version {quote_untrusted(str(form))}, but only {FORM} is supported")
-        case {"recording": int(), "tool": str(), "left_out": str(), **rest} if not rest:
-            return "left_out"
+        case {"recording": int(), "tool": str(), "not_recorded": str(), **rest} if not rest:
+            return "not_recorded"
         case {"recording": int(), "tool": str(tool), "effects": list(effects), "args": list(args), **rest}:
             pass
         case _:
@@ -217,15 +217,15 @@ class _Again:
         found = next(_differences((None, "result"), call.result, result.value), None)
         if found is None:
             return None
-        what, where, was, now = found
-        return Difference(line, tool.name, what, place(where), was, now)
+        kind, where, was, now = found
+        return Difference(line, tool.name, kind, place(where), was, now)
 
     def _fingerprint_of(self, tool: ToolImplementation) -> str:
         known = self._fingerprints.get(tool.name)
         return known or self._fingerprints.setdefault(tool.name, fingerprint(tool))
 
 
-def _differences(where: Where, was: Any, now: Any) -> Iterator[tuple[What, Where, str, str]]:
+def _differences(where: Where, was: Any, now: Any) -> Iterator[tuple[Kind, Where, str, str]]:
     """Yield the differences between two values and their paths; maps and lists of equal length are compared by item."""
     if type(was) is not type(now):
         yield "type", where, _told(was), _told(now)

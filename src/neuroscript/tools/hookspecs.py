@@ -70,7 +70,7 @@ def neuroscript_decide(call: PendingCall) -> object:
         can also say who can make the call succeed. Any other result, and any exception, refuses the call, so a broken
         hook never permits one. A model may read the sentence, so it must not contain confidential values.
 
-    The first hook that refuses decides, with the code ``policy.hook``, or ``policy.fault`` if the hook is broken.
+    The first hook that refuses decides, with the code ``policy.hook``, or ``policy.check_failed`` if it is broken.
 
     >>> class NoLargeRefunds:
     ...     @hookimpl

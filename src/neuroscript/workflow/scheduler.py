@@ -30,7 +30,7 @@ POLL_SECONDS: Final = 0.05
 ABANDONED_WAIT_SECONDS: Final = 60.0
 """Maximum seconds to wait for an abandoned call if the node has no timeout; otherwise the timeout is used."""
 
-FINAL: Final = frozenset({"plan.cancelled", "plan.in_doubt", "plan.taken", "plan.row"})
+FINAL: Final = frozenset({"plan.cancelled", "plan.in_doubt", "plan.lease_lost", "plan.invalid_row"})
 """Error codes after which a node is never retried, whatever the plan says."""
 
 Lookup = Callable[[Reference], Any]

@@ -59,8 +59,8 @@ def _first(nodes: list[dict[str, Any]], longest: int) -> list[dict[str, Any]]:
         if room < 0:
             break
         kept.add(number)
-    left_out = [{"left_out": f"{len(nodes) - len(kept)} nodes"}] if len(kept) < len(nodes) else []
-    return [node for number, node in enumerate(nodes) if number in kept] + left_out
+    omitted = [{"omitted": f"{len(nodes) - len(kept)} nodes"}] if len(kept) < len(nodes) else []
+    return [node for number, node in enumerate(nodes) if number in kept] + omitted
 
 
 def _short(value: Any, longest: int) -> Any:

@@ -64,7 +64,9 @@ def done(asked: dict[str, Any]) -> dict[str, Any]:
                 return told(resume(engine, url, asked["run"], lease=lease))
             case "wide":
                 plan = steps.wide(asked["count"])
-                trace = run_durably(engine, plan, url=url, run_id=asked["run"], lease=lease, works=False, parallel=50)
+                trace = run_durably(
+                    engine, plan, url=url, run_id=asked["run"], lease=lease, local_calls=False, parallel=50
+                )
                 return told(trace)
             case _:
                 with Worker(engine, url, parallel=asked["parallel"], lease=lease) as worker:

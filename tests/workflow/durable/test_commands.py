@@ -92,7 +92,7 @@ def worker(url: str, folder: Path, marks: steps.Marks) -> Iterator[list[str]]:
 def test_worker_makes_calls_of_other_processes(url: str, tmp_path: Path, marks: steps.Marks) -> None:
     """Until it is stopped; the process that drives the run makes none."""
     with worker(url, tmp_path, marks) as said, steps.engine(marks.file) as engine:
-        trace = run_durably(engine, steps.layered(0.0), url=url, run_id="it", works=False)
+        trace = run_durably(engine, steps.layered(0.0), url=url, run_id="it", local_calls=False)
 
     assert steps.expected(steps.layered()) == {node.name: node.result for node in trace.nodes}
     begins = re.fullmatch(r"neuroscript: worker ([0-9a-f]{16}) started\n", said[0])

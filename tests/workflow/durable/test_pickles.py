@@ -87,7 +87,7 @@ def test_worker_rejects_row_with_another_call_id(make_database: MakeDatabase, tm
         queued(url, f"planted{index}", text, FORMAT)
     with steps.engine(tmp_path / "marks") as engine:
         with Worker(engine, url) as worker:
-            trace = run_durably(engine, steps.wide(1, 0.0), url=url, works=False)
+            trace = run_durably(engine, steps.wide(1, 0.0), url=url, local_calls=False)
             assert not worker.is_lost
         states = {status_of(url, f"planted{index}") for index in range(len(texts))}
 
@@ -136,7 +136,7 @@ def test_call_whose_workflow_was_replaced_by_a_pickle_fails_by_name(
 
     error = trace.nodes[0].error
     assert error is not None
-    assert ("plan.row", "never") == (error["code"], error["retry"])
+    assert ("plan.invalid_row", "never") == (error["code"], error["retry"])
     assert error["message"] == (
         "has not begun, because its data cannot be used: the row of DBOS's workflow_status with its id is missing,"
         " has ended, or was not written by this version of neuroscript"

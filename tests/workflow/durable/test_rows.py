@@ -169,15 +169,15 @@ def test_worker_ends_a_call_whose_arguments_cannot_be_read(
         queued(url, "it.w0", EXACT.serialize({"args": ("it.w0",), "kwargs": {}}), FORMAT)
         given_out(url, arguments, begun)
         with Worker(engine, url) as worker:
-            trace = resume(engine, url, "it", works=False)
-            assert "succeeded" == run_durably(engine, steps.wide(1, 0.0), url=url, works=False).status
+            trace = resume(engine, url, "it", local_calls=False)
+            assert "succeeded" == run_durably(engine, steps.wide(1, 0.0), url=url, local_calls=False).status
             assert not worker.is_lost
 
     error = trace.nodes[0].error
     assert error is not None
     text = f"its data cannot be used: neuroscript_calls row it.w0: {why}; {REMEDY}"
     code, text = (
-        ("plan.row", f"has not begun, because {text}")
+        ("plan.invalid_row", f"has not begun, because {text}")
         if begun is None
         else ("plan.in_doubt", f"was under way when its process died, and may have run; {text}")
     )

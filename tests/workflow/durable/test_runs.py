@@ -520,7 +520,7 @@ def test_disconnected_process_loses_run_and_can_resume_it(tmp_path: Path, monkey
         over.set()
         trace = resume(engine, url, "it")
 
-    assert ("plan.taken", "never") == (caught.value.code, caught.value.retry)
+    assert ("plan.lease_lost", "never") == (caught.value.code, caught.value.retry)
     assert "succeeded" == trace.status
 
 

@@ -47,13 +47,13 @@ def test_running_calls_are_awaited_after_halt(make_database: MakeDatabase) -> No
 
     plan = plan_from_data({"nodes": {"slow": {"tool": "shop.slow"}, "fails": {"tool": "shop.fail"}}})
     with Engine(toolsets=[shop], plugins="none") as engine, Worker(engine, url), ThreadPoolExecutor() as threads:
-        first = threads.submit(run_durably, engine, plan, url=url, run_id="it", lease=0.5, works=False)
+        first = threads.submit(run_durably, engine, plan, url=url, run_id="it", lease=0.5, local_calls=False)
         while not (list_runs(url) and "tool.failed" in [call.status for call in show_run(url, "it")[1]]):
             time.sleep(0.01)
         lead_by(url, "another")
         assert isinstance(first.exception(), CallError)
         lead_by(url, None)
-        second = threads.submit(resume, engine, url, "it", works=False)
+        second = threads.submit(resume, engine, url, "it", local_calls=False)
         wait([second], timeout=0.5)
         over.set()
         trace = second.result()

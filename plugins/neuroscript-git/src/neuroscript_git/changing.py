@@ -121,7 +121,7 @@ def rm(rt: Runtime, relative_path: str, paths: list[str]) -> dict[str, Any]:
             },
             note="a message that looks like an option is only a message",
         ),
-        Example(("work", "Nothing new"), error="git.nothing"),
+        Example(("work", "Nothing new"), error="git.nothing_staged"),
     ),
 )
 def commit(
@@ -145,8 +145,8 @@ def commit(
         commit, branch (None if detached), subject, and files in the shape of git.diff.
 
     Raises:
-        ToolFailed: git.nothing, git.no_author, git.bad_message, git.bad_author, git.unclean in the middle of a merge
-            with conflicts, git.locked, and what git.status raises.
+        ToolFailed: git.nothing_staged, git.no_author, git.bad_message, git.bad_author, git.unclean in the middle of a
+            merge with conflicts, git.locked, and what git.status raises.
     """
     text = checking.message(commit_message)
     with open_repository(rt, relative_path) as git:
@@ -162,7 +162,7 @@ def commit(
 def _require_something(git: Repository, allow_empty: bool) -> None:
     staged = git.run("diff", "--cached", "--raw", "-z", "--no-ext-diff", "--ignore-submodules=all", "--")
     if not staged and not allow_empty and git.commit("MERGE_HEAD") is None:
-        raise checking.bad("git.nothing", "nothing is staged; stage something, or allow an empty commit")
+        raise checking.bad("git.nothing_staged", "nothing is staged; stage something, or allow an empty commit")
 
 
 def _people(what: str, value: str) -> list[tuple[str, str]]:

@@ -83,7 +83,8 @@ PRIVATELY: Final = ArgSpec(
 )
 CODES: Final = (
     "http.bad_url, http.bad_header, http.private (the host is not a public address), http.resolve, http.connect, "
-    "http.tls, http.timeout, http.cut, http.protocol, http.redirect, http.bad_encoding, http.too_large, http.cancelled"
+    "http.tls, http.timeout, http.incomplete, http.protocol, http.redirect, http.bad_encoding, http.too_large, "
+    "http.cancelled"
 )
 ANSWER: Final = (
     "status, url (after redirects), headers (lowercase names), media_type, charset, text or bytes, size (in bytes) "

@@ -67,10 +67,10 @@ def _told(place: str) -> Iterator[None]:
     try:
         yield
     except (httpcore.ReadError, httpcore.WriteError):
-        raise fault("cut", f"the connection to {place} broke before the response was complete") from None
+        raise fault("incomplete", f"the connection to {place} broke before the response was complete") from None
     except httpcore.RemoteProtocolError as error:
         if "without sending" in str(error) or "disconnected" in str(error):
-            raise fault("cut", f"{place} closed the connection before the response was complete") from None
+            raise fault("incomplete", f"{place} closed the connection before the response was complete") from None
         raise fault("protocol", f"{place} sent an invalid HTTP response or headers that are too large") from None
     except httpcore.LocalProtocolError:
         raise fault("bad_header", "these headers are not valid in an HTTP request") from None

@@ -40,7 +40,7 @@ def _executed(
     max_output_bytes: int,
 ) -> dict[str, Any]:
     if os.name != "posix":
-        raise failure("shell.no_system", "programs can only be run on POSIX systems", "never")
+        raise failure("shell.unsupported_system", "programs can only be run on POSIX systems", "never")
     _require_whole(args_list)
     fence = SandboxFence.around(rt.sandbox_dir)
     directories = search_directories(os.environ.get("PATH", os.defpath), fence)

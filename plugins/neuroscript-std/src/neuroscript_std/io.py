@@ -69,6 +69,6 @@ def prompt(rt: Runtime, message: str = "") -> str:
         The answer, without the newline.
 
     Raises:
-        ToolFailed: prompt.noninteractive, if no user can answer; prompt.eof, prompt.toolong.
+        ToolFailed: prompt.noninteractive, if no user can answer; prompt.eof, prompt.too_long.
     """
     return rt.prompt_user(message)

@@ -47,7 +47,7 @@ def ask(rt: Runtime, prompt: str, system: str = "") -> str:
         The answer of the model.
 
     Raises:
-        ToolFailed: llm.none, if the host provides no model; other codes that start with llm.
+        ToolFailed: llm.no_model, if the host provides no model; other codes that start with llm.
     """
     instructions = [Turn("system", system)] if system else []
     turns = [*instructions, Turn("user", prompt)]
@@ -79,7 +79,7 @@ def choose(rt: Runtime, prompt: str, tools: list[str]) -> list[dict[str, Any]]:
         model wrote it). An empty list if it requests none.
 
     Raises:
-        ToolFailed: llm.unknown_tool; llm.none, if the host provides no model; other codes that start with llm.
+        ToolFailed: llm.unknown_tool; llm.no_model, if the host provides no model; other codes that start with llm.
     """
     specs = [_spec(rt, index, name) for index, name in enumerate(tools)]
     turn = Turn("user", prompt)
@@ -122,7 +122,7 @@ toolset.add(
             Example({"text": "another text"}),
             Example((7,), error="coercion.type"),
         ),
-        error_conditions="llm.none, if the host provides no model; other codes that start with llm.",
+        error_conditions="llm.no_model, if the host provides no model; other codes that start with llm.",
     ),
     _embedded,
     USING,

@@ -36,14 +36,14 @@ def verify(options: Namespace, output: Output) -> int:
 
 
 def _data(found: Verified) -> dict[str, Any]:
-    return {"intact": found.is_intact, **attrs.asdict(found), "promise": found.promise}
+    return {"intact": found.is_intact, **attrs.asdict(found), "guarantee": found.guarantee}
 
 
 def _blocks(name: str, found: Verified) -> Iterator[Rows]:
     good = "intact" if found.chained else "no damage"
     yield line(f"{name}: {good}", "good") if found.is_intact else line(f"{name}: NOT intact", "bad")
     span = f", {found.first} to {found.last}" if found.first else ""
-    yield line(f"{found.records} record{'' if found.records == 1 else 's'}{span}; {found.promise}")
+    yield line(f"{found.records} record{'' if found.records == 1 else 's'}{span}; {found.guarantee}")
     if found.problems:
         yield from _listed("problems", [*map(_problem, found.problems)], found.unlisted)
     if found.without_outcome:
@@ -61,7 +61,7 @@ def _listed(title: str, rows: list[tuple[Cell, ...]], unlisted: int) -> Iterator
 
 def _problem(problem: Any) -> tuple[Cell, ...]:
     where = f"line {problem.line}" if problem.line else "the file"
-    return Cell(where), Cell(problem.what, "mended" if problem.what.endswith("repaired") else "bad"), cell(problem.text)
+    return Cell(where), Cell(problem.kind, "mended" if problem.kind.endswith("repaired") else "bad"), cell(problem.text)
 
 
 def _call(call: Any) -> tuple[Cell, ...]:

@@ -32,7 +32,7 @@ def foreseen(decision: Decision) -> str:
     >>> foreseen(Decision("math.add", True, rule="math.*"))
     'math.add: would run (allowed by math.*)'
     """
-    if decision.asks:
+    if decision.needs_approval:
         return f"{decision.tool}: would ask for approval (allowed by {decision.rule})"
     if decision.allowed:
         return f"{decision.tool}: would run (allowed by {decision.rule})"

@@ -31,7 +31,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     else:
         output.text("\n".join(_told(found)))
     if found.unreadable:
-        output.say(f"{source.title}: {_lines(found.unreadable)} unreadable: {found.fault}")
+        output.say(f"{source.title}: {_lines(found.unreadable)} unreadable: {found.error}")
     if found.difference is not None:
         return FAILED
     return USAGE if found.unreadable else OK
@@ -44,8 +44,8 @@ def _told(found: Replayed) -> Iterator[str]:
     yield f"{found.run} {'call' if found.run == 1 else 'calls'} run again, {verdict}"
     if found.skipped:
         yield f"{found.skipped} skipped, because their tools are not pure"
-    if found.left_out:
-        yield f"{found.left_out} not recorded in full"
+    if found.not_recorded:
+        yield f"{found.not_recorded} not recorded in full"
 
 
 def _lines(count: int) -> str:

@@ -33,8 +33,8 @@ def reached(options: Namespace) -> Model:
         LLMError: The model is unknown, there is no key for it, or a package is missing.
         SpecError: The answer type is invalid.
     """
-    if options.answer is not None:
-        answer_spec(options.answer)
+    if options.answer_type is not None:
+        answer_spec(options.answer_type)
     within: dict[str, Any] = {}
     if options.timeout is not None:
         within = {"timeout": min(60.0, options.timeout), "total_timeout": options.timeout}
@@ -74,7 +74,7 @@ def offered(session: Session, patterns: Sequence[str]) -> list[ToolInfo]:
 
 def listener(options: Namespace, output: Output, session: Session, prompt: str) -> ConversationListener:
     """Return a listener that prints the answer to a prompt as it arrives."""
-    shows = not options.json and options.answer is None
+    shows = not options.json and options.answer_type is None
     return ConversationListener(output, Waiting(not options.json), shows, session, [Turn("user", prompt)])
 
 
@@ -103,9 +103,9 @@ def answered(
                 model=asked,
                 system=options.system,
                 history=history,
-                answer=options.answer,
-                turns=options.turns,
-                calls=options.calls,
+                answer=options.answer_type,
+                turns=options.max_turns,
+                calls=options.max_calls,
                 seconds=options.timeout,
                 on_event=hearing,
             )
@@ -115,7 +115,7 @@ def answered(
 
 def tell_answer(conversation: Conversation, options: Namespace, output: Output) -> None:
     """Print the value of a typed answer; an untyped answer has been printed as it arrived."""
-    if options.answer is None or options.json:
+    if options.answer_type is None or options.json:
         return
     if isinstance(conversation.answer, str):
         output.text(conversation.answer)

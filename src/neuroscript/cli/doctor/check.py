@@ -24,7 +24,7 @@ MIN_VALUE_CHARS: Final = 2
 
 
 @attrs.frozen
-class Look:
+class Finding:
     """The finding of one check.
 
     Attributes:
@@ -32,18 +32,18 @@ class Look:
         state: ``optional`` is not set up, which may be intended; ``warning`` works with restrictions; ``broken`` is
             in use and does not work.
         text: The details.
-        mend: The command that fixes it, or ``""``.
+        fix: The command that fixes it, or ``""``.
     """
 
     subject: str
     state: State
     text: str
-    mend: str = ""
+    fix: str = ""
 
 
-def discreet(look: Look) -> Look:
+def with_variable_names(finding: Finding) -> Finding:
     """Return a finding in which names of variables replace their directories."""
-    return attrs.evolve(look, subject=_named(look.subject), text=_named(look.text), mend=_named(look.mend))
+    return attrs.evolve(finding, subject=_named(finding.subject), text=_named(finding.text), fix=_named(finding.fix))
 
 
 def place(path: str | os.PathLike[str]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any, Final
 
-from neuroscript.cli.doctor.check import Look, discreet
+from neuroscript.cli.doctor.check import Finding, with_variable_names
 from neuroscript.cli.env.engine import MakeEngine
 from neuroscript.cli.env.options import add_plugins
 from neuroscript.cli.terminal.arguments import add_subparser
@@ -45,35 +45,37 @@ WIDTHS: Final = (16, 8)
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
     """Run all checks, print the findings, and return 1 if something is broken, otherwise 0."""
-    found = {part: [*looks(place, options)] for part, place in PARTS.items()}
-    counts = Counter(look.state for looks in found.values() for look in looks)
+    found = {part: [*run_check(place, options)] for part, place in PARTS.items()}
+    counts = Counter(finding.state for findings in found.values() for finding in findings)
     if options.json:
-        data = [{"part": part, **_data(look)} for part, looks in found.items() for look in looks]
-        output.json({"ok": not counts["broken"], "looks": data})
+        data = [{"part": part, **_data(finding)} for part, findings in found.items() for finding in findings]
+        output.json({"ok": not counts["broken"], "checks": data})
     else:
         show(_blocks(found, counts), output)
     return FAILED if counts["broken"] else OK
 
 
-def looks(place: str, options: Namespace) -> Iterator[Look]:
+def run_check(place: str, options: Namespace) -> Iterator[Finding]:
     """Yield the findings of one check; an exception in it becomes a finding too."""
     module, _, name = place.partition(":")
     try:
-        check: Callable[[Namespace], Iterable[Look]] = getattr(import_module(f"neuroscript.cli.{module}"), name)
-        yield from map(discreet, check(options))
+        check: Callable[[Namespace], Iterable[Finding]] = getattr(import_module(f"neuroscript.cli.{module}"), name)
+        yield from map(with_variable_names, check(options))
     except Exception as error:
         text = f"the check failed ({type(error).__name__})"
-        yield Look(name.replace("_", " "), "broken", text)
+        yield Finding(name.replace("_", " "), "broken", text)
 
 
-def _data(look: Look) -> dict[str, str]:
-    return {"subject": look.subject, "state": look.state, "text": look.text, "mend": look.mend}
+def _data(finding: Finding) -> dict[str, str]:
+    return {"subject": finding.subject, "state": finding.state, "text": finding.text, "fix": finding.fix}
 
 
-def _blocks(found: dict[str, list[Look]], counts: Counter[Any]) -> Iterator[Rows]:
-    for part, looks in found.items():
-        if looks:
-            rows = [(cell(each.subject, "name"), cell(each.state, STYLES[each.state]), _told(each)) for each in looks]
+def _blocks(found: dict[str, list[Finding]], counts: Counter[Any]) -> Iterator[Rows]:
+    for part, findings in found.items():
+        if findings:
+            rows = [
+                (cell(each.subject, "name"), cell(each.state, STYLES[each.state]), _told(each)) for each in findings
+            ]
             yield from (line(part, "title"), Rows(tuple(rows), indent=INDENT, widths=WIDTHS), EMPTY)
     yield line(_summary(counts))
 
@@ -88,8 +90,8 @@ def _summary(counts: Counter[Any]) -> str:
     return "; ".join(parts)
 
 
-def _told(look: Look) -> Any:
-    return cell(f"{look.text}\n{look.mend}" if look.mend else look.text)
+def _told(finding: Finding) -> Any:
+    return cell(f"{finding.text}\n{finding.fix}" if finding.fix else finding.text)
 
 
 DOCTOR: Final = """\
@@ -100,7 +102,7 @@ Exits 1 if something in use does not work, otherwise 0."""
 
 
 MAX_TIMEOUT_SECONDS: Final = 3600
-"""Maximum value of ``--seconds``."""
+"""Maximum value of ``--timeout``."""
 
 
 def add_doctor(commands: Any, layout: Any) -> None:
@@ -111,7 +113,7 @@ def add_doctor(commands: Any, layout: Any) -> None:
     parser.add_argument("--policy", metavar="FILE", help="check this policy file; default: your own file")
     parser.add_argument("--profile", metavar="NAME", help="check this profile of the policy file")
     parser.add_argument("--sandbox", metavar="DIR", help="check this directory; default: your own sandbox")
-    parser.add_argument("--seconds", metavar="N", type=_seconds, help="time limit of each plugin; default 10")
+    parser.add_argument("--timeout", metavar="N", type=_seconds, help="time limit of each plugin; default 10")
 
 
 def _seconds(word: str) -> float:

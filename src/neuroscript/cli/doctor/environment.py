@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Final
 
-from neuroscript.cli.doctor.check import Look
+from neuroscript.cli.doctor.check import Finding
 from neuroscript.cli.env.choices import NO_AUTOLOAD, ONLY
 from neuroscript.io.text import is_terminal
 
@@ -19,19 +19,19 @@ VARIABLES: Final = (
 """The variables that affect a command."""
 
 
-def terminal(options: Namespace) -> Iterator[Look]:
+def terminal(options: Namespace) -> Iterator[Finding]:
     """Check whether the user can be asked for approval."""
     streams = {"stdin": sys.stdin, "stdout": sys.stdout, "stderr": sys.stderr}
     found = [name for name, stream in streams.items() if is_terminal(stream)]
     if found:
-        yield Look("terminal", "ok", f"{', '.join(found)}: tools can ask for approval")
+        yield Finding("terminal", "ok", f"{', '.join(found)}: tools can ask for approval")
     else:
         text = "stdin, stdout and stderr are not terminals, so tools cannot ask for approval"
-        yield Look("terminal", "optional", text, "neuroscript call --suspend DIR …")
+        yield Finding("terminal", "optional", text, "neuroscript call --suspend DIR …")
 
 
-def environment(options: Namespace) -> Iterator[Look]:
+def environment(options: Namespace) -> Iterator[Finding]:
     """Report the variables that are set, without their values."""
     for name in VARIABLES:
         if name in os.environ:
-            yield Look(name, "ok", "is set" if os.environ[name] else "is set but empty")
+            yield Finding(name, "ok", "is set" if os.environ[name] else "is set but empty")

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from neuroscript.cli.doctor.check import Look, place, word
+from neuroscript.cli.doctor.check import Finding, place, word
 from neuroscript.cli.env.choices import NO_AUTOLOAD, file_of, files
 from neuroscript.cli.env.engine import directories as directories_of
 from neuroscript.discovery.local_plugins import guarded, offered
@@ -44,21 +44,21 @@ BACKENDS: Final = {
 """The back ends of a sandbox, and what they guarantee."""
 
 
-def own_plugins(options: Namespace) -> Iterator[Look]:
+def own_plugins(options: Namespace) -> Iterator[Finding]:
     """Load each local plugin that a command would load, in a separate process."""
     for directory in directories_of(vars(options), is_own=True):
         try:
             found = offered(directory)
         except PluginError as error:
-            yield Look(place(directory), "broken", error.reason, _mend(directory))
+            yield Finding(place(directory), "broken", error.reason, _fix(directory))
             continue
         for path in found:
-            yield _guarded(path, options.seconds or PLUGIN_TIMEOUT_SECONDS)
+            yield _guarded(path, options.timeout or PLUGIN_TIMEOUT_SECONDS)
     for path in files(vars(options)):
-        yield _tried(path, options.seconds or PLUGIN_TIMEOUT_SECONDS)
+        yield _tried(path, options.timeout or PLUGIN_TIMEOUT_SECONDS)
 
 
-def _mend(path: str | os.PathLike[str]) -> str:
+def _fix(path: str | os.PathLike[str]) -> str:
     """Return the command that removes other users' access to a path, or ``""``."""
     try:
         exposed = exposure(path)
@@ -72,15 +72,15 @@ def _kept(exposed: Exposure) -> str:
     return f"{'sudo chown $(id -u)' if exposed.is_foreign else 'chmod go-w'} {word(exposed.place)}"
 
 
-def _guarded(path: str, seconds: float) -> Look:
+def _guarded(path: str, seconds: float) -> Finding:
     try:
         guarded(path)
     except PluginError as error:
-        return Look(place(path), "broken", error.reason, _mend(path))
+        return Finding(place(path), "broken", error.reason, _fix(path))
     return _tried(path, seconds)
 
 
-def _tried(path: str, seconds: float) -> Look:
+def _tried(path: str, seconds: float) -> Finding:
     """List the tools of one plugin in a separate process."""
     import json
 
@@ -93,52 +93,52 @@ def _tried(path: str, seconds: float) -> Look:
     )
     name = place(path)
     if code is None:
-        return Look(name, "broken", f"did not load within {seconds:g} seconds")
+        return Finding(name, "broken", f"did not load within {seconds:g} seconds")
     if code == 0:
         with suppress(ValueError, IndexError):  # the plugin may print something at exit
             tools = len(json.loads(out.splitlines()[-1]))
-            return Look(name, "ok", f"{tools} tool{'s' * (tools != 1)}")
-        return Look(name, "ok", "loads")
+            return Finding(name, "ok", f"{tools} tool{'s' * (tools != 1)}")
+        return Finding(name, "ok", "loads")
     said = err.splitlines()[-1] if err else ""
     if not said.startswith(SAYS):
-        return Look(name, "broken", f"exited the process while it was loaded (exit code {code})")
-    return Look(name, "broken", said.removeprefix(SAYS).removeprefix(f"{shown_path(file)}: "))
+        return Finding(name, "broken", f"exited the process while it was loaded (exit code {code})")
+    return Finding(name, "broken", said.removeprefix(SAYS).removeprefix(f"{shown_path(file)}: "))
 
 
-def sandbox(options: Namespace) -> Iterator[Look]:
+def sandbox(options: Namespace) -> Iterator[Finding]:
     """Check whether the sandbox can be used, and report its back end."""
     directory = Host(sandbox_dir=options.sandbox).directory()
     name = place(directory)
     if Path(directory).exists():
         try:
             back_end = _backend(directory)
-            yield from (Look("directory", "ok", f"{name} can be used"), back_end)
+            yield from (Finding("directory", "ok", f"{name} can be used"), back_end)
         except SandboxError as error:
             text = f"{name} cannot be used: {error.text.removeprefix('sandbox: ')} ({error.code})"
-            yield Look("directory", "broken", text, "neuroscript call --sandbox DIR …")
+            yield Finding("directory", "broken", text, "neuroscript call --sandbox DIR …")
         return
     if options.sandbox is not None:
-        yield Look("directory", "broken", f"{name} does not exist", f"mkdir -p {word(directory)}")
+        yield Finding("directory", "broken", f"{name} does not exist", f"mkdir -p {word(directory)}")
         return
     above = next(each for each in Path(directory).absolute().parents if each.exists())
     if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
-        yield Look("directory", "ok", f"{name} does not exist yet; it is created when a tool needs it")
+        yield Finding("directory", "ok", f"{name} does not exist yet; it is created when a tool needs it")
     else:
         text = f"{name} does not exist and cannot be created"
-        yield Look("directory", "broken", text, f"chmod u+rwx {word(str(above))}")
+        yield Finding("directory", "broken", text, f"chmod u+rwx {word(str(above))}")
     with TemporaryDirectory(prefix="neuroscript-") as folder:
         yield _backend(folder)
 
 
-def _backend(directory: str) -> Look:
+def _backend(directory: str) -> Finding:
     opened = Sandbox(directory)
     try:
-        return Look("back end", "ok", f"{opened.backend}: {BACKENDS.get(opened.backend, 'unknown')}")
+        return Finding("back end", "ok", f"{opened.backend}: {BACKENDS.get(opened.backend, 'unknown')}")
     finally:
         opened.close()
 
 
-def directories(options: Namespace) -> Iterator[Look]:
+def directories(options: Namespace) -> Iterator[Finding]:
     """Check the user's directories."""
     config = config_file()
     yield _directory("configuration", None if config is None else str(Path(config).parent))
@@ -148,31 +148,31 @@ def directories(options: Namespace) -> Iterator[Look]:
     yield _directory("plugins", plugins_directory())
 
 
-def _directory(subject: str, directory: str | None) -> Look:
+def _directory(subject: str, directory: str | None) -> Finding:
     if directory is None:
-        return Look(subject, "warning", "the environment does not define this directory", 'export HOME="…"')
+        return Finding(subject, "warning", "the environment does not define this directory", 'export HOME="…"')
     name = place(directory)
     try:
         if not Path(directory).exists():
-            return Look(subject, "optional", f"{name} does not exist", f"mkdir -p -m 700 {word(directory)}")
+            return Finding(subject, "optional", f"{name} does not exist", f"mkdir -p -m 700 {word(directory)}")
         exposed = exposure(directory)
     except OSError as error:
-        return Look(subject, "broken", f"{name} cannot be accessed ({type(error).__name__})")
+        return Finding(subject, "broken", f"{name} cannot be accessed ({type(error).__name__})")
     if not Path(directory).is_dir():
         fix = f"mv {word(directory)} {word(directory + '.old')}"
-        return Look(subject, "broken", f"{name} is not a directory", fix)
+        return Finding(subject, "broken", f"{name} is not a directory", fix)
     if exposed is not None:
-        return Look(subject, "broken", f"{name}: {exposed.reason}", _kept(exposed))
+        return Finding(subject, "broken", f"{name}: {exposed.reason}", _kept(exposed))
     if not os.access(directory, os.R_OK | os.W_OK | os.X_OK):
-        return Look(subject, "broken", f"{name} is not writable", f"chmod u+rwx {word(directory)}")
-    return Look(subject, "ok", name)
+        return Finding(subject, "broken", f"{name} is not writable", f"chmod u+rwx {word(directory)}")
+    return Finding(subject, "ok", name)
 
 
-def policy(options: Namespace) -> Iterator[Look]:
+def policy(options: Namespace) -> Iterator[Finding]:
     """Check whether the policy file in use is valid, and whether other users can change it."""
     file = file_of(vars(options))
     if file is None:
-        yield Look("policy", "ok", "no file: only tools that need nothing run, unless options grant more")
+        yield Finding("policy", "ok", "no file: only tools that need nothing run, unless options grant more")
         return
     from neuroscript.config.policy_file import load_policy
 
@@ -182,9 +182,9 @@ def policy(options: Namespace) -> Iterator[Look]:
         exposed = exposure(file)
     except (NeuroScriptError, OSError) as error:
         lines = str(error).splitlines() or [type(error).__name__]
-        yield Look("policy", "broken", lines[0], f"neuroscript policy check --policy {word(file)}")
+        yield Finding("policy", "broken", lines[0], f"neuroscript policy check --policy {word(file)}")
         return
     if exposed is not None:
-        yield Look("policy", "broken", exposed.reason, _kept(exposed))
+        yield Finding("policy", "broken", exposed.reason, _kept(exposed))
     else:
-        yield Look("policy", "ok", f"{name} is in use")
+        yield Finding("policy", "ok", f"{name} is in use")

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from neuroscript import RUNTIME_API, __version__
 from neuroscript._imports import install_hint
-from neuroscript.cli.doctor.check import Look
+from neuroscript.cli.doctor.check import Finding
 from neuroscript.cli.env.choices import ONLY, choice
 from neuroscript.discovery.bundles import BUNDLES, EXTRAS
 from neuroscript.discovery.catalog import checked, chosen
@@ -52,25 +52,25 @@ print(json.dumps(check()))
 CONFINEMENT_SECONDS: Final = 15.0
 """Time limit of the program in `CONFINEMENT`."""
 
-TAKEN: Final = ("plugin.duplicate", "plugin.entry", "plugin.shadow")
+TAKEN: Final = ("plugin.duplicate", "plugin.duplicate_entry_point", "plugin.reserved_name")
 """Error codes of a distribution that conflicts with another one."""
 
 
-def versions(options: Namespace) -> Iterator[Look]:
+def versions(options: Namespace) -> Iterator[Finding]:
     """Check Python, neuroscript and the dependencies of the core."""
     python = ".".join(map(str, sys.version_info[:3]))
-    yield Look("Python", "ok", f"{python}, {sys.implementation.name} on {sys.platform}")
-    yield Look("neuroscript", "ok", f"{__version__}, runtime API {'.'.join(map(str, RUNTIME_API))}")
+    yield Finding("Python", "ok", f"{python}, {sys.implementation.name} on {sys.platform}")
+    yield Finding("neuroscript", "ok", f"{__version__}, runtime API {'.'.join(map(str, RUNTIME_API))}")
     wanted = _wanted()
     for name in CORE:
         found, least = _version(name), wanted.get(name, "")
-        mend = f'pip install "{name}>={least}"' if least else f"pip install {name}"
+        fix = f'pip install "{name}>={least}"' if least else f"pip install {name}"
         if found is None:
-            yield Look(name, "broken", "is not installed", mend)
+            yield Finding(name, "broken", "is not installed", fix)
         elif _numbers(found) < _numbers(least):
-            yield Look(name, "broken", f"{found}, but {least} or later is required", mend)
+            yield Finding(name, "broken", f"{found}, but {least} or later is required", fix)
         else:
-            yield Look(name, "ok", found)
+            yield Finding(name, "ok", found)
 
 
 def _wanted() -> dict[str, str]:
@@ -95,32 +95,32 @@ def _version(name: str) -> str | None:
         return None
 
 
-def extras(options: Namespace) -> Iterator[Look]:
+def extras(options: Namespace) -> Iterator[Finding]:
     """Check which extras are installed."""
     for extra, names in {**{extra: (name,) for extra, name in EXTRAS.items()}, **LIBRARIES}.items():
         found = {name: _version(name) for name in names}
         lacking = [name for name, number in found.items() if number is None]
         if lacking:
             is_are = "is" if len(lacking) == 1 else "are"
-            yield Look(extra, "optional", f"{' and '.join(lacking)} {is_are} not installed", install_hint(extra))
+            yield Finding(extra, "optional", f"{' and '.join(lacking)} {is_are} not installed", install_hint(extra))
         else:
-            yield Look(extra, "ok", ", ".join(f"{name} {number}" for name, number in found.items()))
+            yield Finding(extra, "ok", ", ".join(f"{name} {number}" for name, number in found.items()))
 
 
-def plugins(options: Namespace) -> Iterator[Look]:
+def plugins(options: Namespace) -> Iterator[Finding]:
     """Load each enabled plugin in a separate process."""
     try:
         found, missing = _chosen(options)
     except PluginError:
-        yield Look(ONLY, "broken", f"names an unknown bundle; choose from {', '.join(BUNDLES)}", f"unset {ONLY}")
+        yield Finding(ONLY, "broken", f"names an unknown bundle; choose from {', '.join(BUNDLES)}", f"unset {ONLY}")
         return
     yield from _missing(missing)
     if not found and not missing:
-        yield Look("plugins", "warning", "no plugin is enabled, so there are no tools", install_hint("std"))
+        yield Finding("plugins", "warning", "no plugin is enabled, so there are no tools", install_hint("std"))
     elif found:
         from neuroscript.discovery.probe import TIMEOUT_SECONDS
 
-        yield from map(_probed, checked(found, options.seconds or TIMEOUT_SECONDS))
+        yield from map(_probed, checked(found, options.timeout or TIMEOUT_SECONDS))
 
 
 def _chosen(options: Namespace) -> tuple[Sequence[Distribution], Sequence[PluginError]]:
@@ -129,29 +129,29 @@ def _chosen(options: Namespace) -> tuple[Sequence[Distribution], Sequence[Plugin
     return chosen(distributions(), [] if only == "none" else only, keywords.get("without", ()))
 
 
-def _missing(errors: Sequence[PluginError]) -> Iterator[Look]:
+def _missing(errors: Sequence[PluginError]) -> Iterator[Finding]:
     """Report the missing plugins in the environment variable; only names of this project's distributions are shown."""
     ours = {name: extra for extra, name in EXTRAS.items()}
     known = [normalised(error.distribution) for error in errors if normalised(error.distribution) in ours]
     for name in known:
-        yield Look(name, "broken", "is enabled but not installed", install_hint(ours[name]))
+        yield Finding(name, "broken", "is enabled but not installed", install_hint(ours[name]))
     others = len(errors) - len(known)
     if others:
         text = f"names {others} distribution{'s' * (others != 1)} that cannot be found"
-        yield Look(ONLY, "broken", text, "neuroscript plugins list")
+        yield Finding(ONLY, "broken", text, "neuroscript plugins list")
 
 
-def _probed(report: Any) -> Look:
+def _probed(report: Any) -> Finding:
     name = str(report.distribution)
     if report.is_usable:
         counts = ((len(report.tools), "tool"), (len(report.hooks), "hook"))
         told = ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts if count) or "no tools"
-        return Look(name, "ok", f"{told}; {report.reason}" if report.reason else told)
+        return Finding(name, "ok", f"{told}; {report.reason}" if report.reason else told)
     action = "uninstall" if report.code in TAKEN else "install --upgrade"
-    return Look(name, "broken", f"{report.reason} ({report.code})", f"pip {action} {report.distribution.key}")
+    return Finding(name, "broken", f"{report.reason} ({report.code})", f"pip {action} {report.distribution.key}")
 
 
-def programs(options: Namespace) -> Iterator[Look]:
+def programs(options: Namespace) -> Iterator[Finding]:
     """Check the programs that the enabled toolsets need."""
     try:
         found, _ = _chosen(options)
@@ -164,7 +164,7 @@ def programs(options: Namespace) -> Iterator[Look]:
         yield _confinement()
 
 
-def _confinement() -> Look:
+def _confinement() -> Finding:
     """Check in a separate process whether programs of neuroscript-shell always end with their call here."""
     import json
 
@@ -173,24 +173,24 @@ def _confinement() -> Look:
     words = [sys.executable, "-P", "-c", CONFINEMENT, json.dumps(sys.path)]
     code, out, _ = ended(words, CONFINEMENT_SECONDS, {})
     if code != 0:
-        return Look("shell.execute", "broken", "cannot run a program", install_hint("shell"))
+        return Finding("shell.execute", "broken", "cannot run a program", install_hint("shell"))
     is_promised, text = json.loads(out)
-    return Look("shell.execute", "ok" if is_promised else "warning", text)
+    return Finding("shell.execute", "ok" if is_promised else "warning", text)
 
 
-def _git() -> Look:
+def _git() -> Finding:
     import shutil
     import subprocess
 
     folders = [each for each in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(each)]  # noqa: PTH117
     program = shutil.which("git", path=os.pathsep.join(folders))
     if program is None:
-        return Look("git", "broken", "is not installed, but neuroscript-git needs it", "apt-get install git")
+        return Finding("git", "broken", "is not installed, but neuroscript-git needs it", "apt-get install git")
     try:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=GIT_SECONDS)  # noqa: S603
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        return Look("git", "broken", f"cannot be run ({type(error).__name__})", "apt-get install --reinstall git")
+        return Finding("git", "broken", f"cannot be run ({type(error).__name__})", "apt-get install --reinstall git")
     said = re.search(r"\d+(?:\.\d+)+", done.stdout)
     if done.returncode != 0 or said is None:
-        return Look("git", "broken", "does not print its version", "apt-get install --reinstall git")
-    return Look("git", "ok", said[0])
+        return Finding("git", "broken", "does not print its version", "apt-get install --reinstall git")
+    return Finding("git", "ok", said[0])

@@ -87,22 +87,22 @@ def _warn_of_plugin(error: PluginError, output: Output) -> None:
 
 
 def _sandbox(settings: Mapping[str, Any]) -> str | None:
-    """Return the sandbox directory of the options if the command runs tools; it must exist unless ``--create`` is set.
+    """Return the sandbox directory of the options if the command runs tools; it must exist or be created.
 
     Raises:
-        UsageError: It does not exist, or ``--create`` is used without ``--sandbox``.
+        UsageError: It does not exist, or ``--create-sandbox`` is used without ``--sandbox``.
     """
     directory: str | None = settings.get("sandbox")
-    creates = settings.get("create", False)
+    creates = settings.get("create_sandbox", False)
     if directory is None:
         if creates:
-            raise UsageError("--create creates the directory of --sandbox; add --sandbox DIR")
+            raise UsageError("--create-sandbox creates the directory of --sandbox; add --sandbox DIR")
         return None
     if settings["command"] == "policy":
         return None
     if not creates and not os.path.exists(directory):  # noqa: PTH110
         where = shown_path(directory)
-        raise UsageError(f"--sandbox: {where} does not exist; correct the path, or add --create to create it")
+        raise UsageError(f"--sandbox: {where} does not exist; correct the path, or add --create-sandbox to create it")
     return directory if _runs(settings) else None
 
 

@@ -87,7 +87,7 @@ def add_world(parser: argparse.ArgumentParser, tool_names: Callable[..., Iterabl
     parser.add_argument(
         "--sandbox", metavar="DIR", help="directory that tools may access; default: one in your user data directory"
     )
-    parser.add_argument("--create", action="store_true", help="create the directory of --sandbox if it does not exist")
+    parser.add_argument("--create-sandbox", action="store_true", help="create the directory of --sandbox if missing")
     parser.add_argument(
         "--spill",
         metavar="BYTES",

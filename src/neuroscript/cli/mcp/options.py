@@ -58,9 +58,7 @@ def _add_serve(actions: Any, layout: Any) -> None:
         type=address,
         help=f"serve over HTTP; default address {ADDRESS}",
     )
-    parser.add_argument(
-        "--token-from", metavar="VARIABLE", help="require the token in this environment variable (HTTP)"
-    )
+    parser.add_argument("--token-env", metavar="VARIABLE", help="require the token in this environment variable (HTTP)")
     parser.add_argument(
         "--origin", metavar="ORIGIN", action="append", default=[], help="accept web pages of this origin too (HTTP)"
     )

@@ -48,18 +48,18 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
 def _token(options: Namespace) -> str:
     """Return the token that clients must send, or ``""``."""
     if options.http is None:
-        if options.token_from is not None or options.origin:
-            raise UsageError("--token-from and --origin need HTTP; add --http")
+        if options.token_env is not None or options.origin:
+            raise UsageError("--token-env and --origin need HTTP; add --http")
         return ""
     from neuroscript.interop.mcp.server.http import BEARER_RULE, TOKEN
 
-    token = os.environ.get(options.token_from, "").strip() if options.token_from is not None else ""
-    if options.token_from is not None and not token:
-        raise UsageError("the variable in --token-from is not set, or is empty")
+    token = os.environ.get(options.token_env, "").strip() if options.token_env is not None else ""
+    if options.token_env is not None and not token:
+        raise UsageError("the variable in --token-env is not set, or is empty")
     if token and not TOKEN.fullmatch(token):
         raise UsageError(BEARER_RULE)
     if not token and not is_loopback(options.http[0]):
-        raise UsageError("an address that other machines can reach requires a token; add --token-from VARIABLE")
+        raise UsageError("an address that other machines can reach requires a token; add --token-env VARIABLE")
     return token
 
 

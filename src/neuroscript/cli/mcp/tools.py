@@ -54,7 +54,9 @@ def run(options: Namespace, output: Output, make_engine: Any = None) -> int:
         _write(table.accepted, now)
     ok = options.accept or not found
     if options.json:
-        output.json({"ok": ok, "tools": _data(now, found, table.group), "gone": _gone(found), "skipped": [*skipped]})
+        output.json(
+            {"ok": ok, "tools": _data(now, found, table.group), "removed": _removed(found), "skipped": [*skipped]}
+        )
     else:
         show(_blocks(now, found, skipped, table, options.accept), output)
     return OK if ok else FAILED
@@ -87,8 +89,8 @@ def _write(file: str, now: Mapping[str, Definition]) -> None:
         raise UsageError(f"cannot write {shown_path(file)}: {reason_of(error)}") from None
 
 
-def _gone(found: Sequence[Difference]) -> list[str]:
-    return [each.name for each in found if each.kind == "gone"]
+def _removed(found: Sequence[Difference]) -> list[str]:
+    return [each.name for each in found if each.kind == "removed"]
 
 
 def _data(now: Mapping[str, Definition], found: Sequence[Difference], group: str) -> list[dict[str, Any]]:
@@ -98,17 +100,17 @@ def _data(now: Mapping[str, Definition], found: Sequence[Difference], group: str
             "name": name,
             "tool": f"{group}.{to_snake_case(name)}",
             "description": one_line(each.data.get("description"), MAX_DESCRIPTION_CHARS),
-            "claims": _claims(each),
+            "annotations": _annotations(each),
             "digest": each.digest,
-            "state": by_name[name].kind if name in by_name else "same",
-            "changed": [*by_name[name].parts] if name in by_name else [],
+            "state": by_name[name].kind if name in by_name else "unchanged",
+            "changes": [*by_name[name].parts] if name in by_name else [],
         }
         for name, each in now.items()
     ]
 
 
-def _claims(definition: Definition) -> list[str]:
-    """Return the properties that a server claims for a tool."""
+def _annotations(definition: Definition) -> list[str]:
+    """Return the properties that the annotations of a tool claim."""
     said = definition.data.get("annotations", {})
     return [word for key, word in CLAIMS.items() if said.get(key) is True]
 
@@ -122,7 +124,7 @@ def _blocks(
 ) -> Iterator[Rows]:
     """Yield the readable output: the tools, those that cannot be used, the differences and the next step."""
     rows = [
-        (cell(each["tool"], "name"), cell(", ".join(each["claims"])), cell(each["description"]))
+        (cell(each["tool"], "name"), cell(", ".join(each["annotations"])), cell(each["description"]))
         for each in _data(now, found, table.group)
     ]
     if rows:

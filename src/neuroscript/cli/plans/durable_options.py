@@ -72,7 +72,7 @@ def _add_resume(actions: Any, layout: Any) -> None:
     )
     _add_run(parser)
     parser.add_argument("--save", metavar="FILE", help="write the trace to a file as JSON, even if the plan fails")
-    parser.add_argument("--no-work", action="store_true", help="run no calls in this process; wait for workers")
+    parser.add_argument("--no-local-calls", action="store_true", help="run no calls in this process; wait for workers")
     _add_lease(parser)
     parser.add_argument("--strict", action="store_true", help="accept only exact types; convert nothing")
     add_model(parser)

@@ -44,13 +44,15 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
             _show(options, output, *inspection.show_run(options.url, options.run))
         case _:
             drive, plan = partial(_resumed, resume, options), inspection.plan_of(options.url, options.run)
-            is_made_here = not options.no_work and inspection.show_run(options.url, options.run)[0].ended is None
+            is_made_here = not options.no_local_calls and inspection.show_run(options.url, options.run)[0].ended is None
             return driven(plan, drive, options, output, make_engine, is_made_here=is_made_here)
     return OK
 
 
 def _resumed(resume: Callable[..., Trace], options: Namespace, engine: Engine, watch: Watch | None) -> Trace:
-    return resume(engine, options.url, options.run, watch=watch, lease=options.lease, works=not options.no_work)
+    return resume(
+        engine, options.url, options.run, watch=watch, lease=options.lease, local_calls=not options.no_local_calls
+    )
 
 
 def _listed(states: Sequence[Any], options: Namespace, output: Output) -> int:
@@ -86,7 +88,7 @@ def _call_row(call: Any) -> tuple[Cell, ...]:
     item = "" if call.item is None else f"[{call.item}]"
     words = [cell(f"{call.node}{item}", "name"), cell(call.tool), cell(call.status, _style(call.status))]
     again = f"attempt {call.number}" if call.number > 1 else ""
-    taken = f"started {call.begun} times" if call.begun > 1 else ""
+    taken = f"started {call.starts} times" if call.starts > 1 else ""
     seconds = "" if call.seconds is None else f"{call.seconds:.3f} s"
     return (*words, cell(seconds, "dim"), cell(", ".join(filter(None, (again, taken)))))
 

@@ -89,7 +89,7 @@ def _list(found: Sequence[Distribution], taken: Sequence[Distribution], options:
 
 
 def _state(each: Distribution, keys: set[str]) -> str:
-    return "on" if each.key in keys else "off"
+    return "enabled" if each.key in keys else "disabled"
 
 
 def _offers(each: Distribution) -> str:
@@ -100,7 +100,7 @@ def _data(each: Distribution, keys: set[str]) -> dict[str, Any]:
     return {
         "name": each.name,
         "version": each.version,
-        "on": each.key in keys,
+        "enabled": each.key in keys,
         "toolsets": [entry.name for entry in each.entry_points if entry.group == TOOLSETS],
         "plugins": [entry.name for entry in each.entry_points if entry.group == PLUGINS],
     }
@@ -110,8 +110,8 @@ def _show(each: Distribution, taken: Sequence[Distribution], options: Namespace,
     keys = {one.key for one in taken}
     if options.json:
         entries = [{"group": one.group, "name": one.name, "target": str(one)} for one in each.entry_points]
-        data = {"name": each.name, "version": each.version, "on": each.key in keys}
-        output.json({**data, "folder": each.folder, "entry_points": entries})
+        data = {"name": each.name, "version": each.version, "enabled": each.key in keys}
+        output.json({**data, "directory": each.folder, "entry_points": entries})
         return OK
     rows = [(cell(one.group), cell(one.name, "name"), cell(str(one))) for one in each.entry_points]
     blocks = [line(str(each), "title"), line(f"{_state(each, keys)}, in {each.folder}", indent=INDENT)]
@@ -122,7 +122,7 @@ def _show(each: Distribution, taken: Sequence[Distribution], options: Namespace,
 def _check(found: Sequence[Distribution], options: Namespace, output: Output) -> int:
     from neuroscript.discovery.probe import TIMEOUT_SECONDS
 
-    reports = [*checked(found, options.seconds or TIMEOUT_SECONDS)]
+    reports = [*checked(found, options.timeout or TIMEOUT_SECONDS)]
     broken = sum(not each.is_usable for each in reports)
     if options.json:
         output.json({"ok": not broken, "plugins": [_report_data(each) for each in reports]})

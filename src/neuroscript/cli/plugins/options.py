@@ -45,7 +45,7 @@ def add_inspection(commands: Any, layout: Any) -> None:
     show.add_argument("name", metavar="NAME", help="a distribution, in any spelling")
     check = _action(actions, layout, "check", "check that plugins can be loaded", "print the results as JSON", CHECK)
     check.add_argument("names", nargs="*", metavar="NAME", help="distributions to check; default: all enabled ones")
-    check.add_argument("--seconds", metavar="N", type=_seconds, help="time limit of each plugin; default 10")
+    check.add_argument("--timeout", metavar="N", type=_seconds, help="time limit of each plugin; default 10")
     lock = _action(actions, layout, "lock", "write the lock file", "print the locked plugins or the errors", LOCK)
     lock.add_argument("names", nargs="*", metavar="NAME", help="update only these and leave the others unchanged")
     lock.add_argument("--output", metavar="FILE", default=LOCK_FILE, help=f"the lock file; default {LOCK_FILE}")

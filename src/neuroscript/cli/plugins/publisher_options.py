@@ -18,7 +18,7 @@ LINT: Final = """\
 PATH is a Python file, the directory of a package, or the directory of a distribution with
 pyproject.toml. lint only reads the source code; to load and run the tools, use plugins check and the
 contract checks of neuroscript.testing. To ignore a finding, end the line with
-# neuroscript: ignore[lint.outside]. Exits 1 if there are findings, otherwise 0."""
+# neuroscript: ignore[lint.undeclared-access]. Exits 1 if there are findings, otherwise 0."""
 
 
 def add_new(commands: Any, layout: Any) -> None:

@@ -32,18 +32,18 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     file = file_of(vars(options))
     with opened(make_engine, output, options) as engine:
         names = frozenset(engine.tools)
-        found = looked_at(engine.policy, engine.tools, engine.aliases)
+        found = check_policy(engine.policy, engine.tools, engine.aliases)
     if options.json:
         output.json({"file": file, "profile": options.profile, **attrs.asdict(found)})
     else:
         title = "no policy file, only options" if file is None else file
         title = title if options.profile is None else f"{title}, profile {options.profile}"
         show(_blocks(title, found, names), output)
-    return FAILED if found.idle else OK
+    return FAILED if found.unused_rules else OK
 
 
 @attrs.frozen
-class Idle:
+class UnusedRule:
     """A rule that has no effect.
 
     Attributes:
@@ -58,7 +58,7 @@ class Idle:
 
 
 @attrs.frozen
-class Never:
+class UnusableTool:
     """A tool that can never run.
 
     Attributes:
@@ -84,37 +84,39 @@ class Found:
 
     Attributes:
         tools: The number of tools.
-        idle: The rules without effect.
-        never: The tools that can never run.
+        unused_rules: The rules without effect.
+        unusable_tools: The tools that can never run.
     """
 
     tools: int
-    idle: tuple[Idle, ...]
-    never: tuple[Never, ...]
+    unused_rules: tuple[UnusedRule, ...]
+    unusable_tools: tuple[UnusableTool, ...]
 
 
-def looked_at(policy: ExecutionPolicy, tools: Tools, aliases: Mapping[str, str] = MappingProxyType({})) -> Found:
+def check_policy(policy: ExecutionPolicy, tools: Tools, aliases: Mapping[str, str] = MappingProxyType({})) -> Found:
     """Return the findings about *policy* with these *tools*.
 
     Args:
         aliases: The canonical name for each alias.
     """
     refusals = (
-        never(policy, tool, [old for old, now in aliases.items() if now == name])
+        find_refusal(policy, tool, [old for old, now in aliases.items() if now == name])
         for name, tool in sorted(tools.items())
     )
-    idle = dict.fromkeys((*_unmatched(policy, tools, aliases), *_unused(policy, tools), *_vain(policy, tools)))
-    return Found(len(tools), tuple(idle), tuple(each for each in refusals if each is not None))
+    unused_rules = dict.fromkeys(
+        (*_unmatched(policy, tools, aliases), *_unused(policy, tools), *_ineffective(policy, tools))
+    )
+    return Found(len(tools), tuple(unused_rules), tuple(each for each in refusals if each is not None))
 
 
-def _unmatched(policy: ExecutionPolicy, tools: Tools, aliases: Mapping[str, str]) -> Iterator[Idle]:
+def _unmatched(policy: ExecutionPolicy, tools: Tools, aliases: Mapping[str, str]) -> Iterator[UnusedRule]:
     for layer in policy.layers:
         unmatched = frozenset(layer.unmatched(tools, aliases)) - {"*"}
         for where, rules in _patterns(layer):
             for rule in rules:
                 if rule in unmatched:
                     hint = did_you_mean(rule, tools) if is_exact_tool(rule) else ""
-                    yield Idle(where, rule, f"matches no tool{hint}")
+                    yield UnusedRule(where, rule, f"matches no tool{hint}")
 
 
 def _patterns(layer: ExecutionPolicy) -> Iterator[tuple[str, Iterable[str]]]:
@@ -123,23 +125,23 @@ def _patterns(layer: ExecutionPolicy) -> Iterator[tuple[str, Iterable[str]]]:
         yield from (("limits.tool_calls", layer.limits.tool_calls), ("limits.rates", layer.limits.rates))
 
 
-def _unused(policy: ExecutionPolicy, tools: Tools) -> Iterator[Idle]:
+def _unused(policy: ExecutionPolicy, tools: Tools) -> Iterator[UnusedRule]:
     needs = [need for tool in tools.values() for need in tool.policy.capabilities]
     for layer in policy.layers:
-        yield from (Idle("grants", str(grant), "no tool needs it") for grant in layer.unused(needs))
+        yield from (UnusedRule("grants", str(grant), "no tool needs it") for grant in layer.unused(needs))
 
 
-def _vain(policy: ExecutionPolicy, tools: Tools) -> Iterator[Idle]:
+def _ineffective(policy: ExecutionPolicy, tools: Tools) -> Iterator[UnusedRule]:
     """Yield the patterns of ``allow`` that match tools, none of which can ever run."""
     for layer in policy.layers:
-        running = [name for name, tool in tools.items() if never(layer, tool) is None]
+        running = [name for name, tool in tools.items() if find_refusal(layer, tool) is None]
         for pattern in layer.allow:
             alone = ExecutionPolicy(allow=(pattern,))
             if pattern != "*" and any(map(alone.allowing, tools)) and not any(map(alone.allowing, running)):
-                yield Idle("allow", pattern, "matches only tools that can never run")
+                yield UnusedRule("allow", pattern, "matches only tools that can never run")
 
 
-def never(policy: ExecutionPolicy, tool: ToolImplementation, old: Iterable[str] = ()) -> Never | None:
+def find_refusal(policy: ExecutionPolicy, tool: ToolImplementation, old: Iterable[str] = ()) -> UnusableTool | None:
     """Return why no call of a tool can run with any arguments, or None.
 
     Args:
@@ -148,14 +150,16 @@ def never(policy: ExecutionPolicy, tool: ToolImplementation, old: Iterable[str] 
     denials = (policy.denial(name, tool.name) for name in old)
     refusal = policy.precheck(tool.name, tool.policy) or next((each for each in denials if each is not None), None)
     if refusal is not None:
-        return Never(tool.name, refusal.code, refusal.rule, refusal.need, refusal.text, refusal.remedy)
+        return UnusableTool(tool.name, refusal.code, refusal.rule, refusal.need, refusal.text, refusal.remedy)
     for layer in policy.layers:
         rule = _zero(layer, tool.name)
         if rule:
-            return Never(tool.name, "", rule, "", "is limited to 0 calls")
+            return UnusableTool(tool.name, "", rule, "", "is limited to 0 calls")
     for need, layer in product(_needs(tool), policy.layers):
         if not any(may_cover(grant, need) for grant in layer.grants):
-            return Never(tool.name, "policy.capability", "grants", need, f"needs {need}, which no grant can cover")
+            return UnusableTool(
+                tool.name, "policy.capability", "grants", need, f"needs {need}, which no grant can cover"
+            )
     return None
 
 
@@ -186,17 +190,17 @@ def _needs(tool: ToolImplementation) -> Iterator[str]:
 
 def _blocks(title: str, found: Found, names: Collection[str]) -> Iterator[Rows]:
     yield line(title, "title")
-    if found.idle:
+    if found.unused_rules:
         yield from (EMPTY, line("rules without effect", "title"))
-        rows = ((cell(each.where), cell(each.rule, "name"), cell(each.text, "bad")) for each in found.idle)
+        rows = ((cell(each.where), cell(each.rule, "name"), cell(each.text, "bad")) for each in found.unused_rules)
         yield Rows(tuple(rows), indent=INDENT)
-    if found.never:
+    if found.unusable_tools:
         yield from (EMPTY, line("tools that can never run", "title"))
-        yield from _never_blocks(found.never, names)
+        yield from _unusable_blocks(found.unusable_tools, names)
     yield from (EMPTY, line(_in_numbers(found)))
 
 
-def _never_blocks(refused: Iterable[Never], names: Collection[str]) -> Iterator[Rows]:
+def _unusable_blocks(refused: Iterable[UnusableTool], names: Collection[str]) -> Iterator[Rows]:
     """Yield each tool with its reason; tools that are merely not allowed are many, so they share one line."""
     others = {each.tool for each in refused if each.code == "policy.not_allowed"}
     rows = [(cell(each.tool, "name"), cell(_why(each))) for each in refused if each.tool not in others]
@@ -212,12 +216,12 @@ def _group(name: str) -> str:
     return name.rpartition(".")[0]
 
 
-def _why(each: Never) -> str:
+def _why(each: UnusableTool) -> str:
     return f"{each.text} ({each.rule})" if each.rule not in ("grants", "trust", "approval") else each.text
 
 
 def _in_numbers(found: Found) -> str:
-    never, idle = len(found.never), len(found.idle)
+    unusable, unused = len(found.unusable_tools), len(found.unused_rules)
     tools = f"{found.tools} tool{'s' * (found.tools != 1)}"
-    rules = f"{idle} rules have" if idle != 1 else "1 rule has"
-    return f"{tools}: {found.tools - never} can run, {never} cannot; {rules} no effect"
+    rules = f"{unused} rules have" if unused != 1 else "1 rule has"
+    return f"{tools}: {found.tools - unusable} can run, {unusable} cannot; {rules} no effect"

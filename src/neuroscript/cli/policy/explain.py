@@ -11,7 +11,7 @@ import attrs
 from neuroscript.cli.calls.call import file_arguments, worded
 from neuroscript.cli.calls.dry_run import decided, decision_to_data, foreseen
 from neuroscript.cli.env.engine import MakeEngine, found, old_names, opened
-from neuroscript.cli.policy.check import never
+from neuroscript.cli.policy.check import find_refusal
 from neuroscript.cli.terminal.exit_codes import OK
 from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, Style, cell, line
 from neuroscript.cli.terminal.printing import show
@@ -28,26 +28,26 @@ from neuroscript.runtime.interfaces import ToolCall, ToolResult
 from neuroscript.spec.binding import bind_arguments, parse_arguments
 from neuroscript.tools.tool import ToolImplementation
 
-Word = Literal["passes", "refuses", "asks", "open"]
-"""The outcome of a check; ``open`` means that it depends on arguments."""
+Outcome = Literal["passes", "refuses", "asks", "depends"]
+"""The outcome of a check; ``depends`` means on arguments that are missing."""
 
-STYLES: Final[dict[Word, Style]] = {"passes": "good", "refuses": "bad", "asks": "mended", "open": "dim"}
+STYLES: Final[dict[Outcome, Style]] = {"passes": "good", "refuses": "bad", "asks": "mended", "depends": "dim"}
 INDENT: Final = 2
 
 
 @attrs.frozen
-class Gate:
+class Check:
     """The outcome of one check for a call, independent of the other checks.
 
     Attributes:
         name: The name of the check.
-        says: The outcome.
+        outcome: passes, refuses, asks, or depends (on arguments that are missing).
         rule: The rule that decides: a pattern, grants or a keyword.
         text: The reason.
     """
 
     name: str
-    says: Word
+    outcome: Outcome
     rule: str = ""
     text: str = ""
 
@@ -63,11 +63,11 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         tool = found(engine, options.name, is_own=make_engine is None)
         call = _call(tool, options, text)
         decision = _outcome(engine, tool, call)
-        gates = tuple(explained(engine.policy, tool, _values(tool, call, options.strict), decision))
+        checks = tuple(explained(engine.policy, tool, _values(tool, call, options.strict), decision))
     if options.json:
-        output.json({"tool": tool.name, "gates": [*map(attrs.asdict, gates)], "outcome": decision_to_data(decision)})
+        output.json({"tool": tool.name, "checks": [*map(attrs.asdict, checks)], "decision": decision_to_data(decision)})
     else:
-        show(_blocks(tool, gates, foreseen(decision) if call is not None else _sentence(decision)), output)
+        show(_blocks(tool, checks, foreseen(decision) if call is not None else _sentence(decision)), output)
         if action(decision):
             output.text(advice(decision))
     return OK
@@ -85,20 +85,20 @@ def _call(tool: ToolImplementation, options: Namespace, text: str | None) -> Too
 def _outcome(engine: Engine, tool: ToolImplementation, call: ToolCall | ToolResult | None) -> Decision:
     if isinstance(call, ToolCall):
         return decided(engine, call)
-    refused = never(engine.policy, tool, old_names(engine, tool))
+    refused = find_refusal(engine.policy, tool, old_names(engine, tool))
     if refused is not None:
         decision = Decision(tool.name, False, refused.rule, refused.code, refused.need, refused.text, "host")
         return attrs.evolve(decision, remedy=refused.remedy)
     if call is not None:
         return decided(engine, call)
-    asks = tool.policy.requires_approval and bool(engine.policy.approvers(tool.name))
-    return Decision(tool.name, True, rule=engine.policy.allowing(tool.name), asks=asks)
+    needs_approval = tool.policy.requires_approval and bool(engine.policy.approvers(tool.name))
+    return Decision(tool.name, True, rule=engine.policy.allowing(tool.name), needs_approval=needs_approval)
 
 
 def _sentence(decision: Decision) -> str:
     if not decision.allowed:
         return f"{decision.tool}: can never run: {decision.text}"
-    asks = "; each call asks for approval" if decision.asks else ""
+    asks = "; each call asks for approval" if decision.needs_approval else ""
     return f"{decision.tool}: may run, depending on its arguments{asks}"
 
 
@@ -121,57 +121,57 @@ def _values(tool: ToolImplementation, call: ToolCall | ToolResult | None, strict
         return error
 
 
-def explained(policy: ExecutionPolicy, tool: ToolImplementation, values: Values, decision: Decision) -> Iterator[Gate]:
+def explained(policy: ExecutionPolicy, tool: ToolImplementation, values: Values, decision: Decision) -> Iterator[Check]:
     """Yield the outcome of each check, in the order of the call pipeline.
 
     Args:
         decision: The decision about the call, which takes the used part of the limits into account.
     """
-    yield Gate("found", "passes", text="the tool exists")
+    yield Check("exists", "passes", text="the tool exists")
     yield _trust(policy, tool)
     yield _deny(policy, tool)
     yield _allow(policy, tool)
-    yield _fits(values)
+    yield _arguments(values)
     yield from _needs(policy, tool, values)
     yield _approval(policy, tool)
     yield _limits(policy, tool, decision)
 
 
-def _trust(policy: ExecutionPolicy, tool: ToolImplementation) -> Gate:
+def _trust(policy: ExecutionPolicy, tool: ToolImplementation) -> Check:
     if not tool.policy.requires_trust:
-        return Gate("trust", "passes", text="not required")
+        return Check("trust", "passes", text="not required")
     if all(layer.trusted for layer in policy.layers):
-        return Gate("trust", "passes", "trusted", "required and granted")
-    return Gate("trust", "refuses", "trust", "requires trust")
+        return Check("trust", "passes", "trusted", "required and granted")
+    return Check("trust", "refuses", "trust", "requires trust")
 
 
-def _deny(policy: ExecutionPolicy, tool: ToolImplementation) -> Gate:
+def _deny(policy: ExecutionPolicy, tool: ToolImplementation) -> Check:
     patterns = [pattern for layer in policy.layers for pattern in layer.deny]
     matching = next((each for each in patterns if ExecutionPolicy(allow=(each,)).allowing(tool.name)), None)
     if matching is None:
-        return Gate("deny", "passes", text="no pattern matches it")
-    return Gate("deny", "refuses", matching, "matches it")
+        return Check("deny", "passes", text="no pattern matches it")
+    return Check("deny", "refuses", matching, "matches it")
 
 
-def _allow(policy: ExecutionPolicy, tool: ToolImplementation) -> Gate:
+def _allow(policy: ExecutionPolicy, tool: ToolImplementation) -> Check:
     patterns = [layer.allowing(tool.name) for layer in policy.layers]
     if not all(patterns):
-        return Gate("allow", "refuses", "allow", "no pattern matches it")
-    return Gate("allow", "passes", ", ".join(dict.fromkeys(patterns)), "matches it")
+        return Check("allow", "refuses", "allow", "no pattern matches it")
+    return Check("allow", "passes", ", ".join(dict.fromkeys(patterns)), "matches it")
 
 
-def _fits(values: Values) -> Gate:
+def _arguments(values: Values) -> Check:
     if values is None:
-        return Gate("fits", "open", text="depends on the arguments")
+        return Check("arguments", "depends", text="depends on the arguments")
     if isinstance(values, ArgumentError):
-        return Gate("fits", "refuses", "arguments", str(values).removeprefix(f"{values.tool}: "))
-    return Gate("fits", "passes", text="the arguments are valid")
+        return Check("arguments", "refuses", "arguments", str(values).removeprefix(f"{values.tool}: "))
+    return Check("arguments", "passes", text="the arguments are valid")
 
 
-def _needs(policy: ExecutionPolicy, tool: ToolImplementation, values: Values) -> Iterator[Gate]:
+def _needs(policy: ExecutionPolicy, tool: ToolImplementation, values: Values) -> Iterator[Check]:
     """Yield a check for each need, with the arguments filled in if there are any."""
     if not tool.templates:
-        yield Gate("needs", "passes", text="nothing")
+        yield Check("needs", "passes", text="nothing")
     for template in tool.templates:
         if isinstance(values, tuple):
             is_hidden = not tool.spec.secret_names.isdisjoint(named_in(template.text))
@@ -180,52 +180,52 @@ def _needs(policy: ExecutionPolicy, tool: ToolImplementation, values: Values) ->
             yield _template(policy, template.text)
 
 
-def _filled(policy: ExecutionPolicy, template: Any, values: Sequence[Any], is_hidden: bool) -> Iterator[Gate]:
+def _filled(policy: ExecutionPolicy, template: Any, values: Sequence[Any], is_hidden: bool) -> Iterator[Check]:
     try:
         needs: tuple[Capability, ...] = template.fill(values)
     except ArgumentError as error:
-        yield Gate("needs", "refuses", "arguments", str(error))
+        yield Check("needs", "refuses", "arguments", str(error))
         return
     if not needs:
-        yield Gate("needs", "passes", text=f"nothing (from {template.text})")
+        yield Check("needs", "passes", text=f"nothing (from {template.text})")
     for need in (each for whole in needs for each in singles(whole)):
         covering = [_first(layer.grants, need) for layer in policy.layers]
         said = f"{filled_text(need, is_hidden=is_hidden)} (from {template.text})"
         if None in covering:
-            yield Gate("needs", "refuses", "grants", f"{said}, which no grant covers")
+            yield Check("needs", "refuses", "grants", f"{said}, which no grant covers")
         else:
-            yield Gate("needs", "passes", ", ".join(dict.fromkeys(map(str, covering))), said)
+            yield Check("needs", "passes", ", ".join(dict.fromkeys(map(str, covering))), said)
 
 
 def _first(grants: Sequence[Grant], need: Capability) -> Grant | None:
     return next((grant for grant in grants if grant.covers(need)), None)
 
 
-def _template(policy: ExecutionPolicy, text: str) -> Gate:
+def _template(policy: ExecutionPolicy, text: str) -> Check:
     covering = [[str(grant) for grant in layer.grants if may_cover(grant, text)] for layer in policy.layers]
     if not all(covering):
-        return Gate("needs", "refuses", "grants", f"{text}, which no grant can cover")
+        return Check("needs", "refuses", "grants", f"{text}, which no grant can cover")
     grants = dict.fromkeys(grant for layer in covering for grant in layer)
-    return Gate("needs", "open", ", ".join(grants), f"{text}, which may be covered")
+    return Check("needs", "depends", ", ".join(grants), f"{text}, which may be covered")
 
 
-def _approval(policy: ExecutionPolicy, tool: ToolImplementation) -> Gate:
+def _approval(policy: ExecutionPolicy, tool: ToolImplementation) -> Check:
     if not tool.policy.requires_approval:
-        return Gate("approval", "passes", text="not required")
+        return Check("approval", "passes", text="not required")
     approvers = policy.approvers(tool.name)
     if approvers is None:
-        return Gate("approval", "refuses", "approval", "required for each call, but there is no approver")
+        return Check("approval", "refuses", "approval", "required for each call, but there is no approver")
     if approvers:
-        return Gate("approval", "asks", "approval", "required for each call")
-    return Gate("approval", "passes", "preapproved", "preapproved")
+        return Check("approval", "asks", "approval", "required for each call")
+    return Check("approval", "passes", "preapproved", "preapproved")
 
 
-def _limits(policy: ExecutionPolicy, tool: ToolImplementation, decision: Decision) -> Gate:
+def _limits(policy: ExecutionPolicy, tool: ToolImplementation, decision: Decision) -> Check:
     counting = [text for layer in policy.layers if layer.limits for text in _counting(layer.limits, tool.name)]
     text = ", ".join(dict.fromkeys(counting)) or "none"
     if decision.rule.startswith("limits"):
-        return Gate("limits", "refuses", decision.rule, f"{text}: {decision.text}")
-    return Gate("limits", "passes", text=text)
+        return Check("limits", "refuses", decision.rule, f"{text}: {decision.text}")
+    return Check("limits", "passes", text=text)
 
 
 def _counting(limits: Limits, name: str) -> Iterator[str]:
@@ -240,11 +240,11 @@ def _counting(limits: Limits, name: str) -> Iterator[str]:
             yield f"{each} {value}"
 
 
-def _blocks(tool: ToolImplementation, gates: Sequence[Gate], outcome: str) -> Iterator[Rows]:
+def _blocks(tool: ToolImplementation, checks: Sequence[Check], outcome: str) -> Iterator[Rows]:
     yield line(tool.name, "name")
-    yield Rows(tuple(map(_row, gates)), indent=INDENT)
+    yield Rows(tuple(map(_row, checks)), indent=INDENT)
     yield from (EMPTY, line(outcome))
 
 
-def _row(gate: Gate) -> tuple[Cell, ...]:
-    return cell(gate.name), cell(gate.says, STYLES[gate.says]), cell(gate.rule, "name"), cell(gate.text)
+def _row(check: Check) -> tuple[Cell, ...]:
+    return cell(check.name), cell(check.outcome, STYLES[check.outcome]), cell(check.rule, "name"), cell(check.text)

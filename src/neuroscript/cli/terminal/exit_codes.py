@@ -33,9 +33,9 @@ INTERRUPTED: Final = 130
 
 
 MODEL_CODES: Final = {
-    **dict.fromkeys(("llm.none", "llm.missing", "llm.unknown", "llm.key"), USAGE),
-    **dict.fromkeys(("llm.turns", "llm.calls"), REFUSED),
-    **dict.fromkeys(("llm.timeout", "llm.seconds"), TIMEOUT),
+    **dict.fromkeys(("llm.no_model", "llm.not_installed", "llm.unknown_model", "llm.key"), USAGE),
+    **dict.fromkeys(("llm.turn_limit", "llm.call_limit"), REFUSED),
+    **dict.fromkeys(("llm.timeout", "llm.time_limit"), TIMEOUT),
 }
 """Exit codes by the code of a model error; every other code means `FAILED`."""
 

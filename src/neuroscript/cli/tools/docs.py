@@ -32,12 +32,12 @@ def run(options: Namespace, output: Output, make_engine: Any) -> int:
         _print(pages, options, output)
         return OK
     stale = [each.file for each in pages if not is_current(each)]
-    left = [] if options.pattern else [*_left_over(directory, pages)]
+    obsolete = [] if options.pattern else [*_obsolete(directory, pages)]
     if not options.check:
         _refuse_others(pages)
         write(each for each in pages if each.file in stale)
-    _tell(directory, pages, stale, left, options, output)
-    return FAILED if options.check and (stale or left) else OK
+    _tell(directory, pages, stale, obsolete, options, output)
+    return FAILED if options.check and (stale or obsolete) else OK
 
 
 def _pages(found: Gathered, directory: Path) -> Iterator[Written]:
@@ -53,7 +53,7 @@ def _print(pages: Sequence[Written], options: Namespace, output: Output) -> None
         output.write("\n".join(each.text for each in pages))
 
 
-def _left_over(directory: Path, pages: Sequence[Written]) -> Iterator[Path]:
+def _obsolete(directory: Path, pages: Sequence[Written]) -> Iterator[Path]:
     """Yield the pages of an earlier run whose groups no longer exist."""
     files = {each.file for each in pages}
     try:
@@ -78,20 +78,20 @@ def _tell(
     directory: Path,
     pages: Sequence[Written],
     stale: Sequence[Path],
-    left: Sequence[Path],
+    obsolete: Sequence[Path],
     options: Namespace,
     output: Output,
 ) -> None:
     if options.json:
-        names = {"files": [each.file for each in pages], "stale": stale, "left_over": left}
+        names = {"files": [each.file for each in pages], "stale": stale, "obsolete": obsolete}
         output.json({"directory": str(directory), **{key: [each.name for each in names[key]] for key in names}})
         return
-    for file in left:
+    for file in obsolete:
         output.say(f"{shown_path(str(file))} is obsolete, because its group has no tools; delete it")
     if not options.check:
         output.text(f"{shown_path(str(directory))}: {counted(len(pages), 'page')}, {len(stale)} written")
         return
     for file in stale:
         output.text(f"{shown_path(str(file))} is not current")
-    if not stale and not left:
+    if not stale and not obsolete:
         output.text(f"{shown_path(str(directory))}: {counted(len(pages), 'page')}, all current")

@@ -26,7 +26,7 @@ class Assembler(Protocol):
         """Return the complete reply.
 
         Raises:
-            LLMError: ``llm.cut`` if the pieces ended before the reply did; otherwise as `Wire.read`.
+            LLMError: ``llm.incomplete`` if the pieces ended before the reply did; otherwise as `Wire.read`.
         """
 
 

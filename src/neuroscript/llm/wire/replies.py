@@ -28,7 +28,7 @@ KINDS: Final[tuple[tuple[re.Pattern[str], str, Retry], ...]] = (
         "llm.auth",
         "host",
     ),
-    (re.compile(r"(model_)?not_found(_error)?"), "llm.model", "host"),
+    (re.compile(r"(model_)?not_found(_error)?"), "llm.model_not_found", "host"),
     (re.compile(r"context_length_exceeded"), "llm.length", "host"),
     (
         re.compile(r"invalid_.*|.*_image.*|failed_precondition|out_of_range|request_too_large"),
@@ -43,7 +43,7 @@ STATUSES: Final[Mapping[int, tuple[str, Retry]]] = {
     401: ("llm.auth", "host"),
     402: ("llm.auth", "host"),
     403: ("llm.auth", "host"),
-    404: ("llm.model", "host"),
+    404: ("llm.model_not_found", "host"),
     408: ("llm.timeout", "later"),
     429: ("llm.rate", "later"),
     504: ("llm.timeout", "later"),

@@ -16,7 +16,7 @@ CODES: Final[Mapping[str, str]] = {
     "lint.parameter": "The function's parameters do not match the tool: `rt` first, then the arguments, by position.",
     "lint.default": "A default is mutable, so one call can affect the next.",
     "lint.print": "A tool uses the terminal directly instead of its Runtime.",
-    "lint.outside": "A tool uses files, programs, the network or the environment without declaring a capability.",
+    "lint.undeclared-access": "A tool uses files, programs, the network or environment variables without a capability.",
     "lint.import-effect": "Importing the module has a side effect.",
     "lint.swallow": "An exception handler hides refusals.",
     "lint.submodule": "A submodule of neuroscript is imported; only the names of the root package are stable.",
@@ -24,7 +24,7 @@ CODES: Final[Mapping[str, str]] = {
     "lint.project": "`pyproject.toml` cannot be read, or does not depend on neuroscript.",
     "lint.entry-point": "An entry point refers to something that does not exist, or there is no entry point.",
     "lint.group": "A group belongs to a distribution of this project.",
-    "lint.typed": "A package has no `py.typed` marker.",
+    "lint.py-typed": "A package has no `py.typed` marker.",
 }
 """Every code and its meaning."""
 
@@ -37,14 +37,14 @@ class Finding:
         file: The file, relative to the checked path as passed.
         line: The line, from 1, or 0 for the file as a whole.
         code: One of `CODES`.
-        sentence: The problem, and how to fix it.
+        message: The problem, and how to fix it.
     """
 
     file: str
     line: int
     code: str
-    sentence: str
+    message: str
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{place}: {self.code} {self.sentence}"
+        return f"{place}: {self.code} {self.message}"

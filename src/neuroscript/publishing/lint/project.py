@@ -43,10 +43,10 @@ class Project:
         name = self.table.get("name")
         return normalised(name) if isinstance(name, str) else ""
 
-    def finding(self, near: str, code: str, sentence: str) -> Finding:
+    def finding(self, near: str, code: str, message: str) -> Finding:
         """Return a finding at the first line that contains *near*."""
         line = next((index for index, each in enumerate(self.lines, 1) if near and near in each), 0)
-        return Finding(self.shown, line, code, sentence)
+        return Finding(self.shown, line, code, message)
 
 
 def read(path: Path, shown: str) -> Project | Finding:
@@ -121,4 +121,4 @@ def typed(packages: Sequence[Path], shown_as: Mapping[Path, str]) -> Iterator[Fi
     for package in packages:
         if not (package / "py.typed").is_file():
             told = "the package has no file py.typed; add an empty one, so that type checkers use its annotations"
-            yield Finding(shown_as[package], 0, "lint.typed", told)
+            yield Finding(shown_as[package], 0, "lint.py-typed", told)

@@ -32,7 +32,7 @@ class OutsideCall:
     what: str
     instead: str
     resources: tuple[str, ...] = ()
-    code: str = "lint.outside"
+    code: str = "lint.undeclared-access"
 
 
 def _names(*patterns: str) -> re.Pattern[str]:

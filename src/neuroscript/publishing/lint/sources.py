@@ -68,9 +68,9 @@ class Module:
                 return f"{before}()" if before else ""
         return ""
 
-    def finding(self, node: ast.AST | None, code: str, sentence: str) -> Finding:
+    def finding(self, node: ast.AST | None, code: str, message: str) -> Finding:
         """Return a finding at the line of *node*, or for the file as a whole."""
-        return Finding(self.shown, getattr(node, "lineno", 0), code, sentence)
+        return Finding(self.shown, getattr(node, "lineno", 0), code, message)
 
     def ignores(self, finding: Finding) -> bool:
         """Return whether a comment on the line of a finding says to ignore it."""

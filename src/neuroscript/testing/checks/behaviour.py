@@ -201,36 +201,46 @@ def _told(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
             yield f"it uses rt.{name}, but its effects do not include {' or '.join(EFFECTS[name])}"
 
 
-BEHAVES: Final = ("examples-true", "examples-end")
+BEHAVES: Final = ("examples-correct", "examples-finish")
 
 LAWS: Final = (
-    ContractCheck("examples-end", "Each example ends within the time limit.", _in_time),
+    ContractCheck("examples-finish", "Each example ends within the time limit.", _in_time),
     ContractCheck(
-        "examples-true", "Each example returns the result or the error that it declares.", _examples, ("examples-end",)
+        "examples-correct",
+        "Each example returns the result or the error that it declares.",
+        _examples,
+        ("examples-finish",),
     ),
-    ContractCheck("result-typed", "The function always returns a value of the declared type.", _typed),
+    ContractCheck("result-type", "The function always returns a value of the declared type.", _typed),
     ContractCheck(
-        "values-taken", "Every common value of a declared type leads to a result or a deliberate failure.", _common
-    ),
-    ContractCheck(
-        "hard-values-taken", "Every rare value does too, such as NUL, the largest numbers and deep lists.", _hard
-    ),
-    ContractCheck("choices-taken", "Every choice of an argument leads to a result or a deliberate failure.", _choices),
-    ContractCheck("none-taken", "None leads to a result or a deliberate failure if the argument is nullable.", _none),
-    ContractCheck(
-        "omitted-taken", "Omitting an optional argument leads to a result or a deliberate failure.", _omitted
+        "values-accepted", "Every common value of a declared type leads to a result or a deliberate failure.", _common
     ),
     ContractCheck(
-        "errors-discreet",
+        "rare-values-accepted", "Every rare value does too, such as NUL, the largest numbers and deep lists.", _hard
+    ),
+    ContractCheck(
+        "choices-accepted", "Every choice of an argument leads to a result or a deliberate failure.", _choices
+    ),
+    ContractCheck(
+        "none-accepted", "None leads to a result or a deliberate failure if the argument is nullable.", _none
+    ),
+    ContractCheck(
+        "omitted-accepted", "Omitting an optional argument leads to a result or a deliberate failure.", _omitted
+    ),
+    ContractCheck(
+        "errors-redacted",
         "Errors contain no argument values, except paths in the sandbox and shortened names.",
         _discreet,
     ),
-    ContractCheck("arguments-kept", "The function does not change its arguments.", _kept),
+    ContractCheck("arguments-unchanged", "The function does not change its arguments.", _kept),
     ContractCheck("runtime-released", "The Runtime is not referenced after the call has ended.", _released),
     ContractCheck(
-        "deterministic", "A pure tool returns the same result for the same arguments.", _deterministic, ("pure-alone",)
+        "deterministic",
+        "A pure tool returns the same result for the same arguments.",
+        _deterministic,
+        ("pure-isolated",),
     ),
-    ContractCheck("pure-alone", "A pure tool uses no part of the Runtime that reads or changes anything.", _alone),
+    ContractCheck("pure-isolated", "A pure tool uses no part of the Runtime that reads or changes anything.", _alone),
     ContractCheck("idempotent", "A second call of an idempotent tool changes nothing.", _idempotent),
     ContractCheck(
         "thread-safe",
@@ -239,11 +249,11 @@ LAWS: Final = (
         ("deterministic", *BEHAVES),
     ),
     ContractCheck(
-        "doors-agree",
+        "entry-points-agree",
         "`call`, `acall` and `execute` behave the same.",
         _doors,
-        ("deterministic", "examples-end"),
+        ("deterministic", "examples-finish"),
     ),
     ContractCheck("streams-close", "The generator of a stream ends when its reader stops.", _streams),
-    ContractCheck("effects-told", "The effects of a tool declare what it does with the Runtime.", _told),
+    ContractCheck("effects-declared", "The effects of a tool declare what it does with the Runtime.", _told),
 )

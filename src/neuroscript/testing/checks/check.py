@@ -47,7 +47,7 @@ class ChecksFailed(AssertionError):
     """
 
     def __init__(self, report: Report) -> None:
-        require("LawsBroken", report=(report, instance(Report)))
+        require("ChecksFailed", report=(report, instance(Report)))
         super().__init__(str(report))
         self.report = report
 
@@ -176,7 +176,7 @@ def check_toolset(
         raises: Whether to raise an error if a check fails.
 
     Raises:
-        LawsBroken: If a check fails. The error lists every violation.
+        ChecksFailed: If a check fails. The error lists every violation.
         SpecError: If *without* contains an unknown name.
     """
     require("laws", raises=(raises, FLAG))

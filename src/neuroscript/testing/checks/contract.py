@@ -151,23 +151,27 @@ PLAIN: Final = (str, int, float, bool, bytes, list, dict)
 """Annotations that correspond to one exact type."""
 
 LAWS: Final = (
-    ContractCheck("name-fits", "The wire name has at most 64 characters.", _name),
+    ContractCheck("wire-name-length", "The wire name has at most 64 characters.", _name),
     ContractCheck("described", "The description is a sentence.", _description),
     ContractCheck("arguments-described", "Each argument has a description.", _arguments),
     ContractCheck("keys-described", "Each key of a map has a description.", _keys),
     ContractCheck("result-described", "`return_help` says what a result means.", _result),
     ContractCheck("when-to-use", "`when_to_use` says when to choose the tool.", _when),
-    ContractCheck("others-exist", "The tools of the toolset's groups that `when_to_use` mentions exist.", _others),
+    ContractCheck(
+        "mentioned-tools-exist", "The tools of the toolset's groups that `when_to_use` mentions exist.", _others
+    ),
     ContractCheck("distinct", "No two tools have the same description or `when_to_use`.", _distinct, of_all=True),
-    ContractCheck("success-shown", "An example shows a call that succeeds.", _shown),
-    ContractCheck("failure-shown", "A tool with arguments has an example of a call that fails.", _failing),
-    ContractCheck("results-shown", "Each successful example of a pure tool declares its result.", _results),
+    ContractCheck("success-example", "An example shows a call that succeeds.", _shown),
+    ContractCheck("failure-example", "A tool with arguments has an example of a call that fails.", _failing),
+    ContractCheck("results-declared", "Each successful example of a pure tool declares its result.", _results),
     ContractCheck(
         "failures-described",
         "`error_conditions` is set if an example fails with an error code of the tool.",
         _conditions,
     ),
     ContractCheck("secrets-marked", "An argument with the name of a secret is marked `secret`.", _secrets),
-    ContractCheck("effects-of-needs", "A tool that needs a capability declares the corresponding effect.", _effects),
-    ContractCheck("types-agree", "Plain annotations of the function match the declared types.", _annotations),
+    ContractCheck(
+        "effects-match-capabilities", "A tool that needs a capability declares the corresponding effect.", _effects
+    ),
+    ContractCheck("types-match", "Plain annotations of the function match the declared types.", _annotations),
 )

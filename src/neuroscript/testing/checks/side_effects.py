@@ -256,15 +256,15 @@ def _api(bench: Bench, tool: None) -> Iterator[str]:
 
 LAWS: Final = (
     ContractCheck(
-        "needs-cover",
+        "capabilities-complete",
         "A tool declares a capability for all that it does with files, programs and the network.",
         _touching,
     ),
-    ContractCheck("prints-by-runtime", "A tool prints only with `rt.println`.", _printing),
+    ContractCheck("prints-with-runtime", "A tool prints only with `rt.println`.", _printing),
     ContractCheck(
         "importable", "The toolset is a module attribute, or is provided by a hook.", _importable, of_all=True
     ),
-    ContractCheck("import-quiet", "Importing it has no side effects.", _quiet, of_all=True),
+    ContractCheck("import-without-effects", "Importing it has no side effects.", _quiet, of_all=True),
     ContractCheck(
         "stable", "Its tools have the same definition in every process.", _stable, ("importable",), of_all=True
     ),

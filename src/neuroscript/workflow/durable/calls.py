@@ -116,7 +116,7 @@ class Calls:
         if status in ("succeeded", "failed"):
             raise Unmade  # the run has ended without it
         if status is not None:
-            raise CallError("another process has taken over the run", tool=work.node.tool, code="plan.taken")
+            raise CallError("another process has taken over the run", tool=work.node.tool, code="plan.lease_lost")
 
     def given_out(self, run: str) -> set[Place]:
         """Return the places of all calls of a run that were queued, or raise a `SpecError` for an invalid row."""

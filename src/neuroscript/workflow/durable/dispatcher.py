@@ -99,7 +99,7 @@ class Dispatcher:
         try:
             await asyncio.to_thread(self._calls.put, *given)
         except NotStorable as error:
-            raise CallError(f"its arguments: {error}", tool=work.node.tool, code="plan.kept") from None
+            raise CallError(f"its arguments: {error}", tool=work.node.tool, code="plan.not_storable") from None
 
     def see(self, step: Step) -> None:
         """Watch the run: once it is halted, no retries are queued."""

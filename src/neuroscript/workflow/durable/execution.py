@@ -45,7 +45,7 @@ def run_durably(
     watch: Watch | None = None,
     run_id: str = "",
     lease: float = DEFAULT_LEASE_SECONDS,
-    works: bool = True,
+    local_calls: bool = True,
     keep_secrets: bool = False,
 ) -> Trace:
     """Run a plan so that it can be resumed if this process dies, and return its trace.
@@ -58,14 +58,14 @@ def run_durably(
         watch: Receives each `Step`. Its exceptions do not end the run.
         run_id: The id of the run; by default a random one.
         lease: Seconds without a heartbeat after which this process is considered dead.
-        works: Whether this process also makes calls; otherwise it waits for workers.
+        local_calls: Whether this process also makes calls; otherwise it waits for workers.
         keep_secrets: Whether secret inputs and arguments may be stored in the database, which does not encrypt them.
 
     Raises:
         SpecError: If the plan cannot run here or not durably, with every problem, or the database cannot be used.
         ArgumentError: If the inputs are invalid, with every problem.
         ValueError: If *parallel* is less than 1.
-        CallError: ``plan.taken``, if this process lost its lease, so that another one may continue the run.
+        CallError: ``plan.lease_lost``, if this process lost its lease, so that another one may continue the run.
     """
     require("run_durably", session=(session, SESSION), plan=(plan, PLAN))
     return _waited_for(
@@ -79,7 +79,7 @@ def run_durably(
             watch=watch,
             run_id=run_id,
             lease=lease,
-            works=works,
+            local_calls=local_calls,
             keep_secrets=keep_secrets,
         ),
     )
@@ -95,7 +95,7 @@ async def arun_durably(
     watch: Watch | None = None,
     run_id: str = "",
     lease: float = DEFAULT_LEASE_SECONDS,
-    works: bool = True,
+    local_calls: bool = True,
     keep_secrets: bool = False,
 ) -> Trace:
     """Return what `run_durably` returns, without blocking the event loop."""
@@ -113,7 +113,7 @@ async def arun_durably(
     driver = await asyncio.to_thread(Driver, session, url, lease)
     try:
         await asyncio.to_thread(driver.runs.add, run, driver.leader, driver.lease)
-        return await driver.drive(run, plan, given, watch, works)
+        return await driver.drive(run, plan, given, watch, local_calls)
     finally:
         await asyncio.to_thread(driver.close)
 
@@ -125,7 +125,7 @@ def resume(
     *,
     watch: Watch | None = None,
     lease: float = DEFAULT_LEASE_SECONDS,
-    works: bool = True,
+    local_calls: bool = True,
 ) -> Trace:
     """Continue a run and return its trace. For a run that has ended, only return the trace.
 
@@ -141,11 +141,11 @@ def resume(
             the run in the database is invalid.
     """
     require("resume", session=(session, SESSION), url=(url, optional(STRING)), run=(run, STRING))
-    return _waited_for(session, lambda: _resumed(session, url, run, watch, lease, works))
+    return _waited_for(session, lambda: _resumed(session, url, run, watch, lease, local_calls))
 
 
 async def _resumed(
-    session: Session, url: str | None, run: str, watch: Watch | None, lease: float, works: bool
+    session: Session, url: str | None, run: str, watch: Watch | None, lease: float, local_calls: bool
 ) -> Trace:
     driver = await asyncio.to_thread(Driver, session, url, lease)
     try:
@@ -155,7 +155,7 @@ async def _resumed(
         check_durable(session, plan, keep_secrets=True)
         if found.status == "running":
             await driver.take(found)
-        return await driver.drive(found, plan, inputs, watch, works and found.status == "running")
+        return await driver.drive(found, plan, inputs, watch, local_calls and found.status == "running")
     finally:
         await asyncio.to_thread(driver.close)
 

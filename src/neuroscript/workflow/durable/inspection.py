@@ -60,7 +60,7 @@ class CallState:
         tool: The name of its tool, as the plan spells it.
         status: ``waiting``, ``running``, ``ok``, or an error code.
         worker: The worker that began it last, or ``""``.
-        begun: How often it has begun.
+        starts: How often it was started.
         started: When it last began, in seconds since 1970-01-01 UTC, or None.
         seconds: How long it took, or None if it has not ended.
     """
@@ -71,7 +71,7 @@ class CallState:
     tool: str
     status: str
     worker: str
-    begun: int
+    starts: int
     started: float | None
     seconds: float | None
 

@@ -62,7 +62,9 @@ class Driver:
                 raise SpecError(f"run {quote_untrusted(run.id)}", ["another process drives it"])
             await asyncio.sleep(POLL)
 
-    async def drive(self, run: Run, plan: Plan, inputs: Mapping[str, Any], watch: Watch | None, works: bool) -> Trace:
+    async def drive(
+        self, run: Run, plan: Plan, inputs: Mapping[str, Any], watch: Watch | None, local_calls: bool
+    ) -> Trace:
         """Run the plan of a run that is leased by this driver or has ended, and return its trace."""
         asking = Dispatcher(self._calls, self._queue, run.id, plan, self.leader, self._may_rerun, run.parallel)
         parallel = run.parallel + await asking.open()  # past calls must not take slots of new ones
@@ -87,7 +89,7 @@ class Driver:
         )
         try:
             if run.status == "running":
-                return await self._led(run, going, (listening, *others), works)
+                return await self._led(run, going, (listening, *others), local_calls)
             await _first_fault(going, (listening, *others))
             return going.result()
         finally:
@@ -97,9 +99,9 @@ class Driver:
             await asyncio.wait((going, listening, *others))
 
     async def _led(
-        self, run: Run, going: asyncio.Task[Trace], beside: Sequence[asyncio.Task[None]], works: bool
+        self, run: Run, going: asyncio.Task[Trace], beside: Sequence[asyncio.Task[None]], local_calls: bool
     ) -> Trace:
-        """Keep the lease of a run until it has ended; with *works*, a worker in this process makes calls too."""
+        """Keep the lease of a run until it has ended; with *local_calls*, a worker in this process makes calls too."""
         loop = asyncio.get_running_loop()
 
         def lost() -> None:
@@ -108,7 +110,7 @@ class Driver:
         worker = None
         try:
             with Heartbeat("run", lambda: self.runs.beat(run.id, self.leader), lost, self.lease):
-                if works:
+                if local_calls:
                     worker = await asyncio.to_thread(self._helper, lost)
                 await _first_fault(going, beside)
             if not going.cancelled():
@@ -116,7 +118,7 @@ class Driver:
                 if await asyncio.to_thread(self.runs.end, run.id, self.leader, trace.status, trace.error):
                     return trace
             text = "this process lost its lease, and another one may continue the run"
-            raise CallError(text, code="plan.taken")
+            raise CallError(text, code="plan.lease_lost")
         finally:
             await asyncio.to_thread(self.runs.leave, run.id, self.leader)
             if worker is not None:

@@ -69,7 +69,7 @@ def damaged(tool: str, text: str, begun: object = None) -> CallError:
     if begun is not None:
         told = f"was under way when its process died, and may have run; its data cannot be used: {text}"
         return CallError(told, tool=tool, code="plan.in_doubt")
-    return CallError(f"has not begun, because its data cannot be used: {text}", tool=tool, code="plan.row")
+    return CallError(f"has not begun, because its data cannot be used: {text}", tool=tool, code="plan.invalid_row")
 
 
 def arguments_in(row: Any) -> tuple[dict[str, Any], CallError | None]:

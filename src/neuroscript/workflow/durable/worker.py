@@ -161,7 +161,7 @@ class Worker:
             raise
         except Exception as fault:
             text = f"its result cannot be stored ({type_name(fault)})"
-            error = CallError(text, tool=begun.tool, code="plan.kept")
+            error = CallError(text, tool=begun.tool, code="plan.not_storable")
             self._calls.end(begun, error.code, failure(error), self._is_over.is_set)
 
     def _left(self) -> None:
@@ -180,7 +180,7 @@ class Worker:
             secrets = self._session.secrets
             error = failed if secrets is None else secrets.error(failed)
         except NotStorable as unkept:
-            error = CallError(f"its result: {unkept}", tool=begun.tool, code="plan.kept")
+            error = CallError(f"its result: {unkept}", tool=begun.tool, code="plan.not_storable")
         except Exception as fault:
             error = CallError(f"could not be made ({type_name(fault)})", tool=begun.tool)
         return error.code, failure(error)

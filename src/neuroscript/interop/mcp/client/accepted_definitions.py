@@ -100,7 +100,7 @@ class Difference:
     """
 
     name: str
-    kind: Literal["new", "changed", "gone"]
+    kind: Literal["new", "changed", "removed"]
     parts: tuple[str, ...] = ()
 
     def __str__(self) -> str:
@@ -108,7 +108,7 @@ class Difference:
         return f"{quote_untrusted(self.name)} {WORDS[self.kind]}{what}"
 
 
-WORDS: Final = {"new": "is new", "changed": "has changed", "gone": "is gone"}
+WORDS: Final = {"new": "is new", "changed": "has changed", "removed": "was removed"}
 
 
 def differences(old: Definitions, new: Definitions) -> tuple[Difference, ...]:
@@ -116,7 +116,7 @@ def differences(old: Definitions, new: Definitions) -> tuple[Difference, ...]:
     found: list[Difference] = []
     for name in sorted({*old, *new}):
         if name not in new:
-            found.append(Difference(name, "gone"))
+            found.append(Difference(name, "removed"))
         elif name not in old:
             found.append(Difference(name, "new"))
         elif parts := changed_parts(old[name], new[name]):

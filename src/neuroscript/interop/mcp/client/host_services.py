@@ -49,13 +49,13 @@ class HostClient:
         return await work(self._dialogue)
 
     def refuse_to_wait(self, tool: str) -> None:
-        """Raise a `ToolFailed` with ``mcp.waiting`` if the client's own loop would block and never get a response."""
+        """Raise a `ToolFailed` with ``mcp.would_block`` if the client's own loop would block forever."""
         try:
             running = asyncio.get_running_loop()
         except RuntimeError:
             return
         if running is self._loop:
-            raise ToolFailed(WAITING, tool=tool, code="mcp.waiting", retry="host")
+            raise ToolFailed(WAITING, tool=tool, code="mcp.would_block", retry="host")
 
 
 @attrs.frozen(eq=False)

@@ -78,10 +78,10 @@ class MessageAssembler:
         """Return the complete reply.
 
         Raises:
-            LLMError: ``llm.cut`` if ``message_stop`` did not arrive; otherwise as `read`.
+            LLMError: ``llm.incomplete`` if ``message_stop`` did not arrive; otherwise as `read`.
         """
         if not self._is_whole:
-            raise LLMError("the reply ended before it was complete", code="llm.cut", retry="later")
+            raise LLMError("the reply ended before it was complete", code="llm.incomplete", retry="later")
         blocks = [self._blocks[index].whole() for index in sorted(self._blocks)]
         texts = {at: each["input"] for at, each in enumerate(blocks) if type(each.get("input")) in (str, list)}
         for at, given in texts.items():  # the API accepts only a map when the message is sent back

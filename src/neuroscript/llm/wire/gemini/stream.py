@@ -197,10 +197,10 @@ class ResponseAssembler:
         """Return the complete reply; arguments of an unfinished call are a string.
 
         Raises:
-            LLMError: ``llm.cut`` if no chunk had a finish reason; otherwise as `read`.
+            LLMError: ``llm.incomplete`` if no chunk had a finish reason; otherwise as `read`.
         """
         if not self._reason:
-            raise LLMError("the reply ended before it was complete", code="llm.cut", retry="later")
+            raise LLMError("the reply ended before it was complete", code="llm.incomplete", retry="later")
         self._close(is_whole=False)
         joined = {at: "".join(texts) for at, texts in self._texts.items()}
         parts = [{**part, "text": joined[at]} if at in joined else part for at, part in enumerate(self._parts)]

@@ -143,10 +143,10 @@ class ChatAssembler:
         """Return the complete reply.
 
         Raises:
-            LLMError: ``llm.cut`` if no ``finish_reason`` arrived; otherwise as `read_chat`.
+            LLMError: ``llm.incomplete`` if no ``finish_reason`` arrived; otherwise as `read_chat`.
         """
         if not self._ended:
-            raise LLMError("the reply ended before it was complete", code="llm.cut", retry="later")
+            raise LLMError("the reply ended before it was complete", code="llm.incomplete", retry="later")
         message = {"role": "assistant", "content": None, **self._message}
         if self._calls:
             message["tool_calls"] = [call.data() for call in self._calls]

@@ -28,15 +28,15 @@ def read_responses(reply: Any, names: WireNames | None = None) -> Reply:
         names: The tool names that the model uses; by default `WireNames()`.
 
     Raises:
-        LLMError: ``llm.format`` if it is not a response of this API, ``llm.empty`` if it has no content, ``llm.cut`` if
-            it is incomplete, or the error with which it failed.
+        LLMError: ``llm.format`` if it is not a response of this API, ``llm.empty`` if it has no content,
+            ``llm.incomplete`` if it is incomplete, or the error with which it failed.
     """
     data = reply_of(reply, "output")
     status = text_at(data, "status")
     if status == "failed":
         raise failure(data.get("error"))
     if status in UNFINISHED:
-        raise LLMError(f"the reply is not complete but {status}", code="llm.cut", retry="later")
+        raise LLMError(f"the reply is not complete but {status}", code="llm.incomplete", retry="later")
     turn = turn_of(data["output"], names or WireNames())
     return finish_reply(turn, _stop(data), usage_of(data.get("usage"), "input_tokens", "output_tokens"))
 

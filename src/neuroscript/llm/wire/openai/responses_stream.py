@@ -95,10 +95,10 @@ class ResponsesAssembler:
         """Return the complete reply.
 
         Raises:
-            LLMError: ``llm.cut`` if the last event did not arrive; otherwise as `read_responses`.
+            LLMError: ``llm.incomplete`` if the last event did not arrive; otherwise as `read_responses`.
         """
         if self._whole is None:
-            raise LLMError("the reply ended before it was complete", code="llm.cut", retry="later")
+            raise LLMError("the reply ended before it was complete", code="llm.incomplete", retry="later")
         output = self._whole.get("output") or list(self._items.values())
         return read_responses({**self._whole, "output": output}, self.names)
 
