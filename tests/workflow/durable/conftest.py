@@ -16,6 +16,7 @@ from typing import Any
 import attrs
 import pytest
 from tests.workflow.durable.databases import MISSING, MakeDatabase, binaries, postgresql, sqlite
+from tests.workflow.durable.durable_plans import engine as engine
 
 ROOT = Path(__file__).parents[3]
 
