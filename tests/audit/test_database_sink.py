@@ -90,7 +90,7 @@ class TestDatabase:
         assert [(1,)] == found
 
     def test_two_refusals_without_a_number_are_two_rows(self, tmp_path: Path) -> None:
-        """A call that has no number takes nobody's place."""
+        """A call without a number replaces no other call."""
         audit = SqliteAudit(tmp_path / "trail.db")
         audit.write(refused(0))
         audit.write(refused(0, about=ToolFacts("no.tool\ud800")))
@@ -99,7 +99,7 @@ class TestDatabase:
         assert [("fs.write",), ("no.tool\\ud800",)] == queried(tmp_path / "trail.db", "SELECT tool FROM calls")
 
     def test_rows_that_can_not_be_written_raise_and_are_tried_again(self, tmp_path: Path) -> None:
-        """A call that may do harm is told to be refused; what has happened is written when it can be."""
+        """A call with effects is refused; outcomes are written when possible."""
         audit = SqliteAudit(tmp_path / "trail.db", batch=1)
         schema = [sql for (sql,) in queried(tmp_path / "trail.db", "SELECT sql FROM sqlite_master WHERE sql <> ''")]
         with closing(sqlite3.connect(tmp_path / "trail.db")) as other:
@@ -124,7 +124,7 @@ class TestDatabase:
         assert [(1000,)] == queried(tmp_path / "trail.db", "SELECT count(*) FROM calls")
 
     def test_kill_9_leaves_the_calls_that_had_begun(self, tmp_path: Path) -> None:
-        """What was committed stays, and says of which call nobody knows the outcome."""
+        """Committed records stay, and show which call has an unknown outcome."""
         with child("begin", tmp_path / "trail.db") as begun:
             assert begun.stdout is not None
             assert b"begun\n" == begun.stdout.readline()

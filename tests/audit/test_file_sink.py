@@ -72,7 +72,7 @@ class TestFile:
         assert [begun, ended] == [*read(tmp_path / "trail.jsonl")]
 
     def test_what_a_limit_can_not_count_is_told_by_its_type(self, tmp_path: Path) -> None:
-        """Whatever somebody puts there, no value is written."""
+        """No value is written, whatever the caller puts there."""
         audit = FileAudit(tmp_path / "trail.jsonl")
         audit.write(outcome(spent={"odd": Path("secret")}))
         audit.close()
@@ -144,7 +144,7 @@ class TestFile:
         "data", [b"notes", b"notes\n", b"{}\n", b"SQLite format 3\0", b'{"seq":1\n{"seq":1\n{"seq":1\n']
     )
     def test_a_file_that_is_no_trail_is_left_alone(self, data: bytes, tmp_path: Path) -> None:
-        """A name that was mistyped costs nobody a file."""
+        """A mistyped name destroys no file."""
         (tmp_path / "notes").write_bytes(data)
 
         with pytest.raises(AuditError) as caught:
@@ -153,7 +153,7 @@ class TestFile:
         assert data == (tmp_path / "notes").read_bytes()
 
     def test_what_follows_the_last_record_must_be_torn_and_nothing_else(self, tmp_path: Path) -> None:
-        """An edited tail is not washed clean by whoever goes on."""
+        """An edited tail stays detectable when another process continues the log."""
         write(tmp_path / "trail.jsonl", 2)
         with (tmp_path / "trail.jsonl").open("ab") as file:
             file.write(b"hello\n")
@@ -245,7 +245,7 @@ class TestFile:
 
     @pytest.mark.parametrize("room", [0, 1, 200])
     def test_a_write_that_is_cut_leaves_no_trace(self, room: int, tmp_path: Path) -> None:
-        """It raises, the next one does too, and when there is room again the chain goes on."""
+        """It raises, so does the next one, and the chain continues when the disk has space again."""
         told = ended(child("cramped", tmp_path / "trail.jsonl", room))[1].decode().splitlines()
 
         size = len((tmp_path / "trail.jsonl").read_bytes().splitlines(keepends=True)[0])
@@ -279,7 +279,7 @@ class TestFile:
         assert expected == str(caught.value)
 
     def test_a_record_that_is_too_long_is_refused(self, tmp_path: Path) -> None:
-        """For nobody would read it again; the next one is written."""
+        """It could not be read again; the next one is written."""
         audit = FileAudit(tmp_path / "trail.jsonl")
         with pytest.raises(AuditError, match="a record has more than 16777216 bytes"):
             audit.write(outcome(needs=("x" * 17_000_000,)))

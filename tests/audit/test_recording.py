@@ -298,7 +298,7 @@ with engine() as lent, Recording(sys.argv[1]) as recording:
 
 
 def test_a_full_disk_fails_no_call(path: Path) -> None:
-    """What could not be written is counted, half a line too, and when there is room again it goes on."""
+    """Unwritten lines are counted, half a line too, and recording continues when there is space."""
     done = subprocess.run([sys.executable, "-c", FULL, str(path)], cwd=ROOT, capture_output=True, text=True, check=True)
 
     assert "True\nTrue\nFalse\nTrue\n3 1\n" == done.stdout

@@ -238,7 +238,7 @@ PURELY = {**GOOD, "effects": ["pure"]}
     ],
 )
 def test_a_line_that_is_no_recorded_call_is_counted(path: Path, line: Any, fault: str) -> None:
-    """The first is told of; what stands before and behind it is run."""
+    """The first is reported; calls before and after it run."""
     recorded(path, ("lab.odd", [1]))
     good = path.read_bytes()
     bad = line if isinstance(line, bytes) else json.dumps(line).encode()
@@ -249,7 +249,7 @@ def test_a_line_that_is_no_recorded_call_is_counted(path: Path, line: Any, fault
 
 
 def test_a_last_line_that_is_cut_off_is_said(path: Path) -> None:
-    """What stands before it was run."""
+    """The calls before it have run."""
     recorded(path, ("lab.odd", [1]), ("lab.odd", [3]))
     path.write_bytes(path.read_bytes()[:-9])
 

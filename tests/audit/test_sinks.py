@@ -64,7 +64,7 @@ class TestReading:
         ],
     )
     def test_what_is_no_record_is_passed_over(self, data: bytes, tmp_path: Path) -> None:
-        """And counted by whoever asks."""
+        """The caller can count them."""
         (tmp_path / "trail").write_bytes(data)
         unread: list[int] = []
 

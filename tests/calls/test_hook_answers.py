@@ -55,7 +55,7 @@ def test_a_gate_refuses_a_call(answer: Any, text: str, retry: str) -> None:
 
 @pytest.mark.parametrize("answer", [False, 0, 1, 1.0, [], {}, b"no"], ids=repr)
 def test_a_gate_that_answers_nonsense_refuses(answer: Any) -> None:
-    """What is no answer is no permission."""
+    """An invalid answer grants nothing."""
     refused = refusal(answer)
 
     text = f"denied because a check returned {type(answer).__name__} (hook Answering)"
@@ -69,7 +69,7 @@ def test_a_gate_that_answers_nonsense_refuses(answer: Any) -> None:
 
 @pytest.mark.parametrize("error", [ValueError("secret"), SystemExit(3), KeyError("secret")], ids=repr)
 def test_a_gate_that_fails_refuses(error: BaseException) -> None:
-    """The text of its error is not told; the host finds it as the cause."""
+    """The text of its error is not shown; the host finds it as the cause."""
     refused = refusal(error)
 
     text = f"denied because a check failed (hook Answering, {type(error).__name__})"
@@ -82,7 +82,7 @@ def test_a_gate_that_fails_refuses(error: BaseException) -> None:
 
 
 def test_a_gate_may_raise_its_refusal() -> None:
-    """An error that is made to be told."""
+    """An error whose message may be shown."""
     error = PolicyError("not here", tool="other.tool", code="policy.denied", rule="other")
     refused = refusal(error)
 
@@ -127,7 +127,7 @@ def test_an_interrupt_of_the_main_thread_passes_a_gate() -> None:
 
 
 def test_an_interrupt_that_another_thread_raises_refuses() -> None:
-    """Nobody pressed a key there."""
+    """No user pressed a key."""
     refused: list[PolicyError] = []
     thread = threading.Thread(target=lambda: refused.append(refusal(KeyboardInterrupt())))
     thread.start()
@@ -137,7 +137,7 @@ def test_an_interrupt_that_another_thread_raises_refuses() -> None:
 
 
 def test_the_first_gate_that_refuses_decides() -> None:
-    """Plugins given later come first; what stands behind is not asked."""
+    """Later plugins come first; the remaining hooks are not called."""
     hooks = Hooks([Answering(ValueError()), Answering("second"), Answering(None)])
     refused = hooks.refusal(call())
 
@@ -205,7 +205,7 @@ def test_an_observer_that_fails_is_told_of_once(caplog: pytest.LogCaptureFixture
 
 
 def test_a_call_that_began_under_other_hooks_is_told_to_those(caplog: pytest.LogCaptureFixture) -> None:
-    """Hooks may be added while it runs; a failure then is one of nobody whom the new ones know."""
+    """Hooks may be added while it runs; a failure then belongs to a hook that is no longer registered."""
     before, since = Hooks([Broken()]), Hooks([Broken(), Telling([])])
     since.failed(before.started[0], ValueError(), logging.getLogger("test"))
 
@@ -234,7 +234,7 @@ def test_an_interrupt_of_the_main_thread_passes_an_observer() -> None:
 
 
 def test_an_interrupt_that_another_thread_raises_in_an_observer_is_a_failure(caplog: pytest.LogCaptureFixture) -> None:
-    """It is told of like any other."""
+    """It is reported like any other."""
     hooks = Hooks([Telling([])])
     thread = threading.Thread(
         target=hooks.failed, args=(hooks.started[0], KeyboardInterrupt(), logging.getLogger("test"))

@@ -316,7 +316,7 @@ def test_what_could_never_be_called_as_it_is_meant_is_no_plugin(plugin: object, 
 
 
 def test_a_function_in_an_object_is_called_as_it_is() -> None:
-    """It gets the call, and not the object that it stands in."""
+    """It gets the call, but not the object that contains it."""
 
     @hookimpl
     def neuroscript_decide(call: PendingCall) -> str:
@@ -374,18 +374,18 @@ SPECS = {
     for name, spec in vars(hookspecs).items()
     if hasattr(spec, f"{hookspecs.PROJECT}_spec")
 }
-"""The hooks that pluggy is told of, with their arguments."""
+"""The hooks that pluggy knows, with their arguments."""
 
 
 def documented(pattern: str) -> dict[str, tuple[str, ...]]:
-    """Return the hooks whose signatures stand in certain lines of the page for plugin authors."""
+    """Return the hooks whose signatures are in certain lines of the page for plugin authors."""
     page = (Path(__file__).parents[2] / "docs" / "reference" / "hooks.md").read_text()
     lines = "\n".join(re.findall(pattern, page, re.MULTILINE))
     return {name: tuple(filter(None, taken.split(", "))) for name, taken in re.findall(r"`(\w+)\((.*?)\)`", lines)}
 
 
 def test_each_hook_is_called_with_what_its_specification_names() -> None:
-    """There is none beside those of the specification."""
+    """All hooks are in the specification."""
     assert SPECS == ARGUMENTS
 
 
@@ -396,7 +396,7 @@ def test_each_hook_is_documented_with_its_arguments(pattern: str) -> None:
 
 
 def test_each_hook_says_what_it_is_for_and_shows_one() -> None:
-    """Where it is specified: whoever has an editor reads it there."""
+    """The specification documents each hook, so editors can show it."""
     texts = {name: inspect.getdoc(getattr(hookspecs, name)) or "" for name in SPECS}
 
     assert [] == [name for name, text in texts.items() if "@hookimpl" not in text or f"def {name}(" not in text]

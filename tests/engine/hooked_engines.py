@@ -127,7 +127,7 @@ class Gate:
 
 
 class Observer:
-    """A hook that keeps whatever it is told, in order."""
+    """A hook that stores each record in order."""
 
     def __init__(self) -> None:
         self.told: list[CallRecord] = []

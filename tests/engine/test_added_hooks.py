@@ -209,7 +209,7 @@ def test_without_hooks_a_call_is_the_very_same(by_name: bool) -> None:
 
 
 class Bringing:
-    """A plugin that brings an empty toolset, and is neither asked nor told of anything."""
+    """A plugin with an empty toolset and no other hook."""
 
     @hookimpl
     def neuroscript_toolsets(self) -> list[Toolset]:

@@ -42,7 +42,7 @@ from neuroscript.policy.limits import Limits
 
 
 def test_no_more_calls_run_at_once_than_are_permitted() -> None:
-    """Calls from outside alone; one that ends, however it ends, makes room."""
+    """Only outermost calls count; each call that ends frees its slot."""
     inside, go = threading.Semaphore(0), threading.Event()
 
     def waits(rt: Runtime, a: int) -> Any:
@@ -73,7 +73,7 @@ def test_no_more_calls_run_at_once_than_are_permitted() -> None:
 
 
 def test_tasks_of_a_loop_run_at_once_as_many_as_are_permitted() -> None:
-    """Those that are refused have cost nothing; one that is cancelled makes room."""
+    """Refused calls cost nothing; a cancelled call frees its slot."""
     engine = engine_of(Limits(concurrency=3, calls=10**6))
 
     async def go() -> list[Any]:
@@ -262,7 +262,7 @@ def test_sessions_share_what_the_engine_may(full_counts: bool) -> None:
 
 
 def test_calls_within_are_counted_like_all_others(full_counts: bool) -> None:
-    """An outer call that is let in may find that there is none left for the one within."""
+    """An outer call may run although no call is left for its nested call."""
     ran = Ran()
     engine = racing(Limits(calls=MOST), ran)
     attempts = ATTEMPTS[full_counts] // 4

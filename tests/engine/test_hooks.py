@@ -54,7 +54,7 @@ ANSWERS: dict[str, tuple[Callable[[Any], Any], str]] = {
 @door
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_a_gate_refuses_at_every_door(answer: str, door: str, timeout: float | None) -> None:
-    """The tool does not run, observers are told once, and the refusal is remembered."""
+    """The tool does not run, observers are notified once, and the refusal is stored."""
     decide, expected = ANSWERS[answer]
     gate, observer = Gate(decide), Observer()
     engine = engine_of(observer, gate, timeout=timeout)
@@ -73,7 +73,7 @@ def test_a_gate_refuses_at_every_door(answer: str, door: str, timeout: float | N
 @door
 @pytest.mark.parametrize("outer", ["twice", "later", "each"])
 def test_a_gate_refuses_a_call_within_at_every_door(outer: str, door: str, timeout: float | None) -> None:
-    """It knows the call that it stands in; its refusal passes the outer tool as it is."""
+    """It gets the number of the outer call; its refusal passes through the outer tool unchanged."""
     gate, observer = Gate(lambda call: "not within" if call.depth > 1 else None), Observer()
     engine = engine_of(gate, observer, timeout=timeout)
 
@@ -171,7 +171,7 @@ def test_a_gate_is_asked_again_about_what_an_approver_has_changed(door: str) -> 
 @way
 @door
 def test_observers_are_told_of_calls_within_calls(door: str, timeout: float | None) -> None:
-    """Each begins after the one that it stands in and ends before it, and names it."""
+    """Each starts after its outer call, ends before it, and contains its number."""
     observer = Observer()
     engine = engine_of(observer, timeout=timeout)
 
@@ -206,7 +206,7 @@ def test_a_refusal_that_a_tool_catches_is_told_all_the_same(timeout: float | Non
 
 
 class Broken(Observer):
-    """An observer that fails whenever it is told of a call."""
+    """An observer that fails on every record."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__()
@@ -229,7 +229,7 @@ class Broken(Observer):
 def test_an_observer_that_fails_is_logged_once_and_changes_nothing(
     error: BaseException, door: str, timeout: float | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """For each of its hooks, whatever the call comes to, and the observers after it are told."""
+    """This holds for each hook and outcome, and later observers are notified."""
     broken, observer = Broken(error), Observer()
     engine = engine_of(observer, broken, timeout=timeout)
 

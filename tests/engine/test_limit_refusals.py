@@ -146,7 +146,7 @@ def test_an_outermost_call_has_so_many_seconds_with_all_that_is_within(door: str
 
 @door
 def test_the_sentence_of_repeats_says_what_to_do(door: str) -> None:
-    """It is told to a model that goes round in circles, and names no value."""
+    """A model that repeats itself receives it; it contains no value."""
     engine = engine_of(Limits(max_identical_calls=3))
     for _ in range(3):
         DOORS[door](engine, "g.add", (987_654,))

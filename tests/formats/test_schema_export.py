@@ -161,7 +161,7 @@ def test_each_spec_comes_back_as_it_was(spec: ToolSpec) -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.sampled_from(list(ArgType)), st.booleans())
 def test_the_schema_of_a_result_is_one(kind: ArgType, nullable: bool) -> None:
-    """For each type there is."""
+    """This holds for every type."""
     META.validate(result_schema(ToolSpec("t", "g", return_type=kind, return_nullable=nullable, return_help="R.")))
 
 
@@ -289,7 +289,7 @@ def test_an_example_that_json_can_not_say_is_refused() -> None:
 
 
 def test_what_was_changed_after_the_import_comes_back_too() -> None:
-    """The schema stays as it was, and the spec stands beside it."""
+    """The schema is unchanged; the spec is stored next to it."""
     spec = spec_from_schema("shop.order", FOREIGN)
     secret = attrs.evolve(spec.args[0], secret=True)
     changed = attrs.evolve(spec, args=(secret, *spec.args[1:]), when_to_use="Always.")

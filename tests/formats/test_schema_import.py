@@ -71,7 +71,7 @@ def test_what_a_schema_says_beyond_a_spec_is_kept_as_it_was() -> None:
     ids=lambda each: str(each)[:30],
 )
 def test_what_a_schema_asks_is_asked_of_exact_values(given_by_name: dict[str, Any], text: str) -> None:
-    """Before the function runs, by name and by position alike, and no value stands in the text."""
+    """Before the function runs, by name and by position; the message contains no value."""
     ran: list[Any] = []
     spec = spec_from_schema("shop.order", FOREIGN)
     tool = ToolImplementation(spec, lambda rt, *values: ran.append(values))
@@ -97,7 +97,7 @@ def _call(data: dict[str, Any]) -> Any:
 
 
 def test_values_that_fit_a_schema_reach_the_function() -> None:
-    """As exact values; a text that holds the number is one that fits."""
+    """The values are exact; a string that contains the number is accepted."""
     spec = spec_from_schema("shop.order", FOREIGN)
 
     assert bind_named(spec, {"code": "A", "odd": "6"}) == ("A", None, 6, None, None, None, None)
@@ -128,7 +128,7 @@ NULLABLE = [
 
 @pytest.mark.parametrize("schema", NULLABLE, ids=json.dumps)
 def test_each_spelling_of_null_is_understood(schema: dict[str, Any]) -> None:
-    """And None gets through, a text that is no number does not."""
+    """None is accepted; a string that is not a number is refused."""
     root = {
         "type": "object",
         "properties": {"a": schema},
@@ -181,7 +181,7 @@ TREE: dict[str, Any] = {
 
 
 def test_a_schema_that_holds_itself_is_asked_at_every_level() -> None:
-    """What a spec can not say, the validator does."""
+    """The validator checks what a spec cannot express."""
     spec = spec_from_schema("g.tree", TREE)
 
     assert bind_named(spec, {"node": {"value": 1, "next": {"value": 2, "next": {"value": 3}}}})

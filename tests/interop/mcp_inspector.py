@@ -17,7 +17,7 @@ KEPT = Path(__file__).parents[2] / ".pytest_cache" / f"inspector-{VERSION}"
 PROGRAM = Path("node_modules/@modelcontextprotocol/inspector/clients/cli/build/index.js")
 NODE = Path(ROOT_DIR) / "bin" / "node"
 UNAVAILABLE = "the Inspector could not be installed with npm"
-"""Why tests of it are skipped where the registry of npm can not be reached."""
+"""The reason for skipping its tests if the npm registry cannot be reached."""
 
 
 def installed() -> list[str]:

@@ -23,7 +23,7 @@ FOR_SQL = ("pydantic-settings", "sqlalchemy", "transformers")
 """What its ``SQLExecutor`` imports besides: some 300 MB."""
 
 UNAVAILABLE = "neurosurfer could not be installed with pip"
-"""Why tests of it are skipped where the registry of Python can not be reached."""
+"""The reason for skipping its tests if the Python registry cannot be reached."""
 
 
 def installed(*others: str) -> Path:

@@ -71,7 +71,7 @@ def test_ah_14_a_key_with_dots_reaches_into_the_state() -> None:
 
 
 def test_ah_14_a_state_that_holds_something_else_there_is_refused() -> None:
-    """A default does not take the place of what stands there."""
+    """A default does not replace an existing value."""
     handle = ToolSpec.from_function(user_action)
     handle.state = {"config": "text"}
 

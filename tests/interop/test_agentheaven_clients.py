@@ -29,7 +29,7 @@ def far_server() -> FastMCP[Any]:
 
 
 def agent_server() -> FastMCP[Any]:
-    """Return a server with tools that answer in texts, fail and wait."""
+    """Return a server with tools that return text, fail and wait."""
     server: FastMCP[Any] = FastMCP("agent")
 
     @server.tool(output_schema=None)
@@ -82,7 +82,7 @@ def test_ah_53_a_tool_of_a_connected_client_is_called_over_it(kind: str, is_sess
 
 
 def test_ah_53_a_tool_that_is_missing_is_told_with_those_that_are_there() -> None:
-    """In the words of the row; something that is no client is told, too."""
+    """The messages are those of the row; an invalid client is reported too."""
 
     async def run() -> tuple[str, str, str]:
         client = FastMCPClient(far_server())
@@ -102,7 +102,7 @@ def test_ah_53_a_tool_that_is_missing_is_told_with_those_that_are_there() -> Non
 
 
 def test_ah_53_results_and_errors_are_those_of_any_foreign_tool() -> None:
-    """A text stays one; upstream made 7 of it."""
+    """A string stays a string; upstream converts it to 7."""
 
     async def run() -> tuple[Any, Any]:
         async with FastMCPClient(agent_server()) as client:
@@ -136,7 +136,7 @@ def test_ah_53_who_waits_on_the_loop_of_the_client_is_refused_and_another_thread
 
 
 def test_ah_53_a_call_that_is_cancelled_is_cancelled_on_the_server() -> None:
-    """Whoever awaited it goes on at once."""
+    """The awaiting task continues at once."""
 
     async def run() -> bool:
         async with FastMCPClient(agent_server()) as client:

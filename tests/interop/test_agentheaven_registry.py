@@ -106,7 +106,7 @@ def test_ah_44_names_are_listed_as_they_are_defined_inherited_ones_first() -> No
 
 
 def test_ah_44_a_class_takes_away_or_changes_what_is_above_it() -> None:
-    """Whoever speaks last of a name decides."""
+    """The last registration of a name wins."""
 
     class Less(Base):
         add_item = None  # type: ignore[assignment]
@@ -148,7 +148,7 @@ def test_ah_46_options_are_those_of_from_function() -> None:
 
 
 def test_ah_47_a_clone_has_a_state_of_its_own(action: ToolSpec) -> None:
-    """Its calls are its own; what is nested in the state is not shared, and what is no map is."""
+    """Its calls are separate; nested maps of the state are copied, other objects are shared."""
     thing = object()
     action.bind("action", "deep.er", "login").state.update(thing=thing, items=[[1]])
     for other in (action.clone(), copy.copy(action), copy.deepcopy(action)):
@@ -189,7 +189,7 @@ def test_ah_49_the_cache_can_be_cleared_and_need_not(action: ToolSpec) -> None:
 
 
 def test_ah_50_examples_are_kept_and_shown() -> None:
-    """Those of ours are tried when the tool is made, and stand in the prompt."""
+    """Our examples are checked when the tool is created, and appear in the prompt."""
     example = Example({"query": "a", "limit": 1}, {"results": ["a"]})
     handle = ToolSpec.from_function(search_database, examples=[example, {"anything": 1}])
 

@@ -40,7 +40,7 @@ def test_ah_26_what_is_done_to_a_schema_reaches_no_other(search: ToolSpec) -> No
 
 
 def test_ah_26_a_schema_of_others_is_what_it_was() -> None:
-    """Whatever it says; a pattern can be said in strict mode, the length of a text can not."""
+    """Strict mode supports a pattern, but not the length of a string."""
     schema = {
         "title": "Find",
         "type": "object",
@@ -62,7 +62,7 @@ def test_ah_27_params_are_the_properties(search: ToolSpec) -> None:
 
 
 def test_ah_28_the_output_schema_is_that_of_the_structured_content(search: ToolSpec) -> None:
-    """Of a result of which nothing is known there is none."""
+    """A result of unknown type has no schema."""
     result = {"type": "object", "description": "Search results with matched records"}
 
     assert {"type": "object", "properties": {"result": result}} == search.output_schema
@@ -208,7 +208,7 @@ search_database(query: string, limit: int = 10) -> map
 
 
 def test_ah_33_a_tool_is_written_for_the_sdk_of_mcp(search: ToolSpec) -> None:
-    """The SDK's own type, with both schemas; the object that it returns stands in no other."""
+    """The type of the SDK with both schemas; the returned object is not wrapped."""
     told = search.to_mcp()
 
     assert isinstance(told, MCPTool)
@@ -221,7 +221,7 @@ def test_ah_33_a_tool_is_written_for_the_sdk_of_mcp(search: ToolSpec) -> None:
 
 
 def test_ah_33_what_is_bound_is_not_told_and_the_authors_schema_is() -> None:
-    """Binds are applied; a secret's default is told to nobody."""
+    """Binds are applied; the default of a secret is not shown."""
 
     def fetch(query: str, user_id: str, key: Annotated[str, Arg(secret=True)] = "sesame") -> Any:
         return {"n": 1}
@@ -236,7 +236,7 @@ def test_ah_33_what_is_bound_is_not_told_and_the_authors_schema_is() -> None:
 
 
 def over_fastmcp(handle: ToolSpec, *calls: dict[str, Any]) -> list[Any]:
-    """Return what a client of a FastMCP server is told that has the tool of a handle: of it, and of each call."""
+    """Return what a client of a FastMCP server receives for the tool of a handle: its definition and each result."""
 
     async def run() -> list[Any]:
         server: FastMCP[Any] = FastMCP("mine")
@@ -249,7 +249,7 @@ def over_fastmcp(handle: ToolSpec, *calls: dict[str, Any]) -> list[Any]:
 
 
 def test_ah_34_a_fastmcp_server_takes_the_tool_without_what_is_bound(action: ToolSpec) -> None:
-    """Our coercion comes first, the state counts, and an error is told with what to do about it."""
+    """Our coercion comes first, the state is used, and an error says what to do."""
     made = action.to_fastmcp()
     told, first, wrong = over_fastmcp(action, {"action": "login"}, {"action": 5, "user_id": "mallory"})
     action.state["user_id"] = "user456"

@@ -41,7 +41,7 @@ def test_ah_01_three_names_are_imported_from_one_place() -> None:
 
 
 def test_ah_02_a_tool_of_fastmcp_is_wrapped_with_a_state_bindings_and_examples() -> None:
-    """It runs in this process; what is bound is no argument any more."""
+    """It runs in this process; bound parameters are not arguments."""
     handle = ToolSpec.from_fastmcp(FastMCPTool.from_function(user_action))
     handle.examples.append({"action": "login"})
     handle.bind("user_id", "session.user", default="user123")
@@ -101,7 +101,7 @@ def test_ah_04_hints_and_docstring_make_the_schema(search: ToolSpec) -> None:
 
 
 def test_ah_04_a_docstring_is_never_evaluated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stands in it as a default is text; upstream ran it."""
+    """A default in the docstring is text; upstream executes it."""
     monkeypatch.delenv("RAN", raising=False)
 
     def careless(text: str = "a") -> str:
@@ -130,7 +130,7 @@ class Counter:
 
 
 def test_ah_05_methods_and_callables_are_tools() -> None:
-    """The ``self`` of a method is no argument."""
+    """The ``self`` of a method is not an argument."""
     method = ToolSpec.from_function(Counter(5).after)
 
     assert (["step"], 7) == (list(method.params), method(step=2))
@@ -294,13 +294,13 @@ def test_every_first_party_tool_gets_a_handle() -> None:
 
 
 def test_only_a_tool_gets_a_handle() -> None:
-    """A function is told where to go."""
+    """The error for a function names the right class method."""
     with pytest.raises(SpecError, match=r"use ToolSpec\.from_function"):
         ToolSpec(user_action)  # type: ignore[arg-type]
 
 
 def test_names_keep_the_case_in_which_they_were_written() -> None:
-    """Though the house has its own spelling."""
+    """Canonical names differ from these."""
 
     def getUser(user: str) -> str:
         return user

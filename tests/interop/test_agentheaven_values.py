@@ -90,7 +90,7 @@ def test_ah_66_maps(value: Any, expected: Any) -> None:
 
 
 def test_ah_67_literals_and_optional_values() -> None:
-    """An enumeration and null stand in the schema."""
+    """The schema contains an enumeration and null."""
 
     def chosen(d: Literal["x", "y"], note: Optional[str] = None, e: Literal["z"] = "z") -> str:
         return d

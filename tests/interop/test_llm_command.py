@@ -109,7 +109,7 @@ class Place:
 
     @property
     def told(self) -> list[str]:
-        """What the model was told of its calls, in its last request."""
+        """The results of its calls in the last request to the model."""
         return [each["content"] for each in self.server.requests[-1].body["messages"] if each["role"] == "tool"]
 
     @property
@@ -272,7 +272,7 @@ print(model("local").name)
 
 
 def test_llm_loads_nothing_of_ours_before_it_is_used(place: Place) -> None:
-    """So nothing of a broken policy troubles the rest of it, and our own door to it goes on to open."""
+    """A broken policy does not affect other plugins, and our own command still works."""
     place.policy("nonsense = 1\n")
     done = subprocess.run([sys.executable, "-c", LOADED], env=place.environment, capture_output=True, text=True)
     ours = ["", ".cli", ".cli.chat", "._imports", ".cli.chat.llm_toolbox"]

@@ -15,7 +15,7 @@ from neuroscript.interop.llm import to_llm
 
 
 def test_arguments_arrive_exact_that_llm_alone_delivers_as_they_were_written() -> None:
-    """It checks nothing: the very function gets a text where it wants a number."""
+    """It checks nothing: the function gets a string where it expects a number."""
     alone = Scripted([("times", {"text": "ab", "count": "2"})], "")
     alone.chain("", tools=[times]).text()
     model = Scripted([("g__times", {"text": "ab", "count": "2"})], "done")
@@ -76,7 +76,7 @@ def test_what_is_denied_later_is_refused_when_the_model_asks() -> None:
 
 
 def test_who_approves_and_the_trail_see_the_exact_values() -> None:
-    """And the trail knows the call."""
+    """The audit log contains the call."""
     asked: list[ApprovalRequest] = []
 
     def approve(request: ApprovalRequest) -> Approval:
@@ -95,7 +95,7 @@ def test_who_approves_and_the_trail_see_the_exact_values() -> None:
 
 
 def test_a_call_that_is_not_approved_is_refused() -> None:
-    """A tool that nobody here can approve is not even offered."""
+    """A tool that cannot be approved here is not offered."""
     model = Scripted([("g__times", {"text": "ab", "count": 2})], "")
     alone = Scripted([("g__times", {"text": "ab", "count": 2})], "")
     policy = ExecutionPolicy(approver=lambda request: Approval.reject("not today"))
@@ -131,7 +131,7 @@ def test_calls_of_one_turn_run_at_once_for_an_async_model() -> None:
 
 
 def test_a_cancelled_loop_cancels_its_calls() -> None:
-    """The tool is told, and nothing of it goes on."""
+    """The tool is cancelled and does not continue."""
     heard: list[str] = []
 
     async def run() -> None:
@@ -194,7 +194,7 @@ def test_a_sync_model_may_be_asked_where_a_loop_runs() -> None:
 
 
 def test_an_image_is_attached() -> None:
-    """Other values are texts, or JSON."""
+    """Other values are strings or JSON."""
 
     def draw() -> bytes:
         return GIF

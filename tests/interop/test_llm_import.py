@@ -96,7 +96,7 @@ class Leaving(llm.Toolbox):
 
 
 def test_a_toolbox_that_leaves_while_it_is_made_ready_is_not_ready() -> None:
-    """Whoever takes it sees how it left, as where no coroutine does that."""
+    """The caller sees how it ended, as without a coroutine."""
     box = Leaving()
     with pytest.raises(SystemExit):
         from_llm(box, group="g")
@@ -201,7 +201,7 @@ def test_what_a_tool_raises_is_told(error: Exception, code: str, text: str, retr
 
 
 def test_a_function_that_asks_for_the_call_gets_it() -> None:
-    """With the exact values; nobody else sees that argument."""
+    """It gets the exact values; the argument is not visible elsewhere."""
 
     def tell(text: str, llm_tool_call: llm.ToolCall) -> str:
         return f"{llm_tool_call.name} {llm_tool_call.arguments} {text}"
@@ -223,14 +223,14 @@ def test_a_text_from_outside_is_one_safe_line() -> None:
 
 
 class Needy(llm.Toolbox):
-    """One that can not be made without words."""
+    """A tool that needs settings is refused without them."""
 
     def __init__(self, place: str) -> None:
         self._place = place
 
 
 def test_a_function_that_is_built_in_is_called() -> None:
-    """Nobody knows what its parameters are, so none of them asks for the call."""
+    """Its parameters are unknown, so none of them requests the call."""
     tool = llm.Tool("made", None, {"type": "object", "properties": {"a": {"type": "integer"}}}, dict)
     with Engine(toolsets=[from_llm(tool, group="far", trusted=True)], plugins="none", policy=GRANTING) as engine:
         assert engine.call_named("far.made", {"a": "1"}) == {"a": 1}

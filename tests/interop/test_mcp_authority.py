@@ -1,4 +1,4 @@
-"""Grants, approvals, accepted definitions and untrusted texts of tools of MCP servers."""
+"""Grants, approvals, accepted definitions and untrusted descriptions of tools of MCP servers."""
 
 from __future__ import annotations
 

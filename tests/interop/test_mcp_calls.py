@@ -57,7 +57,7 @@ def test_an_error_names_the_argument_before_the_server_is_asked(engine: Engine) 
     ids=["text", "structure", "picture"],
 )
 def test_results_are_exact_values(engine: Engine, name: str, arguments: dict[str, Any], value: object) -> None:
-    """Texts as they are, structures as maps, bytes with their media type."""
+    """Strings are unchanged, structures are maps, and bytes have their media type."""
     assert done(engine, name, **arguments).value == value
 
 
@@ -75,7 +75,7 @@ def test_an_output_schema_is_the_return_type(engine: Engine) -> None:
 
 @pytest.fixture(scope="module")
 def bare() -> Iterator[Engine]:
-    """An engine with a server of an older protocol and without any SDK, whose tools answer what they are told to."""
+    """An engine with a server of an older protocol and without an SDK, whose tools return the requested data."""
     with engine_of(bare_server()) as engine:
         yield engine
 
@@ -129,7 +129,7 @@ def test_an_answer_that_is_not_what_was_promised_is_an_error(
 
 
 def test_an_error_of_the_server_is_told_escaped_and_cut(engine: Engine) -> None:
-    """As text from outside, for the model to mend its call."""
+    """It is untrusted text with which the model can correct its call."""
     error = done(engine, "fail", text="no\n\x1b[2Jgo " + "x" * 5000).error
 
     assert isinstance(error, ToolFailed)
@@ -165,7 +165,7 @@ def test_a_call_that_takes_too_long_is_cancelled_on_the_server(tmp_path: Path) -
 
 
 def test_a_caller_that_goes_away_cancels_the_call_on_the_server(engine: Engine, tmp_path: Path) -> None:
-    """Whoever awaits it may be cancelled."""
+    """The awaiting task may be cancelled."""
     log = tmp_path / "log"
 
     async def left() -> None:

@@ -36,7 +36,7 @@ def threads() -> int:
 
 
 def test_a_server_that_dies_in_a_call_is_started_again_for_the_next() -> None:
-    """The call itself is not made again, for nobody knows what it did."""
+    """The call is not repeated, because its outcome is unknown."""
     with engine_of(opened()) as engine:
         first = done(engine, "process").value
         result = done(engine, "die")
@@ -95,7 +95,7 @@ def test_a_program_that_is_not_there_is_told_of() -> None:
 
 
 def test_a_server_that_floods_its_errors_is_called_all_the_same() -> None:
-    """Nobody reads them, and nothing waits for that."""
+    """No caller reads them, and nothing waits."""
     with engine_of(opened("flood")) as engine:
         assert done(engine, "add", a=1).value == 2
 
@@ -183,7 +183,7 @@ def test_a_server_over_http_is_called(url: str) -> None:
 
 
 def test_a_header_is_a_secret_of_the_host(httpserver: HTTPServer) -> None:
-    """It is sent, and told to nobody."""
+    """It is sent, but not shown."""
     httpserver.expect_request("/mcp").respond_with_data("no", status=401)
     with pytest.raises(PluginError) as caught:
         from_mcp(

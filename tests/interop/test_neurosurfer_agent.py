@@ -35,7 +35,7 @@ from neuroscript.interop.neurosurfer import (
 
 
 def plain_echo(text: str) -> str:
-    """Echo, as a tool of the house."""
+    """Echo, as a native tool."""
     return text
 
 
@@ -62,7 +62,7 @@ def test_nsf_45_a_tool_of_another_kind_under_that_name_is_no_final_answer() -> N
 
 
 def test_nsf_45_a_stream_of_another_kind_under_that_name_loses_no_item() -> None:
-    """Though no tool of neurosurfer has told that it is one."""
+    """No tool of neurosurfer declares this."""
 
     def echo(text: str) -> Iterator[str]:
         """Give the letters of a text."""
@@ -172,7 +172,7 @@ def test_nsf_58_a_tool_that_fails_is_called_twice_again_with_more_time_between()
 
 
 def test_nsf_58_a_tool_that_its_host_has_to_mend_is_not_called_again() -> None:
-    """What it has done is not done three times over, and nobody waits."""
+    """The call is not made three times, and nothing waits."""
     waited: list[float] = []
     tool = Boom(9, ToolFailed("no such table", retry="host"))
     with invoker_of(tool, Giving("text"), wait=waited.append) as invoker:

@@ -99,7 +99,7 @@ def test_nsf_33_what_has_other_choices_is_no_reply(choices: list[Any]) -> None:
 
 
 def test_nsf_34_a_generator_is_a_stream_for_its_reader() -> None:
-    """Item by item; a call gives the list, and whoever stops ends the generator."""
+    """Items arrive one by one; a call returns the list, and a reader that stops ends the generator."""
     tool = StreamLinesTool()
     with engine_of(tool) as engine:
         items = engine.stream("neurosurfer.stream_lines", (["a", "b", "c"],))
@@ -115,7 +115,7 @@ def test_nsf_34_a_generator_is_a_stream_for_its_reader() -> None:
 
 
 def test_nsf_34_a_generator_that_others_hold_is_closed_too() -> None:
-    """Nobody waits for it to be forgotten."""
+    """It is not retained."""
 
     async def letters() -> AsyncIterator[str]:
         yield "a"

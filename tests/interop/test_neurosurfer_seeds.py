@@ -43,7 +43,7 @@ CHANGED: Mapping[str, list[tuple[str, str]]] = {
     "tool 2": [TOOL],
     "tool 5": [TOOL, SPEC],
 }
-"""By snippet what stands in the document, and what is run instead; each pair changes one place, and all are imports."""
+"""For each snippet the text of the document and its replacement; each pair changes one import."""
 
 SUPPLIED: Mapping[str, Mapping[str, Any]] = {
     "spec 4": {"tool": EchoTool(), "raw_inputs": {"text": "a"}, "runtime_ctx": {"llm": None}},

@@ -121,7 +121,7 @@ def test_nsf_10_three_texts_may_not_be_empty(field: str) -> None:
 
 
 def test_nsf_11_a_tool_takes_at_least_one_input() -> None:
-    """A tool without any can not be said."""
+    """A tool without parameters cannot be expressed."""
     with pytest.raises(ValueError) as caught:
         specified("t", inputs=[]).validate()
 
@@ -173,7 +173,7 @@ def test_nsf_16_an_input_has_a_name() -> None:
 
 
 def test_nsf_17_inputs_are_looked_at_and_never_changed() -> None:
-    """What is loosely typed is refused here; an engine is what mends it, and its tool gets what it declares."""
+    """Loosely typed values are refused here; an engine repairs them, so its tool gets the declared types."""
     raw = {"x": "5"}
     with pytest.raises(ValueError):
         taking("integer").check_inputs(raw)
@@ -214,7 +214,7 @@ BAD: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("kind", GOOD)
 def test_nsf_20_each_type_takes_its_own_values_alone(kind: str) -> None:
-    """True is no number, and nothing is converted."""
+    """True is not a number, and nothing is converted."""
     for value in GOOD[kind]:
         assert {"x": value} == taking(kind).check_inputs({"x": value})
     for value in BAD[kind]:
@@ -347,7 +347,7 @@ def test_a_tool_of_the_package_whose_spec_is_none_is_refused(changes: dict[str, 
 
 
 def test_a_name_that_makes_no_word_is_refused() -> None:
-    """And so is what is no tool at all, each for itself."""
+    """Each object that is not a tool is reported too."""
     with pytest.raises(SpecError) as caught:
         from_neurosurfer([foreign(name="!"), 5])
 

@@ -150,7 +150,7 @@ def test_nsf_39_a_spec_of_another_shape_is_not_valid_either(changes: dict[str, A
 
 
 def test_nsf_40_a_tool_answers_with_a_tool_response() -> None:
-    """Anything else is the tool's failure, and is told."""
+    """Any other error is a failure of the tool and is reported."""
     generator = (each for each in "ab")
     with engine_of(Giving("text"), Giving(generator, "yielding")) as engine:
         with pytest.raises(ToolFailed):
@@ -277,7 +277,7 @@ def test_nsf_41_a_secret_is_a_need_of_the_tool() -> None:
 
 
 def test_nsf_41_a_tool_that_names_what_it_takes_gets_nothing_else() -> None:
-    """And without what it can not do without it is not called."""
+    """It is not called without a required argument."""
     host = Host(variables={"noise": 1, "embedder": "e"})
     with engine_of(Context(), context={"llm": "model", "more": 1}, host=host) as engine:
         assert "a model e" == engine.call("neurosurfer.context", ("a",))
@@ -289,7 +289,7 @@ def test_nsf_41_a_tool_that_names_what_it_takes_gets_nothing_else() -> None:
 
 
 def test_nsf_41_a_source_that_fails_is_the_host_s() -> None:
-    """What it says itself passes; what can not be used is refused at once."""
+    """Its own errors pass through; unusable settings are refused at once."""
 
     def broken(rt: Any) -> Any:
         raise KeyError("secret")
@@ -320,7 +320,7 @@ def test_nsf_41_a_source_that_fails_is_the_host_s() -> None:
 
 
 def test_nsf_42_a_tool_that_lacks_something_says_so_softly() -> None:
-    """A text comes where an object was promised, and is no error."""
+    """Text where an object was declared is not an error."""
     with engine_of(SQLQueryTool()) as engine:
         assert "DB engine not available." == engine.call("neurosurfer.sql_query", ("q",))
 
@@ -406,7 +406,7 @@ def test_nsf_41_what_can_not_be_given_by_name_is_not() -> None:
 
 
 def test_a_tool_needs_a_grant_and_an_approval_unless_its_host_says_otherwise() -> None:
-    """As every tool of which nobody says what it does."""
+    """The same holds for every tool with unknown effects."""
     unknown, trusted = from_neurosurfer(EchoTool(), group="sql.tools"), from_neurosurfer(EchoTool(), trusted=True)
     own = ToolPolicy(effects=("pure",))
 

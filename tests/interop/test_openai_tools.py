@@ -50,7 +50,7 @@ TOLD = {
     "maxProperties",
     "pattern",
 }
-"""Keywords that are told in words instead."""
+"""Keywords that become text of the description."""
 
 KEYWORDS = {"type", "enum", "properties", "required", "additionalProperties", "items", "anyOf", "description"}
 """What may stand in a strict schema."""

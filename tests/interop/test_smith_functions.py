@@ -120,7 +120,7 @@ def test_sm_21_an_error_of_a_tool_is_told_with_its_type_and_its_text(tmp_path: P
 
 
 def test_sm_21_what_a_tool_says_itself_in_our_words_passes_and_an_error_without_a_text_is_its_type() -> None:
-    """Its code too; a SpecError is told like any other exception."""
+    """So is its code; a SpecError is reported like any other exception."""
 
     class Broken(Exception):
         def __str__(self) -> str:

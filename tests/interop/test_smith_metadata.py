@@ -63,7 +63,7 @@ def test_sm_03_a_function_that_does_not_take_what_its_metadata_say_fails_in_its_
 
 
 def test_sm_04_metadata_need_a_name_a_function_and_parameters_and_dangerous_may_be_left_out() -> None:
-    """Everything that is missing is told at once; further keys are kept."""
+    """All missing keys are reported at once; further keys are retained."""
     further = metadata(description="Ask.", domain="web", output_type="text", notes=["n"], prohibited_outputs=[])
 
     assert (
@@ -174,7 +174,7 @@ def test_sm_07_parameters_are_the_schema_of_an_object(parameters: Any, expected:
 
 
 def test_sm_07_what_is_a_tuple_in_python_is_a_list_of_the_schema() -> None:
-    """Wherever it stands; what is no JSON at all is told once, with its place."""
+    """This holds at every depth; values that are not JSON are reported once, with their path."""
     properties = {
         "city": {"type": ("string", "null"), "enum": ("Rome", None)},
         "days": {"type": "array", "default": ()},

@@ -34,14 +34,14 @@ def test_sm_36_ids_are_integers(number: Any) -> None:
 
 
 def test_sm_37_ids_are_unique_and_may_have_gaps() -> None:
-    """Each is told once."""
+    """Each is reported once."""
     assert ("Duplicate node id 0.",) == plan_problems(plan(node(), node(), node()), tools())
     assert () == plan_problems(plan(node(id=3), node(id=9, depends_on=[3]), last=9), tools())
 
 
 @pytest.mark.parametrize("changes", [{"tool": None}, {"function": None}, {"tool": ""}, {"tool": ["w"]}], ids=str)
 def test_sm_38_a_node_has_a_tool_and_a_function(changes: dict[str, Any]) -> None:
-    """Both are texts."""
+    """Both are strings."""
     assert "Node 0: missing 'tool' or 'function'." == first(plan(node(**changes)))
 
 
@@ -165,7 +165,7 @@ def test_sm_49_broken_json_goes_back_once_for_its_writing() -> None:
 
 
 def test_sm_50_after_three_attempts_there_is_no_plan() -> None:
-    """Each time the model is told every problem."""
+    """Each time the model receives every problem."""
     bad = json.dumps(plan(node(tool="zz"), last=7))
     model = Scripted([bad, "no", "no {", bad])
     found = plan_task("Go.", tools(), model)

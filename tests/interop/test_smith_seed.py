@@ -22,7 +22,7 @@ CHANGED: Mapping[str, list[tuple[str, str]]] = {
     "6.2": [("...", 'return {"city": city}')],
     "7.1": [("python\n", ""), (">>> from", "from"), (">>> run_weather", "result = run_weather")],
 }
-"""By snippet what stands in the document, and what is run instead; each pair changes one place."""
+"""For each snippet the text of the document and its replacement; each pair changes one place."""
 
 SUPPLIED: Mapping[str, str] = {
     "2.1": "def run_weather(city):\n    return city\n",

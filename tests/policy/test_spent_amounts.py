@@ -67,7 +67,7 @@ def test_a_refund_that_does_not_say_which_call_gives_back_no_moment() -> None:
 
 
 def test_nobody_has_credit() -> None:
-    """What is given back or ended without having begun makes no room."""
+    """A refund or an end without a begin frees no slot."""
     ledger = ledger_of(calls=1, concurrency=1)
     ledger.refund("g.t", True)
     ledger.end(True)

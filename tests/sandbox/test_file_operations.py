@@ -154,7 +154,7 @@ def answer(files: Files, word: str, path: str) -> str:
 
 
 def test_directories_are_made_and_things_deleted_once(files: Files) -> None:
-    """The second time it is told that there was nothing to do."""
+    """The second call reports that nothing was changed."""
     assert [files.mkdir("a/b"), files.mkdir("a/b"), files.mkdir("."), files.mkdir("a/")] == [True, False, False, False]
     assert [files.delete("a/b/"), files.delete("a/b"), files.delete("no/thing"), files.exists("a/b")] == [
         True,
@@ -385,7 +385,7 @@ def test_the_names_that_are_looked_at_are_spent(look: Any, count: int, root: Pat
 def test_names_are_spent_before_any_is_returned_and_a_long_walk_ends_early(
     root: Path, backend: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A large directory is told of in parts, so that it too is left where there is no more to spend."""
+    """A large directory is charged in parts, so that listing stops when the budget is used up."""
     monkeypatch.setattr("neuroscript.sandbox.listing.FREE_ENTRIES", 10)
     for number in range(5):
         (root / str(number)).mkdir(parents=True)

@@ -259,7 +259,7 @@ DISCLOSED = {
     ("hard link", "pinned"),
     ("hard link", "hash"),
 }
-"""A hard link can not be told from a file; reading one is permitted, see reliability.md T4."""
+"""A hard link looks like a file; reading one is permitted."""
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

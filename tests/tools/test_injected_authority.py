@@ -171,7 +171,7 @@ def test_a_tool_above_must_need_what_an_injected_value_leads_to() -> None:
 
 
 def test_a_secret_is_a_need() -> None:
-    """Of the tool that gets it; a host that lends none of that name is told so."""
+    """The message names the tool; a missing secret of the host is reported."""
     tools = sample().with_injected("crm.find", tenant=Secret("crm"))
     assert tools.tools[0].policy.capabilities == ("secret:read:crm",)
     with engine_of(tools, host=Host(secrets={"crm": "open sesame"})) as engine:

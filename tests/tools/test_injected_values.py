@@ -183,7 +183,7 @@ def test_nothing_injected_is_the_same_tool() -> None:
     ids=lambda each: getattr(each, "name", None) or str(each)[:20],
 )  # fmt: skip
 def test_what_the_host_owes_is_the_hosts_fault(way: Any, source: Any, code: str, text: str) -> None:
-    """The caller is told which argument, that it can do nothing about it, and no value."""
+    """The error names the argument and says that the caller cannot set it; it contains no value."""
     host = with_variables(number=123456789, short="ÿ", nil=None)
     with engine_of(sample().with_injected("crm.find", tenant=source), host=host) as engine:
         error = refused_by(lambda: way(engine, "crm.find", ["x"]))
