@@ -16,7 +16,7 @@ from tests.sandbox_layouts import BACKENDS, SECRET, World, build, can_swap, free
 
 from neuroscript.sandbox.files import Files
 
-pytestmark = pytest.mark.skipif(not can_swap(), reason="this system cannot exchange names")
+pytestmark = pytest.mark.skipif(not can_swap(), reason="names cannot be exchanged here")
 
 READS = (2_000, 20_000)
 WRITES = (300, 3_000)

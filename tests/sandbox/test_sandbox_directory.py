@@ -127,7 +127,7 @@ def test_a_sandbox_that_is_forgotten_is_closed(root: Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-@pytest.mark.skipif(not can_swap(), reason="names can not be exchanged here")
+@pytest.mark.skipif(not can_swap(), reason="names cannot be exchanged here")
 def test_a_descriptor_that_was_opened_elsewhere_is_given_back(tmp_path: Path) -> None:
     """The last look of the way by names: where the file really lies."""
     world = build(tmp_path, [])

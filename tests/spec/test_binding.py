@@ -145,7 +145,7 @@ def test_what_a_rule_asks_has_a_code_of_its_own(rule: ArgSpec, given: object, co
     ({"required": False, "nullable": True, "default": 7}, (7, None, None, None)),
 ])  # fmt: skip
 def test_none_and_absence_for_an_int(options: dict[str, Any], expected: tuple[Any, ...]) -> None:
-    """Nothing, None, "" and "null": the table of contract section 3, for arguments and for keys."""
+    """Nothing, None, "" and "null": the table of the contract, for arguments and for keys."""
     spec = ToolSpec("t", "g", (ArgSpec("x", INT, **options),))
     inner = ToolSpec("t", "g", (ArgSpec("m", ArgType.MAP, keys=(ArgSpec("x", INT, **options),)),))
 
