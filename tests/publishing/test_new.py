@@ -240,7 +240,7 @@ def test_only_empty_directory_is_filled(tmp_path: Path) -> None:
 
     assert files_of(create("acme-weather", tmp_path / "empty")) == FILES
     for name in ("file", "link"):
-        with pytest.raises(SpecError, match="is there and no directory"):
+        with pytest.raises(SpecError, match="exists and is not a directory"):
             create("acme-weather", tmp_path / name)
     assert (tmp_path / "file").read_text() == "mine"
 
