@@ -331,7 +331,7 @@ def test_call_whose_record_cannot_be_stored_is_refused(timeout: float | None, re
         else:
             engine.call(name, args)
 
-    assert engine._world.watch.degraded == len(sink.records) > 0
+    assert sink.records
 
 
 def test_closing_an_engine_closes_its_sinks_once() -> None:

@@ -51,7 +51,6 @@ class Observers:
         required: Which calls an audit log must store.
         recording: Stores the content of calls, or None.
         refusals: The latest refusals by policy or limit.
-        degraded: How many records could not be stored.
         listeners: Each observer of calls that have ended, with what is called if it raises an exception.
     """
 
@@ -71,7 +70,6 @@ class Observers:
         self.required = required
         self.recording = recording
         self.refusals: deque[CallRecord] = deque(maxlen=MAX_REFUSALS)
-        self.degraded = 0
         self.digests = ArgumentDigests(_key(sinks))
         self.sinks = tuple(sinks)
         self._logger: Callable[[], Logger] = lambda: host.logger_of("audit")
@@ -234,10 +232,9 @@ class Observers:
         log_failure(self._host, what, error, self._redactor())
 
     def _lose(self, error: BaseException) -> None:
-        """Count a record that was lost, and log the first loss for each type of error."""
+        """Log the first lost record for each type of error."""
         if is_interrupt(error):
             raise error
-        self.degraded += 1
         if self._log_once("the audit", error):
             with suppress(Exception):  # whether the log works does not affect the call
                 self._logger().error("the audit cannot write a record (%s)", type_name(error))

@@ -14,7 +14,14 @@ from typing import Final
 
 
 class ArgType(StrEnum):
-    """The types of arguments and results. The set is closed."""
+    """The types of arguments and results. The set is closed.
+
+    These modules have a table or a branch for each type, below ``neuroscript``: ``coercion``: `types`, `scalars`,
+    `values`, `plain_data`; ``spec``: `annotations`; ``policy``: `templates`; ``formats``: `json_schema`,
+    `json_schema_reader`, `stubs`; ``audit``: `recording`; ``testing``: `fuzzing`, `checks.samples`; ``interop``:
+    `functions`, `agentheaven.source_code`; ``workflow``: `plan.type_inference`, `plan.references`, `trace.file`,
+    `durable.encoding`.
+    """
 
     STRING = "string"
     INT = "int"

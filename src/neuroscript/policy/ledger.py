@@ -76,10 +76,6 @@ class Ledger:
         """Whether `begin` needs the digest of an outermost call."""
         return any(ledger._row is not None for ledger in self._chain)
 
-    def concerns(self, tool: str, outermost: bool) -> bool:
-        """Return whether calls of a tool are counted; if not, `begin`, `refund` and `end` do nothing."""
-        return any(self._plan(tool, outermost))
-
     @property
     def spent(self) -> Mapping[str, Amount]:
         """The current usage of each limit of this session, by name.
