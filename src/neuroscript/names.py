@@ -87,7 +87,7 @@ MAX_WORD_CHARS: Final = 128
 def to_snake_case(text: object) -> str:
     """Return a valid word for a third-party name, or ``""`` if no word can be derived.
 
-    >>> to_snake_case("getHTTPStatus"), word_of("pets/list-all"), word_of("2fa")
+    >>> to_snake_case("getHTTPStatus"), to_snake_case("pets/list-all"), to_snake_case("2fa")
     ('get_http_status', 'pets_list_all', 'n2fa')
     """
     if not isinstance(text, str) or len(text) > MAX_SPELLING_CHARS:

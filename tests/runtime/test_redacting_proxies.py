@@ -248,7 +248,7 @@ def test_a_secret_answer_is_hidden_from_then_on(place: Place) -> None:
             assert other.secrets.text("hunter22") == MARK
 
     assert place.printed == f"Ada Lovelace {MARK}\n"
-    assert place.logged == f"test_discreet.py:ask INFO Ada Lovelace has {MARK} \n"
+    assert place.logged == f"test_redacting_proxies.py:ask INFO Ada Lovelace has {MARK} \n"
 
 
 def test_a_secret_is_escaped_after_it_is_looked_for(place: Place) -> None:
@@ -293,11 +293,11 @@ def test_a_discreet_logger_names_the_line_of_the_tool(place: Place) -> None:
     logging_tool(place, tell, logger=logging.LoggerAdapter(place.logger, {"extra": "more"}))
 
     assert place.logged.splitlines() == [
-        "test_discreet.py:tell INFO 100 % ",
-        "test_discreet.py:tell INFO 5 % ",
-        "test_discreet.py:<lambda> WARNING above ",
-        "test_discreet.py:tell INFO 100 % more",
-        "test_discreet.py:tell INFO 5 % more",
+        "test_redacting_proxies.py:tell INFO 100 % ",
+        "test_redacting_proxies.py:tell INFO 5 % ",
+        "test_redacting_proxies.py:<lambda> WARNING above ",
+        "test_redacting_proxies.py:tell INFO 100 % more",
+        "test_redacting_proxies.py:tell INFO 5 % more",
     ]
 
 
@@ -313,7 +313,7 @@ def test_a_message_that_is_not_wanted_is_not_written_out(place: Place) -> None:
     logging_tool(place, lambda log: [log.debug("%s", Dear()), log.info("%s", Dear()), None][-1])
 
     assert written == ["written"]
-    assert place.logged == "test_discreet.py:<lambda> INFO dear \n"
+    assert place.logged == "test_redacting_proxies.py:<lambda> INFO dear \n"
 
 
 @pytest.mark.parametrize("form", ["error", "triple", "handled"])
@@ -333,7 +333,7 @@ def test_an_exception_is_written_below_its_message(form: str, place: Place) -> N
     logging_tool(place, tell)
 
     lines = place.logged.splitlines()
-    assert lines[0] == "test_discreet.py:tell ERROR failed"
+    assert lines[0] == "test_redacting_proxies.py:tell ERROR failed"
     assert f"KeyError: '{MARK}'" in lines
     assert lines[-1] == f"ValueError: a {MARK} "
 
@@ -342,7 +342,7 @@ def test_what_does_not_fit_a_message_is_left_out(place: Place, capfd: pytest.Cap
     """The default would print it, with all values, to where errors go."""
     logging_tool(place, lambda log: log.info("%d of the %d", "canary"))
 
-    assert place.logged == "test_discreet.py:<lambda> INFO %d of the %d (with 1 arguments that do not match) \n"
+    assert place.logged == "test_redacting_proxies.py:<lambda> INFO %d of the %d (with 1 arguments that do not match) \n"
     assert capfd.readouterr() == ("", "")
 
 

@@ -81,7 +81,7 @@ def lacking(key: str) -> str:
         key: The name, normalized as in PEP 503.
 
     >>> lacking("neuroscript-git")
-    'is not installed; pip install "neuroscript[git]" brings it'
+    'is not installed; install it with: pip install "neuroscript[git]"'
     """
     extra = next((extra for extra, name in EXTRAS.items() if name == key), None)
     if extra is None:

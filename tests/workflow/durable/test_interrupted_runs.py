@@ -222,4 +222,4 @@ def test_ended_call_does_not_begin_again(engine: Engine, make_database: MakeData
     database.close()
 
     assert begun is None
-    assert [("ok", 1)] == [(call.status, call.begun) for call in show_run(url, "it")[1]]
+    assert [("ok", 1)] == [(call.status, call.starts) for call in show_run(url, "it")[1]]

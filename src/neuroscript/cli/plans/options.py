@@ -70,4 +70,4 @@ def add_model(parser: Any) -> None:
     option("--model", metavar="NAME", type=clean, help=f"the model; default: {MODEL}, then the default model of llm")
     option("--base-url", metavar="URL", type=address, help="base URL of a model server")
     option("--api", choices=APIS, default="", help=f"API of the model server: {', '.join(APIS)}; default: the first")
-    parser.set_defaults(answer=None, timeout=None, no_stream=True)
+    parser.set_defaults(answer_type=None, timeout=None, no_stream=True)

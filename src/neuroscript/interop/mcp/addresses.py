@@ -47,7 +47,7 @@ def host_of(authority: str) -> str | None:
 def is_local_url(url: str) -> bool:
     """Return whether unencrypted requests to an absolute URL never leave this machine.
 
-    >>> is_local_url("http://localhost:8000/mcp"), stays_here("http://example.org/mcp")
+    >>> is_local_url("http://localhost:8000/mcp"), is_local_url("http://example.org/mcp")
     (True, False)
     """
     found = URL.fullmatch(url)

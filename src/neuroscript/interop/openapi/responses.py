@@ -168,7 +168,7 @@ def _unlike(what: str) -> ToolFailed:
 def status_text(status: int) -> str:
     """Return a status with its standard reason phrase.
 
-    >>> status_text(404), told(599)
+    >>> status_text(404), status_text(599)
     ('404 not found', '599')
     """
     try:

@@ -84,7 +84,7 @@ def iter_non_json(value: object, name: str) -> Iterator[tuple[str, str]]:
 def size_problem(value: object) -> str:
     """Return why a value is too deep or too large to process, or ``""``; a recursive value is too deep.
 
-    >>> size_problem([1, {2}]), oversize([[]] * 60_000)
+    >>> size_problem([1, {2}]), size_problem([[]] * 60_000)
     ('', 'more than 50000 values or 1048576 characters')
     """
     return next((fault.removeprefix("#: ") for fault in size_faults(value) if fault not in (LONG_NUMBER, NOT_JSON)), "")
