@@ -34,7 +34,7 @@ def main() -> None:
             check_wheel(wheel)
         use(wheels, folder)
         asked = ask_laws(folder)
-    print(f"{len(wheels)} wheels and as many source distributions built, installed and used; {asked} laws kept by them")
+    print(f"{len(wheels)} wheels and as many source distributions built, installed and used; {asked} contract checks passed")
 
 
 def build(project: Path, folder: Path) -> None:

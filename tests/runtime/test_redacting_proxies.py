@@ -342,7 +342,9 @@ def test_what_does_not_fit_a_message_is_left_out(place: Place, capfd: pytest.Cap
     """The default would print it, with all values, to where errors go."""
     logging_tool(place, lambda log: log.info("%d of the %d", "canary"))
 
-    assert place.logged == "test_redacting_proxies.py:<lambda> INFO %d of the %d (with 1 arguments that do not match) \n"
+    assert (
+        place.logged == "test_redacting_proxies.py:<lambda> INFO %d of the %d (with 1 arguments that do not match) \n"
+    )
     assert capfd.readouterr() == ("", "")
 
 
