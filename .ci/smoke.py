@@ -34,7 +34,8 @@ def main() -> None:
             check_wheel(wheel)
         use(wheels, folder)
         asked = ask_laws(folder)
-    print(f"{len(wheels)} wheels and as many source distributions built, installed and used; {asked} contract checks passed")
+    built = f"{len(wheels)} wheels and as many source distributions built, installed and used"
+    print(f"{built}; {asked} contract checks passed")
 
 
 def build(project: Path, folder: Path) -> None:
