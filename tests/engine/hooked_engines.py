@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from tests.engine.error_codes import code
 
 from neuroscript import (
     ArgSpec,
     ArgType,
-    CallError,
     CallRecord,
     Engine,
     Runtime,
@@ -97,20 +97,6 @@ DOORS: dict[str, Door] = {
 
 door = pytest.mark.parametrize("door", DOORS)
 way = pytest.mark.parametrize("timeout", [None, 60.0], ids=["compiled", "steps"])
-
-
-RETRIES = {"coercion.format": "model", "engine.closed": "never", "tool.not_found": "model"}
-"""Who can make the call succeed, by code; for every other code it is 'host'."""
-
-
-def code(run: Callable[[], Any]) -> str:
-    """Return the code of the error that a call ends with, or ``ok``."""
-    try:
-        run()
-    except CallError as error:
-        assert error.retry == RETRIES.get(error.code, "host")
-        return error.code
-    return "ok"
 
 
 class Gate:

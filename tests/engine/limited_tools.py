@@ -12,7 +12,6 @@ import pytest
 from neuroscript import (
     ArgSpec,
     ArgType,
-    CallError,
     CallRecord,
     Engine,
     ExecutionPolicy,
@@ -134,31 +133,6 @@ door = pytest.mark.parametrize("door", DOORS)
 
 def _named(session: Session, name: str, args: tuple[Any, ...]) -> dict[str, Any]:
     return dict(zip((arg.name for arg in session.infos[name].spec.args), args, strict=False))
-
-
-RETRIES = {
-    "call.timeout": "later",
-    "coercion.format": "model",
-    "limit.amount": "never",
-    "limit.concurrency": "later",
-    "limit.rate": "later",
-    "limit.identical_calls": "model",
-    "policy.rejected": "never",
-    "return.type": "never",
-    "tool.failed": "never",
-    "tool.not_found": "model",
-}
-"""Who can make the call succeed, by code; for every other code it is 'host'."""
-
-
-def code(run: Callable[[], Any]) -> str:
-    """Return the code of the error that a call ends with, or ``ok``."""
-    try:
-        run()
-    except CallError as error:
-        assert error.retry == RETRIES.get(error.code, "host")
-        return error.code
-    return "ok"
 
 
 class Failing:

@@ -12,7 +12,8 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from tests.engine.hooked_engines import DOORS, Door, Gate, Observer, code, door, engine_of, shop, way
+from tests.engine.error_codes import code
+from tests.engine.hooked_engines import DOORS, Door, Gate, Observer, door, engine_of, shop, way
 
 import neuroscript.calls.gate
 import neuroscript.engine.entries

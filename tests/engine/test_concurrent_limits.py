@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 from tests import races
-from tests.engine.limited_tools import DOORS, INT, ONE, Failing, code, door, drained, engine_of, tools
+from tests.engine.error_codes import code
+from tests.engine.limited_tools import DOORS, INT, ONE, Failing, door, drained, engine_of, tools
 
 import neuroscript.calls.gate
 import neuroscript.policy.counters

@@ -9,7 +9,8 @@ from typing import Any
 
 import attrs
 import pytest
-from tests.engine.hooked_engines import DOORS, RAN, Gate, Observer, code, door, engine_of, way
+from tests.engine.error_codes import code
+from tests.engine.hooked_engines import DOORS, RAN, Gate, Observer, door, engine_of, way
 
 from neuroscript import (
     ArgSpec,

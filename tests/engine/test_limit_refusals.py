@@ -8,7 +8,8 @@ from typing import Any
 
 import attrs
 import pytest
-from tests.engine.limited_tools import DOORS, INT, ONE, STRING, Failing, code, door, engine_of, tools
+from tests.engine.error_codes import code
+from tests.engine.limited_tools import DOORS, INT, ONE, STRING, Failing, door, engine_of, tools
 
 from neuroscript import (
     ArgSpec,

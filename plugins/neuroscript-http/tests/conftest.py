@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import pytest
 
-from neuroscript import Engine, ExecutionPolicy, Host, Limits
+from neuroscript import Engine, ExecutionPolicy, Host, Limits, ToolFailed
 from neuroscript.testing import Setup
 from neuroscript_http.network import Network, connected
 from neuroscript_http.toolset import make_toolset
@@ -219,3 +219,15 @@ def engine_with(world: World, tmp_path: Path) -> Iterator[EngineWith]:
 def engine(engine_with: EngineWith) -> Engine:
     """An engine with grants for the hosts below example.com and all files of the sandbox."""
     return engine_with(*GRANTS)
+
+
+@pytest.fixture
+def failure() -> Callable[..., tuple[str, str, str]]:
+    """Return a function that makes a request and returns the code, retry and message of its failure."""
+
+    def failure(engine: Engine, url: str, **named: Any) -> tuple[str, str, str]:
+        with pytest.raises(ToolFailed) as caught:
+            engine.call_named("http.get", {"url": url, **named})
+        return caught.value.code, caught.value.retry, caught.value.text
+
+    return failure

@@ -8,18 +8,12 @@ from typing import Any, Final
 
 import pytest
 
-from neuroscript import Engine, PolicyError, ToolFailed
+from neuroscript import Engine, PolicyError
 
 EngineWith = Callable[..., Engine]
+Failure = Callable[..., tuple[str, str, str]]
 
 API: Final = "http://api.example.com"
-
-
-def failure(engine: Engine, url: str, **named: Any) -> tuple[str, str, str]:
-    """Return the code, retry and message of a failed request."""
-    with pytest.raises(ToolFailed) as caught:
-        engine.call_named("http.get", {"url": url, **named})
-    return caught.value.code, caught.value.retry, caught.value.text
 
 
 def test_result_describes_the_response(engine: Engine, world: Any) -> None:
@@ -55,7 +49,7 @@ def test_tls_verifies_the_host_at_the_checked_address(engine: Engine, world: Any
     assert "host: api.example.com\r\n" in world.secure.sent()
 
 
-def test_certificate_of_another_host_is_refused(engine_with: EngineWith, world: Any) -> None:
+def test_certificate_of_another_host_is_refused(engine_with: EngineWith, world: Any, failure: Failure) -> None:
     """As is plain text where TLS is expected; nothing is sent."""
     world.routes[8443] = world.plain.port
     engine = engine_with("net:read:*")
@@ -125,7 +119,7 @@ CHARSETS: Final = {
 
 @pytest.mark.parametrize(("header", "body", "charset", "text"), CHARSETS.values(), ids=CHARSETS)
 def test_body_is_text_only_if_it_decodes(
-    engine: Engine, world: Any, header: str, body: bytes, charset: str, text: str | None
+    engine: Engine, world: Any, header: str, body: bytes, charset: str, text: str | None, failure: Failure
 ) -> None:
     """Otherwise the bytes are returned; nothing is guessed or replaced."""
     if "\0" in header:
@@ -203,7 +197,7 @@ BAD_HEADERS: Final = {
 
 
 @pytest.mark.parametrize("headers", BAD_HEADERS.values(), ids=BAD_HEADERS)
-def test_ambiguous_headers_are_refused(engine: Engine, world: Any, headers: dict[str, str]) -> None:
+def test_ambiguous_headers_are_refused(engine: Engine, world: Any, headers: dict[str, str], failure: Failure) -> None:
     """Before anything is sent, and without their values in the error."""
     code, retry, text = failure(engine, f"{API}/items", headers=headers)
 
@@ -266,7 +260,7 @@ def test_path_is_sent_unchanged(engine: Engine, world: Any) -> None:
     assert world.plain.requests[-1].startswith(f"GET {path} HTTP/1.1\r\nHost: api.example.com\r\n".encode())
 
 
-def test_redirect_from_https_to_http_is_refused(engine: Engine, world: Any) -> None:
+def test_redirect_from_https_to_http_is_refused(engine: Engine, world: Any, failure: Failure) -> None:
     """Even if the call names the target."""
     world.secure.answer("/a", 302, location=f"{API}/items")
 
@@ -277,7 +271,7 @@ def test_redirect_from_https_to_http_is_refused(engine: Engine, world: Any) -> N
     assert [] == world.plain.requests
 
 
-def test_redirects_are_limited(engine: Engine, world: Any) -> None:
+def test_redirects_are_limited(engine: Engine, world: Any, failure: Failure) -> None:
     """Five are followed, and each counts as a request."""
     world.plain.answer("/a", 302, location="/a")
 

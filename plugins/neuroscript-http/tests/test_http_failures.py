@@ -17,18 +17,12 @@ from neuroscript import CallError, Engine, LimitError, PolicyError, ToolFailed
 from neuroscript_http.bodies import decode_body
 
 EngineWith = Callable[..., Engine]
+Failure = Callable[..., tuple[str, str, str]]
 
 API: Final = "http://api.example.com"
 
 
-def failure(engine: Engine, url: str, **named: Any) -> tuple[str, str, str]:
-    """Return the code, retry and message of a failed request."""
-    with pytest.raises(ToolFailed) as caught:
-        engine.call_named("http.get", {"url": url, **named})
-    return caught.value.code, caught.value.retry, caught.value.text
-
-
-def test_next_address_is_tried_on_failure(engine: Engine, world: Any) -> None:
+def test_next_address_is_tried_on_failure(engine: Engine, world: Any, failure: Failure) -> None:
     """In the order of the resolver."""
     world.names["api.example.com"] = [["93.184.215.14", "93.184.215.15"]]
     world.routes = {80: _closed_port()}
@@ -44,7 +38,7 @@ def _closed_port() -> int:
     return port
 
 
-def test_name_without_address_can_be_retried(engine: Engine, world: Any) -> None:
+def test_name_without_address_can_be_retried(engine: Engine, world: Any, failure: Failure) -> None:
     """It can have an address later."""
     world.names["api.example.com"] = [[]]
 
@@ -64,7 +58,9 @@ SLOW: Final = {
 @pytest.mark.alone
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("pieces", SLOW.values(), ids=SLOW)
-def test_slow_response_times_out(engine: Engine, world: Any, scheme: str, pieces: list[bytes]) -> None:
+def test_slow_response_times_out(
+    engine: Engine, world: Any, scheme: str, pieces: list[bytes], failure: Failure
+) -> None:
     """The timeout covers the whole request, even if data keeps arriving."""
     server = world.plain if scheme == "http" else world.secure
     server.drip("/a", pieces or [b""] * 100, 0.05)
@@ -77,7 +73,7 @@ def test_slow_response_times_out(engine: Engine, world: Any, scheme: str, pieces
 
 
 @pytest.mark.alone
-def test_tls_handshake_times_out(engine: Engine, world: Any) -> None:
+def test_tls_handshake_times_out(engine: Engine, world: Any, failure: Failure) -> None:
     """The system accepts the connection, but no server responds."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         world.routes[443] = silent.getsockname()[1]
@@ -89,7 +85,7 @@ def test_tls_handshake_times_out(engine: Engine, world: Any) -> None:
     assert time.monotonic() - started < 3
 
 
-def test_name_resolution_times_out(engine: Engine, world: Any) -> None:
+def test_name_resolution_times_out(engine: Engine, world: Any, failure: Failure) -> None:
     """The timeout of the request covers it."""
     world.names["api.example.com"] = _Hanging()
 
@@ -160,7 +156,7 @@ NO_HTTP: Final = {
 
 
 @pytest.mark.parametrize("answer", NO_HTTP.values(), ids=NO_HTTP)
-def test_invalid_http_is_an_error(engine: Engine, world: Any, answer: bytes) -> None:
+def test_invalid_http_is_an_error(engine: Engine, world: Any, answer: bytes, failure: Failure) -> None:
     """The error contains none of the received data."""
     world.plain.answers["/a"] = answer
 
@@ -169,7 +165,7 @@ def test_invalid_http_is_an_error(engine: Engine, world: Any, answer: bytes) -> 
 
 
 @pytest.mark.parametrize("headers", [{f"x-{number}": "1" for number in range(201)}, {"x-a": "1" * 33_000}])
-def test_response_headers_are_limited(engine: Engine, world: Any, headers: dict[str, str]) -> None:
+def test_response_headers_are_limited(engine: Engine, world: Any, headers: dict[str, str], failure: Failure) -> None:
     """In number and in bytes."""
     world.plain.answer("/a", 200, **headers)
 
@@ -178,7 +174,7 @@ def test_response_headers_are_limited(engine: Engine, world: Any, headers: dict[
 
 
 @pytest.mark.parametrize("coded", [False, True], ids=["plain", "gzip"])
-def test_body_limit_is_exact(engine: Engine, world: Any, coded: bool) -> None:
+def test_body_limit_is_exact(engine: Engine, world: Any, coded: bool, failure: Failure) -> None:
     """It applies to the decompressed body."""
     body = b"0123456789"
     headers = {"content_type": "text/plain", **({"content_encoding": "gzip"} if coded else {})}
@@ -191,7 +187,7 @@ def test_body_limit_is_exact(engine: Engine, world: Any, coded: bool) -> None:
 
 
 @pytest.mark.alone
-def test_decompression_bomb_stops_at_the_limit(engine: Engine, world: Any) -> None:
+def test_decompression_bomb_stops_at_the_limit(engine: Engine, world: Any, failure: Failure) -> None:
     """A gigabyte in a megabyte costs neither the memory nor the time."""
     bomb = gzip.compress(bytes(2**20)) * 1000
     world.plain.answer("/a", 200, bomb, content_encoding="gzip")
@@ -229,7 +225,9 @@ CODED: Final = {
 
 
 @pytest.mark.parametrize(("body", "coding", "expected"), CODED.values(), ids=CODED)
-def test_gzip_is_decoded(engine: Engine, world: Any, body: bytes, coding: str, expected: bytes | None) -> None:
+def test_gzip_is_decoded(
+    engine: Engine, world: Any, body: bytes, coding: str, expected: bytes | None, failure: Failure
+) -> None:
     """Complete members of gzip, and no other encoding."""
     world.plain.answer("/a", 200, body, content_encoding=coding)
 
