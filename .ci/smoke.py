@@ -1,4 +1,4 @@
-"""Build every distribution, use the built wheels in an environment that has nothing else, and ask them all laws.
+"""Build every distribution, use the wheels in an environment with nothing else, and run all contract checks on them.
 
 The kit runs there over each distribution of ours, in a folder with nothing but the `conftest.py` of its tests, which
 says what its examples count on.
@@ -33,7 +33,7 @@ def main() -> None:
         for wheel in wheels:
             check_wheel(wheel)
         use(wheels, folder)
-        asked = ask_laws(folder)
+        asked = run_checks(folder)
     built = f"{len(wheels)} wheels and as many source distributions built, installed and used"
     print(f"{built}; {asked} contract checks passed")
 
@@ -71,18 +71,18 @@ def use(wheels: list[Path], folder: Path) -> None:
     assert len(read) == 1, f"the one that computes its toolsets is read, the others bring their index: {read}"
 
 
-def ask_laws(folder: Path) -> int:
-    """Return how many laws were asked of the installed distributions; each of them is kept."""
+def run_checks(folder: Path) -> int:
+    """Return how many contract checks were run on the installed distributions; each of them passed."""
     python = str(folder / "env" / "bin" / "python")
     wanted = ("-c", str(ROOT / "constraints.txt"), "pytest", "neuroscript-std[jwt]")
     run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return sum(pool.map(lambda project: laws_of(project, folder), PROJECTS[1:]))
+        return sum(pool.map(lambda project: checks_of(project, folder), PROJECTS[1:]))
 
 
-def laws_of(project: Path, folder: Path) -> int:
-    """Ask a distribution all laws, where nothing of the checkout can be imported."""
-    place = folder / "laws" / project.name
+def checks_of(project: Path, folder: Path) -> int:
+    """Run all contract checks on a distribution, where nothing of the checkout can be imported."""
+    place = folder / "checks" / project.name
     place.mkdir(parents=True)
     shutil.copy(project / "tests" / "conftest.py", place)
     (place / "whence.py").write_text(WHENCE)

@@ -220,14 +220,14 @@ BROKEN: Final = (
 SHIPPING: Final = """
 import json, os, sys
 sys.path.insert(0, sys.argv[1])
-from neuroscript.discovery.package_index import FILE, METADATA, written
+from neuroscript.discovery.package_index import FILE, METADATA, index_to_data
 from neuroscript.discovery.index_builder import index, load
 from neuroscript.discovery.installed import distributions
 for each in distributions(sys.argv[1:2]):
     folder = os.path.join(each.folder, METADATA)
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, FILE), "w") as file:
-        json.dump(written(each, tuple(map(index, load(each)))), file)
+        json.dump(index_to_data(each, tuple(map(index, load(each)))), file)
 """
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from neuroscript.audit.memory import MemoryAudit
     from neuroscript.audit.recording import Recording
     from neuroscript.audit.sqlite import SqliteAudit
-    from neuroscript.calls.spill import Spill, Spilled
+    from neuroscript.calls.spill import Spill, SpilledResult
     from neuroscript.coercion.constraints import coerce
     from neuroscript.coercion.context import SizeLimits
     from neuroscript.coercion.scalars import Handle
@@ -148,7 +148,7 @@ __all__ = [
     "SizeLimits",
     "SpecError",
     "Spill",
-    "Spilled",
+    "SpilledResult",
     "SqliteAudit",
     "State",
     "TerminalApprover",
@@ -198,7 +198,7 @@ _HOMES = {
     "audit.memory": "MemoryAudit",
     "audit.recording": "Recording",
     "audit.sqlite": "SqliteAudit",
-    "calls.spill": "Spill Spilled",
+    "calls.spill": "Spill SpilledResult",
     "coercion.constraints": "coerce",
     "coercion.context": "SizeLimits",
     "coercion.scalars": "Handle",

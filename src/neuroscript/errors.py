@@ -52,12 +52,12 @@ MAX_NOTE_CHARS: Final = 40
 """The maximum length of the note at the end of a shortened string."""
 
 
-def bounded(text: str, most: int = MAX_TEXT_CHARS) -> str:
+def shorten_text(text: str, most: int = MAX_TEXT_CHARS) -> str:
     """Return *text*, shortened if it is too long, with a note of how many characters were left out.
 
     A string that is already shortened, or too long by less than the length of the note, is returned unchanged.
 
-    >>> bounded("abcdef" * 10, 4)
+    >>> shorten_text("abcdef" * 10, 4)
     'abcd… (56 more characters)'
     """
     if len(text) <= most + MAX_NOTE_CHARS:
@@ -106,8 +106,8 @@ class SpecError(NeuroScriptError, ValueError):
         _check_items(SpecError, int, lines=lines)
         if type(found) is not int:
             raise _wrong(SpecError, "found", "an integer", found)
-        self.subject = bounded(subject, MAX_PROBLEM_CHARS)
-        self.problems = tuple(bounded(each, MAX_PROBLEM_CHARS) for each in problems[:MAX_PROBLEMS])
+        self.subject = shorten_text(subject, MAX_PROBLEM_CHARS)
+        self.problems = tuple(shorten_text(each, MAX_PROBLEM_CHARS) for each in problems[:MAX_PROBLEMS])
         self.lines = tuple(lines[:MAX_PROBLEMS])
         self.total = max(found, len(problems))
         super().__init__(self.subject, self.problems, self.lines, self.total)
@@ -143,7 +143,7 @@ class RegistryError(NeuroScriptError):
 
     def __init__(self, text: str = "") -> None:
         _check(RegistryError, text=text)
-        super().__init__(bounded(text))
+        super().__init__(shorten_text(text))
 
 
 class PluginError(NeuroScriptError):
@@ -161,8 +161,8 @@ class PluginError(NeuroScriptError):
     ) -> None:
         _check(PluginError, distribution=distribution, reason=reason, code=code)
         _check_items(PluginError, PluginError, errors=errors)
-        self.distribution = bounded(distribution, MAX_PROBLEM_CHARS)
-        self.reason = bounded(reason)
+        self.distribution = shorten_text(distribution, MAX_PROBLEM_CHARS)
+        self.reason = shorten_text(reason)
         super().__init__(self.distribution, self.reason)
         self.code = code
         self.errors = tuple(errors)
@@ -176,7 +176,7 @@ class AuditError(NeuroScriptError):
 
     def __init__(self, text: str = "") -> None:
         _check(AuditError, text=text)
-        super().__init__(bounded(text))
+        super().__init__(shorten_text(text))
 
 
 class HostError(NeuroScriptError):

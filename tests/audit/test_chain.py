@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.audit_records import KEY, child, intent, outcome, refused
 
 from neuroscript import FileAudit, SpecError
-from neuroscript.audit import Found, OpenCall, Verified, verify
+from neuroscript.audit import ChainProblem, OpenCall, VerificationReport, verify
 from neuroscript.audit.chain_check import MAX_LISTED_PROBLEMS
 
 
@@ -49,7 +49,7 @@ TORN, TORN_HEAD = trail(6, torn_at=3)
 TRAILS = {"whole": (WHOLE, WHOLE_HEAD), "torn": (TORN, TORN_HEAD)}
 
 
-def found_in(data: bytes, **how: Any) -> Verified:
+def found_in(data: bytes, **how: Any) -> VerificationReport:
     """Return what is found out about these bytes."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "trail.jsonl")
@@ -57,7 +57,7 @@ def found_in(data: bytes, **how: Any) -> Verified:
         return verify(path, **{"key": KEY, **how})
 
 
-def kinds(found: Verified) -> list[tuple[int, str]]:
+def kinds(found: VerificationReport) -> list[tuple[int, str]]:
     """Return the line and the kind of each problem."""
     return [(problem.line, problem.kind) for problem in found.problems]
 
@@ -158,7 +158,7 @@ def test_a_problem_is_named_where_it_is(
     found = found_in(b"".join(change(WHOLE)), head=WHOLE_HEAD)
 
     if expected == [(0, "damaged")]:
-        assert found.problems[0] == Found(0, "damaged", "no line is a record: the file is not an audit log")
+        assert found.problems[0] == ChainProblem(0, "damaged", "no line is a record: the file is not an audit log")
     else:
         assert expected == kinds(found)
 
@@ -174,7 +174,7 @@ def test_a_trail_that_was_cut_and_gone_on_with_is_found_by_the_head(tmp_path: Pa
     audit.close()
 
     text = "record 5 is not the one in the head: the audit log was truncated and rewritten"
-    assert (Found(5, "cut tail", text),) == verify(path, key=KEY, head=head).problems
+    assert (ChainProblem(5, "cut tail", text),) == verify(path, key=KEY, head=head).problems
     assert verify(path, key=KEY).is_intact
 
 
@@ -220,7 +220,7 @@ def test_a_torn_tail_is_finished_and_told(cut: int, tmp_path: Path) -> None:
     assert ("recovered", len(torn) + 1) == (recovered["kind"], recovered["cut"])
     assert hashlib.sha256(torn + b"\n").hexdigest() == recovered["sha256"]
     text = f"{len(torn) + 1} bytes are not a record: a crash or a full disk interrupted a write, and the next writer recorded it"
-    assert (Found(3, "torn tail repaired", text),) == found.problems
+    assert (ChainProblem(3, "torn tail repaired", text),) == found.problems
     assert (True, 4) == (found.is_intact, found.records)
 
 
@@ -242,7 +242,7 @@ def test_a_record_that_lost_its_end_of_line_is_kept(tmp_path: Path) -> None:
 
     found = verify(path, key=KEY, head=head)
     text = "the end of the previous line was lost: a crash or a full disk interrupted a write"
-    assert (Found(4, "torn tail repaired", text),) == found.problems
+    assert (ChainProblem(4, "torn tail repaired", text),) == found.problems
     assert (True, 5) == (found.is_intact, found.records)
 
 
@@ -325,7 +325,7 @@ def test_a_wrong_key_is_one_problem(
     path.write_bytes(b"".join(lines[:3] + lines[4:]))
     less = verify(path, key=asked_with)
 
-    assert (Found(0, "wrong key", text),) == whole.problems
+    assert (ChainProblem(0, "wrong key", text),) == whole.problems
     assert (5, False) == (whole.records, whole.keyed)
     assert [(0, "wrong key"), (4, "removed")] == kinds(less)
 
@@ -339,7 +339,7 @@ def test_an_answer_says_what_it_is_worth(key: bytes | None, tmp_path: Path) -> N
 
     worth = "without a key, damage is detected but not forgery, because every hash can be recomputed"
     assert ("with this key, forgery is detected too" if key else worth) == found.guarantee
-    assert Verified(3, first=1, last=3, head=head, keyed=key is not None) == found
+    assert VerificationReport(3, first=1, last=3, head=head, keyed=key is not None) == found
 
 
 @pytest.mark.parametrize("head", ["", "1", "1:abc", "01:" + "a" * 64, "1:" + "A" * 64, "1:" + "a" * 64 + "\n"])
@@ -375,7 +375,7 @@ def test_a_line_that_is_being_written_is_waited_for(tmp_path: Path) -> None:
     """Verifying a log that is in use does not report it as torn."""
     path = tmp_path / "trail.jsonl"
     path.write_bytes(b"".join(WHOLE[:5]) + WHOLE[5][:200])
-    found: list[Verified] = []
+    found: list[VerificationReport] = []
     reader = threading.Thread(target=lambda: found.append(verify(path, key=KEY, head=WHOLE_HEAD)))
     with path.open("ab", buffering=0) as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from neuroscript import FileAudit
-from neuroscript.audit import Verified, read, verify
+from neuroscript.audit import VerificationReport, read, verify
 
 KEY = bytes(range(32))
 COUNT = 1_000
@@ -104,7 +104,7 @@ def without_outcome(path: Path) -> list[tuple[str, int]]:
     return [(each["tool"], each["call"]) for each in records if each["kind"] == "intent" and each["call"] not in ended]
 
 
-def told(found: Verified) -> list[tuple[str, int]]:
+def told(found: VerificationReport) -> list[tuple[str, int]]:
     """Return the calls that `verify` says have no outcome."""
     return [(each.tool, each.call) for each in found.without_outcome]
 

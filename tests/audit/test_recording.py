@@ -26,7 +26,7 @@ from neuroscript import (
     PolicyError,
     SpecError,
 )
-from neuroscript.audit.recording import MAX_LINE_BYTES, Recording, read, written
+from neuroscript.audit.recording import MAX_LINE_BYTES, Recording, decode, encode
 from neuroscript.testing.replay import Replayed, replay
 from neuroscript.tools.fingerprints import canonical_text, fingerprint
 
@@ -80,7 +80,7 @@ VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dic
 @given(VALUES)
 def test_a_value_comes_back_as_it_is(value: Any) -> None:
     """Through JSON, with its type at every level, whatever its keys look like."""
-    assert canonical_text(value) == canonical_text(read(json.loads(json.dumps(written(value), allow_nan=False))))
+    assert canonical_text(value) == canonical_text(decode(json.loads(json.dumps(encode(value), allow_nan=False))))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_value_comes_back_as_it_is(value: Any) -> None:
 def test_what_no_value_is_written_like_can_not_be_read(data: Any) -> None:
     """It would be a value that no call has had."""
     with pytest.raises(ValueError) as caught:
-        read(data)
+        decode(data)
 
     assert "the value has an unknown format" == str(caught.value)
 

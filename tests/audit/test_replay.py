@@ -24,7 +24,7 @@ from neuroscript import (
     ToolSpec,
 )
 from neuroscript.audit.recording import MAX_LINE_BYTES, Recording
-from neuroscript.testing.replay import Difference, Replayed, replay, replayed
+from neuroscript.testing.replay import Difference, Replayed, replay, replay_lines
 from neuroscript.tools.fingerprints import fingerprint
 
 
@@ -292,7 +292,7 @@ def test_a_damaged_recording_ends_in_no_error(data: st.DataObject) -> None:
             start = data.draw(st.integers(0, len(text)))
             text[start : start + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=9))
         file = iter(bytes(text).splitlines(keepends=True))
-        done = replayed(lambda most: next(file, b""), lent)
+        done = replay_lines(lambda most: next(file, b""), lent)
 
     assert done.run + done.skipped + done.unreadable + (done.difference is not None) > 0
 

@@ -34,7 +34,7 @@ from neuroscript import (
     spec_to_data,
     spec_to_schema,
 )
-from neuroscript.formats.one_line import returned
+from neuroscript.formats.one_line import return_text
 from neuroscript.formats.stubs import stub
 from neuroscript.interop.agentheaven import ToolSpec as Handle
 from neuroscript.interop.mcp.schema import output_schema
@@ -239,7 +239,7 @@ def test_stream_value_is_shown_in_signatures_and_stubs() -> None:
     tools = Toolset("m")
     handle = Handle(tools.add(made, given))
 
-    assert "int or stream of int" == returned(made)
+    assert "int or stream of int" == return_text(made)
     assert "def plain(self, kind: str) -> int | list[int]:" in stub([made])
     assert "async def plain(self, kind: str) -> int | list[int]:" in stub([made])
     assert "-> int | Iterator[int]:" in handle.code

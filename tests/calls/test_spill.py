@@ -27,7 +27,7 @@ from neuroscript import (
     result_to_data,
 )
 from neuroscript.calls.spill_writer import ResultFile
-from neuroscript.runtime.result_text import result_text, shortened
+from neuroscript.runtime.result_text import result_text, shorten
 
 tools = Toolset("t")
 
@@ -139,7 +139,7 @@ def test_large_result_becomes_a_file_and_an_excerpt(
     beginning = beginning.removesuffix("\n")
     assert f"{beginning}\n[beginning of a result of {len(data)} bytes; the full result{items} is in the sandbox file {path}]" == result.value  # fmt: skip
     assert (200 if items else None) == result.spilled.items
-    assert result_text(shortened(result, 20)) == result_text(result) == result.value
+    assert result_text(shorten(result, 20)) == result_text(result) == result.value
     assert {"path": path, "size": len(data), "items": result.spilled.items} == result_to_data(result)["spilled"]
 
 

@@ -427,11 +427,11 @@ def test_piped_list_is_not_padded_to_its_longest_row() -> None:
 
 def test_wide_cell_shifts_only_its_own_row() -> None:
     """This holds for every table that a program may read."""
-    from neuroscript.cli.terminal.output import Cell, Rows, aligned
+    from neuroscript.cli.terminal.output import Cell, Rows, align_rows
 
     rows = Rows((tuple(map(Cell, ("a", "b" * 60, "c"))), tuple(map(Cell, ("aa", "b", "c")))), wrapped=False)
 
-    assert [*aligned(rows)] == [f"a   {'b' * 60}  c", f"aa  b{' ' * 49}c"]
+    assert [*align_rows(rows)] == [f"a   {'b' * 60}  c", f"aa  b{' ' * 49}c"]
 
 
 # The doctor

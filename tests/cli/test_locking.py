@@ -18,7 +18,7 @@ from tests.cli.conftest import Ran, environment
 from tests.distributions import HEALTHY, TOOLSET, Published
 
 from neuroscript import Engine, ExecutionPolicy, Lock, PluginError, SpecError, ToolFailed
-from neuroscript.cli.parser import parsed
+from neuroscript.cli.parser import parse_arguments
 from neuroscript.cli.terminal.exit_codes import FAILED, OK, USAGE
 
 WEATHER = """
@@ -328,12 +328,12 @@ def test_engine_skips_changed_plugins(site: Site, with_path: Callable[..., Engin
 def index_of(site: Site) -> Any:
     """Ship the index of the current tools with a distribution, and return its data."""
     from neuroscript.discovery.installed import distributions
-    from neuroscript.discovery.package_index import written
-    from neuroscript.discovery.probe import probed
+    from neuroscript.discovery.package_index import index_to_data
+    from neuroscript.discovery.probe import probe_all
 
     (found,) = (each for each in distributions([str(site.folder)]) if each.key == "acme-weather")
-    (report,) = probed([found])
-    return written(found, report.entries)
+    (report,) = probe_all([found])
+    return index_to_data(found, report.entries)
 
 
 def ship(site: Site, index: Any) -> None:
@@ -392,7 +392,7 @@ def test_lock_must_not_be_a_path() -> None:
 )
 def test_locked_option_does_not_take_the_next_argument(words: list[str], locked: str | None) -> None:
     """Its value follows an ``=``."""
-    options = parsed(words)
+    options = parse_arguments(words)
 
     assert options.locked == locked
     assert getattr(options, "pattern", None) in (None, "math.*")

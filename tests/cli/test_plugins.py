@@ -17,7 +17,7 @@ from tests.distributions import BROKEN, HEALTHY, TOOLSET, Broken, Published
 
 from neuroscript import Engine, __version__
 from neuroscript.discovery.installed import distributions
-from neuroscript.discovery.probe import SLOW, probed
+from neuroscript.discovery.probe import SLOW, probe_all
 
 SECONDS = 6
 """Time limit of each distribution in seconds."""
@@ -254,7 +254,7 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def checked(folder: Path, code: str, limit: float = SECONDS) -> Any:
     """Return the report about a distribution with this code."""
     Published("odd-tools", code).install(folder)
-    (report,) = probed(distributions([str(folder)]), limit)
+    (report,) = probe_all(distributions([str(folder)]), limit)
     return report
 
 

@@ -20,7 +20,7 @@ from neuroscript import (
     spec_from_schema,
     spec_to_schema,
 )
-from neuroscript.coercion.json_schema import MAX_CHAIN_SCHEMAS, MAX_SCHEMAS_OF_ONE_VALUE, UNFOLDED
+from neuroscript.coercion.json_schema import MAX_CHAIN_SCHEMAS, MAX_EXPANDED_SCHEMAS, MAX_SCHEMAS_OF_ONE_VALUE
 from neuroscript.formats.json_schema_reader import MAX_PROPERTIES
 
 Schema = dict[str, Any]
@@ -182,7 +182,7 @@ def wrapped(depth: int, wrap: Callable[[Schema], Schema]) -> Schema:
 
 LONG_CHAIN = f"#: more than {MAX_CHAIN_SCHEMAS} schemas in one chain of $ref, anyOf and similar keywords"
 ENDLESS = "#: a $ref leads back to itself without reaching another value"
-TOO_MANY = f"#: more than {UNFOLDED} schemas after its references are expanded"
+TOO_MANY = f"#: more than {MAX_EXPANDED_SCHEMAS} schemas after its references are expanded"
 TOO_MANY_OF_ONE = f"#: more than {MAX_SCHEMAS_OF_ONE_VALUE} schemas for one value in a schema that refers to itself"
 TOO_DEEP = "#: nests deeper than 64 levels"
 

@@ -31,10 +31,10 @@ def test_checks_hold_for_json_values(kind: ArgType) -> None:
     """Coercion is total, exact, idempotent, fresh, runs no code of the value, and accepts less in strict mode."""
 
     @given(values)
-    def law(value: object) -> None:
+    def holds(value: object) -> None:
         check(value, kind)
 
-    law()
+    holds()
 
 
 @given(st.integers(0, 2**32), values)

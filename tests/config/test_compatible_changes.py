@@ -27,7 +27,7 @@ from neuroscript import (
     coerce,
 )
 from neuroscript.coercion.scalars import Handle
-from neuroscript.coercion.types import NONE_TYPES, gives_no_more, takes_all
+from neuroscript.coercion.types import NONE_TYPES, accepts_all, returns_subset
 from neuroscript.config.spec_diff import argument_changes
 from neuroscript.tools.fingerprints import canonical_text
 
@@ -81,7 +81,7 @@ def test_only_a_wider_type_accepts_every_value(old: ArgType) -> None:
 
     wider = [new for new in ARGUMENTS if all(is_taken(value, new, mode) for value, mode in taken)]
 
-    expected = [new for new in ARGUMENTS if takes_all(new, old)]
+    expected = [new for new in ARGUMENTS if accepts_all(new, old)]
     assert expected == (wider if taken else [ArgType.ANY, ArgType.NIL])  # nil accepts None only
 
 
@@ -119,7 +119,7 @@ def test_narrower_result_is_always_valid_for_the_old_type(old: ArgType, given_re
             if all(outcomes):
                 fits.append(new)
 
-    expected = [new for new in ArgType if gives_no_more(new, old)]
+    expected = [new for new in ArgType if returns_subset(new, old)]
     assert expected == [new for new in fits if old in NONE_TYPES or new not in NONE_TYPES]
 
 
@@ -198,7 +198,7 @@ class Mutator(Generator):
         field = self.choice(fields)
         values = {name: getattr(other, name) for name in names.get(field, (field,))}
         if field == "type" and self.random() < 0.4:
-            values["type"] = self.choice([kind for kind in ARGUMENTS if takes_all(kind, rule.type)])
+            values["type"] = self.choice([kind for kind in ARGUMENTS if accepts_all(kind, rule.type)])
         if field in ("minimum", "max_length"):
             values = {field: self.choice((None, 0, 1, 2))}
         return evolve(rule, **values)

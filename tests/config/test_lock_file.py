@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from neuroscript import ArgSpec, Engine, Example, SpecError, ToolPolicy, ToolSpec
 from neuroscript.cli.env.options import LOCK_FILE
 from neuroscript.config.lock_file import FILE, MAX_FILE_BYTES, Lock
-from neuroscript.config.pinned import Pinned, PinnedTool, compared, summed
+from neuroscript.config.pinned import Pinned, PinnedTool, compare, summarise
 from neuroscript.config.tool_diff import Definition
 from neuroscript.tools.fingerprints import fingerprint
 
@@ -266,7 +266,7 @@ def test_a_file_that_is_not_there_or_too_large_is_said_to_be_so(tmp_path: Path) 
 
 def lines(old: Pinned, new: Pinned) -> list[str]:
     """Return the differences as a person reads them."""
-    return [f"{each.change.kind} {each}" for each in compared(old, new)]
+    return [f"{each.change.kind} {each}" for each in compare(old, new)]
 
 
 GONE = ArgSpec("n", "int")
@@ -349,9 +349,9 @@ def test_a_distribution_is_refused_unless_it_is_what_is_locked() -> None:
 
 def test_one_change_is_one_change() -> None:
     """And no more."""
-    differences = compared(pinned(version="1.0"), pinned(version="1.1"))
+    differences = compare(pinned(version="1.0"), pinned(version="1.1"))
 
-    assert summed(differences) == "1 compatible change (version: changed from 1.0 to 1.1)"
+    assert summarise(differences) == "1 compatible change (version: changed from 1.0 to 1.1)"
 
 
 def test_what_is_locked_and_not_installed_is_missing() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from neuroscript import Engine, PluginError, bundle
-from neuroscript.discovery.bundles import BUNDLES, EXTRAS, unbundled
+from neuroscript.discovery.bundles import BUNDLES, EXTRAS, expand_bundles
 from neuroscript.discovery.catalog import FIRST_PARTY
 
 ROOT = Path(__file__).parents[2]
@@ -76,7 +76,7 @@ def test_bundles_stand_among_names_of_distributions() -> None:
     """Each member once, where it is named first."""
     names = ("@files", "acme-tools", "@web")
 
-    assert unbundled(names) == ("neuroscript-std", "neuroscript-fs", "acme-tools", "neuroscript-http")
+    assert expand_bundles(names) == ("neuroscript-std", "neuroscript-fs", "acme-tools", "neuroscript-http")
 
 
 ALONE = """\

@@ -19,7 +19,7 @@ from tests.distributions import TOOLSET, Published, age
 from neuroscript import Engine
 from neuroscript.discovery import installed
 from neuroscript.discovery import probe as probing
-from neuroscript.discovery.installed import distributions, known
+from neuroscript.discovery.installed import distributions, installed_distributions
 from neuroscript.io.user_cache import cache_file
 
 ROOT = Path(__file__).parents[2]
@@ -49,7 +49,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # compiling a module changes its folder
     acme().install(site)
     age(site)
-    known()
+    installed_distributions()
     yield site
     for name in [name for name, each in sys.modules.items() if str(tmp_path) in str(getattr(each, "__file__", ""))]:
         del sys.modules[name]
@@ -75,7 +75,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
 
 
 def names() -> list[str]:
-    return [str(each) for each in known() if not each.key.startswith("neuroscript-")]
+    return [str(each) for each in installed_distributions() if not each.key.startswith("neuroscript-")]
 
 
 def cache(site: Path, kind: str = "installed") -> list[Path]:
@@ -87,7 +87,7 @@ def cache(site: Path, kind: str = "installed") -> list[Path]:
 
 def test_unchanged_distributions_are_not_searched_again(site: Path, read: Callable[[], bool]) -> None:
     """The cached data equals the result of a search."""
-    assert known() == distributions()
+    assert installed_distributions() == distributions()
     assert not read()
 
 
@@ -131,7 +131,7 @@ def test_change_is_seen_at_once(
     change(site)
 
     assert names() == expected
-    assert known() == distributions()
+    assert installed_distributions() == distributions()
     assert read()
 
 
@@ -142,7 +142,9 @@ def test_file_edited_in_place_is_seen(site: Path) -> None:
     entries.write_text(entries.read_text().replace("acme = ", "acne = "))
     os.utime(entries.parent, ns=(folder.st_atime_ns, folder.st_mtime_ns))
 
-    assert ["acne"] == [point.name for each in known() for point in each.entry_points if each.key == "acme-tools"]
+    assert ["acne"] == [
+        point.name for each in installed_distributions() for point in each.entry_points if each.key == "acme-tools"
+    ]
 
 
 def test_egg_info_beside_its_sources_is_seen_when_it_gains_entry_points(site: Path) -> None:
@@ -250,7 +252,7 @@ def test_unwritable_cache_is_not_an_error(site: Path) -> None:
     before = sorted(folder.iterdir())
     acme("more-tools").install(site)
     age(site)
-    code = "import os\nfrom neuroscript.discovery.installed import known\nos.setuid(65534)\nprint(len(known()) > 1)"
+    code = "import os\nfrom neuroscript.discovery.installed import installed_distributions\nos.setuid(65534)\nprint(len(installed_distributions()) > 1)"
     folder.chmod(0o755)
     for each in (site.parent, *site.parent.parents):
         if str(each).startswith("/tmp/"):
@@ -316,7 +318,7 @@ def test_concurrent_writers_leave_one_complete_file(site: Path) -> None:
     assert told == ["acme-tools ()\n"] * 4
     assert len(cache(site)) == len(cache(site, "index")) == 1
     assert {each.suffix for each in cache(site)[0].parent.iterdir()} == {".json"}
-    assert known() == distributions()
+    assert installed_distributions() == distributions()
 
 
 def test_cache_directory_is_that_of_platformdirs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -425,7 +427,7 @@ def test_hanging_distribution_delays_only_one_start(site: Path, monkeypatch: pyt
     """The engine starts after the timeout, the others work, and the next start skips this one."""
     Published("hanging-tools", "import threading\nthreading.Event().wait()\n").install(site)
     age(site)
-    monkeypatch.setattr(probing.probed, "__defaults__", (1.5, *(probing.probed.__defaults__ or ())[1:]))
+    monkeypatch.setattr(probing.probe_all, "__defaults__", (1.5, *(probing.probe_all.__defaults__ or ())[1:]))
     chosen = ["acme-tools", "hanging-tools"]
 
     with Engine(plugins=chosen) as engine:

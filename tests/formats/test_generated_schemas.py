@@ -17,7 +17,7 @@ from neuroscript import (
     spec_from_schema,
     spec_to_schema,
 )
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 
 PLAIN_PARTS = st.deferred(
     lambda: st.one_of(
@@ -57,7 +57,7 @@ def test_what_gets_past_an_imported_schema_validates(part: dict[str, Any], value
         [exact] = bind_named(spec, {"a": value})
     except ArgumentError:
         return
-    assert_fits(part, plain(exact))
+    assert_fits(part, to_plain(exact))
 
 
 def assert_fits(part: dict[str, Any], value: Any) -> None:
@@ -170,4 +170,4 @@ def test_what_is_called_fits_the_schema_as_another_validator_sees_it(parts: Any,
             [exact] = bind_named(spec, {"v": value})
         except ArgumentError:
             continue
-        assert oracle.is_valid({"v": plain(exact)})
+        assert oracle.is_valid({"v": to_plain(exact)})

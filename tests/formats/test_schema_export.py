@@ -38,8 +38,8 @@ from neuroscript import (
     spec_to_schema,
 )
 from neuroscript.coercion.context import CoercionSettings
-from neuroscript.coercion.plain_data import plain
-from neuroscript.coercion.types import worded
+from neuroscript.coercion.plain_data import to_plain
+from neuroscript.coercion.types import type_phrase
 from neuroscript.spec.binding import bind_arguments
 
 STRICT = CoercionSettings("strict")
@@ -165,7 +165,7 @@ def test_the_schema_of_a_result_is_one(kind: ArgType, nullable: bool) -> None:
     META.validate(result_schema(ToolSpec("t", "g", return_type=kind, return_nullable=nullable, return_help="R.")))
 
 
-KINDS = sorted({worded(kind) for kind in ArgType}, key=len, reverse=True)
+KINDS = sorted({type_phrase(kind) for kind in ArgType}, key=len, reverse=True)
 
 
 def kind_in(expected: str) -> str:
@@ -218,7 +218,7 @@ def sent(seed: int, spec: ToolSpec) -> Iterator[dict[str, Any]]:
             given.pop(source.choice([*given]))
         yield given
         with suppress(TypeError, ValueError):
-            yield json.loads(json.dumps(plain(given), allow_nan=False))
+            yield json.loads(json.dumps(to_plain(given), allow_nan=False))
 
 
 @settings(max_examples=500, deadline=None)
@@ -235,7 +235,7 @@ def test_strict_mode_and_the_schema_agree_but_for_what_is_published(seed: int, c
         except ArgumentError as error:
             problems = {(each.code, kind_in(each.expected)) for each in error.problems}
         else:
-            validator.validate(plain(given_by_name))
+            validator.validate(to_plain(given_by_name))
         if problems and as_json(given_by_name) and validator.is_valid(given_by_name):
             assert problems <= published
 

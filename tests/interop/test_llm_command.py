@@ -22,8 +22,8 @@ from tests.llm.server import ModelServer, asks, call, says
 from tests.terminals import Terminal
 
 from neuroscript import RegistryError, from_function
-from neuroscript.cli.chat.llm_toolbox import NeuroScript, renamed
-from neuroscript.llm.offered_tools import offered
+from neuroscript.cli.chat.llm_toolbox import NeuroScript, with_toolbox_prefix
+from neuroscript.llm.offered_tools import offer_tools
 
 ROOT = Path(__file__).parents[2]
 
@@ -209,7 +209,7 @@ def test_near_names_are_those_that_the_model_knows(here: Place) -> None:
     names = [f"{'very_' * 12}{each}" for each in ("long", "lone")]
 
     with engine_of(*(_named(name) for name in names)) as engine:
-        tools = renamed(offered(engine, subject="llm"))
+        tools = with_toolbox_prefix(offer_tools(engine, subject="llm"))
 
     assert len({each.name for each in tools}) == 2 and all(len(each.name) <= 64 for each in tools)
     assert all(each.name.startswith("NeuroScript_g__very_") for each in tools)
@@ -220,10 +220,10 @@ def test_two_tools_of_one_name_are_no_toolbox() -> None:
     """A tool may be called as another one is cut to behind the name of the toolbox; neither hides the other."""
     long = "x" * 60
     with engine_of(_named(long)) as engine:
-        (cut,) = renamed(offered(engine, subject="llm"))
+        (cut,) = with_toolbox_prefix(offer_tools(engine, subject="llm"))
         engine.register(from_function(_named(cut.name.removeprefix("NeuroScript_g__")), group="g"))
         with pytest.raises(RegistryError) as caught:
-            renamed(offered(engine, subject="llm"))
+            with_toolbox_prefix(offer_tools(engine, subject="llm"))
 
     assert str(caught.value).endswith(f"and g.{long} would both be named {cut.name}")
 

@@ -12,7 +12,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.interop.mcp_place import served
 
 from neuroscript import Engine, ToolImplementation
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.interop.mcp.schema import output_schema
 from neuroscript.runtime.wire_names import WireNames
 from neuroscript.testing.fuzzing import arguments
@@ -31,7 +31,7 @@ def drawn(tool: ToolImplementation, count: int) -> list[dict[str, Any]]:
     )
     @given(arguments(tool))
     def draw(given: dict[str, Any]) -> None:
-        found.append({name: plain(value) for name, value in given.items()})
+        found.append({name: to_plain(value) for name, value in given.items()})
 
     draw()
     return found[:count]

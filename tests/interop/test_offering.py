@@ -25,7 +25,7 @@ from neuroscript import (
     Toolset,
     ToolSpec,
 )
-from neuroscript.llm.offered_tools import Offered, offered
+from neuroscript.llm.offered_tools import OfferedTool, offer_tools
 from neuroscript.runtime.wire_names import WireNames
 
 RAN: list[str] = []
@@ -67,13 +67,13 @@ def mail() -> Toolset:
     return tools
 
 
-def named(tools: tuple[Offered, ...]) -> list[str]:
+def named(tools: tuple[OfferedTool, ...]) -> list[str]:
     return [each.name for each in tools]
 
 
 def test_all_permitted_tools_of_a_session_are_offered(engine: Engine) -> None:
     """Denied ones are not included."""
-    assert named(offered(engine, subject="loop")) == ["bank__count", "mail__send"]
+    assert named(offer_tools(engine, subject="loop")) == ["bank__count", "mail__send"]
 
 
 @pytest.mark.parametrize(
@@ -89,13 +89,13 @@ def test_all_permitted_tools_of_a_session_are_offered(engine: Engine) -> None:
 )
 def test_patterns_select_the_offered_tools(engine: Engine, patterns: str | list[str], names: list[str]) -> None:
     """A string is one pattern, and an empty list selects nothing."""
-    assert named(offered(engine, patterns, subject="loop")) == names
+    assert named(offer_tools(engine, patterns, subject="loop")) == names
 
 
 def test_all_patterns_without_a_match_are_reported_at_once(engine: Engine) -> None:
     """A denied tool is not callable, so its pattern does not match."""
     with pytest.raises(SpecError) as raised:
-        offered(engine, ("*", "bank.rob", "mail.*", "post.*"), subject="loop")
+        offer_tools(engine, ("*", "bank.rob", "mail.*", "post.*"), subject="loop")
 
     assert str(raised.value) == (
         "loop: tools: bank.rob matches no tool that may be called here; "
@@ -106,7 +106,7 @@ def test_all_patterns_without_a_match_are_reported_at_once(engine: Engine) -> No
 def test_an_invalid_pattern_is_refused(engine: Engine) -> None:
     """As everywhere that accepts patterns."""
     with pytest.raises(SpecError) as raised:
-        offered(engine, "mail.[", subject="loop")
+        offer_tools(engine, "mail.[", subject="loop")
 
     assert str(raised.value) == (
         "execution policy: allow: mail.[ is not a valid pattern; use a name, or a pattern such as fs.*"
@@ -115,21 +115,21 @@ def test_an_invalid_pattern_is_refused(engine: Engine) -> None:
 
 def test_a_selection_cannot_be_widened(engine: Engine) -> None:
     """Neither by a call of another tool, nor by offering the selection again."""
-    (send,) = offered(engine, "mail.*", subject="loop")
+    (send,) = offer_tools(engine, "mail.*", subject="loop")
     result = send.session.execute(ToolCall("bank.count", {"coins": 1}))
     with pytest.raises(SpecError) as raised:
-        offered(send.session, "bank.*", subject="loop")
+        offer_tools(send.session, "bank.*", subject="loop")
 
     assert result.error is not None
     assert (result.error.code, result.error.retry) == ("policy.not_allowed", "host")
     assert str(raised.value) == "loop: tools: bank.* matches no tool that may be called here"
-    assert named(offered(send.session, subject="loop")) == ["mail__send"]
+    assert named(offer_tools(send.session, subject="loop")) == ["mail__send"]
     assert RAN == []
 
 
 def test_a_denied_tool_is_always_refused(engine: Engine) -> None:
     """Its name is unknown, and the refusal is recorded."""
-    (count, _) = offered(engine, subject="loop")
+    (count, _) = offer_tools(engine, subject="loop")
     result = count.session.execute(ToolCall("bank__rob", {}))
 
     assert result.error is not None
@@ -139,7 +139,7 @@ def test_a_denied_tool_is_always_refused(engine: Engine) -> None:
 
 def test_descriptions_contain_no_default_of_a_secret(engine: Engine) -> None:
     """Models do not need it, and the tool still receives it."""
-    (send,) = offered(engine, "mail.*", subject="loop")
+    (send,) = offer_tools(engine, "mail.*", subject="loop")
 
     assert send.description == "Send a letter."
     assert send.schema["properties"]["key"] == {"type": ["string", "null"], "writeOnly": True}
@@ -150,7 +150,7 @@ def test_descriptions_contain_no_default_of_a_secret(engine: Engine) -> None:
 @pytest.mark.parametrize(("tool", "argument"), [("bank.count", "coins"), ("mail.send", "to")])
 def test_a_schema_is_a_separate_copy(engine: Engine, tool: str, argument: str) -> None:
     """At every level, with or without secrets: a framework may modify it."""
-    (asked,) = offered(engine, tool, subject="loop")
+    (asked,) = offer_tools(engine, tool, subject="loop")
     first, before = asked.schema, deepcopy(asked.schema)
     first["properties"][argument]["type"] = "null"
     first["properties"]["more"] = {}
@@ -162,7 +162,7 @@ def test_a_schema_is_a_separate_copy(engine: Engine, tool: str, argument: str) -
 def test_calls_belong_to_the_session(engine: Engine) -> None:
     """They use its variables, limits and audit log, in sync and async code."""
     with engine.session() as session:
-        (count,) = offered(session, "bank.*", subject="loop")
+        (count,) = offer_tools(session, "bank.*", subject="loop")
         results = [count.execute('{"coins": "2"}', id="a"), asyncio.run(count.aexecute({"coins": 3}, id="b"))]
         results += [count.execute({"coins": 1}), count.execute({"coins": 1})]
 
@@ -176,7 +176,7 @@ def test_calls_belong_to_the_session(engine: Engine) -> None:
 
 def test_errors_use_the_names_that_the_model_knows(engine: Engine) -> None:
     """The argument is named, and the suggested name is one that the model can use."""
-    (send,) = offered(engine, "mail.*", subject="loop")
+    (send,) = offer_tools(engine, "mail.*", subject="loop")
     wrong, unknown = send.execute({"to": 3}), send.session.execute(ToolCall("mail__sent", {}))
 
     assert send.text(wrong) == "error coercion.type: to: expected string, got int. Fix the arguments and call again."
@@ -195,7 +195,7 @@ def test_an_error_is_encodable() -> None:
         raise ToolFailed("no file a\udcff")
 
     with Engine(toolsets=[tools], plugins="none") as engine:
-        (asked,) = offered(engine, subject="loop")
+        (asked,) = offer_tools(engine, subject="loop")
         text = asked.text(asked.execute({}))
 
     assert text == ("error tool.failed: no file a\\udcff. This call cannot succeed; do not repeat it.")
@@ -208,7 +208,7 @@ def test_two_tools_with_one_name_are_refused() -> None:
     tools.add(long, lambda rt: None)
     tools.add(ToolSpec(wire.removeprefix("g__"), "g"), lambda rt: None)
     with Engine(toolsets=[tools], plugins="none") as engine, pytest.raises(RegistryError) as raised:
-        offered(engine, subject="loop")
+        offer_tools(engine, subject="loop")
 
     assert str(raised.value).endswith(f"would both be named {wire}")
 
@@ -218,7 +218,7 @@ def test_a_long_name_is_truncated_and_resolved() -> None:
     tools, name = Toolset("long"), "x" * 70
     tools.add(ToolSpec(name, "long", return_type=ArgType.INT), lambda rt: 7)
     with Engine(toolsets=[tools], plugins="none") as engine:
-        (tool,) = offered(engine, subject="loop")
+        (tool,) = offer_tools(engine, subject="loop")
         unknown = tool.text(tool.session.execute(ToolCall(f"long__{name}y", {})))
 
         assert (len(tool.name), tool.execute({}).value, tool.names.tool(tool.name)) == (64, 7, f"long.{name}")
@@ -228,13 +228,13 @@ def test_a_long_name_is_truncated_and_resolved() -> None:
 def test_an_engine_without_tools_offers_none() -> None:
     """Selecting all of no tools is not an error."""
     with Engine(plugins="none") as engine:
-        assert offered(engine, subject="loop") == offered(engine, ("*", "*"), subject="loop") == ()
+        assert offer_tools(engine, subject="loop") == offer_tools(engine, ("*", "*"), subject="loop") == ()
 
 
 def test_offered_tools_end_with_their_session(engine: Engine) -> None:
     """Nothing runs for a closed session."""
     with engine.session() as session:
-        (count,) = offered(session, "bank.*", subject="loop")
+        (count,) = offer_tools(session, "bank.*", subject="loop")
     result = count.execute({"coins": 1})
 
     assert result.error is not None
@@ -243,7 +243,7 @@ def test_offered_tools_end_with_their_session(engine: Engine) -> None:
 
 def test_discarded_offers_are_released(engine: Engine) -> None:
     """A loop may offer tools again in each of its turns."""
-    gone = weakref.ref(offered(engine, "mail.*", subject="loop")[0].session)
+    gone = weakref.ref(offer_tools(engine, "mail.*", subject="loop")[0].session)
     gc.collect()
 
     assert gone() is None

@@ -20,7 +20,7 @@ from tests.interop.offered_shop import PICTURE, Shop, tally
 
 from neuroscript import ArgSpec, ArgType, Engine, ExecutionPolicy, SpecError, TerminalApprover, Toolset, ToolSpec
 from neuroscript.interop.openai_agents import to_openai_agents
-from neuroscript.llm.offered_tools import offered
+from neuroscript.llm.offered_tools import offer_tools
 from neuroscript.llm.wire.openai import strict_schema
 
 Call = tuple[str, Any]
@@ -146,7 +146,7 @@ def test_strict_mode_is_used_if_a_tool_supports_it() -> None:
 def test_the_sdk_accepts_our_strict_schemas_for_all_installed_tools() -> None:
     """The SDK makes schemas strict itself, and has nothing to change in ours."""
     with Engine(policy=ExecutionPolicy(trusted=True)) as engine:
-        specs = {each.name: strict_schema(each.info.spec) for each in offered(engine, subject="test")}
+        specs = {each.name: strict_schema(each.info.spec) for each in offer_tools(engine, subject="test")}
         taken = {each.name: each.params_json_schema for each in to_openai_agents(engine) if each.strict_json_schema}
 
     assert taken == {name: schema for name, schema in specs.items() if schema is not None}

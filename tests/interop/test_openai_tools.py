@@ -32,7 +32,7 @@ from neuroscript import (
     spec_to_schema,
 )
 from neuroscript.coercion.context import CoercionSettings
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.llm.wire.openai import CHAT, RESPONSES, strict_schema, to_tools
 from neuroscript.runtime.wire_names import WireNames
 from neuroscript.spec.binding import bind_arguments
@@ -192,7 +192,7 @@ def test_an_accepted_value_matches_the_strict_schema() -> None:
                 bind_arguments(spec, CoercionSettings("strict"), given, by_name=True)
             except ArgumentError:
                 continue
-            jsonschema.validate(filled(plain(given), schema), schema)
+            jsonschema.validate(filled(to_plain(given), schema), schema)
             tried += 1
 
     assert tried > 500

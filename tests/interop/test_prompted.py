@@ -239,7 +239,7 @@ def test_a_model_without_tool_calling_calls_tools() -> None:
     """It receives instructions, and then the result of each call; its own text is sent back unchanged."""
     written = f"Let me see.\n```tool_call\n{CALL}\n```\n<tool_call>no</tool_call>"
     scripted = Scripted(written, "It is 5.")
-    model = prompted.Prompted(scripted)
+    model = prompted.PromptedModel(scripted)
     told: list[str] = []
     turns = [Turn("system", "Be brief."), Turn("user", "What is 2 + 3?")]
 
@@ -273,7 +273,7 @@ def test_a_conversation_works_with_a_model_without_tool_calling() -> None:
     )
     tool = ToolImplementation(SPEC, lambda rt, num1, num2: num1 + num2)
     with Engine(toolsets=[tool], plugins="none") as engine:
-        said = converse(engine, "What is 2 + 3?", tools=("math.*",), model=prompted.Prompted(scripted))
+        said = converse(engine, "What is 2 + 3?", tools=("math.*",), model=prompted.PromptedModel(scripted))
 
     assert said.answer == "It is 5."
     told = [asked[-1].content for asked in scripted.asked[1:]]
@@ -290,7 +290,7 @@ def test_a_turn_of_another_model_uses_the_syntax_of_this_one() -> None:
     scripted = Scripted(CALL)
     turn = Turn("assistant", "So be it.", (ToolCall("math.add", '{"num1": 2}', id="t1"),))
 
-    answer = prompted.Prompted(scripted).ask([Turn("user", "Add."), turn])
+    answer = prompted.PromptedModel(scripted).ask([Turn("user", "Add."), turn])
 
     assert scripted.asked[0][1:] == [
         Turn("assistant", 'So be it.\n```tool_call\n{"name": "math__add", "arguments": {"num1": 2}}\n```'),

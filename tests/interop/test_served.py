@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from neuroscript import LLMError
-from neuroscript.llm.errors import of_status
+from neuroscript.llm.errors import fault_of_status
 from neuroscript.llm.wire import gemini
-from neuroscript.llm.wire.replies import told
+from neuroscript.llm.wire.replies import reported_error
 
 KEY = "the model's server rejected the key, or the key lacks a permission"
 PAID = "the account at the model's server has no credit left"
@@ -40,27 +40,27 @@ STATUSES = {
 def test_a_status_means_the_same_everywhere(status: int) -> None:
     """Of an HTTP response, and of an error in a reply, as a string or a number."""
     code, retry, text = STATUSES[status]
-    answered = of_status(status, {}).error
+    answered = fault_of_status(status, {}).error
     with pytest.raises(LLMError) as within:
         gemini.read({"error": {"code": status}})
 
     assert (answered.code, answered.retry, answered.text) == (code, retry, f"{text} ({status})")
     assert (within.value.code, within.value.retry) == (code, retry)
-    assert (told(str(status)).code, told(str(status)).retry) == (code, retry)
+    assert (reported_error(str(status)).code, reported_error(str(status)).retry) == (code, retry)
 
 
 @pytest.mark.parametrize("word", ["insufficient_quota", "billing_hard_limit_reached", "billing_not_active"])
 def test_an_exhausted_account_is_for_the_host(word: str) -> None:
     """Waiting does not help, wherever the server reports it."""
-    answered = of_status(429, {}, {"error": {"code": word}}).error
+    answered = fault_of_status(429, {}, {"error": {"code": word}}).error
 
     assert (answered.code, answered.retry, answered.text) == ("llm.rate", "host", f"{PAID} (429 {word})")
-    assert (told(word).code, told(word).retry) == ("llm.rate", "host")
+    assert (reported_error(word).code, reported_error(word).retry) == ("llm.rate", "host")
 
 
 def test_a_redirect_is_not_an_answer() -> None:
     """It is not followed."""
-    error = of_status(307, {}).error
+    error = fault_of_status(307, {}).error
 
     assert (error.code, error.retry) == ("llm.format", "host")
     assert error.text == "the model's server redirects requests; check the address (307)"
@@ -69,6 +69,6 @@ def test_a_redirect_is_not_an_answer() -> None:
 @pytest.mark.parametrize("status", [[404], {"a": 1}, 404.0, True, 200, 10**9, None])
 def test_an_invalid_status_is_a_fault_of_the_server(status: Any) -> None:
     """For any value in its place."""
-    error = told("", status)
+    error = reported_error("", status)
 
     assert (error.code, error.retry) == ("llm.server", "later")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.work import calls_in, functions_in, seconds_in
 
 from neuroscript import ArgSpec, ArgType, ArgumentError, Engine, SizeLimits, ToolCall, Toolset, ToolSpec
-from neuroscript.io.text import MAX_VALUES, NotJSON, has_more_values, parsed
+from neuroscript.io.text import MAX_VALUES, NotJSON, has_more_values, parse_json
 
 marks = st.text('a,[]{}":\\ é\u2028', max_size=6)
 values = st.recursive(
@@ -45,7 +45,7 @@ def test_text_that_is_not_json_is_an_error_in_any_case(text: str, most: int) -> 
         number = count(json.loads(text))
     except ValueError:
         with pytest.raises(NotJSON):
-            parsed(text, most)
+            parse_json(text, most)
     else:
         assert has_more_values(text, most) == (number > most)
 
@@ -66,13 +66,13 @@ def test_too_many_values_are_not_parsed(item: str) -> None:
     """The parser is not called, and the error says how many there may be."""
     text = f"[{','.join([item] * 20_000)}]"
 
-    called = {code.co_name for code in functions_in(lambda: parsed(text, 20_000))}
+    called = {code.co_name for code in functions_in(lambda: parse_json(text, 20_000))}
     with pytest.raises(NotJSON) as caught:
-        parsed(text, 20_000)
+        parse_json(text, 20_000)
 
     assert not called & {"loads", "decode", "raw_decode"}
     assert (caught.value.code, caught.value.hint) == ("limit.nodes", "the JSON text has more than 20000 values")
-    assert len(parsed(f"[{','.join([item] * 9_999)}]", 20_000)) == 9_999
+    assert len(parse_json(f"[{','.join([item] * 9_999)}]", 20_000)) == 9_999
 
 
 @pytest.mark.parametrize("item", MANY.values(), ids=MANY)
@@ -88,7 +88,7 @@ def test_commas_in_strings_are_no_values() -> None:
     """JSON text that is full of them is accepted, also with escaped quotes before them."""
     text = json.dumps({"a": ',",[{' * 100_000})
 
-    assert parsed(text, 2) == json.loads(text)
+    assert parse_json(text, 2) == json.loads(text)
     assert not has_more_values(text, 2)
 
 
@@ -97,10 +97,10 @@ def test_a_reader_without_a_limit_of_its_own_has_one() -> None:
     text = f"[{','.join(['0'] * MAX_VALUES)}]"
 
     with pytest.raises(NotJSON) as caught:
-        parsed(text)
+        parse_json(text)
 
     assert caught.value.code == "limit.nodes"
-    assert len(parsed(text[:-3] + "]")) == MAX_VALUES - 1
+    assert len(parse_json(text[:-3] + "]")) == MAX_VALUES - 1
 
 
 @pytest.fixture

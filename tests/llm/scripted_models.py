@@ -28,7 +28,7 @@ from neuroscript.llm import (
     aconverse,
     converse,
 )
-from neuroscript.runtime.replies import Reply, Retried, Usage
+from neuroscript.runtime.replies import Reply, RetriedRequest, Usage
 
 
 @attrs.define
@@ -59,7 +59,7 @@ class Streaming(Script):
     """The same model with streaming, usage and retries."""
 
     def reply(self, turns: Any, tools: Any = (), on_text: Any = None, on_retry: Any = None) -> Reply:
-        retried = Retried("llm.rate", 0.5)
+        retried = RetriedRequest("llm.rate", 0.5)
         on_retry(retried)
         turn = self.ask_with_tools(turns, tools)
         for letter in turn.content:

@@ -37,8 +37,8 @@ from tests.llm.server import (
 
 from neuroscript import ArgSpec, ArgType, LLMError, SpecError, ToolCall, ToolResult, ToolSpec, Turn
 from neuroscript.llm import Model, model
-from neuroscript.llm.wire.prompted import Prompted
-from neuroscript.runtime.replies import Retried, Usage
+from neuroscript.llm.wire.prompted import PromptedModel
+from neuroscript.runtime.replies import RetriedRequest, Usage
 
 Reach = Callable[..., Model]
 
@@ -156,7 +156,7 @@ def test_failure_has_code_and_number_of_requests(
     """Temporary failures are retried up to three requests, others are not. The server's message is not shown."""
     failure = FAILURES[name]
     server.script(forever=failure.step)
-    told: list[Retried] = []
+    told: list[RetriedRequest] = []
 
     with pytest.raises(LLMError) as caught:
         reach(api, stream=stream, key="sk-canary").reply(HI, on_retry=told.append)
@@ -245,7 +245,7 @@ def test_retry_after_may_be_a_date(server: ModelServer, reach: Reach) -> None:
     past = format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True)
     server.script(status(503, {"Retry-After": past}), says("ready"))
 
-    assert reach("openai-chat").reply(HI).retries == (Retried("llm.server", 0.0),)
+    assert reach("openai-chat").reply(HI).retries == (RetriedRequest("llm.server", 0.0),)
 
 
 def test_long_retry_after_is_reported_and_not_awaited(server: ModelServer, reach: Reach) -> None:
@@ -276,7 +276,7 @@ def test_truncated_and_refused_replies_are_returned_once(
 @apis
 def test_unreachable_server_is_retried(api: Api) -> None:
     """As often as *attempts* allows."""
-    told: list[Retried] = []
+    told: list[RetriedRequest] = []
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{free.getsockname()[1]}"
@@ -476,7 +476,7 @@ def test_prompted_model_reports_usage_and_retries(server: ModelServer, reach: Re
     """They are those of the wrapped model."""
     server.script(status(503), says("Yes."))
 
-    reply = Prompted(reach("openai-chat")).reply(HI)
+    reply = PromptedModel(reach("openai-chat")).reply(HI)
 
     assert (reply.turn.content, reply.usage) == ("Yes.", Usage(10, 3))
     assert [retried.code for retried in reply.retries] == ["llm.server"]

@@ -30,13 +30,13 @@ from neuroscript import (
 from neuroscript.approval.pending import PendingApproval
 from neuroscript.approval.request import Approval
 from neuroscript.llm import (
-    Calling,
-    Replied,
+    CallStarted,
+    ReplyReceived,
     converse,
     transcript,
 )
 from neuroscript.llm.events import Event
-from neuroscript.llm.steps import only_looks
+from neuroscript.llm.steps import is_read_only
 
 
 def test_reply_without_calls_is_the_answer(talk: Any) -> None:
@@ -270,7 +270,7 @@ def test_interrupt_abandons_parallel_calls() -> None:
 
     assert [thread.daemon for thread in left] == [True] * 8
     assert made_calls == ["look"] * 8
-    assert [type(event) for event in events] == [Replied, *[Calling] * 8]
+    assert [type(event) for event in events] == [ReplyReceived, *[CallStarted] * 8]
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_read_only_follows_from_declared_effects(effects: tuple[str, ...], looks
     toolset = Toolset("e")
     toolset.add(ToolSpec("tool", "e"), lambda rt: None, policy=ToolPolicy(effects=effects))  # type: ignore[arg-type]
 
-    assert only_looks(Engine(toolsets=[toolset], plugins="none").infos["e.tool"]) is looks
+    assert is_read_only(Engine(toolsets=[toolset], plugins="none").infos["e.tool"]) is looks
 
 
 def test_context_variables_reach_tools_and_model(talk: Any) -> None:

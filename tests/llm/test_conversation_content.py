@@ -26,20 +26,20 @@ from neuroscript import (
     Turn,
 )
 from neuroscript.llm import (
-    Called,
-    Calling,
+    CallEnded,
+    CallStarted,
     Conversation,
     ConversationError,
-    Gave,
-    Replied,
-    Retrying,
-    Said,
+    ItemProduced,
+    ReplyReceived,
+    RetryScheduled,
+    TextReceived,
     converse,
     transcript,
 )
 from neuroscript.llm.events import Event
 from neuroscript.llm.transcripts import conversation_to_data
-from neuroscript.runtime.replies import Reply, Retried, Usage
+from neuroscript.runtime.replies import Reply, RetriedRequest, Usage
 
 
 def test_history_precedes_prompt(talk: Any) -> None:
@@ -155,9 +155,9 @@ def test_listener_receives_stream_items(talk: Any) -> None:
     talk(engine, "Go.", model=Script([asks(("n.up", [2])), says("ok")]), on_event=events.append)
 
     _, calling, *given, called, _, _ = events
-    assert isinstance(calling, Calling)
-    assert isinstance(called, Called)
-    assert [Gave(calling.call, 0), Gave(calling.call, 1)] == given
+    assert isinstance(calling, CallStarted)
+    assert isinstance(called, CallEnded)
+    assert [ItemProduced(calling.call, 0), ItemProduced(calling.call, 1)] == given
     assert [0, 1] == called.result.value
 
 
@@ -168,10 +168,19 @@ def test_listener_receives_all_events_in_order(talk: Any) -> None:
 
     conversation = talk(made(), "Go.", model=model, on_event=events.append)
 
-    retry = Retrying(Retried("llm.rate", 0.5))
-    assert [type(event) for event in events] == [Retrying, Replied, Calling, Called, Retrying, Said, Said, Replied]
+    retry = RetryScheduled(RetriedRequest("llm.rate", 0.5))
+    assert [type(event) for event in events] == [
+        RetryScheduled,
+        ReplyReceived,
+        CallStarted,
+        CallEnded,
+        RetryScheduled,
+        TextReceived,
+        TextReceived,
+        ReplyReceived,
+    ]
     assert events[0] == retry
-    assert [event.text for event in events if isinstance(event, Said)] == ["o", "k"]
+    assert [event.text for event in events if isinstance(event, TextReceived)] == ["o", "k"]
     assert (conversation.usage, len(conversation.replies)) == (Usage(20, 4), 2)
     assert transcript(conversation).splitlines()[1] == "assistant: retried after 0.5 s (llm.rate)"
 
@@ -196,7 +205,7 @@ def test_long_result_is_cut_only_for_model(talk: Any) -> None:
     talk(made(), "Go.", model=model, chars=100, on_event=events.append)
 
     assert model.heard[1][-1].tool_results[0].value == "x" * 100 + "\n[400 more characters of this result were omitted]"
-    assert [event.result.value for event in events if isinstance(event, Called)] == ["x" * 500]
+    assert [event.result.value for event in events if isinstance(event, CallEnded)] == ["x" * 500]
 
 
 def test_secrets_are_not_sent_to_model(talk: Any) -> None:
@@ -228,7 +237,7 @@ def test_secret_argument_is_in_no_turn_or_event(talk: Any) -> None:
 
     assert got == ["hunter2-hunter2"]
     assert "hunter2" not in repr(conversation)
-    assert "hunter2" not in repr([event for event in events if isinstance(event, Called)])
+    assert "hunter2" not in repr([event for event in events if isinstance(event, CallEnded)])
     assert conversation.answer != "It was hunter2-hunter2."
 
 
@@ -279,8 +288,8 @@ def test_history_results_may_span_several_turns(talk: Any) -> None:
 
 def test_transcript_shows_retries_with_their_reply() -> None:
     """Even if an incomplete reply follows, or an earlier reply is not included."""
-    retried = Reply(says("one"), retries=(Retried("llm.rate", 1.0),))
-    gone = Reply(says("gone"), retries=(Retried("llm.server", 1.0),))
+    retried = Reply(says("one"), retries=(RetriedRequest("llm.rate", 1.0),))
+    gone = Reply(says("gone"), retries=(RetriedRequest("llm.server", 1.0),))
     turns = (Turn("user", "Go."), says("one"), says("half"))
 
     assert transcript(Conversation(turns, (gone, retried))).splitlines() == [

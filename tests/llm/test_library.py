@@ -272,7 +272,7 @@ def test_plugin_error_message_is_not_shown(parrot: str, said: str, text: str, co
 def test_known_lists_models_with_requirements(parrot: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without network access."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
-    known = {each.name: each for each in models.known()}
+    known = {each.name: each for each in models.list_models()}
 
     polly, mini, embedder = known["parrot"], known["gpt-4o-mini"], known["text-embedding-3-small"]
     assert (polly.aliases, polly.api, polly.has_tools, polly.has_key, polly.variable) == (

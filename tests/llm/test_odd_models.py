@@ -13,9 +13,9 @@ from tests.llm.scripted_models import Doors, Script, made, says
 from neuroscript import LLMError, ToolCall, Turn
 from neuroscript.interop.smith.planner import plan_task
 from neuroscript.llm import ConversationError, converse
-from neuroscript.llm.wire.prompted import Prompted
+from neuroscript.llm.wire.prompted import PromptedModel
 from neuroscript.runtime.replies import Reply
-from neuroscript.workflow import aplanned, planned
+from neuroscript.workflow import amake_plan, make_plan
 
 
 @pytest.fixture(params=["sync", "awaited"])
@@ -166,9 +166,9 @@ def test_other_callers_say_what_model_must_return() -> None:
     model: Any = Returning({"content": "Well."})
     with made() as engine:
         loops = (
-            lambda: planned(engine, model, "Go."),
-            lambda: asyncio.run(aplanned(engine, model, "Go.")),
-            lambda: Prompted(model).reply([Turn("user", "Go.")]),
+            lambda: make_plan(engine, model, "Go."),
+            lambda: asyncio.run(amake_plan(engine, model, "Go.")),
+            lambda: PromptedModel(model).reply([Turn("user", "Go.")]),
         )
         for loop in loops:
             with pytest.raises(LLMError) as caught:

@@ -16,7 +16,7 @@ from tests.llm.server import STREAMED, WHOLE, Api, asks, call, written
 
 from neuroscript import LLMError
 from neuroscript.io.text import MAX_VALUES
-from neuroscript.llm.errors import asked_wait, code_word
+from neuroscript.llm.errors import error_code, retry_after_seconds
 from neuroscript.llm.http_body import DONE, ResponseBody
 
 SAID = asks(call("math__add", {"a": "2"}), text="gr\u00fc\u00dfe \u2028 \U0001f600")
@@ -114,14 +114,14 @@ def test_body_over_size_limit_is_rejected() -> None:
 )
 def test_retry_after_is_parsed_in_every_form(headers: dict[str, str], seconds: float | None) -> None:
     """Anything else means no wait."""
-    assert asked_wait(headers) == seconds
+    assert retry_after_seconds(headers) == seconds
 
 
 def test_future_retry_after_date_is_a_wait() -> None:
     """On the clock of this machine."""
     date = (datetime.now(UTC) + timedelta(seconds=90)).strftime("%a, %d %b %Y %H:%M:%S GMT")
 
-    wait = asked_wait({"retry-after": date})
+    wait = retry_after_seconds({"retry-after": date})
 
     assert wait is not None
     assert 80 < wait <= 90
@@ -141,7 +141,7 @@ def test_future_retry_after_date_is_a_wait() -> None:
 )
 def test_only_server_error_code_is_reported(data: Any, word: str) -> None:
     """Its message may repeat what was sent."""
-    assert code_word(data) == word
+    assert error_code(data) == word
 
 
 def test_complete_body_is_read_in_any_chunks() -> None:

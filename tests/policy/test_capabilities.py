@@ -24,7 +24,7 @@ from neuroscript import (
     policy_from_data,
     policy_to_data,
 )
-from neuroscript.policy.capabilities import singles, uncovered
+from neuroscript.policy.capabilities import first_uncovered, split_need
 from neuroscript.policy.scopes import literal
 from neuroscript.policy.templates import Template
 
@@ -223,7 +223,7 @@ def test_a_host_of_a_call_is_no_syntax(host: str, port: int, covered: bool) -> N
     """Whatever it holds, the port stays the port and the host one host."""
     template = Template.parse("net:read:{host}:{port}", {"host": ArgType.STRING, "port": ArgType.INT})
 
-    missing = uncovered(template.fill([host, port]), [Grant.parse("net:read:good.com:443")])
+    missing = first_uncovered(template.fill([host, port]), [Grant.parse("net:read:good.com:443")])
 
     assert covered is (missing is None)
 
@@ -232,7 +232,7 @@ def test_a_letter_that_only_becomes_ascii_in_lower_case_is_none() -> None:
     """The Kelvin sign is lowered to k, and a client may or may not take it for one."""
     (need,) = Template.parse("net:read:{host}", {"host": ArgType.STRING}).fill(["\u212a.com"])
 
-    assert uncovered([need], [Grant.parse("net:read:k.com"), Grant.parse("*:*:*")]) == need
+    assert first_uncovered([need], [Grant.parse("net:read:k.com"), Grant.parse("*:*:*")]) == need
 
 
 def test_an_address_of_a_call_needs_no_brackets() -> None:
@@ -241,9 +241,9 @@ def test_an_address_of_a_call_needs_no_brackets() -> None:
     grants = [Grant.parse("net:read:[::1]:443")]
 
     for spelling in ("::1", "[::1]", "0:0:0:0:0:0:0:1"):
-        assert uncovered(template.fill([spelling, 443]), grants) is None
-    assert uncovered(template.fill(["::1", 80]), grants) is not None
-    assert uncovered(template.fill(["::", 1443]), grants) is not None
+        assert first_uncovered(template.fill([spelling, 443]), grants) is None
+    assert first_uncovered(template.fill(["::1", 80]), grants) is not None
+    assert first_uncovered(template.fill(["::", 1443]), grants) is not None
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_a_path_of_a_call_can_not_leave_what_is_granted(path: str) -> None:
     """It is compared as the sandbox will open it, and no character of it is a glob."""
     filled = Template.parse("fs:read:{path}", {"path": ArgType.STRING}).fill([path])
 
-    assert uncovered(filled, [Grant.parse("fs:read:data/**")]) == filled[0]
+    assert first_uncovered(filled, [Grant.parse("fs:read:data/**")]) == filled[0]
 
 
 def test_a_path_that_leaves_the_sandbox_is_covered_by_nothing_at_all() -> None:
@@ -327,10 +327,10 @@ def test_what_is_literal_around_a_glob_is_held_to_what_the_sandbox_opens() -> No
 
 def test_a_need_of_two_verbs_and_two_scopes_is_four_needs() -> None:
     """Each of one verb and one scope."""
-    texts = [str(each) for each in singles(Capability.parse("fs:read,write:a,b"))]
+    texts = [str(each) for each in split_need(Capability.parse("fs:read,write:a,b"))]
 
     assert texts == ["fs:read:a", "fs:write:a", "fs:read:b", "fs:write:b"]
-    assert singles(Capability.parse("fs:read,write")) == (Capability("fs", ("read",)), Capability("fs", ("write",)))
+    assert split_need(Capability.parse("fs:read,write")) == (Capability("fs", ("read",)), Capability("fs", ("write",)))
 
 
 def test_one_grant_must_cover_one_need_alone() -> None:
@@ -338,7 +338,7 @@ def test_one_grant_must_cover_one_need_alone() -> None:
     need = Capability.parse("fs:read,write:a")
     grants = [Grant.parse("fs:read:a"), Grant.parse("fs:write:a")]
 
-    assert uncovered([need], grants) is None
+    assert first_uncovered([need], grants) is None
     assert not any(grant.covers(need) for grant in grants)
 
 
@@ -439,7 +439,7 @@ def test_a_grant_that_covers_a_glob_covers_all_that_the_glob_means(
     """Sound against brute force over a small world: for the globs of needs, and exactly so for what is literal."""
 
     @given(globs, globs)
-    def law(need: str, grant: str) -> None:
+    def holds(need: str, grant: str) -> None:
         granted = Grant.parse(f"{resource}:read:{grant}")
         covered = granted.covers(Capability.parse(f"{resource}:read:{need}"))
         for each in universe:
@@ -447,7 +447,7 @@ def test_a_grant_that_covers_a_glob_covers_all_that_the_glob_means(
             assert by_grant is granted.covers(Capability(resource, ("read",), (each,)))
             assert by_grant or not covered or not means(need, each)
 
-    law()
+    holds()
 
 
 @given(st.sampled_from(["fs", "net", "env"]), st.data())
@@ -506,5 +506,5 @@ def test_another_grant_never_covers_less(grants: list[str], needs: list[str]) ->
             continue
     for need in map(Capability.parse, needs):
         for count in range(len(made)):
-            if uncovered([need], made[:count]) is None:
-                assert uncovered([need], made[: count + 1]) is None
+            if first_uncovered([need], made[:count]) is None:
+                assert first_uncovered([need], made[: count + 1]) is None

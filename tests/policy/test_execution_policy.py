@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuroscript import ArgType, Capability, ExecutionPolicy, Grant, PolicyError, SpecError, ToolPolicy
-from neuroscript.policy.refusals import Missing, refusal
+from neuroscript.policy.refusals import MissingNeeds, refusal
 from neuroscript.policy.templates import Template
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "authority.md").read_text()
@@ -184,7 +184,7 @@ def test_a_refusal_names_the_need_and_no_value_of_the_call(template: str, value:
     """Only a path below the sandbox is shown, cut to 64 characters."""
     (need,) = Template.parse(template, {"x": ArgType.STRING}).fill([value])
 
-    error = refusal("g.t", Missing((need,)))
+    error = refusal("g.t", MissingNeeds((need,)))
 
     assert f"g.t: needs {said}" == str(error)
     assert ("policy.capability", "host", said, "grants") == (error.code, error.retry, error.need, error.rule)
@@ -195,7 +195,7 @@ def test_a_path_that_no_grant_can_mean_is_the_callers_to_mend(value: str) -> Non
     """It is refused for what it is, and not repeated; another argument may do."""
     (need,) = Template.parse("fs:read:{x}", {"x": ArgType.STRING}).fill([value])
 
-    error = refusal("g.t", Missing((need,)))
+    error = refusal("g.t", MissingNeeds((need,)))
 
     said = "needs fs:read for a scope that no grant can cover, such as a path that leaves the sandbox"
     assert f"g.t: {said}" == str(error)

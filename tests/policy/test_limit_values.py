@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 from neuroscript import SpecError
-from neuroscript.policy.limits import Limits, Rate, amount
+from neuroscript.policy.limits import Limits, Rate, parse_amount
 
 
 class Dice(enum.IntEnum):
@@ -74,7 +74,7 @@ NO_AMOUNTS: list[Any] = [-1, -0.01, float("nan"), float("inf"), float("-inf"), T
 @pytest.mark.parametrize("value", NO_AMOUNTS, ids=lambda value: type(value).__name__)
 def test_what_counts_nothing_is_no_amount(value: Any) -> None:
     """NaN, infinities, what is below zero, truth values and other types; nothing raises, and nothing is repaired."""
-    assert amount(value) is None
+    assert parse_amount(value) is None
     with pytest.raises(SpecError, match=r"limits: money\['EUR'\] must be a number, 0 or more, not "):
         Limits(money={"EUR": value})
 
@@ -97,7 +97,7 @@ def test_what_counts_nothing_is_no_amount(value: Any) -> None:
 def test_an_amount_is_the_decimal_that_is_written(value: Any, text: str) -> None:
     """Whatever the context of the thread is."""
     with decimal.localcontext(decimal.Context(prec=2)):
-        exact = amount(value)
+        exact = parse_amount(value)
 
     assert type(exact) is Decimal
     assert text == str(exact)
@@ -105,7 +105,7 @@ def test_an_amount_is_the_decimal_that_is_written(value: Any, text: str) -> None
 
 def test_an_amount_is_read_without_running_code_of_the_value() -> None:
     """As exact as any other."""
-    assert amount(Loud(0.5)) == Decimal("0.5")
+    assert parse_amount(Loud(0.5)) == Decimal("0.5")
 
 
 @pytest.mark.parametrize(

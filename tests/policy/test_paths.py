@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from neuroscript import SandboxError
-from neuroscript.policy.paths import host_port, names_directory, relative, spelling
+from neuroscript.policy.paths import canonical_path, host_port, names_directory, relative
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "paths.json").read_text())["cases"]
 WINDOWS = [case for case in CASES if case["platforms"] == ["windows"]]
@@ -129,7 +129,7 @@ def test_whatever_is_accepted_leads_downwards_and_is_its_own_spelling(path: str)
 
     assert not {"", ".", ".."} & {*segments}
     assert not any("/" in name or "\0" in name for name in segments)
-    assert relative(spelling(segments)) == segments
+    assert relative(canonical_path(segments)) == segments
 
 
 @pytest.mark.parametrize(("path", "means"), [("a", False), ("a/", True), ("a/.", True), (".", True), ("a/..", True)])

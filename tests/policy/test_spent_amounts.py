@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.policy.ledgers import Clock, begun, ledger_of, said
 
 from neuroscript import LimitError
-from neuroscript.policy.ledger import Ledger, Reserved
+from neuroscript.policy.ledger import Ledger, Reservation
 
 # What never began
 
@@ -86,7 +86,7 @@ def test_after_all_is_given_back_nothing_is_left(full_counts: bool) -> None:
         ledger_of(top, clock=clock, max_identical_calls=4),
     ]
     calls: list[tuple[Ledger, str, bool, Any]] = []
-    spendings: list[Reserved] = []
+    spendings: list[Reservation] = []
     tallies: list[dict[str, Any]] = [{}, {}]
     refused = 0
     for _ in range(100_000):

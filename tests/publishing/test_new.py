@@ -18,7 +18,7 @@ from tests.publishing.wheelhouse import built, wheelhouse
 
 from neuroscript import RUNTIME_API, SpecError, __version__
 from neuroscript.publishing.lint.check import lint
-from neuroscript.publishing.scaffold import Names, create, named
+from neuroscript.publishing.scaffold import Names, create, derive_names
 from neuroscript.testing import CHECKS
 
 ROOT = Path(__file__).parents[2]
@@ -108,8 +108,8 @@ def test_scaffolded_tests_pass(project: Path, tmp_path: Path) -> None:
 
     said = run(sys.executable, "-m", "pytest", *plugin(), *words, cwd=project, PYTHONPATH=path)
 
-    laws = sum(1 if law.of_all else 2 for law in CHECKS)
-    assert said.splitlines()[-1].startswith(f"{2 * laws + 5} passed in ")
+    checks = sum(1 if check.of_all else 2 for check in CHECKS)
+    assert said.splitlines()[-1].startswith(f"{2 * checks + 5} passed in ")
 
 
 def plugin() -> list[str]:
@@ -182,7 +182,7 @@ def test_names_are_derived_from_any_spelling(name: str, tmp_path: Path) -> None:
     """As PEP 503 and PEP 8 define them."""
     project = create(name, tmp_path / "new")
 
-    assert named(name) == NAMES[name]
+    assert derive_names(name) == NAMES[name]
     assert (project / "src" / NAMES[name].module / "py.typed").exists()
 
 

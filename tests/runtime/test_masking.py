@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from neuroscript import ArgSpec, ArgType, ToolSpec
-from neuroscript.runtime.masking import masked, secret_values
+from neuroscript.runtime.masking import mask_secrets, secret_values
 
 TOKEN = ArgSpec("token", ArgType.ANY, secret=True, required=False, nullable=True)
 LOGIN = (ArgSpec("user", ArgType.STRING), ArgSpec("password", ArgType.STRING, secret=True, required=False))
@@ -69,7 +69,7 @@ def test_person_sees_everything_that_is_not_secret(name: str) -> None:
     spec = ToolSpec("t", "g", args, variadic=variadic)
 
     assert [*secret_values(spec, values)] == secret
-    assert masked(spec, values) == shown
+    assert mask_secrets(spec, values) == shown
     assert any(arg.holds_secret for arg in spec.args) == (name != "none")
 
 
@@ -79,7 +79,7 @@ def test_masked_arguments_are_a_copy() -> None:
     spec = ToolSpec("t", "g", (ArgSpec("a", ArgType.SLICE), login))
     values = ([[1]], {"user": "ada", "password": "x", "more": [1]})
 
-    shown = masked(spec, values)
+    shown = mask_secrets(spec, values)
     shown["a"][0].append(2)
     shown["login"]["user"] = "eve"
     shown["login"]["more"].append(2)

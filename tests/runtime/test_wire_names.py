@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuroscript import Engine, RegistryError, ToolInfo, ToolPolicy, ToolSpec
-from neuroscript.runtime.wire_names import MAX_WIRE_NAME_CHARS, WireNames, cut, spec_of
+from neuroscript.runtime.wire_names import MAX_WIRE_NAME_CHARS, WireNames, spec_of, truncate
 
 WORDS = st.from_regex(r"[a-z](_?[a-z0-9]){0,40}_?", fullmatch=True)
 PATHS = st.lists(WORDS, min_size=2, max_size=4).map(".".join)
@@ -46,11 +46,11 @@ def test_a_name_in_no_table_is_spelt_by_the_rule(name: str) -> None:
 
 def test_long_names_that_begin_alike_stay_different() -> None:
     """Each is cut to 64 characters, of which the last nine tell it from others."""
-    one, other = cut("x" * 80), cut("x" * 81)
+    one, other = truncate("x" * 80), truncate("x" * 81)
 
     assert one != other
     assert [len(one), len(other), one[:55], one[55]] == [64, 64, "x" * 55, "_"]
-    assert cut("x" * 64) == "x" * 64
+    assert truncate("x" * 64) == "x" * 64
 
 
 def test_two_tools_of_one_name_are_refused() -> None:

@@ -28,7 +28,7 @@ from tests.sandbox_layouts import (
 
 from neuroscript import SandboxError
 from neuroscript.sandbox import Sandbox
-from neuroscript.sandbox.by_path import Named
+from neuroscript.sandbox.by_path import PathFolder
 from neuroscript.sandbox.files import Files
 
 UPSTREAM = [
@@ -353,7 +353,7 @@ def test_the_way_by_names_gives_the_same_where_nobody_else_changes_anything(layo
             sandbox = world.sandbox("walk")
             if way == "named":
                 sandbox._root.close()
-                sandbox._root = Named(str(world.root), str(world.root))
+                sandbox._root = PathFolder(str(world.root), str(world.root))
             answers.append(outcome(lambda: operation(sandbox.files(free, free), path, "other")))
             sandbox.close()
 

@@ -20,7 +20,7 @@ from tests.sandbox_layouts import (
 
 from neuroscript import SandboxError
 from neuroscript.sandbox import Sandbox
-from neuroscript.sandbox.by_path import Named
+from neuroscript.sandbox.by_path import PathFolder
 
 
 def test_the_directory_is_made_and_nothing_is_left_in_it(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_sandbox_that_is_forgotten_is_closed(root: Path) -> None:
 def test_a_descriptor_that_was_opened_elsewhere_is_given_back(tmp_path: Path) -> None:
     """The last look of the way by names: where the file really lies."""
     world = build(tmp_path, [])
-    folder = Named(str(world.root), str(world.root))
+    folder = PathFolder(str(world.root), str(world.root))
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(OSError, match="Too many levels"):
         folder._kept_below(os.open(world.out / "secret", os.O_RDONLY))

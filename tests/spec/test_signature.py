@@ -16,8 +16,8 @@ from docstring_parser import parse as parse_by_library
 from typing_extensions import TypeAliasType
 
 from neuroscript import Arg, ArgType, Engine, RegistryError, Runtime, SpecError, ToolPolicy, Toolset, ToolSpec, tool
-from neuroscript.spec.annotations import Unreadable, hint_of
-from neuroscript.spec.signature import docstring
+from neuroscript.spec.annotations import UnsupportedAnnotation, hint_of
+from neuroscript.spec.signature import parse_docstring
 
 
 @attrs.frozen
@@ -125,7 +125,7 @@ def test_annotation_maps_to_an_argtype(annotation: Any, kind: str, nullable: boo
 )  # fmt: skip
 def test_unsupported_annotation_is_refused_with_advice(annotation: Any, text: str) -> None:
     """No annotation silently becomes ``any``."""
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnsupportedAnnotation) as caught:
         hint_of(annotation)
 
     assert text == str(caught.value)
@@ -276,7 +276,7 @@ def test_google_docstrings_match_docstring_parser(name: str) -> None:
     text = DOCSTRINGS[name]
     library = parse_by_library(text)
 
-    described = docstring(text)
+    described = parse_docstring(text)
 
     assert described.summary == (library.short_description or "")
     assert described.args == {each.arg_name: " ".join(each.description.split()) for each in library.params}
@@ -285,7 +285,7 @@ def test_google_docstrings_match_docstring_parser(name: str) -> None:
 
 def test_sentence_before_args_hides_no_argument() -> None:
     """docstring-parser finds no arguments there."""
-    described = docstring("Do it.\n\nArgs:\n    This is what it takes.\n    a: The first.")
+    described = parse_docstring("Do it.\n\nArgs:\n    This is what it takes.\n    a: The first.")
 
     assert described.args == {"a": "The first."}
 
@@ -300,7 +300,7 @@ def test_sentence_before_args_hides_no_argument() -> None:
 )
 def test_other_docstring_styles_use_the_library(text: str) -> None:
     """The ``functions`` extra is installed in the tests."""
-    described = docstring(text)
+    described = parse_docstring(text)
 
     assert (described.summary, described.args, described.returns) == ("Do it.", {"a": "The first."}, "What came of it.")
 
@@ -350,7 +350,7 @@ def test_each_docstring_style_is_read_to_its_end(
     text: str, summary: str, args: dict[str, str], returns: str, raises: str
 ) -> None:
     """No section absorbs the next one."""
-    described = docstring(text)
+    described = parse_docstring(text)
 
     assert (described.summary, described.args) == (summary, args)
     assert (described.returns, described.raises) == (returns, raises)

@@ -24,8 +24,8 @@ from neuroscript import (
     ToolCall,
 )
 from neuroscript.approval.pending import PendingApproval
-from neuroscript.cli.env.policy import stated
-from neuroscript.cli.parser import parsed
+from neuroscript.cli.env.policy import policy_of
+from neuroscript.cli.parser import parse_arguments
 from neuroscript.tools.fingerprints import call_digest, fingerprint, policy_digest
 
 PLUGIN = '''
@@ -234,7 +234,7 @@ def test_command_line_approves_no_refused_tool(tmp_path: Path, kind: str) -> Non
     """The file of a stored call has no effect, even with every bound field correct."""
     file = str(plugin(tmp_path, kind))
     words = ("--plugin", file, "--sandbox", str(tmp_path), *REFUSALS[kind].words)
-    with Engine(policy=stated(vars(parsed(["call", *words, "g.t"])))) as engine:
+    with Engine(policy=policy_of(vars(parse_arguments(["call", *words, "g.t"])))) as engine:
         engine.load_plugin(file)
         definition = fingerprint(engine.tools["g.t"])
         bound = (definition, policy_digest(engine.policy), "alice", call_digest(definition, ()))

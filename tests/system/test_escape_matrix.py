@@ -153,8 +153,8 @@ PACKAGE_WAYS = {
     "neuroscript.interop.fastmcp.export.to_fastmcp": "aexecute",
     "neuroscript.interop.agentheaven.mcp.fastmcp_tool": "aexecute",
     "neuroscript.interop.neurosurfer.invoke.Invoker.__init__": "stream",
-    "neuroscript.llm.offered_tools.offered": "aexecute",
-    "neuroscript.llm.offered_tools.Offered.__init__": "aexecute",
+    "neuroscript.llm.offered_tools.offer_tools": "aexecute",
+    "neuroscript.llm.offered_tools.OfferedTool.__init__": "aexecute",
     "neuroscript.interop.openai_agents.to_openai_agents": "aexecute",
     "neuroscript.interop.pydantic_ai.to_pydantic_ai": "aexecute",
     "neuroscript.workflow.runner.run": "acall_named",
@@ -165,7 +165,7 @@ PACKAGE_WAYS = {
     "neuroscript.workflow.durable.leader.Driver.__init__": "call_named",
     "neuroscript.workflow.durable.worker.Worker.__init__": "call_named",
     "neuroscript.testing.replay.replay": "execute",
-    "neuroscript.testing.replay.replayed": "execute",
+    "neuroscript.testing.replay.replay_lines": "execute",
     **{
         name: name.rpartition(".")[2]
         for name in ("client", "aclient", "neuroscript.engine.client.client", "neuroscript.engine.client.aclient")
@@ -180,13 +180,13 @@ PACKAGE_QUIET = {
     "spec_to_data", "spec_to_schema", "spec_from_schema", "result_schema", "from_function", "from_code",
     "to_prompt", "tool", "hookimpl", "hookspec", "FileApprover", "load_policy",
     "neuroscript.calls.approvals.check_not_stale", "neuroscript.engine.preflight.bind_call", "neuroscript.engine.preflight.decide",
-    "neuroscript.llm.steps.Talk.__init__",
+    "neuroscript.llm.steps.ConversationState.__init__",
     "neuroscript.testing.plugin.Distribution.__init__", "neuroscript.testing.plugin.pytest_collection_modifyitems",
     "neuroscript.testing.checks.setup.World.__init__", "neuroscript.calls.steps.CallFrame.__init__",
-    "neuroscript.llm.offered_tools.narrowed", "neuroscript.llm.offered_tools.unmatched", "neuroscript.engine.shared.Shared.join",
+    "neuroscript.llm.offered_tools.narrow_session", "neuroscript.llm.offered_tools.unmatched_patterns", "neuroscript.engine.shared.Shared.join",
     "neuroscript.engine.client.Client.__init__", "neuroscript.workflow.plan.validation.check",
-    "neuroscript.workflow.plan.planner.planned", "neuroscript.workflow.plan.planner.aplanned",
-    "neuroscript.workflow.synthesis.answered", "neuroscript.workflow.durable.validation.check_durable",
+    "neuroscript.workflow.plan.planner.make_plan", "neuroscript.workflow.plan.planner.amake_plan",
+    "neuroscript.workflow.synthesis.add_answer", "neuroscript.workflow.durable.validation.check_durable",
     "neuroscript.interop.mcp.client.servers.add_server", "neuroscript.interop.mcp.client.servers.add_servers",
     "neuroscript.calls.spill_writer.ResultFile.__init__", "neuroscript.calls.spill_writer.SpillingCollector.__init__", "neuroscript.calls.spill_writer.spill_result",
 }  # fmt: skip

@@ -27,11 +27,11 @@ from neuroscript import (
 )
 from neuroscript.approval.request import Approval, ApprovalRequest
 from neuroscript.coercion.types import ELEMENTS
-from neuroscript.policy.templates import FITTING
+from neuroscript.policy.templates import SCOPE_TYPES
 from neuroscript.runtime.records import PendingCall
 from neuroscript.tools.hookspecs import hookimpl
 
-SCOPED = [row for row in ROWS if ELEMENTS.get(row.type, row.type) in FITTING and row.value is not None]
+SCOPED = [row for row in ROWS if ELEMENTS.get(row.type, row.type) in SCOPE_TYPES and row.value is not None]
 
 
 def scopes_of(value: Any) -> tuple[str, ...]:

@@ -155,7 +155,7 @@ def test_importing_the_root_package_loads_nothing_else() -> None:
 )
 def test_command_loads_only_its_own_options(words: list[str], rooms: set[str]) -> None:
     """Options of other commands are loaded for those commands, for completion and for the complete help."""
-    found = loaded(f"from neuroscript.cli.parser import parsed; parsed({words!r})")
+    found = loaded(f"from neuroscript.cli.parser import parse_arguments; parse_arguments({words!r})")
 
     assert {f"neuroscript.cli.{room}" for room in rooms} == {
         name for name in found if name.endswith("options") or name == "neuroscript.cli.plans.trace"

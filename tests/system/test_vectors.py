@@ -38,7 +38,7 @@ from neuroscript import (
 from neuroscript.names import canonical, upstream_name
 from neuroscript.policy.ledger import Ledger
 from neuroscript.policy.limits import Limits
-from neuroscript.policy.refusals import Missing, refusal
+from neuroscript.policy.refusals import MissingNeeds, refusal
 
 ROOT = Path(__file__).parents[2]
 VECTORS = ROOT / "tests" / "vectors"
@@ -186,7 +186,7 @@ def can_call(host: dict[str, Any], tool: dict[str, Any]) -> bool:
     verdict = policy.precheck(tool["name"], needs)
     missing = policy.uncovered_need(map(Capability.parse, needs.capabilities))
     if verdict is None and missing is not None:
-        verdict = refusal(tool["name"], Missing((missing,)))
+        verdict = refusal(tool["name"], MissingNeeds((missing,)))
     if verdict is not None:
         raise verdict
     return True

@@ -24,7 +24,7 @@ from neuroscript import (
     Toolset,
     ToolSpec,
 )
-from neuroscript.llm.wire.prompted.parser import Asked, announced
+from neuroscript.llm.wire.prompted.parser import ParsedCall, marked_calls
 from neuroscript.names import to_snake_case
 from neuroscript.runtime.wire_names import WireNames
 from neuroscript.workflow import Node, Plan
@@ -306,8 +306,11 @@ def test_invalid_call_in_a_reply_is_reported_once() -> None:
     """A list is not reported once for each of its values, each time with the whole string."""
     text = f"[{'1,' * 2_000}1]"
 
-    assert announced(text) == [Asked("", text)]
-    assert announced('[{"name": "g__t"}, 5, 6]') == [Asked("g__t", {}), Asked("g__t", '[{"name": "g__t"}, 5, 6]')]
+    assert marked_calls(text) == [ParsedCall("", text)]
+    assert marked_calls('[{"name": "g__t"}, 5, 6]') == [
+        ParsedCall("g__t", {}),
+        ParsedCall("g__t", '[{"name": "g__t"}, 5, 6]'),
+    ]
 
 
 def test_plan_suggests_names_for_a_hundred_unknown_tools() -> None:

@@ -18,7 +18,7 @@ from tests.system.public_api import admitted, callables, called, fits, parameter
 import neuroscript as ns
 from neuroscript import audit, llm, sandbox, testing
 from neuroscript.llm.wire import detect as interop
-from neuroscript.runtime.replies import Reply, Retried
+from neuroscript.runtime.replies import Reply, RetriedRequest
 
 
 class Sample:
@@ -52,9 +52,9 @@ DOCUMENTED = (ns.NeuroScriptError, OSError, sqlite3.Error, testing.ScriptError, 
 """Errors that are allowed for a value of the right type."""
 
 MADE_BY_THE_ENGINE = {
-    "audit.Found": "it reports the content of an untrusted file",
+    "audit.ChainProblem": "it reports the content of an untrusted file",
     "audit.OpenCall": "it reports the content of an untrusted file",
-    "audit.Verified": "it reports the content of an untrusted file",
+    "audit.VerificationReport": "it reports the content of an untrusted file",
     "ArgumentError": "one is made for each call whose arguments do not fit",
     "CallRecord": "a plain tuple: one is made for each call that is watched",
     "DirEntry": "one is made for each file of a directory",
@@ -92,7 +92,7 @@ INTERNAL = {
     "ArgType": "an Enum, which Python checks",
     "ExecutionPolicy.uncovered_need": "asked in each call of a tool that needs something",
     "Grant.admits": "asked in each call of a tool that needs something",
-    "sandbox.Sandbox.held": "each operation on a file holds the root",
+    "sandbox.Sandbox.open_root": "each operation on a file holds the root",
     "Session": "Engine.session makes sessions",
     "Resolver.found": "a call passes its Runtime",
     "Secret.found": "a call passes its Runtime",
@@ -333,7 +333,7 @@ ENGINE = {
     "Session.resume": lambda s: (s.engine.resume, {"pending": s.pending, "answer": ns.Approval.approve()}),
     "Session.stream": lambda s: (s.engine.stream, {"name": "demo.add", "args": [1]}),
     "Spill": lambda s: (ns.Spill, {}),
-    "Spilled": lambda s: (ns.Spilled, {"path": "results/a", "size": 1}),
+    "SpilledResult": lambda s: (ns.SpilledResult, {"path": "results/a", "size": 1}),
     "TerminalApprover": lambda s: (ns.TerminalApprover, {}),
     "ToolCall": lambda s: (ns.ToolCall, {"name": "demo.add"}),
     "Turn": lambda s: (ns.Turn, {"role": "user"}),
@@ -384,21 +384,21 @@ OTHERS = {
     "llm.call_id": lambda s: (interop.call_id, {"data": {}}),
     "llm.read_call": lambda s: (interop.read_call, {"data": {"name": "demo.add"}}),
     "llm.shape_of": lambda s: (interop.shape_of, {"data": {}}),
-    "llm.Called": lambda s: (llm.Called, {"call": s.call, "result": ns.ToolResult("1", "demo.add", 1)}),
-    "llm.Calling": lambda s: (llm.Calling, {"call": s.call}),
+    "llm.CallEnded": lambda s: (llm.CallEnded, {"call": s.call, "result": ns.ToolResult("1", "demo.add", 1)}),
+    "llm.CallStarted": lambda s: (llm.CallStarted, {"call": s.call}),
     "llm.Conversation": lambda s: (llm.Conversation, {"turns": (s.turn,)}),
     "llm.ConversationError": lambda s: (
         llm.ConversationError,
         {"text": "why", "code": "llm.no_model", "retry": "host", "conversation": s.conversation},
     ),
-    "llm.Gave": lambda s: (llm.Gave, {"call": s.call, "item": 1}),
+    "llm.ItemProduced": lambda s: (llm.ItemProduced, {"call": s.call, "item": 1}),
     "llm.Model.ask": lambda s: (nowhere().ask, {"turns": [s.turn]}),
     "llm.Model.ask_with_tools": lambda s: (nowhere().ask_with_tools, {"turns": [s.turn], "tools": [s.spec]}),
     "llm.Model.embed": lambda s: (nowhere().embed, {"text": "Hello?"}),
     "llm.Model.reply": lambda s: (nowhere().reply, {"turns": [s.turn]}),
-    "llm.Replied": lambda s: (llm.Replied, {"reply": Reply(s.turn)}),
-    "llm.Retrying": lambda s: (llm.Retrying, {"retried": Retried("llm.rate", 1.0)}),
-    "llm.Said": lambda s: (llm.Said, {"text": "Hello."}),
+    "llm.ReplyReceived": lambda s: (llm.ReplyReceived, {"reply": Reply(s.turn)}),
+    "llm.RetryScheduled": lambda s: (llm.RetryScheduled, {"retried": RetriedRequest("llm.rate", 1.0)}),
+    "llm.TextReceived": lambda s: (llm.TextReceived, {"text": "Hello."}),
     "llm.aconverse": lambda s: (llm.aconverse, {"engine": s.engine, "prompt": "Hello?", "model": Parrot()}),
     "llm.converse": lambda s: (llm.converse, {"engine": s.engine, "prompt": "Hello?", "model": Parrot()}),
     "llm.model": lambda s: (llm.model, {"name": "tiny", "base_url": "http://127.0.0.1:9/v1"}),
@@ -421,13 +421,13 @@ OTHERS = {
     "testing.FakeRuntime.update_var": lambda s: (s.rt.update_var, {"name": "v", "change": lambda value: 1}),
     "testing.ContractCheck": lambda s: (
         testing.ContractCheck,
-        {"name": "law", "sentence": "It holds.", "check": sample},
+        {"name": "check", "sentence": "It holds.", "check": sample},
     ),
     "testing.ChecksFailed": lambda s: (testing.ChecksFailed, {"report": s.report}),
-    "testing.Report": lambda s: (testing.Report, {"toolset": "demo", "asked": 1, "violations": ()}),
+    "testing.Report": lambda s: (testing.Report, {"toolset": "demo", "check_count": 1, "violations": ()}),
     "testing.Setup": lambda s: (testing.Setup, {}),
     "testing.Setup.world": lambda s: (entered(testing.Setup().world), {"tools": [s.tool]}),
-    "testing.Violation": lambda s: (testing.Violation, {"law": "law", "tool": "demo.add", "faults": ("why",)}),
+    "testing.Violation": lambda s: (testing.Violation, {"check": "check", "tool": "demo.add", "faults": ("why",)}),
     "testing.check_toolset": lambda s: (testing.check_toolset, {"toolsets": ns.Toolset("empty"), "raises": False}),
     "testing.fuzz_toolset": lambda s: (testing.fuzz_toolset, {"toolsets": ns.Toolset("empty")}),
     "testing.checks_for": lambda s: (testing.checks_for, {"toolsets": ns.Toolset("empty")}),

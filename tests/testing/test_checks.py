@@ -53,17 +53,17 @@ def test_good_toolset_passes_every_check() -> None:
     report = check_toolset(good, QUICK)
 
     assert report.ok
-    assert report.asked == len(CHECKS)
+    assert report.check_count == len(CHECKS)
 
 
 def test_every_check_has_a_defective_toolset() -> None:
     """The toolsets are in the order of the checks."""
     assert len(CHECKS) >= 25
-    assert [law.name for law in CHECKS] == list(DEFECTS)
+    assert [check.name for check in CHECKS] == list(DEFECTS)
 
 
-@pytest.mark.parametrize(("law", "toolset"), DEFECTS.items(), ids=DEFECTS)
-def test_defect_fails_exactly_one_check(law: str, toolset: Toolset, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("check", "toolset"), DEFECTS.items(), ids=DEFECTS)
+def test_defect_fails_exactly_one_check(check: str, toolset: Toolset, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names the check, the tool and the rule."""
     monkeypatch.chdir(ROOT)  # from where a fresh process finds what the modules share
     monkeypatch.syspath_prepend(str(OUTDATED))
@@ -72,9 +72,9 @@ def test_defect_fails_exactly_one_check(law: str, toolset: Toolset, monkeypatch:
     with pytest.raises(ChecksFailed) as caught:
         check_toolset(toolset, QUICK)
 
-    assert (law,) == caught.value.report.broken, str(caught.value)
-    (sentence,) = [each.sentence for each in CHECKS if each.name == law]
-    assert f": {law}: " in str(caught.value)
+    assert (check,) == caught.value.report.failed_checks, str(caught.value)
+    (sentence,) = [each.sentence for each in CHECKS if each.name == check]
+    assert f": {check}: " in str(caught.value)
     assert f"rule: {sentence}" in str(caught.value)
 
 
@@ -83,10 +83,12 @@ def test_current_index_passes_every_check(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(ROOT)
     monkeypatch.syspath_prepend(str(tmp_path))
     shutil.copytree(OUTDATED, tmp_path, dirs_exist_ok=True)
-    (law,) = [each for each in checks_for(DEFECTS["index-current"], QUICK) if each.law.name == "index-current"]
+    (check,) = [
+        each for each in checks_for(DEFECTS["index-current"], QUICK) if each.contract_check.name == "index-current"
+    ]
     ship(tmp_path)
 
-    assert law.faults() == ()
+    assert check.faults() == ()
 
 
 def test_check_can_be_skipped_by_name() -> None:
@@ -103,7 +105,7 @@ def test_reference_lists_every_check() -> None:
     section = PAGE.read_text().partition("\n## Contract checks\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", section, re.MULTILINE)
 
-    assert rows == [(law.name, law.sentence) for law in CHECKS]
+    assert rows == [(check.name, check.sentence) for check in CHECKS]
 
 
 def shout_by_files(rt: Runtime, text: str) -> str:
@@ -138,7 +140,7 @@ def shout_out_of_scratch(rt: Runtime, text: str) -> str:
 def told_of_needs(func: Callable[..., str]) -> list[str]:
     """Return what the check of needs reports for a function."""
     toolset = Toolset("acme", (ToolImplementation(defects.spec(), func),))
-    (case,) = [case for case in checks_for(toolset, QUICK) if case.law.name == "capabilities-complete"]
+    (case,) = [case for case in checks_for(toolset, QUICK) if case.contract_check.name == "capabilities-complete"]
     return [*case.faults()]
 
 
@@ -169,7 +171,9 @@ def test_declared_result_is_compared_for_every_entry_point(result: object, fault
     """Without a declared result, only the types are compared unless the tool is pure."""
     examples = (Example(("a",), result), defects.WRONG)
     tool = ToolImplementation(defects.spec(examples=examples), shout_as_awaited, policy=defects.NOTHING)
-    (case,) = [case for case in checks_for(Toolset("acme", (tool,)), QUICK) if case.law.name == "entry-points-agree"]
+    (case,) = [
+        case for case in checks_for(Toolset("acme", (tool,)), QUICK) if case.contract_check.name == "entry-points-agree"
+    ]
 
     assert faults == case.faults()
 
@@ -182,6 +186,8 @@ def letters(rt: Runtime, text: str) -> Iterator[str]:
 def test_side_effects_between_stream_items_are_observed() -> None:
     """The function has returned by then, but its generator still runs."""
     toolset = Toolset("acme", (ToolImplementation(defects.spec(examples=(Example(("a",)),), stream=True), letters),))
-    faults = [case.faults() for case in checks_for(toolset, QUICK) if case.law.name == "capabilities-complete"]
+    faults = [
+        case.faults() for case in checks_for(toolset, QUICK) if case.contract_check.name == "capabilities-complete"
+    ]
 
     assert [("it causes the event open, but does not declare the capability fs:read",)] == faults

@@ -111,4 +111,4 @@ def scripted() -> Runtime:
 
 
 def checked(toolset: Toolset) -> tuple[Report, list[ContractCheck]]:
-    return check_toolset(toolset, without=["importable"]), [case.law for case in checks_for([toolset])]
+    return check_toolset(toolset, without=["importable"]), [case.contract_check for case in checks_for([toolset])]

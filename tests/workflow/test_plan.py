@@ -11,8 +11,8 @@ import pytest
 
 from neuroscript import ArgSpec, ArgType, SpecError
 from neuroscript.workflow import Node, Plan, Retry, load_plan, plan_from_data, plan_of_json, plan_of_toml, plan_to_data
-from neuroscript.workflow.plan.conditions import Condition, Undecided
-from neuroscript.workflow.plan.references import Lost, Template
+from neuroscript.workflow.plan.conditions import ComparisonError, Condition
+from neuroscript.workflow.plan.references import Template, UnresolvedReference
 
 BROKEN = """
 nam = "x"
@@ -310,7 +310,7 @@ def test_reference_resolves_to_value_or_text(text: str, expected: Any) -> None:
 )
 def test_unresolved_reference_names_missing_step(text: str, expected: str) -> None:
     """The error contains no value."""
-    with pytest.raises(Lost) as caught:
+    with pytest.raises(UnresolvedReference) as caught:
         Template.of(text, "x", []).filled(lambda reference: reference.within(VALUES[reference.root]))
 
     assert str(caught.value) == expected
@@ -366,7 +366,7 @@ def test_condition_is_true_or_false(data: Any, expected: bool) -> None:
 )
 def test_incomparable_values_are_an_error(data: Any, expected: str) -> None:
     """The message names types, never a value."""
-    with pytest.raises(Undecided) as caught:
+    with pytest.raises(ComparisonError) as caught:
         Condition.of(data, "when", []).holds(lambda _: "apple", lambda _: "failed")
 
     assert str(caught.value) == expected

@@ -16,7 +16,7 @@ from tests.llm.server import ModelServer, says
 
 from neuroscript import Engine, ExecutionPolicy, LLMError, Runtime, SpecError, Toolset, ToolSpec, Turn
 from neuroscript.llm import model
-from neuroscript.workflow import Plan, aplanned, plan_from_data, planned, run
+from neuroscript.workflow import Plan, amake_plan, make_plan, plan_from_data, run
 from neuroscript.workflow.plan.planner import FORM
 
 ran: list[str] = []
@@ -86,11 +86,11 @@ def engine() -> Any:
 
 
 async def _awaited(*given: Any, **named: Any) -> Plan:
-    return await aplanned(*given, **named)
+    return await amake_plan(*given, **named)
 
 
 WAYS = [
-    pytest.param(planned, id="sync"),
+    pytest.param(make_plan, id="sync"),
     pytest.param(lambda *given, **named: asyncio.run(_awaited(*given, **named)), id="async"),
 ]
 
@@ -124,7 +124,7 @@ def test_prompt_contains_permitted_tools_and_format(engine: Engine) -> None:
     """A plan with a tool that is not permitted is invalid."""
     script = Script([json.dumps(GOOD), json.dumps({"nodes": {"find": GOOD["nodes"]["find"]}})])
 
-    plan = planned(engine, script, "Find a trip.", tools="trips.f*")
+    plan = make_plan(engine, script, "Find a trip.", tools="trips.f*")
     system = script.heard[0][0].content
 
     assert "trips.find(city: string) -> map" in system and '"nodes": {' in system
@@ -150,7 +150,7 @@ def test_denied_tools_are_neither_offered_nor_accepted() -> None:
         Engine(toolsets=[trips], policy=ExecutionPolicy(deny=("trips.book",))) as engine,
         pytest.raises(SpecError) as e,
     ):
-        planned(engine, script, "Book.", attempts=1)
+        make_plan(engine, script, "Book.", attempts=1)
 
     assert "trips.book(" not in script.heard[0][0].content
     assert ("plan: nodes.book.tool: trips.book: is denied by the host",) == e.value.sentences
@@ -161,7 +161,7 @@ def test_last_problems_are_raised_after_all_attempts(engine: Engine) -> None:
     script = Script([json.dumps(KNOT)] * 4)
 
     with pytest.raises(SpecError) as raised:
-        planned(engine, script, "Go.")
+        make_plan(engine, script, "Go.")
 
     assert (3, ("nodes.a: depends on itself: a < b < a",)) == (len(script.heard), raised.value.problems)
 
@@ -189,7 +189,7 @@ def test_invalid_arguments_are_rejected_before_request(more: dict[str, Any], pro
     script = Script([])
 
     with pytest.raises(SpecError) as raised:
-        planned(engine, script, "Go.", **more)
+        make_plan(engine, script, "Go.", **more)
 
     assert ((problem,), []) == (raised.value.problems, script.heard)
 
@@ -199,7 +199,7 @@ def test_planner_works_with_http_model(engine: Engine, server: ModelServer) -> N
     server.script(says(json.dumps(KNOT)), says(json.dumps(GOOD)))
 
     with model("tiny", base_url=server.base_url(), api="openai-chat", backoff=0.001) as client:
-        plan = planned(engine, client, "Book two days in Oslo.")
+        plan = make_plan(engine, client, "Book two days in Oslo.")
     roles = [each["role"] for each in server.requests[1].body["messages"]]
 
     assert ["find", "book"] == [node.name for node in plan.nodes]
@@ -212,7 +212,7 @@ def test_model_receives_at_most_hundred_problems(engine: Engine) -> None:
     script = Script([json.dumps({"nodes": nodes}), json.dumps(KNOT)])
 
     with pytest.raises(SpecError):
-        planned(engine, script, "Go.", attempts=2)
+        make_plan(engine, script, "Go.", attempts=2)
     lines = script.heard[1][-1].content.splitlines()
 
     assert ("- nodes.n99.tool: unknown tool none", "- and 200 more") == (lines[100], lines[101])

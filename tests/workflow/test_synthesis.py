@@ -16,7 +16,7 @@ from tests.llm.server import ModelServer, refuses, says, status
 from neuroscript import ArgSpec, ArgType, Engine, Host, Runtime, SpecError, ToolFailed, Toolset, Turn
 from neuroscript.llm import Model, model
 from neuroscript.workflow import Node, Plan, Trace, arun, run
-from neuroscript.workflow.synthesis import MAX_TRACE_CHARS, told
+from neuroscript.workflow.synthesis import MAX_TRACE_CHARS, trace_prompt
 
 notes = Toolset("notes")
 ran: list[str] = []
@@ -163,8 +163,8 @@ def test_long_trace_is_cut_to_limit(inputs: dict[str, str], count: int) -> None:
     ]
     with Engine(toolsets=[notes]) as engine:
         trace = run(engine, Plan(nodes=(*nodes[1:], nodes[0]), inputs=args), inputs)
-    data = json.loads(told(trace))
+    data = json.loads(trace_prompt(trace))
 
-    assert len(told(trace)) <= MAX_TRACE_CHARS
+    assert len(trace_prompt(trace)) <= MAX_TRACE_CHARS
     assert [node["status"] for node in data["nodes"] if node.get("name") == "n0"] == ["failed"]
     assert data["nodes"][-1].get("omitted", "0 nodes") == f"{count - len(data['nodes']) + (count > 1)} nodes"

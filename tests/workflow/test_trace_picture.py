@@ -15,8 +15,8 @@ from tests.workflow.traces import NAMES, ODD, PLANS, SHAPES, node, shaped, trace
 
 from neuroscript.io.text import one_line
 from neuroscript.workflow import Attempt, Trace, load_trace, trace_svg
-from neuroscript.workflow.trace.graph_layout import crossings, layered
-from neuroscript.workflow.trace.svg import fitted, width
+from neuroscript.workflow.trace.graph_layout import assign_rows, crossings
+from neuroscript.workflow.trace.svg import fit_text, width
 from neuroscript.workflow.trace.trace import Status
 
 NEAR: Final = 0.051
@@ -223,7 +223,7 @@ def test_large_picture_is_fast_and_small() -> None:
 def test_crossed_nodes_are_reordered() -> None:
     """Few edges cross."""
     needs = {"a": (), "b": (), "c": (), "d": ("c",), "e": ("b",), "f": ("a",)}
-    layers = layered(needs, 10)
+    layers = assign_rows(needs, 10)
 
     assert crossings(layers.rows, layers.below) == 0
 
@@ -231,7 +231,7 @@ def test_crossed_nodes_are_reordered() -> None:
 def test_row_width_is_limited() -> None:
     """Nodes of the same depth are spread over rows of equal length, and nodes that need them are below all of them."""
     names = [f"n{number}" for number in range(10)]
-    layers = layered({"a": (), **dict.fromkeys(names, ("a",)), "z": tuple(names)}, 4)
+    layers = assign_rows({"a": (), **dict.fromkeys(names, ("a",)), "z": tuple(names)}, 4)
 
     assert [sum(spot in layers.nodes.values() for spot in row) for row in layers.rows] == [1, 4, 4, 2, 1]
 
@@ -239,5 +239,5 @@ def test_row_width_is_limited() -> None:
 def test_label_is_cut_to_width() -> None:
     """It is never wider."""
     for room in range(20, 200, 7):
-        assert width(fitted("Ünï_WWW_iii_012345 日本語", room, 11), 11) <= room
-    assert fitted("short", 100, 11) == "short"
+        assert width(fit_text("Ünï_WWW_iii_012345 日本語", room, 11), 11) <= room
+    assert fit_text("short", 100, 11) == "short"

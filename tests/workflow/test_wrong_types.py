@@ -10,7 +10,7 @@ import pytest
 
 from neuroscript import Engine
 from neuroscript.errors import ArgumentError, SpecError
-from neuroscript.workflow import arun, check, plan_from_data, plan_of_json, plan_of_toml, planned, run
+from neuroscript.workflow import arun, check, make_plan, plan_from_data, plan_of_json, plan_of_toml, run
 from neuroscript.workflow.durable import Worker, cancel, list_runs, resume, run_durably, show_run
 
 PLAN: Any = plan_from_data({"nodes": {"a": {"tool": "x.y"}}})
@@ -39,10 +39,10 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "run parallel": lambda engine, value: run(engine, PLAN, parallel=value),
     "arun session": lambda engine, value: asyncio.run(arun(value, PLAN)),
     "arun plan": lambda engine, value: asyncio.run(arun(engine, value)),
-    "planned session": lambda engine, value: planned(value, Model(), "goal"),
-    "planned llm": lambda engine, value: planned(engine, value, "goal"),
-    "planned goal": lambda engine, value: planned(engine, Model(), [value]),  # type: ignore[arg-type]
-    "planned attempts": lambda engine, value: planned(engine, Model(), "goal", attempts=[value]),  # type: ignore[arg-type]
+    "planned session": lambda engine, value: make_plan(value, Model(), "goal"),
+    "planned llm": lambda engine, value: make_plan(engine, value, "goal"),
+    "planned goal": lambda engine, value: make_plan(engine, Model(), [value]),  # type: ignore[arg-type]
+    "planned attempts": lambda engine, value: make_plan(engine, Model(), "goal", attempts=[value]),  # type: ignore[arg-type]
     "plan_from_data data": lambda engine, value: plan_from_data(value),
     "plan_of_json text": lambda engine, value: plan_of_json(value),
     "plan_of_toml text": lambda engine, value: plan_of_toml([value]),  # type: ignore[arg-type]

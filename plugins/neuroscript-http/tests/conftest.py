@@ -20,7 +20,7 @@ import pytest
 
 from neuroscript import Engine, ExecutionPolicy, Host, Limits, ToolFailed
 from neuroscript.testing import Setup
-from neuroscript_http.network import Network, connected
+from neuroscript_http.network import Network, connect
 from neuroscript_http.toolset import make_toolset
 
 PUBLIC: Final = "93.184.215.14"
@@ -171,8 +171,8 @@ class World:
     def _connect(self, address: str, port: int, seconds: float) -> socket.socket:
         self.reached.append((address, port))
         if address.startswith("127."):
-            return connected(address, port, seconds)
-        return connected("127.0.0.1", self.routes[port], seconds)
+            return connect(address, port, seconds)
+        return connect("127.0.0.1", self.routes[port], seconds)
 
 
 @pytest.fixture(scope="session")

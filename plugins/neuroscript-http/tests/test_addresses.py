@@ -9,8 +9,8 @@ from typing import Any, Final
 import pytest
 
 from neuroscript import CallError, Engine, PolicyError, ToolFailed
-from neuroscript_http.addresses import Reach, reach_of
-from neuroscript_http.network import Network, addresses_of, connected
+from neuroscript_http.addresses import AddressClass, class_of
+from neuroscript_http.network import Network, addresses_of, connect
 from neuroscript_http.urls import target_of
 
 EngineWith = Callable[..., Engine]
@@ -265,25 +265,25 @@ def test_some_addresses_are_never_allowed(engine_with: EngineWith, world: Any, h
 
 
 REACHES: Final = {
-    "8.8.8.8": Reach.PUBLIC,
-    "2606:2800:21f:cb07:6820:80da:af6b:8b2c": Reach.PUBLIC,
-    "2a00:1450:4001:82b::200e": Reach.PUBLIC,
-    "172.15.255.255": Reach.PUBLIC,
-    "172.32.0.0": Reach.PUBLIC,
-    "172.31.255.255": Reach.PRIVATE,
-    "100.127.255.255": Reach.PRIVATE,
-    "127.0.0.1": Reach.PRIVATE,
-    "fc00::1": Reach.PRIVATE,
-    "::1": Reach.PRIVATE,
-    "": Reach.NEVER,
-    "4000::1": Reach.NEVER,
+    "8.8.8.8": AddressClass.PUBLIC,
+    "2606:2800:21f:cb07:6820:80da:af6b:8b2c": AddressClass.PUBLIC,
+    "2a00:1450:4001:82b::200e": AddressClass.PUBLIC,
+    "172.15.255.255": AddressClass.PUBLIC,
+    "172.32.0.0": AddressClass.PUBLIC,
+    "172.31.255.255": AddressClass.PRIVATE,
+    "100.127.255.255": AddressClass.PRIVATE,
+    "127.0.0.1": AddressClass.PRIVATE,
+    "fc00::1": AddressClass.PRIVATE,
+    "::1": AddressClass.PRIVATE,
+    "": AddressClass.NEVER,
+    "4000::1": AddressClass.NEVER,
 }
 
 
 @pytest.mark.parametrize(("address", "reach"), REACHES.items(), ids=REACHES)
-def test_addresses_are_classified(address: str, reach: Reach) -> None:
+def test_addresses_are_classified(address: str, reach: AddressClass) -> None:
     """By the registries of special addresses; an unknown address is not public."""
-    assert reach == reach_of(address)
+    assert reach == class_of(address)
 
 
 SAME: Final = {
@@ -306,9 +306,9 @@ def test_default_network_resolves_and_connects() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         assert "127.0.0.1" in addresses_of("localhost", port)
-        with connected("127.0.0.1", port, 1.0) as connection:
+        with connect("127.0.0.1", port, 1.0) as connection:
             assert ("127.0.0.1", port) == connection.getpeername()
 
-    assert Network() == Network(addresses_of, connected)
+    assert Network() == Network(addresses_of, connect)
     with pytest.raises(OSError):
-        connected("127.0.0.1", port, 1.0)
+        connect("127.0.0.1", port, 1.0)

@@ -14,12 +14,12 @@ import attrs
 from neuroscript.approval.request import Approval, ApprovalRequest
 from neuroscript.coercion.context import LAX, ROOT, CoercionPass, type_name
 from neuroscript.coercion.parameters import DURATION, PATH, STRING, WHOLE, instance, optional, require, require_fields
-from neuroscript.coercion.plain_data import plain, restored
+from neuroscript.coercion.plain_data import from_plain, to_plain
 from neuroscript.coercion.types import ArgType
 from neuroscript.coercion.values import coerce_value
 from neuroscript.errors import SpecError
 from neuroscript.io.private_files import read_private, write_private
-from neuroscript.io.text import NotJSON, parsed, quote_untrusted
+from neuroscript.io.text import NotJSON, parse_json, quote_untrusted
 from neuroscript.runtime.interfaces import ToolCall
 from neuroscript.tools.fingerprints import canonical_text
 
@@ -158,7 +158,7 @@ class PendingApproval:
         data = _parsed(read_private(Path(path), SUBJECT, MAX_FILE_BYTES))
         if faults := [*_faults(data)]:
             raise _unfit(faults)
-        arguments = {name: restored(value) for name, value in data["arguments"].items()}
+        arguments = {name: from_plain(value) for name, value in data["arguments"].items()}
         bound = [data[name] for name in BOUND]
         rest = {"approver": data["approver"], "reason": data["reason"], "created": float(data["created"])}
         return cls(ToolCall(data["tool"], arguments), *bound, **rest)
@@ -194,7 +194,7 @@ def _unfit(faults: Iterable[str]) -> SpecError:
 
 
 def _data(pending: PendingApproval) -> dict[str, Any]:
-    arguments = {name: plain(value) for name, value in _named(pending.call).items()}
+    arguments = {name: to_plain(value) for name, value in _named(pending.call).items()}
     rest = {name: getattr(pending, name) for name in FIELDS if name not in ("version", "arguments")}
     return {"version": VERSION, **rest, "arguments": arguments}
 
@@ -223,7 +223,7 @@ def _comes_back(value: Any) -> bool:
     import json
 
     try:
-        again = restored(json.loads(json.dumps(plain(value), allow_nan=False)))
+        again = from_plain(json.loads(json.dumps(to_plain(value), allow_nan=False)))
         return canonical_text(again) == canonical_text(value)
     except (TypeError, ValueError, RecursionError):
         return False
@@ -231,7 +231,7 @@ def _comes_back(value: Any) -> bool:
 
 def _parsed(content: bytes) -> Any:
     try:
-        return parsed(content.decode("utf-8"))
+        return parse_json(content.decode("utf-8"))
     except NotJSON as error:
         raise _unfit([error.hint]) from None
     except UnicodeDecodeError:
@@ -273,7 +273,7 @@ def _fault(name: str, value: Any) -> Iterator[str]:
 def _spoilt(data: Any) -> bool:
     """Return whether `save` cannot have written this: bad base64, an infinite number, too deep nesting."""
     try:
-        value = restored(data)
+        value = from_plain(data)
         walk = CoercionPass(LAX)
         walk.limited(coerce_value, ArgType.ANY, value, ROOT)
         return bool(walk.noted) or not _comes_back(value)

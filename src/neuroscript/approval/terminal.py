@@ -13,8 +13,8 @@ from neuroscript.approval.card import card
 from neuroscript.approval.request import Approval, ApprovalRequest
 from neuroscript.coercion.parameters import INPUT, OUTPUT, optional, require
 from neuroscript.errors import PromptError
-from neuroscript.io.text import NotJSON, escape, is_terminal, parsed, quote_untrusted
-from neuroscript.runtime.prompter import alone_on, encoding_of, noninteractive, typed, write_out
+from neuroscript.io.text import NotJSON, escape, is_terminal, parse_json, quote_untrusted
+from neuroscript.runtime.prompter import encoding_of, noninteractive, read_typed_line, terminal_lock, write_out
 
 if sys.platform == "win32":
     import msvcrt
@@ -63,7 +63,7 @@ class TerminalApprover:
         output = sys.stderr if self._output is None else self._output
         if not is_terminal(stdin) or not is_terminal(output):
             return Approval.reject(NO_TERMINAL)
-        with alone_on(stdin):
+        with terminal_lock(stdin):
             try:
                 return _ask(_Terminal(stdin, output), request)
             except PromptError as error:
@@ -91,7 +91,7 @@ class _Terminal:
         """Write *text*, discard type-ahead, and return the next line without surrounding spaces."""
         write_out(text, self.output)
         _forget(self.stdin.fileno())
-        line = typed(self.stdin)
+        line = read_typed_line(self.stdin)
         if not line.endswith(b"\n"):
             raise PromptError("the input ended before an answer was received", code="prompt.eof")
         return line.decode(encoding_of(self.stdin), "replace").strip()
@@ -158,7 +158,7 @@ def _ask_arguments(talk: _Terminal, request: ApprovalRequest) -> Approval:
 def _object(line: str) -> tuple[Mapping[str, Any], str]:
     """Return the object that a line of JSON contains, and what is wrong with it, or ``""``."""
     try:
-        arguments = parsed(line)
+        arguments = parse_json(line)
     except NotJSON as error:
         return {}, error.hint
     return (arguments, "") if type(arguments) is dict else ({}, "expected a JSON object")

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 from neuroscript._imports import lazy_getattr
 
 if TYPE_CHECKING:
-    from neuroscript.audit.chain_check import Found, OpenCall
+    from neuroscript.audit.chain_check import ChainProblem, OpenCall
     from neuroscript.audit.keys import KeyFile, read_key
     from neuroscript.audit.log_file import FileAudit
     from neuroscript.audit.memory import MemoryAudit
     from neuroscript.audit.reader import read
     from neuroscript.audit.sqlite import SqliteAudit
-    from neuroscript.audit.verification import Verified, verify
+    from neuroscript.audit.verification import VerificationReport, verify
 
 __all__ = [
+    "ChainProblem",
     "FileAudit",
-    "Found",
     "KeyFile",
     "MemoryAudit",
     "OpenCall",
     "SqliteAudit",
-    "Verified",
+    "VerificationReport",
     "read",
     "read_key",
     "verify",
@@ -34,12 +34,12 @@ __all__ = [
 __getattr__ = lazy_getattr(
     __name__,
     {
-        "chain_check": "Found OpenCall",
+        "chain_check": "ChainProblem OpenCall",
         "keys": "KeyFile read_key",
         "log_file": "FileAudit",
         "memory": "MemoryAudit",
         "reader": "read",
         "sqlite": "SqliteAudit",
-        "verification": "Verified verify",
+        "verification": "VerificationReport verify",
     },
 )

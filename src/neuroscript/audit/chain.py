@@ -80,7 +80,7 @@ class Seal:
         return hmac.compare_digest(self.of(line.body), line.hash)
 
 
-def sealed(seq: int, prev: str, members: str, seal: Seal) -> tuple[bytes, str]:
+def seal_line(seq: int, prev: str, members: str, seal: Seal) -> tuple[bytes, str]:
     """Return a line with its newline, and its hash.
 
     Args:

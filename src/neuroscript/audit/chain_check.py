@@ -21,7 +21,7 @@ MAX_LISTED_PROBLEMS: Final = 1000
 
 
 @attrs.frozen
-class Found:
+class ChainProblem:
     """A problem in an audit log.
 
     Attributes:
@@ -56,13 +56,13 @@ class OpenCall:
 class Findings:
     """The problems found so far, up to the maximum number."""
 
-    listed: list[Found] = attrs.field(factory=list)
+    listed: list[ChainProblem] = attrs.field(factory=list)
     unlisted: int = 0
 
     def add(self, line: int, kind: Kind, text: str) -> None:
         """Store a problem, or only count it."""
         if len(self.listed) < MAX_LISTED_PROBLEMS:
-            self.listed.append(Found(line, kind, text))
+            self.listed.append(ChainProblem(line, kind, text))
         else:
             self.unlisted += 1
 

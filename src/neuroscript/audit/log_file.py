@@ -10,10 +10,10 @@ from pathlib import Path
 from time import time
 from typing import ClassVar, Final
 
-from neuroscript.audit.chain import KEY, ZEROS, Seal, sealed
+from neuroscript.audit.chain import KEY, ZEROS, Seal, seal_line
 from neuroscript.audit.encoding import Forms, number_text
 from neuroscript.audit.locks import lock, unlock
-from neuroscript.audit.tail import recovered, tail_of
+from neuroscript.audit.tail import recovery_members, tail_of
 from neuroscript.coercion.parameters import FLAG, PATH, instance, optional, require
 from neuroscript.errors import AuditError
 from neuroscript.io.text_files import open_at_once
@@ -159,11 +159,11 @@ class FileAudit:
             self._recover(tail.torn, is_open=tail.is_open)
 
     def _recover(self, torn: bytes, *, is_open: bool) -> None:
-        self._append(recovered(torn, number_text(time())), b"\n" if is_open else b"")
+        self._append(recovery_members(torn, number_text(time())), b"\n" if is_open else b"")
         self._torn = b""
 
     def _append(self, members: str, before: bytes = b"") -> None:
-        line, hash = sealed(self._seq + 1, self._hash, members, self._seal)
+        line, hash = seal_line(self._seq + 1, self._hash, members, self._seal)
         data = before + line
         written = os.write(self._file, data)
         if written != len(data):

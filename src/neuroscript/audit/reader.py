@@ -19,7 +19,7 @@ from neuroscript.audit.locks import wait
 from neuroscript.audit.sqlite import COLUMNS, IN_JSON
 from neuroscript.coercion.parameters import FUNCTION, PATH, optional, require
 from neuroscript.errors import AuditError
-from neuroscript.io.text import NotJSON, parsed
+from neuroscript.io.text import NotJSON, parse_json
 from neuroscript.io.text_files import open_at_once
 
 MAGIC: Final = b"SQLite format 3\0"
@@ -46,7 +46,7 @@ def read(path: str | os.PathLike[str], *, unread: Callable[[int], None] | None =
 
 
 def _records_at(path: str | os.PathLike[str], unread: Callable[[int], None] | None) -> Iterator[dict[str, Any]]:
-    with opened(path) as stream:
+    with open_log(path) as stream:
         if not is_database(stream):
             yield from records(stream, unread)
             return
@@ -54,7 +54,7 @@ def _records_at(path: str | os.PathLike[str], unread: Callable[[int], None] | No
         yield row
 
 
-def opened(path: str | os.PathLike[str]) -> BinaryIO:
+def open_log(path: str | os.PathLike[str]) -> BinaryIO:
     """Open an audit log for reading, or raise an OSError, for example for a named pipe."""
     return open(path, "rb", buffering=BUFFER, opener=open_at_once)
 
@@ -67,7 +67,7 @@ def is_database(stream: BinaryIO) -> bool:
 
 def records(stream: BinaryIO, unread: Callable[[int], None] | None = None) -> Iterator[dict[str, Any]]:
     """Yield the records in the rest of a stream of lines."""
-    for number, raw in numbered(stream):
+    for number, raw in number_lines(stream):
         record = data_of(raw)
         if record is not None:
             yield record
@@ -75,7 +75,7 @@ def records(stream: BinaryIO, unread: Callable[[int], None] | None = None) -> It
             unread(number)
 
 
-def numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+def number_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """Yield the number of each line, from 1, and its bytes; all but the last end in a newline.
 
     A line without a newline is read again when no process writes, because a writer may not have finished it.
@@ -97,7 +97,7 @@ def numbered(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 def data_of(raw: bytes) -> dict[str, Any] | None:
     """Return the record in a line, or None if the line is not a record."""
     try:
-        data = parsed(raw.decode())
+        data = parse_json(raw.decode())
     except (NotJSON, UnicodeDecodeError):
         return None
     return data if isinstance(data, dict) and isinstance(data.get("kind"), str) else None
@@ -110,19 +110,19 @@ def rows(path: str | os.PathLike[str], after: int = 0) -> Iterator[tuple[int, di
         AuditError: If the database is not an audit log or cannot be read.
     """
     try:
-        with closing(connected(path)) as connection:
+        with closing(open_database(path)) as connection:
             for id, *cells in connection.execute(SELECT, (after,)):
                 yield id, _row(dict(zip(COLUMNS, cells, strict=True)))
     except sqlite3.Error as error:
-        raise unreadable(error) from None
+        raise unreadable_error(error) from None
 
 
-def connected(path: str | os.PathLike[str]) -> sqlite3.Connection:
+def open_database(path: str | os.PathLike[str]) -> sqlite3.Connection:
     """Return a read-only connection to a database."""
     return sqlite3.connect(f"file:{quote(os.fsencode(Path(path).absolute()))}?mode=ro", uri=True)
 
 
-def unreadable(error: sqlite3.Error) -> AuditError:
+def unreadable_error(error: sqlite3.Error) -> AuditError:
     """Return the error for a database that cannot be read, without quoting SQLite's message."""
     name = getattr(error, "sqlite_errorname", "") or type(error).__name__
     return AuditError(f"the file is not an audit log database, or cannot be read ({name})")

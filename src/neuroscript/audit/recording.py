@@ -216,8 +216,8 @@ def _content(
     return {
         "fingerprint": fingerprint,
         "effects": list(tool.policy.effects),
-        "args": [written(value) for value in values],
-        **({"result": written(result)} if error is None else {"code": error.code}),
+        "args": [encode(value) for value in values],
+        **({"result": encode(result)} if error is None else {"code": error.code}),
     }
 
 
@@ -231,22 +231,22 @@ def _line(data: dict[str, Any]) -> bytes:
     return line
 
 
-def written(value: Any) -> Any:
-    """Return an exact value as plain data from which `read` restores the same value.
+def encode(value: Any) -> Any:
+    """Return an exact value as plain data from which `decode` restores the same value.
 
     Raises:
         Unwritable: If that is impossible.
 
-    >>> written({"$base64": [b"a", 1.0]})
+    >>> encode({"$base64": [b"a", 1.0]})
     {'$map': {'$base64': [{'$base64': 'YQ=='}, 1.0]}}
     """
     kind = type(value)
     if value is None or kind in (bool, int, float, str):
         return value
     if kind is list:
-        return [written(each) for each in value]
+        return [encode(each) for each in value]
     if kind is dict:
-        data = {key: written(each) for key, each in value.items()}
+        data = {key: encode(each) for key, each in value.items()}
         if set(map(type, value)) - {str}:
             raise Unwritable("unsupported")
         return {"$map": data} if _is_marked(data) else data
@@ -270,18 +270,18 @@ def _is_marked(data: dict[str, Any]) -> bool:
     return len(data) == 1 and next(iter(data)).startswith("$")
 
 
-def read(data: Any) -> Any:
-    """Return the value that `written` encoded.
+def decode(data: Any) -> Any:
+    """Return the value that `encode` encoded.
 
     Raises:
         ValueError: If *data* has another format.
     """
     if type(data) is list:
-        return [read(each) for each in data]
+        return [decode(each) for each in data]
     if type(data) is not dict:
         return data
     if not _is_marked(data):
-        return {key: read(each) for key, each in data.items()}
+        return {key: decode(each) for key, each in data.items()}
     try:
         return _read_marked(*next(iter(data.items())))
     except (NotBase64, TypeError, ValueError):
@@ -297,6 +297,6 @@ def _read_marked(mark: str, data: Any) -> Any:
         case "$floats", list() if (floats := array("f", data)).tolist() == data:
             return floats
         case "$map", dict() if _is_marked(data):
-            return {key: read(each) for key, each in data.items()}
+            return {key: decode(each) for key, each in data.items()}
         case _:
             raise ValueError

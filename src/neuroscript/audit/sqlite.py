@@ -14,7 +14,7 @@ from neuroscript.audit.encoding import Forms, list_text, number_text, repairs_te
 from neuroscript.coercion.parameters import COUNT, PATH, instance, require
 from neuroscript.errors import AuditError
 from neuroscript.io.text import sendable
-from neuroscript.policy.tool_policy import LASTING
+from neuroscript.policy.tool_policy import LASTING_EFFECTS
 from neuroscript.runtime.records import CallRecord
 
 MAX_COMMIT_DELAY_SECONDS: Final = 1.0
@@ -100,7 +100,7 @@ class SqliteAudit:
         if not isinstance(record, CallRecord):
             require("SqliteAudit", record=(record, instance(CallRecord)))
         urgent = record.kind == "intent"
-        if urgent and LASTING.isdisjoint(record.about.effects):
+        if urgent and LASTING_EFFECTS.isdisjoint(record.about.effects):
             return
         row = self._row(record)
         if self._pid != os.getpid():

@@ -12,7 +12,7 @@ import attrs
 from neuroscript.audit.chain import MAX_LINE_BYTES, START, ZEROS, Line, Seal, line_of
 from neuroscript.errors import AuditError
 
-FIRST_LOOK: Final = 64 * 1024
+FIRST_READ_BYTES: Final = 64 * 1024
 """Number of bytes read to find the last record; quadrupled as long as they contain none."""
 
 
@@ -64,7 +64,7 @@ def tail_of(file: int, size: int, seal: Seal) -> Tail:
     return Tail(0, ZEROS, rest, is_open) if line is None else Tail(line.seq, line.hash, rest, is_open)
 
 
-def recovered(torn: bytes, time: str) -> str:
+def recovery_members(torn: bytes, time: str) -> str:
     """Return the members of the record that follows a torn tail.
 
     Args:
@@ -79,7 +79,7 @@ def _last(file: int, size: int) -> tuple[Line | None, bytes, bool]:
 
     The result includes the missing newline, because a record without it is complete and becomes valid with it.
     """
-    wanted = FIRST_LOOK
+    wanted = FIRST_READ_BYTES
     while True:
         start = max(0, size - wanted)
         lines = BytesIO(_read(file, start, size)).readlines()

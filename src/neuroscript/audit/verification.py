@@ -11,8 +11,8 @@ from typing import BinaryIO, Final
 import attrs
 
 from neuroscript.audit.chain import KEY, START, Seal, head_of, line_of
-from neuroscript.audit.chain_check import Chain, Findings, Found, OpenCall
-from neuroscript.audit.reader import connected, is_database, numbered, opened, unreadable
+from neuroscript.audit.chain_check import Chain, ChainProblem, Findings, OpenCall
+from neuroscript.audit.reader import is_database, number_lines, open_database, open_log, unreadable_error
 from neuroscript.coercion.parameters import PATH, STRING, optional, require
 from neuroscript.errors import SpecError
 
@@ -24,7 +24,7 @@ COUNT_ROWS: Final = "SELECT count(*) FROM calls"
 
 
 @attrs.frozen
-class Verified:
+class VerificationReport:
     """The result of verifying an audit log.
 
     Attributes:
@@ -40,7 +40,7 @@ class Verified:
     """
 
     records: int
-    problems: tuple[Found, ...] = ()
+    problems: tuple[ChainProblem, ...] = ()
     unlisted: int = 0
     without_outcome: tuple[OpenCall, ...] = ()
     first: int = 0
@@ -64,7 +64,7 @@ class Verified:
         return "with this key, forgery is detected too"
 
 
-def verify(path: str | os.PathLike[str], *, key: bytes | None = None, head: str | None = None) -> Verified:
+def verify(path: str | os.PathLike[str], *, key: bytes | None = None, head: str | None = None) -> VerificationReport:
     """Verify that an audit log is complete and unchanged, and find the calls without outcome.
 
     The file is read once, in memory that grows only with the number of calls without outcome. Records that are appended
@@ -82,7 +82,7 @@ def verify(path: str | os.PathLike[str], *, key: bytes | None = None, head: str 
     """
     require("verify", path=(path, PATH), key=(key, optional(KEY)), head=(head, optional(STRING)))
     seal, known = Seal(key), None if head is None else head_of(head)
-    with opened(path) as stream:
+    with open_log(path) as stream:
         if not is_database(stream):
             return _followed(stream, seal, known)
     if key is not None or head is not None:
@@ -90,8 +90,8 @@ def verify(path: str | os.PathLike[str], *, key: bytes | None = None, head: str 
     return _counted(path)
 
 
-def _followed(stream: BinaryIO, seal: Seal, head: tuple[int, str] | None) -> Verified:
-    lines = numbered(stream)
+def _followed(stream: BinaryIO, seal: Seal, head: tuple[int, str] | None) -> VerificationReport:
+    lines = number_lines(stream)
     first = tuple(islice(lines, KEY_CHECK_LINES))
     fault = _key_fault([raw for _, raw in first], seal)
     findings = Findings()
@@ -103,10 +103,10 @@ def _followed(stream: BinaryIO, seal: Seal, head: tuple[int, str] | None) -> Ver
     followed.end()
     if first and not first[0][1].startswith(START) and not followed.records:
         findings.listed[:], findings.unlisted = (
-            [Found(0, "damaged", "no line is a record: the file is not an audit log")],
+            [ChainProblem(0, "damaged", "no line is a record: the file is not an audit log")],
             0,
         )
-    return Verified(
+    return VerificationReport(
         followed.records,
         tuple(findings.listed),
         findings.unlisted,
@@ -130,15 +130,15 @@ def _key_fault(raws: list[bytes], seal: Seal) -> str:
     return "no record at the beginning matches this key: the audit log has another key, or was edited"
 
 
-def _counted(path: str | os.PathLike[str]) -> Verified:
+def _counted(path: str | os.PathLike[str]) -> VerificationReport:
     """Return the problems that SQLite itself finds in a database, and the calls without outcome."""
     findings = Findings()
     try:
-        with closing(connected(path)) as connection:
+        with closing(open_database(path)) as connection:
             if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
                 findings.add(0, "damaged", "SQLite reports that the database is damaged")
             (records,) = connection.execute(COUNT_ROWS).fetchone()
             calls = tuple(OpenCall(*row) for row in connection.execute(OPEN_CALLS))
     except sqlite3.Error as error:
-        raise unreadable(error) from None
-    return Verified(records, tuple(findings.listed), without_outcome=calls, chained=False)
+        raise unreadable_error(error) from None
+    return VerificationReport(records, tuple(findings.listed), without_outcome=calls, chained=False)

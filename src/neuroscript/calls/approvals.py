@@ -14,12 +14,12 @@ import attrs
 
 from neuroscript.approval.request import Approval, ApprovalRequest, Approver
 from neuroscript.calls.steps import Caller, CallerGone, CallFrame, Invocation, RunMode
-from neuroscript.coercion.values import copied
+from neuroscript.coercion.values import copy_exact
 from neuroscript.errors import ArgumentError, CallError, PolicyError, Retry, is_interrupt
 from neuroscript.policy.capabilities import normal
 from neuroscript.policy.execution_policy import ExecutionPolicy
-from neuroscript.policy.refusals import fault
-from neuroscript.runtime.masking import masked
+from neuroscript.policy.refusals import check_failed_error
+from neuroscript.runtime.masking import mask_secrets
 from neuroscript.spec.binding import bind_arguments
 from neuroscript.spec.tool_spec import ToolSpec
 from neuroscript.tools.fingerprints import call_digest, fingerprint, policy_digest
@@ -35,7 +35,7 @@ MAX_MODIFICATIONS: Final = 16
 ApprovedCall = tuple[tuple[Any, ...], CallFrame]
 """The exact values of a call, and the frame in which the tool may do what it needs for them."""
 
-Asking = Generator[Invocation, Any, Any]
+ApprovalLoop = Generator[Invocation, Any, Any]
 
 
 def ask_approvers(
@@ -68,7 +68,7 @@ def ask_approvers(
                 frame.session._approved.add((index, request.digest))
         else:
             return values, frame
-    raise line.refused(frame, fault(line.tool.name, "approver", RecursionError()), values)
+    raise line.refused(frame, check_failed_error(line.tool.name, "approver", RecursionError()), values)
 
 
 def check_not_stale(session: Caller, line: CallPipeline, pending: PendingApproval) -> CallError | None:
@@ -94,7 +94,7 @@ def check_not_stale(session: Caller, line: CallPipeline, pending: PendingApprova
 
 def _answer(
     line: CallPipeline, approver: Approver, request: ApprovalRequest, values: tuple[Any, ...], frame: CallFrame
-) -> Asking:
+) -> ApprovalLoop:
     """Run an approver, and return its answer."""
     asking, manner = _guarded(approver)
     try:
@@ -112,7 +112,7 @@ def _answer(
     if type(answer) is Approval and answer.verdict in ("approve", "modify", *REFUSALS):
         return answer
     why = answer.error if type(answer) is _Failed else TypeError()
-    raise line.refused(frame, fault(line.tool.name, "approver", why), values) from why
+    raise line.refused(frame, check_failed_error(line.tool.name, "approver", why), values) from why
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -158,7 +158,7 @@ def _request(
     return ApprovalRequest(
         tool.name,
         tool.spec.description,
-        copied(tool.spec.by_name(values)),
+        copy_exact(tool.spec.by_name(values)),
         _secrets(tool.spec, values, frame),
         _needs(frame),
         tool.policy.effects,
@@ -185,7 +185,7 @@ def _secrets(spec: ToolSpec, values: tuple[Any, ...], frame: CallFrame) -> froze
     secrets = frame.session.secrets
     if secrets is None:
         return frozenset()
-    named, shown = spec.by_name(values), masked(spec, values)
+    named, shown = spec.by_name(values), mask_secrets(spec, values)
     return frozenset(name for name in named if secrets.plain(shown[name]) != named[name])
 
 

@@ -29,11 +29,11 @@ FILE: Final = "<neuroscript line>"
 FALLBACK: Final = "return careful(given, frame)"
 INDENT: Final = "    "
 
-Compiled = Callable[..., Any]
+CompiledCall = Callable[..., Any]
 """``(given, frame)`` in, the result out; without a frame the call comes from outside."""
 
 
-def compile_line(line: CallPipeline, careful: Compiled, by_name: bool) -> Callable[[CallFrame], Compiled]:
+def compile_line(line: CallPipeline, careful: CompiledCall, by_name: bool) -> Callable[[CallFrame], CompiledCall]:
     """Return a factory of the pipeline as one function; the factory takes the frame of calls from outside.
 
     Args:
@@ -123,7 +123,7 @@ def _add_call(source: CodeWriter, line: CallPipeline, values: list[str]) -> None
     source.add(f"if not ({test}):", f"    result = {source.name(line.check_result)}(result, frame)")
 
 
-def _made(source: CodeWriter, names: dict[str, object]) -> Callable[[CallFrame], Compiled]:
+def _made(source: CodeWriter, names: dict[str, object]) -> Callable[[CallFrame], CompiledCall]:
     """Return the factory of the function that a source describes; identical sources are compiled once."""
     parameters = [*names, *(f"k{index}" for index in range(len(source.objects))), "root"]
     lines = [*source.heads, *source.lines, "return line"]

@@ -110,7 +110,7 @@ def drive(steps: Steps, source: ThreadSource, collected: Collector | None = None
     """Run the steps of one call for a sync caller and return its result; for a stream, the list of its items.
 
     Args:
-        collected: Collects the items; the default is a new `Collected`.
+        collected: Collects the items; the default is a new `CollectedItems`.
     """
     runner = Runner(source)
     asked = _after(steps, BEGIN)
@@ -136,9 +136,9 @@ async def adrive(steps: Steps, source: ThreadSource, collected: Collector | None
 
 
 def _collecting() -> Collector:
-    from neuroscript.calls.streams import Collected
+    from neuroscript.calls.streams import CollectedItems
 
-    return Collected()
+    return CollectedItems()
 
 
 def _result(done: Done, collected: Collector | None) -> Any:

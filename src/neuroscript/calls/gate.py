@@ -18,13 +18,13 @@ import attrs
 from neuroscript.calls.observers import Observers
 from neuroscript.calls.steps import END, CallFrame
 from neuroscript.calls.streams import RecordedItems
-from neuroscript.coercion.values import copied
+from neuroscript.coercion.values import copy_exact
 from neuroscript.errors import CallError, LimitError, NeuroScriptError, PolicyError, is_interrupt
 from neuroscript.policy.capabilities import normal
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.policy.ledger import Begun
-from neuroscript.policy.refusals import fault, need_text
-from neuroscript.policy.tool_policy import LASTING
+from neuroscript.policy.refusals import check_failed_error, need_text
+from neuroscript.policy.tool_policy import LASTING_EFFECTS
 from neuroscript.runtime.records import CallRecord, Kind, PendingCall, ToolFacts
 from neuroscript.spec.binding import Repair
 from neuroscript.tools.fingerprints import ArgumentDigests, fingerprint, policy_digest
@@ -87,7 +87,7 @@ class Gate:
         self._policy = policy
         self._watch = watch
         self._required = watch.required == "all" or (
-            watch.required == "effects" and not LASTING.isdisjoint(tool.policy.effects)
+            watch.required == "effects" and not LASTING_EFFECTS.isdisjoint(tool.policy.effects)
         )
         self.decides = watch.decides
         self.counts = policy.counts
@@ -133,7 +133,7 @@ class Gate:
         """Return why a hook refuses a call, or None; hooks see a copy of the values that the function would receive."""
         call = PendingCall(
             self.tool.name,
-            copied(self.tool.spec.by_name(values)),
+            copy_exact(self.tool.spec.by_name(values)),
             tuple(map(normal, frame.needs)),
             self.tool.policy,
             frame.session.id,
@@ -170,7 +170,7 @@ class Gate:
         self, frame: CallFrame, values: tuple[Any, ...], time: float, digest: bytes, made: tuple[Repair, ...]
     ) -> None:
         if self.has_observers:
-            kept = None if self._watch.recording is None else tuple(map(copied, values))
+            kept = None if self._watch.recording is None else tuple(map(copy_exact, values))
             items = None if self._watch.recording is None else RecordedItems(MAX_RECORDED_BYTES)
             told = self.repaired(made)
             began = CallStart(time, *self.types_and_sizes(values), digest, told, perf_counter(), kept, items)
@@ -202,7 +202,7 @@ class Gate:
             return error
         if isinstance(error, (PolicyError, LimitError)):
             return self.refused(frame, error, values, made)
-        return self.refused(frame, fault(self.tool.name, gate, error), values, made)
+        return self.refused(frame, check_failed_error(self.tool.name, gate, error), values, made)
 
     # After the function
 
@@ -306,7 +306,7 @@ class Gate:
         """
         time = self._watch.now()
         if time is None:
-            raise self.refused(frame, fault(self.tool.name, "clock", ValueError()), values)
+            raise self.refused(frame, check_failed_error(self.tool.name, "clock", ValueError()), values)
         return time
 
     def needs(self, frame: CallFrame) -> tuple[str, ...]:

@@ -9,11 +9,11 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.coercion.context import type_name
-from neuroscript.coercion.values import copied
+from neuroscript.coercion.values import copy_exact
 from neuroscript.errors import PolicyError, Retry, is_interrupt
 from neuroscript.io.text import escape
 from neuroscript.policy.execution_policy import Decision
-from neuroscript.policy.refusals import fault
+from neuroscript.policy.refusals import check_failed_error
 from neuroscript.runtime.interfaces import Logger
 from neuroscript.runtime.records import PendingCall
 from neuroscript.tools.hookspecs import CLOSED, DECIDE, FINISHED, REGISTERED, STARTED, Hook, Plugins
@@ -119,7 +119,7 @@ class Hooks:
 
 def _copy(call: PendingCall) -> PendingCall:
     """Return the call with a copy of its arguments, so that no hook sees the changes of another."""
-    return attrs.evolve(call, arguments={name: copied(value) for name, value in call.arguments.items()})
+    return attrs.evolve(call, arguments={name: copy_exact(value) for name, value in call.arguments.items()})
 
 
 def _refused(answer: Any, tool: str, gate: str) -> PolicyError | None:
@@ -140,7 +140,7 @@ def _refused(answer: Any, tool: str, gate: str) -> PolicyError | None:
 
 def _raised(error: BaseException, tool: str, gate: str) -> PolicyError:
     if not isinstance(error, PolicyError):
-        return fault(tool, gate, error)
+        return check_failed_error(tool, gate, error)
     refused = _error(error.text, tool, gate, error.need, error.retry)
     refused.__cause__ = error
     return refused

@@ -33,9 +33,9 @@ from neuroscript.calls.steps import (
     timeout_error,
 )
 from neuroscript.coercion.context import RESULT, CoercionPass, CoercionSettings
-from neuroscript.coercion.values import copied
+from neuroscript.coercion.values import copy_exact
 from neuroscript.errors import ArgumentError, CallError, LimitError, PolicyError, ReturnError, is_interrupt
-from neuroscript.policy.capabilities import Capability, Grant, uncovered
+from neuroscript.policy.capabilities import Capability, Grant, first_uncovered
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.spec.binding import Repair, bind_arguments, repairs
 from neuroscript.spec.tool_spec import MAYBE
@@ -156,9 +156,9 @@ class CallPipeline:
         except BaseException as error:
             if is_interrupt(error):
                 raise
-            from neuroscript.policy.refusals import fault
+            from neuroscript.policy.refusals import check_failed_error
 
-            raise self.refused(frame, fault(self.tool.name, "needs", error), values) from error
+            raise self.refused(frame, check_failed_error(self.tool.name, "needs", error), values) from error
         if refused is not None:
             raise self.refused(frame, refused, values)
         return CallFrame(
@@ -175,17 +175,17 @@ class CallPipeline:
     def _lacks(self, needs: tuple[Capability, ...], frame: CallFrame) -> bool:
         """Return whether a layer of the policy, or a tool further out, does not cover one of the needs."""
         for grants in self._granted:
-            if uncovered(needs, grants) is not None:
+            if first_uncovered(needs, grants) is not None:
                 return True
         return frame.parent is not None and frame.parent.uncovered_need(needs) is not None
 
     def _refusal(self, needs: tuple[Capability, ...], frame: CallFrame, values: tuple[Any, ...]) -> PolicyError:
-        from neuroscript.policy.refusals import missing, refusal
-        from neuroscript.policy.templates import filled_by
+        from neuroscript.policy.refusals import find_missing_needs, refusal
+        from neuroscript.policy.templates import needs_filled_by
 
         above = [] if frame.parent is None else [(each.tool, each.held) for each in frame.parent.chain()]
-        lacks = missing(needs, [layer.grants for layer in self.policy.layers], above)
-        hidden = filled_by(self.tool.spec.secret_names, self.tool.templates, values)
+        lacks = find_missing_needs(needs, [layer.grants for layer in self.policy.layers], above)
+        hidden = needs_filled_by(self.tool.spec.secret_names, self.tool.templates, values)
         return refusal(self.tool.name, lacks, hidden, frame.session.secrets)
 
     def refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
@@ -285,7 +285,7 @@ class CallPipeline:
                     raise timeout_error(frame)
                 item = self._item(found, given, frame)
                 if frame.beginning is not None and frame.beginning.items is not None:
-                    frame.beginning.items.add(copied(item.value), given.size)
+                    frame.beginning.items.add(copy_exact(item.value), given.size)
                 yield item
                 if frame.session._is_over:
                     raise engine_closed_error()

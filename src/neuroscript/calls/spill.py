@@ -37,7 +37,7 @@ class Spill:
 
 
 @attrs.frozen
-class Spilled:
+class SpilledResult:
     """A file of the sandbox that contains a whole result.
 
     Attributes:

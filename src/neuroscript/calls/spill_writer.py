@@ -17,9 +17,9 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.calls import streams as collecting
-from neuroscript.calls.spill import Spill, Spilled
+from neuroscript.calls.spill import Spill, SpilledResult
 from neuroscript.calls.steps import Caller, StreamItem
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.errors import CallError, HostError, LimitError, ToolFailed
 from neuroscript.io.text import sendable
 from neuroscript.runtime.interfaces import ToolResult
@@ -40,7 +40,7 @@ class SpilledStream:
     """The result of a stream that is in a file: its first characters and the file."""
 
     text: str
-    spilled: Spilled
+    spilled: SpilledResult
 
 
 class ResultFile:
@@ -127,7 +127,7 @@ class SpillingCollector:
             BaseException: What *on_item* raised.
         """
         exact = self._session._without_secrets(item.value)
-        text = sendable(f"{json.dumps(plain(exact), ensure_ascii=False)}\n")
+        text = sendable(f"{json.dumps(to_plain(exact), ensure_ascii=False)}\n")
         line = text.encode()
         if len(self._begins) < self._spill.preview_chars:
             self._begins = f"{self._begins}{text}"[: self._spill.preview_chars]
@@ -192,7 +192,7 @@ class SpillingCollector:
         """All items, or the beginning of their file."""
         if self._file is None:
             return self._kept
-        return SpilledStream(self._begins, Spilled(self._file.path, self._file.size, self._count))
+        return SpilledStream(self._begins, SpilledResult(self._file.path, self._file.size, self._count))
 
     def ended(self, error: CallError) -> CallError:
         """Return an error that ended the stream, with the file that has the items before it."""
@@ -235,14 +235,14 @@ def spill_result(session: Caller, spill: Spill, result: ToolResult) -> ToolResul
         file.add(data, f"of {len(data)} bytes")
     except CallError as error:
         return attrs.evolve(result, value=None, error=error)
-    return _told(session, result, text[: spill.preview_chars], Spilled(file.path, file.size))
+    return _told(session, result, text[: spill.preview_chars], SpilledResult(file.path, file.size))
 
 
 def _ending(value: object) -> str:
     return "txt" if type(value) is str else "json"
 
 
-def _told(session: Caller, result: ToolResult, begins: str, spilled: Spilled) -> ToolResult:
+def _told(session: Caller, result: ToolResult, begins: str, spilled: SpilledResult) -> ToolResult:
     items = "" if spilled.items is None else f", {spilled.items} items as JSON lines,"
     reader = f"; read it with {READER_TOOL}" if READER_TOOL in session.infos else ""
     text = (

@@ -157,7 +157,7 @@ MAX_COLLECTED_ITEMS: Final = 100_000
 """Maximum number of items of a stream that a call collects into its result."""
 
 
-class Collected:
+class CollectedItems:
     """The items of a stream that a call collects; together they are no larger than one result may be.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 __all__ = ["main"]
 
-ALLOCATIONS: Final = 50_000
+GC_THRESHOLD_ALLOCATIONS: Final = 50_000
 """Allocations between two garbage collections when the command owns its process."""
 
 INTERRUPTED: Final = 130
@@ -46,7 +46,7 @@ def _alone(make_engine: Callable[..., Any] | None) -> int:
 
     This saves an eighth of the time of ``neuroscript list``. In an application's process the settings stay as they are.
     """
-    gc.set_threshold(ALLOCATIONS)
+    gc.set_threshold(GC_THRESHOLD_ALLOCATIONS)
     try:
         code = _run(sys.argv[1:], make_engine)
     except KeyboardInterrupt:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from neuroscript._imports import missing_extra
-from neuroscript.cli.env.choices import choice
-from neuroscript.cli.env.engine import MakeEngine, meant
+from neuroscript.cli.env.choices import plugin_keywords
+from neuroscript.cli.env.engine import MakeEngine, find_tool
 from neuroscript.cli.parser import SHELLS, build
 from neuroscript.cli.terminal.exit_codes import OK, UsageError
 from neuroscript.cli.terminal.output import Output
@@ -36,7 +36,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     return OK
 
 
-def offer(make_engine: MakeEngine | None) -> None:
+def complete(make_engine: MakeEngine | None) -> None:
     """Write the completions that the shell requests and exit the process; return if argcomplete is not installed."""
     try:
         from argcomplete import autocomplete
@@ -44,12 +44,12 @@ def offer(make_engine: MakeEngine | None) -> None:
         return
 
     def tool_names(prefix: str, **_: Any) -> Iterable[str]:
-        with (make_engine or Engine)(**choice({})) as engine:
+        with (make_engine or Engine)(**plugin_keywords({})) as engine:
             return [name for name in engine.tools if name.startswith(prefix)]
 
     def keys(parsed_args: Namespace, **_: Any) -> Iterable[str]:
-        with (make_engine or Engine)(**choice({})) as engine:
-            tool = meant(engine, parsed_args.name or "")
+        with (make_engine or Engine)(**plugin_keywords({})) as engine:
+            tool = find_tool(engine, parsed_args.name or "")
             return [f"{arg.name}=" for arg in tool.spec.args] if tool else []
 
     autocomplete(build("", tool_names, keys), always_complete_options="long")

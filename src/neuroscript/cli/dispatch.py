@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Final
 
-from neuroscript.cli.parser import parsed
-from neuroscript.cli.terminal.argument_parser import HelpAsked, NothingAsked
+from neuroscript.cli.parser import parse_arguments
+from neuroscript.cli.terminal.argument_parser import HelpRequested, NoArguments
 from neuroscript.cli.terminal.arguments import TRACEBACK
 from neuroscript.cli.terminal.exit_codes import INTERNAL, OK, UsageError, exit_code
 from neuroscript.cli.terminal.output import Output, OutputClosed, OutputError
@@ -54,15 +54,15 @@ def run(argv: Sequence[str], make_engine: Callable[..., Any] | None = None) -> i
     output = Output(sys.stdout, sys.stderr)
     try:
         if "_ARGCOMPLETE" in os.environ:
-            from neuroscript.cli.completion import offer
+            from neuroscript.cli.completion import complete
 
-            offer(make_engine)
+            complete(make_engine)
         if [*argv[:1]] == [TRACEBACK]:
             output.shows_tracebacks, argv = True, argv[1:]
         code = _carried_out(argv, output, make_engine)
     except OutputClosed:
         code = INTERNAL
-    except NothingAsked as help:
+    except NoArguments as help:
         output.say_lines(str(help).rstrip("\n"))
         code = exit_code(help)
     except BaseException as error:
@@ -78,8 +78,8 @@ def run(argv: Sequence[str], make_engine: Callable[..., Any] | None = None) -> i
 
 def _carried_out(argv: Sequence[str], output: Output, make_engine: Callable[..., Any] | None) -> int:
     try:
-        options = parsed(argv)
-    except HelpAsked as help:
+        options = parse_arguments(argv)
+    except HelpRequested as help:
         output.write(str(help))
         return OK
     output.shows_tracebacks = output.shows_tracebacks or getattr(options, "traceback", False)

@@ -12,16 +12,16 @@ from itertools import islice
 from typing import Any, Final
 
 from neuroscript.cli.env.options import (
-    KEEPING,
+    ENVIRONMENT_OPTIONS,
     LOCKED,
-    WORLD,
-    add_keeping,
+    RECORDING_OPTIONS,
+    add_environment,
+    add_recording,
     add_servers,
     add_tools,
-    add_world,
-    locked_words,
+    with_lock_value,
 )
-from neuroscript.cli.terminal.argument_parser import NothingAsked, Parser, unknown_command
+from neuroscript.cli.terminal.argument_parser import NoArguments, Parser, unknown_command
 from neuroscript.cli.terminal.arguments import TRACEBACK, add_subparser, seconds
 from neuroscript.cli.terminal.exit_codes import UsageError
 
@@ -33,19 +33,19 @@ COMMANDS: Final = (
     *("worker", "runs"),
     *("completion", "help"),
 )
-QUESTIONS: Final = ("check", "explain")
+POLICY_ACTIONS: Final = ("check", "explain")
 """The actions of ``policy``."""
 
 SHELLS: Final = ("bash", "zsh", "fish")
 FLAGS: Final = frozenset(
     {"--json", "--strict", "--trusted", "--create-sandbox", "--dry-run", "--watch", LOCKED, TRACEBACK, "-h", "--help"}
 )
-TOP: Final = ("-h", "--help", "--version")
+TOP_LEVEL_OPTIONS: Final = ("-h", "--help", "--version")
 """The options that are valid before a command."""
 
-INPUT: Final = "--input-json"
+INPUT_OPTION: Final = "--input-json"
 TIMEOUT: Final = "--timeout"
-VALUED: Final = frozenset({INPUT, TIMEOUT, *WORLD, *KEEPING})
+OPTIONS_WITH_VALUE: Final = frozenset({INPUT_OPTION, TIMEOUT, *ENVIRONMENT_OPTIONS, *RECORDING_OPTIONS})
 NAME: Final = "NAME"
 EXIT_CODES: Final = """\
 exit codes:
@@ -95,7 +95,7 @@ Arguments follow NAME, as in call. Without arguments, checks that depend on them
 Completer = Callable[..., Iterable[str]]
 
 
-def parsed(argv: Sequence[str]) -> argparse.Namespace:
+def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     """Return the command and its options, and for commands that take one call also ``words`` and ``values``.
 
     Raises:
@@ -107,7 +107,7 @@ def parsed(argv: Sequence[str]) -> argparse.Namespace:
         return _without_tool_words(argv)
     options, words, values = split(argv[len(command) :])
     parser = build(command[0])
-    namespace = parser.parse_args([*command, NAME, *locked_words(options)])
+    namespace = parser.parse_args([*command, NAME, *with_lock_value(options)])
     if not words and not values:
         raise UsageError(f"expected the name of a tool (see neuroscript {' '.join(command)} --help)")
     if words and words[0].startswith("-"):
@@ -121,15 +121,15 @@ def _help(words: Sequence[str]) -> argparse.Namespace:
     """Raise the help of the command in *words*, or of the whole program without any."""
     if words and words[0] not in COMMANDS:
         raise unknown_command(words[0], COMMANDS, "show")
-    return parsed([*words, "--help"])
+    return parse_arguments([*words, "--help"])
 
 
 def _without_tool_words(argv: Sequence[str]) -> argparse.Namespace:
     if not argv:
-        raise NothingAsked(build().format_help())
+        raise NoArguments(build().format_help())
     _check_command(argv)
     words, program = _apart(argv)
-    namespace = build(argv[0]).parse_args(locked_words(words))
+    namespace = build(argv[0]).parse_args(with_lock_value(words))
     if namespace.command == "help":
         return _help(namespace.words)
     if program is not None:
@@ -137,7 +137,7 @@ def _without_tool_words(argv: Sequence[str]) -> argparse.Namespace:
     if namespace.command is None and not namespace.version:
         raise UsageError(f"expected a command: {', '.join(COMMANDS)} (see neuroscript --help)")
     if namespace.command == "policy" and namespace.question is None:
-        raise UsageError(f"expected an action: {', '.join(QUESTIONS)} (see neuroscript policy --help)")
+        raise UsageError(f"expected an action: {', '.join(POLICY_ACTIONS)} (see neuroscript policy --help)")
     if namespace.command in ("mcp", "runs") and namespace.action is None:
         words = import_module(f"neuroscript.cli.{LAZY_COMMANDS[namespace.command].partition(':')[0]}").ACTIONS
         raise UsageError(f"expected an action: {', '.join(words)} (see neuroscript {namespace.command} --help)")
@@ -150,7 +150,7 @@ def _check_command(argv: Sequence[str]) -> None:
     if not first.startswith("-") and first not in COMMANDS:
         raise unknown_command(first, COMMANDS)
     command = next((word for word in argv[1:] if word in COMMANDS), None)
-    if first.startswith("-") and first not in TOP and command is not None:
+    if first.startswith("-") and first not in TOP_LEVEL_OPTIONS and command is not None:
         option = first.partition("=")[0]
         raise UsageError(
             f"{option} must follow the command: neuroscript {command} {option} (see neuroscript {command} --help)"
@@ -177,9 +177,9 @@ def split(argv: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
     for word in rest:
         if word == "--":
             return options, words, list(rest)
-        if word in VALUED:
+        if word in OPTIONS_WITH_VALUE:
             options.extend([word, *islice(rest, 1)])
-        elif word in FLAGS or (word.startswith("--") and word.partition("=")[0] in {LOCKED, *VALUED}):
+        elif word in FLAGS or (word.startswith("--") and word.partition("=")[0] in {LOCKED, *OPTIONS_WITH_VALUE}):
             options.append(word)
         else:
             words.append(word)
@@ -254,7 +254,7 @@ def _add_call(commands: Any, tool_names: Completer | None, keys: Completer | Non
     )
     parser.usage = "neuroscript call [OPTION ...] NAME [VALUE|key=value ...] [-- VALUE ...]"
     _add_tool_words(parser, tool_names, keys)
-    add_keeping(parser)
+    add_recording(parser)
     _add_dry_run(parser)
     parser.add_argument(TIMEOUT, metavar="S", type=seconds, help="time limit of the call, in seconds")
     parser.add_argument(
@@ -266,11 +266,11 @@ def _add_tool_words(parser: Parser, tool_names: Completer | None, keys: Complete
     """Add the arguments of one call and the options of its environment."""
     parser.add_argument("--strict", action="store_true", help="accept only exact types; convert nothing")
     parser.add_argument(
-        INPUT,
+        INPUT_OPTION,
         metavar="JSON|FILE",
         help="read the arguments from a JSON object or array, or from a file that contains one; - is stdin",
     )
-    add_world(parser, tool_names)
+    add_environment(parser, tool_names)
     _add_name(parser, tool_names)
     action: Any = parser.add_argument("words", nargs="*", metavar="VALUE|key=value", help="the arguments of the tool")
     action.completer = keys
@@ -292,8 +292,8 @@ def _add_execute(commands: Any, tool_names: Completer | None, _: Completer | Non
     )
     parser.add_argument("--strict", action="store_true", help="accept only exact types; convert nothing")
     parser.add_argument("--report", action="store_true", help="print a readable report of the calls, and exit 0")
-    add_world(parser, tool_names)
-    add_keeping(parser)
+    add_environment(parser, tool_names)
+    add_recording(parser)
     _add_dry_run(parser)
     parser.add_argument(TIMEOUT, metavar="S", type=seconds, help="time limit of each call, in seconds")
     parser.add_argument("file", metavar="FILE", help="a file of JSON lines; - is stdin")
@@ -310,8 +310,8 @@ def _add_approve(commands: Any, tool_names: Completer | None, _: Completer | Non
     answers = parser.add_mutually_exclusive_group()
     answers.add_argument("--yes", action="store_true", help="approve the call without asking")
     answers.add_argument("--reject", metavar="REASON", help="reject the call, with this reason for the model")
-    add_world(parser, tool_names)
-    add_keeping(parser)
+    add_environment(parser, tool_names)
+    add_recording(parser)
     parser.add_argument("file", metavar="FILE", help="the file of a call that --suspend or an application suspended")
 
 
@@ -339,7 +339,7 @@ def _add_policy(commands: Any, tool_names: Completer | None, keys: Completer | N
     check = _command(
         questions, "check", "find rules without effect", json_help="print the result as JSON", description=CHECK
     )
-    add_world(check, tool_names)
+    add_environment(check, tool_names)
     explain = _command(
         questions,
         "explain",

@@ -26,7 +26,7 @@ from neuroscript.coercion.context import (
 from neuroscript.coercion.parameters import Form, instance, one_of, require
 from neuroscript.coercion.scalars import Rejection, to_builtin
 from neuroscript.coercion.types import ELEMENTS, TEXT_HOLDERS, ArgType
-from neuroscript.coercion.values import by_text, coerce_value, copied, element, items_of, pairs_of
+from neuroscript.coercion.values import coerce_element, coerce_value, copy_exact, items_of, pairs_of, string_keyed
 from neuroscript.errors import MAX_PROBLEMS, UNSET, SpecError
 from neuroscript.io.text import quote_untrusted
 
@@ -122,7 +122,7 @@ def default_argument(walk: CoercionPass, rule: Rule, where: Where) -> Any:
     """Return the value of an argument or key that is missing: its default, or `ABSENT`."""
     if rule.required:
         return walk.note(where, MISSING, "nothing")
-    return ABSENT if rule.default is UNSET else copied(rule.default)
+    return ABSENT if rule.default is UNSET else copy_exact(rule.default)
 
 
 def coerce_argument(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
@@ -134,7 +134,7 @@ def coerce_argument(walk: CoercionPass, rule: Rule, value: object, where: Where)
         if value is None:
             return walk.note(where, MISSING, "None")
     elif value is None or _says_nothing(walk, rule, value):
-        return None if rule.nullable or rule.default is UNSET else copied(rule.default)
+        return None if rule.nullable or rule.default is UNSET else copy_exact(rule.default)
     return coerce_present(walk, rule, value, where)
 
 
@@ -145,14 +145,14 @@ def _says_nothing(walk: CoercionPass, rule: Rule, value: object) -> bool:
     return type(text) is str and (text == "" or text == "null")
 
 
-def further(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
+def coerce_trailing(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
     """Return the exact value of one of the trailing values of a variadic tool.
 
     A trailing value is never absent: it is a value or, if the rule is nullable, possibly None.
     """
     if rule.nullable and (value is None or _says_nothing(walk, rule, value)):
         return None
-    return element(walk, rule.type, value, where) if value is None else coerce_present(walk, rule, value, where)
+    return coerce_element(walk, rule.type, value, where) if value is None else coerce_present(walk, rule, value, where)
 
 
 def coerce_present(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
@@ -171,7 +171,9 @@ def coerce_present(walk: CoercionPass, rule: Rule, value: object, where: Where) 
 
 def _maps(walk: CoercionPass, rule: Rule, items: list[Any], where: Where) -> list[Any]:
     return [
-        element(walk, ArgType.MAP, None, (where, index)) if item is None else _map(walk, rule, item, (where, index))
+        coerce_element(walk, ArgType.MAP, None, (where, index))
+        if item is None
+        else _map(walk, rule, item, (where, index))
         for index, item in enumerate(items)
     ]
 
@@ -183,7 +185,7 @@ def _map(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
 
 def _declared(walk: CoercionPass, rule: Rule, pairs: list[tuple[Any, Any]], where: Where) -> dict[str, Any]:
     """Return a map with declared keys in the caller's order, followed by the keys filled from defaults."""
-    by_name = by_text(walk, pairs, where)
+    by_name = string_keyed(walk, pairs, where)
     order = [*by_name]
     found = match_names(walk, rule.keys, by_name, rule.extra_keys, where)
     return {name: found.pop(name) for name in order if name in found} | found
@@ -220,9 +222,9 @@ def _fault(walk: CoercionPass, rule: Rule, choices: Container[Any], result: Any,
 
 
 def _note_length(walk: CoercionPass, rule: Rule, length: int, where: Where) -> None:
-    from neuroscript.coercion.rule_text import counted
+    from neuroscript.coercion.rule_text import format_count
 
-    walk.note(where, LENGTH, counted(length, rule.type))
+    walk.note(where, LENGTH, format_count(length, rule.type))
 
 
 def _note_choice(walk: CoercionPass, rule: Rule, result: object, where: Where) -> None:

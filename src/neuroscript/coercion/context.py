@@ -80,7 +80,7 @@ BOUNDS: Final = Rejection("coercion.bounds", "")
 """Problems for which the error text is derived from the rule of their place."""
 
 
-class Exceeded(Exception):
+class LimitExceeded(Exception):
     """A size limit was exceeded, so the pass over the arguments stops."""
 
 
@@ -140,23 +140,23 @@ class CoercionPass:
         """The number of further values that are allowed."""
         return self.terms.sizes.nodes - self.nodes
 
-    def too_many_values(self, where: Where) -> Exceeded:
+    def too_many_values(self, where: Where) -> LimitExceeded:
         """Record that there are too many values, and return the exception that stops the pass."""
         return self._exceed(where, "limit.nodes", self.terms.sizes.nodes, "values in one call")
 
-    def too_much_text(self, where: Where) -> Exceeded:
+    def too_much_text(self, where: Where) -> LimitExceeded:
         """Record that there is too much text, and return the exception that stops the pass."""
         return self._exceed(where, "limit.text", self.terms.sizes.text, "bytes of text in one call")
 
-    def _exceed(self, where: Where, code: str, most: int, what: str) -> Exceeded:
+    def _exceed(self, where: Where, code: str, most: int, what: str) -> LimitExceeded:
         self.note(where, Rejection(code, f"at most {most} {what}"), "more")
-        return Exceeded()
+        return LimitExceeded()
 
     def limited(self, step: Callable[..., Any], *parts: Any) -> Any:
         """Run one step of this pass; report an exceeded size limit as a problem."""
         try:
             return step(self, *parts)
-        except (Exceeded, RecursionError) as end:
+        except (LimitExceeded, RecursionError) as end:
             return self.ended(end)
 
     def ended(self, end: Exception) -> Any:

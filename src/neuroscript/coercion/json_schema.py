@@ -33,7 +33,7 @@ LONG_NUMBER: Final = f"#: contains a number with more than {MAX_DIGITS} digits"
 NOT_JSON: Final = "#: contains a value that JSON cannot represent"
 """The fault of a value that is not JSON."""
 
-UNFOLDED: Final = 20_000
+MAX_EXPANDED_SCHEMAS: Final = 20_000
 """The maximum number of schemas after each reference is replaced by its target."""
 
 MAX_SCHEMAS_OF_ONE_VALUE: Final = 2_000
@@ -76,7 +76,7 @@ REFUSED: Final = {
 
 
 @attrs.frozen
-class Found:
+class SchemaFindings:
     """The findings about a schema.
 
     Attributes:
@@ -101,28 +101,28 @@ NO_OBJECT: Final = "#: the arguments of a tool are an object; write type: object
 
 
 @functools.lru_cache(maxsize=1024)
-def check_schema(text: str) -> Found:
+def check_schema(text: str) -> SchemaFindings:
     """Return the findings about a schema that is stored as JSON text."""
     try:
-        return found_in(json.loads(text))
+        return inspect_schema(json.loads(text))
     except (ValueError, RecursionError):
-        return Found(("the schema is not valid JSON",))
+        return SchemaFindings(("the schema is not valid JSON",))
 
 
-def found_in(schema: object) -> Found:
+def inspect_schema(schema: object) -> SchemaFindings:
     """Return the findings about a schema that is plain data."""
     faults = tuple(size_faults(schema))
     if faults:
-        return Found(faults)
+        return SchemaFindings(faults)
     if not isinstance(schema, dict):
-        return Found((NO_OBJECT,))
+        return SchemaFindings((NO_OBJECT,))
     faults = tuple(_faults(schema))
     if faults:
-        return Found(faults)
+        return SchemaFindings(faults)
     whole = _Traversal(schema)
     whole.visit(schema)
     faults = tuple(_unfolding_faults(schema, whole, whole.of_same_values() if whole.is_cyclic else whole))
-    return Found(faults, whole.is_cyclic, not _is_plain_root(schema), _is_object(schema))
+    return SchemaFindings(faults, whole.is_cyclic, not _is_plain_root(schema), _is_object(schema))
 
 
 def _unfolding_faults(root: dict[str, Any], whole: _Traversal, same: _Traversal) -> Iterator[str]:
@@ -132,8 +132,8 @@ def _unfolding_faults(root: dict[str, Any], whole: _Traversal, same: _Traversal)
         yield f"#: more than {MAX_CHAIN_SCHEMAS} schemas in one chain of $ref, anyOf and similar keywords"
     elif whole.is_cyclic and max(same.sizes.values()) > MAX_SCHEMAS_OF_ONE_VALUE:
         yield f"#: more than {MAX_SCHEMAS_OF_ONE_VALUE} schemas for one value in a schema that refers to itself"
-    elif not whole.is_cyclic and whole.sizes[id(root)] > UNFOLDED:
-        yield f"#: more than {UNFOLDED} schemas after its references are expanded"
+    elif not whole.is_cyclic and whole.sizes[id(root)] > MAX_EXPANDED_SCHEMAS:
+        yield f"#: more than {MAX_EXPANDED_SCHEMAS} schemas after its references are expanded"
 
 
 def _is_object(schema: Mapping[str, Any]) -> bool:
@@ -218,7 +218,7 @@ def _faults(root: dict[str, Any]) -> Iterator[str]:
         rest.extend((f"{path}/{_step(keyword, name)}", each) for keyword, name, each in iter_subschemas(schema))
         yield from (f"{path}/{fault}" for fault in _keyword_faults(root, schema, path))
         if isinstance(schema.get("$ref"), str):
-            rest.append((quote_untrusted(schema["$ref"]), pointed(root, schema["$ref"]) or True))
+            rest.append((quote_untrusted(schema["$ref"]), resolve_pointer(root, schema["$ref"]) or True))
 
 
 def _keyword_faults(root: dict[str, Any], schema: dict[str, Any], path: str) -> Iterator[str]:
@@ -230,7 +230,7 @@ def _keyword_faults(root: dict[str, Any], schema: dict[str, Any], path: str) -> 
     reference = schema.get("$ref", "#")
     if not isinstance(reference, str) or (reference != "#" and not reference.startswith("#/")):
         yield "$ref: only references within the schema are supported, such as #/$defs/name"
-    elif not isinstance(pointed(root, reference), (dict, bool)):
+    elif not isinstance(resolve_pointer(root, reference), (dict, bool)):
         yield "$ref: no such schema in this document"
     for keyword in ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"):
         if not isinstance(schema.get(keyword, {}), dict):
@@ -247,7 +247,7 @@ def _keyword_faults(root: dict[str, Any], schema: dict[str, Any], path: str) -> 
         yield "enum: expected a list"
 
 
-def pointed(root: Any, reference: str) -> Any:
+def resolve_pointer(root: Any, reference: str) -> Any:
     """Return the target of a reference such as ``#/$defs/name``, or None if it does not exist."""
     found = root
     for step in reference.split("/")[1:]:
@@ -265,7 +265,7 @@ ALONE: Final = frozenset({"type", "properties", "required", "additionalPropertie
 """Root keywords that never constrain several arguments together."""
 
 
-def without(text: str, names: Collection[str]) -> str | None:
+def without_properties(text: str, names: Collection[str]) -> str | None:
     """Return the schema without some properties, as JSON text; None if it constrains several properties together."""
     schema = json.loads(text)
     if [word for word in schema if word not in ALONE | NOTES and not word.startswith("x-")]:
@@ -285,8 +285,8 @@ class _Traversal:
         only_same: Whether to follow only schemas for the same value.
 
     Attributes:
-        sizes: How many schemas each schema expands to, including itself, by identity; at most `UNFOLDED` + 1. A schema
-            that occurs within itself counts once.
+        sizes: How many schemas each schema expands to, including itself, by identity; at most `MAX_EXPANDED_SCHEMAS`
+            + 1. A schema that occurs within itself counts once.
         heights: The length of the longest chain of schemas for the same value that starts at each schema, by identity.
         is_cyclic: Whether a schema occurs within itself.
     """
@@ -317,12 +317,14 @@ class _Traversal:
             else:
                 del path[id(rest.pop())]
                 self._schemas.append(schema)
-                self.sizes[id(schema)] = min(UNFOLDED + 1, 1 + sum(self.sizes.get(id(each), 1) for each in every))
+                self.sizes[id(schema)] = min(
+                    MAX_EXPANDED_SCHEMAS + 1, 1 + sum(self.sizes.get(id(each), 1) for each in every)
+                )
                 self.heights[id(schema)] = 1 + max((self.heights.get(id(each), 1) for each in same), default=0)
 
     def _following(self, schema: dict[str, Any]) -> tuple[list[Any], list[Any]]:
         """Return the schemas that apply to the same value, and those schemas together with the schemas of its parts."""
-        same: list[Any] = [pointed(self._root, schema["$ref"])] if "$ref" in schema else []
+        same: list[Any] = [resolve_pointer(self._root, schema["$ref"])] if "$ref" in schema else []
         of_parts: list[Any] = []
         for keyword, _, each in iter_subschemas(schema):
             if keyword in SAME_VALUE:

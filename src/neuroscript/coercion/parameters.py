@@ -121,7 +121,7 @@ def instance(kind: type, hint: str = "") -> Form:
     return Form(f"{_article(kind.__name__)} {kind.__name__}", lambda value: isinstance(value, kind), hint=hint)
 
 
-def shaped(words: str, *methods: str) -> Form:
+def object_form(words: str, *methods: str) -> Form:
     """Return the form of an object with these methods; classes are not accepted."""
     return Form(
         f"{words} (an object with {_listed(methods, 'and')})",
@@ -158,7 +158,7 @@ def collection(form: Form, words: str) -> Form:
     return Form(f"a collection of {words}", _is_collection, items=form, hint=form.hint)
 
 
-def mapping(form: Form, words: str) -> Form:
+def mapping_form(form: Form, words: str) -> Form:
     """Return the form of a mapping with string keys; *words* names its values in the plural."""
     return Form(f"a mapping of strings to {words}", _is_by_name, items=form, hint=form.hint)
 
@@ -234,5 +234,5 @@ DURATION: Final = Form("a non-negative number of seconds", is_number, lambda val
 SECONDS: Final = Form("a positive, finite number of seconds", is_number, lambda value: 0 < value < inf)
 FUNCTION: Final = Form("a function", callable)
 BY_NAME: Final = Form("a mapping with string keys", _is_by_name)
-INPUT: Final = shaped("a text stream", "readline")
-OUTPUT: Final = shaped("a text stream", "write")
+INPUT: Final = object_form("a text stream", "readline")
+OUTPUT: Final = object_form("a text stream", "write")

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 from neuroscript.coercion.scalars import Handle, lax_blob
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """Return an exact value as JSON data.
 
     Bytes become ``{"$base64": string}``, a datetime becomes ISO 8601, a handle becomes its id.
@@ -24,9 +24,9 @@ def plain(value: Any) -> Any:
         case bytes():
             return {"$base64": b2a_base64(value, newline=False).decode("ascii")}
         case list() | tuple() | array():
-            return [plain(each) for each in value]
+            return [to_plain(each) for each in value]
         case dict():
-            return {key if isinstance(key, str) else str(key): plain(each) for key, each in value.items()}
+            return {key if isinstance(key, str) else str(key): to_plain(each) for key, each in value.items()}
         case datetime.datetime():
             return value.isoformat()
         case Handle():
@@ -35,15 +35,15 @@ def plain(value: Any) -> Any:
             return value
 
 
-def restored(value: Any) -> Any:
-    """Return the value that `plain` converted, with ``{"$base64": string}`` as bytes at every level."""
+def from_plain(value: Any) -> Any:
+    """Return the value that `to_plain` converted, with ``{"$base64": string}`` as bytes at every level."""
     match value:
         case {"$base64": str()} if len(value) == 1:
             return lax_blob(value)
         case list():
-            return [restored(each) for each in value]
+            return [from_plain(each) for each in value]
         case dict():
-            return {key: restored(each) for key, each in value.items()}
+            return {key: from_plain(each) for key, each in value.items()}
         case _:
             return value
 

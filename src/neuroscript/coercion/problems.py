@@ -14,14 +14,14 @@ import attrs
 from neuroscript.coercion.context import BOUNDS, CHOICE, MISSING, ROOT, UNKNOWN, CoercionPass, Where, name_of, place
 from neuroscript.coercion.rule_text import (
     Rule,
-    expected,
     expected_element,
     expected_names,
+    expected_text,
     expected_values,
-    written_choice,
+    format_choice,
 )
 from neuroscript.coercion.scalars import Rejection
-from neuroscript.coercion.types import ELEMENTS, LISTS, ArgType, worded
+from neuroscript.coercion.types import ELEMENTS, LISTS, ArgType, type_phrase
 from neuroscript.errors import MAX_LISTED_PROBLEMS, CoercionError, Problem
 from neuroscript.io.near_names import NearNames
 
@@ -146,14 +146,14 @@ def _expected(found: _Place, misfit: Rejection) -> str:
     rule = found.rule
     if rule is None:
         return misfit.expected
-    if misfit.expected not in ("", worded(_kind(found))):
+    if misfit.expected not in ("", type_phrase(_kind(found))):
         return misfit.expected
     match found.part:
         case "values":
-            return f"at least one {expected(rule)}" if misfit.code == MISSING.code else expected_values(rule)
+            return f"at least one {expected_text(rule)}" if misfit.code == MISSING.code else expected_values(rule)
         case "element":
             return expected_element(rule)
-    return expected(rule)
+    return expected_text(rule)
 
 
 def _kind(found: _Place) -> ArgType:
@@ -180,7 +180,7 @@ def near_choice(rule: Rule, value: object) -> str:
         return ""
     choices = tuple([each for each in rule.choices if type(each) is str])  # an invalid spec may have other types
     near = _index_of(choices).near(value)
-    return f"did you mean {written_choice(near[0])}?" if near else ""
+    return f"did you mean {format_choice(near[0])}?" if near else ""
 
 
 @lru_cache(maxsize=64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType, worded
+from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType, type_phrase
 from neuroscript.io.text import MAX_NAME_CHARS, quote_untrusted
 
 MAX_LISTED: Final = 20
@@ -53,11 +53,11 @@ def expected_type(rule: Rule) -> str:
     return _together(rule, f"{_bounds(rule)}{_choices(rule, len(rule.choices))}")
 
 
-def expected(rule: Rule) -> str:
+def expected_text(rule: Rule) -> str:
     """Return the full rule of an argument, as it follows "expected" in an error.
 
     >>> from neuroscript import ArgSpec
-    >>> expected(ArgSpec("place", "map", keys=(ArgSpec("town", "string"), ArgSpec("zip", "int", required=False))))
+    >>> expected_text(ArgSpec("place", "map", keys=(ArgSpec("town", "string"), ArgSpec("zip", "int", required=False))))
     'map with keys town, zip (optional)'
     """
     return _together(rule, f"{_bounds(rule)}{_choices(rule, MAX_LISTED)}{_keys(rule)}")
@@ -65,7 +65,7 @@ def expected(rule: Rule) -> str:
 
 def expected_element(rule: Rule) -> str:
     """Return the rule for each element of a list."""
-    return f"{worded(ELEMENTS[rule.type])}{_bounds(rule)}{_choices(rule, MAX_LISTED)}{_keys(rule)}"
+    return f"{type_phrase(ELEMENTS[rule.type])}{_bounds(rule)}{_choices(rule, MAX_LISTED)}{_keys(rule)}"
 
 
 def expected_values(rule: Rule) -> str:
@@ -78,16 +78,16 @@ def expected_names(names: Sequence[str]) -> str:
     return f"only {_listed(names[:MAX_LISTED], len(names))}" if names else "nothing"
 
 
-def counted(count: int, kind: ArgType) -> str:
+def format_count(count: int, kind: ArgType) -> str:
     """Return a number with its unit: characters, bytes, items or keys.
 
-    >>> counted(1, ArgType.STRING), counted(2, ArgType.SLICE_INT)
+    >>> format_count(1, ArgType.STRING), format_count(2, ArgType.SLICE_INT)
     ('1 character', '2 items')
     """
     return f"{count} {_unit(count, kind)}"
 
 
-def written_choice(choice: object) -> str:
+def format_choice(choice: object) -> str:
     """Return a choice as an error shows it; strings are cut to `MAX_NAME_CHARS` characters."""
     if type(choice) is str and len(choice) > MAX_NAME_CHARS:
         choice = f"{choice[:MAX_NAME_CHARS]}…"
@@ -104,12 +104,12 @@ _UNITS: Final = {ArgType.STRING: "character", ArgType.BLOB: "byte"}
 
 def _together(rule: Rule, asked: str) -> str:
     """Return the type and length of a value with its constraints, or with those of its elements."""
-    head = f"{worded(rule.type)}{_length(rule)}"
+    head = f"{type_phrase(rule.type)}{_length(rule)}"
     return f"{head}{_of_each(asked)}" if rule.type in ELEMENTS else f"{head}{asked}"
 
 
 def _list_of(kind: ArgType, asked: str) -> str:
-    return f"list of {worded(kind)}{_of_each(asked)}"
+    return f"list of {type_phrase(kind)}{_of_each(asked)}"
 
 
 def _of_each(asked: str) -> str:
@@ -137,7 +137,7 @@ def _span(low: float | None, high: float | None, between: str, beyond: str) -> s
 
 def _choices(rule: Rule, most: int) -> str:
     choices = rule.choices
-    return f", one of {_listed([*map(written_choice, choices[:most])], len(choices))}" if choices else ""
+    return f", one of {_listed([*map(format_choice, choices[:most])], len(choices))}" if choices else ""
 
 
 def _keys(rule: Rule) -> str:

@@ -45,7 +45,7 @@ EXACT_INT: Final = 2**53
 EXACT_FLOAT: Final = 2.0**53
 """Floats represent every integer up to here exactly. Both types are defined because comparing int and float is slow."""
 
-NUMBER_TEXT: Final = 64
+MAX_NUMBER_CHARS: Final = 64
 """The maximum length of a number in a string, in characters without surrounding whitespace."""
 
 BLANKS: Final = " \t\r\n"
@@ -160,7 +160,7 @@ def _int_of_text(text: str) -> Any:
     if rest and rest != ".":
         return INT_FORMAT
     digits = _without_point(text.strip(BLANKS))
-    if len(digits) > NUMBER_TEXT or digits.strip(_SIGNED_DIGITS):
+    if len(digits) > MAX_NUMBER_CHARS or digits.strip(_SIGNED_DIGITS):
         return INT_FORMAT
     try:
         number = int(digits)
@@ -172,7 +172,7 @@ def _int_of_text(text: str) -> Any:
 def _without_point(text: str) -> str:
     """Return digits without a trailing ``.0``; strings with anything else after the point are returned unchanged."""
     whole, _, zeros = text.partition(".")
-    return whole if zeros and not zeros.strip("0") and len(text) <= NUMBER_TEXT else text
+    return whole if zeros and not zeros.strip("0") and len(text) <= MAX_NUMBER_CHARS else text
 
 
 def _why_no_int(number: float) -> Rejection:
@@ -204,7 +204,7 @@ def lax_float(value: Any) -> Any:
 
 
 def _float_of_text(text: str) -> Any:
-    if text.strip(_FLOAT_MARKS) or (len(text) > NUMBER_TEXT and len(text.strip(BLANKS)) > NUMBER_TEXT):
+    if text.strip(_FLOAT_MARKS) or (len(text) > MAX_NUMBER_CHARS and len(text.strip(BLANKS)) > MAX_NUMBER_CHARS):
         return FLOAT_FORMAT
     try:
         number = float(text)
@@ -330,7 +330,7 @@ def entry(value: dict[Any, Any], name: str) -> Any:
     return None
 
 
-def flattening(strict: Reading) -> Reading:
+def flatten_subclasses(strict: Reading) -> Reading:
     """Return the result reading for a strict one: subclasses are flattened first."""
 
     def read(value: object) -> Any:
@@ -360,12 +360,12 @@ COERCERS: Final[Mapping[str, Mapping[str, Reading]]] = {
     },
     "result": {
         "string": lax_string,
-        "int": flattening(strict_int),
+        "int": flatten_subclasses(strict_int),
         "float": result_float,
         "bool": strict_bool,
-        "blob": flattening(strict_blob),
+        "blob": flatten_subclasses(strict_blob),
         "handle": lax_handle,
-        "nodeid": flattening(strict_nodeid),
+        "nodeid": flatten_subclasses(strict_nodeid),
     },
 }
 """The function that reads a type, by mode and by the name of the type."""

@@ -28,7 +28,7 @@ PATTERN_BYTES: Final = 2**20
 ALL_PATTERN_BYTES: Final = 2**28
 """The maximum size of all patterns of a schema together; each pattern gets the same share."""
 
-NUMBERED: Final = 1000
+MAX_COUNTED_PROBLEMS: Final = 1000
 """The maximum number of problems that are counted."""
 
 DRAFT2020: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -52,7 +52,7 @@ class SchemaValidator:
     is_recursive: bool
 
     def problems(self, values: Mapping[str, Any]) -> list[Problem]:
-        """Return the problems of arguments that are JSON data, at most `NUMBERED`.
+        """Return the problems of arguments that are JSON data, at most `MAX_COUNTED_PROBLEMS`.
 
         Args:
             values: The arguments by name, without missing ones.
@@ -64,7 +64,7 @@ class SchemaValidator:
         found: list[Problem] = []
         for error in self.validator.iter_errors(values):
             found.append(_problem(error))
-            if len(found) == NUMBERED:
+            if len(found) == MAX_COUNTED_PROBLEMS:
                 break
         return found or [Problem("", "schema.invalid", "a value that matches the schema", type_name(values))]
 
@@ -143,16 +143,16 @@ def schema_faults(text: str, names: set[str]) -> Iterator[str]:
     if set(properties) != names:
         yield "the properties of the schema differ from the arguments of the tool"
     elif found.asks_more:
-        yield from compiled(text)[1]
+        yield from compile_schema(text)[1]
 
 
 def validator_for(text: str) -> SchemaValidator | None:
     """Return the validator for a schema, or None if its spec already expresses all of its constraints."""
-    return compiled(text)[0] if check_schema(text).asks_more else None
+    return compile_schema(text)[0] if check_schema(text).asks_more else None
 
 
 @functools.lru_cache(maxsize=1024)
-def compiled(text: str) -> tuple[SchemaValidator | None, tuple[str, ...]]:
+def compile_schema(text: str) -> tuple[SchemaValidator | None, tuple[str, ...]]:
     """Return the validator for a schema in JSON text, or None and the reasons why there is none."""
     try:
         import jsonschema_rs

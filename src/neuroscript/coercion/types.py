@@ -104,7 +104,7 @@ BUILTINS: Final[dict[ArgType, type]] = {
 """The built-in for each type. `any` may be any of them, and `entityid` is a str or a dict."""
 
 
-def worded(kind: ArgType) -> str:
+def type_phrase(kind: ArgType) -> str:
     """Return the name of a type as errors show it, such as ``list of int`` for `slice_int`."""
     for what, elements in (("list", ELEMENTS), ("map", VALUES)):
         if kind in elements:
@@ -182,19 +182,19 @@ A tool that no longer returns anything is not a narrower result, even if None wa
 """
 
 
-def takes_all(new: ArgType, old: ArgType) -> bool:
+def accepts_all(new: ArgType, old: ArgType) -> bool:
     """Return whether an argument of type *new* accepts every value of type *old*. The spec decides about None.
 
-    >>> takes_all(ArgType.ANY, ArgType.STRING), takes_all(ArgType.STRING, ArgType.ANY)
+    >>> accepts_all(ArgType.ANY, ArgType.STRING), accepts_all(ArgType.STRING, ArgType.ANY)
     (True, False)
     """
     return new is old or new in WIDER.get(old, ())
 
 
-def gives_no_more(new: ArgType, old: ArgType) -> bool:
+def returns_subset(new: ArgType, old: ArgType) -> bool:
     """Return whether every result of type *new* is a valid result of type *old*. The spec decides about None.
 
-    >>> gives_no_more(ArgType.INT, ArgType.ANY), gives_no_more(ArgType.INT, ArgType.FLOAT)
+    >>> returns_subset(ArgType.INT, ArgType.ANY), returns_subset(ArgType.INT, ArgType.FLOAT)
     (True, False)
     """
     return new is old or new in NARROWER.get(old, ())

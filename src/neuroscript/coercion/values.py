@@ -15,8 +15,8 @@ from typing import Any, Final
 from neuroscript.coercion import scalars
 from neuroscript.coercion.context import INVALID, CoercionPass, Where, type_name
 from neuroscript.coercion.scalars import Handle, Rejection, to_builtin
-from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType, worded
-from neuroscript.io.text import NotJSON, parsed
+from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType, type_phrase
+from neuroscript.io.text import NotJSON, parse_json
 
 FLOAT32_MAX: Final = 3.4028235677973362e38
 """The largest number that rounds to a finite 32-bit float."""
@@ -30,7 +30,7 @@ _WHOLE: Final = slice(None)
 def coerce_value(walk: CoercionPass, kind: ArgType, value: Any, where: Where) -> Any:
     """Return *value* as the exact value of *kind*, or `FAILED`. Only `any` and `nil` accept None."""
     if walk.terms.adapters:
-        value = adapted(walk, value)
+        value = adapt(walk, value)
     reading = walk.terms.readings.get(kind)
     if reading is None:
         return _COMPOUND[kind](walk, kind, value, where)
@@ -41,14 +41,14 @@ def coerce_value(walk: CoercionPass, kind: ArgType, value: Any, where: Where) ->
     return result
 
 
-def element(walk: CoercionPass, kind: ArgType, value: object, where: Where) -> Any:
+def coerce_element(walk: CoercionPass, kind: ArgType, value: object, where: Where) -> Any:
     """Return the exact value of one element of a container. Only `any` accepts None."""
     if value is None and kind is not ArgType.ANY:
-        return walk.note(where, Rejection("coercion.null_element", worded(kind)), "None")
+        return walk.note(where, Rejection("coercion.null_element", type_phrase(kind)), "None")
     return coerce_value(walk, kind, value, where)
 
 
-def adapted(walk: CoercionPass, value: Any) -> Any:
+def adapt(walk: CoercionPass, value: Any) -> Any:
     """Return the value converted by the host's adapter for its class, or the value itself."""
     for cls, adapt in walk.terms.adapters if walk.terms.mode == "lax" else ():
         if type(value) is cls:
@@ -61,7 +61,7 @@ def adapted(walk: CoercionPass, value: Any) -> Any:
 
 def items_of(walk: CoercionPass, kind: ArgType, value: Any, where: Where) -> Any:
     """Return a new list with the items of a list or tuple, or of a JSON array in a string."""
-    value = adapted(walk, value)
+    value = adapt(walk, value)
     cls = type(value)
     if cls is list:
         return value[:]
@@ -74,7 +74,7 @@ def items_of(walk: CoercionPass, kind: ArgType, value: Any, where: Where) -> Any
 
 def pairs_of(walk: CoercionPass, kind: ArgType, value: Any, where: Where) -> Any:
     """Return the pairs of a dict, or of a JSON object in a string. No key is hashed."""
-    value = adapted(walk, value)
+    value = adapt(walk, value)
     cls = type(value)
     if cls is dict or (walk.terms.mode != "strict" and issubclass(cls, dict)):
         return [*dict.items(value)]
@@ -85,11 +85,11 @@ def pairs_of(walk: CoercionPass, kind: ArgType, value: Any, where: Where) -> Any
 def _decoded(walk: CoercionPass, kind: ArgType, value: Any, wanted: type, where: Where) -> Any:
     text = to_builtin(value)
     if walk.terms.mode != "lax" or type(text) is not str:
-        return walk.note(where, Rejection("coercion.type", worded(kind)), type(value))
+        return walk.note(where, Rejection("coercion.type", type_phrase(kind)), type(value))
     if len(text) > walk.text_left:
         raise walk.too_much_text(where)
     try:
-        decoded = parsed(text, walk.nodes_left)
+        decoded = parse_json(text, walk.nodes_left)
     except NotJSON as error:
         if error.code == "limit.nodes":
             raise walk.too_many_values(where) from None
@@ -100,15 +100,15 @@ def _decoded(walk: CoercionPass, kind: ArgType, value: Any, wanted: type, where:
 def _broken(kind: ArgType, text: str, error: NotJSON) -> Rejection:
     """Return the fault of a string: where its JSON is malformed or, if it is not meant as JSON, how to write it."""
     if error.code != "arg.not_json":
-        return Rejection(error.code, worded(kind), error.hint)
+        return Rejection(error.code, type_phrase(kind), error.hint)
     is_meant = text.lstrip(scalars.BLANKS)[:1] in ("[", "{")
-    return Rejection("coercion.type", worded(kind), error.hint) if is_meant else _no_container(kind)
+    return Rejection("coercion.type", type_phrase(kind), error.hint) if is_meant else _no_container(kind)
 
 
 def _no_container(kind: ArgType) -> Rejection:
     what = "object" if kind in VALUES else "array"
     return Rejection(
-        "coercion.type", worded(kind), f"write a JSON {what}, such as {_EXAMPLES.get(kind, _LIST_EXAMPLE)}"
+        "coercion.type", type_phrase(kind), f"write a JSON {what}, such as {_EXAMPLES.get(kind, _LIST_EXAMPLE)}"
     )
 
 
@@ -129,7 +129,7 @@ _EXAMPLES: Final[Mapping[ArgType, str]] = {
 """An example in JSON for each container. Errors show it because they never repeat the string that a caller sent."""
 
 
-def by_text(walk: CoercionPass, pairs: list[tuple[Any, Any]], where: Where) -> dict[str, Any]:
+def string_keyed(walk: CoercionPass, pairs: list[tuple[Any, Any]], where: Where) -> dict[str, Any]:
     """Return pairs as a dict with exact string keys; other keys are reported."""
     text = coerce_list_fast(ArgType.STRING, [key for key, _ in pairs])
     if text >= 0:
@@ -182,7 +182,7 @@ def _elements(walk: CoercionPass, kind: ArgType, items: list[Any], where: Where)
         if not [each for each in read if type(each) is Rejection]:
             walk.spend(where, len(items), sum(map(_bytes_in, read)))
             return read
-    return [element(walk, kind, item, (where, index)) for index, item in enumerate(items)]
+    return [coerce_element(walk, kind, item, (where, index)) for index, item in enumerate(items)]
 
 
 def _map(walk: CoercionPass, kind: ArgType, value: object, where: Where) -> Any:
@@ -199,7 +199,7 @@ def _entries(walk: CoercionPass, kind: ArgType, pairs: list[tuple[Any, Any]], wh
     entries: dict[Any, Any] = {}
     for key, each in pairs:
         name = _any_key(walk, key, where) if kind is ArgType.MAP_ANY_ANY else _key(walk, key, where)
-        _put(walk, entries, name, element(walk, VALUES[kind], each, (where, name)), where)
+        _put(walk, entries, name, coerce_element(walk, VALUES[kind], each, (where, name)), where)
     return entries
 
 
@@ -215,7 +215,7 @@ def _any(walk: CoercionPass, kind: ArgType, value: Any, where: Where) -> Any:
     for base, leaf in _LEAVES:
         if issubclass(cls, base):
             return coerce_value(walk, leaf, value, where)
-    return walk.note(where, Rejection("coercion.type", worded(kind)), type(value))
+    return walk.note(where, Rejection("coercion.type", type_phrase(kind)), type(value))
 
 
 def _is_plain_time(value: Any) -> bool:
@@ -226,7 +226,7 @@ def _is_plain_time(value: Any) -> bool:
 
 
 def _nil(walk: CoercionPass, kind: ArgType, value: object, where: Where) -> Any:
-    return None if value is None else walk.note(where, Rejection("coercion.type", worded(kind)), type(value))
+    return None if value is None else walk.note(where, Rejection("coercion.type", type_phrase(kind)), type(value))
 
 
 def _entityid(walk: CoercionPass, kind: ArgType, value: Any, where: Where) -> Any:
@@ -249,7 +249,7 @@ def _embedding(walk: CoercionPass, kind: ArgType, value: Any, where: Where) -> A
     if type(value) is array and (value.typecode == "f" or (lax and value.typecode not in "uw")):
         return walk.within(where, _components, value.tolist())
     if not lax or type(value) is array:
-        return walk.note(where, Rejection("coercion.type", worded(kind)), type(value))
+        return walk.note(where, Rejection("coercion.type", type_phrase(kind)), type(value))
     numbers = items_of(walk, kind, value, where)
     return INVALID if numbers is INVALID else walk.within(where, _components, numbers)
 
@@ -345,11 +345,11 @@ _BULK: Final[Mapping[ArgType, type]] = {
 }
 
 
-def copied(value: Any) -> Any:
+def copy_exact(value: Any) -> Any:
     """Return a copy of a value of exact built-ins that shares no container with the original."""
     kind = type(value)
     if kind is list:
-        return [copied(each) for each in value]
+        return [copy_exact(each) for each in value]
     if kind is dict:
-        return {key: copied(each) for key, each in value.items()}
+        return {key: copy_exact(each) for key, each in value.items()}
     return value[:] if kind is array else value

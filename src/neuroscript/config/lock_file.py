@@ -25,15 +25,15 @@ from neuroscript.coercion.parameters import (
     require,
     require_fields,
 )
-from neuroscript.config.pinned import Pinned, PinnedTool, compared, summed
-from neuroscript.discovery.catalog import Offer
-from neuroscript.discovery.installed import known, normalised
+from neuroscript.config.pinned import Pinned, PinnedTool, compare, summarise
+from neuroscript.discovery.catalog import DistributionOffer
+from neuroscript.discovery.installed import installed_distributions, normalize_name
 from neuroscript.errors import PluginError, SpecError
 from neuroscript.io.near_names import did_you_mean
-from neuroscript.io.text import NotJSON, parsed, shown_path
+from neuroscript.io.text import NotJSON, parse_json, quote_path
 from neuroscript.io.text_files import read_text_file, write_atomically
 from neuroscript.io.toml import Place
-from neuroscript.io.toml_errors import named
+from neuroscript.io.toml_errors import place_name
 from neuroscript.tools.fingerprints import digest_of
 
 FILE: Final = "neuroscript.lock"
@@ -78,7 +78,7 @@ class Lock:
             SpecError: If the file cannot be read or is invalid. The error lists every problem.
         """
         require("lock", path=(path, PATH))
-        name = shown_path(os.fspath(path))
+        name = quote_path(os.fspath(path))
         return cls.of_text(read_text_file(path, name, MAX_FILE_BYTES), name)
 
     @classmethod
@@ -86,7 +86,7 @@ class Lock:
         """Parse the text of a lock file, which errors refer to as *source*; raise errors as `read` does."""
         require("lock", text=(text, STRING), source=(source, STRING))
         try:
-            data = parsed(text)
+            data = parse_json(text)
         except NotJSON as error:
             raise SpecError(source, [error.hint]) from None
         reader = _Reader()
@@ -115,15 +115,15 @@ class Lock:
     def of(self, name: str) -> Pinned | None:
         """Return the locked distribution with this name in any spelling, or None."""
         require("lock", name=(name, STRING))
-        return next((each for each in self.distributions if each.key == normalised(name)), None)
+        return next((each for each in self.distributions if each.key == normalize_name(name)), None)
 
-    def check(self, offer: Offer) -> None:
+    def check(self, offer: DistributionOffer) -> None:
         """Compare the contents of a distribution with what is locked.
 
         Raises:
             PluginError: If they differ.
         """
-        require("lock", offer=(offer, instance(Offer)))
+        require("lock", offer=(offer, instance(DistributionOffer)))
         error = self.refusal(Pinned.of(offer))
         if error is not None:
             raise error
@@ -134,16 +134,16 @@ class Lock:
         old = self.of(found.name)
         if old is None:
             return PluginError(str(found), f"is not in {self.source}", code="plugin.locked")
-        differences = compared(old, found)
+        differences = compare(old, found)
         if not differences:
             return None
-        return PluginError(str(found), f"does not match {self.source}: {summed(differences)}", code="plugin.locked")
+        return PluginError(str(found), f"does not match {self.source}: {summarise(differences)}", code="plugin.locked")
 
     def missing(self, without: Iterable[str] = ()) -> tuple[PluginError, ...]:
         """Return an error for each locked distribution that is not installed, except for the names in *without*."""
         names = as_tuple(without)
         require("lock", without=(names, STRINGS))
-        keys = {*(each.key for each in known()), *map(normalised, names)}
+        keys = {*(each.key for each in installed_distributions()), *map(normalize_name, names)}
         gone = (each for each in self.distributions if each.key not in keys)
         reason = f"is in {self.source} but not installed"
         return tuple(PluginError(str(each), reason, code="plugin.missing") for each in gone)
@@ -246,4 +246,4 @@ class _Reader:
                 self._note((*place, key), f"unknown key{did_you_mean(key, known)}")
 
     def _note(self, place: Place, text: str) -> None:
-        self.faults.append(f"{named(place)}: {text}")
+        self.faults.append(f"{place_name(place)}: {text}")

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.config.spec_diff import Change, breaking, compatible
+from neuroscript.config.spec_diff import Change, breaking_change, compatible
 from neuroscript.config.tool_diff import Definition, changes
-from neuroscript.discovery.catalog import Offer
-from neuroscript.discovery.installed import normalised
+from neuroscript.discovery.catalog import DistributionOffer
+from neuroscript.discovery.installed import normalize_name
 from neuroscript.discovery.package_index import IndexedTool
 from neuroscript.errors import PluginError, SpecError
 from neuroscript.io.text import quote_untrusted
@@ -65,7 +65,7 @@ class Pinned:
     hooks: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, offer: Offer) -> Pinned:
+    def of(cls, offer: DistributionOffer) -> Pinned:
         """Return a distribution as described by its index. Fingerprints are recomputed, not trusted.
 
         Raises:
@@ -81,10 +81,10 @@ class Pinned:
     @property
     def key(self) -> str:
         """The name, normalised as in PEP 503."""
-        return normalised(self.name)
+        return normalize_name(self.name)
 
 
-def _indexed(offer: Offer, tool: IndexedTool) -> PinnedTool:
+def _indexed(offer: DistributionOffer, tool: IndexedTool) -> PinnedTool:
     """Return a tool as described by an index."""
     try:
         found = PinnedTool.of(Definition(spec_from_data(tool.spec), ToolPolicy(**tool.policy)))
@@ -113,7 +113,7 @@ class Difference:
         return f"{self.tool}: {self.change}" if self.tool else str(self.change)
 
 
-def compared(old: Pinned, new: Pinned) -> tuple[Difference, ...]:
+def compare(old: Pinned, new: Pinned) -> tuple[Difference, ...]:
     """Return the differences between two versions of a distribution; none if they are the same.
 
     A tool that was renamed, with its old name as an alias, is compared with the tool that the alias refers to.
@@ -131,16 +131,16 @@ def _of_itself(old: Pinned, new: Pinned) -> Iterator[Difference]:
         )
     for hook in sorted({*new.hooks} - {*old.hooks}):
         yield Difference(
-            "", breaking(f"hooks.{hook}", "now has this hook, which is notified of calls or decides about them")
+            "", breaking_change(f"hooks.{hook}", "now has this hook, which is notified of calls or decides about them")
         )
     for hook in sorted({*old.hooks} - {*new.hooks}):
-        yield Difference("", breaking(f"hooks.{hook}", "no longer has this hook, which may have refused calls"))
+        yield Difference("", breaking_change(f"hooks.{hook}", "no longer has this hook, which may have refused calls"))
     for name, target in sorted(old.aliases.items()):
         meant = new.aliases.get(name)
         if meant is None:
-            yield Difference("", breaking(f"aliases.{name}", "is no longer an alias of a tool"))
+            yield Difference("", breaking_change(f"aliases.{name}", "is no longer an alias of a tool"))
         elif meant != new.aliases.get(target, target):
-            yield Difference("", breaking(f"aliases.{name}", "refers to another tool"))
+            yield Difference("", breaking_change(f"aliases.{name}", "refers to another tool"))
     for name in sorted({*new.aliases} - {*old.aliases} - {*old.tools}):
         yield Difference("", compatible(f"aliases.{name}", "is now an alias of a tool"))
 
@@ -149,7 +149,7 @@ def _of_tools(old: Pinned, new: Pinned) -> Iterator[Difference]:
     for name, tool in sorted(old.tools.items()):
         now = new.tools.get(new.aliases.get(name, name))
         if now is None:
-            yield Difference(name, breaking("", "the tool was removed"))
+            yield Difference(name, breaking_change("", "the tool was removed"))
         elif now.fingerprint != tool.fingerprint:
             yield from (Difference(name, each) for each in changes(tool.definition, now.definition))
     renamed = {new.aliases[name] for name in old.tools if name in new.aliases}
@@ -157,7 +157,7 @@ def _of_tools(old: Pinned, new: Pinned) -> Iterator[Difference]:
         yield Difference(name, compatible("", "a new tool"))
 
 
-def summed(differences: Iterable[Difference]) -> str:
+def summarise(differences: Iterable[Difference]) -> str:
     """Return the number of changes of each kind and the first changes, breaking ones first."""
     found = sorted(differences, key=lambda each: each.change.kind)
     first = "; ".join(map(str, found[:MAX_LISTED_CHANGES]))
@@ -167,11 +167,11 @@ def summed(differences: Iterable[Difference]) -> str:
 
 def counts_of(differences: Collection[Difference]) -> str:
     """Return the number of changes of each kind in words."""
-    counts = " and ".join(f"{number} {kind}" for kind, number in counted(differences).items() if number)
+    counts = " and ".join(f"{number} {kind}" for kind, number in count_changes(differences).items() if number)
     return f"{counts} change{'s' * (len(differences) != 1)}"
 
 
-def counted(differences: Iterable[Difference]) -> dict[str, int]:
+def count_changes(differences: Iterable[Difference]) -> dict[str, int]:
     """Return the number of changes of each kind, breaking ones first."""
     kinds = [each.change.kind for each in differences]
     return {"breaking": kinds.count("breaking"), "compatible": kinds.count("compatible")}

@@ -21,7 +21,7 @@ from neuroscript.errors import SpecError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.io.text_files import read_text_file
 from neuroscript.io.toml import Place, TomlError, parse_toml
-from neuroscript.io.toml_errors import Faults, named, problems
+from neuroscript.io.toml_errors import Faults, place_name, problems
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.policy.limits import Limits
 
@@ -142,7 +142,7 @@ def _section(faults: Faults, place: Place, table: Mapping[str, Any], known: tupl
         elif key == "limits":
             stated[key] = _limits(faults, here, faults.table(here, value))
         elif key not in known and key in COUNTS:
-            faults.note(here, f"is a limit; write it under [{named((*place, 'limits'))}]")
+            faults.note(here, f"is a limit; write it under [{place_name((*place, 'limits'))}]")
         elif key not in known:
             faults.unknown(here, known)
     return stated

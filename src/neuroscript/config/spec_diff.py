@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import attrs
 
 from neuroscript.coercion.constraints import coerce
-from neuroscript.coercion.types import ArgType, takes_all
+from neuroscript.coercion.types import ArgType, accepts_all
 from neuroscript.errors import UNSET, CoercionError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
@@ -48,12 +48,12 @@ def compatible(path: str, text: str) -> Change:
     return Change("compatible", path, text)
 
 
-def breaking(path: str, text: str) -> Change:
+def breaking_change(path: str, text: str) -> Change:
     """Return a change that has to be reviewed."""
     return Change("breaking", path, text)
 
 
-def judged(is_compatible: bool, path: str, text: str) -> Change:
+def change_of(is_compatible: bool, path: str, text: str) -> Change:
     """Return a compatible or a breaking change."""
     return Change("compatible" if is_compatible else "breaking", path, text)
 
@@ -73,13 +73,13 @@ def argument_changes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
     for name, arg in before.items():
         path = f"args.{quote_untrusted(name)}"
         if name not in after:
-            yield breaking(path, "the argument was removed")
+            yield breaking_change(path, "the argument was removed")
         else:
             many = old.variadic and arg is old.args[-1]
             yield from _rule_changes(path, arg, after[name], _Place(many=many))
     for name, arg in after.items():
         if name not in before:
-            yield judged(
+            yield change_of(
                 not arg.required, f"args.{quote_untrusted(name)}", _ADDED[bool(arg.required)].format("argument")
             )
 
@@ -92,19 +92,19 @@ def _order_changes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
     there = {arg.name for arg in new.args}
     kept = [arg.name for arg in old.args if arg.name in there]
     if [arg.name for arg in new.args[: len(kept)]] != kept:
-        yield breaking("args", "the order of arguments changed, which affects positional calls")
+        yield breaking_change("args", "the order of arguments changed, which affects positional calls")
 
 
 def _variadic_changes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
     """Yield a change if the meaning of further values after the last argument changed."""
     if old.variadic and not new.variadic:
-        yield breaking("variadic", "no longer accepts further values")
+        yield breaking_change("variadic", "no longer accepts further values")
     elif old.variadic and old.args[-1].name != new.args[-1].name:
-        yield breaking("variadic", "further values now belong to another argument")
+        yield breaking_change("variadic", "further values now belong to another argument")
     elif new.variadic and not old.variadic:
         is_new = new.args[-1].name not in {arg.name for arg in old.args}
         text = "accepts further values"
-        yield judged(is_new, "variadic", text if is_new else f"{text} in an argument that was a single value")
+        yield change_of(is_new, "variadic", text if is_new else f"{text} in an argument that was a single value")
 
 
 @attrs.frozen
@@ -122,17 +122,17 @@ class _Place:
 
 def _rule_changes(path: str, old: ArgSpec, new: ArgSpec, place: _Place) -> Iterator[Change]:
     yield from _absence_changes(path, old, new, place)
-    if takes_all(new.type, old.type):
+    if accepts_all(new.type, old.type):
         if new.type is not old.type:
             yield compatible(f"{path}.type", f"accepts more: {new.type} instead of {old.type}")
         yield from _choice_changes(f"{path}.choices", old.choices, new.choices)
         yield from _bound_changes(path, old, new)
         yield from _key_changes(path, old, new)
     else:
-        yield breaking(f"{path}.type", f"changed from {old.type} to {new.type}")
+        yield breaking_change(f"{path}.type", f"changed from {old.type} to {new.type}")
     if old.secret != new.secret:
         text = "its value is now secret" if new.secret else "its value is no longer secret"
-        yield judged(new.secret, f"{path}.secret", text)
+        yield change_of(new.secret, f"{path}.secret", text)
     if old.description != new.description:
         yield compatible(f"{path}.description", NEW_DESCRIPTION)
 
@@ -147,15 +147,15 @@ def _absence_changes(path: str, old: ArgSpec, new: ArgSpec, place: _Place) -> It
     """
     if old.required != new.required:
         text = "is now required" if new.required else "is now optional"
-        yield judged(not new.required, f"{path}.required", text)
+        yield change_of(not new.required, f"{path}.required", text)
     if old.nullable != new.nullable:
         text = "now accepts None" if new.nullable else "no longer accepts None"
         goes_on = _goes_on(_none(old, place), _none(new, place), new)
-        yield judged(goes_on, f"{path}.nullable", text)
+        yield change_of(goes_on, f"{path}.nullable", text)
     if not same(old.default, new.default) and not (old.required or new.required):
         text = "has a different default" if UNSET not in (old.default, new.default) else _DEFAULT[new.default is UNSET]
         goes_on = _goes_on(_nothing(old, place), _nothing(new, place), new)
-        yield judged(goes_on, f"{path}.default", text)
+        yield change_of(goes_on, f"{path}.default", text)
 
 
 _DEFAULT: Final = {True: "no longer has a default", False: "now has a default"}
@@ -194,12 +194,12 @@ def _choice_changes(path: str, old: Sequence[Any], new: Sequence[Any]) -> Iterat
     if before == after:
         return
     if not before:
-        yield breaking(path, "now accepts only certain values")
+        yield breaking_change(path, "now accepts only certain values")
     elif not after:
         yield compatible(path, "now accepts all values of its type")
     else:
         if gone := {*before} - {*after}:
-            yield breaking(path, f"{_some(len(gone), 'value')} no longer accepted")
+            yield breaking_change(path, f"{_some(len(gone), 'value')} no longer accepted")
         if added := {*after} - {*before}:
             yield compatible(path, f"{_some(len(added), 'further value')} accepted")
         if not gone and not added:
@@ -216,7 +216,7 @@ def _bound_changes(path: str, old: ArgSpec, new: ArgSpec) -> Iterator[Change]:
         if before == after:
             continue
         looser = after is None or (before is not None and (after < before if is_least else after > before))
-        yield judged(looser, f"{path}.{name}", f"{what} is {'looser' if looser else 'tighter'}")
+        yield change_of(looser, f"{path}.{name}", f"{what} is {'looser' if looser else 'tighter'}")
 
 
 _BOUNDS: Final = (
@@ -244,7 +244,7 @@ def _key_changes(path: str, old: ArgSpec, new: ArgSpec) -> Iterator[Change]:
         yield compatible(f"{path}.keys", "the order of keys changed")
     if _is_open(old) != _is_open(new):
         text = "now accepts unknown keys" if _is_open(new) else "no longer accepts unknown keys"
-        yield judged(_is_open(new), f"{path}.extra_keys", text)
+        yield change_of(_is_open(new), f"{path}.extra_keys", text)
     elif old.extra_keys != new.extra_keys:
         yield compatible(f"{path}.extra_keys", "accepts unknown keys as before")
 
@@ -257,15 +257,15 @@ def _is_open(arg: ArgSpec) -> bool:
 def _gone_key(path: str, key: ArgSpec, *, is_kept: bool) -> Change:
     """Return the change for a key that no longer has a spec; an open map accepts what `any` accepts under it."""
     if not is_kept:
-        return breaking(path, "the key was removed")
+        return breaking_change(path, "the key was removed")
     is_plain = key.default is UNSET and not key.keys and not key.secret
-    return judged(is_plain and takes_all(ArgType.ANY, key.type), path, "the key no longer has a spec")
+    return change_of(is_plain and accepts_all(ArgType.ANY, key.type), path, "the key no longer has a spec")
 
 
 def _new_key(path: str, key: ArgSpec, map: ArgSpec, *, was_kept: bool) -> Change:
     """Return the change for a key that has a new spec. A default adds a key to a map that may already be full."""
     if was_kept:
         goes_on = key.type is ArgType.ANY and not key.required and key.default is UNSET
-        return judged(goes_on, path, "the key accepted any value and now has a spec")
+        return change_of(goes_on, path, "the key accepted any value and now has a spec")
     fills = key.default is not UNSET and map.max_length is not None
-    return judged(not key.required and not fills, path, _ADDED[bool(key.required)].format("key"))
+    return change_of(not key.required and not fills, path, _ADDED[bool(key.required)].format("key"))

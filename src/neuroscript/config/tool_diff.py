@@ -13,8 +13,15 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.types import NONE_TYPES, ArgType, gives_no_more
-from neuroscript.config.spec_diff import NEW_DESCRIPTION, Change, argument_changes, breaking, compatible, judged
+from neuroscript.coercion.types import NONE_TYPES, ArgType, returns_subset
+from neuroscript.config.spec_diff import (
+    NEW_DESCRIPTION,
+    Change,
+    argument_changes,
+    breaking_change,
+    change_of,
+    compatible,
+)
 from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.capabilities import parts
 from neuroscript.policy.tool_policy import ToolPolicy
@@ -22,10 +29,10 @@ from neuroscript.spec.tool_spec import MAYBE, ToolSpec
 from neuroscript.tools.fingerprints import digest_of
 from neuroscript.tools.serialization import policy_from_data, policy_to_data, spec_from_data, spec_to_data
 
-READ: Final = ("description", "when_to_use", "return_help", "category", "error_conditions")
+DESCRIPTION_FIELDS: Final = ("description", "when_to_use", "return_help", "category", "error_conditions")
 """Fields of a spec that only people and models read."""
 
-PROMISES: Final = frozenset({"pure", "idempotent"})
+PROMISE_EFFECTS: Final = frozenset({"pure", "idempotent"})
 """Effects that are promises, so losing one is breaking."""
 
 
@@ -72,7 +79,7 @@ def changes(old: Definition, new: Definition) -> tuple[Change, ...]:
     if found:
         return found
     text = "is written differently" if old == new else "differs in an unknown way"
-    return (judged(old == new, "", text),)
+    return (change_of(old == new, "", text),)
 
 
 def _spec_changes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
@@ -80,13 +87,13 @@ def _spec_changes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
         yield compatible("fullname", f"was renamed to {quote_untrusted(new.full_name)}")
     yield from argument_changes(old, new)
     yield from _result_changes(old, new)
-    for name in READ:
+    for name in DESCRIPTION_FIELDS:
         if getattr(old, name) != getattr(new, name):
             yield compatible(name, NEW_DESCRIPTION)
     if old.examples != new.examples:
         yield compatible("examples", NEW_DESCRIPTION)
     if old.schema != new.schema:
-        yield judged(not new.schema, "schema", _SCHEMA[bool(old.schema), bool(new.schema)])
+        yield change_of(not new.schema, "schema", _SCHEMA[bool(old.schema), bool(new.schema)])
     if old.deprecated != new.deprecated:
         yield compatible("deprecated", _DEPRECATED[bool(old.deprecated), bool(new.deprecated)])
 
@@ -113,13 +120,13 @@ _STREAMS: Final[Mapping[bool | str, str]] = {
 
 def _result_changes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
     if old.return_type is not new.return_type:
-        goes_on = gives_no_more(new.return_type, old.return_type)
-        yield judged(goes_on, "return_type", f"changed from {old.return_type} to {new.return_type}")
+        goes_on = returns_subset(new.return_type, old.return_type)
+        yield change_of(goes_on, "return_type", f"changed from {old.return_type} to {new.return_type}")
     if old.return_nullable != new.return_nullable:
         text = "may now be None" if new.return_nullable else "can no longer be None"
-        yield judged(_may_be_none(old) or not new.return_nullable, "return_nullable", text)
+        yield change_of(_may_be_none(old) or not new.return_nullable, "return_nullable", text)
     if old.stream != new.stream:
-        yield breaking("stream", _STREAMS[new.stream])
+        yield breaking_change("stream", _STREAMS[new.stream])
 
 
 def _may_be_none(spec: ToolSpec) -> bool:
@@ -129,12 +136,12 @@ def _may_be_none(spec: ToolSpec) -> bool:
 def _policy_changes(old: ToolPolicy, new: ToolPolicy) -> Iterator[Change]:
     for name, gained, lost in _GUARDS:
         if getattr(old, name) != getattr(new, name):
-            yield breaking(name, gained if getattr(new, name) else lost)
+            yield breaking_change(name, gained if getattr(new, name) else lost)
     yield from _need_changes(old, new)
     yield from _effect_changes(old, new)
     if old.timeout != new.timeout:
         looser = new.timeout is None or (old.timeout is not None and new.timeout > old.timeout)
-        yield judged(looser, "timeout", "the timeout is longer" if looser else "the timeout is shorter")
+        yield change_of(looser, "timeout", "the timeout is longer" if looser else "the timeout is shorter")
     if old.blocking != new.blocking:
         yield compatible("blocking", "acall runs it in a different way")
 
@@ -151,7 +158,7 @@ def _need_changes(old: ToolPolicy, new: ToolPolicy) -> Iterator[Change]:
     found: list[Change] = []
     for need in sorted(after - before):
         if need[:2] not in {each[:2] for each in before if not each[2]}:
-            found.append(breaking("capabilities", f"now also needs {_written(need)}"))
+            found.append(breaking_change("capabilities", f"now also needs {_written(need)}"))
         elif (*need[:2], "") not in after:
             found.append(compatible("capabilities", f"now needs only {_written(need)}"))
     for need in sorted(before - after):
@@ -179,8 +186,8 @@ def _written(need: tuple[str, str, str]) -> str:
 def _effect_changes(old: ToolPolicy, new: ToolPolicy) -> Iterator[Change]:
     before, after = {*old.effects}, {*new.effects}
     for word in sorted(after ^ before):
-        is_promise, is_new = word in PROMISES, word in after
-        yield judged(is_promise is is_new, "effects", _EFFECT[is_promise, is_new].format(word))
+        is_promise, is_new = word in PROMISE_EFFECTS, word in after
+        yield change_of(is_promise is is_new, "effects", _EFFECT[is_promise, is_new].format(word))
     if before == after and old.effects != new.effects:
         yield compatible("effects", "the order of effects changed")
 

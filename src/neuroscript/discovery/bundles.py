@@ -61,26 +61,26 @@ def bundle(name: str) -> tuple[str, ...]:
     return tuple(EXTRAS[extra] for extra in BUNDLES[name])
 
 
-def unbundled(names: tuple[str, ...]) -> tuple[str, ...]:
+def expand_bundles(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return names of distributions with each bundle, such as ``@coding``, replaced by its members.
 
     Raises:
         PluginError: A bundle does not exist.
 
-    >>> unbundled(("acme-tools", "@pure"))
+    >>> expand_bundles(("acme-tools", "@pure"))
     ('acme-tools', 'neuroscript-std')
     """
     found = (bundle(name[1:]) if name.startswith(MARK) else (name,) for name in names)
     return tuple(dict.fromkeys(each for names in found for each in names))
 
 
-def lacking(key: str) -> str:
+def not_installed_reason(key: str) -> str:
     """Return the reason for a distribution that is not installed, and how to install it if it belongs to this project.
 
     Args:
         key: The name, normalized as in PEP 503.
 
-    >>> lacking("neuroscript-git")
+    >>> not_installed_reason("neuroscript-git")
     'is not installed; install it with: pip install "neuroscript[git]"'
     """
     extra = next((extra for extra, name in EXTRAS.items() if name == key), None)

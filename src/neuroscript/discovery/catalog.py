@@ -13,18 +13,18 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple
 
 from neuroscript._version import RUNTIME_API, misfit
-from neuroscript.discovery.installed import HEAD, Distribution, known, normalised
-from neuroscript.discovery.package_index import IndexedEntry, entries_of, shipped, written
+from neuroscript.discovery.installed import HEAD, Distribution, installed_distributions, normalize_name
+from neuroscript.discovery.package_index import IndexedEntry, entries_of, index_to_data, shipped_index
 from neuroscript.errors import PluginError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.io.user_cache import (
     are_settled,
     are_unchanged,
-    below,
-    kept_at,
+    cache_path,
     read_json,
     remove,
     stamps,
+    stamps_below,
     tidy,
     write_json,
 )
@@ -48,7 +48,7 @@ PROCESS_CACHE: Final[dict[Distribution, dict[str, Any]]] = {}
 """Indexes that could not be cached, for this process only. They become invalid under the same conditions."""
 
 
-class Offer(NamedTuple):
+class DistributionOffer(NamedTuple):
     """A distribution and its entry points as described by its index."""
 
     distribution: Distribution
@@ -70,13 +70,13 @@ class Offer(NamedTuple):
         return {old: name for each in self.entries for old, name in each.aliases.items()}
 
 
-def offered(
+def iter_offers(
     only: Collection[str] | None,
     without: Collection[str] = (),
     taken: Mapping[str, str] | None = None,
-    check: Callable[[Offer], object] | None = None,
-) -> Iterator[Offer | PluginError]:
-    """Yield what each selected distribution provides, or why it cannot be used, in the order of `chosen`.
+    check: Callable[[DistributionOffer], object] | None = None,
+) -> Iterator[DistributionOffer | PluginError]:
+    """Yield what each selected distribution provides, or why it cannot be used, in the order of `select_offers`.
 
     Args:
         only: The names of the distributions that may be loaded; None means all.
@@ -84,12 +84,12 @@ def offered(
         taken: Existing tools, and who provides each.
         check: Raises a `PluginError` for a distribution that is rejected for another reason.
     """
-    order, problems = chosen(known(), only, without)
+    order, problems = select_offers(installed_distributions(), only, without)
     claims = Claims(taken or {})
     for each in _indexed(order):
         try:
             claims.entry_points(each.distribution)
-            if check is not None and isinstance(each, Offer):
+            if check is not None and isinstance(each, DistributionOffer):
                 check(each)
             yield claims.taken(each)
         except PluginError as error:
@@ -97,7 +97,7 @@ def offered(
     yield from problems
 
 
-def chosen(
+def select_offers(
     found: Iterable[Distribution], only: Collection[str] | None, without: Collection[str] = ()
 ) -> tuple[list[Distribution], list[PluginError]]:
     """Return the distributions to load, in order, and an error for each unknown name.
@@ -105,7 +105,7 @@ def chosen(
     Ours come first, followed by those in *only* in its order, or by all others sorted by name.
     """
     names = sorted(only) if isinstance(only, AbstractSet) else [*(only or ())]
-    wanted = [normalised(name) for name in names]
+    wanted = [normalize_name(name) for name in names]
     found = [each for each in found if only is None or each.key in wanted]
     left = [_cut(each, without) for each in found]
     order = sorted((each for each in left if each.entry_points), key=lambda each: _rank(each, wanted))
@@ -115,9 +115,9 @@ def chosen(
 
 
 def _lacking(name: str, key: str) -> PluginError:
-    from neuroscript.discovery.bundles import lacking
+    from neuroscript.discovery.bundles import not_installed_reason
 
-    return PluginError(quote_untrusted(name), lacking(key), code="plugin.missing")
+    return PluginError(quote_untrusted(name), not_installed_reason(key), code="plugin.missing")
 
 
 def _rank(distribution: Distribution, wanted: list[str]) -> tuple[bool, int, str]:
@@ -129,7 +129,7 @@ def _cut(distribution: Distribution, without: Collection[str]) -> Distribution:
     """Return a distribution without its excluded entry points; without any if the distribution itself is excluded."""
     if not without:
         return distribution
-    if distribution.key in map(normalised, without):
+    if distribution.key in map(normalize_name, without):
         return distribution._replace(entry_points=())
     left = tuple(each for each in distribution.entry_points if each.name not in without)
     return distribution._replace(entry_points=left)
@@ -154,7 +154,7 @@ class Claims:
         self._tools = dict(tools)
         self._entries: dict[tuple[str, str], str] = {}
 
-    def taken(self, found: Offer | Fault) -> Offer:
+    def taken(self, found: DistributionOffer | Fault) -> DistributionOffer:
         """Register everything that a distribution provides, and return it.
 
         Raises:
@@ -212,32 +212,32 @@ def owner_of(group: str) -> str | None:
     return next((key for key, groups in FIRST_PARTY.items() if first in groups), None)
 
 
-def _indexed(order: Sequence[Distribution]) -> list[Offer | Fault]:
+def _indexed(order: Sequence[Distribution]) -> list[DistributionOffer | Fault]:
     """Return what each distribution provides: from the index that it ships, from the cache, or from a new index."""
-    found: dict[str, Offer | Fault] = {}
+    found: dict[str, DistributionOffer | Fault] = {}
     for each in order:
-        entries = shipped(each)
-        offer = _kept(each) if entries is None else Offer(each, entries)
+        entries = shipped_index(each)
+        offer = _kept(each) if entries is None else DistributionOffer(each, entries)
         if offer is not None:
             found[each.key] = offer
     missing = [each for each in order if each.key not in found]
     if missing:
-        from neuroscript.discovery.probe import probed
+        from neuroscript.discovery.probe import probe_all
 
-        found.update((report.distribution.key, keep(report)) for report in probed(missing))
+        found.update((report.distribution.key, cache_report(report)) for report in probe_all(missing))
     return [found[each.key] for each in order]
 
 
 def _place(distribution: Distribution) -> str | None:
     """Return the cache file for the index of a distribution, for this Python version and these folders."""
-    return kept_at("index", *_whose(distribution))
+    return cache_path("index", *_whose(distribution))
 
 
 def _whose(distribution: Distribution) -> tuple[object, ...]:
     return (sys.version, RUNTIME_API, sys.path, *distribution)
 
 
-def _kept(distribution: Distribution) -> Offer | Fault | None:
+def _kept(distribution: Distribution) -> DistributionOffer | Fault | None:
     """Return the cached result for a distribution if none of its files has changed."""
     file = _place(distribution)
     kept = None if file is None else read_json(file)
@@ -247,7 +247,7 @@ def _kept(distribution: Distribution) -> Offer | Fault | None:
     if "code" in kept:
         return Fault(distribution, str(kept["code"]), str(kept.get("reason")))
     entries = entries_of(kept.get("index"), distribution)
-    return None if entries is None else Offer(distribution, entries)
+    return None if entries is None else DistributionOffer(distribution, entries)
 
 
 def _is_current(kept: Mapping[str, Any], distribution: Distribution) -> bool:
@@ -255,12 +255,12 @@ def _is_current(kept: Mapping[str, Any], distribution: Distribution) -> bool:
     if kept.get("of") != repr(_whose(distribution)) or not are_unchanged(kept.get("stamps")):
         return False
     try:
-        return bool(kept["files"] == below(kept["roots"]))
+        return bool(kept["files"] == stamps_below(kept["roots"]))
     except (KeyError, TypeError, ValueError):
         return False
 
 
-def keep(report: Any) -> Offer | Fault:
+def cache_report(report: Any) -> DistributionOffer | Fault:
     """Return the content of a `probe.Report`, and cache it until a file of the distribution changes.
 
     A fault is cached only until something is installed or removed next to it. An import that does not end is cached
@@ -270,13 +270,13 @@ def keep(report: Any) -> Offer | Fault:
     found: dict[str, Any] = {
         "of": repr(_whose(each)),
         "roots": report.roots,
-        "files": below(report.roots),
+        "files": stamps_below(report.roots),
         "stamps": [],
     }
-    offer: Offer | Fault
+    offer: DistributionOffer | Fault
     if report.is_usable:
-        offer = Offer(each, report.entries)
-        found["index"] = written(each, report.entries)
+        offer = DistributionOffer(each, report.entries)
+        found["index"] = index_to_data(each, report.entries)
     else:
         offer = Fault(each, report.code, report.reason)
         beside = [] if offer.code == "plugin.timeout" else sys.path
@@ -296,21 +296,21 @@ def _write(distribution: Distribution, found: dict[str, Any]) -> None:
         PROCESS_CACHE[distribution] = found
 
 
-def checked(found: Iterable[Distribution], limit: float) -> Iterator[Any]:
+def check_distributions(found: Iterable[Distribution], limit: float) -> Iterator[Any]:
     """Load each distribution in a new process and yield its report, including conflicts with other distributions.
 
     Args:
         found: The distributions in the order of an engine: if two provide the same tool, the first one owns it.
         limit: The time limit for each in seconds, including the start of its process.
     """
-    from neuroscript.discovery.probe import probed
+    from neuroscript.discovery.probe import probe_all
 
     claims = Claims({})
-    for report in probed(found, limit):
-        offer = keep(report)
+    for report in probe_all(found, limit):
+        offer = cache_report(report)
         try:
             claims.entry_points(report.distribution)
-            if isinstance(offer, Offer):
+            if isinstance(offer, DistributionOffer):
                 claims.taken(offer)
             yield report
         except PluginError as error:

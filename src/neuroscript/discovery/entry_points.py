@@ -18,7 +18,7 @@ from neuroscript.tools.toolset import Toolset
 
 
 @attrs.frozen(eq=False, repr=False)
-class Loaded:
+class LoadedEntry:
     """The content of an entry point.
 
     Attributes:
@@ -38,7 +38,7 @@ class Loaded:
     plugin: object
 
 
-def loaded_entry(distribution: Distribution, entry: EntryPoint) -> Loaded:
+def loaded_entry(distribution: Distribution, entry: EntryPoint) -> LoadedEntry:
     """Import an entry point of a distribution and return its content, if all of it is valid.
 
     Raises:
@@ -54,7 +54,7 @@ def loaded_entry(distribution: Distribution, entry: EntryPoint) -> Loaded:
         toolsets = (offered,)
     else:
         _refuse(distribution, entry, "plugin.object", f"is not a Toolset but a {type_name(offered)}")
-    return Loaded(
+    return LoadedEntry(
         entry,
         toolsets,
         tuple(tool for each in toolsets for tool in _copies(distribution, entry, each)),
@@ -96,12 +96,12 @@ def _computed(distribution: Distribution, entry: EntryPoint, plugin: object) -> 
     """Return the toolsets that a hook plugin computes."""
     _check_api(distribution, entry, getattr(plugin, "runtime_api", FIRST_API))
     try:
-        return computed((plugin,))
+        return toolsets_from_hooks((plugin,))
     except PluginError as error:
         _refuse(distribution, entry, "plugin.hook", f"cannot be used: {error.reason}", error)
 
 
-def computed(plugins: Iterable[object]) -> tuple[Toolset, ...]:
+def toolsets_from_hooks(plugins: Iterable[object]) -> tuple[Toolset, ...]:
     """Return the toolsets from the hook ``neuroscript_toolsets`` of plugins, in the order of the hooks.
 
     Raises:

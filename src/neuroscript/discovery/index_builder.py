@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from neuroscript.discovery.entry_points import Loaded, loaded_entry
+from neuroscript.discovery.entry_points import LoadedEntry, loaded_entry
 from neuroscript.discovery.installed import Distribution
 from neuroscript.discovery.package_index import IndexedEntry, IndexedTool
 from neuroscript.formats.one_line import signature
@@ -17,7 +17,7 @@ from neuroscript.tools.serialization import spec_to_data
 from neuroscript.tools.tool import ToolImplementation
 
 
-def load(distribution: Distribution) -> tuple[Loaded, ...]:
+def load(distribution: Distribution) -> tuple[LoadedEntry, ...]:
     """Import everything that a distribution offers, and return it.
 
     Raises:
@@ -26,7 +26,7 @@ def load(distribution: Distribution) -> tuple[Loaded, ...]:
     return tuple(loaded_entry(distribution, each) for each in distribution.entry_points)
 
 
-def index(loaded: Loaded) -> IndexedEntry:
+def index(loaded: LoadedEntry) -> IndexedEntry:
     """Return the index of an entry point."""
     name, hooks = _hooks(loaded.plugin)
     return IndexedEntry(

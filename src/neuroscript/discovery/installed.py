@@ -16,7 +16,7 @@ from time import time_ns
 from typing import Any, Final, NamedTuple
 
 from neuroscript.io.text import quote_untrusted
-from neuroscript.io.user_cache import are_settled, are_unchanged, kept_at, read_text, stamps, write_text
+from neuroscript.io.user_cache import are_settled, are_unchanged, cache_path, read_text, stamps, write_text
 
 TOOLSETS: Final = "neuroscript.toolsets"
 """The entry-point group whose entries are `Toolset` objects."""
@@ -84,10 +84,10 @@ class Distribution(NamedTuple):
         return f"{quote_untrusted(self.name)} {quote_untrusted(self.version)}"
 
 
-def normalised(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Return the name of a distribution, normalized as in PEP 503.
 
-    >>> normalised("Acme._Tools")
+    >>> normalize_name("Acme._Tools")
     'acme-tools'
     """
     key = name.replace("_", "-").replace(".", "-").lower()
@@ -111,14 +111,14 @@ def distributions(path: Iterable[str] | None = None) -> tuple[Distribution, ...]
     return tuple(sorted(found, key=lambda each: each.key))
 
 
-def known() -> tuple[Distribution, ...]:
+def installed_distributions() -> tuple[Distribution, ...]:
     """Return the installed `distributions`, from the cache if nothing has changed since the last search.
 
     Changes are detected from the folders of ``sys.path``, where installers create and remove metadata folders, and from
     the metadata of each distribution that was found.
     """
     start, path = time_ns(), [*_absolute(sys.path)]
-    file = kept_at("installed", SHAPE, path)
+    file = cache_path("installed", SHAPE, path)
     kept = None if file is None else _kept(read_text(file), path)
     if kept is not None:
         return kept
@@ -197,7 +197,7 @@ def _metadata(folder: str) -> Iterator[tuple[str, str]]:
             stem = re.sub(r"-py\d[\d.]*$", "", name[:-9])
         else:
             continue
-        yield normalised(stem.rpartition("-")[0] or stem), f"{folder}{os.sep}{name}"
+        yield normalize_name(stem.rpartition("-")[0] or stem), f"{folder}{os.sep}{name}"
 
 
 def _names(folder: str) -> list[str]:
@@ -217,7 +217,7 @@ def _offering(place: str) -> Iterator[Distribution]:
         stem, end = os.path.splitext(os.path.basename(place))
         headers = _headers(read_text(os.path.join(place, ENDS[end])))
         name = headers.get("name") or stem.rpartition("-")[0] or stem
-        yield Distribution(normalised(name), name, headers.get("version") or "?", place, entries)
+        yield Distribution(normalize_name(name), name, headers.get("version") or "?", place, entries)
 
 
 def _headers(text: str) -> dict[str, str]:

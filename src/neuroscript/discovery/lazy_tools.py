@@ -48,7 +48,7 @@ class Source:
         self._stale: dict[str, PluginError] = {}
 
     def loaded(self) -> Any:
-        """Return its content, a `neuroscript.discovery.entry_points.Loaded`.
+        """Return its content, a `neuroscript.discovery.entry_points.LoadedEntry`.
 
         Raises:
             PluginError: It cannot be used. The error is reported once.
@@ -213,7 +213,7 @@ def tools(sources: Iterable[Source]) -> tuple[Deferred, ...]:
 
 
 def plugins(sources: Iterable[Source]) -> tuple[object, ...]:
-    """Return the hook plugins of entry points without importing them; see `LaterPlugin`.
+    """Return the hook plugins of entry points without importing them; see `LazyPlugin`.
 
     Raises:
         PluginError: An index contains an unknown hook.
@@ -233,14 +233,14 @@ def _plugin(source: Source) -> object:
 
     if not source.entry.hooks.keys() <= ARGUMENTS.keys():
         raise source.stale(source.entry.plugin)
-    plugin: LaterPlugin = type(source.entry.plugin, (LaterPlugin,), {})(source)
+    plugin: LazyPlugin = type(source.entry.plugin, (LazyPlugin,), {})(source)
     for hook, places in source.entry.hooks.items():
         if hook != TOOLSETS:
             setattr(plugin, hook, hookimpl(plugin.later(hook, ARGUMENTS[hook]), **places))
     return plugin
 
 
-class LaterPlugin:
+class LazyPlugin:
     """A hook plugin that is loaded when one of its hooks is first needed for a call.
 
     It is then notified of the tools that were registered earlier; in an engine without calls it is never notified. If

@@ -22,7 +22,7 @@ from neuroscript.coercion.parameters import PATHS, as_tuple, require
 from neuroscript.discovery.module_loader import NoSource, read
 from neuroscript.errors import PluginError, RegistryError, SpecError
 from neuroscript.io.private_files import Exposure, exposure
-from neuroscript.io.text import shown_path
+from neuroscript.io.text import quote_path
 from neuroscript.io.tracebacks import error_summary
 from neuroscript.tools.tool import ToolImplementation
 from neuroscript.tools.toolset import TOOLS, Toolset
@@ -79,7 +79,7 @@ class Registrar:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Loaded:
+class LoadedPlugin:
     """The tools that a plugin has registered. When this object is garbage-collected, its module names are released.
 
     Attributes:
@@ -97,7 +97,7 @@ class Loaded:
     code: Any = None
 
 
-def registered(plugin: str | os.PathLike[str] | object, origin: str = "") -> Loaded:
+def load_plugin(plugin: str | os.PathLike[str] | object, origin: str = "") -> LoadedPlugin:
     """Return the tools that a plugin registers, with its name.
 
     Args:
@@ -117,7 +117,7 @@ def registered(plugin: str | os.PathLike[str] | object, origin: str = "") -> Loa
             code = read(plugin)
             offered = code.run()
         _register(offered, registrar, origin)
-        loaded = Loaded(plugin, origin, registrar.tools, registrar.aliases, code)
+        loaded = LoadedPlugin(plugin, origin, registrar.tools, registrar.aliases, code)
         if code is not None:
             finalize(loaded, code.retire)
         return loaded
@@ -127,8 +127,8 @@ def registered(plugin: str | os.PathLike[str] | object, origin: str = "") -> Loa
         if isinstance(error, (KeyboardInterrupt, PluginError)):
             raise
         if isinstance(error, NoSource):
-            raise PluginError(shown_path(origin), NO_SOURCE) from None
-        raise PluginError(shown_path(origin), unloadable(error)) from error
+            raise PluginError(quote_path(origin), NO_SOURCE) from None
+        raise PluginError(quote_path(origin), unloadable(error)) from error
 
 
 def _register(offered: object, registrar: Registrar, origin: str) -> None:
@@ -139,7 +139,7 @@ def _register(offered: object, registrar: Registrar, origin: str) -> None:
         return
     toolsets = _held(offered) if isinstance(offered, ModuleType) else ()
     if not toolsets:
-        raise PluginError(shown_path(origin), NO_TOOLSET)
+        raise PluginError(quote_path(origin), NO_TOOLSET)
     for toolset in toolsets:
         registrar.register(toolset)
 
@@ -160,7 +160,7 @@ def origin_of(plugin: str | os.PathLike[str] | object) -> str:
     return plugin.__name__ if isinstance(plugin, ModuleType) else type(plugin).__name__
 
 
-def offered(directory: str | os.PathLike[str]) -> tuple[str, ...]:
+def plugin_files(directory: str | os.PathLike[str]) -> tuple[str, ...]:
     """Return the Python files and packages in a directory, sorted by name, except those that start with ``_``.
 
     Raises:
@@ -172,12 +172,12 @@ def offered(directory: str | os.PathLike[str]) -> tuple[str, ...]:
         found = sorted(Path(directory).iterdir())
         _guard(directory, exposure(directory))
     except (OSError, ValueError) as error:  # a path with a null byte or invalid characters
-        raise PluginError(shown_path(os.fspath(directory)), f"it cannot be read ({type(error).__name__})") from None
+        raise PluginError(quote_path(os.fspath(directory)), f"it cannot be read ({type(error).__name__})") from None
     files = (each for each in found if each.suffix == ".py" or (each / "__init__.py").is_file())
     return tuple(str(each) for each in files if each.name[0] not in "._")
 
 
-def guarded(path: str) -> str:
+def check_owner(path: str) -> str:
     """Return the path of a Python file or package if no other user can change its files.
 
     Raises:
@@ -194,7 +194,7 @@ def guarded(path: str) -> str:
 
 def _guard(path: str | os.PathLike[str], exposed: Exposure | None) -> None:
     if exposed is not None:
-        raise PluginError(shown_path(os.fspath(path)), f"it is not loaded: {exposed}", code="plugin.unsafe")
+        raise PluginError(quote_path(os.fspath(path)), f"it is not loaded: {exposed}", code="plugin.unsafe")
 
 
 def unloadable(error: BaseException) -> str:
@@ -245,7 +245,7 @@ class Watcher:
         yield from self._plugins
         for directory in self._directories:
             with suppress(PluginError):  # it may be missing temporarily; keep the known state
-                yield from offered(directory)
+                yield from plugin_files(directory)
 
 
 def _stamp(plugin: str) -> Stamp:

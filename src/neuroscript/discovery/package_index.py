@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from neuroscript._version import is_api
-from neuroscript.discovery.installed import TOOLSETS, Distribution, normalised
+from neuroscript.discovery.installed import TOOLSETS, Distribution, normalize_name
 from neuroscript.io.user_cache import read_json
 from neuroscript.names import canonical, is_group_name
 
@@ -98,7 +98,7 @@ class IndexedEntry(NamedTuple):
     tools: tuple[IndexedTool, ...]
 
 
-def shipped(distribution: Distribution) -> tuple[IndexedEntry, ...] | None:
+def shipped_index(distribution: Distribution) -> tuple[IndexedEntry, ...] | None:
     """Return the index that a distribution ships, or None if there is no valid one.
 
     A distribution whose sources are elsewhere, such as an editable install, is always loaded, because it is not rebuilt
@@ -130,7 +130,7 @@ def _places(distribution: Distribution) -> Iterator[str]:
         yield from (os.path.join(place, FILE) for place in places)
 
 
-def written(distribution: Distribution, entries: tuple[IndexedEntry, ...]) -> dict[str, Any]:
+def index_to_data(distribution: Distribution, entries: tuple[IndexedEntry, ...]) -> dict[str, Any]:
     """Return an index as plain data."""
     return {
         "format": FORMAT,
@@ -144,7 +144,7 @@ def entries_of(data: Any, distribution: Distribution) -> tuple[IndexedEntry, ...
     """Return the entry points of a distribution from plain data, in its order, or None if the data is invalid."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         return None
-    if normalised(str(data.get("distribution"))) != distribution.key or data.get("version") != distribution.version:
+    if normalize_name(str(data.get("distribution"))) != distribution.key or data.get("version") != distribution.version:
         return None
     found = data.get("entry_points")
     if not isinstance(found, list):

@@ -19,7 +19,7 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.discovery.installed import Distribution, from_plain
-from neuroscript.discovery.package_index import IndexedEntry, entries_of, written
+from neuroscript.discovery.package_index import IndexedEntry, entries_of, index_to_data
 from neuroscript.errors import PluginError
 from neuroscript.io.tracebacks import error_summary
 
@@ -93,7 +93,7 @@ class Report:
         return self.code in ("", "plugin.slow")
 
 
-def probed(
+def probe_all(
     found: Iterable[Distribution], limit: float = TIMEOUT_SECONDS, path: Sequence[str] | None = None
 ) -> tuple[Report, ...]:
     """Load each distribution in a process and return the reports in order; nothing is imported in this process.
@@ -216,7 +216,7 @@ def answer(folder: str) -> None:
     try:
         brought = load(distribution)
         sys.path[:] = path  # undo changes by the distribution
-        found["index"] = written(distribution, tuple(map(index, brought)))
+        found["index"] = index_to_data(distribution, tuple(map(index, brought)))
     except PluginError as error:
         found["code"], found["reason"] = error.code, error.reason
     except BaseException as error:

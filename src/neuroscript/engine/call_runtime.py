@@ -233,10 +233,10 @@ class CallRuntime:
         frame = self._alive()
         if frame.session.policy.uncovered_need((need,)) is None and frame.uncovered_need((need,)) is None:
             return
-        from neuroscript.policy.refusals import missing, refusal
+        from neuroscript.policy.refusals import find_missing_needs, refusal
 
         chain = [(each.tool, each.held) for each in frame.chain()]
-        lacks = missing((need,), [each.grants for each in frame.session.policy.layers], chain)
+        lacks = find_missing_needs((need,), [each.grants for each in frame.session.policy.layers], chain)
         refused = refusal(frame.tool, lacks, redactor=frame.session.secrets)
         frame.session._log_refusal(refused)
         raise refused

@@ -23,28 +23,28 @@ from neuroscript.coercion.parameters import (
     as_tuple,
     collection,
     instance,
+    object_form,
     one_of,
     optional,
     require,
     sequence,
-    shaped,
 )
 from neuroscript.engine.entries import ToolView
 from neuroscript.engine.session import Session
 from neuroscript.engine.shared import Shared
 from neuroscript.errors import PluginError, RegistryError
-from neuroscript.io.text import shown_path
+from neuroscript.io.text import quote_path
 from neuroscript.policy.execution_policy import POLICY, ExecutionPolicy
 from neuroscript.runtime.host import Host
 from neuroscript.tools.tool import ToolImplementation
-from neuroscript.tools.toolset import HOST, TOOLS, Listed, Toolset, implementation, loaded
+from neuroscript.tools.toolset import HOST, TOOLS, ListedTool, Toolset, implementation, load_tool
 
 if TYPE_CHECKING:
     from neuroscript.audit.recording import Recording
     from neuroscript.calls.spill import Spill
     from neuroscript.config.lock_file import Lock
-    from neuroscript.discovery.catalog import Offer
-    from neuroscript.discovery.local_plugins import Loaded
+    from neuroscript.discovery.catalog import DistributionOffer
+    from neuroscript.discovery.local_plugins import LoadedPlugin
     from neuroscript.engine.shared import Watching
     from neuroscript.policy.ledger import Ledger
     from neuroscript.policy.limits import Limits
@@ -137,7 +137,7 @@ class Engine(Session):
             world = Shared(host, coercion, policy, **_watching(plugged, sinks, audit_required, recording, opened))
             world.spill = spill
             super().__init__(ToolView(world, policy), ENGINE_SESSION_ID, None, _ledger(policy.layers, host, None))
-            self._plugins: dict[str, Loaded] = {}
+            self._plugins: dict[str, LoadedPlugin] = {}
             self._loading = RLock()
             for toolset in toolsets:
                 self.register(toolset)
@@ -253,7 +253,7 @@ class Engine(Session):
         for name, tool in self._world.registry.tools.items():
             if fnmatchcase(name, pattern):
                 try:
-                    loaded(tool)
+                    load_tool(tool)
                 except PluginError as error:
                     problems[str(error)] = error
         return tuple(problems.values())
@@ -274,13 +274,13 @@ class Engine(Session):
             PluginError: It has neither a toolset nor such a function, or it fails.
             RegistryError: A name is taken, or the plugin was loaded before.
         """
-        from neuroscript.discovery.local_plugins import origin_of, registered
+        from neuroscript.discovery.local_plugins import load_plugin, origin_of
 
         with self._loading:
             if self._loaded(plugin) is not None:
                 hint = "call reload_plugin to load its current version"
-                raise RegistryError(f"already registered: {shown_path(origin_of(plugin))}; {hint}")
-            loaded = registered(plugin, self._unused(origin_of(plugin)))
+                raise RegistryError(f"already registered: {quote_path(origin_of(plugin))}; {hint}")
+            loaded = load_plugin(plugin, self._unused(origin_of(plugin)))
             self._take(loaded, self._world.register)
             return loaded.origin
 
@@ -294,18 +294,18 @@ class Engine(Session):
         Returns:
             The errors of plugins that could not be loaded.
         """
-        from neuroscript.discovery.local_plugins import guarded, offered
+        from neuroscript.discovery.local_plugins import check_owner, plugin_files
 
         require("load_plugins", directory=(directory, PATH))
         problems: list[PluginError] = []
         try:
-            for path in offered(directory):
+            for path in plugin_files(directory):
                 try:
-                    self.load_plugin(guarded(path))
+                    self.load_plugin(check_owner(path))
                 except PluginError as error:
                     problems.append(error)
                 except RegistryError as error:
-                    problems.append(PluginError(shown_path(path), str(error)))
+                    problems.append(PluginError(quote_path(path), str(error)))
         except PluginError as error:
             problems.append(error)
         self._world.plugin_errors += problems
@@ -324,11 +324,11 @@ class Engine(Session):
             PluginError: It was not loaded, or cannot be loaded now; the tools are unchanged.
             RegistryError: A name is taken; the tools are unchanged.
         """
-        from neuroscript.discovery.local_plugins import registered
+        from neuroscript.discovery.local_plugins import load_plugin
 
         with self._loading:
             old = self._known_plugin(plugin)
-            self._take(registered(old.plugin, old.origin), self._world.exchange)
+            self._take(load_plugin(old.plugin, old.origin), self._world.exchange)
 
     def unload_plugin(self, plugin: str | os.PathLike[str] | object) -> None:
         """Remove the tools of a plugin; running calls end normally.
@@ -345,12 +345,12 @@ class Engine(Session):
             del self._plugins[old.origin]
             self._world.hold(self._plugins.values())
 
-    def _take(self, loaded: Loaded, take: Callable[..., None]) -> None:
+    def _take(self, loaded: LoadedPlugin, take: Callable[..., None]) -> None:
         take(loaded.tools, loaded.origin, loaded.aliases)
         self._plugins[loaded.origin] = loaded
         self._world.hold(self._plugins.values())
 
-    def _loaded(self, plugin: object) -> Loaded | None:
+    def _loaded(self, plugin: object) -> LoadedPlugin | None:
         """Return what was loaded from a plugin, or None."""
         if isinstance(plugin, (str, os.PathLike)):
             file = os.path.abspath(plugin)  # noqa: PTH100
@@ -358,14 +358,14 @@ class Engine(Session):
             return next((each for each, path in paths if os.path.abspath(path) == file), None)  # noqa: PTH100
         return next((each for each in self._plugins.values() if each.plugin is plugin), None)
 
-    def _known_plugin(self, plugin: object) -> Loaded:
+    def _known_plugin(self, plugin: object) -> LoadedPlugin:
         named = self._plugins.get(plugin) if isinstance(plugin, str) else None
         found = named or self._loaded(plugin)
         if found is None:
             from neuroscript.discovery.local_plugins import origin_of
 
             reason = "no such plugin was loaded with load_plugin"
-            raise PluginError(shown_path(origin_of(plugin)), reason, code="plugin.unknown")
+            raise PluginError(quote_path(origin_of(plugin)), reason, code="plugin.unknown")
         return found
 
     def _unused(self, origin: str) -> str:
@@ -377,11 +377,11 @@ class Engine(Session):
     def _load_installed(
         self, plugins: str | Collection[str], without: Collection[str], strict: bool, lock: Lock | None
     ) -> None:
-        from neuroscript.discovery.catalog import offered
+        from neuroscript.discovery.catalog import iter_offers
 
         problems = self._world.plugin_errors
         only = None if isinstance(plugins, str) else plugins
-        for found in offered(only, without, self._world.registry.origins, None if lock is None else lock.check):
+        for found in iter_offers(only, without, self._world.registry.origins, None if lock is None else lock.check):
             if isinstance(found, PluginError):
                 problems.append(found)
             else:
@@ -392,7 +392,7 @@ class Engine(Session):
             self.close(0)
             raise PluginError("plugins", "; ".join(map(str, problems)), errors=problems)
 
-    def _bring(self, found: Offer, is_pinned: bool) -> None:
+    def _bring(self, found: DistributionOffer, is_pinned: bool) -> None:
         """Add the tools and hooks of a distribution, all of them or none."""
         from neuroscript.discovery import lazy_tools as deferred
 
@@ -460,7 +460,7 @@ class Engine(Session):
 class Implementations(Mapping[str, ToolImplementation]):
     """The tools of a registry, by canonical name."""
 
-    def __init__(self, tools: Mapping[str, Listed]) -> None:
+    def __init__(self, tools: Mapping[str, ListedTool]) -> None:
         self._tools = tools
 
     def __getitem__(self, name: str) -> ToolImplementation:
@@ -478,9 +478,9 @@ class Implementations(Mapping[str, ToolImplementation]):
 
 def _brought(plugins: tuple[object, ...]) -> tuple[ToolImplementation, ...]:
     """Return the tools that plugins with hooks provide."""
-    from neuroscript.discovery.entry_points import computed
+    from neuroscript.discovery.entry_points import toolsets_from_hooks
 
-    return tuple(tool for toolset in computed(plugins) for tool in toolset)
+    return tuple(tool for toolset in toolsets_from_hooks(plugins) for tool in toolset)
 
 
 def _sinks(audit: Any) -> Any:
@@ -540,8 +540,8 @@ def _is_spill(value: object) -> bool:
 
 # The form of each parameter
 
-RECORDING: Final = shaped("a Recording", "write", "leave_out", "close")
-SINK: Final = shaped("an audit log", "write", "close")
+RECORDING: Final = object_form("a Recording", "write", "leave_out", "close")
+SINK: Final = object_form("an audit log", "write", "close")
 PLUGINS: Final = collection(STRING, "names of distributions")
 FORMS: Final = {
     "policy": optional(POLICY),
@@ -554,7 +554,7 @@ FORMS: Final = {
     ),
     "without": STRINGS,
     "strict": FLAG,
-    "lock": optional(shaped("a Lock", "check", "missing")),
+    "lock": optional(object_form("a Lock", "check", "missing")),
     "mode": one_of("lax", "strict"),
     "size_limits": instance(SizeLimits),
     "adapters": optional(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from neuroscript.calls.compiler import Compiled, compile_binder, compile_line
+from neuroscript.calls.compiler import CompiledCall, compile_binder, compile_line
 from neuroscript.calls.drivers import ThreadSource, drive
 from neuroscript.calls.pipeline import CallPipeline
 from neuroscript.calls.steps import CallFrame
@@ -24,7 +24,7 @@ from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.runtime.interfaces import ToolInfo
 from neuroscript.spec.binding import bind_arguments
 from neuroscript.tools.tool import ToolImplementation
-from neuroscript.tools.toolset import HOST, Listed, Registry, failure, implementation, loaded
+from neuroscript.tools.toolset import HOST, ListedTool, Registry, failure, implementation, load_tool
 
 if TYPE_CHECKING:
     from neuroscript.calls.gate import Gate
@@ -42,9 +42,9 @@ class BoundTool:
     def __init__(self, line: CallPipeline, source: ThreadSource) -> None:
         self.line = line
         self._source = source
-        self._makers: dict[bool, Callable[[CallFrame], Compiled]] = {}
+        self._makers: dict[bool, Callable[[CallFrame], CompiledCall]] = {}
 
-    def function(self, by_name: bool, root: CallFrame) -> Compiled:
+    def function(self, by_name: bool, root: CallFrame) -> CompiledCall:
         """Return the pipeline as a function of arguments in order, or by name.
 
         Args:
@@ -59,7 +59,7 @@ class BoundTool:
             )
         return maker(root)
 
-    def _careful(self, by_name: bool) -> Compiled:
+    def _careful(self, by_name: bool) -> CompiledCall:
         """Return a function with the signature of a compiled pipeline that runs the steps."""
         line, source = self.line, self._source
         spec, coercion = line.tool.spec, line.coercion
@@ -76,7 +76,7 @@ class BoundTool:
         return unwatched if line.gate is None else careful
 
 
-def _from_outside(careful: Compiled, root: CallFrame) -> Compiled:
+def _from_outside(careful: CompiledCall, root: CallFrame) -> CompiledCall:
     def line(given: object, frame: CallFrame = root) -> Any:
         return careful(given, frame)
 
@@ -155,12 +155,12 @@ class ToolView:
             entry = entries[tool.name] = BoundTool(line, self.world)
         return entry
 
-    def _admitted(self, listed: Listed, registry: Registry) -> ToolImplementation:
+    def _admitted(self, listed: ListedTool, registry: Registry) -> ToolImplementation:
         """Return a tool that may run, and load it if necessary."""
         refused = self._refusal(listed, registry)
         if refused is not None:
             raise refused
-        return loaded(listed)
+        return load_tool(listed)
 
     def _permitted(self) -> Iterator[str]:
         """Return the names of the tools that may run."""
@@ -179,7 +179,7 @@ class ToolView:
         except PluginError:  # it is in plugin_errors
             return False
 
-    def _refusal(self, tool: Listed, registry: Registry) -> PolicyError | None:
+    def _refusal(self, tool: ListedTool, registry: Registry) -> PolicyError | None:
         """Return why a tool may not run at all; a tool that is denied by an old name stays denied."""
         refused = self.policy.precheck(tool.name, tool.policy)
         if refused is None and registry.aliases:
@@ -241,14 +241,14 @@ class SessionTool:
         self.line = entry.line
         self.frame = frame
         self._entry = entry
-        self._functions: dict[bool, Compiled] = {}
+        self._functions: dict[bool, CompiledCall] = {}
 
     @cached_property
     def bind(self) -> Callable[[object], tuple[Any, ...]]:
         """Returns the exact values of arguments by name, without calling the tool."""
         return compile_binder(self.line.tool.spec, self.line.coercion)
 
-    def function(self, by_name: bool) -> Compiled:
+    def function(self, by_name: bool) -> CompiledCall:
         """Return the pipeline as a function of arguments in order, or by name."""
         function = self._functions.get(by_name)
         if function is None:
@@ -271,5 +271,5 @@ class NameCache:
 
     moment: ToolsSnapshot
     known: dict[str, SessionTool] = attrs.field(factory=dict)
-    positional: dict[str, Compiled] = attrs.field(factory=dict)
-    named: dict[str, Compiled] = attrs.field(factory=dict)
+    positional: dict[str, CompiledCall] = attrs.field(factory=dict)
+    named: dict[str, CompiledCall] = attrs.field(factory=dict)

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 from weakref import WeakKeyDictionary
 
-from neuroscript.calls.compiler import Compiled
+from neuroscript.calls.compiler import CompiledCall
 from neuroscript.calls.drivers import Collector, adrive, adrive_stream, drive, drive_stream
 from neuroscript.calls.steps import CallFrame, HasRegistry, Steps
 from neuroscript.coercion.parameters import (
@@ -293,9 +293,9 @@ class Session:
             from neuroscript.calls.spill_writer import SpillingCollector
 
             return SpillingCollector(self, self._world.spill, on_item, on_loop=on_loop)
-        from neuroscript.calls.streams import Collected
+        from neuroscript.calls.streams import CollectedItems
 
-        return Collected(None if on_item is None else lambda item: on_item(self._without_secrets(item)))
+        return CollectedItems(None if on_item is None else lambda item: on_item(self._without_secrets(item)))
 
     def _sent_steps(self, sent: SentCall, timeout: float | None) -> Steps:
         call = sent.call
@@ -418,9 +418,9 @@ class Session:
             LimitError: The limit is used up, or *amount* is not a valid amount.
         """
         if self.ledger is None:
-            from neuroscript.policy.ledger import uncounted
+            from neuroscript.policy.ledger import check_amount
 
-            return uncounted(what, amount, frame.tool)
+            return check_amount(what, amount, frame.tool)
         tallies = [each.spent for each in frame.chain() if each.spent is not None]
         return self.ledger.spend(what, amount, frame.tool, tallies)
 
@@ -484,7 +484,7 @@ class Session:
         """Return whether the engine has a tool of this canonical name, permitted or not."""
         return name in self._world.registry.tools
 
-    def _found(self, name: object, by_name: bool) -> Compiled:
+    def _found(self, name: object, by_name: bool) -> CompiledCall:
         names = self._names
         function = self._entry(name).function(by_name)
         (names.named if by_name else names.positional)[str.__str__(name)] = function

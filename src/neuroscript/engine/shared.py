@@ -18,7 +18,7 @@ from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.runtime.host import Host, exact_variables
 from neuroscript.runtime.interfaces import ToolInfo
 from neuroscript.tools.tool import ToolImplementation
-from neuroscript.tools.toolset import Listed, Registry
+from neuroscript.tools.toolset import ListedTool, Registry
 
 if TYPE_CHECKING:
     from neuroscript.audit.recording import Recording
@@ -128,7 +128,7 @@ class Shared:
 
     def register(
         self,
-        added: tuple[Listed, ...],
+        added: tuple[ListedTool, ...],
         origin: str,
         aliases: Mapping[str, str] = MappingProxyType({}),
         plugins: tuple[object, ...] = (),
@@ -164,7 +164,7 @@ class Shared:
         """Retain what plugins have loaded as long as calls may use it."""
         self.moment.plugins = tuple(plugins)
 
-    def _told(self, added: tuple[Listed, ...], origin: str) -> None:
+    def _told(self, added: tuple[ListedTool, ...], origin: str) -> None:
         if self._watching.get("hooks"):
             for tool in added:
                 with suppress(PluginError):  # it is in plugin_errors

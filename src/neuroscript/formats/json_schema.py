@@ -20,7 +20,7 @@ from neuroscript.coercion.constraints import coerce_present
 from neuroscript.coercion.context import LAX, ROOT, CoercionPass, type_name
 from neuroscript.coercion.json_schema import MARK
 from neuroscript.coercion.parameters import FLAG, STRING, instance, optional, require
-from neuroscript.coercion.plain_data import freeze, plain
+from neuroscript.coercion.plain_data import freeze, to_plain
 from neuroscript.coercion.scalars import Handle
 from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
 from neuroscript.errors import UNSET, SpecError
@@ -198,7 +198,7 @@ def _rule(arg: ArgSpec, *, has_null: bool, exact: bool) -> dict[str, Any]:
     if arg.secret:
         schema["writeOnly"] = True
     if arg.default is not UNSET:
-        schema["default"] = plain(arg.default)
+        schema["default"] = to_plain(arg.default)
         if not _comes_back(arg, schema["default"]):
             beyond["default"] = _tagged(arg.default)
     if arg.type not in PLAINLY:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.json_schema import MARK, found_in, pointed, size_faults
+from neuroscript.coercion.json_schema import MARK, inspect_schema, resolve_pointer, size_faults
 from neuroscript.coercion.scalars import INT_MAX, INT_MIN, Handle
 from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
 from neuroscript.errors import UNSET, SpecError
@@ -98,7 +98,7 @@ class _Choices:
 
 
 @attrs.frozen
-class Reading:
+class ParsedSchema:
     """The content of a schema.
 
     Attributes:
@@ -123,19 +123,19 @@ def data_of(schema: object, name: str) -> Any:
     return json.loads(json.dumps(given))
 
 
-def read(schema: Mapping[str, Any], name: str) -> Reading:
+def read(schema: Mapping[str, Any], name: str) -> ParsedSchema:
     """Return the arguments and other fields of a tool from its schema.
 
     Raises:
         SpecError: With every problem.
     """
-    faults = found_in(schema).tool_faults
+    faults = inspect_schema(schema).tool_faults
     if faults:
         raise SpecError(quote_untrusted(name), faults)
     facts = facts_of(schema)
     if isinstance(facts.get("spec"), dict):
         kept = spec_from_data(facts["spec"])
-        return Reading(kept.args, _fields_of(kept))
+        return ParsedSchema(kept.args, _fields_of(kept))
     if len(schema.get("properties", ())) > MAX_PROPERTIES:
         raise SpecError(quote_untrusted(name), [f"#/properties: more than {MAX_PROPERTIES} properties"])
     reader = _Reader(schema)
@@ -149,7 +149,7 @@ def read(schema: Mapping[str, Any], name: str) -> Reading:
     if reader.faults:
         raise SpecError(quote_untrusted(name), reader.faults)
     text = schema.get("description", "")
-    return Reading(args, {**fields, "examples": examples, "description": text if isinstance(text, str) else ""})
+    return ParsedSchema(args, {**fields, "examples": examples, "description": text if isinstance(text, str) else ""})
 
 
 def facts_of(schema: Any) -> dict[str, Any]:
@@ -164,8 +164,8 @@ def _fields_of(spec: ToolSpec) -> dict[str, Any]:
 
 
 def _example(said: dict[str, Any]) -> Example:
-    result = untagged(said["result"]) if "result" in said else UNSET
-    return Example(untagged(said["args"]), result, error=said.get("error", ""), note=said.get("note", ""))
+    result = untag(said["result"]) if "result" in said else UNSET
+    return Example(untag(said["args"]), result, error=said.get("error", ""), note=said.get("note", ""))
 
 
 class _Reader:
@@ -215,7 +215,7 @@ class _Reader:
         fields["nullable"] = facts.get("nullable", has_null)
         default = schema.get("default", UNSET) if isinstance(schema, dict) else UNSET
         if not required and default is not UNSET:
-            fields["default"] = untagged(facts["default"]) if "default" in facts else default
+            fields["default"] = untag(facts["default"]) if "default" in facts else default
         text = schema.get("description", bare.get("description", "")) if isinstance(schema, dict) else ""
         fields["description"] = text if isinstance(text, str) else ""
         fields["secret"] = isinstance(schema, dict) and schema.get("writeOnly") is True
@@ -390,7 +390,7 @@ class _Reader:
         """Return a schema with its reference replaced by the target, and a single ``allOf`` schema merged."""
         while isinstance(schema, dict):
             if "$ref" in schema:
-                target = pointed(self.root, schema["$ref"])
+                target = resolve_pointer(self.root, schema["$ref"])
                 rest = _read(schema, but="$ref")
                 schema = {**_read(target), **rest} if rest and isinstance(target, dict) else target
             elif isinstance(schema.get("allOf"), list) and len(schema["allOf"]) == 1 and "type" not in schema:
@@ -435,14 +435,14 @@ _LENGTH: Final = {ArgType.STRING: "Length", **dict.fromkeys(VALUES, "Properties"
 _LONG: Final = frozenset({ArgType.STRING, ArgType.BLOB, ArgType.EMBEDDING, *ELEMENTS, *VALUES})
 
 
-def untagged(value: Any) -> Any:
+def untag(value: Any) -> Any:
     """Return the original of a value in our keyword.
 
     Raises:
         ValueError: The value is not in a known form.
     """
     if type(value) is list:
-        return [untagged(each) for each in value]
+        return [untag(each) for each in value]
     if type(value) is not dict:
         return value
     if len(value) != 1:
@@ -450,9 +450,9 @@ def untagged(value: Any) -> Any:
     [(tag, inside)] = value.items()
     match tag:
         case "map":
-            return {untagged(key): untagged(each) for key, each in inside}
+            return {untag(key): untag(each) for key, each in inside}
         case "tuple":
-            return tuple(map(untagged, inside))
+            return tuple(map(untag, inside))
         case "float":
             return float(inside)
         case "bytes":

@@ -9,7 +9,7 @@ from typing import Final
 
 from neuroscript.coercion.rule_text import expected_type
 from neuroscript.errors import UNSET
-from neuroscript.formats.one_line import given, returned, signature, written
+from neuroscript.formats.one_line import presence_phrases, return_text, signature, to_json
 from neuroscript.io.text import escape, one_line
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.interfaces import ToolInfo
@@ -68,7 +68,7 @@ def _blocks(spec: ToolSpec, policy: ToolPolicy, old: Sequence[str]) -> Iterator[
     yield from _titled("When to use", spec.when_to_use)
     if spec.args:
         yield _table(("argument", "type", "required", "description"), list(_arguments(spec.args, "", spec.variadic)))
-    yield from _titled("Returns", f"{returned(spec)}: {spec.return_help}" if spec.return_help else returned(spec))
+    yield from _titled("Returns", f"{return_text(spec)}: {spec.return_help}" if spec.return_help else return_text(spec))
     yield from _titled("Errors", spec.error_conditions)
     yield from _policy(policy)
     if spec.examples:
@@ -84,7 +84,7 @@ def _titled(title: str, text: str) -> Iterator[str]:
 def _arguments(args: Sequence[ArgSpec], above: str, is_variadic: bool = False) -> Iterator[tuple[str, ...]]:
     for index, arg in enumerate(args):
         further = is_variadic and index == len(args) - 1
-        asked = ", ".join(given(arg, further))
+        asked = ", ".join(presence_phrases(arg, further))
         yield prose(f"{above}{arg.name}"), prose(expected_type(arg)), prose(asked), prose(arg.description)
         yield from _arguments(arg.keys, f"{above}{arg.name}.")
 
@@ -99,9 +99,9 @@ def _policy(policy: ToolPolicy) -> Iterator[str]:
 
 def _example(spec: ToolSpec, example: Example) -> str:
     if isinstance(example.args, dict):
-        args = [f"{name}={written(value)}" for name, value in example.args.items()]
+        args = [f"{name}={to_json(value)}" for name, value in example.args.items()]
     else:
-        args = [written(value) for value in example.args]
+        args = [to_json(value) for value in example.args]
     note = f"  # {one_line(example.note)}" if example.note.strip() else ""
     return f"{spec.full_name}({', '.join(args)}){_outcome(example)}{note}"
 
@@ -109,7 +109,7 @@ def _example(spec: ToolSpec, example: Example) -> str:
 def _outcome(example: Example) -> str:
     if example.error:
         return f" fails with {escape(example.error)}"
-    return "" if example.result is UNSET else f" -> {written(example.result)}"
+    return "" if example.result is UNSET else f" -> {to_json(example.result)}"
 
 
 def _fenced(lines: Iterable[str]) -> str:

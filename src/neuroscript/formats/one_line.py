@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.coercion.rule_text import expected_type
-from neuroscript.coercion.types import ArgType, worded
+from neuroscript.coercion.types import ArgType, type_phrase
 from neuroscript.errors import UNSET
 from neuroscript.io.text import json_text
 from neuroscript.spec.tool_spec import MAYBE, ArgSpec, ToolSpec
@@ -24,7 +24,7 @@ def signature(spec: ToolSpec) -> str:
     """
     last = len(spec.args) - 1
     arguments = [_parameter(arg, spec.variadic and index == last) for index, arg in enumerate(spec.args)]
-    return f"({', '.join(arguments)}) -> {returned(spec)}"
+    return f"({', '.join(arguments)}) -> {return_text(spec)}"
 
 
 def _parameter(arg: ArgSpec, further: bool) -> str:
@@ -37,10 +37,10 @@ def _parameter(arg: ArgSpec, further: bool) -> str:
     return f"{arg.name}: {kind}" if arg.required else f"{arg.name}?: {kind}"
 
 
-def returned(spec: ToolSpec) -> str:
+def return_text(spec: ToolSpec) -> str:
     """Return the type of a tool's result, or of each item of its stream.
 
-    >>> returned(ToolSpec("lines", "x", return_type=ArgType.STRING, stream=True))
+    >>> return_text(ToolSpec("lines", "x", return_type=ArgType.STRING, stream=True))
     'stream of string'
     """
     kind = _kind(spec.return_type, spec.return_nullable)
@@ -50,29 +50,29 @@ def returned(spec: ToolSpec) -> str:
 
 
 def _kind(type: ArgType, nullable: bool) -> str:
-    word = str(type) if type in (ArgType.ANY, ArgType.NIL, ArgType.VOID) else worded(type)
+    word = str(type) if type in (ArgType.ANY, ArgType.NIL, ArgType.VOID) else type_phrase(type)
     return f"{word} | None" if nullable and type is not ArgType.NIL else word
 
 
-def written(value: Any) -> str:
+def to_json(value: Any) -> str:
     """Return a value of a spec as JSON text."""
-    return json_text(plain(value))
+    return json_text(to_plain(value))
 
 
 def _default(arg: ArgSpec) -> str:
-    return "[secret]" if arg.holds_secret else written(arg.default)
+    return "[secret]" if arg.holds_secret else to_json(arg.default)
 
 
-def asked(arg: ArgSpec, further: bool = False) -> str:
+def rule_phrase(arg: ArgSpec, further: bool = False) -> str:
     """Return the full rule of an argument: type, bounds, and whether it is required.
 
     Args:
         further: Whether it describes each trailing value of a variadic tool.
     """
-    return ", ".join([expected_type(arg), *given(arg, further)])
+    return ", ".join([expected_type(arg), *presence_phrases(arg, further)])
 
 
-def given(arg: ArgSpec, further: bool = False) -> list[str]:
+def presence_phrases(arg: ArgSpec, further: bool = False) -> list[str]:
     """Return whether an argument is required, its default, and its other properties, as a list of phrases."""
     parts: list[str] = []
     if further:

@@ -7,7 +7,7 @@ from typing import Final
 
 from neuroscript.coercion.parameters import FUNCTION, as_tuple, collection, instance, require
 from neuroscript.errors import UNSET
-from neuroscript.formats.one_line import asked, returned, signature, written
+from neuroscript.formats.one_line import return_text, rule_phrase, signature, to_json
 from neuroscript.io.text import escape, one_line
 from neuroscript.spec.binding import by_name
 from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
@@ -56,7 +56,7 @@ def _lines(spec: ToolSpec, name: str) -> Iterator[str]:
         yield "  Arguments:"
         yield from (f"    {line}" for line in _arguments(spec.args, "", spec.variadic))
     if spec.return_help.strip():
-        yield f"  Returns: {returned(spec)}. {one_line(spec.return_help)}"
+        yield f"  Returns: {return_text(spec)}. {one_line(spec.return_help)}"
     if spec.error_conditions.strip():
         yield f"  Errors: {one_line(spec.error_conditions)}"
     yield from (f"  {_example(spec, name, example)}" for example in spec.examples)
@@ -65,15 +65,15 @@ def _lines(spec: ToolSpec, name: str) -> Iterator[str]:
 def _arguments(args: tuple[ArgSpec, ...], above: str, is_variadic: bool = False) -> Iterator[str]:
     for index, arg in enumerate(args):
         further = is_variadic and index == len(args) - 1
-        yield f"{above}{arg.name}: {one_line(f'{asked(arg, further)}. {arg.description}')}"
+        yield f"{above}{arg.name}: {one_line(f'{rule_phrase(arg, further)}. {arg.description}')}"
         yield from _arguments(arg.keys, f"{above}{arg.name}.")
 
 
 def _example(spec: ToolSpec, name: str, example: Example) -> str:
     args = example.args if isinstance(example.args, dict) else by_name(spec, tuple(example.args))
-    call = written({"name": name, "arguments": example.args if args is None else args})
+    call = to_json({"name": name, "arguments": example.args if args is None else args})
     end = f" fails with {escape(example.error)}" if example.error else ""
     if not end and example.result is not UNSET:
-        end = f" returns {written(example.result)}"
+        end = f" returns {to_json(example.result)}"
     note = f" ({one_line(example.note)})" if example.note.strip() else ""
     return f"Example: {call}{end}{note}"

@@ -81,7 +81,7 @@ def _plain(word: str, value: Any) -> Any:
             return value
 
 
-class Named(Protocol):
+class HasName(Protocol):
     """A third-party object with a name."""
 
     @property
@@ -89,7 +89,7 @@ class Named(Protocol):
         """The name in its own system."""
 
 
-NamedObject = TypeVar("NamedObject", bound=Named)
+NamedObject = TypeVar("NamedObject", bound=HasName)
 
 
 def tools_by_name(

@@ -12,11 +12,11 @@ from types import GenericAlias
 from typing import Annotated, Any, Final, Literal, Optional
 
 from neuroscript.coercion.parameters import FLAG, STRING, Form, instance, require
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
 from neuroscript.engine.session import Session
 from neuroscript.errors import UNSET
-from neuroscript.formats.one_line import asked
+from neuroscript.formats.one_line import rule_phrase
 from neuroscript.formats.python_names import is_name, parameters
 from neuroscript.io.text import escape, one_line
 from neuroscript.runtime.interfaces import ToolCall, ToolResult
@@ -103,7 +103,7 @@ SESSION: Final = instance(Session, "an Engine is one")
 def _value(result: ToolResult) -> Any:
     if result.error is not None:
         raise result.error
-    return plain(result.value)
+    return to_plain(result.value)
 
 
 def set_metadata(function: Callable[..., Any], name: str, doc: str, signature: inspect.Signature) -> Callable[..., Any]:
@@ -135,7 +135,7 @@ def signature_of(spec: ToolSpec) -> inspect.Signature:
 
 def _default(arg: ArgSpec) -> Any:
     """Return the default of a parameter; a secret default is replaced by None."""
-    return None if arg.default is UNSET or arg.holds_secret else plain(arg.default)
+    return None if arg.default is UNSET or arg.holds_secret else to_plain(arg.default)
 
 
 def annotation(arg: ArgSpec, many: bool = False) -> Any:
@@ -192,4 +192,4 @@ def docstring(spec: ToolSpec) -> str:
 
 
 def _said(arg: ArgSpec) -> str:
-    return f"{one_line(arg.description).rstrip('.')}. ({asked(arg)})".lstrip(". ")
+    return f"{one_line(arg.description).rstrip('.')}. ({rule_phrase(arg)})".lstrip(". ")

@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any
 
 from neuroscript._imports import missing_extra
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.engine.preflight import bind_call
 from neuroscript.engine.session import Session
 from neuroscript.errors import CallError
-from neuroscript.llm.offered_tools import Offered, offered
+from neuroscript.llm.offered_tools import OfferedTool, offer_tools
 from neuroscript.runtime.interfaces import ToolCall
 
 try:
@@ -39,10 +39,10 @@ def to_inspect_ai(session: Session, *, tools: str | Iterable[str] = "*") -> list
         SpecError: A pattern is invalid, or matches no permitted tool.
         RegistryError: Two tools would have the same name.
     """
-    return [_lent(each) for each in offered(session, tools, subject="to_inspect_ai")]
+    return [_lent(each) for each in offer_tools(session, tools, subject="to_inspect_ai")]
 
 
-def _lent(each: Offered) -> Tool:
+def _lent(each: OfferedTool) -> Tool:
     async def call(**kwargs: Any) -> str:  # Inspect passes all arguments on because of this name and type
         result = await each.aexecute(kwargs)
         if not result.ok:
@@ -55,12 +55,12 @@ def _lent(each: Offered) -> Tool:
         name=each.name,
         description=each.description or each.name,
         parameters=_parameters(each),
-        parallel=each.info.policy.only_looks,
+        parallel=each.info.policy.is_read_only,
     )
     return definition.as_tool()
 
 
-def _parameters(each: Offered) -> ToolParams:
+def _parameters(each: OfferedTool) -> ToolParams:
     """Return the schema in Inspect's format, where each parameter has a description."""
     schema = each.schema
     properties = {name: _parameter(name, rule) for name, rule in schema.get("properties", {}).items()}
@@ -76,7 +76,7 @@ def _parameter(name: str, rule: Any) -> ToolParam:
     return parameter
 
 
-def _exact(each: Offered, arguments: dict[str, Any]) -> dict[str, Any]:
+def _exact(each: OfferedTool, arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the exact values of the passed arguments; invalid ones are executed anyway to get the error."""
     call = ToolCall(each.info.spec.full_name, arguments)
     try:
@@ -84,4 +84,4 @@ def _exact(each: Offered, arguments: dict[str, Any]) -> dict[str, Any]:
     except CallError:
         raise ToolError(each.text(each.execute(arguments))) from None
     named = known.line.tool.spec.by_name(values)
-    return {name: plain(named[name]) for name in arguments}
+    return {name: to_plain(named[name]) for name in arguments}

@@ -10,7 +10,7 @@ from typing import Any
 from neuroscript._imports import missing_extra
 from neuroscript.engine.session import Session
 from neuroscript.interop.media import media_type
-from neuroscript.llm.offered_tools import Offered, offered
+from neuroscript.llm.offered_tools import OfferedTool, offer_tools
 from neuroscript.llm.wire.openai.tools import to_tools
 
 try:
@@ -33,10 +33,10 @@ def to_openai_agents(session: Session, *, tools: str | Iterable[str] = "*") -> l
         SpecError: One of *tools* is not a pattern, or matches no permitted tool.
         RegistryError: Two tools would have the same name.
     """
-    return [_tool(each) for each in offered(session, tools, subject="to_openai_agents")]
+    return [_tool(each) for each in offer_tools(session, tools, subject="to_openai_agents")]
 
 
-def _tool(tool: Offered) -> FunctionTool:
+def _tool(tool: OfferedTool) -> FunctionTool:
     async def invoke(context: ToolContext[Any], arguments: str) -> str | ToolOutputImage:
         """Return the result, or the error as a string: a raised error would end the run."""
         result = await tool.aexecute(arguments, context.tool_call_id)

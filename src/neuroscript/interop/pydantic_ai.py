@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from neuroscript._imports import missing_extra
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.engine.session import Session
 from neuroscript.errors import ArgumentError
 from neuroscript.interop.media import media_type
-from neuroscript.llm.offered_tools import Offered, offered
+from neuroscript.llm.offered_tools import OfferedTool, offer_tools
 from neuroscript.spec.binding import parse_arguments
 
 try:
@@ -31,13 +31,13 @@ def to_pydantic_ai(session: Session, *, tools: str | Iterable[str] = "*") -> Off
         SpecError: One of *tools* is not a pattern, or matches no permitted tool.
         RegistryError: Two tools would have the same name.
     """
-    return OfferedToolset(offered(session, tools, subject="to_pydantic_ai"))
+    return OfferedToolset(offer_tools(session, tools, subject="to_pydantic_ai"))
 
 
 class OfferedToolset(AbstractToolset[Any]):
     """The toolset that `to_pydantic_ai` returns; tools that are not read-only run sequentially."""
 
-    def __init__(self, tools: Iterable[Offered]) -> None:
+    def __init__(self, tools: Iterable[OfferedTool]) -> None:
         self._tools = {each.name: each for each in tools}
         self._definitions = {name: _definition(each) for name, each in self._tools.items()}
 
@@ -89,16 +89,16 @@ class UnparsedArguments(dict[str, Any]):
     """Arguments that are not a JSON object, as ``text``; the framework only passes mappings on."""
 
 
-def _definition(tool: Offered) -> ToolDefinition:
+def _definition(tool: OfferedTool) -> ToolDefinition:
     return ToolDefinition(
         name=tool.name,
         parameters_json_schema=tool.schema,
         description=tool.description or None,
-        sequential=not tool.info.policy.only_looks,
+        sequential=not tool.info.policy.is_read_only,
     )
 
 
 def _value(value: Any) -> Any:
     """Return a result in the framework's form: an image as binary content, any other value as plain data."""
     kind = media_type(value)
-    return BinaryContent(value, media_type=kind) if kind.startswith("image/") else plain(value)
+    return BinaryContent(value, media_type=kind) if kind.startswith("image/") else to_plain(value)

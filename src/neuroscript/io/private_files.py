@@ -13,7 +13,7 @@ from typing import Final
 import attrs
 
 from neuroscript.errors import SpecError
-from neuroscript.io.text import shown_path
+from neuroscript.io.text import quote_path
 
 OTHER_USERS_MODE: Final = stat.S_IRWXG | stat.S_IRWXO
 ALWAYS: Final = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -21,7 +21,7 @@ READING: Final = os.O_RDONLY | ALWAYS | getattr(os, "O_NONBLOCK", 0)
 """The flags for reading. O_NONBLOCK keeps a named pipe from blocking; it is then rejected as not a regular file."""
 
 WRITERS: Final = stat.S_IWGRP | stat.S_IWOTH
-LINKS: Final = 40
+MAX_LINKS: Final = 40
 """Maximum number of symbolic links in a path, as on Linux."""
 
 WRITING: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | ALWAYS
@@ -131,7 +131,7 @@ class Exposure:
     @property
     def reason(self) -> str:
         """The reason as a sentence."""
-        name = shown_path(str(self.place))
+        name = quote_path(str(self.place))
         return f"{name} belongs to another user" if self.is_foreign else f"other users can write to {name}"
 
     def __str__(self) -> str:
@@ -173,7 +173,7 @@ def _places(path: Path) -> Iterator[Path]:
             place = here
             continue
         links += 1
-        if links > LINKS:
+        if links > MAX_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         target = here.readlink()
         place = Path(target.anchor) if target.is_absolute() else place

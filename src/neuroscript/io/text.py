@@ -84,7 +84,7 @@ def first(texts: Sequence[str], most: int) -> list[str]:
     return [*texts[:most], *([f"and {left} more"] if left > 0 else [])]
 
 
-def shown_path(path: str) -> str:
+def quote_path(path: str) -> str:
     """Return a path from a host, escaped, and shortened at its beginning because the end matters most."""
     return escape(path if len(path) <= MAX_PATH_CHARS else f"…{path[-MAX_PATH_CHARS:]}")
 
@@ -116,7 +116,7 @@ class NotJSON(Exception):
         self.hint = hint
 
 
-def parsed(text: str, max_values: int = MAX_VALUES) -> Any:
+def parse_json(text: str, max_values: int = MAX_VALUES) -> Any:
     """Return the value of JSON text as new built-ins.
 
     Args:

@@ -31,7 +31,7 @@ class Faults:
 
     def note(self, place: Place, text: str) -> None:
         """Add a problem."""
-        self.found.append((self.document.line(place), f"{named(place)}: {text}"))
+        self.found.append((self.document.line(place), f"{place_name(place)}: {text}"))
 
     def unknown(self, place: Place, known: Iterable[str], what: str = "unknown key") -> None:
         """Report an unknown name. The first `MAX_LISTED_PROBLEMS` problems suggest names that are spelled alike."""
@@ -70,14 +70,14 @@ class Faults:
         """Return *value* if it is a table; otherwise report a problem and return an empty table."""
         if isinstance(value, dict):
             return value
-        self.note(place, f"must be a table, [{named(place)}]")
+        self.note(place, f"must be a table, [{place_name(place)}]")
         return {}
 
 
-def named(place: Place) -> str:
+def place_name(place: Place) -> str:
     """Return the name of a place in TOML syntax, with indexes in brackets.
 
-    >>> print(named(("policy", "limits", "tool_calls", "fs.read")), named(("policy", "deny", 2)))
+    >>> print(place_name(("policy", "limits", "tool_calls", "fs.read")), place_name(("policy", "deny", 2)))
     policy.limits.tool_calls."fs.read" policy.deny[2]
     """
     return "".join(_step(step) for step in place).removeprefix(".")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final, Literal
 
-from neuroscript.io.text import escape, one_line, shown_path, type_name
+from neuroscript.io.text import escape, one_line, quote_path, type_name
 
 MAX_LINES: Final = 200
 """The maximum number of lines of a traceback; of a longer one the first and last lines are shown."""
@@ -99,7 +99,7 @@ def _place(error: BaseException) -> str:
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
         if not _is_machinery(file):
-            place = f"{shown_path(os.path.basename(file))}, line {trace.tb_lineno}"  # noqa: PTH119
+            place = f"{quote_path(os.path.basename(file))}, line {trace.tb_lineno}"  # noqa: PTH119
         trace = trace.tb_next
     return place
 

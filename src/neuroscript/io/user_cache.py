@@ -95,15 +95,15 @@ READING: Final = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBL
 """The flags for reading. O_NONBLOCK keeps a named pipe from blocking; it counts as an empty file."""
 
 
-FINE: Final = 100_000_000
+FINE_TIMESTAMP_NS: Final = 100_000_000
 """Nanoseconds within which two changes of a file may get the same timestamp, if the file system stores fractions."""
 
 
-COARSE: Final = 2_000_000_000
+COARSE_TIMESTAMP_NS: Final = 2_000_000_000
 """The same for file systems that store whole seconds."""
 
 
-OLDEST: Final = 90 * 24 * 3600 * 1_000_000_000
+MAX_AGE_NS: Final = 90 * 24 * 3600 * 1_000_000_000
 """The age in nanoseconds after which a cache file is removed."""
 
 
@@ -177,7 +177,7 @@ def tidy(directory: str, heads: tuple[str, ...]) -> None:
     Args:
         heads: The strings with which our files begin. Other files belong to the user, whatever their names are.
     """
-    oldest = time_ns() - OLDEST
+    oldest = time_ns() - MAX_AGE_NS
     with suppress(OSError):
         for name in os.listdir(directory):
             file = os.path.join(directory, name)
@@ -191,7 +191,7 @@ def remove(file: str) -> None:
         os.unlink(file)
 
 
-def kept_at(kind: str, *parts: object) -> str | None:
+def cache_path(kind: str, *parts: object) -> str | None:
     """Return the cache file for the item identified by *parts*, or None if there is no cache."""
     return cache_file(f"{kind}-{crc32(repr(parts).encode()):08x}.json")
 
@@ -226,10 +226,14 @@ def are_settled(found: Iterable[list[Any]], read: int) -> bool:
         read: When the first file was read, in nanoseconds. A file that changed shortly before may have been read in its
             old state and stamped in its new one.
     """
-    return all(read - changed > (FINE if changed % 1_000_000_000 else COARSE) for _, changed, _ in found if changed)
+    return all(
+        read - changed > (FINE_TIMESTAMP_NS if changed % 1_000_000_000 else COARSE_TIMESTAMP_NS)
+        for _, changed, _ in found
+        if changed
+    )
 
 
-def below(roots: Iterable[str]) -> list[list[Any]] | None:
+def stamps_below(roots: Iterable[str]) -> list[list[Any]] | None:
     """Return all files of packages and modules with their stamps, in order, or None if there are too many."""
     found: list[list[Any]] = []
     for file in _files(roots):

@@ -12,30 +12,30 @@ from neuroscript._imports import lazy_getattr
 if TYPE_CHECKING:
     from neuroscript.llm.clients import Model, model
     from neuroscript.llm.events import (
-        Called,
-        Calling,
+        CallEnded,
+        CallStarted,
         Conversation,
         ConversationError,
         Event,
-        Gave,
-        Replied,
-        Retrying,
-        Said,
+        ItemProduced,
+        ReplyReceived,
+        RetryScheduled,
+        TextReceived,
     )
     from neuroscript.llm.loop import aconverse, converse
     from neuroscript.llm.transcripts import transcript
 
 __all__ = [
-    "Called",
-    "Calling",
+    "CallEnded",
+    "CallStarted",
     "Conversation",
     "ConversationError",
     "Event",
-    "Gave",
+    "ItemProduced",
     "Model",
-    "Replied",
-    "Retrying",
-    "Said",
+    "ReplyReceived",
+    "RetryScheduled",
+    "TextReceived",
     "aconverse",
     "converse",
     "model",
@@ -46,7 +46,8 @@ __getattr__ = lazy_getattr(
     __name__,
     {
         "clients": "Model model",
-        "events": "Called Calling Conversation ConversationError Event Gave Replied Retrying Said",
+        "events": "CallEnded CallStarted Conversation ConversationError Event ItemProduced ReplyReceived "
+        "RetryScheduled TextReceived",
         "loop": "aconverse converse",
         "transcripts": "transcript",
     },

@@ -11,13 +11,13 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from neuroscript.llm.errors import missing
+from neuroscript.llm.errors import missing_package_error
 from neuroscript.llm.transport import Api
 from neuroscript.llm.wire.anthropic import MESSAGES
 from neuroscript.llm.wire.openai import CHAT, RESPONSES, to_tools
 from neuroscript.runtime.wire_names import WireNames
 
-ACCOUNT: Final = ("organization", "project")
+ACCOUNT_SETTINGS: Final = ("organization", "project")
 """Settings besides the key that a client of OpenAI reads from the environment."""
 
 
@@ -54,7 +54,7 @@ class Sdk:
             own: Whether the client talks to the vendor's own server. Other servers do not receive the account settings.
         """
         limited = client.with_options(max_retries=0, timeout=self._module().Timeout(silence, connect=connect))
-        for name in () if own else ACCOUNT:
+        for name in () if own else ACCOUNT_SETTINGS:
             if hasattr(limited, name):
                 setattr(limited, name, None)
         return limited
@@ -74,7 +74,7 @@ class Sdk:
         try:
             return self.imported()
         except ImportError:
-            failed = missing(self.title, self.extra)
+            failed = missing_package_error(self.title, self.extra)
         raise failed
 
 
@@ -100,12 +100,12 @@ ApiName = Literal["openai-chat", "openai-responses", "anthropic"]
 """The name of an API, as `model` takes it."""
 
 
-DEFAULT_TOKENS: Final = 4096
+DEFAULT_MAX_TOKENS: Final = 4096
 """The token limit of a reply from Anthropic when the host sets none; that API requires a limit."""
 
 
 @attrs.frozen
-class Known:
+class ApiAccess:
     """How to reach servers of one API.
 
     Attributes:
@@ -149,7 +149,7 @@ def _messages(strict: bool) -> Api:
         "max_tokens",
         ANTHROPIC.unread,
         ANTHROPIC.limited,
-        default=DEFAULT_TOKENS,
+        default=DEFAULT_MAX_TOKENS,
         listed="/v1/models?limit=1000",
     )
 
@@ -161,9 +161,9 @@ def _tools(
     return told
 
 
-APIS: Final[Mapping[ApiName, Known]] = {
-    "openai-chat": Known(_chat, OPENAI.opened, OPENAI.variable, "openai"),
-    "openai-responses": Known(_responses, OPENAI.opened, OPENAI.variable, "openai"),
-    "anthropic": Known(_messages, ANTHROPIC.opened, ANTHROPIC.variable, "anthropic"),
+APIS: Final[Mapping[ApiName, ApiAccess]] = {
+    "openai-chat": ApiAccess(_chat, OPENAI.opened, OPENAI.variable, "openai"),
+    "openai-responses": ApiAccess(_responses, OPENAI.opened, OPENAI.variable, "openai"),
+    "anthropic": ApiAccess(_messages, ANTHROPIC.opened, ANTHROPIC.variable, "anthropic"),
 }
 """All APIs by name."""

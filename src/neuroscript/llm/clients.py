@@ -33,16 +33,16 @@ from neuroscript.io.text import type_name
 from neuroscript.llm import library
 from neuroscript.llm.apis import APIS, ApiName
 from neuroscript.llm.retry import RetryPolicy, retry
-from neuroscript.llm.transport import Api, Hear, Transport
-from neuroscript.policy.paths import LOCAL, is_address
+from neuroscript.llm.transport import Api, TextCallback, Transport
+from neuroscript.policy.paths import EXAMPLE_URL, is_address
 from neuroscript.runtime.interfaces import Turn
-from neuroscript.runtime.replies import Reply, Retried, whole
+from neuroscript.runtime.replies import Reply, RetriedRequest, complete_turn
 from neuroscript.spec.tool_spec import ToolSpec
 
-CONNECT: Final = 10.0
+CONNECT_TIMEOUT_SECONDS: Final = 10.0
 """Maximum seconds for opening a connection; a shorter *timeout* takes precedence."""
 
-UNUSED: Final = "none"
+PLACEHOLDER_KEY: Final = "none"
 """The placeholder sent when there is no key, because the SDKs require one."""
 
 Key = str | Callable[[], str] | None
@@ -53,7 +53,9 @@ Key = str | Callable[[], str] | None
 FORMS: Final = {
     "name": STRING,
     "base_url": Form(
-        f"an address such as {LOCAL}, or empty", STRING.accepts, lambda address: not address or is_address(address)
+        f"an address such as {EXAMPLE_URL}, or empty",
+        STRING.accepts,
+        lambda address: not address or is_address(address),
     ),
     "key": optional(
         Form("a string, or a function that returns one", lambda key: isinstance(key, str) or callable(key))
@@ -73,14 +75,14 @@ TURNS: Final = sequence(instance(Turn), "Turns")
 TOOLS: Final = sequence(instance(ToolSpec), "ToolSpecs")
 
 
-class Way(Protocol):
+class Connection(Protocol):
     """A connection to one model."""
 
     @property
     def title(self) -> str:
         """The display name of the API."""
 
-    def attempt(self, turns: Sequence[Turn], tools: Sequence[ToolSpec], hear: Hear, until: float) -> Reply:
+    def attempt(self, turns: Sequence[Turn], tools: Sequence[ToolSpec], hear: TextCallback, until: float) -> Reply:
         """Make one request.
 
         Args:
@@ -109,7 +111,7 @@ class Model:
     """
 
     name: str
-    _way: Way = attrs.field(repr=False)
+    _way: Connection = attrs.field(repr=False)
     _patience: RetryPolicy = attrs.field(repr=False)
 
     @property
@@ -122,7 +124,7 @@ class Model:
         turns: Sequence[Turn],
         tools: Sequence[ToolSpec] = (),
         on_text: Callable[[str], object] | None = None,
-        on_retry: Callable[[Retried], object] | None = None,
+        on_retry: Callable[[RetriedRequest], object] | None = None,
     ) -> Reply:
         """Return the model's reply to *turns*.
 
@@ -160,11 +162,11 @@ class Model:
 
     def ask(self, turns: Sequence[Turn]) -> Turn:
         """Return the model's turn after *turns*; `LLMError` as `reply`, and if the reply is incomplete."""
-        return whole(self.reply(turns))
+        return complete_turn(self.reply(turns))
 
     def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[ToolSpec]) -> Turn:
         """Return the model's turn, which may contain calls of *tools*; `LLMError` as `ask`."""
-        return whole(self.reply(turns, tools))
+        return complete_turn(self.reply(turns, tools))
 
     def embed(self, text: str) -> Sequence[float]:
         """Return the embedding of *text*; `LLMError` as `reply`, ``llm.request`` if the API has no embeddings."""
@@ -189,7 +191,7 @@ class Model:
 
 
 @attrs.frozen
-class Wishes:
+class ClientSettings:
     """The settings of a model client; `model` describes them."""
 
     key: Key = attrs.field(repr=False)
@@ -258,24 +260,26 @@ def model(
     }
     parts |= {"attempts": attempts, "backoff": backoff, "max_tokens": max_tokens, "stream": stream, "strict": strict}
     require("model", options=(options, FORMS["options"]), **{each: (parts[each], FORMS[each]) for each in parts})
-    wishes = Wishes(key, timeout, total_timeout, max_tokens, stream, strict, dict(options or {}))
+    wishes = ClientSettings(key, timeout, total_timeout, max_tokens, stream, strict, dict(options or {}))
     way = _direct(name, base_url, api or "openai-chat", wishes) if base_url or api else _by_name(name, wishes)
     return Model(name, way, RetryPolicy(attempts, backoff, total_timeout))
 
 
-def _direct(name: str, base_url: str, api: ApiName, wishes: Wishes) -> Way:
+def _direct(name: str, base_url: str, api: ApiName, wishes: ClientSettings) -> Connection:
     """Return the connection to a model at *base_url*, or at the vendor's own server."""
     known = APIS[api]
-    key = wishes.text or (UNUSED if base_url else os.environ.get(known.variable) or library.stored_key(known.alias))
+    key = wishes.text or (
+        PLACEHOLDER_KEY if base_url else os.environ.get(known.variable) or library.stored_key(known.alias)
+    )
     if not key:
-        raise library.no_key(known.variable, known.alias)
+        raise library.missing_key_error(known.variable, known.alias)
     client = _opened(lambda: known.opened(base_url, key), key)
     return _transport(known.api(wishes.strict), name, client, wishes, own=not base_url)
 
 
-def _by_name(name: str, wishes: Wishes) -> Way:
+def _by_name(name: str, wishes: ClientSettings) -> Connection:
     """Return the connection to a model that ``llm`` knows."""
-    found = library.found(name)
+    found = library.find_model(name)
     key = library.key_of(found.model, wishes.text)
     match found.way:
         case "openai-chat" | "openai-responses" as api:
@@ -283,11 +287,11 @@ def _by_name(name: str, wishes: Wishes) -> Way:
             called = found.model.model_name or found.model.model_id
         case "anthropic" as api:
             address = found.model.base_url or ""
-            client, own = _opened(lambda: APIS["anthropic"].opened(address, key or UNUSED), key), True
+            client, own = _opened(lambda: APIS["anthropic"].opened(address, key or PLACEHOLDER_KEY), key), True
             called = found.model.claude_model_id
         case "openai-embeddings":
             api, called, own = "openai-chat", found.model.openai_model_id, True
-            client = _opened(lambda: APIS["openai-chat"].opened("", key or UNUSED), key)
+            client = _opened(lambda: APIS["openai-chat"].opened("", key or PLACEHOLDER_KEY), key)
         case _:
             return library.Library(found, key, wishes.stream, wishes.seconds, wishes.options)
     return _transport(APIS[api].api(wishes.strict), called, client, wishes, own=own)
@@ -311,9 +315,9 @@ def _opened(opened: Callable[[], Any], key: str | None) -> Any:
     raise LLMError(text, code="llm.connect", retry="host")
 
 
-def _transport(api: Api, called: str, client: Any, wishes: Wishes, *, own: bool) -> Transport:
+def _transport(api: Api, called: str, client: Any, wishes: ClientSettings, *, own: bool) -> Transport:
     """Return the connection for an API; *own* means that the server is the API vendor's own."""
     silence = min(wishes.timeout, wishes.seconds)
-    limited = api.limited(client, min(CONNECT, silence), silence, own)
+    limited = api.limited(client, min(CONNECT_TIMEOUT_SECONDS, silence), silence, own)
     longest = api.own_longest if own else ""
     return Transport(api, called, limited, wishes.max_tokens, wishes.stream, wishes.seconds, wishes.options, longest)

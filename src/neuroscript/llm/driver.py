@@ -20,11 +20,19 @@ import attrs
 from neuroscript.coercion.context import type_name
 from neuroscript.engine.session import Session
 from neuroscript.errors import LLMError, is_interrupt
-from neuroscript.llm.events import Called, Calling, Event, Gave, Replied, Retrying, Said
-from neuroscript.llm.steps import Ask, Run
+from neuroscript.llm.events import (
+    CallEnded,
+    CallStarted,
+    Event,
+    ItemProduced,
+    ReplyReceived,
+    RetryScheduled,
+    TextReceived,
+)
+from neuroscript.llm.steps import AskStep, CallStep
 from neuroscript.runtime.interfaces import LLM, ToolCall, ToolResult, Turn
 from neuroscript.runtime.redacting_proxies import redacted_call
-from neuroscript.runtime.replies import Reply, Retried, reply_of, turn_of
+from neuroscript.runtime.replies import Reply, RetriedRequest, reply_of, turn_of
 
 T = TypeVar("T")
 
@@ -88,7 +96,7 @@ def _settle(future: Future[T], act: Callable[[], T]) -> None:
         future.set_result(value)
 
 
-TOGETHER: Final = 8
+MAX_PARALLEL_CALLS: Final = 8
 """Maximum number of calls of one turn that run at the same time."""
 
 
@@ -107,7 +115,7 @@ class Model(Protocol):
         turns: Any,
         tools: Any = (),
         on_text: Callable[[str], object] | None = None,
-        on_retry: Callable[[Retried], object] | None = None,
+        on_retry: Callable[[RetriedRequest], object] | None = None,
     ) -> Reply:
         """Return the reply after *turns*; pass its text to *on_text* as it arrives."""
 
@@ -129,13 +137,13 @@ class ConversationDriver:
     is_over: bool = False
     _has_listener_failed: bool = attrs.field(default=False, init=False)
 
-    def ask(self, asked: Ask) -> Reply:
+    def ask(self, asked: AskStep) -> Reply:
         """Return the model's reply."""
         reply = self._reply(asked, self.tell)
-        self.tell(Replied(reply))
+        self.tell(ReplyReceived(reply))
         return reply
 
-    async def aask(self, asked: Ask) -> Reply:
+    async def aask(self, asked: AskStep) -> Reply:
         """Return the model's reply; the request runs on a thread."""
         import asyncio
 
@@ -147,21 +155,21 @@ class ConversationDriver:
             loop.call_soon_threadsafe(self.tell, event)
 
         reply = await run_in_thread(lambda: self._reply(asked, tell))
-        self.tell(Replied(reply))
+        self.tell(ReplyReceived(reply))
         return reply
 
-    def run(self, asked: Run) -> tuple[ToolResult, ...]:
+    def run(self, asked: CallStep) -> tuple[ToolResult, ...]:
         """Run the calls of one turn, each with ``execute``."""
         calls = [partial(self._called, call, asked) for call in asked.calls]
-        return run_concurrently(calls, TOGETHER) if asked.together else tuple(call() for call in calls)
+        return run_concurrently(calls, MAX_PARALLEL_CALLS) if asked.together else tuple(call() for call in calls)
 
-    async def arun(self, asked: Run) -> tuple[ToolResult, ...]:
+    async def arun(self, asked: CallStep) -> tuple[ToolResult, ...]:
         """Run the calls of one turn, each with ``aexecute``."""
         import asyncio
 
         if not asked.together:
             return tuple([await self._acalled(call, asked) for call in asked.calls])
-        free = asyncio.Semaphore(TOGETHER)
+        free = asyncio.Semaphore(MAX_PARALLEL_CALLS)
 
         async def called(call: ToolCall) -> ToolResult:
             async with free:
@@ -180,31 +188,31 @@ class ConversationDriver:
                 self._has_listener_failed = True
                 self.session._log_failure("the listener of a conversation", error)
 
-    def _called(self, call: ToolCall, asked: Run) -> ToolResult:
-        self.tell(Calling(call))
+    def _called(self, call: ToolCall, asked: CallStep) -> ToolResult:
+        self.tell(CallStarted(call))
         return self._ended(call, self.session.execute(call, asked.seconds, on_item=self._hearing(call)))
 
-    async def _acalled(self, call: ToolCall, asked: Run) -> ToolResult:
-        self.tell(Calling(call))
+    async def _acalled(self, call: ToolCall, asked: CallStep) -> ToolResult:
+        self.tell(CallStarted(call))
         return self._ended(call, await self.session.aexecute(call, asked.seconds, on_item=self._hearing(call)))
 
     def _hearing(self, call: ToolCall) -> Callable[[Any], object] | None:
         """Return a function that reports each stream item, or None without a listener."""
-        return None if self.listener is None else lambda item: self.tell(Gave(call, item))
+        return None if self.listener is None else lambda item: self.tell(ItemProduced(call, item))
 
     def _ended(self, call: ToolCall, result: ToolResult) -> ToolResult:
         secrets = self.session.secrets
-        self.tell(Called(call if secrets is None else redacted_call(secrets, call), result))
+        self.tell(CallEnded(call if secrets is None else redacted_call(secrets, call), result))
         return result
 
-    def _turn(self, asked: Ask) -> Turn:
+    def _turn(self, asked: AskStep) -> Turn:
         """Return the turn of a model that has no ``reply`` method."""
         model: Any = self.model
         if asked.tools:
             return turn_of(model.ask_with_tools(asked.turns, asked.tools), "ask_with_tools")
         return turn_of(model.ask(asked.turns), "ask")
 
-    def _reply(self, asked: Ask, listen: Callable[[Event], object]) -> Reply:
+    def _reply(self, asked: AskStep, listen: Callable[[Event], object]) -> Reply:
         started = time.perf_counter()
         ended_by: list[BaseException] = []
 
@@ -221,8 +229,8 @@ class ConversationDriver:
                     self.model.reply(
                         asked.turns,
                         asked.tools,
-                        on_text=lambda text: tell(Said(text)),
-                        on_retry=lambda retried: tell(Retrying(retried)),
+                        on_text=lambda text: tell(TextReceived(text)),
+                        on_retry=lambda retried: tell(RetryScheduled(retried)),
                     )
                 )
             turn = self._turn(asked)
@@ -235,5 +243,5 @@ class ConversationDriver:
             failed = LLMError(f"the model failed ({type_name(error)})", code="llm.failed")
             raise failed from error
         if turn.content:
-            tell(Said(turn.content))
+            tell(TextReceived(turn.content))
         return Reply(turn, "tools" if turn.tool_calls else "end", seconds=time.perf_counter() - started)

@@ -16,16 +16,16 @@ import attrs
 
 from neuroscript._imports import install_hint
 from neuroscript.errors import LLMError
-from neuroscript.llm.wire.replies import WORD, meaning
+from neuroscript.llm.wire.replies import WORD, code_of_status
 
 CLIENT_PACKAGES: Final = frozenset({"openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2"})
 """The packages whose exceptions are request errors."""
 
-CUT: Final = frozenset({"RemoteProtocolError", "ReadError", "CloseError"})
+BROKEN_CONNECTION_ERRORS: Final = frozenset({"RemoteProtocolError", "ReadError", "CloseError"})
 """Exceptions that mean an open connection broke."""
 
-PAID: Final = "the account at the model's server has no credit left"
-TEXTS: Final[Mapping[str, str]] = {
+NO_CREDIT: Final = "the account at the model's server has no credit left"
+MESSAGES: Final[Mapping[str, str]] = {
     "llm.auth": "the model's server rejected the key, or the key lacks a permission",
     "llm.format": "the model's server redirects requests; check the address",
     "llm.model_not_found": "the model's server does not know the model or the address",
@@ -50,7 +50,7 @@ class Fault:
     wait: float | None = None
 
 
-def missing(package: str, extra: str) -> LLMError:
+def missing_package_error(package: str, extra: str) -> LLMError:
     """Return the error for a package that is not installed, with the command that installs it."""
     return LLMError(f"{package} is not installed; install it with: {install_hint(extra)}", code="llm.not_installed")
 
@@ -82,38 +82,38 @@ def classify_error(error: BaseException) -> Fault | None:
     if type(error).__module__.partition(".")[0] not in CLIENT_PACKAGES:
         return None
     if kinds & {"APIStatusError", "HTTPStatusError"} and response is not None:
-        return of_status(response.status_code, response.headers, getattr(error, "body", None))
+        return fault_of_status(response.status_code, response.headers, getattr(error, "body", None))
     return Fault(_of_transport(kinds | {type(error.__cause__).__name__}))
 
 
 def _of_transport(kinds: set[str]) -> LLMError:
     if kinds & {"APITimeoutError", "TimeoutException"}:
         return LLMError("the model's server was silent for too long", code="llm.timeout", retry="later")
-    if kinds & CUT:
+    if kinds & BROKEN_CONNECTION_ERRORS:
         return cut_error()
     if kinds & {"APIConnectionError", "TransportError"}:
         return LLMError("the model's server cannot be reached", code="llm.connect", retry="later")
     return LLMError("the model's server sent a response that its SDK cannot read", code="llm.format", retry="host")
 
 
-def of_status(status: int, headers: Mapping[str, str], body: Any = None) -> Fault:
+def fault_of_status(status: int, headers: Mapping[str, str], body: Any = None) -> Fault:
     """Return the fault for an HTTP status of 300 or more.
 
     Args:
         headers: The response headers, with lower-case keys.
         body: The response body as plain data; only its error code is read.
     """
-    word = code_word(body)
-    code, retry = meaning(status, word)
-    text = PAID if status == 402 or (code, retry) == ("llm.rate", "host") else TEXTS[code]
+    word = error_code(body)
+    code, retry = code_of_status(status, word)
+    text = NO_CREDIT if status == 402 or (code, retry) == ("llm.rate", "host") else MESSAGES[code]
     told = f"{status} {word}".strip()
-    return Fault(LLMError(f"{text} ({told})", code=code, retry=retry), asked_wait(headers))
+    return Fault(LLMError(f"{text} ({told})", code=code, retry=retry), retry_after_seconds(headers))
 
 
-def code_word(body: Any) -> str:
+def error_code(body: Any) -> str:
     """Return the code, or else the type, in the body of an error, or ``""``.
 
-    >>> code_word({"error": {"message": "…", "type": "overloaded_error"}})
+    >>> error_code({"error": {"message": "…", "type": "overloaded_error"}})
     'overloaded_error'
     """
     inner = body.get("error", body) if isinstance(body, Mapping) else None
@@ -123,12 +123,12 @@ def code_word(body: Any) -> str:
     return next((word for word in words if isinstance(word, str) and WORD.fullmatch(word)), "")
 
 
-def asked_wait(headers: Mapping[str, str]) -> float | None:
+def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
     """Return how many seconds a server asks to wait, from ``retry-after-ms`` or ``Retry-After``.
 
     ``Retry-After`` may be seconds or a date.
 
-    >>> asked_wait({"retry-after": "2"})
+    >>> retry_after_seconds({"retry-after": "2"})
     2.0
     """
     exact = _number(headers.get("retry-after-ms"))

@@ -9,7 +9,7 @@ import attrs
 from neuroscript.coercion.parameters import STRING, instance, one_of, require, require_fields, sequence
 from neuroscript.errors import RETRIES, LLMError, Retry
 from neuroscript.runtime.interfaces import ToolCall, ToolResult, Turn
-from neuroscript.runtime.replies import Reply, Retried, Usage
+from neuroscript.runtime.replies import Reply, RetriedRequest, Usage
 
 RETRY: Final = one_of(*RETRIES)
 CALL: Final = instance(ToolCall)
@@ -62,7 +62,7 @@ class ConversationError(LLMError):
 
 
 @attrs.frozen
-class Said:
+class TextReceived:
     """A piece of the model's text, as it arrived."""
 
     text: str
@@ -72,17 +72,17 @@ class Said:
 
 
 @attrs.frozen
-class Retrying:
+class RetryScheduled:
     """A request will be repeated after a wait."""
 
-    retried: Retried
+    retried: RetriedRequest
 
     def __attrs_post_init__(self) -> None:
-        require_fields("retrying", self, retried=instance(Retried))
+        require_fields("retrying", self, retried=instance(RetriedRequest))
 
 
 @attrs.frozen
-class Replied:
+class ReplyReceived:
     """A complete reply has arrived."""
 
     reply: Reply
@@ -92,7 +92,7 @@ class Replied:
 
 
 @attrs.frozen
-class Calling:
+class CallStarted:
     """A call that the model requested begins.
 
     The call has not been checked yet, so its arguments may contain secrets.
@@ -105,7 +105,7 @@ class Calling:
 
 
 @attrs.frozen
-class Called:
+class CallEnded:
     """A call has ended. Secrets are redacted from both the call and the result."""
 
     call: ToolCall
@@ -116,7 +116,7 @@ class Called:
 
 
 @attrs.frozen
-class Gave:
+class ItemProduced:
     """A call produced a stream item. Secrets are redacted from the item; the call is as it began."""
 
     call: ToolCall
@@ -126,5 +126,5 @@ class Gave:
         require_fields("gave", self, call=CALL)
 
 
-Event = Said | Retrying | Replied | Calling | Gave | Called
+Event = TextReceived | RetryScheduled | ReplyReceived | CallStarted | ItemProduced | CallEnded
 """An event that a host receives during a conversation."""

@@ -14,9 +14,9 @@ import attrs
 from neuroscript.errors import LLMError
 from neuroscript.formats.json_schema import spec_to_schema
 from neuroscript.io.text import quote_untrusted
-from neuroscript.llm.errors import classify_error, missing, of_status, timeout_error
-from neuroscript.llm.transport import Hear
-from neuroscript.llm.wire.tools import mapped
+from neuroscript.llm.errors import classify_error, fault_of_status, missing_package_error, timeout_error
+from neuroscript.llm.transport import TextCallback
+from neuroscript.llm.wire.tools import arguments_as_map
 from neuroscript.runtime.interfaces import ToolCall, ToolResult, Turn
 from neuroscript.runtime.replies import Reply, Usage
 from neuroscript.runtime.result_text import result_text
@@ -26,7 +26,7 @@ from neuroscript.spec.tool_spec import ToolSpec
 KEY: Final = "llm"
 """The key in `Turn.native` for the messages of the package."""
 
-WAYS: Final[Mapping[tuple[str, str], str]] = {
+APIS_BY_CLASS: Final[Mapping[tuple[str, str], str]] = {
     ("llm.default_plugins.openai_models", "Chat"): "openai-chat",
     ("llm.default_plugins.openai_models", "Responses"): "openai-responses",
     ("llm.default_plugins.openai_models", "Completion"): "llm",
@@ -37,13 +37,13 @@ WAYS: Final[Mapping[tuple[str, str], str]] = {
 
 
 @attrs.frozen
-class Found:
+class ModelEntry:
     """A model that the package knows.
 
     Attributes:
         name: The name or alias that was requested.
         model: The package's model object.
-        way: One of the values of `WAYS`, or ``llm``.
+        way: One of the values of `APIS_BY_CLASS`, or ``llm``.
         embeds: Whether the model is an embedding model.
     """
 
@@ -62,13 +62,13 @@ def package() -> Any:
     try:
         import llm
     except ImportError:
-        failed = missing("the package llm, which resolves model names,", "llm")
+        failed = missing_package_error("the package llm, which resolves model names,", "llm")
     else:
         return llm
     raise failed
 
 
-def found(name: str) -> Found:
+def find_model(name: str) -> ModelEntry:
     """Return the model for a name or an alias; an embedding model only if no other model has the name.
 
     Raises:
@@ -76,17 +76,17 @@ def found(name: str) -> Found:
     """
     models, embedders = package().get_model_aliases(), package().get_embedding_model_aliases()
     if name in models:
-        return Found(name, models[name], way(models[name]))
+        return ModelEntry(name, models[name], api_of(models[name]))
     if name in embedders:
-        return Found(name, embedders[name], way(embedders[name]), embeds=True)
+        return ModelEntry(name, embedders[name], api_of(embedders[name]), embeds=True)
     text = f"unknown model {quote_untrusted(name)}; to list the known models, run: neuroscript models list"
     raise LLMError(text, code="llm.unknown_model", retry="host")
 
 
-def way(model: Any) -> str:
+def api_of(model: Any) -> str:
     """Return the API of a model of the package, from the nearest known class in its MRO."""
     kinds = ((kind.__module__, kind.__name__) for kind in type(model).__mro__)
-    return next((WAYS[kind] for kind in kinds if kind in WAYS), "llm")
+    return next((APIS_BY_CLASS[kind] for kind in kinds if kind in APIS_BY_CLASS), "llm")
 
 
 def key_of(model: Any, key: str | None) -> str | None:
@@ -99,7 +99,7 @@ def key_of(model: Any, key: str | None) -> str | None:
         found: str | None = model.get_key(key)
         return found
     except package().NeedsKeyException:
-        failed = no_key(model.key_env_var or "", model.needs_key or "")
+        failed = missing_key_error(model.key_env_var or "", model.needs_key or "")
     raise failed
 
 
@@ -112,7 +112,7 @@ def has_key(model: Any) -> bool:
     return True
 
 
-def no_key(variable: str, alias: str) -> LLMError:
+def missing_key_error(variable: str, alias: str) -> LLMError:
     """Return the error for a missing key, with the ways to set one."""
     ways = [f"set {variable}" if variable else "", f"run: llm keys set {alias}" if alias else ""]
     text = f"no key for this model; {', or '.join(filter(None, ways))}"
@@ -136,7 +136,7 @@ class Library:
     The plugin makes the request with its own client, so its own timeouts apply, and its retries are not reported.
     """
 
-    found: Found
+    found: ModelEntry
     key: str | None = attrs.field(repr=False)
     stream: bool
     seconds: float
@@ -147,7 +147,7 @@ class Library:
         """The name of the package."""
         return "llm"
 
-    def attempt(self, turns: Sequence[Turn], tools: Sequence[ToolSpec], hear: Hear, until: float) -> Reply:
+    def attempt(self, turns: Sequence[Turn], tools: Sequence[ToolSpec], hear: TextCallback, until: float) -> Reply:
         """Make one request and return the reply, without running tools.
 
         Raises:
@@ -203,7 +203,7 @@ def _failure(error: Exception) -> LLMError:
     if known is not None:
         return known.error
     if type(status) is int and 400 <= status < 600:
-        return of_status(status, {}).error
+        return fault_of_status(status, {}).error
     text = f"the plugin for this model failed ({type(error).__name__})"
     return LLMError(text, code="llm.format", retry="host")
 
@@ -224,7 +224,9 @@ def _messages(turns: Sequence[Turn], names: WireNames) -> Iterator[Any]:
         if turn.tool_results:
             yield Message("tool", [_result(each, names) for each in turn.tool_results])
         parts: list[Any] = [TextPart(turn.content)] if turn.content else []
-        parts += [ToolCallPart(names.wire(each.name), mapped(each.arguments), each.id) for each in turn.tool_calls]
+        parts += [
+            ToolCallPart(names.wire(each.name), arguments_as_map(each.arguments), each.id) for each in turn.tool_calls
+        ]
         if parts:
             yield Message("user" if turn.role == "tool" else turn.role, parts)
 

@@ -26,14 +26,14 @@ from neuroscript.engine.session import Session
 from neuroscript.errors import LLMError
 from neuroscript.llm.driver import ConversationDriver, Listener
 from neuroscript.llm.events import Conversation, ConversationError
-from neuroscript.llm.offered_tools import narrowed
-from neuroscript.llm.steps import Ask, Talk
+from neuroscript.llm.offered_tools import narrow_session
+from neuroscript.llm.steps import AskStep, ConversationState
 from neuroscript.llm.structured_output import answer_spec, instruction
 from neuroscript.runtime.host import MODEL
 from neuroscript.runtime.interfaces import LLM, Turn
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 
-CHARS: Final = 100_000
+DEFAULT_MAX_CHARS: Final = 100_000
 """Default limit on the characters of a result that the model reads."""
 
 
@@ -49,7 +49,7 @@ def converse(
     turns: int = 16,
     calls: int = 64,
     seconds: float | None = None,
-    chars: int = CHARS,
+    chars: int = DEFAULT_MAX_CHARS,
     on_event: Listener | None = None,
 ) -> Conversation:
     """Ask a model, run the tool calls it requests, and return the conversation when it has answered.
@@ -92,7 +92,7 @@ def converse(
         steps = talk.steps()
         asked = next(steps)
         while True:
-            outcome = doer.ask(asked) if isinstance(asked, Ask) else doer.run(asked)
+            outcome = doer.ask(asked) if isinstance(asked, AskStep) else doer.run(asked)
             try:
                 asked = steps.send(outcome)
             except StopIteration as done:
@@ -111,7 +111,7 @@ async def aconverse(
     turns: int = 16,
     calls: int = 64,
     seconds: float | None = None,
-    chars: int = CHARS,
+    chars: int = DEFAULT_MAX_CHARS,
     on_event: Listener | None = None,
 ) -> Conversation:
     """Return what `converse` returns, without blocking the event loop.
@@ -129,7 +129,7 @@ async def aconverse(
         steps = talk.steps()
         asked = next(steps)
         while True:
-            outcome = await (doer.aask(asked) if isinstance(asked, Ask) else doer.arun(asked))
+            outcome = await (doer.aask(asked) if isinstance(asked, AskStep) else doer.arun(asked))
             try:
                 asked = steps.send(outcome)
             except StopIteration as done:
@@ -142,7 +142,7 @@ def _conversation(done: StopIteration) -> Conversation:
 
 
 @contextmanager
-def _kept(talk: Talk, doer: ConversationDriver) -> Iterator[None]:
+def _kept(talk: ConversationState, doer: ConversationDriver) -> Iterator[None]:
     """Attach the conversation to the error that ends it, and silence the listener afterwards."""
     try:
         yield
@@ -170,16 +170,16 @@ def _begun(
     history: Sequence[Turn],
     answer: ArgType | str | ArgSpec | None,
     limits: tuple[int, int, float | None, int],
-) -> Talk:
+) -> ConversationState:
     """Return a conversation at its start.
 
     Raises:
         SpecError: With every problem.
     """
     turns, calls, seconds, chars = limits
-    session = narrowed(engine, tools, "converse")
+    session = narrow_session(engine, tools, "converse")
     spec = None if answer is None else answer_spec(answer)
-    return Talk(
+    return ConversationState(
         session,
         tuple(info.spec for info in session.infos.values()),
         [*_opening(system, history, spec), Turn("user", prompt)],

@@ -42,7 +42,7 @@ class KnownModel:
 
 
 @attrs.frozen
-class Checked:
+class CheckResult:
     """The result of one small request.
 
     Attributes:
@@ -63,7 +63,7 @@ class Checked:
         return self.error is None
 
 
-def known() -> list[KnownModel]:
+def list_models() -> list[KnownModel]:
     """Return every model that the ``llm`` package knows, sorted by name, without any network access.
 
     Raises:
@@ -84,14 +84,14 @@ def _known() -> Iterator[KnownModel]:
 def _facts(model: Any, aliases: Any, has_tools: bool) -> KnownModel:
     variable = model.key_env_var if model.needs_key else None
     return KnownModel(
-        model.model_id, tuple(aliases), library.way(model), has_tools, library.has_key(model), variable or ""
+        model.model_id, tuple(aliases), library.api_of(model), has_tools, library.has_key(model), variable or ""
     )
 
 
-def check(model: Model) -> Checked:
+def check(model: Model) -> CheckResult:
     """Send one small request to a model and return the result."""
     try:
         reply = model.reply([Turn("user", QUESTION)])
     except LLMError as error:
-        return Checked(model.name, model.api, error=error)
-    return Checked(model.name, model.api, reply.seconds, reply.usage)
+        return CheckResult(model.name, model.api, error=error)
+    return CheckResult(model.name, model.api, reply.seconds, reply.usage)

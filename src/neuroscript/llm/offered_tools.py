@@ -23,7 +23,7 @@ from neuroscript.runtime.wire_names import WireNames
 
 
 @attrs.frozen(eq=False)
-class Offered:
+class OfferedTool:
     """One tool as a model sees it.
 
     Attributes:
@@ -65,7 +65,7 @@ class Offered:
         return sendable(result_text(result, self.names))
 
 
-def offered(session: Session, tools: str | Iterable[str] = "*", *, subject: str) -> tuple[Offered, ...]:
+def offer_tools(session: Session, tools: str | Iterable[str] = "*", *, subject: str) -> tuple[OfferedTool, ...]:
     """Return the tools to offer to a model: those that match *tools* and that the session permits.
 
     Args:
@@ -78,12 +78,12 @@ def offered(session: Session, tools: str | Iterable[str] = "*", *, subject: str)
         RegistryError: If two tools would have the same name.
     """
     patterns = (tools,) if isinstance(tools, str) else tuple(tools)
-    within = narrowed(session, patterns, subject)
+    within = narrow_session(session, patterns, subject)
     names = WireNames.of(within.infos.values())
-    return tuple(Offered(names.wires[name], info, within, names) for name, info in within.infos.items())
+    return tuple(OfferedTool(names.wires[name], info, within, names) for name, info in within.infos.items())
 
 
-def narrowed(session: Session, patterns: tuple[str, ...], subject: str) -> Session:
+def narrow_session(session: Session, patterns: tuple[str, ...], subject: str) -> Session:
     """Return a session that permits only the tools that match *patterns*, out of those that *session* permits.
 
     Args:
@@ -93,7 +93,7 @@ def narrowed(session: Session, patterns: tuple[str, ...], subject: str) -> Sessi
         SpecError: If a pattern is invalid or matches no permitted tool.
     """
     within = session if patterns == ("*",) else session.narrowed(session.policy.narrowed(allow=patterns))
-    missed = unmatched(within, (each for each in patterns if each != "*"))
+    missed = unmatched_patterns(within, (each for each in patterns if each != "*"))
     if missed:
         raise SpecError(
             subject, [f"tools: {quote_untrusted(each)} matches no tool that may be called here" for each in missed]
@@ -101,7 +101,7 @@ def narrowed(session: Session, patterns: tuple[str, ...], subject: str) -> Sessi
     return within
 
 
-def unmatched(session: Session, patterns: Iterable[str]) -> list[str]:
+def unmatched_patterns(session: Session, patterns: Iterable[str]) -> list[str]:
     """Return the patterns that match no permitted tool."""
     matchers = {each: tool_matcher(canonical(each)) for each in patterns}
     return [each for each, matches in matchers.items() if not any(map(matches, session.infos))]

@@ -15,7 +15,7 @@ import attrs
 
 from neuroscript.errors import LLMError
 from neuroscript.llm.errors import Fault, classify_error
-from neuroscript.runtime.replies import Retried
+from neuroscript.runtime.replies import RetriedRequest
 
 T = TypeVar("T")
 
@@ -46,8 +46,8 @@ def retry(
     policy: RetryPolicy,
     *,
     said: Callable[[], bool] = bool,
-    on_retry: Callable[[Retried], object] | None = None,
-) -> tuple[T, tuple[Retried, ...]]:
+    on_retry: Callable[[RetriedRequest], object] | None = None,
+) -> tuple[T, tuple[RetriedRequest, ...]]:
     """Return the result of the first successful request, and a record of each retry.
 
     Args:
@@ -59,7 +59,7 @@ def retry(
         LLMError: The error of the last request.
     """
     until = time.monotonic() + policy.seconds
-    retries: list[Retried] = []
+    retries: list[RetriedRequest] = []
     while True:
         made, fault = _tried(make, until)
         if fault is None:
@@ -67,7 +67,7 @@ def retry(
         wait = None if said() else _wait(policy, fault, len(retries), until)
         if wait is None:
             raise _told(fault)
-        retries.append(Retried(fault.error.code, wait))
+        retries.append(RetriedRequest(fault.error.code, wait))
         if on_retry is not None:
             on_retry(retries[-1])
         time.sleep(wait)

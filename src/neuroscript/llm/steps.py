@@ -11,18 +11,18 @@ import attrs
 from neuroscript.engine.session import Session
 from neuroscript.errors import ArgumentError, CallError, LLMError, Retry
 from neuroscript.llm.events import Conversation
-from neuroscript.llm.structured_output import complaint, exact_answer
+from neuroscript.llm.structured_output import correction_request, exact_answer
 from neuroscript.names import from_wire
 from neuroscript.runtime.interfaces import ToolCall, ToolInfo, ToolResult, Turn
 from neuroscript.runtime.masking import secret_values
 from neuroscript.runtime.redacting_proxies import redacted_turn
-from neuroscript.runtime.replies import Reply, whole
-from neuroscript.runtime.result_text import shortened
+from neuroscript.runtime.replies import Reply, complete_turn
+from neuroscript.runtime.result_text import shorten
 from neuroscript.spec.tool_spec import ToolSpec
 
 
 @attrs.frozen
-class Ask:
+class AskStep:
     """A step that asks the model for its next turn."""
 
     turns: tuple[Turn, ...]
@@ -30,7 +30,7 @@ class Ask:
 
 
 @attrs.frozen
-class Run:
+class CallStep:
     """A step that runs the calls of one turn and sends back their results in order.
 
     Attributes:
@@ -48,11 +48,11 @@ class Run:
         return None if self.until is None else max(0.001, self.until - time.monotonic())
 
 
-Steps = Generator[Ask | Run, Any, Conversation]
+Steps = Generator[AskStep | CallStep, Any, Conversation]
 
 
 @attrs.define
-class Talk:
+class ConversationState:
     """The state of one conversation.
 
     Attributes:
@@ -99,14 +99,14 @@ class Talk:
         while True:
             self._require_open()
             self._require_turn(fault)
-            reply: Reply = yield Ask(self._sent(), self.tools)
+            reply: Reply = yield AskStep(self._sent(), self.tools)
             self.replies.append(reply)
             self.turns.append(reply.turn)
-            whole(reply)
+            complete_turn(reply)
             if reply.turn.tool_calls:
                 calls = reply.turn.tool_calls
                 made: Sequence[ToolResult] = yield self._run(calls)
-                results = (shortened(each, self.most_chars) for each in _in_order(calls, made))
+                results = (shorten(each, self.most_chars) for each in _in_order(calls, made))
                 self.turns.append(Turn("tool", tool_results=tuple(results)))
                 fault = ""
                 continue
@@ -114,7 +114,7 @@ class Talk:
                 return self.conversation(self._answered(reply.turn.content))
             except ArgumentError as error:
                 fault = str(error)
-                self.turns.append(Turn("user", complaint(error)))
+                self.turns.append(Turn("user", correction_request(error)))
 
     def _sent(self) -> tuple[Turn, ...]:
         secrets = self.session.secrets
@@ -137,14 +137,14 @@ class Talk:
         if self.until is not None and time.monotonic() >= self.until:
             raise _ended("the conversation did not finish in time", "llm.time_limit")
 
-    def _run(self, calls: tuple[ToolCall, ...]) -> Run:
+    def _run(self, calls: tuple[ToolCall, ...]) -> CallStep:
         self.made += len(calls)
         if self.made > self.most_calls:
             raise _ended(f"the model requested more than {self.most_calls} calls", "llm.call_limit")
         calls = _of_distinct_ids(calls)
         infos = self.session.infos
-        together = len(calls) > 1 and all(only_looks(infos.get(_name(call))) for call in calls)
-        return Run(calls, together, self.until)
+        together = len(calls) > 1 and all(is_read_only(infos.get(_name(call))) for call in calls)
+        return CallStep(calls, together, self.until)
 
     def _require_open(self) -> None:
         if self.session._is_stopped or self.session.is_closed:
@@ -186,9 +186,9 @@ def _name(call: ToolCall) -> str:
     return from_wire(call.name) if isinstance(call.name, str) else ""
 
 
-def only_looks(tool: ToolInfo | None) -> bool:
+def is_read_only(tool: ToolInfo | None) -> bool:
     """Return whether a tool is known to be read-only and needs no approval. An unknown tool is not."""
-    return tool is not None and tool.policy.only_looks
+    return tool is not None and tool.policy.is_read_only
 
 
 def _ended(text: str, code: str, retry: Retry = "host") -> LLMError:

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 from neuroscript.coercion.types import ArgType
 from neuroscript.errors import ArgumentError
 from neuroscript.formats.json_schema import spec_to_schema
-from neuroscript.io.text import NotJSON, parsed
+from neuroscript.io.text import NotJSON, parse_json
 from neuroscript.spec.binding import bind_named
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 
@@ -65,7 +65,7 @@ def _given(spec: ToolSpec, arg: ArgSpec, text: str) -> Any:
 def _said(text: str, otherwise: str) -> Any:
     for candidate in _candidates(text):
         try:
-            return parsed(candidate)
+            return parse_json(candidate)
         except NotJSON:
             continue
     return otherwise
@@ -84,6 +84,6 @@ def _blocks(text: str) -> Iterator[str]:
         at = closed.end()
 
 
-def complaint(error: ArgumentError) -> str:
+def correction_request(error: ArgumentError) -> str:
     """Return the message that asks a model to correct an invalid answer."""
     return f"That answer is invalid: {error}. Answer again."

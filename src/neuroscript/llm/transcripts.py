@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from neuroscript.coercion.parameters import instance, require
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.io.text import escape
 from neuroscript.llm.events import Conversation
 from neuroscript.runtime.interfaces import ToolCall, ToolResult, Turn
@@ -50,7 +50,7 @@ def _lines(turn: Turn, reply: Reply | None) -> Iterator[str]:
 
 def call_line(call: ToolCall) -> str:
     """Return a call on one line, as the model wrote it."""
-    arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(plain(call.arguments), default=str)
+    arguments = call.arguments if isinstance(call.arguments, str) else json.dumps(to_plain(call.arguments), default=str)
     return escape(f"{call.name} {arguments}")
 
 
@@ -68,7 +68,7 @@ def conversation_to_data(conversation: Conversation) -> dict[str, Any]:
     """Return the turns, tokens, retries and answer of a conversation as JSON-compatible data."""
     usage = conversation.usage
     return {
-        "answer": plain(conversation.answer),
+        "answer": to_plain(conversation.answer),
         "turns": [_turn_to_data(turn) for turn in conversation.turns],
         "usage": {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens},
         "retries": [
@@ -87,4 +87,4 @@ def _turn_to_data(turn: Turn) -> dict[str, Any]:
 
 
 def _calls_to_data(calls: Iterable[ToolCall]) -> list[dict[str, Any]]:
-    return [{"id": call.id, "name": call.name, "arguments": plain(call.arguments)} for call in calls]
+    return [{"id": call.id, "name": call.name, "arguments": to_plain(call.arguments)} for call in calls]

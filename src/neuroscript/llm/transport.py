@@ -17,7 +17,7 @@ from neuroscript.runtime.replies import Reply
 from neuroscript.runtime.wire_names import WireNames
 from neuroscript.spec.tool_spec import ToolSpec
 
-Hear = Callable[[str], object]
+TextCallback = Callable[[str], object]
 
 
 @attrs.frozen
@@ -75,7 +75,7 @@ class Transport:
         """The display name of the API."""
         return self.api.wire.title
 
-    def attempt(self, turns: Sequence[Turn], tools: Sequence[ToolSpec], hear: Hear, until: float) -> Reply:
+    def attempt(self, turns: Sequence[Turn], tools: Sequence[ToolSpec], hear: TextCallback, until: float) -> Reply:
         """Make one request and return the reply.
 
         Raises:
@@ -103,7 +103,7 @@ class Transport:
             **(self.api.streaming if self.stream else {}),
         }
 
-    def _assembled(self, body: ResponseBody, names: WireNames, hear: Hear) -> Reply:
+    def _assembled(self, body: ResponseBody, names: WireNames, hear: TextCallback) -> Reply:
         assembler = self.api.wire.assembler(names)
         for event in body.events():
             if event == DONE:  # the reply is complete even if the connection then breaks

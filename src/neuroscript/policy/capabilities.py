@@ -15,7 +15,7 @@ import attrs
 from neuroscript.coercion.parameters import STRING, Form, field_problems, instance, require, sequence
 from neuroscript.errors import SpecError
 from neuroscript.io.text import quote_untrusted
-from neuroscript.policy.scopes import SURROGATE, WHOLE, Covers, Key, Unfit, covers, key_of, literal
+from neuroscript.policy.scopes import SURROGATE, WHOLE, Covers, InvalidScope, Key, covers, key_of, literal
 
 WORD: Final = re.compile(r"[a-z][a-z0-9_]*")
 SCOPE: Final = re.compile(r"(?:\\.|\{[^{}]*\}|[^\\,{}])+", re.DOTALL)
@@ -110,7 +110,7 @@ class Grant:
         for scope in self.scopes:
             try:
                 yield covers(kind, key_of(kind, scope))
-            except Unfit as error:
+            except InvalidScope as error:
                 if kind == self.resource:
                     raise SpecError(
                         "grant", [f"{quote_untrusted(scope)} is not a valid scope for {kind}: {error}"]
@@ -139,7 +139,7 @@ class Grant:
         """Return whether this grant alone covers every single need in *need*."""
         if type(need) is not Capability:
             require("grant", need=(need, NEED))
-        return uncovered([need], [self]) is None
+        return first_uncovered([need], [self]) is None
 
     def admits(self, resource: str, verb: str, key: Key) -> bool:
         """Return whether this grant covers a single need whose scope is already a key."""
@@ -154,7 +154,7 @@ class Grant:
         return _text(self)
 
 
-def singles(need: Capability) -> tuple[Capability, ...]:
+def split_need(need: Capability) -> tuple[Capability, ...]:
     """Return the single needs of a need: one for each combination of verb and scope."""
     if len(need.verbs) == 1 and len(need.scopes) < 2:
         return (need,)
@@ -171,13 +171,13 @@ def single(resource: str, verb: str, scopes: tuple[str, ...]) -> Capability:
     return need
 
 
-def uncovered(needs: Iterable[Capability], grants: Sequence[Grant]) -> Capability | None:
+def first_uncovered(needs: Iterable[Capability], grants: Sequence[Grant]) -> Capability | None:
     """Return the first single need that none of *grants* covers, or None.
 
     A need with an invalid scope, such as a path that leaves the sandbox, is never covered.
     """
     for need in needs:
-        for each in singles(need):
+        for each in split_need(need):
             key = scope_key(each)
             if key is None or not any(grant.admits(each.resource, each.verbs[0], key) for grant in grants):
                 return each
@@ -188,7 +188,7 @@ def scope_key(need: Capability) -> Key | None:
     """Return the normal form of a single need's scope, or None if the scope is invalid."""
     try:
         return key_of(need.resource, need.scopes[0]) if need.scopes else WHOLE
-    except Unfit:
+    except InvalidScope:
         return None
 
 

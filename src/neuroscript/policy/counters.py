@@ -18,7 +18,7 @@ from neuroscript.policy.limits import Rate
 
 Amount = int | Decimal
 
-SLACK: Final = 1.0
+CLOCK_SLACK_SECONDS: Final = 1.0
 """Seconds that a clock reading may lie before the last call, because several threads read the clock before locking."""
 
 
@@ -45,11 +45,11 @@ class Counter:
 
     def refusal(self, tool: str) -> LimitError:
         """Return the error for a call that would exceed the limit."""
-        text = f"no more than {written(self.most)} {self.noun}"
+        text = f"no more than {format_amount(self.most)} {self.noun}"
         return LimitError(text, tool=tool, code=self.code, retry=self.retry)
 
 
-def written(most: Amount) -> str:
+def format_amount(most: Amount) -> str:
     """Return a limit in decimal digits, without an exponent."""
     return f"{most:f}" if type(most) is Decimal else str(most)
 
@@ -82,7 +82,7 @@ class Window:
     def refusal(self, tool: str, now: float) -> LimitError | None:
         """Return the error for a call at time *now*, or None if it is permitted."""
         moments, rate = self._moments, self._rate
-        if moments and now < moments[-1] - SLACK:
+        if moments and now < moments[-1] - CLOCK_SLACK_SECONDS:
             text = "the host's clock went backwards, so the rate limit of this tool cannot be checked"
             return LimitError(text, tool=tool, code="limit.clock", retry="later")
         if len(moments) < rate.calls or now - moments[0] >= rate.seconds:
@@ -119,7 +119,7 @@ def _told_by(clock: Callable[[], float]) -> float | None:
     return now if now is not None and isfinite(now) else None
 
 
-class Row:
+class RepeatCounter:
     """The number of identical calls made in a row.
 
     Args:

@@ -30,9 +30,9 @@ from neuroscript.coercion.parameters import (
 from neuroscript.errors import RETRIES, ArgumentError, CallError, PolicyError, Retry, SpecError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.names import canonical
-from neuroscript.policy.capabilities import Capability, Grant, uncovered
+from neuroscript.policy.capabilities import Capability, Grant, first_uncovered
 from neuroscript.policy.scopes import Covers, is_exact_tool, is_tool_pattern, tool_matcher
-from neuroscript.policy.tool_policy import ToolPolicy, listed
+from neuroscript.policy.tool_policy import ToolPolicy, unique_values
 
 if TYPE_CHECKING:
     from neuroscript.policy.limits import Limits
@@ -305,7 +305,7 @@ class ExecutionPolicy:
         """
         asked = tuple(needs)
         held = chain((layer.grants for layer in self.layers), above)
-        return next((lacking for grants in held if (lacking := uncovered(asked, grants)) is not None), None)
+        return next((lacking for grants in held if (lacking := first_uncovered(asked, grants)) is not None), None)
 
     def check(
         self,
@@ -341,9 +341,11 @@ class ExecutionPolicy:
         except ArgumentError as error:
             return Decision.of(error, tool.name)
         if self.uncovered_need(needs, above) is not None:
-            from neuroscript.policy.refusals import missing, refusal
+            from neuroscript.policy.refusals import find_missing_needs, refusal
 
-            lacks = missing(needs, [layer.grants for layer in self.layers], [(tool.name, each) for each in above])
+            lacks = find_missing_needs(
+                needs, [layer.grants for layer in self.layers], [(tool.name, each) for each in above]
+            )
             return Decision.of(refusal(tool.name, lacks, _filled_by(hidden, tool.templates, values)))
         needs_approval = tool.policy.requires_approval and bool(self.approvers(tool.name))
         return Decision(tool.name, True, rule=self.allowing(tool.name), needs_approval=needs_approval)
@@ -380,9 +382,9 @@ POLICY: Final = instance(ExecutionPolicy, "write ExecutionPolicy(...) or load_po
 def _filled_by(names: Collection[str], templates: Iterable[Any], values: Sequence[Any]) -> Collection[Capability]:
     if not names:
         return ()
-    from neuroscript.policy.templates import filled_by
+    from neuroscript.policy.templates import needs_filled_by
 
-    return filled_by(names, templates, values)
+    return needs_filled_by(names, templates, values)
 
 
 def _denial(tool: str, pattern: str) -> PolicyError:
@@ -396,7 +398,7 @@ def _patterns(policy: ExecutionPolicy, name: str) -> Iterator[str]:
     if not STRINGS.holds(given):
         yield from STRINGS.problems(name, given)
         return
-    patterns = listed(given)
+    patterns = unique_values(given)
     object.__setattr__(policy, name, tuple(dict.fromkeys(map(canonical, patterns))))
     for pattern in patterns:
         if not is_tool_pattern(canonical(pattern)):
@@ -407,7 +409,7 @@ def _grants(policy: ExecutionPolicy) -> Iterator[str]:
     if not GRANTS.holds(policy.grants):
         yield from GRANTS.problems("grants", policy.grants)
         return
-    grants = listed(policy.grants)
+    grants = unique_values(policy.grants)
     parsed: list[Grant] = []
     for grant in grants:
         try:
@@ -421,7 +423,7 @@ def _preapproved(policy: ExecutionPolicy) -> Iterator[str]:
     if not STRINGS.holds(policy.preapproved):
         yield from STRINGS.problems("preapproved", policy.preapproved)
         return
-    names = listed(policy.preapproved)
+    names = unique_values(policy.preapproved)
     object.__setattr__(policy, "preapproved", tuple(dict.fromkeys(map(canonical, names))))
     for name in names:
         if not is_exact_tool(canonical(name)):

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from neuroscript.coercion.context import type_name
 from neuroscript.errors import LimitError
-from neuroscript.policy.counters import Amount, Counter, Row, Window, written
-from neuroscript.policy.limits import CURRENCY, MAX_COUNT, Limits, Rate, amount
+from neuroscript.policy.counters import Amount, Counter, RepeatCounter, Window, format_amount
+from neuroscript.policy.limits import CURRENCY, MAX_COUNT, Limits, Rate, parse_amount
 
 DECIMAL_DIGITS: Final = 2_000
 """Significant digits of decimal sums: more than any sum can have, so none is ever rounded."""
@@ -24,7 +24,7 @@ DECIMAL_DIGITS: Final = 2_000
 Begun = tuple[tuple[float, ...], bytes | None]
 """Identifies one call: its start time by the clock of each rate, and its digest."""
 
-Plan = tuple[tuple[Counter, ...], tuple[Window, ...], tuple[Row, ...]]
+Plan = tuple[tuple[Counter, ...], tuple[Window, ...], tuple[RepeatCounter, ...]]
 """Everything that calls of one tool are counted against, in a whole chain of ledgers."""
 
 _NOUNS: Final = {
@@ -39,7 +39,7 @@ _NOUNS: Final = {
 WHOLE_NUMBER_COUNTS: Final = ("fs_bytes", "fs_entries", "net_bytes", "net_calls")
 """Resources counted in integers; sleep and money are decimals."""
 
-SPENT: Final = (*WHOLE_NUMBER_COUNTS, "sleep")
+RESOURCES: Final = (*WHOLE_NUMBER_COUNTS, "sleep")
 """Resources that a tool can spend, besides money."""
 
 
@@ -60,7 +60,7 @@ class Ledger:
         self._exact: Context = Context(prec=DECIMAL_DIGITS) if parent is None else parent._exact
         self._counters = dict(_counters(own))
         self._windows = {pattern: Window(Rate.parse(rate), clock) for pattern, rate in own.rates.items()}
-        self._row = None if own.max_identical_calls is None else Row(own.max_identical_calls)
+        self._row = None if own.max_identical_calls is None else RepeatCounter(own.max_identical_calls)
         self._per_call: Mapping[str, Decimal] = _least(own.money_per_call, {} if parent is None else parent._per_call)
         self._sums: Mapping[str, tuple[Counter, ...]] = _joined(self._counters, {} if parent is None else parent._sums)
         self._slots = self._sums.get("concurrency", ())
@@ -207,7 +207,7 @@ class Ledger:
 
     # Resources used during a call
 
-    def spend(self, what: str, amount: object, tool: str, tallies: Sequence[dict[str, Any]] = ()) -> Reserved:
+    def spend(self, what: str, amount: object, tool: str, tallies: Sequence[dict[str, Any]] = ()) -> Reservation:
         """Reserve an amount of a resource in every sum, or in none. Call it just before or just after the use.
 
         Args:
@@ -221,7 +221,7 @@ class Ledger:
             LimitError: With the code of the exceeded limit, such as ``limit.money``, or with ``limit.amount`` if the
                 amount is invalid.
         """
-        exact = checked(what, amount, tool)
+        exact = validate_amount(what, amount, tool)
         counters = self._sums.get(what, ())
         with self._lock:
             for counter in counters:
@@ -229,7 +229,7 @@ class Ledger:
                     raise counter.refusal(tool)
             self._require_per_call(what, exact, tool, tallies)
             self._add(what, exact, counters, tallies)
-        return Reserved(self, what, exact, tool, counters, tallies)
+        return Reservation(self, what, exact, tool, counters, tallies)
 
     def _require_per_call(self, what: str, exact: Amount, tool: str, tallies: Sequence[dict[str, Any]]) -> None:
         most = self._per_call.get(what)
@@ -237,7 +237,7 @@ class Ledger:
             return
         before = tallies[-1].get(what, 0) if tallies else 0
         if self._sum(before, exact) > most:
-            text = f"no more than {written(most)} {what} are permitted in one call"
+            text = f"no more than {format_amount(most)} {what} are permitted in one call"
             raise LimitError(text, tool=tool, code="limit.money")
 
     def _add(self, what: str, change: Amount, counters: Sequence[Counter], tallies: Sequence[dict[str, Any]]) -> None:
@@ -256,7 +256,7 @@ class Ledger:
         return first - second if isinstance(second, int) else self._exact.subtract(first, second)
 
 
-class Reserved:
+class Reservation:
     """An amount that a tool has reserved, until the actual amount is known; returned by `Ledger.spend`."""
 
     __slots__ = ("_amount", "_counters", "_ledger", "_settled", "_tallies", "_tool", "_what")
@@ -287,7 +287,7 @@ class Reserved:
         Raises:
             LimitError: With the code ``limit.amount``, if the amount is invalid or already settled.
         """
-        exact = checked(self._what, amount, self._tool)
+        exact = validate_amount(self._what, amount, self._tool)
         ledger = self._ledger
         with ledger._lock:
             if self._settled:
@@ -297,7 +297,7 @@ class Reserved:
             ledger._add(self._what, ledger._difference(exact, self._amount), self._counters, self._tallies)
 
 
-def uncounted(what: str, amount: object, tool: str) -> Reserved:
+def check_amount(what: str, amount: object, tool: str) -> Reservation:
     """Validate an amount where no limit applies, because an invalid amount is an error in the tool there too.
 
     Raises:
@@ -306,19 +306,19 @@ def uncounted(what: str, amount: object, tool: str) -> Reserved:
     return Ledger(None, time).spend(what, amount, tool)
 
 
-def checked(what: object, given: object, tool: str) -> Amount:
+def validate_amount(what: object, given: object, tool: str) -> Amount:
     """Return an amount as an exact number.
 
     Raises:
         LimitError: With the code ``limit.amount``, if the amount is invalid or *what* is unknown.
     """
-    if type(what) is not str or (what not in SPENT and CURRENCY.fullmatch(what) is None):
-        raise _misspent(f"one of {', '.join(SPENT)}, or a currency such as EUR, got another string", tool)
+    if type(what) is not str or (what not in RESOURCES and CURRENCY.fullmatch(what) is None):
+        raise _misspent(f"one of {', '.join(RESOURCES)}, or a currency such as EUR, got another string", tool)
     if what in WHOLE_NUMBER_COUNTS:
         if type(given) is int and 0 <= given <= MAX_COUNT:
             return given
         raise _misspent(f"a whole number of {_NOUNS[what][0]}, 0 or more, got {type_name(given)}", tool)
-    exact = amount(given)
+    exact = parse_amount(given)
     if exact is None:
         noun = what if what not in _NOUNS else _NOUNS[what][0]
         raise _misspent(f"a number of {noun}, 0 or more, got {type_name(given)}", tool)

@@ -29,7 +29,7 @@ PERIODS: Final = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 MAX_COUNT: Final = 10**18 - 1
 """The largest amount that can be counted."""
 
-PLACES: Final = 400
+MAX_DECIMAL_PLACES: Final = 400
 """Maximum number of decimal places, more than any float has."""
 
 MAX_DEPTH: Final = 64
@@ -147,13 +147,13 @@ class Limits:
         return (pattern for pattern in self.rates if tool_matcher(pattern)(tool))
 
 
-def amount(value: object) -> Decimal | None:
+def parse_amount(value: object) -> Decimal | None:
     """Return an amount as an exact decimal, or None if *value* is not a valid amount.
 
     A float becomes the decimal that Python prints for it. NaN, infinities, booleans, negative numbers and numbers with
     more than 18 digits before the decimal point are invalid.
 
-    >>> amount(0.1), amount("2.50"), amount(3), amount(-1), amount(float("nan"))
+    >>> parse_amount(0.1), parse_amount("2.50"), parse_amount(3), parse_amount(-1), parse_amount(float("nan"))
     (Decimal('0.1'), Decimal('2.50'), Decimal('3'), None, None)
     """
     match value:
@@ -177,7 +177,7 @@ def _counts(number: Decimal) -> bool:
     if not number.is_finite() or not 0 <= number <= MAX_COUNT:
         return False
     exponent = number.as_tuple().exponent
-    return isinstance(exponent, int) and -PLACES <= exponent <= PLACES
+    return isinstance(exponent, int) and -MAX_DECIMAL_PLACES <= exponent <= MAX_DECIMAL_PLACES
 
 
 def _count_faults(limits: Limits) -> Iterator[str]:
@@ -226,7 +226,7 @@ def _amount_faults(limits: Limits) -> Iterator[str]:
         for currency, given in _items(getattr(limits, name)):
             if CURRENCY.fullmatch(currency) is None:
                 yield f"{name}: {quote_untrusted(currency)} is not a currency; write three capital letters, such as EUR"
-            elif (most := amount(given)) is None:
+            elif (most := parse_amount(given)) is None:
                 yield f"{name}[{currency!r}] must be a number, 0 or more, not {_told(given)}"
             else:
                 sums[currency] = most
@@ -235,7 +235,7 @@ def _amount_faults(limits: Limits) -> Iterator[str]:
         given = getattr(limits, name)
         if given is None:
             continue
-        most = amount(given)
+        most = parse_amount(given)
         if most is None or (name == "seconds" and not most):
             yield f"{name} must be a number {'above 0' if name == 'seconds' else 'of 0 or more'}, not {_told(given)}"
         else:

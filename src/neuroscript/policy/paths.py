@@ -21,7 +21,7 @@ MAX_SEGMENTS: Final = 256
 
 WINDOWS: Final = os.name == "nt"
 
-UNSEEN: Final = re.compile(
+INVISIBLE_CHARS: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
 )
 """Control characters, bidirectional marks and zero-width characters, which can make two different names look alike."""
@@ -31,9 +31,9 @@ DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9
 SHORT: Final = re.compile(r"~[0-9]")
 """Names that Windows treats as devices regardless of extension, and the mark of 8.3 short names."""
 
-PLACE: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s/@?#\\\[\]:]*[^\s/@?#\\\[\]:.])\.?)(?::([0-9]{1,5}))?")
+HOST_PORT: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s/@?#\\\[\]:]*[^\s/@?#\\\[\]:.])\.?)(?::([0-9]{1,5}))?")
 
-LOCAL: Final = "http://127.0.0.1:8080/v1"
+EXAMPLE_URL: Final = "http://127.0.0.1:8080/v1"
 """Example server address for error messages."""
 
 
@@ -63,7 +63,7 @@ def relative(path: object, *, windows: bool = WINDOWS) -> tuple[str, ...]:
     return tuple(segments)
 
 
-def spelling(segments: tuple[str, ...]) -> str:
+def canonical_path(segments: tuple[str, ...]) -> str:
     """Return the canonical form of a path: its segments joined by ``/``, or ``.`` for the root."""
     return "/".join(segments) or "."
 
@@ -84,7 +84,7 @@ def host_port(text: str) -> str:
     >>> host_port("Example.COM.:443"), host_port("[0:0::1]:80")
     ('example.com:443', '[::1]:80')
     """
-    match = PLACE.fullmatch(text.lower())
+    match = HOST_PORT.fullmatch(text.lower())
     port = int(match[3] or 0) if match else 0
     if match is None or port > 65535:
         raise ValueError("expected host or host:port")
@@ -116,7 +116,7 @@ def _plain(path: object) -> str:
         raise _refused("encoding", "a path must be valid Unicode, without lone surrogates")
     if len(text.encode()) > MAX_PATH_BYTES:
         raise _refused("toolong", f"a path has at most {MAX_PATH_BYTES} bytes")
-    if UNSEEN.search(text):
+    if INVISIBLE_CHARS.search(text):
         raise _refused("control", "a path must not contain invisible characters")
     if "\\" in text:
         raise _refused("separator", "a path uses '/' as its separator and must not contain a backslash")
@@ -148,7 +148,7 @@ def _refused(word: str, text: str) -> SandboxError:
 def is_address(text: str) -> bool:
     """Return whether a string is the URL of an HTTP server and contains no spaces or control characters.
 
-    >>> is_address(LOCAL), is_address("127.0.0.1:8080")
+    >>> is_address(EXAMPLE_URL), is_address("127.0.0.1:8080")
     (True, False)
     """
     from urllib.parse import urlsplit

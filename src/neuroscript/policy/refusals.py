@@ -11,7 +11,7 @@ import attrs
 from neuroscript.coercion.context import type_name
 from neuroscript.errors import CallError, PolicyError
 from neuroscript.io.text import MAX_NAME_CHARS, quote_untrusted
-from neuroscript.policy.capabilities import Capability, Grant, normal, scope_key, singles, uncovered
+from neuroscript.policy.capabilities import Capability, Grant, first_uncovered, normal, scope_key, split_need
 
 LOGGER: Final = "refusal"
 """The child of the host's logger that receives refusals."""
@@ -54,7 +54,7 @@ def _advice(grants: Sequence[str]) -> str:
     return f"; grant it with grants={(*grants,)!r}"
 
 
-def fault(tool: str, check: str, error: BaseException) -> PolicyError:
+def check_failed_error(tool: str, check: str, error: BaseException) -> PolicyError:
     """Return the refusal of a call because a check failed."""
     text = f"denied because a check failed ({check}, {type_name(error)})"
     failed = PolicyError(text, tool=tool, code="policy.check_failed", rule=check)
@@ -63,7 +63,7 @@ def fault(tool: str, check: str, error: BaseException) -> PolicyError:
 
 
 @attrs.frozen
-class Missing:
+class MissingNeeds:
     """The needs of a call that are not met.
 
     Attributes:
@@ -80,25 +80,25 @@ class Missing:
         return bool(self.grants or self.declared)
 
 
-def missing(
+def find_missing_needs(
     needs: Iterable[Capability], layers: Sequence[Sequence[Grant]], above: Iterable[tuple[str, Sequence[Grant]]] = ()
-) -> Missing:
+) -> MissingNeeds:
     """Return the needs of a call that are not met.
 
     Args:
         layers: The grants of each layer of the host's policy.
         above: The tools in the chain of calls, innermost first, each with the needs that it declared for its call.
     """
-    asked = [each for need in needs for each in singles(need)]
-    by_host = tuple(need for need in asked if any(uncovered((need,), grants) is not None for grants in layers))
+    asked = [each for need in needs for each in split_need(need)]
+    by_host = tuple(need for need in asked if any(first_uncovered((need,), grants) is not None for grants in layers))
     for tool, held in above:
-        undeclared = tuple(need for need in asked if uncovered((need,), held) is not None)
+        undeclared = tuple(need for need in asked if first_uncovered((need,), held) is not None)
         if undeclared:
-            return Missing(by_host, undeclared, tool)
-    return Missing(by_host)
+            return MissingNeeds(by_host, undeclared, tool)
+    return MissingNeeds(by_host)
 
 
-def refusal(tool: str, lacks: Missing, hidden: Collection[Capability] = (), redactor: Any = None) -> PolicyError:
+def refusal(tool: str, lacks: MissingNeeds, hidden: Collection[Capability] = (), redactor: Any = None) -> PolicyError:
     """Return the refusal of a call that lacks a grant, or a declaration by a tool above it.
 
     The message names the first missing need without its scope, because the scope may be an argument value. The
@@ -155,7 +155,7 @@ def filled_text(need: Capability, *, is_hidden: bool = False) -> str:
     return _shown(need, is_hidden).plain
 
 
-class Shown(NamedTuple):
+class ShownNeed(NamedTuple):
     """A single need as shown to the host.
 
     Attributes:
@@ -169,21 +169,21 @@ class Shown(NamedTuple):
     grant: str
 
 
-def _shown(need: Capability, is_hidden: bool) -> Shown:
+def _shown(need: Capability, is_hidden: bool) -> ShownNeed:
     head = f"{need.resource}:{need.verbs[0]}"
     if not need.scopes:
-        return Shown(head, head, f"{head}:*")
+        return ShownNeed(head, head, f"{head}:*")
     if is_hidden:
-        return Shown(head, head, "")
+        return ShownNeed(head, head, "")
     scope = normal(need).scopes[0]
     plain = "".join(ESCAPED.split(scope))
     if "://" in plain and CREDENTIALS.search(plain):
         url = f"{head}:{quote_untrusted(_without_credentials(plain))}"
-        return Shown(url, url, "")
+        return ShownNeed(url, url, "")
     if len(scope) > MAX_NAME_CHARS or not scope.isprintable():
         cut = f"{head}:{quote_untrusted(plain)}"
-        return Shown(cut, cut, "")
-    return Shown(f"{head}:{scope}", f"{head}:{plain}", f"{head}:{scope}")
+        return ShownNeed(cut, cut, "")
+    return ShownNeed(f"{head}:{scope}", f"{head}:{plain}", f"{head}:{scope}")
 
 
 def _without_credentials(url: str) -> str:

@@ -48,7 +48,7 @@ SPECIAL: Final = re.compile(r"[\\:,*?\[{}]|\A/")
 SYNTAX: Final = "\\:,*?[{}"
 """The characters with a special meaning in a scope; a backslash before one makes it literal."""
 
-BEHIND: Final = {"\\\\": "\ud805", "\\*": "\ud806", "\\?": "\ud807", "\\[": "\ud808"}
+ESCAPE_PLACEHOLDERS: Final = {"\\\\": "\ud805", "\\*": "\ud806", "\\?": "\ud807", "\\[": "\ud808"}
 """Placeholders for escaped characters while the surrounding globs are read; the backslash comes first."""
 
 PLACE: Final = r"(\[[^\]]*\]|(?:\\.|[^\\:\[])+)(?::(\*|[0-9]{1,5}))?"
@@ -59,7 +59,7 @@ HOST: Final = rf"{LABEL}(?:\.{LABEL})*|\[[0-9a-f:.]+\]"
 NO_HOST: Final = "expected a host of ASCII letters, digits, - and _, or an IPv6 address in brackets"
 
 
-class Unfit(ValueError):
+class InvalidScope(ValueError):
     """A scope that is invalid for its resource; the message says what to write."""
 
 
@@ -115,15 +115,15 @@ def _marked(scope: str) -> str:
     if not MARKED.search(scope):
         return scope
     if SURROGATE.search(scope):
-        raise Unfit("a scope must be valid Unicode, without lone surrogates")
-    for escaped, symbol in BEHIND.items():
+        raise InvalidScope("a scope must be valid Unicode, without lone surrogates")
+    for escaped, symbol in ESCAPE_PLACEHOLDERS.items():
         scope = scope.replace(escaped, symbol)
     if "[" in scope:
-        raise Unfit(r"character classes are not supported; write \[ for a bracket")
+        raise InvalidScope(r"character classes are not supported; write \[ for a bracket")
     if "*" in scope:
         scope = STARS.sub(lambda stars: MANY if stars[0] == "**" else ANY, scope)
     scope = scope.replace("?", ONE).replace("\\", "")
-    for escaped, symbol in BEHIND.items():
+    for escaped, symbol in ESCAPE_PLACEHOLDERS.items():
         scope = scope.replace(symbol, escaped[1])
     return scope
 
@@ -165,7 +165,7 @@ def _path_key(scope: str) -> Key:
     try:
         segments = _segments(path) if SURROGATE.search(path) else relative(path)
     except SandboxError as error:
-        raise Unfit(error.text) from None
+        raise InvalidScope(error.text) from None
     return "/".join((*segments, ""))
 
 
@@ -183,7 +183,7 @@ def _glob(segment: str) -> str:
     from neuroscript.policy.paths import relative
 
     if segment == "..":
-        raise Unfit("'..' after a glob is not supported")
+        raise InvalidScope("'..' after a glob is not supported")
     relative(f"x/{SURROGATE.sub('x', segment)}")
     return segment if segment == MANY else segment.replace(MANY, ANY)
 
@@ -210,22 +210,22 @@ def _segment_pattern(segment: str) -> str:
 def _place_key(scope: str) -> Key:
     found = re.fullmatch(PLACE, scope)
     if found is None:
-        raise Unfit("expected host or host:port, such as api.example.com:443, *.example.com or [::1]:80")
+        raise InvalidScope("expected host or host:port, such as api.example.com:443, *.example.com or [::1]:80")
     host, port = found.groups()
     if port not in (None, "*") and int(port) > 65535:
-        raise Unfit("a port is at most 65535")
+        raise InvalidScope("a port is at most 65535")
     return f"{_host_key(host)}:{ANY if port in (None, '*') else int(port)}"
 
 
 def _host_key(host: str) -> Key:
     if not host.isascii():
-        raise Unfit(NO_HOST)
+        raise InvalidScope(NO_HOST)
     text = host if host[0] == "[" else _marked(host).lower()
     if not SURROGATE.search(text):
         return f"{literal_host(text)}."
     labels = text.removesuffix(".").replace(MANY, ANY).split(".")
     if not all(label == ANY or re.fullmatch(LABEL, label) for label in labels):
-        raise Unfit("* in a host matches whole labels; write *.example.com")
+        raise InvalidScope("* in a host matches whole labels; write *.example.com")
     numbers = [label for label in labels if label != ANY]
     if numbers and all(map(str.isdigit, numbers)):
         labels = [DIGITS if label == ANY else label for label in labels]
@@ -249,7 +249,7 @@ def literal_host(host: str) -> str:
     except ValueError:
         normal = ""
     if re.fullmatch(HOST, normal) is None:
-        raise Unfit(NO_HOST)
+        raise InvalidScope(NO_HOST)
     return normal
 
 

@@ -16,8 +16,8 @@ import attrs
 from neuroscript.coercion.types import ELEMENTS, ArgType
 from neuroscript.errors import ArgumentError, Problem, SpecError
 from neuroscript.io.text import quote_untrusted
-from neuroscript.policy.capabilities import Capability, Grant, parts, single, singles
-from neuroscript.policy.scopes import Unfit, key_of, literal, literal_host
+from neuroscript.policy.capabilities import Capability, Grant, parts, single, split_need
+from neuroscript.policy.scopes import InvalidScope, key_of, literal, literal_host
 
 Values = Sequence[Any]
 """One coerced value for each argument, in order; the further values of a variadic tool follow."""
@@ -40,7 +40,7 @@ PORTS: Final = {"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "
 MAX_SCOPE_CHARS: Final = 8 * 1024 * 1024
 """Maximum number of characters in the needs of one call, for scopes that combine several arguments."""
 
-FITTING: Final[dict[ArgType, Callable[[Any], str]]] = {
+SCOPE_TYPES: Final[dict[ArgType, Callable[[Any], str]]] = {
     ArgType.STRING: literal,
     ArgType.HANDLE: literal,
     ArgType.NODEID: literal,
@@ -108,10 +108,10 @@ def may_cover(grant: Grant, text: str) -> bool:
         return False
     if any(name is not None for scope in parts(text)[2] for _, name in slots(scope)):
         return True
-    return any(grant.covers(each) for each in singles(need))
+    return any(grant.covers(each) for each in split_need(need))
 
 
-def filled_by(names: Collection[str], templates: Iterable[Template], values: Values) -> frozenset[Capability]:
+def needs_filled_by(names: Collection[str], templates: Iterable[Template], values: Values) -> frozenset[Capability]:
     """Return the needs of a call that are filled from at least one of the arguments *names*.
 
     Args:
@@ -137,22 +137,22 @@ def _shape(text: str) -> Capability:
     return Capability(resource, verbs, tuple(PIECE.sub(lambda found: found[1] or "x", scope) for scope in scopes))
 
 
-def place_of(url: str) -> str:
+def host_scope(url: str) -> str:
     """Return the scope ``host:port`` of the server that a client of *url* connects to.
 
     Raises:
         Unfit: If clients could interpret the host differently, or the port is missing and unknown for the scheme.
 
-    >>> place_of("http://good.example@EVIL.example./path")
+    >>> host_scope("http://good.example@EVIL.example./path")
     'evil.example:80'
     """
     found = URL.fullmatch(url)
     if found is None or not url.isprintable():
-        raise Unfit(NO_PLACE)
+        raise InvalidScope(NO_PLACE)
     scheme, host, port = found.groups()
     number = int(port or PORTS.get(scheme.lower(), -1))
     if not 0 <= number <= 65535:
-        raise Unfit(NO_PLACE)
+        raise InvalidScope(NO_PLACE)
     return f"{literal_host(host)}:{number}"
 
 
@@ -172,7 +172,7 @@ class _Argument:
 
     @property
     def is_text(self) -> bool:
-        return not self.is_many and FITTING[self.type] is literal
+        return not self.is_many and SCOPE_TYPES[self.type] is literal
 
     @property
     def element(self) -> ArgType:
@@ -221,7 +221,7 @@ def _faults(resource: str, scope: str, arguments: _Arguments) -> Iterator[str]:
 def _literal_faults(resource: str, scope: str) -> Iterator[str]:
     try:
         key_of(resource, scope)
-    except Unfit as error:
+    except InvalidScope as error:
         yield f"{quote_untrusted(scope)} is not a valid scope for {resource}: {error}"
 
 
@@ -234,7 +234,7 @@ def _slot_faults(name: str, alone: bool, arguments: _Arguments) -> Iterator[str]
         yield "has an unknown attribute; only .host is supported"
     elif attribute and (found.element is not ArgType.STRING or not alone):
         yield "is the host of a URL, so it must be a string and fill the whole scope"
-    elif found.element not in FITTING or (found.variadic and found.type in ELEMENTS):
+    elif found.element not in SCOPE_TYPES or (found.variadic and found.type in ELEMENTS):
         yield f"is {found.type}; only strings, integers, booleans and lists of them can fill a scope"
 
 
@@ -243,7 +243,7 @@ def _filler(need: Capability, scopes: Sequence[str], arguments: _Arguments) -> F
     resource, verbs = need.resource, need.verbs
     pieces = [slots(scope) for scope in scopes]
     if all(name is None for scope in pieces for _, name in scope):
-        fixed = singles(need)
+        fixed = split_need(need)
         return lambda values: fixed
     match pieces, verbs:
         case [[(_, str(name))]], (verb,) if name in arguments and arguments[name].is_text:
@@ -301,14 +301,14 @@ def _piece(text: str, name: str | None, arguments: _Arguments) -> Texts:
     argument = arguments[_split(name, arguments)[0]]
     if name != argument.name:
         return lambda values: _places(argument, values)
-    written = FITTING[argument.element]
+    written = SCOPE_TYPES[argument.element]
     return lambda values: [None if each is None else written(each) for each in argument.items(values)]
 
 
 def _places(argument: _Argument, values: Values) -> Iterator[str | None]:
     for index, url in enumerate(argument.items(values)):
         try:
-            yield None if url is None else place_of(url)
-        except Unfit:
+            yield None if url is None else host_scope(url)
+        except InvalidScope:
             where = f"{argument.name}[{index}]" if argument.is_many else argument.name
             raise ArgumentError([Problem(where, "arg.url", NO_PLACE, "str")]) from None

@@ -17,16 +17,16 @@ EFFECTS: Final = frozenset(
 )
 """The closed set of side effects that a tool can declare."""
 
-LASTING: Final = frozenset({"writes", "deletes", "exec", "net"})
+LASTING_EFFECTS: Final = frozenset({"writes", "deletes", "exec", "net"})
 """Effects that cannot be undone."""
 
-QUICK: Final = frozenset({"pure", "idempotent", "clock", "random"})
+NONBLOCKING_EFFECTS: Final = frozenset({"pure", "idempotent", "clock", "random"})
 """Effects that do not block."""
 
-SEES: Final = frozenset({"pure", "reads", "net", "clock", "random"})
+READ_EFFECTS: Final = frozenset({"pure", "reads", "net", "clock", "random"})
 """A read-only tool declares at least one of these effects."""
 
-ACTS: Final = frozenset({"writes", "deletes", "exec", "prompts", "model"})
+WRITE_EFFECTS: Final = frozenset({"writes", "deletes", "exec", "prompts", "model"})
 """A read-only tool declares none of these effects."""
 
 
@@ -67,7 +67,7 @@ class ToolPolicy:
     @property
     def waits(self) -> bool:
         """Whether ``acall`` runs the tool on a thread, to avoid blocking the event loop."""
-        return not QUICK.issuperset(self.effects) if self.blocking is None else self.blocking
+        return not NONBLOCKING_EFFECTS.issuperset(self.effects) if self.blocking is None else self.blocking
 
     @property
     def is_idempotent(self) -> bool:
@@ -75,9 +75,13 @@ class ToolPolicy:
         return not {"idempotent", "pure"}.isdisjoint(self.effects)
 
     @property
-    def only_looks(self) -> bool:
+    def is_read_only(self) -> bool:
         """Whether the tool changes nothing and prompts no user; False if it declares no effects."""
-        return not SEES.isdisjoint(self.effects) and ACTS.isdisjoint(self.effects) and not self.requires_approval
+        return (
+            not READ_EFFECTS.isdisjoint(self.effects)
+            and WRITE_EFFECTS.isdisjoint(self.effects)
+            and not self.requires_approval
+        )
 
 
 def _settled(policy: ToolPolicy) -> Iterator[str]:
@@ -92,7 +96,7 @@ def _capabilities(policy: ToolPolicy) -> Iterator[str]:
     if not NEEDS.holds(policy.capabilities):
         yield from NEEDS.problems("capabilities", policy.capabilities)
         return
-    needs = listed(policy.capabilities)
+    needs = unique_values(policy.capabilities)
     if needs:  # most tools need nothing, which avoids an import
         from neuroscript.policy.templates import normal
     texts: list[str] = []
@@ -108,7 +112,7 @@ def _effects(policy: ToolPolicy) -> Iterator[str]:
     if not STRINGS.holds(policy.effects):
         yield from STRINGS.problems("effects", policy.effects)
         return
-    words = listed(policy.effects)
+    words = unique_values(policy.effects)
     object.__setattr__(policy, "effects", words)
     known = ", ".join(sorted(EFFECTS))
     yield from (f"{quote_untrusted(word)} is not an effect ({known})" for word in words if word not in EFFECTS)
@@ -116,7 +120,7 @@ def _effects(policy: ToolPolicy) -> Iterator[str]:
         yield "a pure tool can have no other effect except idempotent"
 
 
-def listed(values: Collection[Any]) -> tuple[Any, ...]:
+def unique_values(values: Collection[Any]) -> tuple[Any, ...]:
     """Return unique values, those of a set sorted by their string form."""
     return tuple(dict.fromkeys(sorted(values, key=str) if isinstance(values, (set, frozenset)) else values))
 

@@ -20,9 +20,9 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.plugin import hookimpl
 
-from neuroscript.discovery.installed import GROUPS, Distribution, entry_point, normalised
-from neuroscript.discovery.package_index import FILE, is_computed, written
-from neuroscript.discovery.probe import TIMEOUT_SECONDS, probed
+from neuroscript.discovery.installed import GROUPS, Distribution, entry_point, normalize_name
+from neuroscript.discovery.package_index import FILE, index_to_data, is_computed
+from neuroscript.discovery.probe import TIMEOUT_SECONDS, probe_all
 from neuroscript.io.user_cache import write_json
 
 
@@ -46,12 +46,12 @@ class IndexHook(BuildHookInterface[Any]):
         distribution = self._distribution()
         if is_computed(distribution):
             return
-        (report,) = probed([distribution], TIMEOUT_SECONDS, [*self._folders(), *sys.path])
+        (report,) = probe_all([distribution], TIMEOUT_SECONDS, [*self._folders(), *sys.path])
         if not report.is_usable:
             raise report.error()
         self._folder = TemporaryDirectory(prefix="neuroscript-")
         file = str(Path(self._folder.name, FILE))
-        write_json(file, written(distribution, report.entries))
+        write_json(file, index_to_data(distribution, report.entries))
         build_data["extra_metadata"][file] = FILE
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
@@ -63,7 +63,7 @@ class IndexHook(BuildHookInterface[Any]):
         core = self.metadata.core
         groups = core.entry_points
         points = (entry_point(group, *each) for group in GROUPS for each in sorted(groups.get(group, {}).items()))
-        return Distribution(normalised(core.name), core.raw_name, self.metadata.version, "", tuple(points))
+        return Distribution(normalize_name(core.name), core.raw_name, self.metadata.version, "", tuple(points))
 
     def _folders(self) -> list[str]:
         """Return the directories that may contain the packages of the project."""

@@ -16,9 +16,9 @@ import attrs
 
 from neuroscript._version import RUNTIME_API
 from neuroscript.discovery.catalog import FIRST_PARTY, owner_of
-from neuroscript.discovery.installed import normalised
+from neuroscript.discovery.installed import normalize_name
 from neuroscript.errors import SpecError
-from neuroscript.io.text import quote_untrusted, shown_path
+from neuroscript.io.text import quote_path, quote_untrusted
 from neuroscript.names import canonical, is_word
 
 NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -44,13 +44,13 @@ class Names:
     group: str
 
 
-def named(name: str, group: str | None = None) -> Names:
+def derive_names(name: str, group: str | None = None) -> Names:
     """Derive the names of a distribution and its parts, which may be invalid.
 
-    >>> named("Acme.Weather")
+    >>> derive_names("Acme.Weather")
     Names(distribution='acme-weather', module='acme_weather', group='acme_weather')
     """
-    distribution = normalised(name)
+    distribution = normalize_name(name)
     module = distribution.replace("-", "_")
     return Names(distribution, module, module if group is None else canonical(group))
 
@@ -134,12 +134,12 @@ def create(name: str, directory: Path | None = None, *, group: str | None = None
         SpecError: If the distribution cannot be written. The error lists every problem, and nothing is written.
         OSError: If the system refuses to write it. Nothing remains, except new parent directories.
     """
-    names = named(name, group)
+    names = derive_names(name, group)
     target = (Path(names.distribution) if directory is None else directory).absolute()
     found = [*faults(name, names), *_directory_faults(target), *_author_faults(author)]
     if found:
         raise SpecError("new toolset", found)
-    texts = written(names, author)
+    texts = render_files(names, author)
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=".neuroscript-new-", dir=target.parent))
     try:
@@ -152,7 +152,7 @@ def create(name: str, directory: Path | None = None, *, group: str | None = None
     return target
 
 
-def written(names: Names, author: str = "") -> dict[str, str]:
+def render_files(names: Names, author: str = "") -> dict[str, str]:
     """Return the contents of each file by its path in the distribution."""
     from neuroscript import __version__
 
@@ -180,9 +180,9 @@ def _fill(root: Path, texts: Mapping[str, str]) -> None:
 
 def _directory_faults(target: Path) -> Iterator[str]:
     if target.is_symlink() or (target.exists() and not target.is_dir()):
-        yield f"{shown_path(str(target))} exists and is not a directory; choose another one with --directory"
+        yield f"{quote_path(str(target))} exists and is not a directory; choose another one with --directory"
     elif target.is_dir() and any(target.iterdir()):
-        yield f"{shown_path(str(target))} is not empty; choose another one with --directory"
+        yield f"{quote_path(str(target))} is not empty; choose another one with --directory"
 
 
 def _author_faults(author: str) -> Iterator[str]:

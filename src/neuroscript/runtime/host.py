@@ -20,15 +20,15 @@ from neuroscript.coercion.parameters import (
     STRING,
     Form,
     field_problems,
-    mapping,
+    mapping_form,
+    object_form,
     optional,
     require,
-    shaped,
 )
 from neuroscript.errors import CoercionError, SpecError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.execution_policy import ExecutionPolicy
-from neuroscript.policy.scopes import SURROGATE, Unfit, key_of
+from neuroscript.policy.scopes import SURROGATE, InvalidScope, key_of
 from neuroscript.runtime.interfaces import LLM, Logger, Random
 from neuroscript.runtime.state import plain_copy
 
@@ -157,15 +157,15 @@ class Host:
 MODEL_METHODS: Final = ("ask", "ask_with_tools", "reply")
 """The methods of a model; a model that does not implement the whole protocol has at least one of them."""
 
-LOGGER: Final = shaped("a logging.Logger", "debug", "info", "warning", "error")
-PROMPTER: Final = shaped("a Prompter", "ask")
+LOGGER: Final = object_form("a logging.Logger", "debug", "info", "warning", "error")
+PROMPTER: Final = object_form("a Prompter", "ask")
 MODEL: Final = Form(
     "a model (an object with ask or ask_with_tools)",
     lambda model: not isinstance(model, type) and any(callable(getattr(model, each, None)) for each in MODEL_METHODS),
     hint="neuroscript.llm.model(name) makes one",
 )
-SECRETS: Final = mapping(STRING, "strings")
-RANDOM: Final = shaped("a random.Random", "random", "getrandbits", "randrange")
+SECRETS: Final = mapping_form(STRING, "strings")
+RANDOM: Final = object_form("a random.Random", "random", "getrandbits", "randrange")
 FORMS: Final = {
     "logger": optional(LOGGER),
     "stdin": optional(INPUT),
@@ -218,7 +218,7 @@ def _exact_variables(policy: ExecutionPolicy) -> Iterator[str]:
         if grant.resource not in ("env", "*") or not {"read", "*"}.intersection(grant.verbs):
             continue
         for scope in grant.scopes:
-            with suppress(Unfit):
+            with suppress(InvalidScope):
                 key = key_of("env", scope)
                 if not SURROGATE.search(key):
                     yield key

@@ -17,7 +17,7 @@ from neuroscript.spec.binding import Repair
 from neuroscript.spec.tool_spec import ToolSpec
 
 if TYPE_CHECKING:
-    from neuroscript.calls.spill import Spilled
+    from neuroscript.calls.spill import SpilledResult
 
 
 @attrs.frozen
@@ -330,8 +330,8 @@ class ToolResult:
         error: The error, or None.
         repairs: One entry for each value that was converted.
         seconds: The duration, including checks.
-        spilled: The file that contains a result that was too large, as a `Spilled`, or None. The value is then a string
-            with the beginning of the result and the location of the file.
+        spilled: The file that contains a result that was too large, as a `SpilledResult`, or None. The value is then a
+            string with the beginning of the result and the location of the file.
     """
 
     id: str
@@ -340,7 +340,7 @@ class ToolResult:
     error: CallError | None = attrs.field(default=None, kw_only=True)
     repairs: tuple[Repair, ...] = attrs.field(default=(), kw_only=True)
     seconds: float = attrs.field(default=0.0, kw_only=True)
-    spilled: Spilled | None = attrs.field(default=None, kw_only=True)
+    spilled: SpilledResult | None = attrs.field(default=None, kw_only=True)
 
     @property
     def ok(self) -> bool:

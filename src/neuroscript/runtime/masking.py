@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from neuroscript.coercion.types import ArgType
-from neuroscript.coercion.values import copied
+from neuroscript.coercion.values import copy_exact
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 
 MAPS: Final = ArgType.SLICE_MAP
@@ -39,7 +39,7 @@ def _secret_in(arg: ArgSpec, value: Any) -> Iterator[Any]:
                 yield from _secret_in(key, each.get(key.name))
 
 
-def masked(spec: ToolSpec, values: Sequence[Any]) -> dict[str, Any]:
+def mask_secrets(spec: ToolSpec, values: Sequence[Any]) -> dict[str, Any]:
     """Return a copy of the arguments of a call by name, with ``[secret]`` in place of each secret except None.
 
     Args:
@@ -61,7 +61,7 @@ def _masked(arg: ArgSpec, value: Any) -> Any:
 
         return MARK
     if not any(key.holds_secret for key in arg.keys):
-        return copied(value)
+        return copy_exact(value)
     if arg.type is MAPS:
         return [_masked_map(arg, each) for each in value]
     return _masked_map(arg, value)
@@ -69,4 +69,4 @@ def _masked(arg: ArgSpec, value: Any) -> Any:
 
 def _masked_map(arg: ArgSpec, value: dict[str, Any]) -> dict[str, Any]:
     keys = {key.name: key for key in arg.keys}
-    return {name: _masked(keys[name], each) if name in keys else copied(each) for name, each in value.items()}
+    return {name: _masked(keys[name], each) if name in keys else copy_exact(each) for name, each in value.items()}

@@ -70,7 +70,7 @@ class ConsolePrompter:
         with self._lock:
             stdin = sys.stdin if self._stdin is None else self._stdin
             descriptor = _descriptor(stdin)
-            with alone_on(stdin), _silent(descriptor) if secret else nullcontext():
+            with terminal_lock(stdin), _silent(descriptor) if secret else nullcontext():
                 output = sys.stderr if self._output is None else self._output
                 write_out(f"{escape(prompt.rstrip())} ", output)
                 line = line_of(_reader(stdin, descriptor, secret))
@@ -78,7 +78,7 @@ class ConsolePrompter:
 
 
 @contextmanager
-def alone_on(stream: TextIO | None) -> Iterator[None]:
+def terminal_lock(stream: TextIO | None) -> Iterator[None]:
     """Hold the terminal for one prompt; does nothing for other streams."""
     if not is_terminal(stream):
         yield
@@ -87,7 +87,7 @@ def alone_on(stream: TextIO | None) -> Iterator[None]:
         yield
 
 
-def typed(stdin: TextIO) -> bytes:
+def read_typed_line(stdin: TextIO) -> bytes:
     """Return the next line typed at a terminal, including its end unless the input ended.
 
     Raises:

@@ -23,7 +23,7 @@ MARK: Final = "[secret]"
 FIELD: Final = re.compile(r"[A-Za-z][A-Za-z_.-]*")
 """A key that only names its value; hiding ``Authorization`` everywhere would hide no secret."""
 
-SAME: Final = frozenset({"tool", "state", "_code", "_retry", "seconds", "_has_ended"})
+UNREDACTED_ATTRIBUTES: Final = frozenset({"tool", "state", "_code", "_retry", "seconds", "_has_ended"})
 """Attributes of an error on which hosts base decisions; they are never redacted in place."""
 
 CLASSES: Final = tuple(map(re.compile, ("[a-z]", "[A-Z]", "[0-9]", "[^a-zA-Z0-9]")))
@@ -129,7 +129,7 @@ class Redactor:
         if isinstance(error, ArgumentError):
             _ = error.problems  # makes the error create them now
         told = vars(error)
-        for name in told.keys() - SAME:
+        for name in told.keys() - UNREDACTED_ATTRIBUTES:
             told[name] = self.plain(told[name])
         for name, usual in (("_code", error.CODE), ("_retry", error.RETRY)):
             if self.plain(told.get(name)) is not told.get(name):

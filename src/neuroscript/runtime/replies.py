@@ -31,7 +31,7 @@ class Usage:
 
 
 @attrs.frozen
-class Retried:
+class RetriedRequest:
     """A request that was repeated.
 
     Attributes:
@@ -58,7 +58,7 @@ class Reply:
     turn: Turn
     stop: Stop = "end"
     usage: Usage = Usage()
-    retries: tuple[Retried, ...] = ()
+    retries: tuple[RetriedRequest, ...] = ()
     seconds: float = 0.0
 
 
@@ -68,7 +68,7 @@ FORMS: Final = {
     "turn": instance(Turn),
     "stop": one_of(*get_args(Stop)),
     "usage": instance(Usage),
-    "retries": sequence(instance(Retried), "Retrieds"),
+    "retries": sequence(instance(RetriedRequest), "Retrieds"),
     "seconds": DURATION,
 }
 
@@ -100,7 +100,7 @@ def reply_of(found: object) -> Reply:
     return found
 
 
-def whole(reply: Reply) -> Turn:
+def complete_turn(reply: Reply) -> Turn:
     """Return the turn of a reply if it is complete.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Final
 
 import attrs
 
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.errors import ArgumentError, CallError, Retry, ToolFailed, ToolNotFound
 from neuroscript.io.text import quote_untrusted
 from neuroscript.runtime.interfaces import ToolResult
@@ -38,10 +38,10 @@ def result_text(result: ToolResult, names: WireNames | None = None) -> str:
         text = error_text(error, names or WireNames())
         return f"error {error.code}: {text}{'' if text.endswith('?') else '.'} {ADVICE[error.retry]}"
     value = result.value
-    return value if type(value) is str else json.dumps(plain(value), ensure_ascii=False)
+    return value if type(value) is str else json.dumps(to_plain(value), ensure_ascii=False)
 
 
-def shortened(result: ToolResult, longest: int) -> ToolResult:
+def shorten(result: ToolResult, longest: int) -> ToolResult:
     """Return a result shortened to *longest* characters, with the number of omitted characters.
 
     Of errors, only the message of a `ToolFailed` is shortened, because all others are short. The text of a result that

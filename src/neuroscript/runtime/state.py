@@ -13,7 +13,7 @@ import attrs
 from neuroscript.coercion.context import RESULT, ROOT, CoercionPass
 from neuroscript.coercion.scalars import Handle, lax_handle
 from neuroscript.coercion.types import ArgType
-from neuroscript.coercion.values import coerce_value, copied
+from neuroscript.coercion.values import coerce_value, copy_exact
 from neuroscript.errors import ToolFailed
 from neuroscript.io.text import quote_untrusted
 
@@ -47,7 +47,7 @@ class Variables:
     def get(self, name: str, default: Any) -> Any:
         """Return a copy of the value of *name*, or *default*."""
         value = self._values.get(name, default)
-        return default if value is default else copied(value)
+        return default if value is default else copy_exact(value)
 
     def set(self, name: str, value: object) -> None:
         """Set *name* to a copy of *value*.
@@ -72,11 +72,11 @@ class Variables:
         self._refuse_constant(name)
         while True:
             old = self._values.get(name)
-            new = plain_copy(change(copied(old)))
+            new = plain_copy(change(copy_exact(old)))
             with self._lock:
                 if self._values.get(name) is old:
                     self._values[name] = new
-                    return copied(new)
+                    return copy_exact(new)
 
     def _refuse_constant(self, name: str) -> None:
         if name in self._constants:
@@ -95,7 +95,7 @@ def plain_copy(value: object) -> Any:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Kept:
+class StoredObject:
     """An object behind a handle."""
 
     thing: Any
@@ -107,7 +107,7 @@ class Handles:
     """Objects by the ids of their handles; each lives until it is released or its caller's session ends."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, StoredObject] = {}
 
     def new(self, thing: object, kind: str, release: Callable[[], object] | None = None) -> Handle:
         """Store *thing* and return its handle.
@@ -122,7 +122,7 @@ class Handles:
         handle = Handle(f"{kind}-{os.urandom(ID_BYTES).hex()}", kind)
         if not kind or ":" in kind or lax_handle(handle) is not handle.id:
             raise ValueError("a kind consists of 1 to 95 ASCII letters, digits and . _ -")
-        self._kept[handle.id] = Kept(thing, kind, release)
+        self._kept[handle.id] = StoredObject(thing, kind, release)
         return handle
 
     def get(self, handle: Handle | str, kind: str) -> Any:

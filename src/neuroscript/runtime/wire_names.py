@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from neuroscript.spec.tool_spec import ToolSpec
 
 
-class Specified(Protocol):
+class HasSpec(Protocol):
     """A tool that has a spec, as a `ToolImplementation` or a `ToolInfo`."""
 
     @property
@@ -31,7 +31,7 @@ MAX_WIRE_NAME_CHARS: Final = 64
 DIGEST_DIGITS: Final = 8
 """Number of digest digits at the end of a truncated name."""
 
-KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+ARGUMENT_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 """Argument names that Anthropic accepts; any other name makes it reject the whole request."""
 
 NOT_ALLOWED: Final = re.compile(r"[^A-Za-z0-9_.-]")
@@ -48,7 +48,8 @@ class WireNames:
     Attributes:
         wires: Wire names of tools, by canonical name.
         tools: Canonical names, by wire name.
-        keys: Replacements of argument names that Anthropic rejects, see `odd_keys`, by canonical tool name.
+        keys: Replacements of argument names that Anthropic rejects, see `argument_replacements`, by canonical tool
+            name.
     """
 
     wires: Mapping[str, str] = attrs.field(factory=dict)
@@ -56,7 +57,7 @@ class WireNames:
     keys: Mapping[str, Mapping[str, str]] = attrs.field(factory=dict)
 
     @classmethod
-    def of(cls, tools: Iterable[Specified | ToolSpec]) -> WireNames:
+    def of(cls, tools: Iterable[HasSpec | ToolSpec]) -> WireNames:
         """Return the names of *tools*, each a `ToolImplementation`, a `ToolInfo` or a `ToolSpec`.
 
         Raises:
@@ -67,8 +68,8 @@ class WireNames:
         {'math.add': 'math__add'}
         """
         specs = [spec_of(tool) for tool in tools]
-        keys = {spec.full_name: odd for spec in specs if (odd := odd_keys(spec))}
-        return cls.under({spec.full_name: cut(wire_name(spec.full_name)) for spec in specs}, keys)
+        keys = {spec.full_name: odd for spec in specs if (odd := argument_replacements(spec))}
+        return cls.under({spec.full_name: truncate(wire_name(spec.full_name)) for spec in specs}, keys)
 
     @classmethod
     def under(cls, wires: Mapping[str, str], keys: Mapping[str, Mapping[str, str]] | None = None) -> WireNames:
@@ -92,7 +93,7 @@ class WireNames:
         >>> WireNames().wire("math.add"), WireNames().wire("look up!")
         ('math__add', 'look_up_')
         """
-        return self.wires.get(name) or cut(NOT_ALLOWED.sub("_", wire_name(name[:MAX_SPELLING_CHARS])))
+        return self.wires.get(name) or truncate(NOT_ALLOWED.sub("_", wire_name(name[:MAX_SPELLING_CHARS])))
 
     def tool(self, wire: str) -> str:
         """Return the canonical name for a wire name, also if it is not in the table.
@@ -103,24 +104,26 @@ class WireNames:
         return self.tools.get(wire) or from_wire(wire)
 
 
-def cut(wire: str) -> str:
+def truncate(wire: str) -> str:
     """Return a name with at most `MAX_WIRE_NAME_CHARS` characters; names with the same beginning stay different."""
     if len(wire) <= MAX_WIRE_NAME_CHARS:
         return wire
     return f"{wire[: MAX_WIRE_NAME_CHARS - DIGEST_DIGITS - 1]}_{sha256(wire.encode()).hexdigest()[:DIGEST_DIGITS]}"
 
 
-def odd_keys(spec: ToolSpec) -> Mapping[str, str]:
-    """Return replacements for the argument names of a tool that do not match `KEY`; usually none.
+def argument_replacements(spec: ToolSpec) -> Mapping[str, str]:
+    """Return replacements for the argument names of a tool that do not match `ARGUMENT_NAME`; usually none.
 
     >>> from neuroscript import ArgSpec, ToolSpec
-    >>> odd_keys(ToolSpec("find", "mail", (ArgSpec("$top", "int"), ArgSpec("user-id", "string"))))
+    >>> argument_replacements(ToolSpec("find", "mail", (ArgSpec("$top", "int"), ArgSpec("user-id", "string"))))
     {'$top': '_top'}
     """
     kept: Mapping[str, str] | None = spec.exports.get("odd keys")
     if kept is None:
         names = [arg.name for arg in spec.args]
-        kept = spec.exports["odd keys"] = _renamed([name for name in names if not KEY.fullmatch(name)], {*names})
+        kept = spec.exports["odd keys"] = _renamed(
+            [name for name in names if not ARGUMENT_NAME.fullmatch(name)], {*names}
+        )
     return kept
 
 
@@ -137,7 +140,7 @@ def _renamed(names: Iterable[str], taken: set[str]) -> dict[str, str]:
     return found
 
 
-def spec_of(tool: Specified | ToolSpec) -> ToolSpec:
+def spec_of(tool: HasSpec | ToolSpec) -> ToolSpec:
     """Return the `ToolSpec` of a tool, or the spec itself."""
     spec: ToolSpec = getattr(tool, "spec", cast("ToolSpec", tool))
     return spec

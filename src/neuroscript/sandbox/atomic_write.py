@@ -54,7 +54,7 @@ def plain(data: object) -> memoryview:
     return memoryview(content)
 
 
-def encoded(text: object) -> memoryview:
+def encode_text(text: object) -> memoryview:
     """Return a string to write as UTF-8.
 
     Raises:

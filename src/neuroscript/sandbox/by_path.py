@@ -24,18 +24,18 @@ REPARSE: Final = 0x400
 
 
 @attrs.frozen
-class Named:
+class PathFolder:
     """A `Folder` identified by its path, and the root that it must stay below, both as the system spells them."""
 
     root: str
     path: str
 
-    def below(self, segments: Segments) -> Named:
+    def below(self, segments: Segments) -> PathFolder:
         """Return the directory at *segments*."""
         path = self._looked_at(segments)
         if not stat.S_ISDIR(os.lstat(path).st_mode):
             raise failure(errno.ENOTDIR)
-        return Named(self.root, path)
+        return PathFolder(self.root, path)
 
     def open(self, segments: Segments, flags: int) -> int:
         """Return a descriptor of the entry at *segments*."""
@@ -79,7 +79,7 @@ class Named:
 
     def move(self, name: str, folder: Folder, new: str) -> None:
         """Rename an entry after checking that the new name is free."""
-        assert isinstance(folder, Named)
+        assert isinstance(folder, PathFolder)
         with suppress(FileNotFoundError):
             folder.status(new)
             raise failure(errno.EEXIST)
@@ -88,7 +88,7 @@ class Named:
     def close(self) -> None:
         """Do nothing, because nothing is held open."""
 
-    def __enter__(self) -> Named:
+    def __enter__(self) -> PathFolder:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -116,10 +116,10 @@ class Named:
         raise failure(errno.ELOOP)
 
 
-def opened(directory: str) -> tuple[str, Folder]:
+def open_root(directory: str) -> tuple[str, Folder]:
     """Return the name of this backend, and the root of a sandbox."""
     root = os.path.realpath(directory)
-    return "named", Named(root, root)
+    return "named", PathFolder(root, root)
 
 
 def final_path(descriptor: int) -> str:

@@ -70,7 +70,7 @@ class Folder(Protocol):
     def __exit__(self, *error: object) -> None: ...
 
 
-def made(root: Folder, segments: Segments) -> Folder:
+def ensure_directory(root: Folder, segments: Segments) -> Folder:
     """Return the directory at *segments*, and create missing directories."""
     with suppress(FileNotFoundError):
         return root.below(segments)
@@ -89,7 +89,7 @@ def _step(folder: Folder, name: str) -> Folder:
     return folder.below((name,))
 
 
-def made_one(folder: Folder, name: str) -> bool:
+def create_directory(folder: Folder, name: str) -> bool:
     """Create a directory, and return whether it was missing; raise ELOOP or EEXIST if another kind of entry exists."""
     try:
         folder.mkdir(name)

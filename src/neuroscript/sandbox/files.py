@@ -20,21 +20,21 @@ import attrs
 from neuroscript.coercion.scalars import to_builtin
 from neuroscript.errors import PolicyError, SandboxError
 from neuroscript.io.text import quote_untrusted
-from neuroscript.policy.paths import names_directory, relative, spelling
+from neuroscript.policy.paths import canonical_path, names_directory, relative
 from neuroscript.runtime.interfaces import DirEntry, Entries
-from neuroscript.sandbox.atomic_write import append, encoded, plain, replace
-from neuroscript.sandbox.directory import Folder, Segments, Spend, failure, made, made_one
-from neuroscript.sandbox.listing import ALL_BELOW, CHILDREN, Pattern, entry, found, split
-from neuroscript.sandbox.reader import Metered, decoded, digest, opened
+from neuroscript.sandbox.atomic_write import append, encode_text, plain, replace
+from neuroscript.sandbox.directory import Folder, Segments, Spend, create_directory, ensure_directory, failure
+from neuroscript.sandbox.listing import ALL_BELOW, CHILDREN, Pattern, entry, find_entries, split
+from neuroscript.sandbox.reader import MeteredFile, decode_text, digest, open_file
 
 MAX_READ_BYTES: Final = 100 * 1024 * 1024
 """Maximum number of bytes read at once, unless the caller sets a limit."""
 
 
-class Ground(Protocol):
+class SandboxRoot(Protocol):
     """The owner of the root; see `Sandbox`."""
 
-    def held(self, path: str) -> AbstractContextManager[Folder]:
+    def open_root(self, path: str) -> AbstractContextManager[Folder]:
         """Provide the root for one operation on *path*."""
 
     def resolve(self, path: str) -> str:
@@ -42,7 +42,7 @@ class Ground(Protocol):
 
 
 @attrs.frozen(eq=False, repr=False)
-class Place:
+class CheckedPath:
     """A validated and permitted path.
 
     Attributes:
@@ -56,7 +56,7 @@ class Place:
     @property
     def path(self) -> str:
         """The canonical form of the path."""
-        return spelling(self.segments)
+        return canonical_path(self.segments)
 
     @property
     def name(self) -> str:
@@ -73,7 +73,7 @@ class Files:
     A path that ends in ``/`` means a directory. Links can be listed and deleted, but are never followed or moved.
     """
 
-    _ground: Ground
+    _root: SandboxRoot
     _may: Callable[[str, str], None]
     _spend: Spend
 
@@ -85,7 +85,7 @@ class Files:
     def read_text(self, path: str, *, encoding: str = "utf-8") -> str:
         """Return the content of a file as a string, with line endings unchanged."""
         with self._reading(path) as (file, place):
-            return decoded(file.within(MAX_READ_BYTES), encoding, quote_untrusted(place.path))
+            return decode_text(file.within(MAX_READ_BYTES), encoding, quote_untrusted(place.path))
 
     @overload
     def open(self, path: str, mode: Literal["rb"] = "rb") -> IO[bytes]: ...
@@ -100,7 +100,7 @@ class Files:
                 "files are opened for reading, with mode 'r' or 'rb'", code="sandbox.argtype", retry="model"
             )
         place = self._place("read", path)
-        with self._ground.held(place.path) as root:
+        with self._root.open_root(place.path) as root:
             file = io.BufferedReader(self._opened(root, place))
         return file if mode == "rb" else io.TextIOWrapper(file, encoding="utf-8", newline="")
 
@@ -112,7 +112,7 @@ class Files:
     def stat(self, path: str) -> DirEntry:
         """Return the metadata of an entry; for a link, of the link itself."""
         place = self._place("read", path)
-        with self._ground.held(place.path) as root, root.below(place.segments[:-1]) as folder:
+        with self._root.open_root(place.path) as root, root.below(place.segments[:-1]) as folder:
             status = folder.status(place.segments[-1] if place.segments else ".")
             _require_directory(place, status)
             return entry(place.segments, status)
@@ -142,10 +142,10 @@ class Files:
         """
         place = _placed(pattern)
         start, rest = split(place.segments)
-        self._may("read", spelling(start))
-        with self._ground.held(spelling(start)) as root:
+        self._may("read", canonical_path(start))
+        with self._root.open_root(canonical_path(start)) as root:
             try:
-                entries = found(root, start, Pattern.of(rest), self._may_read, self._spend)
+                entries = find_entries(root, start, Pattern.of(rest), self._may_read, self._spend)
             except (FileNotFoundError, NotADirectoryError):
                 return []
         return [each for each in entries if each.is_dir or not place.directory]
@@ -159,12 +159,12 @@ class Files:
         """
         place = self._place("read", path)
         if sys.platform != "linux":
-            yield self._ground.resolve(place.path)
+            yield self._root.resolve(place.path)
             return
-        with self._ground.held(place.path) as root:
+        with self._root.open_root(place.path) as root:
             descriptor = root.open(place.segments, os.O_RDONLY)
         try:
-            with self._ground.held(place.path):
+            with self._root.open_root(place.path):
                 _require_plain(place, os.fstat(descriptor))
             yield f"/proc/self/fd/{descriptor}"
         finally:
@@ -173,7 +173,7 @@ class Files:
     def resolve(self, path: str) -> str:
         """Return an absolute path, valid only as long as no other process changes the tree."""
         place = self._place("read", path)
-        return self._ground.resolve(place.path)
+        return self._root.resolve(place.path)
 
     def write_bytes(self, path: str, data: bytes) -> None:
         """Replace the content of a file atomically.
@@ -184,25 +184,25 @@ class Files:
 
     def write_text(self, path: str, text: str) -> None:
         """Replace the content of a file with a string as UTF-8; see `write_bytes`."""
-        self._change(path, encoded(text), replace)
+        self._change(path, encode_text(text), replace)
 
     def append(self, path: str, data: str | bytes) -> None:
         """Append bytes, or a string as UTF-8, to a file; the file and missing directories are created."""
-        self._change(path, encoded(data) if isinstance(data, str) else plain(data), append)
+        self._change(path, encode_text(data) if isinstance(data, str) else plain(data), append)
 
     def mkdir(self, path: str) -> bool:
         """Create a directory and its missing parents; return whether it was missing."""
         place = self._place("write", path)
-        with self._ground.held(place.path) as root:
+        with self._root.open_root(place.path) as root:
             if not place.segments:
                 return False
-            with made(root, place.segments[:-1]) as folder:
-                return made_one(folder, place.name)
+            with ensure_directory(root, place.segments[:-1]) as folder:
+                return create_directory(folder, place.name)
 
     def delete(self, path: str) -> bool:
         """Delete a file, a link or an empty directory; return whether it existed."""
         place = self._place("delete", path)
-        with self._ground.held(place.path) as root:
+        with self._root.open_root(place.path) as root:
             try:
                 with root.below(place.segments[:-1]) as folder:
                     _delete(folder, place)
@@ -219,28 +219,28 @@ class Files:
         self._may("delete", origin.path)
         self._may("write", target.path)
         name, new = origin.name, target.name
-        with self._ground.held(origin.path) as root, root.below(origin.segments[:-1]) as folder:
+        with self._root.open_root(origin.path) as root, root.below(origin.segments[:-1]) as folder:
             status = folder.status(name)
             _require_plain(attrs.evolve(origin, directory=origin.directory or target.directory), status)
             if stat.S_ISDIR(status.st_mode):
-                found(root, origin.segments, ALL_BELOW, self._may_move(origin, target), self._spend)
-            with self._ground.held(target.path), root.below(target.segments[:-1]) as new_folder:
+                find_entries(root, origin.segments, ALL_BELOW, self._may_move(origin, target), self._spend)
+            with self._root.open_root(target.path), root.below(target.segments[:-1]) as new_folder:
                 _require_elsewhere(origin, target)
                 folder.move(name, new_folder, new)
 
-    def _place(self, verb: str, path: object) -> Place:
+    def _place(self, verb: str, path: object) -> CheckedPath:
         place = _placed(path)
         self._may(verb, place.path)
         return place
 
     @contextmanager
-    def _reading(self, path: str) -> Iterator[tuple[Metered, Place]]:
+    def _reading(self, path: str) -> Iterator[tuple[MeteredFile, CheckedPath]]:
         place = self._place("read", path)
-        with self._ground.held(place.path) as root, self._opened(root, place) as file:
+        with self._root.open_root(place.path) as root, self._opened(root, place) as file:
             yield file, place
 
-    def _opened(self, root: Folder, place: Place) -> Metered:
-        file = opened(root, place.segments, self._spend)
+    def _opened(self, root: Folder, place: CheckedPath) -> MeteredFile:
+        file = open_file(root, place.segments, self._spend)
         if place.directory:
             file.close()
             raise failure(errno.ENXIO)
@@ -248,8 +248,8 @@ class Files:
 
     def _below(self, path: str, pattern: Pattern) -> Entries:
         place = self._place("read", "." if type(path) is str and not path else path)
-        with self._ground.held(place.path) as root:
-            return found(root, place.segments, pattern, self._may_read, self._spend)
+        with self._root.open_root(place.path) as root:
+            return find_entries(root, place.segments, pattern, self._may_read, self._spend)
 
     def _may_read(self, path: str) -> bool:
         try:
@@ -258,7 +258,7 @@ class Files:
             return False
         return True
 
-    def _may_move(self, origin: Place, target: Place) -> Callable[[str], bool]:
+    def _may_move(self, origin: CheckedPath, target: CheckedPath) -> Callable[[str], bool]:
         def permits(path: str) -> bool:
             self._may("delete", path)
             self._may("write", f"{target.path}{path.removeprefix(origin.path)}")
@@ -270,24 +270,24 @@ class Files:
         place = self._place("write", path)
         name = place.name
         self._spend("fs_bytes", len(data))
-        with self._ground.held(place.path) as root:
+        with self._root.open_root(place.path) as root:
             if place.directory:
                 raise failure(errno.EISDIR)
-            with made(root, place.segments[:-1]) as folder:
+            with ensure_directory(root, place.segments[:-1]) as folder:
                 change(folder, name, data)
 
 
-def _placed(path: object) -> Place:
+def _placed(path: object) -> CheckedPath:
     text = to_builtin(path)
-    return Place(relative(text), names_directory(text))
+    return CheckedPath(relative(text), names_directory(text))
 
 
-def _require_directory(place: Place, status: os.stat_result) -> None:
+def _require_directory(place: CheckedPath, status: os.stat_result) -> None:
     if place.directory and not stat.S_ISDIR(status.st_mode):
         raise failure(errno.ELOOP if stat.S_ISLNK(status.st_mode) else errno.ENXIO)
 
 
-def _require_plain(place: Place, status: os.stat_result) -> None:
+def _require_plain(place: CheckedPath, status: os.stat_result) -> None:
     """Refuse anything but files and directories, and files where only a directory matches."""
     _require_directory(place, status)
     if stat.S_ISLNK(status.st_mode):
@@ -296,7 +296,7 @@ def _require_plain(place: Place, status: os.stat_result) -> None:
         raise failure(errno.ENXIO)
 
 
-def _require_elsewhere(origin: Place, target: Place) -> None:
+def _require_elsewhere(origin: CheckedPath, target: CheckedPath) -> None:
     if target.segments == origin.segments:
         raise failure(errno.EEXIST)
     if target.segments[: len(origin.segments)] == origin.segments:
@@ -304,7 +304,7 @@ def _require_elsewhere(origin: Place, target: Place) -> None:
         raise SandboxError(text, code="sandbox.name", retry="model")
 
 
-def _delete(folder: Folder, place: Place) -> None:
+def _delete(folder: Folder, place: CheckedPath) -> None:
     status = folder.status(place.name)
     _require_directory(place, status)
     if stat.S_ISDIR(status.st_mode):

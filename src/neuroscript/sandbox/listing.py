@@ -12,7 +12,7 @@ import attrs
 
 from neuroscript.errors import LimitError, SandboxError
 from neuroscript.io.text import escape
-from neuroscript.policy.paths import MAX_SEGMENTS, relative, spelling
+from neuroscript.policy.paths import MAX_SEGMENTS, canonical_path, relative
 from neuroscript.runtime.interfaces import DirEntry
 from neuroscript.sandbox.directory import Folder, Segments, Spend
 
@@ -31,7 +31,7 @@ MAGIC: Final = re.compile(r"[*?\[]")
 def entry(segments: Segments, status: os.stat_result) -> DirEntry:
     """Return the `DirEntry` for the path *segments*."""
     kind = KINDS.get(stat.S_IFMT(status.st_mode), "other")
-    return DirEntry(escape(spelling(segments)), kind, status.st_size if kind == "file" else 0, status.st_mtime)
+    return DirEntry(escape(canonical_path(segments)), kind, status.st_size if kind == "file" else 0, status.st_mtime)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -99,7 +99,7 @@ def split(segments: Segments) -> tuple[Segments, Segments]:
     return segments[:count], segments[count:]
 
 
-def found(
+def find_entries(
     root: Folder, start: Segments, pattern: Pattern, permits: Callable[[str], bool], spend: Spend
 ) -> list[DirEntry]:
     """Return the entries below *start* that match *pattern*, sorted by name, each directory before its entries.

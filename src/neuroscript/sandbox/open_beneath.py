@@ -43,27 +43,27 @@ RENAME_NOREPLACE: Final = 1
 MAX_ATTEMPTS: Final = 32
 """Attempts at a look-up that the kernel abandons because directories are moved meanwhile."""
 
-PSEUDO: Final = {0x9FA0, 0x62656572}
+KERNEL_FILE_SYSTEMS: Final = {0x9FA0, 0x62656572}
 """The file systems proc and sysfs, whose files give access to the system."""
 
 
-def opened(directory: str, backend: str) -> tuple[str, Folder]:
+def open_root(directory: str, backend: str) -> tuple[str, Folder]:
     """Open the root of a sandbox; return the name of the backend and the root."""
     libc = _libc() if sys.platform == "linux" else None
     by_kernel = _openat2(libc) if libc and backend != "walk" else None
     if backend == "openat2" and by_kernel is None:
         raise SandboxError("sandbox: openat2 is not available on this system", code="sandbox.backend")
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    if libc and _file_system(libc, descriptor) in PSEUDO:
+    if libc and _file_system(libc, descriptor) in KERNEL_FILE_SYSTEMS:
         os.close(descriptor)
         raise SandboxError("sandbox: a kernel file system such as /proc cannot be used", code="sandbox.type")
     rename = _renameat2(libc) if libc else None
     unnamed = sys.platform == "linux" and _has_unnamed(descriptor)
-    return ("openat2" if by_kernel else "walk"), Beneath(descriptor, by_kernel or walk, rename, unnamed)
+    return ("openat2" if by_kernel else "walk"), DescriptorFolder(descriptor, by_kernel or walk, rename, unnamed)
 
 
 @attrs.frozen(eq=False, repr=False)
-class Beneath:
+class DescriptorFolder:
     """A `Folder` identified by its descriptor."""
 
     descriptor: int
@@ -71,7 +71,7 @@ class Beneath:
     rename: Renamer | None
     has_unnamed: bool
 
-    def below(self, segments: Segments) -> Beneath:
+    def below(self, segments: Segments) -> DescriptorFolder:
         """Return the directory at *segments*."""
         return attrs.evolve(self, descriptor=self.opener(self.descriptor, segments, STEP))
 
@@ -130,7 +130,7 @@ class Beneath:
 
     def move(self, name: str, folder: Folder, new: str) -> None:
         """Rename without replacing; see `_link_or_rename` for systems that cannot do this in one step."""
-        assert isinstance(folder, Beneath)
+        assert isinstance(folder, DescriptorFolder)
         if self.rename is not None:
             try:
                 return self.rename(self.descriptor, name, folder.descriptor, new)
@@ -143,7 +143,7 @@ class Beneath:
         """Close the directory."""
         os.close(self.descriptor)
 
-    def __enter__(self) -> Beneath:
+    def __enter__(self) -> DescriptorFolder:
         return self
 
     def __exit__(self, *error: object) -> None:

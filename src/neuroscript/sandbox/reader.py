@@ -11,11 +11,11 @@ from typing import Any, Final
 from neuroscript.errors import LimitError, SandboxError
 from neuroscript.sandbox.directory import Folder, Segments, Spend, failure
 
-CHUNK: Final = 256 * 1024
+CHUNK_BYTES: Final = 256 * 1024
 """Number of bytes read between two checks of the limit."""
 
 
-class Metered(io.FileIO):
+class MeteredFile(io.FileIO):
     """The bytes of a file. The number of bytes read is reported to *spend*, which may raise."""
 
     def __init__(self, descriptor: int, spend: Spend) -> None:
@@ -32,7 +32,7 @@ class Metered(io.FileIO):
 
     def readall(self) -> bytes:
         """Return all remaining bytes."""
-        return b"".join(iter(lambda: self.read(CHUNK), b""))
+        return b"".join(iter(lambda: self.read(CHUNK_BYTES), b""))
 
     def readinto(self, buffer: Any) -> int:
         """Read into *buffer* and return the number of bytes read."""
@@ -47,7 +47,7 @@ class Metered(io.FileIO):
             LimitError: With the code ``limit.fs_bytes``.
         """
         parts, limit = [], max(limit, 0)
-        while part := self.read(min(CHUNK, limit + 1)):
+        while part := self.read(min(CHUNK_BYTES, limit + 1)):
             parts.append(part)
             limit -= len(part)
             if limit < 0:
@@ -55,20 +55,20 @@ class Metered(io.FileIO):
         return b"".join(parts)
 
 
-def opened(folder: Folder, segments: Segments, spend: Spend) -> Metered:
+def open_file(folder: Folder, segments: Segments, spend: Spend) -> MeteredFile:
     """Open a regular file. Any other kind of file is opened without blocking, examined and closed."""
     descriptor = folder.open(segments, os.O_RDONLY)
     try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
             raise failure(errno.EISDIR if stat.S_ISDIR(mode) else errno.ENXIO)
-        return Metered(descriptor, spend)
+        return MeteredFile(descriptor, spend)
     except BaseException:
         os.close(descriptor)
         raise
 
 
-def digest(file: Metered, algorithm: str) -> str:
+def digest(file: MeteredFile, algorithm: str) -> str:
     """Return the hash of all remaining bytes in hexadecimal digits.
 
     Raises:
@@ -79,12 +79,12 @@ def digest(file: Metered, algorithm: str) -> str:
     if type(algorithm) is not str or algorithm not in hashlib.algorithms_guaranteed or algorithm.startswith("shake"):
         raise SandboxError("expected the name of a hash, such as sha256", code="sandbox.argtype", retry="model")
     total = hashlib.new(algorithm, usedforsecurity=False)
-    while part := file.read(CHUNK):
+    while part := file.read(CHUNK_BYTES):
         total.update(part)
     return total.hexdigest()
 
 
-def decoded(data: bytes, encoding: str, path: str) -> str:
+def decode_text(data: bytes, encoding: str, path: str) -> str:
     """Decode *data*, with line endings unchanged.
 
     Raises:

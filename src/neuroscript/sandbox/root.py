@@ -12,7 +12,7 @@ from typing import Final, Literal, get_args
 
 from neuroscript.coercion.parameters import FUNCTION, STRING, one_of, require
 from neuroscript.errors import SandboxError
-from neuroscript.policy.paths import relative, spelling
+from neuroscript.policy.paths import canonical_path, relative
 from neuroscript.sandbox.atomic_write import temporary_name
 from neuroscript.sandbox.directory import Folder, Spend, failure, refusal
 from neuroscript.sandbox.files import Files
@@ -86,13 +86,17 @@ class Sandbox:
         """
         require("sandbox", path=(path, STRING))
         segments = relative(path)
-        with self.held(spelling(segments)) as root, suppress(FileNotFoundError), root.below(segments[:-1]) as folder:
+        with (
+            self.open_root(canonical_path(segments)) as root,
+            suppress(FileNotFoundError),
+            root.below(segments[:-1]) as folder,
+        ):
             if segments and stat.S_ISLNK(folder.status(segments[-1]).st_mode):
                 raise failure(errno.ELOOP)
         return os.path.join(self.directory, *segments)
 
     @contextmanager
-    def held(self, path: str) -> Iterator[Folder]:
+    def open_root(self, path: str) -> Iterator[Folder]:
         """Hold the root open for one operation on *path*, and convert OSError to SandboxError."""
         with self._lock:
             if self._closed:
@@ -148,10 +152,10 @@ def _opened(directory: str, backend: Backend) -> tuple[str, Folder]:
         if os.name == "nt":
             from neuroscript.sandbox import by_path as named
 
-            return named.opened(directory)
+            return named.open_root(directory)
         from neuroscript.sandbox import open_beneath as beneath
 
-        return beneath.opened(directory, backend)
+        return beneath.open_root(directory, backend)
     except OSError as error:
         raise refusal(error, "sandbox") from None
 

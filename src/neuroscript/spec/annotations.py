@@ -38,7 +38,7 @@ KNOWN_PACKAGES: Final = frozenset({"annotated_types", "pydantic", "typing_extens
 """Packages whose metadata is read. Metadata of other packages is ignored."""
 
 
-class Unmarkable(Exception):
+class UnsupportedMetadata(Exception):
     """Metadata that an `ArgSpec` cannot express; the message says what to use instead."""
 
 
@@ -77,7 +77,7 @@ class Arg:
 UNMARKED: Final = Arg()
 
 
-def marked(before: Arg, marks: Iterable[Any], kind: ArgType) -> Arg:
+def apply_metadata(before: Arg, marks: Iterable[Any], kind: ArgType) -> Arg:
     """Return *before* updated with the metadata of an argument of type *kind*. Later metadata takes precedence.
 
     Raises:
@@ -94,7 +94,7 @@ def marked(before: Arg, marks: Iterable[Any], kind: ArgType) -> Arg:
     try:
         return Arg(**found)
     except SpecError as error:  # from the metadata of another package
-        raise Unmarkable("; ".join(error.problems)) from None
+        raise UnsupportedMetadata("; ".join(error.problems)) from None
 
 
 def _read(mark: Any, kind: ArgType) -> dict[str, Any]:
@@ -104,7 +104,9 @@ def _read(mark: Any, kind: ArgType) -> dict[str, Any]:
         found.update(_read(each, kind))
     known = {name: getattr(mark, name) for name in (*FIELDS, *OPEN) if hasattr(mark, name)}
     if not known or getattr(mark, "pattern", None) is not None:
-        raise Unmarkable(f"{type(mark).__name__} is not supported; remove it and check the value in the function")
+        raise UnsupportedMetadata(
+            f"{type(mark).__name__} is not supported; remove it and check the value in the function"
+        )
     said = {name: value for name, value in known.items() if value is not None}
     found.update({FIELDS[name]: value for name, value in said.items() if name in FIELDS})
     found.update(_next(name, said[name], kind) for name in OPEN if name in said)
@@ -114,7 +116,7 @@ def _read(mark: Any, kind: ArgType) -> dict[str, Any]:
 def _next(name: str, bound: Any, kind: ArgType) -> tuple[str, Any]:
     field, step = OPEN[name]
     if ELEMENTS.get(kind, kind) is not ArgType.INT or type(bound) is not int:
-        raise Unmarkable(f"an exclusive {field} is supported for int only; use an inclusive one")
+        raise UnsupportedMetadata(f"an exclusive {field} is supported for int only; use an inclusive one")
     return field, bound + step
 
 
@@ -141,7 +143,7 @@ class Hint:
     said: Arg = UNMARKED
 
 
-class Unreadable(Exception):
+class UnsupportedAnnotation(Exception):
     """An annotation without an ArgType; the message says what to use."""
 
 
@@ -227,7 +229,7 @@ def hint_of(annotation: Any) -> Hint:
     for meaning in MEANINGS:
         if hasattr(annotation, meaning):
             return hint_of(getattr(annotation, meaning))
-    raise Unreadable(f"{spelt(annotation)} is not supported; use {_instead(annotation)}")
+    raise UnsupportedAnnotation(f"{annotation_text(annotation)} is not supported; use {_instead(annotation)}")
 
 
 def is_record(annotation: Any) -> bool:
@@ -251,10 +253,10 @@ def annotations_of(thing: Any) -> dict[str, Any]:
     try:
         return get_type_hints(thing, include_extras=True)
     except Exception as error:
-        raise Unreadable(f"its annotations cannot be evaluated ({type(error).__name__}: {error})") from error
+        raise UnsupportedAnnotation(f"its annotations cannot be evaluated ({type(error).__name__}: {error})") from error
 
 
-def spelt(annotation: Any) -> str:
+def annotation_text(annotation: Any) -> str:
     """Return an annotation as the author wrote it, as closely as possible."""
     name = annotation.__qualname__ if isinstance(annotation, type) and not get_args(annotation) else annotation
     return str(name).replace("typing.", "").replace("collections.abc.", "")
@@ -263,7 +265,7 @@ def spelt(annotation: Any) -> str:
 def _optional(annotation: Any) -> Hint:
     others = [each for each in get_args(annotation) if each is not type(None)]
     if len(others) != 1 or len(others) == len(get_args(annotation)):
-        raise Unreadable(f"{spelt(annotation)} has several types; use one of them, or Any")
+        raise UnsupportedAnnotation(f"{annotation_text(annotation)} has several types; use one of them, or Any")
     return attrs.evolve(hint_of(others[0]), nullable=True)
 
 
@@ -271,16 +273,16 @@ def _annotated(annotation: Any) -> Hint:
     kind, *marks = get_args(annotation)
     hint = hint_of(kind)
     try:
-        return attrs.evolve(hint, said=marked(hint.said, marks, hint.type))
-    except Unmarkable as error:
-        raise Unreadable(str(error)) from error
+        return attrs.evolve(hint, said=apply_metadata(hint.said, marks, hint.type))
+    except UnsupportedMetadata as error:
+        raise UnsupportedAnnotation(str(error)) from error
 
 
 def _literal(annotation: Any) -> Hint:
     values = [value for value in get_args(annotation) if value is not None]
     kinds = {type(value) for value in values}
     if len(kinds) != 1 or not kinds <= {str, int, bool}:
-        raise Unreadable(f"{spelt(annotation)} must hold values of one type, str, int or bool")
+        raise UnsupportedAnnotation(f"{annotation_text(annotation)} must hold values of one type, str, int or bool")
     return Hint(PLAIN[kinds.pop()], nullable=None in get_args(annotation), choices=tuple(values))
 
 
@@ -288,33 +290,39 @@ def _enum(cls: type[Enum]) -> Hint:
     values = tuple(member.value for member in cls)
     kinds = {type(value) for value in values}
     if issubclass(cls, Flag):
-        raise Unreadable(f"{spelt(cls)} is a Flag; use an Enum, or a list of an Enum")
+        raise UnsupportedAnnotation(f"{annotation_text(cls)} is a Flag; use an Enum, or a list of an Enum")
     if len(kinds) != 1 or not kinds <= {str, int, float, bool}:
-        raise Unreadable(f"{spelt(cls)} must have members whose values are of one type, str, int, float or bool")
+        raise UnsupportedAnnotation(
+            f"{annotation_text(cls)} must have members whose values are of one type, str, int, float or bool"
+        )
     return Hint(PLAIN[kinds.pop()], choices=values, cls=cls)
 
 
 def _list(annotation: Any) -> Hint:
     if not get_args(annotation):
-        raise Unreadable(f"{spelt(annotation)} is not supported; use {_instead(get_origin(annotation))}")
+        raise UnsupportedAnnotation(
+            f"{annotation_text(annotation)} is not supported; use {_instead(get_origin(annotation))}"
+        )
     (element,) = get_args(annotation)
     if _hashable(element) and element in LISTS:
         return Hint(LISTS[element])
     hint = hint_of(element)
     if hint.said.min_length is not None or hint.said.max_length is not None or hint.said.secret:
-        raise Unreadable("list items support only a minimum and a maximum")
+        raise UnsupportedAnnotation("list items support only a minimum and a maximum")
     kind = _SLICES.get(hint.type)
     if kind is not None and not hint.nullable:
         return Hint(kind, choices=hint.choices, cls=hint.cls, said=hint.said)
-    said = spelt(annotation).replace("Sequence[", "list[", 1)
-    raise Unreadable(f"{said} is not supported; use list[Any] and describe its items")
+    said = annotation_text(annotation).replace("Sequence[", "list[", 1)
+    raise UnsupportedAnnotation(f"{said} is not supported; use list[Any] and describe its items")
 
 
 def _dict(annotation: Any) -> Hint:
     pair = get_args(annotation)
     if _hashable(pair) and pair in DICTS:
         return Hint(DICTS[pair])
-    raise Unreadable(f"{spelt(annotation)} is not supported; use dict[str, Any] and describe its keys and values")
+    raise UnsupportedAnnotation(
+        f"{annotation_text(annotation)} is not supported; use dict[str, Any] and describe its keys and values"
+    )
 
 
 _SLICES: Final[Mapping[ArgType, ArgType]] = {

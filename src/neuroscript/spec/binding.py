@@ -17,14 +17,14 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.constraints import ABSENT, coerce_argument, default_argument, further, match_names
+from neuroscript.coercion.constraints import ABSENT, coerce_argument, coerce_trailing, default_argument, match_names
 from neuroscript.coercion.context import (
     INVALID,
     LAX,
     MISSING,
     CoercionPass,
     CoercionSettings,
-    Exceeded,
+    LimitExceeded,
     SizeLimits,
     Where,
     place,
@@ -37,9 +37,9 @@ from neuroscript.coercion.parameters import (
 )
 from neuroscript.coercion.scalars import Rejection, to_builtin
 from neuroscript.coercion.types import LISTS, ArgType
-from neuroscript.coercion.values import by_text, items_of
+from neuroscript.coercion.values import items_of, string_keyed
 from neuroscript.errors import MAX_LISTED_PROBLEMS, ArgumentError, Problem
-from neuroscript.io.text import NotJSON, parsed
+from neuroscript.io.text import NotJSON, parse_json
 from neuroscript.spec.tool_spec import ToolSpec
 
 SPEC: Final = instance(ToolSpec)
@@ -92,7 +92,7 @@ def bind_arguments(spec: ToolSpec, coercion: CoercionSettings, args: object, *, 
     walk = CallWalk(coercion)
     try:
         values = _by_name(walk, spec, args) if by_name else _by_position(walk, spec, args)
-    except (Exceeded, RecursionError) as end:
+    except (LimitExceeded, RecursionError) as end:
         walk.ended(end)
     if walk.noted:
         walk.spec = spec
@@ -104,7 +104,7 @@ def bind_arguments(spec: ToolSpec, coercion: CoercionSettings, args: object, *, 
 
 def _ask_schema(spec: ToolSpec, values: list[Any]) -> None:
     """Validate exact values against schema constraints beyond the spec; missing arguments are left out."""
-    from neuroscript.coercion.plain_data import plain
+    from neuroscript.coercion.plain_data import to_plain
     from neuroscript.coercion.schema_validation import validator_for
 
     checker = validator_for(spec.schema)
@@ -113,7 +113,7 @@ def _ask_schema(spec: ToolSpec, values: list[Any]) -> None:
     by_name = spec.by_name(values)
     rules = {arg.name: arg for arg in spec.args}
     given = {
-        name: plain(value)
+        name: to_plain(value)
         for name, value in by_name.items()
         if value is not ABSENT and (value is not None or rules[name].nullable)
     }
@@ -153,7 +153,7 @@ def _by_name(walk: CoercionPass, spec: ToolSpec, mapping: Any) -> list[Any]:
     if not issubclass(type(mapping), dict):
         hint = "use call for positional arguments" if issubclass(type(mapping), (list, tuple)) else ""
         raise _not_arguments(spec, "a dict of arguments by name", mapping, hint)
-    by_name = by_text(walk, [*dict.items(mapping)], None)
+    by_name = string_keyed(walk, [*dict.items(mapping)], None)
     rest = by_name.pop(spec.args[-1].name, ABSENT) if spec.variadic else ABSENT
     fixed = spec.args[:-1] if spec.variadic else spec.args
     found = match_names(walk, fixed, by_name, False, None)
@@ -175,7 +175,7 @@ def _further(walk: CoercionPass, spec: ToolSpec, items: Any) -> list[Any]:
         return []
     if not items and rule.required:
         walk.note(where, MISSING, "nothing")
-    return [further(walk, rule, item, (where, index)) for index, item in enumerate(items)]
+    return [coerce_trailing(walk, rule, item, (where, index)) for index, item in enumerate(items)]
 
 
 def _not_arguments(spec: ToolSpec, expected: str, given: object, hint: str) -> ArgumentError:
@@ -203,7 +203,7 @@ def parse_arguments(given: Any, tool: str, sizes: SizeLimits = LAX.sizes) -> Any
     if not isinstance(given, str):
         return given
     try:
-        decoded = parsed(given, sizes.nodes + 1)
+        decoded = parse_json(given, sizes.nodes + 1)
     except NotJSON as error:
         raise ArgumentError([_problem(error, sizes)], tool=tool) from None
     if not isinstance(decoded, (dict, list)):

@@ -17,14 +17,14 @@ def inner(func: Any) -> Any:
     Raises:
         Unreadable: It is a class or not callable.
     """
-    from neuroscript.spec.annotations import Unreadable
+    from neuroscript.spec.annotations import UnsupportedAnnotation
 
     while isinstance(func, functools.partial):
         func = func.func
     if isinstance(func, type):
-        raise Unreadable("is a class; use a function that creates an instance")
+        raise UnsupportedAnnotation("is a class; use a function that creates an instance")
     if not callable(func):
-        raise Unreadable(f"is of type {type(func).__name__} and cannot be called; use a function")
+        raise UnsupportedAnnotation(f"is of type {type(func).__name__} and cannot be called; use a function")
     if inspect.isroutine(func) or hasattr(func, "__wrapped__"):
         return func
     return type(func).__call__

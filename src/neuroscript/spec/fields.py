@@ -9,7 +9,15 @@ from typing import Annotated, Any, Final, NotRequired, Required, get_args, get_o
 import attrs
 
 from neuroscript.errors import UNSET
-from neuroscript.spec.annotations import KNOWN, Hint, Unreadable, annotations_of, hint_of, is_record, is_typed_dict
+from neuroscript.spec.annotations import (
+    KNOWN,
+    Hint,
+    UnsupportedAnnotation,
+    annotations_of,
+    hint_of,
+    is_record,
+    is_typed_dict,
+)
 
 OPTIONAL: Final = {Required: False, NotRequired: True}
 FROZEN_KEY: Final = "ReadOnly"
@@ -42,20 +50,20 @@ def fields_of(cls: type, above: tuple[type, ...] = ()) -> tuple[Field, ...]:
         Unreadable: *cls* is not a supported class, contains itself, or has a field without an ArgType.
     """
     if not is_record(cls):
-        raise Unreadable("cls must be an attrs class, a dataclass, a TypedDict or an Enum")
+        raise UnsupportedAnnotation("cls must be an attrs class, a dataclass, a TypedDict or an Enum")
     if cls in above:
-        raise Unreadable(f"{cls.__name__} contains itself; use keys and Any instead")
+        raise UnsupportedAnnotation(f"{cls.__name__} contains itself; use keys and Any instead")
     return tuple(
         Field(name, _hint(name, annotation, (*above, cls)), default, optional)
         for name, annotation, default, optional in _declared(cls, annotations_of(cls))
     )
 
 
-Declared = tuple[str, Any, Any, bool]
+DeclaredFields = tuple[str, Any, Any, bool]
 """A name, an annotation, a default, and whether the field may be omitted."""
 
 
-def _declared(cls: Any, annotations: dict[str, Any]) -> Iterator[Declared]:
+def _declared(cls: Any, annotations: dict[str, Any]) -> Iterator[DeclaredFields]:
     if is_typed_dict(cls):
         yield from (
             _key(name, annotation, name not in cls.__required_keys__) for name, annotation in annotations.items()
@@ -66,7 +74,7 @@ def _declared(cls: Any, annotations: dict[str, Any]) -> Iterator[Declared]:
         yield from _members(cls, annotations)
 
 
-def _key(name: str, annotation: Any, optional: bool) -> Declared:
+def _key(name: str, annotation: Any, optional: bool) -> DeclaredFields:
     """Return a key of a TypedDict. Markers in its annotation take precedence over ``__required_keys__``."""
     marks: list[Any] = []
     while (form := get_origin(annotation)) in (*OPTIONAL, Annotated) or str(form).endswith(FROZEN_KEY):
@@ -76,22 +84,22 @@ def _key(name: str, annotation: Any, optional: bool) -> Declared:
     return name, Annotated[(annotation, *marks)] if marks else annotation, UNSET, optional
 
 
-def _attributes(cls: Any, annotations: dict[str, Any]) -> Iterator[Declared]:
+def _attributes(cls: Any, annotations: dict[str, Any]) -> Iterator[DeclaredFields]:
     for field in attrs.fields(cls):
         if field.init:
             left = isinstance(field.default, attrs.Factory)  # type: ignore[arg-type]
             default = UNSET if left or field.default is attrs.NOTHING else field.default
             if field.name not in annotations and field.type is None:
-                raise Unreadable(f"field {field.name}: has no annotation; use {KNOWN}")
+                raise UnsupportedAnnotation(f"field {field.name}: has no annotation; use {KNOWN}")
             yield field.alias or field.name, annotations.get(field.name, field.type), default, left
 
 
-def _members(cls: Any, annotations: dict[str, Any]) -> Iterator[Declared]:
+def _members(cls: Any, annotations: dict[str, Any]) -> Iterator[DeclaredFields]:
     import dataclasses  # already imported by the class's module, and slow to import otherwise
 
     for name, annotation in annotations.items():
         if isinstance(annotation, dataclasses.InitVar):
-            raise Unreadable(f"field {name}: InitVar is not supported; use a field")
+            raise UnsupportedAnnotation(f"field {name}: InitVar is not supported; use a field")
     for field in dataclasses.fields(cls):
         if field.init:
             left = field.default_factory is not dataclasses.MISSING
@@ -104,8 +112,8 @@ def _hint(name: str, annotation: Any, above: tuple[type, ...]) -> Hint:
         hint = hint_of(annotation)
         if hint.cls is not None and not issubclass(hint.cls, Enum):
             fields_of(hint.cls, above)
-    except Unreadable as error:
-        raise Unreadable(f"field {name}: {error}") from error
+    except UnsupportedAnnotation as error:
+        raise UnsupportedAnnotation(f"field {name}: {error}") from error
     return hint
 
 
@@ -128,7 +136,7 @@ def _taken_apart(instance: Any) -> Any:
     """Return an instance as a map of its fields, or unchanged if its class is not supported."""
     try:
         fields = fields_of(type(instance))
-    except Unreadable:
+    except UnsupportedAnnotation:
         return instance
     return {field.name: plain(getattr(instance, _attribute(instance, field.name))) for field in fields}
 

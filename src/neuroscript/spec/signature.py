@@ -16,7 +16,7 @@ import attrs
 from neuroscript.coercion.types import ArgType
 from neuroscript.errors import UNSET, SpecError
 from neuroscript.spec import callables
-from neuroscript.spec.annotations import KNOWN, UNMARKED, Hint, Unreadable, hint_of, spelt
+from neuroscript.spec.annotations import KNOWN, UNMARKED, Hint, UnsupportedAnnotation, annotation_text, hint_of
 from neuroscript.spec.tool_spec import RUNTIME, ArgSpec, argument
 
 ANY_NAME: Final = "arbitrary keyword arguments are not supported; declare each parameter, or one of type dict[str, T]"
@@ -42,7 +42,7 @@ SPHINX: Final = re.compile(
 
 
 @attrs.frozen(eq=False, repr=False)
-class Described:
+class Docstring:
     """The content of a docstring.
 
     Attributes:
@@ -77,7 +77,7 @@ class Signature:
     takes_runtime: bool
     by_name: bool
     parameters: tuple[inspect.Parameter, ...]
-    described: Described
+    described: Docstring
 
 
 def read(func: Callable[..., Any]) -> Signature:
@@ -90,15 +90,15 @@ def read(func: Callable[..., Any]) -> Signature:
     try:
         annotations = callables.annotations_below(func)
         parameters = callables.parameters_of(func)
-        described = docstring(callables.docstring_of(func))
-    except (Unreadable, TypeError, ValueError) as error:
+        described = parse_docstring(callables.docstring_of(func))
+    except (UnsupportedAnnotation, TypeError, ValueError) as error:
         raise SpecError(name, [str(error)]) from error
     takes_runtime = bool(parameters) and parameters[0].name == RUNTIME
     given = callables.in_order(parameters[1:] if takes_runtime else parameters)
     faults: list[str] = []
     args = [_argument(parameter, annotations, described, faults) for parameter in given]
     annotation, stream = item(annotations.get("return", inspect.Signature.empty))
-    result = returned(annotation, faults)
+    result = read_return(annotation, faults)
     if callables.is_generator(func) and not stream:
         faults.append("the result: the function yields; use Iterator[T] or AsyncIterator[T]")
     faults.extend(_strangers(func, described))
@@ -119,7 +119,7 @@ def read(func: Callable[..., Any]) -> Signature:
 
 
 def _argument(
-    parameter: inspect.Parameter, annotations: Mapping[str, Any], described: Described, faults: list[str]
+    parameter: inspect.Parameter, annotations: Mapping[str, Any], described: Docstring, faults: list[str]
 ) -> ArgSpec | None:
     name = parameter.name
     wrong = _unfit(parameter, annotated=name in annotations)
@@ -134,7 +134,7 @@ def _argument(
             required=False if parameter.kind is parameter.VAR_POSITIONAL else None,
             description=described.args.get(name, ""),
         )
-    except Unreadable as error:
+    except UnsupportedAnnotation as error:
         faults.append(f"{name}: {error}")
     except SpecError as error:
         faults.extend(f"{name}: {problem}" for problem in error.problems)
@@ -158,17 +158,19 @@ def item(annotation: Any) -> tuple[Any, bool]:
     return get_args(annotation)[0], True
 
 
-def returned(annotation: Any, faults: list[str]) -> Hint:
+def read_return(annotation: Any, faults: list[str]) -> Hint:
     """Return the meaning of a result annotation; problems are added to *faults*."""
     if annotation is inspect.Signature.empty:
         faults.append("the result has no annotation; use -> None if it returns nothing")
         return Hint(ArgType.NIL)
     if annotation in STREAMS or get_origin(annotation) in STREAMS:
-        faults.append(f"the result: {spelt(annotation)} has no item type; use {spelt(annotation)}[T]")
+        faults.append(
+            f"the result: {annotation_text(annotation)} has no item type; use {annotation_text(annotation)}[T]"
+        )
         return Hint(ArgType.NIL)
     try:
         hint = hint_of(annotation)
-    except Unreadable as error:
+    except UnsupportedAnnotation as error:
         faults.append(f"the result: {error}")
         return Hint(ArgType.NIL)
     if hint.cls is not None or hint.choices or attrs.evolve(hint.said, description="") != UNMARKED:
@@ -176,12 +178,12 @@ def returned(annotation: Any, faults: list[str]) -> Hint:
     return hint
 
 
-def _strangers(func: Callable[..., Any], described: Described) -> list[str]:
+def _strangers(func: Callable[..., Any], described: Docstring) -> list[str]:
     names = callables.all_names(func)
     return [f"the docstring describes {each}, which is not a parameter" for each in described.args if each not in names]
 
 
-def docstring(text: str) -> Described:
+def parse_docstring(text: str) -> Docstring:
     """Parse a docstring in Google style or, with the ``functions`` extra, in NumPy or Sphinx style.
 
     Raises:
@@ -199,7 +201,7 @@ def docstring(text: str) -> Described:
             current = sections.setdefault(SECTIONS.get(heading[1], ""), [])
         else:
             current.append(line)
-    return Described(
+    return Docstring(
         _first_paragraph(summary),
         _entries(_indented(sections.get("Args", []))),
         _joined(_indented(sections.get("Returns", []))),
@@ -240,7 +242,7 @@ def _entries(lines: list[str]) -> dict[str, str]:
     return entries
 
 
-def _by_library(text: str, style: str) -> Described:
+def _by_library(text: str, style: str) -> Docstring:
     try:
         from docstring_parser import DocstringStyle, ParseError, parse
     except ImportError:
@@ -254,7 +256,7 @@ def _by_library(text: str, style: str) -> Described:
     except ParseError as error:
         raise ValueError("its docstring is invalid; write a name in each :param name:") from error
     entries = [each for each in found.params if each.args[0] != "attribute"]
-    return Described(
+    return Docstring(
         "",
         {name: _joined((each.description or "").splitlines()) for each in entries for name in _names(each.arg_name)},
         _joined(((found.returns.description if found.returns else None) or "").splitlines()),

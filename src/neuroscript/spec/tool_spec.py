@@ -193,11 +193,11 @@ def _settled_keys(arg: ArgSpec) -> Iterator[str]:
         yield f"keys, extra_keys and cls are valid for map and slice_map, not for {arg.type}"
         return
     if arg.cls is not None:
-        from neuroscript.spec.annotations import Unreadable
+        from neuroscript.spec.annotations import UnsupportedAnnotation
 
         try:
             derived = keys_of(arg.cls)
-        except Unreadable as error:
+        except UnsupportedAnnotation as error:
             yield str(error)
             return
         if keys and keys != derived:

@@ -16,7 +16,7 @@ from neuroscript.testing.checks.check_case import Violation
 from neuroscript.testing.checks.contract import is_refused
 from neuroscript.testing.checks.samples import WRONG, takes
 from neuroscript.testing.checks.setup import Setup, toolsets_of
-from neuroscript.testing.checks.trials import OUTSIDE, Log, call, tried, watched
+from neuroscript.testing.checks.trials import OUTSIDE, Log, call, observe, run_trial
 from neuroscript.tools.tool import ToolImplementation
 from neuroscript.tools.toolset import Toolset
 
@@ -65,12 +65,12 @@ def _faults(
     from hypothesis import seed as seeded
 
     log = Log()
-    watching = [watched(each, log) if each is tool else each for each in tools]
+    watching = [observe(each, log) if each is tool else each for each in tools]
     faults: dict[str, None] = {}
     with (setup or Setup()).world(watching) as world:
 
         def valid(args: dict[str, Any]) -> None:
-            trial = tried(world, log, tool, args, "valid arguments")
+            trial = run_trial(world, log, tool, args, "valid arguments")
             if trial.crash:
                 faults[f"valid arguments raise {trial.crash}"] = None
             if isinstance(trial.error, ArgumentError):

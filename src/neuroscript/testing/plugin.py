@@ -63,16 +63,18 @@ class Distribution(pytest.Collector):
 
         setup = self.config.hook.pytest_neuroscript_setup(distribution=self.name)
         cases = checks_for(_toolsets(self.name), setup, name=self.name)
-        return [LawItem.from_parent(self, name=f"{case.subject}[{case.law.name}]", case=case) for case in cases]
+        return [
+            CheckItem.from_parent(self, name=f"{case.subject}[{case.contract_check.name}]", case=case) for case in cases
+        ]
 
 
 def _toolsets(name: str) -> list[Any]:
-    from neuroscript.discovery.catalog import chosen
+    from neuroscript.discovery.catalog import select_offers
     from neuroscript.discovery.entry_points import loaded_entry
-    from neuroscript.discovery.installed import known
+    from neuroscript.discovery.installed import installed_distributions
     from neuroscript.errors import PluginError
 
-    order, problems = chosen(known(), [name])
+    order, problems = select_offers(installed_distributions(), [name])
     try:
         found = [loaded_entry(each, point) for each in order for point in each.entry_points]
     except PluginError as error:
@@ -82,7 +84,7 @@ def _toolsets(name: str) -> list[Any]:
     return [toolset for each in found for toolset in each.sets]
 
 
-class LawItem(pytest.Item):
+class CheckItem(pytest.Item):
     """One contract check of one tool."""
 
     def __init__(self, *, case: CheckCase, **kwargs: Any) -> None:
@@ -100,8 +102,8 @@ class LawItem(pytest.Item):
         if not isinstance(excinfo.value, ChecksFailed):
             return str(super().repr_failure(excinfo, style))
         faults = [fault for each in excinfo.value.report.violations for fault in each.faults]
-        title = f"{self.case.subject} fails the contract check {self.case.law.name}:"
-        return "\n".join([title, *(f"  {fault}" for fault in faults), f"Rule: {self.case.law.sentence}"])
+        title = f"{self.case.subject} fails the contract check {self.case.contract_check.name}:"
+        return "\n".join([title, *(f"  {fault}" for fault in faults), f"Rule: {self.case.contract_check.sentence}"])
 
     def reportinfo(self) -> tuple[Path, None, str]:
         """Return the location shown for the test item."""

@@ -12,10 +12,10 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from neuroscript.audit.recording import FORM, MAX_LINE_BYTES, read
+from neuroscript.audit.recording import FORM, MAX_LINE_BYTES, decode
 from neuroscript.coercion.context import Where, place, type_name
 from neuroscript.engine.engine import Engine
-from neuroscript.io.text import NotJSON, parsed, quote_untrusted
+from neuroscript.io.text import NotJSON, parse_json, quote_untrusted
 from neuroscript.io.text_files import open_at_once
 from neuroscript.runtime.interfaces import ToolCall
 from neuroscript.tools.fingerprints import fingerprint
@@ -95,10 +95,10 @@ def replay(path: str | os.PathLike[str], engine: Engine) -> Replayed:
         OSError: If the file cannot be read or is a named pipe.
     """
     with open(path, "rb", opener=open_at_once) as file:
-        return replayed(file.readline, engine)
+        return replay_lines(file.readline, engine)
 
 
-def replayed(readline: Callable[[int], bytes], engine: Engine) -> Replayed:
+def replay_lines(readline: Callable[[int], bytes], engine: Engine) -> Replayed:
     """Replay an open recording.
 
     Args:
@@ -159,7 +159,7 @@ def _call(line: bytes | None) -> _Call | Literal["skipped", "not_recorded"]:
     if line is None:
         raise _Unreadable(f"has more than {MAX_LINE_BYTES} bytes")
     try:
-        return _call_of(parsed(line.decode()))
+        return _call_of(parse_json(line.decode()))
     except UnicodeDecodeError:
         raise _Unreadable("is not UTF-8 text") from None
     except NotJSON as error:
@@ -187,7 +187,7 @@ def _call_of(data: Any) -> _Call | Literal["skipped", "not_recorded"]:
             result = None
         case _:
             raise _Unreadable("is not a recorded call")
-    return _Call(tool, mark, read(args), code, read(result)) if "pure" in effects else "skipped"
+    return _Call(tool, mark, decode(args), code, decode(result)) if "pure" in effects else "skipped"
 
 
 class _Again:

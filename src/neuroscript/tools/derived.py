@@ -20,7 +20,7 @@ TEXTS: Final = ("description", "when_to_use", "return_help", "category", "error_
 """The descriptive fields of a spec."""
 
 
-def matching(pattern: str) -> Callable[[str], bool]:
+def name_matcher(pattern: str) -> Callable[[str], bool]:
     """Return a function that checks canonical names against a glob pattern. As in policies, ``*`` also matches dots.
 
     Raises:
@@ -49,7 +49,7 @@ def unique(names: Iterable[tuple[str, str]], where: str) -> None:
             raise RegistryError(f"{where}: {other} and {old} would both be named {new}")
 
 
-def renamed(tool: Any, name: str) -> Any:
+def rename_tools(tool: Any, name: str) -> Any:
     """Return the tool under another canonical name, or raise a `SpecError` if the name is invalid."""
     group, _, word = name.rpartition(".")
     return attrs.evolve(tool, spec=attrs.evolve(tool.spec, group=group, name=word))

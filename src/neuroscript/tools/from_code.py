@@ -77,7 +77,10 @@ def from_code(
 
 
 def made_from(
-    text: str, func_name: str | None, env: Mapping[str, Any] | None, make: Callable[[Callable[..., Any]], Made]
+    text: str,
+    func_name: str | None,
+    env: Mapping[str, Any] | None,
+    make: Callable[[Callable[..., Any]], Made],
 ) -> Made:
     """Execute Python source and return the result of *make* for a function in it. **The source is executed**, as above.
 

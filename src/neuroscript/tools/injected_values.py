@@ -8,16 +8,16 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.constraints import ABSENT, coerce_argument, default_argument, further
+from neuroscript.coercion.constraints import ABSENT, coerce_argument, coerce_trailing, default_argument
 from neuroscript.coercion.context import LAX, ROOT, CoercionPass, type_name
 from neuroscript.coercion.problems import Rules, problems_of
-from neuroscript.coercion.rule_text import expected
-from neuroscript.coercion.values import copied
+from neuroscript.coercion.rule_text import expected_text
+from neuroscript.coercion.values import copy_exact
 from neuroscript.errors import MAX_LISTED_PROBLEMS, UNSET, ArgumentError, CallError, HostError, Problem, ToolFailed
 from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.templates import Template
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
-from neuroscript.tools.injection_sources import Lacking, Late, Resolver
+from neuroscript.tools.injection_sources import Late, MissingValue, Resolver
 
 SecretValues = Callable[[ToolSpec, Sequence[Any]], Iterable[Any]]
 """Returns the secret values among the values of a spec."""
@@ -26,14 +26,16 @@ SET_BY_HOST: Final = "the host supplies this argument"
 """Tells the caller that only the host can fix the problem."""
 
 
-def exact_of(arg: ArgSpec, value: object, many: bool) -> tuple[Any, list[Problem | str]]:
+def coerce_injected(arg: ArgSpec, value: object, many: bool) -> tuple[Any, list[Problem | str]]:
     """Return the exact value of an argument and its problems. `UNSET` means that there is no value."""
     walk = CoercionPass(LAX)
     faults: list[Problem | str] = []
     rules = Rules((arg,), further=arg) if many else Rules(whole=arg)
     if many:
         items = list(value) if isinstance(value, (list, tuple)) else [] if value is UNSET else [value]
-        exact: Any = [walk.limited(further, arg, each, ((None, arg.name), index)) for index, each in enumerate(items)]
+        exact: Any = [
+            walk.limited(coerce_trailing, arg, each, ((None, arg.name), index)) for index, each in enumerate(items)
+        ]
         faults = ["at least one value is required"] if arg.required and not items else []
     else:
         exact = default_argument(walk, arg, ROOT) if value is UNSET else walk.limited(coerce_argument, arg, value, ROOT)
@@ -110,10 +112,10 @@ class InjectedArguments:
         return self._settled(rt, found, visible)
 
     def _asked(self, index: int, rt: Any) -> Any:
-        """Return the value from a source, or the `Lacking` exception that names what is missing."""
+        """Return the value from a source, or the `MissingValue` exception that names what is missing."""
         try:
             return self.late[index].found(rt)
-        except Lacking as lacking:
+        except MissingValue as lacking:
             return lacking
         except Exception as error:
             raise self._failure(index, error) from error
@@ -136,7 +138,7 @@ class InjectedArguments:
             fresh[index], problems = self._fitted(index, raw)
             faults.extend((index, each) for each in problems)
         if faults:
-            is_there = not any(isinstance(raw, Lacking) for raw in found.values())
+            is_there = not any(isinstance(raw, MissingValue) for raw in found.values())
             raise self._refusal("inject.invalid" if is_there else "inject.missing", faults)
         self._hide(rt, fresh)
         values = [*self._woven(fresh, visible)]
@@ -146,10 +148,10 @@ class InjectedArguments:
     def _fitted(self, index: int, raw: Any) -> tuple[Any, list[str]]:
         """Return the exact value of a resolved value, and its problems."""
         arg = self.spec.args[index]
-        if isinstance(raw, Lacking):
-            return None, [f"expected {expected(arg)}, got nothing: {raw}"]
+        if isinstance(raw, MissingValue):
+            return None, [f"expected {expected_text(arg)}, got nothing: {raw}"]
         try:
-            exact, problems = exact_of(arg, raw, self.is_tail(index))
+            exact, problems = coerce_injected(arg, raw, self.is_tail(index))
             return exact, [*map(_fault, problems)]
         except Exception as error:  # another thread changed it during the coercion
             raise self._failure(index, error) from error
@@ -182,8 +184,8 @@ class InjectedArguments:
     def _woven(self, fresh: Mapping[int, Any], visible: Iterable[Any]) -> Iterator[Any]:
         rest = iter(visible)
         for index in range(self.last):
-            yield copied(fresh[index]) if index in fresh else next(rest)
-        yield from copied(fresh[self.last]) if self.has_tail else rest
+            yield copy_exact(fresh[index]) if index in fresh else next(rest)
+        yield from copy_exact(fresh[self.last]) if self.has_tail else rest
 
 
 def _fault(problem: Problem | str) -> str:
@@ -191,7 +193,7 @@ def _fault(problem: Problem | str) -> str:
     return problem if isinstance(problem, str) else f"expected {problem.expected}, got {problem.got}"
 
 
-def filled(func: Callable[..., Any], filling: InjectedArguments, is_coroutine: bool) -> Callable[..., Any]:
+def fill_function(func: Callable[..., Any], filling: InjectedArguments, is_coroutine: bool) -> Callable[..., Any]:
     """Return a function that takes only the visible arguments."""
     if is_coroutine:
 

@@ -17,10 +17,10 @@ from neuroscript.errors import UNSET, SpecError
 from neuroscript.io.near_names import near
 from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.capabilities import parts
-from neuroscript.policy.scopes import Unfit, literal
-from neuroscript.policy.templates import FITTING, Template, place_of, slots
+from neuroscript.policy.scopes import InvalidScope, literal
+from neuroscript.policy.templates import SCOPE_TYPES, Template, host_scope, slots
 from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
-from neuroscript.tools.injected_values import InjectedArguments, SecretValues, exact_of, filled
+from neuroscript.tools.injected_values import InjectedArguments, SecretValues, coerce_injected, fill_function
 from neuroscript.tools.injection_sources import Late, Resolver, Secret, Source, Value
 
 OF_ARGUMENTS: Final = ("arg.", "coercion.", "limit.")
@@ -65,7 +65,7 @@ def with_injected(tool: Any, sources: Mapping[str, Source], secret_values: Secre
             variadic=spec.variadic and not filling.has_tail,
             examples=tuple(filter(None, (_example(each, filling) for each in spec.examples))),
         ),
-        func=filled(tool.func, filling, tool.is_coroutine),
+        func=fill_function(tool.func, filling, tool.is_coroutine),
         policy=policy,
         secrets=(*tool.secrets, *filling.secrets()),
         injection=Injection(tool, dict(sources), policy.capabilities),
@@ -78,7 +78,7 @@ def with_exposed(tool: Any, names: Sequence[str], secret_values: SecretValues) -
     Raises:
         SpecError: One of them is not injected, or there are no names.
     """
-    sources = injected(tool)
+    sources = injected_sources(tool)
     faults = [
         f"{quote_untrusted(name)} is not injected{_alike(name, sources)}" for name in names if name not in sources
     ]
@@ -90,11 +90,11 @@ def with_exposed(tool: Any, names: Sequence[str], secret_values: SecretValues) -
     return with_injected(tool, left, secret_values)
 
 
-def injected(tool: Any) -> dict[str, Source]:
+def injected_sources(tool: Any) -> dict[str, Source]:
     """Return the source of each injected argument, by name."""
     if tool.injection is None:
         return {}
-    return {**injected(tool.injection.base), **tool.injection.sources}
+    return {**injected_sources(tool.injection.base), **tool.injection.sources}
 
 
 def _base(tool: Any) -> Any:
@@ -116,9 +116,9 @@ def _schema_without(spec: ToolSpec, names: Mapping[str, Any]) -> str:
     """Return the imported schema without some of the arguments."""
     if not spec.schema:
         return ""
-    from neuroscript.coercion.json_schema import without
+    from neuroscript.coercion.json_schema import without_properties
 
-    schema = without(spec.schema, names)
+    schema = without_properties(spec.schema, names)
     if schema is None:
         text = "its schema constrains several arguments together, so none can be injected"
         raise SpecError(spec.full_name, [text])
@@ -128,7 +128,7 @@ def _schema_without(spec: ToolSpec, names: Mapping[str, Any]) -> str:
 def _bound(tool: Any, sources: Mapping[str, Any]) -> dict[int, Any]:
     """Return the exact value of each constant argument, by position; a list for a variadic one."""
     spec: ToolSpec = tool.spec
-    names, gone = [arg.name for arg in spec.args], injected(tool)
+    names, gone = [arg.name for arg in spec.args], injected_sources(tool)
     faults = [_unknown(name, names, gone) for name in sources if name not in names]
     found: dict[int, Any] = {}
     for index, arg in enumerate(spec.args):
@@ -137,7 +137,7 @@ def _bound(tool: Any, sources: Mapping[str, Any]) -> dict[int, Any]:
         source = sources[arg.name]
         faults.extend(_faults(arg, source, tool.is_coroutine))
         if isinstance(source, Value) and arg.cls is None:
-            found[index], problems = exact_of(arg, source.value, spec.variadic and index == len(names) - 1)
+            found[index], problems = coerce_injected(arg, source.value, spec.variadic and index == len(names) - 1)
             faults.extend(f"{arg.name}: {each}" for each in problems)
     if faults:
         raise SpecError(spec.full_name, faults)
@@ -190,7 +190,7 @@ def _example(example: Example, filling: InjectedArguments) -> Example | None:
     args, fixed, last = filling.spec.args, filling.fixed, filling.last
     hidden = {*fixed, *filling.late}
     for index in hidden:
-        exact, faults = exact_of(args[index], _said(filling, example.args, index), index == last)
+        exact, faults = coerce_injected(args[index], _said(filling, example.args, index), index == last)
         if faults or (index in fixed and ascii(exact) != ascii(fixed[index])):
             return None
     if filling.late and example.error and not example.error.startswith(OF_ARGUMENTS):
@@ -263,6 +263,6 @@ def _scope_text(spec: ToolSpec, arg: ArgSpec, value: Any, is_place: bool) -> str
     if value is None:
         return None
     try:
-        return place_of(value) if is_place else FITTING[arg.element](value)
-    except Unfit as error:
+        return host_scope(value) if is_place else SCOPE_TYPES[arg.element](value)
+    except InvalidScope as error:
         raise SpecError(spec.full_name, [f"{arg.name}: expected {error}"]) from None

@@ -25,7 +25,7 @@ STATE_FORM: Final = Form(
 KEY: Final = Form("names separated by dots, such as config.api.key", STRING.accepts, lambda key: all(key.split(".")))
 
 
-class Lacking(Exception):
+class MissingValue(Exception):
     """A source has no value; the message says what is missing."""
 
 
@@ -79,10 +79,10 @@ class Variable:
         require_fields("Variable", self, name=WORD)
 
     def found(self, rt: Any) -> Any:
-        """Return the value of the variable, or raise `Lacking`."""
+        """Return the value of the variable, or raise `MissingValue`."""
         value = rt.get_var(self.name, ABSENT)
         if value is ABSENT:
-            raise Lacking(f"the session has no variable {quote_untrusted(self.name)}")
+            raise MissingValue(f"the session has no variable {quote_untrusted(self.name)}")
         return value
 
 
@@ -103,12 +103,12 @@ class State:
         require_fields("State", self, mapping=STATE_FORM, key=KEY)
 
     def found(self, rt: Any) -> Any:
-        """Return the value of the key, or raise `Lacking`."""
+        """Return the value of the key, or raise `MissingValue`."""
         value: Any = self.mapping if isinstance(self.mapping, Mapping) else self.mapping()
         names = self.key.split(".")
         for count, name in enumerate(names, 1):
             if not isinstance(value, Mapping) or name not in value:
-                raise Lacking(f"the state has no {quote_untrusted('.'.join(names[:count]))}")
+                raise MissingValue(f"the state has no {quote_untrusted('.'.join(names[:count]))}")
             value = value[name]
         return value
 

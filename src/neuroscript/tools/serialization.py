@@ -99,11 +99,11 @@ def policy_from_data(data: Mapping[str, Any]) -> ToolPolicy:
 def result_to_data(result: ToolResult) -> dict[str, Any]:
     """Return the result of a call as JSON-compatible data with either ``value`` or ``error``."""
     require("result_to_data", result=(result, instance(ToolResult)))
-    from neuroscript.coercion.plain_data import plain
+    from neuroscript.coercion.plain_data import to_plain
 
     data: dict[str, Any] = {"id": result.id, "tool": result.tool, "ok": result.ok}
     if result.error is None:
-        data["value"] = plain(result.value)
+        data["value"] = to_plain(result.value)
     else:
         data["error"] = error_to_data(result.error)
     if result.spilled is not None:
@@ -131,7 +131,7 @@ def _converter() -> Any:
     """
     from cattrs import Converter
 
-    from neuroscript.coercion.plain_data import plain, restored
+    from neuroscript.coercion.plain_data import from_plain, to_plain
 
     converter = Converter()
     for kind in (str, bool, int):
@@ -146,9 +146,9 @@ def _converter() -> Any:
             lambda values: [converter.unstructure(each) for each in values],
         )
 
-    as_it_is: tuple[Hook, Hook] = (lambda value, *_: restored(value), plain)
+    as_it_is: tuple[Hook, Hook] = (lambda value, *_: from_plain(value), to_plain)
     words = many(str)
-    _register(converter, Example, {}, {"args": (_example_args, plain), "result": as_it_is})
+    _register(converter, Example, {}, {"args": (_example_args, to_plain), "result": as_it_is})
     _register(converter, ArgSpec, ARG_KEYS, {"default": as_it_is, "choices": as_it_is, "keys": many(ArgSpec)})
     tool = {"args": many(ArgSpec), "examples": many(Example), "stream": (_stream, lambda value: value)}
     _register(converter, ToolSpec, SPEC_KEYS, tool)
@@ -231,9 +231,9 @@ def _number(value: Any, *_: object) -> Any:
 
 
 def _example_args(value: Any, *_: object) -> Any:
-    from neuroscript.coercion.plain_data import restored
+    from neuroscript.coercion.plain_data import from_plain
 
-    return restored(value) if type(value) is dict else tuple(restored(_only(list, value)))
+    return from_plain(value) if type(value) is dict else tuple(from_plain(_only(list, value)))
 
 
 def _capabilities(values: Any, *_: object) -> tuple[str, ...]:

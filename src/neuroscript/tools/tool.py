@@ -109,9 +109,9 @@ class ToolImplementation:
         """The source of each injected argument, by name."""
         if self.injection is None:
             return {}
-        from neuroscript.tools.injection import injected
+        from neuroscript.tools.injection import injected_sources
 
-        return injected(self)
+        return injected_sources(self)
 
     def with_injected(self, /, **sources: Any) -> ToolImplementation:
         """Return the tool without some of its arguments; this tool is not changed.

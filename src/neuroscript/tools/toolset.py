@@ -14,7 +14,7 @@ from neuroscript.coercion.parameters import (
     STRING,
     Form,
     instance,
-    mapping,
+    mapping_form,
     require,
     sequence,
 )
@@ -218,11 +218,11 @@ class Toolset:
 
     def prefixed(self, prefix: str) -> Toolset:
         """Return the set with *prefix* before the group of each tool, and before each old name."""
-        from neuroscript.tools.derived import renamed
+        from neuroscript.tools.derived import rename_tools
 
         require(f"toolset {self.name}", prefix=(prefix, STRING))
         group = canonical(f"{prefix}.").removesuffix(".")
-        pairs = [(each, renamed(each, f"{group}.{each.name}")) for each in self]
+        pairs = [(each, rename_tools(each, f"{group}.{each.name}")) for each in self]
         return self._changed(pairs, f"{group}.{self.name}", lambda old: f"{group}.{old}")
 
     def renamed(self, names: Mapping[str, str]) -> Toolset:
@@ -234,18 +234,18 @@ class Toolset:
         Raises:
             RegistryError: Two tools would have the same name, or a tool does not exist.
         """
-        from neuroscript.tools.derived import full_name, renamed
+        from neuroscript.tools.derived import full_name, rename_tools
 
-        require(f"toolset {self.name}", names=(names, mapping(STRING, "strings")))
+        require(f"toolset {self.name}", names=(names, mapping_form(STRING, "strings")))
         changed = {self._named(old).name: full_name(self._named(old), new) for old, new in names.items()}
-        return self._changed((each, renamed(each, changed.get(each.name, each.name))) for each in self)
+        return self._changed((each, rename_tools(each, changed.get(each.name, each.name))) for each in self)
 
     def filtered(self, chosen: str | Callable[[ToolImplementation], object]) -> Toolset:
         """Return the set with only the tools that match a pattern such as ``fs.read_*``, or that a function accepts."""
         if isinstance(chosen, str):
-            from neuroscript.tools.derived import matching
+            from neuroscript.tools.derived import name_matcher
 
-            matches = matching(chosen)
+            matches = name_matcher(chosen)
             return self._changed((each, each) for each in self if matches(each.name))
         require(f"toolset {self.name}", chosen=(chosen, CHOICE))
         return self._changed((each, each) for each in self if chosen(each))
@@ -273,7 +273,7 @@ class Toolset:
         """
         from neuroscript.tools.derived import with_docs
 
-        require(f"toolset {self.name}", texts=(texts, mapping(STRING, "strings")))
+        require(f"toolset {self.name}", texts=(texts, mapping_form(STRING, "strings")))
         return self._mapped(pattern, lambda each: with_docs(each, texts))
 
     def with_fixed(self, tool: str, /, **values: Any) -> Toolset:
@@ -314,10 +314,10 @@ class Toolset:
         return self._changed((each, each.with_exposed(*names) if each is chosen else each) for each in self)
 
     def _mapped(self, pattern: str, change: Callable[[ToolImplementation], ToolImplementation]) -> Toolset:
-        from neuroscript.tools.derived import matching
+        from neuroscript.tools.derived import name_matcher
 
         require(f"toolset {self.name}", pattern=(pattern, STRING))
-        matches = matching(pattern)
+        matches = name_matcher(pattern)
         if not any(matches(each.name) for each in self):
             raise RegistryError(f"toolset {self.name} has no tool that matches {quote_untrusted(pattern)}")
         return self._changed((each, change(each) if matches(each.name) else each) for each in self)
@@ -392,7 +392,7 @@ HOST: Final = "host"
 """The origin of tools that no plugin provides."""
 
 
-class Listed(Protocol):
+class ListedTool(Protocol):
     """A tool, or the known facts about a tool that is not loaded yet."""
 
     @property
@@ -405,7 +405,7 @@ class Listed(Protocol):
     def policy(self) -> ToolPolicy: ...
 
 
-def loaded(tool: Any) -> ToolImplementation:
+def load_tool(tool: Any) -> ToolImplementation:
     """Return the tool itself, loading it if necessary.
 
     Raises:
@@ -432,12 +432,12 @@ def failure(tool: str, error: PluginError) -> ToolFailed:
     return failed
 
 
-def by_needs(tools: Iterable[Listed]) -> list[str]:
+def by_needs(tools: Iterable[ListedTool]) -> list[str]:
     """Return the names of tools, starting with those without needs because most callers may call them."""
     return [tool.name for tool in sorted(tools, key=_needs)]
 
 
-def _needs(tool: Listed) -> bool:
+def _needs(tool: ListedTool) -> bool:
     try:
         policy = tool.policy
     except PluginError:  # it cannot be loaded
@@ -455,12 +455,12 @@ class Registry:
         aliases: Old names, and the current canonical name for each.
     """
 
-    tools: Mapping[str, Listed] = MappingProxyType({})
+    tools: Mapping[str, ListedTool] = MappingProxyType({})
     origins: Mapping[str, str] = MappingProxyType({})
     aliases: Mapping[str, str] = MappingProxyType({})
 
     def with_tools(
-        self, added: Iterable[Listed], origin: str = HOST, aliases: Mapping[str, str] = MappingProxyType({})
+        self, added: Iterable[ListedTool], origin: str = HOST, aliases: Mapping[str, str] = MappingProxyType({})
     ) -> Registry:
         """Return a registry that also contains *added*. If one of them cannot be added, none is.
 
@@ -487,7 +487,7 @@ class Registry:
         aliases = {old: name for old, name in self.aliases.items() if name in tools}
         return Registry(MappingProxyType(tools), MappingProxyType(origins), MappingProxyType(aliases))
 
-    def named(self, name: str) -> Listed | None:
+    def named(self, name: str) -> ListedTool | None:
         """Return the tool with this current or old canonical name."""
         return self.tools.get(name) or self.tools.get(self.aliases.get(name, ""))
 

@@ -12,7 +12,7 @@ from neuroscript._imports import lazy_getattr
 if TYPE_CHECKING:
     from neuroscript.workflow.plan.file import load_plan, plan_from_data, plan_of_json, plan_of_toml, plan_to_data
     from neuroscript.workflow.plan.model import Node, Plan, Retry
-    from neuroscript.workflow.plan.planner import aplanned, planned
+    from neuroscript.workflow.plan.planner import amake_plan, make_plan
     from neuroscript.workflow.plan.validation import check
     from neuroscript.workflow.runner import Step, arun, run
     from neuroscript.workflow.trace.diff import TraceDifference, trace_diff
@@ -30,16 +30,16 @@ __all__ = [
     "Step",
     "Trace",
     "TraceDifference",
-    "aplanned",
+    "amake_plan",
     "arun",
     "check",
     "load_plan",
     "load_trace",
+    "make_plan",
     "plan_from_data",
     "plan_of_json",
     "plan_of_toml",
     "plan_to_data",
-    "planned",
     "run",
     "save_trace",
     "trace_diff",
@@ -55,7 +55,7 @@ __getattr__ = lazy_getattr(
     {
         "plan.file": "load_plan plan_from_data plan_of_json plan_of_toml plan_to_data",
         "plan.model": "Node Plan Retry",
-        "plan.planner": "aplanned planned",
+        "plan.planner": "amake_plan make_plan",
         "plan.validation": "check",
         "runner": "Step arun run",
         "trace.diff": "TraceDifference trace_diff",

@@ -21,17 +21,17 @@ from neuroscript.engine.entries import SessionTool
 from neuroscript.engine.session import Session
 from neuroscript.errors import MAX_LISTED_PROBLEMS, ArgumentError, CallError, CallTimeout, SpecError
 from neuroscript.runtime.interfaces import LLM
-from neuroscript.runtime.masking import masked, secret_values
+from neuroscript.runtime.masking import mask_secrets, secret_values
 from neuroscript.spec.binding import bind_arguments
 from neuroscript.tools.serialization import error_to_data
 from neuroscript.workflow.plan.model import Node, Plan
 from neuroscript.workflow.plan.parameters import NUMBER, PLAN, SESSION
-from neuroscript.workflow.plan.references import Lost
+from neuroscript.workflow.plan.references import UnresolvedReference
 from neuroscript.workflow.plan.validation import check
 from neuroscript.workflow.scheduler import NodeState, Schedule, ScheduledCall
 from neuroscript.workflow.trace.trace import Attempt, NodeTrace, Trace
 
-PARALLEL: Final = 16
+DEFAULT_PARALLEL_CALLS: Final = 16
 """Default number of calls of a plan that run at once."""
 
 YIELD_SECONDS: Final = 0.005
@@ -65,7 +65,7 @@ Watch = Callable[[Step], object]
 """A callback that receives each step."""
 
 
-class Unmade(Exception):
+class CallNotMade(Exception):
     """A call that was not made, because the plan had been halted."""
 
 
@@ -73,7 +73,7 @@ class Caller(Protocol):
     """A function that makes the calls of a plan."""
 
     def __call__(self, work: ScheduledCall, /) -> Awaitable[Any]:
-        """Return the result of a call, or raise its `CallError`, or `Unmade`."""
+        """Return the result of a call, or raise its `CallError`, or `CallNotMade`."""
 
 
 def run(
@@ -81,7 +81,7 @@ def run(
     plan: Plan,
     inputs: Mapping[str, Any] | None = None,
     *,
-    parallel: int = PARALLEL,
+    parallel: int = DEFAULT_PARALLEL_CALLS,
     watch: Watch | None = None,
     left: Callable[[Trace], object] | None = None,
     llm: LLM | None = None,
@@ -117,7 +117,7 @@ async def arun(
     plan: Plan,
     inputs: Mapping[str, Any] | None = None,
     *,
-    parallel: int = PARALLEL,
+    parallel: int = DEFAULT_PARALLEL_CALLS,
     watch: Watch | None = None,
     left: Callable[[Trace], object] | None = None,
     llm: LLM | None = None,
@@ -148,11 +148,11 @@ async def arun(
     trace = await driver.run(run_id or os.urandom(8).hex(), left)
     if not plan.synthesis or trace.status == "failed":
         return trace
-    from neuroscript.workflow.synthesis import answered
+    from neuroscript.workflow.synthesis import add_answer
 
     model: Any = llm or session.host.llm
     try:
-        return await answered(session, model, plan, trace)
+        return await add_answer(session, model, plan, trace)
     except (asyncio.CancelledError, KeyboardInterrupt):
         if left is not None:
             left(attrs.evolve(trace, status="failed", error=error_to_data(_interrupted())))
@@ -273,7 +273,7 @@ class _Driver:
             self._ended(work, started, await self._call(work), None)
         except CallError as error:
             self._ended(work, started, None, error)
-        except Unmade:
+        except CallNotMade:
             self._schedule.give_up(work)
         except asyncio.CancelledError:
             text = "was interrupted, and may have had its effect"
@@ -333,7 +333,7 @@ class _Driver:
         elif error is None:
             try:
                 output = schedule.output()
-            except Lost as lost:
+            except UnresolvedReference as lost:
                 error = CallError(f"output: {lost}", code="plan.reference")
         secrets = self._session.secrets
         plain: Callable[[Any], Any] = (lambda value: value) if secrets is None else secrets.plain
@@ -402,12 +402,14 @@ class _Tool:
         except ArgumentError:
             return None
         return (
-            masked(self.line.tool.spec, values) if self._names is None else dict(zip(self._names, values, strict=True))
+            mask_secrets(self.line.tool.spec, values)
+            if self._names is None
+            else dict(zip(self._names, values, strict=True))
         )
 
 
 def _masked(plan: Plan, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    return masked(plan.signature, [inputs[arg.name] for arg in plan.inputs])
+    return mask_secrets(plan.signature, [inputs[arg.name] for arg in plan.inputs])
 
 
 def _caller(session: Session) -> Caller:

@@ -19,9 +19,9 @@ import attrs
 
 from neuroscript.calls.steps import END
 from neuroscript.errors import CallError, CallTimeout
-from neuroscript.workflow.plan.conditions import Undecided
+from neuroscript.workflow.plan.conditions import ComparisonError
 from neuroscript.workflow.plan.model import LATER, Node, Plan
-from neuroscript.workflow.plan.references import Lost, Reference, Template
+from neuroscript.workflow.plan.references import Reference, Template, UnresolvedReference
 from neuroscript.workflow.trace.trace import Attempt, Status
 
 POLL_SECONDS: Final = 0.05
@@ -30,14 +30,14 @@ POLL_SECONDS: Final = 0.05
 ABANDONED_WAIT_SECONDS: Final = 60.0
 """Maximum seconds to wait for an abandoned call if the node has no timeout; otherwise the timeout is used."""
 
-FINAL: Final = frozenset({"plan.cancelled", "plan.in_doubt", "plan.lease_lost", "plan.invalid_row"})
+NON_RETRYABLE_CODES: Final = frozenset({"plan.cancelled", "plan.in_doubt", "plan.lease_lost", "plan.invalid_row"})
 """Error codes after which a node is never retried, whatever the plan says."""
 
 Lookup = Callable[[Reference], Any]
 """A function that returns the value of a reference."""
 
 
-class Skipped(Lost):
+class SkippedNode(UnresolvedReference):
     """A reference to a skipped node."""
 
 
@@ -209,11 +209,11 @@ class Schedule:
             if node.condition is not None and not node.condition.holds(lookup, self._state):
                 return self._end(state, "skipped", reason="its condition does not hold")
             given = self._many(node, node.items, lookup) if node.items is not None else _arguments(node, lookup)
-        except Skipped as error:
+        except SkippedNode as error:
             return self._end(state, "skipped", reason=str(error))
-        except Lost as error:
+        except UnresolvedReference as error:
             return self._failed(state, CallError(str(error), tool=node.tool, code="plan.reference"))
-        except Undecided as error:
+        except ComparisonError as error:
             return self._failed(state, CallError(f"when: {error}", tool=node.tool, code="plan.condition"))
         state.given = given
         if isinstance(given, dict):
@@ -230,7 +230,7 @@ class Schedule:
         """Return the arguments for each item of a map."""
         items = over.filled(lookup)
         if type(items) is not list:
-            raise Lost("map: expected a list")
+            raise UnresolvedReference("map: expected a list")
         return [_arguments(node, partial(_value_within, index, item, lookup)) for index, item in enumerate(items)]
 
     def _value(self, reference: Reference) -> Any:
@@ -253,8 +253,8 @@ class Schedule:
         if state.status == "succeeded":
             return state.result
         if state.status == "skipped":
-            raise Skipped(f"{state.node.name} was skipped")
-        raise Lost(f"{state.node.name} failed and has no result")
+            raise SkippedNode(f"{state.node.name} was skipped")
+        raise UnresolvedReference(f"{state.node.name} failed and has no result")
 
     def _so_far(self, node: Node) -> list[dict[str, Any]]:
         """Return the outcome of all nodes that had to end before *node*, in the order of the plan."""
@@ -265,7 +265,7 @@ class Schedule:
             if name not in above:
                 above.add(name)
                 waiting.extend(self.states[name].node.needs)
-        return [told(state) for name, state in self.states.items() if name in above]
+        return [outcome_data(state) for name, state in self.states.items() if name in above]
 
     def _state(self, name: str) -> str:
         return self.states[name].status or ""
@@ -315,7 +315,7 @@ class Schedule:
             return False
         if isinstance(error, CallTimeout) and not self._is_idempotent(work.node.tool):
             return False
-        if error.code in FINAL:
+        if error.code in NON_RETRYABLE_CODES:
             return False
         words = (error.code, LATER) if error.retry == LATER else (error.code,)
         return any(fnmatchcase(word, pattern) for word in words for pattern in retry.on)
@@ -356,7 +356,7 @@ class Schedule:
             Lost: If a node that the output refers to has no result.
         """
         if self.plan.answer is not None:
-            return self.plan.answer.filled(self._with_trace([told(state) for state in self.states.values()]))
+            return self.plan.answer.filled(self._with_trace([outcome_data(state) for state in self.states.values()]))
         ends = self.plan.ends
         results = {name: self.states[name].result for name in ends if self.states[name].status == "succeeded"}
         return results.get(ends[0]) if len(ends) == 1 else results
@@ -377,7 +377,7 @@ def _value_within(index: int, item: Any, lookup: Lookup, reference: Reference) -
             return lookup(reference)
 
 
-def told(state: NodeState) -> dict[str, Any]:
+def outcome_data(state: NodeState) -> dict[str, Any]:
     """Return the outcome of a node for the nodes after it, without arguments, which may be secret."""
     data: dict[str, Any] = {"node": state.node.name, "tool": state.node.tool, "status": state.status or "unstarted"}
     if state.status == "succeeded":

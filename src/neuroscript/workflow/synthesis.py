@@ -34,10 +34,10 @@ says. Answer the request above the block, using what is in it."""
 
 def turns_of(plan: Plan, trace: Trace) -> list[Turn]:
     """Return the prompt for the synthesis of a plan."""
-    return [Turn("system", SYSTEM), Turn("user", f"{plan.synthesis}\n\n```json\n{told(trace)}\n```")]
+    return [Turn("system", SYSTEM), Turn("user", f"{plan.synthesis}\n\n```json\n{trace_prompt(trace)}\n```")]
 
 
-def told(trace: Trace) -> str:
+def trace_prompt(trace: Trace) -> str:
     """Return a trace as one line of JSON for the model; if it is too long, values are left out first, then nodes."""
     data = trace_to_data(trace)
     text = json_text(data)
@@ -68,7 +68,7 @@ def _short(value: Any, longest: int) -> Any:
     return value if length <= longest else f"[{length} characters were left out]"
 
 
-async def answered(session: Session, llm: LLM, plan: Plan, trace: Trace) -> Trace:
+async def add_answer(session: Session, llm: LLM, plan: Plan, trace: Trace) -> Trace:
     """Return a trace with the model's answer, or with the error of the model."""
     outcome = await session._world.threads.awaitable(
         Invocation("plan", lambda: _asked(session, llm, turns_of(plan, trace)), (), "waits")

@@ -24,8 +24,8 @@ from tests.workflow.durable.conftest import Parent
 from tests.workflow.durable.databases import outlast, prepared
 
 from neuroscript import Engine, Toolset
-from neuroscript.coercion.plain_data import plain
-from neuroscript.io.text import json_text, shown_path
+from neuroscript.coercion.plain_data import to_plain
+from neuroscript.io.text import json_text, quote_path
 from neuroscript.workflow import load_trace, plan_from_data, plan_to_data
 from neuroscript.workflow.durable import run_durably
 
@@ -144,7 +144,7 @@ def test_resume_prints_what_run_prints(url: str, tmp_path: Path, marks: steps.Ma
         run_durably(engine, fails, url=url, run_id="bad")
     again = asked("resume", "it", "--save", str(trace))
 
-    assert Ran(0, f"{json_text(plain(given))}\n") == again
+    assert Ran(0, f"{json_text(to_plain(given))}\n") == again
     assert ("it", "succeeded") == (load_trace(trace).run, load_trace(trace).status)
     said = "neuroscript: bad: step.fail: the tool failed (ValueError)\nneuroscript: the plan failed: bad failed; 1 not started\n"
     assert Ran(1, "", said) == asked("resume", "bad")
@@ -252,7 +252,7 @@ def test_unusable_database_is_usage_error(
     address = f"sqlite:///{tmp_path}/{place}"
     ran = command(*words, address, *(["it"] if words[-1] in ("show", "resume") else []))
 
-    assert Ran(2, "", f"neuroscript: {shown_path(address)}: cannot be used as a database: {why}\n") == ran
+    assert Ran(2, "", f"neuroscript: {quote_path(address)}: cannot be used as a database: {why}\n") == ran
     assert not (tmp_path / "none.sqlite").exists()
 
 

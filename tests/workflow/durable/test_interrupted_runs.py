@@ -75,7 +75,7 @@ def test_cancelled_run_begins_no_more_calls(make_database: MakeDatabase, parent:
 
 def test_unreachable_database_fails_no_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls wait for it as long as the lease lasts."""
-    monkeypatch.setattr(durable_database, "BUSY", 0.1)
+    monkeypatch.setattr(durable_database, "LOCK_TIMEOUT_SECONDS", 0.1)
     file, held, tries = tmp_path / "held.sqlite", Toolset("held"), []
 
     @held.tool()
@@ -105,7 +105,7 @@ def test_unreachable_database_fails_no_node(tmp_path: Path, monkeypatch: pytest.
 
 def test_disconnected_process_loses_run_and_can_resume_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It reports this; its worker has ended, and the same process can resume the run when the database is back."""
-    monkeypatch.setattr(durable_database, "BUSY", 0.2)
+    monkeypatch.setattr(durable_database, "LOCK_TIMEOUT_SECONDS", 0.2)
     url, cut = f"sqlite:///{tmp_path}/cut.sqlite", Toolset("cut")
     begun = []
 

@@ -23,7 +23,7 @@ from neuroscript.errors import (
     ToolNotFound,
 )
 from neuroscript.tools.serialization import error_to_data
-from neuroscript.workflow.durable.encoding import NotStorable, error_from_kept, error_to_kept, text_of, value_of
+from neuroscript.workflow.durable.encoding import NotStorable, decode_error, encode_error, text_of, value_of
 
 SCALARS = (
     st.none()
@@ -84,7 +84,7 @@ def test_value_is_restored(value: Any) -> None:
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
 def test_error_is_restored(error: CallError) -> None:
     """With all attributes that hosts use."""
-    again = error_from_kept(value_of(text_of(error_to_kept(error))))
+    again = decode_error(value_of(text_of(encode_error(error))))
 
     assert type(error) is type(again)
     assert error_to_data(error) == error_to_data(again)
@@ -95,7 +95,7 @@ def test_error_subtype_is_stored_as_known_type() -> None:
     """Without attributes that are not plain data."""
     error = Own("closed", tool="a.b")
     error.lock = object()  # type: ignore[attr-defined]
-    again = error_from_kept(value_of(text_of(error_to_kept(error))))
+    again = decode_error(value_of(text_of(encode_error(error))))
 
     assert (ToolFailed, "a.b: closed") == (type(again), str(again))
 

@@ -22,7 +22,7 @@ from neuroscript.workflow.durable import Worker, resume, run_durably
 from neuroscript.workflow.durable import serializer as durable_serializer
 from neuroscript.workflow.durable.database import Database
 from neuroscript.workflow.durable.queue import NAME, Queue
-from neuroscript.workflow.durable.serializer import EXACT, FORMAT, Refused
+from neuroscript.workflow.durable.serializer import EXACT, FORMAT, InvalidRow
 
 NOW = 1_790_000_000_000
 READERS: list[Callable[[str], Any]] = [
@@ -150,7 +150,7 @@ def test_no_reader_of_dbos_unpickles(make_database: MakeDatabase, tmp_path: Path
     database = Database(make_database(f"reader{READERS.index(read)}"))
     Queue(database).close()
     database.close()
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(InvalidRow) as caught:
         read(pickled(tmp_path / "file"))
 
     assert str(caught.value) == "the row holds a pickle, which is never read"

@@ -15,7 +15,7 @@ from tests.workflow.durable.planted import given_out, queued, reopen, sql
 from neuroscript.errors import SpecError
 from neuroscript.workflow.durable import Worker, list_runs, resume, run_durably, show_run
 from neuroscript.workflow.durable.database import Database
-from neuroscript.workflow.durable.encoding import Unreadable, error_from_kept, value_of
+from neuroscript.workflow.durable.encoding import Unreadable, decode_error, value_of
 from neuroscript.workflow.durable.serializer import EXACT, FORMAT
 from neuroscript.workflow.durable.worker_registry import Workers
 
@@ -291,6 +291,6 @@ GOOD = {"text": "a", "tool": "b", "_code": "c.d", "_retry": "never"}
 def test_foreign_error_is_unreadable(data: Any) -> None:
     """Even if it would fail only when it is used."""
     with pytest.raises(Unreadable) as caught:
-        error_from_kept(data)
+        decode_error(data)
 
     assert str(caught.value) == "holds an error in an unknown form"

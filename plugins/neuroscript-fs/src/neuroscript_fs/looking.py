@@ -63,7 +63,7 @@ def stat(rt: Runtime, path: str) -> dict[str, Any]:
         Example(("notes.txt",), error="sandbox.notdir"),
     ),
 )
-def listed(rt: Runtime, path: str = ".", recursive: bool = False) -> list[dict[str, Any]]:
+def list_directory(rt: Runtime, path: str = ".", recursive: bool = False) -> list[dict[str, Any]]:
     """Return a directory listing: the files and subdirectories in a directory, like ls.
 
     Args:

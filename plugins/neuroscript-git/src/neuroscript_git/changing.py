@@ -8,8 +8,8 @@ from neuroscript import Example, Runtime, ToolPolicy, Toolset
 from neuroscript_git import checking, parsing
 from neuroscript_git.looking import GIT, INERT
 from neuroscript_git.merging import merge_commit
-from neuroscript_git.nesting import plain
-from neuroscript_git.repository import Repository, open_repository, shown
+from neuroscript_git.nesting import normalize_path
+from neuroscript_git.repository import Repository, open_repository, printable
 from neuroscript_git.staging import stage
 
 STAGING: Final = ToolPolicy(capabilities=("fs:read,write:{relative_path}/**", GIT), effects=("reads", "writes", "exec"))
@@ -71,7 +71,7 @@ def add(rt: Runtime, relative_path: str, paths: list[str]) -> dict[str, Any]:
     with open_repository(rt, relative_path) as git:
         nested = stage(git, checking.paths(paths))
         staged = parsing.changes(git.run("diff", "--cached", *RAW, "--"))
-        return {"staged": staged, "nested_repositories": [shown(path) for path in nested]}
+        return {"staged": staged, "nested_repositories": [printable(path) for path in nested]}
 
 
 @toolset.tool(
@@ -98,10 +98,10 @@ def rm(rt: Runtime, relative_path: str, paths: list[str]) -> dict[str, Any]:
             another repository, git.locked, and what git.status raises.
     """
     with open_repository(rt, relative_path) as git:
-        files = [plain(each) for each in checking.paths(paths)]
+        files = [normalize_path(each) for each in checking.paths(paths)]
         git.nesting.require_outside(files)
         if not {each.path for each in git.tracked()}.issuperset(files):
-            raise checking.bad("git.unknown_path", "a path is not a tracked file")
+            raise checking.input_error("git.unknown_path", "a path is not a tracked file")
         git.run("rm", "--quiet", "--", *files)
         return {"removed": files}
 
@@ -162,7 +162,7 @@ def commit(
 def _require_something(git: Repository, allow_empty: bool) -> None:
     staged = git.run("diff", "--cached", "--raw", "-z", "--no-ext-diff", "--ignore-submodules=all", "--")
     if not staged and not allow_empty and git.commit("MERGE_HEAD") is None:
-        raise checking.bad("git.nothing_staged", "nothing is staged; stage something, or allow an empty commit")
+        raise checking.input_error("git.nothing_staged", "nothing is staged; stage something, or allow an empty commit")
 
 
 def _people(what: str, value: str) -> list[tuple[str, str]]:

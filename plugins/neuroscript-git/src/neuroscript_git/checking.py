@@ -42,7 +42,7 @@ class Address:
     place: str
 
 
-def bad(code: str, text: str) -> ToolFailed:
+def input_error(code: str, text: str) -> ToolFailed:
     """Return an error that the caller can fix."""
     return ToolFailed(text, code=code, retry="model")
 
@@ -59,7 +59,7 @@ def ref(text: str) -> str:
         ToolFailed: git.bad_ref.
     """
     if not is_ref(text) or text == "HEAD":
-        raise bad("git.bad_ref", "a branch name must be a valid git ref and must not start with '-'")
+        raise input_error("git.bad_ref", "a branch name must be a valid git ref and must not start with '-'")
     return text
 
 
@@ -71,7 +71,7 @@ def commit(text: str) -> str:
     """
     found = SUFFIXES.search(text)
     if not is_ref(text[: found.start()] if found else text):
-        raise bad("git.bad_ref", "a commit must be a branch, a tag or a hash, optionally followed by ~1 or ^1")
+        raise input_error("git.bad_ref", "a commit must be a branch, a tag or a hash, optionally followed by ~1 or ^1")
     return text
 
 
@@ -83,7 +83,9 @@ def path(text: str) -> str:
     """
     names = text.split("/")
     if not text or not text.isprintable() or "\\" in text or text[0] == "/" or not is_inside(names):
-        raise bad("git.bad_path", "a path must be relative to the repository, printable, without '..' and '.git'")
+        raise input_error(
+            "git.bad_path", "a path must be relative to the repository, printable, without '..' and '.git'"
+        )
     return text
 
 
@@ -99,7 +101,7 @@ def paths(texts: list[str]) -> list[str]:
         ToolFailed: git.bad_path, also if the list is empty.
     """
     if not texts:
-        raise bad("git.bad_path", "pass at least one path; '.' means the whole repository")
+        raise input_error("git.bad_path", "pass at least one path; '.' means the whole repository")
     return [path(text) for text in texts]
 
 
@@ -110,7 +112,7 @@ def remote(text: str) -> str:
         ToolFailed: git.bad_remote.
     """
     if len(text) > MAX_NAME_CHARS or REMOTE.fullmatch(text) is None:
-        raise bad("git.bad_remote", "a remote name consists of letters, digits, '.', '_' and '-'")
+        raise input_error("git.bad_remote", "a remote name consists of letters, digits, '.', '_' and '-'")
     return text
 
 
@@ -125,7 +127,7 @@ def address(text: str, protocol: str) -> Address:
     """
     found = URL.fullmatch(text)
     if found is None or int(found[3] or 0) > 65535 or found[1] != protocol:
-        raise bad("git.bad_url", f"a URL must start with {protocol}://, without a user, a password or a query")
+        raise input_error("git.bad_url", f"a URL must start with {protocol}://, without a user, a password or a query")
     return Address(text, found[1], f"{found[2]}:{int(found[3] or PORTS[found[1]])}")
 
 
@@ -136,7 +138,7 @@ def message(text: str) -> bytes:
         ToolFailed: git.bad_message.
     """
     if not text.strip() or "\0" in text:
-        raise bad("git.bad_message", "a commit message must not be blank and must not contain null bytes")
+        raise input_error("git.bad_message", "a commit message must not be blank and must not contain null bytes")
     return text.encode()
 
 
@@ -147,5 +149,5 @@ def person(text: str) -> str:
         ToolFailed: git.bad_author.
     """
     if not text.isprintable() or set(text) & set('<>\\"') or len(text) > MAX_NAME_CHARS:
-        raise bad("git.bad_author", "an author must be printable, without '<', '>', quotes and backslashes")
+        raise input_error("git.bad_author", "an author must be printable, without '<', '>', quotes and backslashes")
     return text

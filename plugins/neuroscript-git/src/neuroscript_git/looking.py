@@ -8,7 +8,7 @@ from typing import Any, Final
 from neuroscript import Example, Runtime, ToolPolicy, Toolset
 from neuroscript_git import checking, parsing
 from neuroscript_git.nesting import pathspecs
-from neuroscript_git.repository import MAGIC, Repository, open_repository, shown
+from neuroscript_git.repository import MAGIC, Repository, open_repository, printable
 
 GIT: Final = "shell:exec:git"
 READING: Final = ToolPolicy(capabilities=("fs:read:{relative_path}/**", GIT), effects=("reads", "exec"))
@@ -75,7 +75,7 @@ def status(rt: Runtime, repo_path: str = ".") -> dict[str, Any]:
 
 def _nested(git: Repository, path: str, found: Iterable[str]) -> list[str]:
     """Return the nested repositories that a result leaves out: the submodules below a path, and those found."""
-    return [shown(each) for each in sorted({*git.nesting.below(path), *found})]
+    return [printable(each) for each in sorted({*git.nesting.below(path), *found})]
 
 
 @toolset.tool(
@@ -129,7 +129,7 @@ def diff(
     """
     with open_repository(rt, relative_path) as git:
         if commit2 and (cached or not commit1):
-            raise checking.bad("git.bad_ref", "a second commit needs a first one, and no cached")
+            raise checking.input_error("git.bad_ref", "a second commit needs a first one, and no cached")
         commits = [git.known(each) for each in (commit1, commit2) if each]
         paths = [checking.path(path)] if path else []
         git.nesting.require_outside(paths)

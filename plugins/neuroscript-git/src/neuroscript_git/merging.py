@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from neuroscript import ToolFailed
 from neuroscript_git import checking
-from neuroscript_git.nesting import refusal
-from neuroscript_git.repository import SUBMODULE, Repository, raw, shown
+from neuroscript_git.nesting import submodule_error
+from neuroscript_git.repository import SUBMODULE, Repository, nul_terminated, printable
 
 UNFINISHED: Final = ("MERGE_HEAD", "CHERRY_PICK_HEAD")
 """The files in ``.git`` of a merge that has not been committed."""
@@ -43,19 +43,19 @@ def merge_commit(git: Repository, digest: str, message: str) -> dict[str, Any]:
 
 def _require_finished(git: Repository) -> None:
     if any(git.rt.fs.exists(f"{git.path}/.git/{name}") for name in UNFINISHED):
-        raise unclean("a merge is unfinished; resolve its conflicts and commit, or reset with the mode merge")
+        raise unclean_error("a merge is unfinished; resolve its conflicts and commit, or reset with the mode merge")
 
 
 def _require_clean_index(git: Repository, before: str) -> None:
     """Refuse to merge while changes are staged; a file with only a new modification time is unchanged."""
     git.run("update-index", "-q", "--ignore-submodules", "--refresh", statuses=(0, 1))
     if git.run("diff-index", "--cached", "--name-only", "-z", before, "--"):
-        raise unclean("there are staged changes; commit or reset them first")
+        raise unclean_error("there are staged changes; commit or reset them first")
 
 
-def unclean(text: str) -> ToolFailed:
+def unclean_error(text: str) -> ToolFailed:
     """Return the error for changes that prevent a merge."""
-    return checking.bad("git.unclean", text)
+    return checking.input_error("git.unclean", text)
 
 
 def _require_mergeable(git: Repository, before: str, digest: str, bases: Sequence[str]) -> None:
@@ -67,7 +67,7 @@ def _require_mergeable(git: Repository, before: str, digest: str, bases: Sequenc
     for path in ours.keys() & theirs.keys():
         origins = {each.get(path) for each in common}
         if len(origins) > 1 or len({ours[path], theirs[path], *origins}) > 2:
-            raise refusal(
+            raise submodule_error(
                 "both sides have changed a submodule, and git tools do not enter submodules; merge it by hand"
             )
 
@@ -93,7 +93,7 @@ def _merge_both(git: Repository, before: str, digest: str, message: str) -> dict
     _record_conflicts(git, entries)
     git.rt.fs.write_text(f"{git.path}/.git/MERGE_MSG", f"{message}\n")
     git.rt.fs.write_text(f"{git.path}/.git/MERGE_HEAD", f"{digest}\n")
-    conflicts = {shown(entry.partition("\t")[2]) for entry in entries}
+    conflicts = {printable(entry.partition("\t")[2]) for entry in entries}
     return _outcome("conflict", before, sorted(conflicts))
 
 
@@ -106,7 +106,7 @@ def _check_out(git: Repository, before: str, tree: str) -> None:
 def _record_conflicts(git: Repository, entries: Sequence[str]) -> None:
     """Replace the merged files in the index, which have conflict markers, by the sides of their conflicts."""
     removed = {f"0 {NO_OBJECT}\t{entry.partition(chr(9))[2]}" for entry in entries}
-    git.run("update-index", "-z", "--index-info", given=raw([*sorted(removed), *entries]))
+    git.run("update-index", "-z", "--index-info", given=nul_terminated([*sorted(removed), *entries]))
 
 
 def _outcome(result: str, commit: str, conflicts: Sequence[str] = ()) -> dict[str, Any]:

@@ -16,14 +16,14 @@ from typing import Literal
 import attrs
 
 from neuroscript import ToolFailed
-from neuroscript_git.checking import bad
+from neuroscript_git.checking import input_error
 
 Kind = Literal["nested", "directory", "other"]
 """What is at a path; a missing file is ``other``."""
 
 
 @attrs.frozen
-class Nesting:
+class NestedRepositories:
     """The nested repositories of one repository.
 
     Attributes:
@@ -40,7 +40,7 @@ class Nesting:
 
     def below(self, path: str) -> list[str]:
         """Return the submodules at and below a path, in order."""
-        start = f"{plain(path)}/".lstrip("/")
+        start = f"{normalize_path(path)}/".lstrip("/")
         return sorted(each for each in self.submodules if f"{each}/".startswith(start))
 
     def roots(self, paths: Iterable[str]) -> dict[str, str]:
@@ -56,10 +56,12 @@ class Nesting:
             ToolFailed: git.submodule.
         """
         if self.roots(paths):
-            raise refusal("a path is in a nested repository, which git tools do not enter; name paths outside it")
+            raise submodule_error(
+                "a path is in a nested repository, which git tools do not enter; name paths outside it"
+            )
 
     def _root(self, path: str, kinds: dict[str, Kind]) -> str:
-        for prefix in accumulate(filter(None, plain(path).split("/")), "{}/{}".format):
+        for prefix in accumulate(filter(None, normalize_path(path).split("/")), "{}/{}".format):
             if prefix in self.submodules:
                 return prefix
             if prefix not in kinds:
@@ -79,7 +81,7 @@ class Nesting:
         return "nested" if os.path.lexists(place + b"/.git") else "directory"
 
 
-def plain(path: str) -> str:
+def normalize_path(path: str) -> str:
     """Return a path without ``.``, doubled and final slashes; the repository itself is ``""``."""
     return "/".join(name for name in path.split("/") if name not in ("", "."))
 
@@ -90,6 +92,6 @@ def pathspecs(paths: Iterable[str], excluded: Iterable[str]) -> list[str]:
     return [*(f":(literal){path}" for path in paths), *left_out]
 
 
-def refusal(text: str) -> ToolFailed:
+def submodule_error(text: str) -> ToolFailed:
     """Return the error for a call that would enter a nested repository."""
-    return bad("git.submodule", text)
+    return input_error("git.submodule", text)

@@ -143,7 +143,7 @@ def _branch(fields: list[str]) -> dict[str, Any]:
     }
 
 
-def pushed(text: str) -> str:
+def push_result(text: str) -> str:
     """Return the result for one ref in the output of ``push --porcelain``: pushed, new, up_to_date or rejected."""
     words = {" ": "pushed", "+": "pushed", "*": "new", "=": "up_to_date"}
     flags = [line[0] for line in text.split("\n") if line[1:2] == "\t"]

@@ -94,7 +94,7 @@ def _require_free(rt: Runtime, path: str) -> None:
             raise
         return
     if entries:
-        raise checking.bad("git.exists", "the directory is not empty")
+        raise checking.input_error("git.exists", "the directory is not empty")
 
 
 def _prepare(rt: Runtime, path: str, settings: Settings) -> None:
@@ -205,7 +205,7 @@ def _branch_there(git: Repository, remote: str, branch: str) -> str:
 def _branch_here(git: Repository) -> str:
     here = git.branch()
     if here is None:
-        raise checking.bad("git.bad_ref", "no branch is checked out; pass branch_name")
+        raise checking.input_error("git.bad_ref", "no branch is checked out; pass branch_name")
     return checking.ref(here)
 
 
@@ -278,7 +278,7 @@ def push(
         options = ("--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no", "--no-follow-tags")
         name = f"refs/heads/{branch}"
         said = git.run("push", *options, "--", address.url, f"{name}:{name}", protocol=address.scheme, statuses=(0, 1))
-        result = parsing.pushed(said)
+        result = parsing.push_result(said)
         if result == "rejected":
             text = "the remote has new commits or rejects the branch; pull first"
             raise ToolFailed(text, code="git.rejected", retry="model")

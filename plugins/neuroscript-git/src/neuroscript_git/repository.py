@@ -18,8 +18,8 @@ import attrs
 
 from neuroscript import Runtime, SandboxError, ToolFailed
 from neuroscript_git import checking, program
-from neuroscript_git.nesting import Nesting, refusal
-from neuroscript_git.settings import Settings, parsed
+from neuroscript_git.nesting import NestedRepositories, submodule_error
+from neuroscript_git.settings import Settings, parse_settings
 
 LOCAL_SECONDS: Final = 60.0
 NETWORK_SECONDS: Final = 300.0
@@ -37,7 +37,7 @@ DESCRIPTOR: Final = re.compile(r"/proc/self/fd/([0-9]+)")
 
 
 @attrs.frozen
-class Tracked:
+class IndexEntry:
     """One entry of the index: its mode, and its path as git prints it."""
 
     mode: str
@@ -60,7 +60,7 @@ class Repository:
     path: str
     folder: str
     settings: Settings
-    nesting: Nesting
+    nesting: NestedRepositories
     _program: str
     _common: str
 
@@ -130,9 +130,9 @@ class Repository:
         """Return the name of the current branch, or None if HEAD is detached."""
         return self.tells("symbolic-ref", "--quiet", "--short", "HEAD")
 
-    def tracked(self) -> list[Tracked]:
+    def tracked(self) -> list[IndexEntry]:
         """Return the entries of the index."""
-        return [Tracked(entry[:6], entry.partition("\t")[2]) for entry in self.listed("ls-files", "--stage", "-z")]
+        return [IndexEntry(entry[:6], entry.partition("\t")[2]) for entry in self.listed("ls-files", "--stage", "-z")]
 
     def require_apart(self, commit: str) -> None:
         """Refuse to check out files into a nested repository.
@@ -146,7 +146,9 @@ class Repository:
         names = ("--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=all")
         nesting = attrs.evolve(self.nesting, submodules=frozenset())  # files may replace an empty submodule
         if nesting.roots(self.listed("diff", *names, commit, "--")):
-            raise refusal("the commit has files at the path of a nested repository; move that repository away first")
+            raise submodule_error(
+                "the commit has files at the path of a nested repository; move that repository away first"
+            )
 
     def _ran(
         self,
@@ -177,12 +179,12 @@ class Repository:
         )
 
 
-def raw(records: Iterable[str]) -> bytes:
+def nul_terminated(records: Iterable[str]) -> bytes:
     """Return an input in which a NUL ends each record, from strings as `Repository.listed` returns them."""
     return "".join(f"{record}\0" for record in records).encode(errors="surrogateescape")
 
 
-def shown(text: str) -> str:
+def printable(text: str) -> str:
     """Return a string with its surrogates, which are bytes that are not UTF-8, written as ``\\xff``."""
     return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
@@ -200,12 +202,12 @@ def open_repository(rt: Runtime, path: str) -> Iterator[Repository]:
     with rt.fs.pinned(here) as folder, TemporaryDirectory(prefix="neuroscript-git-") as common:
         settings = _settings(rt, here, common)
         _furnish(rt, here, Path(common), folder, settings)
-        nesting = Nesting(folder, frozenset())
+        nesting = NestedRepositories(folder, frozenset())
         repository = Repository(rt, here, folder, settings, nesting, program.find_git(rt.sandbox_dir), common)
         tracked = repository.tracked()
         _require_inside(tracked)
         submodules = frozenset(each.path for each in tracked if each.mode == SUBMODULE)
-        yield attrs.evolve(repository, nesting=Nesting(folder, submodules))
+        yield attrs.evolve(repository, nesting=NestedRepositories(folder, submodules))
 
 
 def _require_whole(rt: Runtime, here: str) -> None:
@@ -214,17 +216,17 @@ def _require_whole(rt: Runtime, here: str) -> None:
         entries = rt.fs.walk(f"{here}/.git/")
     except SandboxError as error:
         if error.code in ("sandbox.symlink", "sandbox.type", "sandbox.notdir"):
-            raise unsafe() from None
+            raise unsafe_repository_error() from None
         if error.code == "sandbox.notfound":
             raise ToolFailed(
                 "there is no repository in that directory", code="git.no_repository", retry="model"
             ) from None
         raise
     if any(each.kind not in ("file", "dir") or each.path.endswith("/objects/info/alternates") for each in entries):
-        raise unsafe()
+        raise unsafe_repository_error()
 
 
-def unsafe() -> ToolFailed:
+def unsafe_repository_error() -> ToolFailed:
     """Return the error for a repository that refers to files outside of it."""
     text = "the repository refers to files outside of it or contains links"
     return ToolFailed(text, code="git.unsafe", retry="host")
@@ -244,7 +246,7 @@ def _settings(rt: Runtime, here: str, home: str) -> Settings:
     )
     if status != 0:
         raise ToolFailed("the configuration of the repository cannot be read", code="git.broken", retry="host")
-    return parsed(listed.decode(errors="backslashreplace"))
+    return parse_settings(listed.decode(errors="backslashreplace"))
 
 
 def _held(rt: Runtime, path: str) -> bytes:
@@ -262,9 +264,9 @@ def _furnish(rt: Runtime, here: str, common: Path, folder: str, settings: Settin
             (common / name).symlink_to(f"{folder}/.git/{name}")
 
 
-def _require_inside(tracked: Iterable[Tracked]) -> None:
+def _require_inside(tracked: Iterable[IndexEntry]) -> None:
     """Refuse an index that names files outside the repository, because git would open them."""
     for each in tracked:
         names = each.path.split("/")
         if each.path.startswith("/") or not checking.is_inside(names) or "" in names:
-            raise unsafe()
+            raise unsafe_repository_error()

@@ -50,7 +50,7 @@ class Settings:
             yield f'[branch "{name}"]\n\tremote = "{remote}"\n\tmerge = "refs/heads/{branch}"\n'
 
 
-def parsed(listed: str) -> Settings:
+def parse_settings(listed: str) -> Settings:
     """Parse the output of ``git config --list -z`` and return the settings to retain.
 
     Raises:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from neuroscript_git import checking
-from neuroscript_git.nesting import plain
-from neuroscript_git.repository import MAGIC, Repository, raw
+from neuroscript_git.nesting import normalize_path
+from neuroscript_git.repository import MAGIC, Repository, nul_terminated
 
 CHANGED: Final = ("ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard")
 
@@ -29,7 +29,7 @@ def stage(git: Repository, paths: Sequence[str]) -> list[str]:
     nested = git.nesting.roots(changed)
     files = sorted(changed - nested.keys())
     if files:
-        git.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", given=raw(files))
+        git.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", given=nul_terminated(files))
     submodules = [submodule for path in paths for submodule in git.nesting.below(path)]
     return sorted({*nested.values(), *submodules})
 
@@ -39,6 +39,6 @@ def _require_known(git: Repository, paths: Sequence[str]) -> None:
     missing = [path for path in paths if not os.path.lexists(f"{git.folder}/{path}".encode())]
     if missing:
         git.run("ls-files", "--error-unmatch", "--", *missing)
-    names = [f"./{plain(path)}" for path in paths if path not in missing and plain(path)]
-    if names and git.run("check-ignore", "-z", "--stdin", given=raw(names), statuses=(0, 1), more=MAGIC):
-        raise checking.bad("git.ignored", "a path is ignored by the repository")
+    names = [f"./{normalize_path(path)}" for path in paths if path not in missing and normalize_path(path)]
+    if names and git.run("check-ignore", "-z", "--stdin", given=nul_terminated(names), statuses=(0, 1), more=MAGIC):
+        raise checking.input_error("git.ignored", "a path is ignored by the repository")

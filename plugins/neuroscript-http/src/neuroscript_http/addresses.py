@@ -13,7 +13,7 @@ from typing import Final
 Network = IPv4Network | IPv6Network
 
 
-class Reach(Enum):
+class AddressClass(Enum):
     """The class of an address."""
 
     PUBLIC = "public"
@@ -57,21 +57,21 @@ GLOBAL: Final = IPv6Network("2000::/3")
 """The public IPv6 space; all other addresses are mapped, translated, local, multicast or reserved."""
 
 
-def reach_of(text: str) -> Reach:
+def class_of(text: str) -> AddressClass:
     """Return the class of an address; a string that is not a plain address, or has a zone, is never allowed.
 
-    >>> reach_of("127.0.0.1"), reach_of("::ffff:8.8.8.8")
+    >>> class_of("127.0.0.1"), class_of("::ffff:8.8.8.8")
     (<Reach.PRIVATE: 'private'>, <Reach.NEVER: 'never'>)
     """
     try:
         address = ip_address(text)
     except ValueError:
-        return Reach.NEVER
+        return AddressClass.NEVER
     if "%" in text or _within(address, (*METADATA, *NEVER)):
-        return Reach.NEVER
+        return AddressClass.NEVER
     if _within(address, PRIVATE):
-        return Reach.PRIVATE
-    return Reach.PUBLIC if isinstance(address, IPv4Address) or address in GLOBAL else Reach.NEVER
+        return AddressClass.PRIVATE
+    return AddressClass.PUBLIC if isinstance(address, IPv4Address) or address in GLOBAL else AddressClass.NEVER
 
 
 def _within(address: IPv4Address | IPv6Address, networks: tuple[Network, ...]) -> bool:

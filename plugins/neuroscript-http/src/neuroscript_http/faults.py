@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from neuroscript import ToolFailed
 
-Word = Literal[
+FaultName = Literal[
     "bad_encoding",
     "bad_header",
     "bad_url",
@@ -25,7 +25,7 @@ Word = Literal[
     "too_large",
 ]
 
-RETRY: Final[dict[Word, Literal["model", "later", "host", "never"]]] = {
+RETRY: Final[dict[FaultName, Literal["model", "later", "host", "never"]]] = {
     "bad_encoding": "never",
     "bad_header": "model",
     "bad_url": "model",
@@ -43,6 +43,6 @@ RETRY: Final[dict[Word, Literal["model", "later", "host", "never"]]] = {
 """Who can make the call succeed, by error."""
 
 
-def fault(word: Word, text: str) -> ToolFailed:
+def fault(word: FaultName, text: str) -> ToolFailed:
     """Return a `ToolFailed` with the code ``http.WORD``."""
     return ToolFailed(text, code=f"http.{word}", retry=RETRY[word])

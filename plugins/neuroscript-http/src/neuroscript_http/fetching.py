@@ -12,13 +12,13 @@ import httpx
 from neuroscript import Capability, PolicyError, Runtime
 from neuroscript_http.bodies import decode_body
 from neuroscript_http.faults import fault
-from neuroscript_http.headers import Pairs, answer_headers, for_another_host, without_body
+from neuroscript_http.headers import Pairs, answer_headers, bodyless_headers, cross_host_headers
 from neuroscript_http.network import Network
 from neuroscript_http.patience import RequestTimeout
 from neuroscript_http.pinned import Pinned
 from neuroscript_http.resolving import addresses
 from neuroscript_http.transport import send
-from neuroscript_http.urls import Target, redirected
+from neuroscript_http.urls import Target, redirect_target
 
 REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 SAFE: Final = frozenset(("GET", "HEAD", "OPTIONS"))
@@ -108,12 +108,12 @@ def _following(sent: Request, response: httpx.Response) -> Request | None:
         return None
     if sent.hops == 0:
         raise fault("redirect", f"{sent.target.place} redirects too many times")
-    target = redirected(sent.target, location)
+    target = redirect_target(sent.target, location)
     method, headers, body = sent.method, sent.headers, sent.body
     if target.origin != sent.target.origin:
-        headers = for_another_host(headers)
+        headers = cross_host_headers(headers)
     if _becomes_get(method, response.status_code):
-        method, headers, body = "GET", without_body(headers), b""
+        method, headers, body = "GET", bodyless_headers(headers), b""
     return attrs.evolve(sent, target=target, method=method, headers=headers, body=body, hops=sent.hops - 1)
 
 

@@ -65,12 +65,12 @@ def request_headers(given: Mapping[str, str]) -> Pairs:
     return (*given.items(), *missing, ("accept-encoding", "gzip"))
 
 
-def for_another_host(headers: Pairs) -> Pairs:
+def cross_host_headers(headers: Pairs) -> Pairs:
     """Return the headers to send after a redirect to another scheme, host or port."""
     return tuple(pair for pair in headers if pair[0].lower() in {*HARMLESS, "accept-encoding"})
 
 
-def without_body(headers: Pairs) -> Pairs:
+def bodyless_headers(headers: Pairs) -> Pairs:
     """Return the headers of a request whose body a redirect removed."""
     return tuple(pair for pair in headers if not pair[0].lower().startswith(CONTENT))
 

@@ -19,7 +19,7 @@ def addresses_of(host: str, port: int) -> Sequence[str]:
     return list(dict.fromkeys(str(each[4][0]) for each in found))
 
 
-def connected(address: str, port: int, seconds: float) -> socket.socket:
+def connect(address: str, port: int, seconds: float) -> socket.socket:
     """Connect to an address, without name resolution."""
     connection = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
     try:
@@ -32,7 +32,7 @@ def connected(address: str, port: int, seconds: float) -> socket.socket:
     return connection
 
 
-def certified() -> ssl.SSLContext:
+def certifi_context() -> ssl.SSLContext:
     """Return an SSL context that trusts the certificates of ``certifi`` and ignores the environment."""
     import httpx
 
@@ -51,5 +51,5 @@ class Network:
     """
 
     resolve: Callable[[str, int], Sequence[str]] = addresses_of
-    connect: Callable[[str, int, float], socket.socket] = connected
-    tls: Callable[[], ssl.SSLContext] = certified
+    connect: Callable[[str, int, float], socket.socket] = connect
+    tls: Callable[[], ssl.SSLContext] = certifi_context

@@ -11,7 +11,7 @@ from queue import Empty, SimpleQueue
 from typing import Final
 
 from neuroscript import Capability, Runtime
-from neuroscript_http.addresses import Reach, reach_of
+from neuroscript_http.addresses import AddressClass, class_of
 from neuroscript_http.faults import fault
 from neuroscript_http.network import Network
 from neuroscript_http.patience import RequestTimeout
@@ -31,10 +31,10 @@ def addresses(rt: Runtime, network: Network, target: Target, patience: RequestTi
         ToolFailed: ``http.resolve``; ``http.private``, if an address is not public or is never allowed.
     """
     found = (target.host,) if target.is_address else _resolved(network, target, patience)
-    reaches = {reach_of(each) for each in found}
-    if reaches == {Reach.PRIVATE} and target.is_address:
+    reaches = {class_of(each) for each in found}
+    if reaches == {AddressClass.PRIVATE} and target.is_address:
         rt.require(Capability.literal("lan", "reach", target.place))
-    elif reaches != {Reach.PUBLIC}:
+    elif reaches != {AddressClass.PUBLIC}:
         which = "the address" if target.is_address else "an address"
         raise fault("private", f"{which} of {target.place} is not public, so no request is sent")
     return found

@@ -75,7 +75,7 @@ REDIRECTS: Final = ArgSpec(
     default=[],
     description="URLs whose hosts and ports are allowed as redirect targets, besides those of url.",
 )
-PRIVATELY: Final = ArgSpec(
+PRIVATE_ARGUMENT: Final = ArgSpec(
     "private",
     ArgType.SLICE_STRING,
     default=[],
@@ -192,7 +192,7 @@ class Tools:
 GET: Final = ToolSpec(
     "get",
     "http",
-    (URL, HEADERS, SECONDS, _limit(DEFAULT_RESULT_BYTES, MAX_RESULT_BYTES), FOLLOW, REDIRECTS, PRIVATELY),
+    (URL, HEADERS, SECONDS, _limit(DEFAULT_RESULT_BYTES, MAX_RESULT_BYTES), FOLLOW, REDIRECTS, PRIVATE_ARGUMENT),
     return_type=ArgType.MAP,
     description="Make an HTTP GET request to retrieve a URL, such as a web page or an API response.",
     when_to_use="Use it to read; to save to a file, use http.download, for other methods, http.request.",
@@ -222,7 +222,7 @@ REQUEST: Final = ToolSpec(
         _limit(DEFAULT_RESULT_BYTES, MAX_RESULT_BYTES),
         FOLLOW,
         REDIRECTS,
-        PRIVATELY,
+        PRIVATE_ARGUMENT,
     ),
     return_type=ArgType.MAP,
     description="Send an HTTP request with any method, such as POST, PUT or DELETE, and an optional body.",
@@ -259,7 +259,7 @@ DOWNLOAD: Final = ToolSpec(
         _limit(DEFAULT_FILE_BYTES, MAX_FILE_BYTES),
         FOLLOW,
         REDIRECTS,
-        PRIVATELY,
+        PRIVATE_ARGUMENT,
     ),
     return_type=ArgType.MAP,
     description="Download a URL and save it to a file in the sandbox.",

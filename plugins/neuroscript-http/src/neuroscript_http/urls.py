@@ -89,7 +89,7 @@ def target_of(url: str) -> Target:
     return Target(scheme, host, port, path if path.startswith("/") else f"/{path}", is_address)
 
 
-def redirected(target: Target, location: str) -> Target:
+def redirect_target(target: Target, location: str) -> Target:
     """Return the target of a redirect.
 
     Raises:

@@ -40,7 +40,7 @@ Retry = Literal["model", "later", "host", "never"]
 """Who can fix a failure."""
 
 
-class Inside(Exception):
+class InsideSandbox(Exception):
     """A path leads through the sandbox."""
 
 
@@ -101,7 +101,7 @@ class SandboxFence:
 
     def _require_other(self, status: os.stat_result) -> None:
         if _identity(status) == self.identity:
-            raise Inside
+            raise InsideSandbox
 
 
 def search_directories(path: str, fence: SandboxFence) -> tuple[str, ...]:
@@ -128,8 +128,8 @@ def find_program(name: str, directories: tuple[str, ...], fence: SandboxFence) -
         try:
             path = fence.resolved(f"{directory}/{name}")
             status = os.stat(path)
-        except Inside:
-            raise unsafe() from None
+        except InsideSandbox:
+            raise unsafe_program_error() from None
         except OSError:
             continue
         if stat.S_ISREG(status.st_mode) and os.access(path, os.X_OK):
@@ -146,7 +146,7 @@ def failure(code: str, text: str, retry: Retry = "model") -> ToolFailed:
     return ToolFailed(text, code=code, retry=retry)
 
 
-def unsafe() -> ToolFailed:
+def unsafe_program_error() -> ToolFailed:
     """Return the error for a program that can be changed through the sandbox."""
     return failure("shell.in_sandbox", "command: expected a program that cannot be changed through the sandbox", "host")
 
@@ -164,15 +164,15 @@ def _require_safe(path: str, fence: SandboxFence) -> None:
     for _ in range(MAX_INTERPRETERS):
         try:
             if fence.has_name_of(os.stat(path)):
-                raise Inside
+                raise InsideSandbox
             interpreter = _interpreter(path)
             if interpreter is None:
                 return
             if not interpreter.startswith("/"):
-                raise Inside
+                raise InsideSandbox
             path = fence.resolved(interpreter)
-        except Inside:
-            raise unsafe() from None
+        except InsideSandbox:
+            raise unsafe_program_error() from None
         except OSError:
             raise failure("shell.not_runnable", "command: the file or its interpreter cannot be run", "host") from None
     raise failure("shell.not_runnable", "command: expected a program, got too many nested script interpreters", "host")
@@ -197,7 +197,7 @@ def _directories(path: str, fence: SandboxFence) -> Iterator[str]:
             continue
         try:
             resolved = fence.resolved(directory)
-        except (Inside, OSError):
+        except (InsideSandbox, OSError):
             continue
         if os.path.isdir(resolved):
             yield resolved

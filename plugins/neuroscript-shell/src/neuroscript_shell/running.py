@@ -21,7 +21,7 @@ from typing import IO, Final, Literal, cast
 
 import attrs
 
-from neuroscript_shell.programs import Inside, SandboxFence, failure
+from neuroscript_shell.programs import InsideSandbox, SandboxFence, failure
 
 SUPERVISOR: Final = Path(__file__).with_name("supervisor.py")
 
@@ -208,7 +208,7 @@ def _process(
 def _supervisor(fence: SandboxFence) -> tuple[str, ...]:
     try:
         return fence.resolved(sys.executable), "-I", "-S", "-X", "utf8", fence.resolved(str(SUPERVISOR))
-    except Inside:
+    except InsideSandbox:
         raise failure(
             "shell.in_sandbox", "expected Python and neuroscript-shell to be installed outside the sandbox", "host"
         ) from None

@@ -13,7 +13,7 @@ class NotJSON(Exception):
     """A string is not JSON that the tools accept. The message says what is wrong and where, and quotes nothing."""
 
 
-def parsed(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """Return the value of a JSON string as new built-in objects; the caller checks nesting and the size of integers.
 
     Raises:

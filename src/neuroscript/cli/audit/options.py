@@ -18,7 +18,7 @@ Finds records that were changed, removed, inserted or moved, and with --head als
 off at the end. Without a key it detects accidents but not forgery, because a forger can recompute every
 hash. A database has no hash chain. Exits 1 if the audit log is not intact."""
 
-LAST: Final = 10
+DEFAULT_RECORDS: Final = 10
 """Default number of records that ``tail`` shows."""
 
 
@@ -33,7 +33,12 @@ def add_audit(commands: Any, layout: Any) -> None:
     )
     tail = _action(actions, layout, "tail", "show the last records and the head", "print the records as JSON lines")
     tail.add_argument(
-        "-n", metavar="N", dest="count", type=_count, default=LAST, help=f"number of records; default {LAST}"
+        "-n",
+        metavar="N",
+        dest="count",
+        type=_count,
+        default=DEFAULT_RECORDS,
+        help=f"number of records; default {DEFAULT_RECORDS}",
     )
     tail.add_argument("--follow", action="store_true", help="keep printing new records, until interrupted")
     verify = _action(

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final
 import attrs
 
 from neuroscript.audit.chain import Line, line_of
-from neuroscript.audit.reader import data_of, is_database, numbered, opened, read, rows
+from neuroscript.audit.reader import data_of, is_database, number_lines, open_log, read, rows
 from neuroscript.cli.audit.rows import Entry, entry_of, page
 from neuroscript.cli.terminal.exit_codes import OK, UsageError
 from neuroscript.cli.terminal.output import Output
@@ -86,7 +86,7 @@ def show(options: Namespace, output: Output) -> int:
 def tail(options: Namespace, output: Output) -> int:
     """Show the last records and the head of an audit log, follow it if requested, and return the exit code."""
     tell = _teller(options, output)
-    with opened(options.file) as stream:
+    with open_log(options.file) as stream:
         if is_database(stream):
             _tail_of_rows(options, tell)
         else:
@@ -139,7 +139,7 @@ def _tail_of_rows(options: Namespace, tell: Callable[[list[Record]], None]) -> N
 def _tail_of_lines(options: Namespace, output: Output, stream: BinaryIO, tell: Callable[[list[Record]], None]) -> None:
     unread, count = Unread(), 0
     kept: deque[tuple[Line, bytes]] = deque(maxlen=max(1, options.count))
-    for number, raw in numbered(stream):
+    for number, raw in number_lines(stream):
         line = line_of(raw)
         if line is None:
             unread(number)

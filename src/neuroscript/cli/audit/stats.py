@@ -21,7 +21,7 @@ from neuroscript.io.text import duration
 
 
 @attrs.define
-class OfTool:
+class ToolStats:
     """The numbers of one tool.
 
     Attributes:
@@ -40,11 +40,11 @@ class OfTool:
 
 
 @attrs.define
-class Numbers:
+class AuditStats:
     """The numbers of an audit log."""
 
     records: int = 0
-    tools: dict[str, OfTool] = attrs.field(factory=dict)
+    tools: dict[str, ToolStats] = attrs.field(factory=dict)
     refusals: Counter[tuple[str, str]] = attrs.field(factory=Counter)
     begun: set[tuple[str, int]] = attrs.field(factory=set)
 
@@ -54,7 +54,7 @@ class Numbers:
             self.records += 1
             if entry.kind not in ("intent", "outcome", "refused"):
                 continue
-            tool = self.tools.setdefault(entry.tool, OfTool())
+            tool = self.tools.setdefault(entry.tool, ToolStats())
             if entry.key not in self.begun:
                 tool.calls += 1
             if entry.kind == "intent":
@@ -70,7 +70,7 @@ class Numbers:
 
 def stats(options: Namespace, output: Output) -> int:
     """Show the numbers of an audit log and return the exit code."""
-    unread, numbers = Unread(), Numbers()
+    unread, numbers = Unread(), AuditStats()
     numbers.take(map(entry_of, read(options.file, unread=unread)))
     unread.told(options.file, numbers.records, output)
     if options.json:
@@ -80,7 +80,7 @@ def stats(options: Namespace, output: Output) -> int:
     return OK
 
 
-def _data(numbers: Numbers) -> dict[str, Any]:
+def _data(numbers: AuditStats) -> dict[str, Any]:
     tools = {}
     for name, tool in sorted(numbers.tools.items()):
         tools[name] = {"calls": tool.calls, "codes": dict(tool.codes.most_common())}
@@ -97,7 +97,7 @@ def _data(numbers: Numbers) -> dict[str, Any]:
     }
 
 
-def _blocks(numbers: Numbers) -> Iterator[Rows]:
+def _blocks(numbers: AuditStats) -> Iterator[Rows]:
     calls = sum(tool.calls for tool in numbers.tools.values())
     yield line(f"{_counted(calls, 'call')} in {_counted(numbers.records, 'record')}", "title")
     if numbers.tools:
@@ -118,7 +118,7 @@ def _blocks(numbers: Numbers) -> Iterator[Rows]:
         )
 
 
-def _row(name: str, tool: OfTool) -> tuple[Cell, ...]:
+def _row(name: str, tool: ToolStats) -> tuple[Cell, ...]:
     spans = tool.spans()
     took = " / ".join(map(duration, spans)) if spans else "-"
     ended = ", ".join(f"{code} {count}" for code, count in tool.codes.most_common())

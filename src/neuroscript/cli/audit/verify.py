@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.audit.verification import Verified
+from neuroscript.audit.verification import VerificationReport
 from neuroscript.audit.verification import verify as verified
 from neuroscript.cli.terminal.exit_codes import FAILED, OK
 from neuroscript.cli.terminal.inputs import key_of
 from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, cell, line
 from neuroscript.cli.terminal.printing import show
 
-SHOWN: Final = 20
+MAX_LISTED: Final = 20
 """Maximum problems, and maximum calls without outcome, in the readable output."""
 
 
@@ -35,11 +35,11 @@ def verify(options: Namespace, output: Output) -> int:
     return OK if found.is_intact else FAILED
 
 
-def _data(found: Verified) -> dict[str, Any]:
+def _data(found: VerificationReport) -> dict[str, Any]:
     return {"intact": found.is_intact, **attrs.asdict(found), "guarantee": found.guarantee}
 
 
-def _blocks(name: str, found: Verified) -> Iterator[Rows]:
+def _blocks(name: str, found: VerificationReport) -> Iterator[Rows]:
     good = "intact" if found.chained else "no damage"
     yield line(f"{name}: {good}", "good") if found.is_intact else line(f"{name}: NOT intact", "bad")
     span = f", {found.first} to {found.last}" if found.first else ""
@@ -53,8 +53,8 @@ def _blocks(name: str, found: Verified) -> Iterator[Rows]:
 
 
 def _listed(title: str, rows: list[tuple[Cell, ...]], unlisted: int) -> Iterator[Rows]:
-    yield from (EMPTY, line(title, "title"), Rows(tuple(rows[:SHOWN]), indent=INDENT))
-    more = len(rows) - SHOWN + unlisted
+    yield from (EMPTY, line(title, "title"), Rows(tuple(rows[:MAX_LISTED]), indent=INDENT))
+    more = len(rows) - MAX_LISTED + unlisted
     if more > 0:
         yield line(f"and {more} more", "dim", indent=INDENT)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from neuroscript.approval.pending import PendingApproval
 from neuroscript.approval.request import Approval, ApprovalRequest, Approver
-from neuroscript.cli.calls.call import written
-from neuroscript.cli.env.approvers import approver, at_terminal
-from neuroscript.cli.env.engine import MakeEngine, opened
+from neuroscript.cli.calls.call import print_result
+from neuroscript.cli.env.approvers import approver, ask_at_terminal
+from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.terminal.inputs import readable
 from neuroscript.cli.terminal.output import Output
 from neuroscript.runtime.interfaces import ToolResult
@@ -27,7 +27,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         pending = PendingApproval.load(options.file)
     answering = _answering(pending, Path(options.file), options, approver(vars(options), output))
     with (
-        opened(make_engine, output, options, answering) as engine,
+        open_engine(make_engine, output, options, answering) as engine,
         engine.session(id=pending.session) as session,
         output.tools_aside(options.json),
     ):
@@ -36,7 +36,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
             result = session.execute(pending.call)
         else:
             result = ToolResult(pending.call.id, pending.tool, error=error)
-    return written(result, options, output)
+    return print_result(result, options, output)
 
 
 def _answering(pending: PendingApproval, file: Path, options: Namespace, others: Approver | None) -> Approver:
@@ -49,7 +49,7 @@ def _answering(pending: PendingApproval, file: Path, options: Namespace, others:
     def answer(request: ApprovalRequest) -> Approval | Awaitable[Approval]:
         if request.digest != pending.digest:
             return Approval.reject("no approver is available here") if others is None else others(request)
-        given = _given(options) or at_terminal(request)
+        given = _given(options) or ask_at_terminal(request)
         if given.verdict in ("approve", "modify") or options.reject is not None:
             try:
                 file.unlink()

@@ -9,14 +9,14 @@ from typing import Any, NoReturn
 
 import attrs
 
-from neuroscript.cli.calls.dry_run import code_of, decided, decision_to_data, foreseen
-from neuroscript.cli.calls.stream import Streamed, streamed, streaming
-from neuroscript.cli.env.engine import MakeEngine, meant, opened
+from neuroscript.cli.calls.dry_run import code_of, decide, decision_text, decision_to_data
+from neuroscript.cli.calls.stream import StreamSummary, print_stream, streaming_tool_name
+from neuroscript.cli.env.engine import MakeEngine, find_tool, open_engine
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, exit_code
 from neuroscript.cli.terminal.inputs import json_of
 from neuroscript.cli.terminal.output import Output
 from neuroscript.cli.terminal.remedies import action, advice
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import ArgumentError, Problem
 from neuroscript.policy.execution_policy import Decision
@@ -39,7 +39,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     text = file_arguments(options)
     if options.watch:
         _call_again(options, output, make_engine, text)
-    with opened(make_engine, output, options) as engine, output.tools_aside(options.json):
+    with open_engine(make_engine, output, options) as engine, output.tools_aside(options.json):
         became = _became(engine, options, text, output)
         hints = _hints(engine, options, became, text, make_engine is None)
     code = _told(became, options, output)
@@ -49,7 +49,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
 
 
 def _hints(engine: Engine, options: Namespace, became: object, text: str | None, is_own: bool) -> list[str]:
-    if isinstance(became, Streamed) or getattr(became, "ok", False):
+    if isinstance(became, StreamSummary) or getattr(became, "ok", False):
         return []
     from neuroscript.cli.calls.hints import call_hints
 
@@ -60,29 +60,31 @@ def _call_again(options: Namespace, output: Output, make_engine: MakeEngine | No
     from neuroscript.cli.env.reload import wait, watcher
 
     watched = watcher(options, is_own=make_engine is None)
-    with opened(make_engine, output, options) as engine, output.tools_aside(options.json):
+    with open_engine(make_engine, output, options) as engine, output.tools_aside(options.json):
         while True:
             _told(_became(engine, options, text, output), options, output)
             wait(watched, engine, output)
     raise AssertionError
 
 
-def _became(engine: Engine, options: Namespace, text: str | None, output: Output) -> ToolResult | Streamed | Decision:
+def _became(
+    engine: Engine, options: Namespace, text: str | None, output: Output
+) -> ToolResult | StreamSummary | Decision:
     """Return the result of the call, or with ``--dry-run`` the decision about it."""
-    call = asked(engine, options, text)
+    call = call_of(engine, options, text)
     if options.dry_run:
-        return decided(engine, call)
+        return decide(engine, call)
     if not isinstance(call, ToolCall):
         return call
-    tool = streaming(engine, call.name)
-    return engine.execute(call, options.timeout) if tool is None else streamed(engine, tool, call, options, output)
+    tool = streaming_tool_name(engine, call.name)
+    return engine.execute(call, options.timeout) if tool is None else print_stream(engine, tool, call, options, output)
 
 
-def _told(became: ToolResult | Streamed | Decision, options: Namespace, output: Output) -> int:
+def _told(became: ToolResult | StreamSummary | Decision, options: Namespace, output: Output) -> int:
     if isinstance(became, Decision):
         return _foreseen(became, options, output)
     if isinstance(became, ToolResult):
-        return written(became, options, output)
+        return print_result(became, options, output)
     if options.json:
         output.json(became.data)
     return OK
@@ -105,13 +107,13 @@ def _foreseen(decision: Decision, options: Namespace, output: Output) -> int:
     if options.json:
         output.json(decision_to_data(decision))
     else:
-        output.text(foreseen(decision))
+        output.text(decision_text(decision))
         if action(decision):
             output.say(advice(decision))
     return code_of(decision)
 
 
-def written(result: ToolResult, options: Namespace, output: Output) -> int:
+def print_result(result: ToolResult, options: Namespace, output: Output) -> int:
     """Print the result or the error of a call, and return the exit code."""
     if options.json:
         output.json(result_to_data(result))
@@ -122,19 +124,19 @@ def written(result: ToolResult, options: Namespace, output: Output) -> int:
     elif isinstance(result.value, str):
         output.text(result.value)
     else:
-        output.json(plain(result.value))
+        output.json(to_plain(result.value))
     return OK if result.error is None else exit_code(result.error)
 
 
 def _say_how(tool: str, options: Namespace, output: Output) -> None:
-    from neuroscript.cli.env.mcp_servers import accepting
+    from neuroscript.cli.env.mcp_servers import accept_hint
 
-    sentence = accepting(vars(options), tool, output)
+    sentence = accept_hint(vars(options), tool, output)
     if sentence:
         output.say(sentence)
 
 
-def asked(engine: Engine, options: Namespace, text: str | None) -> ToolCall | ToolResult:
+def call_of(engine: Engine, options: Namespace, text: str | None) -> ToolCall | ToolResult:
     """Return the call that the options describe, or an error result if the arguments are inconsistent.
 
     Args:
@@ -142,13 +144,13 @@ def asked(engine: Engine, options: Namespace, text: str | None) -> ToolCall | To
     """
     if text is not None:
         return ToolCall(options.name, text)
-    tool = meant(engine, options.name)
+    tool = find_tool(engine, options.name)
     if tool is None or tool.name not in engine.infos:
         return ToolCall(options.name)
-    return worded(tool, options)
+    return call_from_arguments(tool, options)
 
 
-def worded(tool: ToolImplementation, options: Namespace) -> ToolCall | ToolResult:
+def call_from_arguments(tool: ToolImplementation, options: Namespace) -> ToolCall | ToolResult:
     """Return the call of *tool* with the command-line arguments, or an error result if they are inconsistent."""
     given = arguments(tool.spec, options.words, options.values)
     if not given.problems:
@@ -156,7 +158,7 @@ def worded(tool: ToolImplementation, options: Namespace) -> ToolCall | ToolResul
     return ToolResult("", tool.name, error=ArgumentError(_all_problems(tool.spec, given), tool=tool.name))
 
 
-def _all_problems(spec: ToolSpec, given: Given) -> list[Problem]:
+def _all_problems(spec: ToolSpec, given: CallArguments) -> list[Problem]:
     try:
         bind_named(spec, given.named)
     except ArgumentError as error:
@@ -165,7 +167,7 @@ def _all_problems(spec: ToolSpec, given: Given) -> list[Problem]:
 
 
 @attrs.frozen
-class Given:
+class CallArguments:
     """The arguments of a call from the command line.
 
     Attributes:
@@ -179,7 +181,7 @@ class Given:
     problems: tuple[Problem, ...] = ()
 
 
-def arguments(spec: ToolSpec, words: Sequence[str], values: Sequence[str] = ()) -> Given:
+def arguments(spec: ToolSpec, words: Sequence[str], values: Sequence[str] = ()) -> CallArguments:
     """Return the arguments of a tool from the command line.
 
     Args:
@@ -196,10 +198,10 @@ def arguments(spec: ToolSpec, words: Sequence[str], values: Sequence[str] = ()) 
         else:
             named.append((key, word[len(key) + 1 :]))
     positional.extend(values)
-    return _together(spec, positional, named) if named else Given(tuple(positional))
+    return _together(spec, positional, named) if named else CallArguments(tuple(positional))
 
 
-def _together(spec: ToolSpec, positional: Sequence[str], named: Sequence[tuple[str, str]]) -> Given:
+def _together(spec: ToolSpec, positional: Sequence[str], named: Sequence[tuple[str, str]]) -> CallArguments:
     """Return positional and named values as named arguments, with a problem for each duplicate."""
     fixed = spec.args[:-1] if spec.variadic else spec.args
     pairs: list[tuple[str, Any]] = [*zip((arg.name for arg in fixed), positional, strict=False)]
@@ -213,4 +215,4 @@ def _together(spec: ToolSpec, positional: Sequence[str], named: Sequence[tuple[s
     for name, count in Counter(name for name, _ in pairs).items():
         if count > 1:
             problems.append(Problem(name, "arg.duplicate", "one value", f"{count} values"))
-    return Given(named=dict(pairs), problems=tuple(problems))
+    return CallArguments(named=dict(pairs), problems=tuple(problems))

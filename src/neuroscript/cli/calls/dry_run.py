@@ -13,7 +13,7 @@ from neuroscript.policy.execution_policy import Decision
 from neuroscript.runtime.interfaces import ToolCall, ToolResult
 
 
-def decided(engine: Engine, call: ToolCall | ToolResult) -> Decision:
+def decide(engine: Engine, call: ToolCall | ToolResult) -> Decision:
     """Return the decision about a call; a result with an error is a refusal with that error."""
     if isinstance(call, ToolCall):
         return engine.check((call,))[0]
@@ -26,10 +26,10 @@ def decision_to_data(decision: Decision) -> dict[str, Any]:
     return {**attrs.asdict(decision), "remedy": advice(decision)}
 
 
-def foreseen(decision: Decision) -> str:
+def decision_text(decision: Decision) -> str:
     """Return a decision as a sentence.
 
-    >>> foreseen(Decision("math.add", True, rule="math.*"))
+    >>> decision_text(Decision("math.add", True, rule="math.*"))
     'math.add: would run (allowed by math.*)'
     """
     if decision.needs_approval:

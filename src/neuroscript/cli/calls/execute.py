@@ -6,11 +6,11 @@ from argparse import Namespace
 from collections.abc import Iterable
 from typing import Any
 
-from neuroscript.cli.calls.dry_run import code_of, decided, decision_to_data
-from neuroscript.cli.calls.results import Asked, Outcome, calls, outcomes
-from neuroscript.cli.env.engine import MakeEngine, opened
+from neuroscript.cli.calls.dry_run import code_of, decide, decision_to_data
+from neuroscript.cli.calls.results import Outcome, ParsedLine, calls, outcomes
+from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, exit_code
-from neuroscript.cli.terminal.inputs import reading
+from neuroscript.cli.terminal.inputs import open_input
 from neuroscript.cli.terminal.output import Output
 from neuroscript.engine.engine import Engine
 from neuroscript.runtime.interfaces import ToolCall
@@ -28,8 +28,8 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     if options.report and options.dry_run:
         raise UsageError("--report and --dry-run cannot be used together; omit one of them")
     with (
-        reading(options.file, waits=True) as source,
-        opened(make_engine, output, options) as engine,
+        open_input(options.file, waits=True) as source,
+        open_engine(make_engine, output, options) as engine,
         output.tools_aside(),
     ):
         if options.dry_run:
@@ -41,10 +41,10 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         return _written(outcomes(engine, source, options.timeout), output)
 
 
-def _foreseen(engine: Engine, all_calls: Iterable[Asked], output: Output) -> int:
+def _foreseen(engine: Engine, all_calls: Iterable[ParsedLine], output: Output) -> int:
     code = OK
     for asked in all_calls:
-        decision = decided(engine, asked.call)
+        decision = decide(engine, asked.call)
         number = {} if isinstance(asked.call, ToolCall) else {"line": asked.line}
         output.json({"id": asked.call.id, **decision_to_data(decision), **number})
         code = code or code_of(decision)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from neuroscript.cli.calls.dry_run import code_of
-from neuroscript.cli.env.engine import meant
+from neuroscript.cli.env.engine import find_tool
 from neuroscript.cli.terminal.argument_parser import near_option
 from neuroscript.cli.terminal.exit_codes import ARGUMENTS
 from neuroscript.cli.terminal.inputs import is_json_text
@@ -49,7 +49,7 @@ def call_hints(engine: Engine, options: Namespace, became: object, text: str | N
         return []
     if text is not None:
         return [*quote_hints(text)]
-    tool = meant(engine, options.name)
+    tool = find_tool(engine, options.name)
     return [] if tool is None else _word_hints(tool.spec, options)
 
 
@@ -77,14 +77,14 @@ def _word_hints(spec: ToolSpec, options: Namespace) -> list[str]:
 
 def _option_hints(spec: ToolSpec, options: Namespace) -> Iterator[str]:
     """Yield a hint about the first argument that looks like an option."""
-    from neuroscript.cli.parser import FLAGS, VALUED
+    from neuroscript.cli.parser import FLAGS, OPTIONS_WITH_VALUE
 
     for word in options.words:
         if word.startswith("--") and word[2:3].isalpha():
             option = word.partition("=")[0]
             name = option[2:].replace("-", "_")
             is_argument = any(arg.name == name for arg in spec.args)
-            hint = f"; write {name}=VALUE" if is_argument else near_option(option, sorted(FLAGS | VALUED))
+            hint = f"; write {name}=VALUE" if is_argument else near_option(option, sorted(FLAGS | OPTIONS_WITH_VALUE))
             yield f"{quote_untrusted(option)} is not an option of call, so it was passed as a value{hint}"
             return
 

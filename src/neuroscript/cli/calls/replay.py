@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import attrs
 
-from neuroscript.cli.env.engine import MakeEngine, opened
+from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.terminal.exit_codes import FAILED, OK, USAGE
-from neuroscript.cli.terminal.inputs import reading
+from neuroscript.cli.terminal.inputs import open_input
 from neuroscript.cli.terminal.output import Output
-from neuroscript.testing.replay import Replayed, replayed
+from neuroscript.testing.replay import Replayed, replay_lines
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
@@ -21,11 +21,11 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         UsageError: The file cannot be read.
     """
     with (
-        reading(options.file) as source,
-        opened(make_engine, output, options) as engine,
+        open_input(options.file) as source,
+        open_engine(make_engine, output, options) as engine,
         output.tools_aside(),
     ):
-        found = replayed(source.line, engine)
+        found = replay_lines(source.line, engine)
     if options.json:
         output.json({"ok": found.ok, **attrs.asdict(found)})
     else:

@@ -11,7 +11,7 @@ from neuroscript.cli.terminal.exit_codes import OK
 from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, Style, cell, line
 from neuroscript.cli.terminal.printing import show
 from neuroscript.cli.terminal.remedies import action
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.errors import CallError, CallTimeout, Retry, ReturnError, ToolFailed
 from neuroscript.io.text import json_text
 from neuroscript.runtime.interfaces import ToolResult
@@ -68,7 +68,7 @@ def _rows(result: ToolResult) -> Iterator[tuple[Cell, Cell]]:
 
 
 def _written(value: Any) -> str:
-    text = value if isinstance(value, str) else json_text(plain(value))
+    text = value if isinstance(value, str) else json_text(to_plain(value))
     return text if len(text) <= MAX_RESULT_CHARS else f"{text[:MAX_RESULT_CHARS]}… ({len(text)} characters)"
 
 

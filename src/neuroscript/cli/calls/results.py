@@ -11,13 +11,13 @@ from neuroscript.cli.terminal.inputs import MAX_LINE_BYTES, Input, Line, lines
 from neuroscript.coercion.context import type_name
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import ArgumentError, Problem
-from neuroscript.io.text import NotJSON, parsed
+from neuroscript.io.text import NotJSON, parse_json
 from neuroscript.llm.wire import detect as interop
 from neuroscript.runtime.interfaces import ToolCall, ToolResult
 
 
 @attrs.frozen
-class Asked:
+class ParsedLine:
     """A parsed line.
 
     Attributes:
@@ -61,22 +61,22 @@ def outcomes(engine: Engine, source: Input, timeout: float | None = None) -> Ite
             yield Outcome(each.line, each.shape, False, each.call)
 
 
-def calls(source: Input) -> Iterator[Asked]:
+def calls(source: Input) -> Iterator[ParsedLine]:
     """Yield each non-blank line, parsed."""
     return map(_asked, lines(source))
 
 
-def _asked(line: Line) -> Asked:
+def _asked(line: Line) -> ParsedLine:
     title = id = ""
     try:
         data = _object(line)
         id = interop.call_id(data)
         shape = interop.shape_of(data)
         title = shape.title
-        return Asked(line.number, title, shape.read(data))
+        return ParsedLine(line.number, title, shape.read(data))
     except ArgumentError as error:
         problems = [each._replace(where=_place(line, each.where)) for each in error.problems]
-        return Asked(line.number, title, ToolResult(id, "", error=ArgumentError(problems, found=error.total)))
+        return ParsedLine(line.number, title, ToolResult(id, "", error=ArgumentError(problems, found=error.total)))
 
 
 def _place(line: Line, where: str) -> str:
@@ -88,7 +88,7 @@ def _object(line: Line) -> Any:
     if line.data is None:
         raise ArgumentError([Problem("", "limit.text", f"at most {MAX_LINE_BYTES} bytes", "more")])
     try:
-        data = parsed(line.data.decode("utf-8-sig" if line.number == 1 else "utf-8"))
+        data = parse_json(line.data.decode("utf-8-sig" if line.number == 1 else "utf-8"))
     except UnicodeDecodeError:
         raise ArgumentError([Problem("", "coercion.encoding", "UTF-8 text", "other bytes")]) from None
     except NotJSON as error:

@@ -9,9 +9,9 @@ from typing import Any
 
 import attrs
 
-from neuroscript.cli.env.engine import meant
+from neuroscript.cli.env.engine import find_tool
 from neuroscript.cli.terminal.output import Output
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.engine.engine import Engine
 from neuroscript.engine.session import SentCall
 from neuroscript.errors import CallError
@@ -20,14 +20,14 @@ from neuroscript.runtime.redacting_proxies import redacted_result
 from neuroscript.spec.binding import Repair
 
 
-def streaming(engine: Engine, name: str) -> str | None:
+def streaming_tool_name(engine: Engine, name: str) -> str | None:
     """Return the canonical name of a tool if it streams, or None."""
-    tool = meant(engine, name)
+    tool = find_tool(engine, name)
     return tool.name if tool is not None and tool.spec.stream else None
 
 
 @attrs.frozen
-class Streamed:
+class StreamSummary:
     """A completed stream.
 
     Attributes:
@@ -51,7 +51,9 @@ class Streamed:
         return {**data, "seconds": round(self.seconds, 6)}
 
 
-def streamed(engine: Engine, tool: str, call: ToolCall, options: Namespace, output: Output) -> Streamed | ToolResult:
+def print_stream(
+    engine: Engine, tool: str, call: ToolCall, options: Namespace, output: Output
+) -> StreamSummary | ToolResult:
     """Print each item of a stream when it arrives, and return a summary, or the result with its error.
 
     Raises:
@@ -70,11 +72,11 @@ def streamed(engine: Engine, tool: str, call: ToolCall, options: Namespace, outp
     result = sent.result(None)
     if engine.secrets is not None:
         result = redacted_result(engine.secrets, result)
-    return Streamed(tool, count, result.seconds, result.repairs)
+    return StreamSummary(tool, count, result.seconds, result.repairs)
 
 
 def _json(output: Output) -> Callable[[Any], None]:
-    return lambda item: output.json({"item": plain(item)})
+    return lambda item: output.json({"item": to_plain(item)})
 
 
 def _text(output: Output) -> Callable[[Any], None]:
@@ -82,6 +84,6 @@ def _text(output: Output) -> Callable[[Any], None]:
         if type(item) is str:
             output.text(item.removesuffix("\n"))
         else:
-            output.json(plain(item))
+            output.json(to_plain(item))
 
     return write

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from neuroscript.cli.chat.conversation import answered, as_data, listener, offered, reached, tell_answer, told_error
+from neuroscript.cli.chat.conversation import (
+    answer,
+    as_data,
+    error_text,
+    listener,
+    offered_tools,
+    open_model,
+    print_answer,
+)
 from neuroscript.cli.chat.listener import ConversationListener, OutputClosedEarly
-from neuroscript.cli.chat.transcript import keep
-from neuroscript.cli.env.engine import MakeEngine, opened
+from neuroscript.cli.chat.transcript import write_transcript
+from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, exit_code
 from neuroscript.cli.terminal.inputs import STDIN, text_of
 from neuroscript.cli.terminal.output import Output
@@ -28,8 +36,8 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     """
     prompt = _prompt(options)
     try:
-        with reached(options) as model, opened(make_engine, output, options, llm=model) as engine:
-            offered(engine, options.tools)
+        with open_model(options) as model, open_engine(make_engine, output, options, llm=model) as engine:
+            offered_tools(engine, options.tools)
             return _answered(engine, model, prompt, options, output)
     except LLMError as error:  # the model could not be reached, so there is no conversation yet
         return _failed(error, Conversation((Turn("user", prompt),)), options, output)
@@ -52,17 +60,17 @@ def _prompt(options: Namespace) -> str:
 def _answered(engine: Session, model: Model, prompt: str, options: Namespace, output: Output) -> int:
     hearing = listener(options, output, engine, prompt)
     try:
-        conversation = answered(engine, model, prompt, options, hearing)
+        conversation = answer(engine, model, prompt, options, hearing)
     except ConversationError as error:
         return _failed(error, hearing.with_rest(error.conversation), options, output)
     except OutputClosedEarly as gone:
-        keep(options.transcript, hearing.conversation(_before(options)), "output closed")
+        write_transcript(options.transcript, hearing.conversation(_before(options)), "output closed")
         raise gone.__cause__ or gone from None
     except KeyboardInterrupt:
         _interrupted(hearing, options, output)
         raise
-    keep(options.transcript, conversation)
-    tell_answer(conversation, options, output)
+    write_transcript(options.transcript, conversation)
+    print_answer(conversation, options, output)
     if options.json:
         output.json(as_data(conversation))
     return OK
@@ -74,14 +82,14 @@ def _before(options: Namespace) -> tuple[Turn, ...]:
 
 def _interrupted(hearing: ConversationListener, options: Namespace, output: Output) -> None:
     conversation = hearing.conversation(_before(options))
-    keep(options.transcript, conversation, "interrupted")
+    write_transcript(options.transcript, conversation, "interrupted")
     if options.json:
         output.json({**as_data(conversation), "error": {"code": "interrupted", "retry": "host", "message": ""}})
 
 
 def _failed(error: LLMError, conversation: Conversation, options: Namespace, output: Output) -> int:
-    output.say(told_error(error))
-    keep(options.transcript, conversation, told_error(error))
+    output.say(error_text(error))
+    write_transcript(options.transcript, conversation, error_text(error))
     if options.json:
         output.json(as_data(conversation, error))
     return exit_code(error)

@@ -9,13 +9,21 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.cli.chat.conversation import answered, as_data, listener, offered, reached, tell_answer, told_error
-from neuroscript.cli.chat.input_lines import Typed, piped, typed
+from neuroscript.cli.chat.conversation import (
+    answer,
+    as_data,
+    error_text,
+    listener,
+    offered_tools,
+    open_model,
+    print_answer,
+)
+from neuroscript.cli.chat.input_lines import InputLine, piped_lines, terminal_lines
 from neuroscript.cli.chat.listener import OutputClosedEarly
-from neuroscript.cli.chat.transcript import keep
-from neuroscript.cli.env.engine import MakeEngine, opened
+from neuroscript.cli.chat.transcript import write_transcript
+from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, exit_code
-from neuroscript.cli.terminal.inputs import STDIN, counted
+from neuroscript.cli.terminal.inputs import STDIN, count_of
 from neuroscript.cli.terminal.output import Output
 from neuroscript.engine.session import Session
 from neuroscript.errors import LLMError
@@ -47,16 +55,16 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     attended = is_terminal(sys.stdin)
     options.prompt = None if attended else STDIN
     try:
-        model = reached(options)
+        model = open_model(options)
     except LLMError as error:
-        output.say(told_error(error))
+        output.say(error_text(error))
         return exit_code(error)
-    with model, opened(make_engine, output, options, llm=model) as engine, engine.session() as session:
+    with model, open_engine(make_engine, output, options, llm=model) as engine, engine.session() as session:
         chat = Chat(session, model, options, output, attended)
-        offered(session, options.tools)
+        offered_tools(session, options.tools)
         if attended:
             output.say(f"{model.name}; /help lists the commands, Ctrl-D ends the chat")
-        return chat.run(typed() if attended else piped())
+        return chat.run(terminal_lines() if attended else piped_lines())
 
 
 @attrs.define
@@ -87,14 +95,14 @@ class Chat:
     before: int = 0
     code: int = OK
 
-    def run(self, lines: Iterator[Typed]) -> int:
+    def run(self, lines: Iterator[InputLine]) -> int:
         """Process every line, and return the exit code."""
         try:
             for line in lines:
                 if not self._take(line):
                     break
         finally:
-            keep(self.options.transcript, self.conversation)
+            write_transcript(self.options.transcript, self.conversation)
         if self.options.json:
             self.output.json(as_data(self.conversation))
         return OK if self.attended else self.code
@@ -105,7 +113,7 @@ class Chat:
         system = (Turn("system", self.options.system),) if self.options.system else ()
         return Conversation((*system, *self.turns), self.replies, self.answer)
 
-    def _take(self, line: Typed) -> bool:
+    def _take(self, line: InputLine) -> bool:
         """Process a line, and return whether the chat continues."""
         text = line.text.strip()
         if line.fault:
@@ -134,9 +142,9 @@ class Chat:
         hearing = listener(self.options, self.output, self.session, prompt)
         failed: tuple[Turn, ...]
         try:
-            conversation = answered(self.session, self.model, prompt, self.options, hearing, self.turns)
+            conversation = answer(self.session, self.model, prompt, self.options, hearing, self.turns)
         except ConversationError as error:
-            self._fail(told_error(error), exit_code(error))
+            self._fail(error_text(error), exit_code(error))
             failed = _said(error.conversation)[self.before :]
         except OutputClosedEarly as gone:
             raise gone.__cause__ or gone from None
@@ -149,7 +157,7 @@ class Chat:
             self.turns = _said(conversation)
             self.answer = conversation.answer
             self._count(conversation.replies)
-            tell_answer(conversation, self.options, self.output)
+            print_answer(conversation, self.options, self.output)
             return
         self._count(tuple(hearing.replies))
         self.turns += _whole(failed)
@@ -167,15 +175,15 @@ class Chat:
             self._fail("expected a file name: /save FILE", 2)
             return
         try:
-            keep(file, self.conversation)
+            write_transcript(file, self.conversation)
         except UsageError as error:
             self._fail(str(error), 2)
         else:
-            self.output.say(f"wrote {counted(len(self.turns), 'turn')}")
+            self.output.say(f"wrote {count_of(len(self.turns), 'turn')}")
 
     def show_tools(self) -> None:
         """Print the tools that the model may call."""
-        infos = offered(self.session, self.options.tools)
+        infos = offered_tools(self.session, self.options.tools)
         for info in infos:
             self.output.say(f"{info.spec.full_name}  {info.spec.description.partition(chr(10))[0]}")
         if not infos:

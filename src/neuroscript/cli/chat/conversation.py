@@ -11,21 +11,21 @@ from neuroscript.cli.chat.listener import ConversationListener
 from neuroscript.cli.chat.models import MODEL, own_key
 from neuroscript.cli.terminal.exit_codes import UsageError
 from neuroscript.cli.terminal.output import Output, reason_of
-from neuroscript.cli.terminal.spinner import Waiting
-from neuroscript.coercion.plain_data import plain
+from neuroscript.cli.terminal.spinner import Spinner
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.engine.session import Session
 from neuroscript.errors import LLMError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.llm.clients import Model, model
 from neuroscript.llm.events import Conversation
 from neuroscript.llm.loop import converse
-from neuroscript.llm.offered_tools import unmatched
+from neuroscript.llm.offered_tools import unmatched_patterns
 from neuroscript.llm.structured_output import answer_spec
 from neuroscript.llm.transcripts import conversation_to_data
 from neuroscript.runtime.interfaces import ToolInfo, Turn
 
 
-def reached(options: Namespace) -> Model:
+def open_model(options: Namespace) -> Model:
     """Return the model that the options or the environment select, without sending a request.
 
     Raises:
@@ -59,7 +59,7 @@ def _default() -> str:
     return name
 
 
-def offered(session: Session, patterns: Sequence[str]) -> list[ToolInfo]:
+def offered_tools(session: Session, patterns: Sequence[str]) -> list[ToolInfo]:
     """Return the tools that a model may call.
 
     Raises:
@@ -67,7 +67,7 @@ def offered(session: Session, patterns: Sequence[str]) -> list[ToolInfo]:
         SpecError: A pattern is invalid.
     """
     allowing = session.policy.narrowed(allow=patterns)
-    for pattern in unmatched(session, patterns):
+    for pattern in unmatched_patterns(session, patterns):
         raise UsageError(f"--tools {quote_untrusted(pattern)} matches no tool that may be called here")
     return [info for name, info in session.infos.items() if allowing.allowing(name)]
 
@@ -75,10 +75,10 @@ def offered(session: Session, patterns: Sequence[str]) -> list[ToolInfo]:
 def listener(options: Namespace, output: Output, session: Session, prompt: str) -> ConversationListener:
     """Return a listener that prints the answer to a prompt as it arrives."""
     shows = not options.json and options.answer_type is None
-    return ConversationListener(output, Waiting(not options.json), shows, session, [Turn("user", prompt)])
+    return ConversationListener(output, Spinner(not options.json), shows, session, [Turn("user", prompt)])
 
 
-def answered(
+def answer(
     session: Session,
     asked: Model,
     prompt: str,
@@ -113,17 +113,17 @@ def answered(
         hearing.end()
 
 
-def tell_answer(conversation: Conversation, options: Namespace, output: Output) -> None:
+def print_answer(conversation: Conversation, options: Namespace, output: Output) -> None:
     """Print the value of a typed answer; an untyped answer has been printed as it arrived."""
     if options.answer_type is None or options.json:
         return
     if isinstance(conversation.answer, str):
         output.text(conversation.answer)
     else:
-        output.json(plain(conversation.answer))
+        output.json(to_plain(conversation.answer))
 
 
-def told_error(error: LLMError) -> str:
+def error_text(error: LLMError) -> str:
     """Return the message of a model error, with its code and its retry hint."""
     return f"{error} ({error.code}, retry: {error.retry})"
 

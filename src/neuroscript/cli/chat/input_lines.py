@@ -10,14 +10,14 @@ from typing import Final
 import attrs
 
 from neuroscript.cli.chat.options import clean
-from neuroscript.cli.terminal.inputs import MAX_LINE_BYTES, STDIN, lines, reading
+from neuroscript.cli.terminal.inputs import MAX_LINE_BYTES, STDIN, lines, open_input
 from neuroscript.io.text import is_terminal
 
 PROMPT: Final = "you> "
 
 
 @attrs.frozen
-class Typed:
+class InputLine:
     """One line of input.
 
     Attributes:
@@ -29,13 +29,13 @@ class Typed:
     fault: str = ""
 
 
-def typed() -> Iterator[Typed]:
+def terminal_lines() -> Iterator[InputLine]:
     """Yield lines from the terminal until Ctrl-D; Ctrl-C discards the current line."""
     with suppress(ImportError):
         import readline  # noqa: F401  -- from now on input() edits lines
     while True:
         try:
-            yield Typed(clean(_line()))
+            yield InputLine(clean(_line()))
         except EOFError:
             _to_terminal("\n")
             return
@@ -61,18 +61,18 @@ def _to_terminal(text: str) -> None:
         print(text, end="", file=sys.stderr, flush=True)
 
 
-def piped() -> Iterator[Typed]:
+def piped_lines() -> Iterator[InputLine]:
     """Yield the non-blank lines of standard input.
 
     Raises:
         UsageError: It cannot be read.
     """
-    with reading(STDIN) as source:
+    with open_input(STDIN) as source:
         for line in lines(source):
             if line.data is None:
-                yield Typed(fault=f"line {line.number} has more than {MAX_LINE_BYTES} bytes")
+                yield InputLine(fault=f"line {line.number} has more than {MAX_LINE_BYTES} bytes")
                 continue
             try:
-                yield Typed(line.data.decode("utf-8-sig" if line.number == 1 else "utf-8"))
+                yield InputLine(line.data.decode("utf-8-sig" if line.number == 1 else "utf-8"))
             except UnicodeDecodeError:
-                yield Typed(fault=f"line {line.number} is not UTF-8 text")
+                yield InputLine(fault=f"line {line.number} is not UTF-8 text")

@@ -12,17 +12,25 @@ import attrs
 
 from neuroscript.cli.terminal.output import Output, OutputClosed, OutputError, visible
 from neuroscript.cli.terminal.remedies import action
-from neuroscript.cli.terminal.spinner import Waiting
+from neuroscript.cli.terminal.spinner import Spinner
 from neuroscript.engine.session import Session
 from neuroscript.errors import CallError
-from neuroscript.llm.events import Called, Calling, Conversation, Event, Replied, Retrying, Said
-from neuroscript.llm.loop import CHARS
+from neuroscript.llm.events import (
+    CallEnded,
+    CallStarted,
+    Conversation,
+    Event,
+    ReplyReceived,
+    RetryScheduled,
+    TextReceived,
+)
+from neuroscript.llm.loop import DEFAULT_MAX_CHARS
 from neuroscript.llm.transcripts import call_line, result_line
 from neuroscript.names import from_wire
 from neuroscript.runtime.interfaces import ToolCall, ToolResult, Turn
 from neuroscript.runtime.redacting_proxies import redacted_turn
 from neuroscript.runtime.replies import Reply
-from neuroscript.runtime.result_text import shortened
+from neuroscript.runtime.result_text import shorten
 
 MAX_SHOWN_CHARS: Final = 200
 """Maximum characters of a call, or of its result, in a message."""
@@ -47,7 +55,7 @@ class ConversationListener:
     """
 
     output: Output
-    waiting: Waiting
+    waiting: Spinner
     shows_text: bool
     session: Session
     turns: list[Turn]
@@ -66,15 +74,15 @@ class ConversationListener:
         """
         with self._lock:
             match event:
-                case Said(text):
+                case TextReceived(text):
                     self._say(text)
-                case Retrying(retried):
+                case RetryScheduled(retried):
                     self._tell(f"retrying in {retried.seconds:.2g} s ({retried.code})")
-                case Replied(reply):
+                case ReplyReceived(reply):
                     self._replied(reply)
-                case Calling(call):
+                case CallStarted(call):
                     self._tell(f"calls {self._line(call)}")
-                case Called(call, result):
+                case CallEnded(call, result):
                     self._called(call, result)
 
     @property
@@ -152,7 +160,7 @@ class ConversationListener:
             self._advise(result.error)
         if self._asked is None:
             return
-        self._results[self._place(call)] = shortened(result, CHARS)
+        self._results[self._place(call)] = shorten(result, DEFAULT_MAX_CHARS)
         if len(self._results) == len(self._asked.tool_calls):
             results = tuple(self._results[at] for at in sorted(self._results))
             self.turns += [self._asked, Turn("tool", tool_results=results)]

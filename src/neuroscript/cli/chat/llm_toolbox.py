@@ -49,22 +49,24 @@ class NeuroScript(llm.Toolbox):  # type: ignore[no-untyped-call]
 
 
 def _offered(stack: ExitStack, tools: Any, policy: str | None, profile: str | None) -> list[Any]:
-    """Return the tools of an engine that *stack* closes, each an `Offered`."""
-    from neuroscript.cli.env.engine import opened
-    from neuroscript.cli.parser import parsed
+    """Return the tools of an engine that *stack* closes, each an `OfferedTool`."""
+    from neuroscript.cli.env.engine import open_engine
+    from neuroscript.cli.parser import parse_arguments
     from neuroscript.cli.terminal.output import Output
     from neuroscript.errors import SpecError
-    from neuroscript.llm.offered_tools import offered
+    from neuroscript.llm.offered_tools import offer_tools
 
     patterns = tools.split() if isinstance(tools, str) else tools
     if not isinstance(patterns, list | tuple) or not all(isinstance(each, str) for each in patterns):
         raise SpecError("llm", ["tools: expected patterns as strings, such as math.*"])
     words = [f"--{name}={each}" for name, each in (("policy", policy), ("profile", profile)) if each is not None]
-    engine = stack.enter_context(opened(None, Output(sys.stdout, sys.stderr), parsed(["mcp", "serve", *words])))
-    return renamed(offered(engine, patterns, subject="llm"))
+    engine = stack.enter_context(
+        open_engine(None, Output(sys.stdout, sys.stderr), parse_arguments(["mcp", "serve", *words]))
+    )
+    return with_toolbox_prefix(offer_tools(engine, patterns, subject="llm"))
 
 
-def renamed(tools: Iterable[Any]) -> list[Any]:
+def with_toolbox_prefix(tools: Iterable[Any]) -> list[Any]:
     """Return tools with the name prefix of their toolbox, by which ``llm -c`` finds the toolbox again.
 
     Raises:
@@ -72,10 +74,10 @@ def renamed(tools: Iterable[Any]) -> list[Any]:
     """
     import attrs
 
-    from neuroscript.runtime.wire_names import WireNames, cut
+    from neuroscript.runtime.wire_names import WireNames, truncate
 
     under = {each.info.spec.full_name: each for each in tools}
-    names = WireNames.under({name: cut(f"{NeuroScript.__name__}_{each.name}") for name, each in under.items()})
+    names = WireNames.under({name: truncate(f"{NeuroScript.__name__}_{each.name}") for name, each in under.items()})
     return [attrs.evolve(each, name=names.wires[name], names=names) for name, each in under.items()]
 
 

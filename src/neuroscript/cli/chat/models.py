@@ -15,7 +15,7 @@ from neuroscript.cli.terminal.output import Output, Rows, cell
 from neuroscript.cli.terminal.printing import show
 from neuroscript.errors import LLMError
 from neuroscript.io.text import quote_untrusted
-from neuroscript.policy.paths import LOCAL, is_address
+from neuroscript.policy.paths import EXAMPLE_URL, is_address
 
 ACTIONS: Final = ("list", "check")
 
@@ -66,7 +66,7 @@ def _action(actions: Any, layout: Any, name: str, help: str, json_help: str, des
         "--base-url",
         metavar="URL",
         type=address,
-        help=f"base URL of a model server, such as {LOCAL}",
+        help=f"base URL of a model server, such as {EXAMPLE_URL}",
     )
     parser.add_argument("--api", metavar="API", choices=APIS, default="", help=f"API of the server: {', '.join(APIS)}")
     return parser
@@ -84,7 +84,7 @@ def address(text: str) -> str:
         argparse.ArgumentTypeError: It is not.
     """
     if not is_address(text):
-        raise argparse.ArgumentTypeError(f"expected a URL such as {LOCAL}")
+        raise argparse.ArgumentTypeError(f"expected a URL such as {EXAMPLE_URL}")
     return text
 
 
@@ -128,7 +128,7 @@ def _list(options: Namespace, output: Output) -> int:
 def _known() -> Iterator[dict[str, Any]]:
     from neuroscript.llm import models
 
-    for each in models.known():
+    for each in models.list_models():
         needs = {"has_tools": each.has_tools, "has_key": each.has_key, "key_variable": each.variable}
         yield {"name": each.name, "aliases": [*each.aliases], "api": each.api, **needs}
 

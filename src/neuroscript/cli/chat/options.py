@@ -6,7 +6,7 @@ import argparse
 from typing import Any, Final
 
 from neuroscript.cli.chat.models import APIS, KEYS, MODEL, address
-from neuroscript.cli.env.options import add_keeping, add_world
+from neuroscript.cli.env.options import add_environment, add_recording
 from neuroscript.cli.terminal.arguments import add_subparser, seconds
 
 ASK: Final = f"""\
@@ -59,8 +59,8 @@ def _add_talk(parser: Any) -> None:
     option("--no-stream", action="store_true", help="request whole replies instead of a stream")
     option("--transcript", metavar="FILE", help="write the transcript to a file, even if the command fails")
     option("--strict", action="store_true", help="accept only exact types; convert nothing")
-    add_world(parser, None)
-    add_keeping(parser)
+    add_environment(parser, None)
+    add_recording(parser)
 
 
 def clean(text: str) -> str:

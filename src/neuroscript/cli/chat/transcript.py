@@ -8,13 +8,13 @@ from pathlib import Path
 
 from neuroscript.cli.terminal.exit_codes import UsageError
 from neuroscript.cli.terminal.output import reason_of
-from neuroscript.io.text import shown_path
+from neuroscript.io.text import quote_path
 from neuroscript.io.text_files import open_at_once
 from neuroscript.llm.events import Conversation
 from neuroscript.llm.transcripts import transcript
 
 
-def keep(file: str | None, conversation: Conversation, end: str = "") -> None:
+def write_transcript(file: str | None, conversation: Conversation, end: str = "") -> None:
     """Write a conversation to a file with mode 0600, replacing an existing file; do nothing if *file* is None.
 
     Args:
@@ -29,7 +29,7 @@ def keep(file: str | None, conversation: Conversation, end: str = "") -> None:
     try:
         _write(Path(file), "".join(f"{line}\n" for line in lines if line))
     except (OSError, ValueError) as error:  # a NUL in a path is a ValueError
-        raise UsageError(f"cannot write {shown_path(file)}: {reason_of(error)}") from None
+        raise UsageError(f"cannot write {quote_path(file)}: {reason_of(error)}") from None
 
 
 def _write(file: Path, text: str) -> None:

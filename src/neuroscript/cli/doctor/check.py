@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import attrs
 
-from neuroscript.io.text import shown_path
+from neuroscript.io.text import quote_path
 
 State = Literal["ok", "optional", "warning", "broken"]
 
@@ -48,7 +48,7 @@ def with_variable_names(finding: Finding) -> Finding:
 
 def place(path: str | os.PathLike[str]) -> str:
     """Return a path for display."""
-    return shown_path(_named(os.fspath(path)))
+    return quote_path(_named(os.fspath(path)))
 
 
 def word(path: str | os.PathLike[str]) -> str:

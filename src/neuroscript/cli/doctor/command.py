@@ -14,7 +14,7 @@ from neuroscript.cli.env.engine import MakeEngine
 from neuroscript.cli.env.options import add_plugins
 from neuroscript.cli.terminal.arguments import add_subparser
 from neuroscript.cli.terminal.exit_codes import FAILED, OK
-from neuroscript.cli.terminal.inputs import counted
+from neuroscript.cli.terminal.inputs import count_of
 from neuroscript.cli.terminal.output import EMPTY, Output, Rows, cell, line
 from neuroscript.cli.terminal.printing import show
 
@@ -84,9 +84,9 @@ def _summary(counts: Counter[Any]) -> str:
     broken, warnings, optional = counts["broken"], counts["warning"], counts["optional"]
     parts = [f"{broken} broken" if broken else "everything in use works"]
     if warnings:
-        parts.append(counted(warnings, "warning"))
+        parts.append(count_of(warnings, "warning"))
     if optional:
-        parts.append(f"{counted(optional, 'optional part')} {'is' if optional == 1 else 'are'} not set up")
+        parts.append(f"{count_of(optional, 'optional part')} {'is' if optional == 1 else 'are'} not set up")
     return "; ".join(parts)
 
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from neuroscript.cli.doctor.check import Finding
-from neuroscript.cli.env.choices import NO_AUTOLOAD, ONLY
+from neuroscript.cli.env.choices import NO_AUTOLOAD_VARIABLE, PLUGINS_VARIABLE
 from neuroscript.io.text import is_terminal
 
 VARIABLES: Final = (
-    *(ONLY, NO_AUTOLOAD, "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"),
+    *(PLUGINS_VARIABLE, NO_AUTOLOAD_VARIABLE, "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"),
     *("NO_COLOR", "COLUMNS", "PYTHONPATH", "PYTHONIOENCODING"),
 )
 """The variables that affect a command."""

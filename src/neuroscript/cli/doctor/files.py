@@ -12,12 +12,12 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from neuroscript.cli.doctor.check import Finding, place, word
-from neuroscript.cli.env.choices import NO_AUTOLOAD, file_of, files
+from neuroscript.cli.env.choices import NO_AUTOLOAD_VARIABLE, file_of, files
 from neuroscript.cli.env.engine import directories as directories_of
-from neuroscript.discovery.local_plugins import guarded, offered
+from neuroscript.discovery.local_plugins import check_owner, plugin_files
 from neuroscript.errors import NeuroScriptError, PluginError, SandboxError
 from neuroscript.io.private_files import Exposure, exposure
-from neuroscript.io.text import shown_path
+from neuroscript.io.text import quote_path
 from neuroscript.io.user_cache import cache_file, config_file, plugins_directory
 from neuroscript.runtime.host import Host
 from neuroscript.sandbox import Sandbox
@@ -48,7 +48,7 @@ def own_plugins(options: Namespace) -> Iterator[Finding]:
     """Load each local plugin that a command would load, in a separate process."""
     for directory in directories_of(vars(options), is_own=True):
         try:
-            found = offered(directory)
+            found = plugin_files(directory)
         except PluginError as error:
             yield Finding(place(directory), "broken", error.reason, _fix(directory))
             continue
@@ -74,7 +74,7 @@ def _kept(exposed: Exposure) -> str:
 
 def _guarded(path: str, seconds: float) -> Finding:
     try:
-        guarded(path)
+        check_owner(path)
     except PluginError as error:
         return Finding(place(path), "broken", error.reason, _fix(path))
     return _tried(path, seconds)
@@ -84,12 +84,12 @@ def _tried(path: str, seconds: float) -> Finding:
     """List the tools of one plugin in a separate process."""
     import json
 
-    from neuroscript.cli.terminal.subprocess import ended
+    from neuroscript.cli.terminal.subprocess import run_with_timeout
 
     file = os.path.abspath(path)  # noqa: PTH100
     words = ["list", "--json", f"--plugin={file}"]
-    code, out, err = ended(
-        [sys.executable, "-P", "-c", CHILD, json.dumps(sys.path), *words], seconds, {NO_AUTOLOAD: "1"}
+    code, out, err = run_with_timeout(
+        [sys.executable, "-P", "-c", CHILD, json.dumps(sys.path), *words], seconds, {NO_AUTOLOAD_VARIABLE: "1"}
     )
     name = place(path)
     if code is None:
@@ -102,7 +102,7 @@ def _tried(path: str, seconds: float) -> Finding:
     said = err.splitlines()[-1] if err else ""
     if not said.startswith(SAYS):
         return Finding(name, "broken", f"exited the process while it was loaded (exit code {code})")
-    return Finding(name, "broken", said.removeprefix(SAYS).removeprefix(f"{shown_path(file)}: "))
+    return Finding(name, "broken", said.removeprefix(SAYS).removeprefix(f"{quote_path(file)}: "))
 
 
 def sandbox(options: Namespace) -> Iterator[Finding]:

@@ -13,10 +13,10 @@ from typing import Any, Final
 from neuroscript import RUNTIME_API, __version__
 from neuroscript._imports import install_hint
 from neuroscript.cli.doctor.check import Finding
-from neuroscript.cli.env.choices import ONLY, choice
+from neuroscript.cli.env.choices import PLUGINS_VARIABLE, plugin_keywords
 from neuroscript.discovery.bundles import BUNDLES, EXTRAS
-from neuroscript.discovery.catalog import checked, chosen
-from neuroscript.discovery.installed import Distribution, distributions, normalised
+from neuroscript.discovery.catalog import check_distributions, select_offers
+from neuroscript.discovery.installed import Distribution, distributions, normalize_name
 from neuroscript.errors import PluginError
 
 CORE: Final = ("attrs", "cattrs", "pluggy", "platformdirs")
@@ -52,7 +52,7 @@ print(json.dumps(check()))
 CONFINEMENT_SECONDS: Final = 15.0
 """Time limit of the program in `CONFINEMENT`."""
 
-TAKEN: Final = ("plugin.duplicate", "plugin.duplicate_entry_point", "plugin.reserved_name")
+CONFLICT_CODES: Final = ("plugin.duplicate", "plugin.duplicate_entry_point", "plugin.reserved_name")
 """Error codes of a distribution that conflicts with another one."""
 
 
@@ -80,7 +80,7 @@ def _wanted() -> dict[str, str]:
     except PackageNotFoundError:
         lines = []
     found = (re.match(r"([\w.-]+)>=([\d.]+)", line) for line in lines if ";" not in line)
-    return {normalised(each[1]): each[2] for each in found if each is not None}
+    return {normalize_name(each[1]): each[2] for each in found if each is not None}
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -112,7 +112,12 @@ def plugins(options: Namespace) -> Iterator[Finding]:
     try:
         found, missing = _chosen(options)
     except PluginError:
-        yield Finding(ONLY, "broken", f"names an unknown bundle; choose from {', '.join(BUNDLES)}", f"unset {ONLY}")
+        yield Finding(
+            PLUGINS_VARIABLE,
+            "broken",
+            f"names an unknown bundle; choose from {', '.join(BUNDLES)}",
+            f"unset {PLUGINS_VARIABLE}",
+        )
         return
     yield from _missing(missing)
     if not found and not missing:
@@ -120,25 +125,25 @@ def plugins(options: Namespace) -> Iterator[Finding]:
     elif found:
         from neuroscript.discovery.probe import TIMEOUT_SECONDS
 
-        yield from map(_probed, checked(found, options.timeout or TIMEOUT_SECONDS))
+        yield from map(_probed, check_distributions(found, options.timeout or TIMEOUT_SECONDS))
 
 
 def _chosen(options: Namespace) -> tuple[Sequence[Distribution], Sequence[PluginError]]:
-    keywords = choice(vars(options))
+    keywords = plugin_keywords(vars(options))
     only = keywords.get("plugins")
-    return chosen(distributions(), [] if only == "none" else only, keywords.get("without", ()))
+    return select_offers(distributions(), [] if only == "none" else only, keywords.get("without", ()))
 
 
 def _missing(errors: Sequence[PluginError]) -> Iterator[Finding]:
     """Report the missing plugins in the environment variable; only names of this project's distributions are shown."""
     ours = {name: extra for extra, name in EXTRAS.items()}
-    known = [normalised(error.distribution) for error in errors if normalised(error.distribution) in ours]
+    known = [normalize_name(error.distribution) for error in errors if normalize_name(error.distribution) in ours]
     for name in known:
         yield Finding(name, "broken", "is enabled but not installed", install_hint(ours[name]))
     others = len(errors) - len(known)
     if others:
         text = f"names {others} distribution{'s' * (others != 1)} that cannot be found"
-        yield Finding(ONLY, "broken", text, "neuroscript plugins list")
+        yield Finding(PLUGINS_VARIABLE, "broken", text, "neuroscript plugins list")
 
 
 def _probed(report: Any) -> Finding:
@@ -147,7 +152,7 @@ def _probed(report: Any) -> Finding:
         counts = ((len(report.tools), "tool"), (len(report.hooks), "hook"))
         told = ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts if count) or "no tools"
         return Finding(name, "ok", f"{told}; {report.reason}" if report.reason else told)
-    action = "uninstall" if report.code in TAKEN else "install --upgrade"
+    action = "uninstall" if report.code in CONFLICT_CODES else "install --upgrade"
     return Finding(name, "broken", f"{report.reason} ({report.code})", f"pip {action} {report.distribution.key}")
 
 
@@ -168,10 +173,10 @@ def _confinement() -> Finding:
     """Check in a separate process whether programs of neuroscript-shell always end with their call here."""
     import json
 
-    from neuroscript.cli.terminal.subprocess import ended
+    from neuroscript.cli.terminal.subprocess import run_with_timeout
 
     words = [sys.executable, "-P", "-c", CONFINEMENT, json.dumps(sys.path)]
-    code, out, _ = ended(words, CONFINEMENT_SECONDS, {})
+    code, out, _ = run_with_timeout(words, CONFINEMENT_SECONDS, {})
     if code != 0:
         return Finding("shell.execute", "broken", "cannot run a program", install_hint("shell"))
     is_promised, text = json.loads(out)

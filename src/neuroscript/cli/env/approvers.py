@@ -26,10 +26,10 @@ def approver(settings: Mapping[str, Any], output: Output) -> Approver | None:
         from neuroscript.approval.pending import FileApprover
 
         return FileApprover(settings["suspend"])
-    return at_terminal if settings["command"] == "policy" or output.is_attended else None
+    return ask_at_terminal if settings["command"] == "policy" or output.is_attended else None
 
 
-def at_terminal(request: ApprovalRequest) -> Approval:
+def ask_at_terminal(request: ApprovalRequest) -> Approval:
     """Ask at the controlling terminal of the command.
 
     Standard input may hold calls and the output may go to a file, so the prompt uses the terminal device itself, as

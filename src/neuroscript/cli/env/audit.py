@@ -16,7 +16,7 @@ from neuroscript.io.text import quote_untrusted
 
 
 @contextmanager
-def kept(settings: Mapping[str, Any], output: Output) -> Iterator[dict[str, Any]]:
+def open_sinks(settings: Mapping[str, Any], output: Output) -> Iterator[dict[str, Any]]:
     """Open the audit log and recording in *settings* as keyword arguments of an engine, and report on them at the end.
 
     Raises:

@@ -14,51 +14,60 @@ from neuroscript.cli.terminal.output import Output
 from neuroscript.io.text import quote_untrusted
 from neuroscript.io.user_cache import config_file
 
-ONLY: Final = "NEUROSCRIPT_PLUGINS"
+PLUGINS_VARIABLE: Final = "NEUROSCRIPT_PLUGINS"
 """Variable with the distributions and bundles that may be loaded, separated by commas; empty means none."""
 
 
-NO_AUTOLOAD: Final = "NEUROSCRIPT_DISABLE_PLUGIN_AUTOLOAD"
-"""Variable that, if it is not empty, disables every plugin that `ONLY` does not name."""
+NO_AUTOLOAD_VARIABLE: Final = "NEUROSCRIPT_DISABLE_PLUGIN_AUTOLOAD"
+"""Variable that, if it is not empty, disables every plugin that `PLUGINS_VARIABLE` does not name."""
 
 
-NO: Final = "no:"
+EXCLUDE_PREFIX: Final = "no:"
 """Prefix of a ``-p`` value that excludes a distribution or an entry point."""
 
 
-def choice(settings: Mapping[str, Any]) -> dict[str, Any]:
+def plugin_keywords(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keyword arguments ``plugins`` and ``without`` of an engine, each only if the user set it.
 
     Raises:
         PluginError: The environment names an unknown bundle.
     """
     keywords: dict[str, Any] = {}
-    names = [each.removeprefix(NO) for each in settings.get("plugin") or () if each.startswith(NO)]
+    names = [
+        each.removeprefix(EXCLUDE_PREFIX) for each in settings.get("plugin") or () if each.startswith(EXCLUDE_PREFIX)
+    ]
     if names:
         keywords["without"] = names
-    if ONLY in os.environ:
-        from neuroscript.discovery.bundles import unbundled
+    if PLUGINS_VARIABLE in os.environ:
+        from neuroscript.discovery.bundles import expand_bundles
 
-        keywords["plugins"] = unbundled(tuple(filter(None, map(str.strip, os.environ[ONLY].split(",")))))
-    elif os.environ.get(NO_AUTOLOAD):
+        keywords["plugins"] = expand_bundles(
+            tuple(filter(None, map(str.strip, os.environ[PLUGINS_VARIABLE].split(","))))
+        )
+    elif os.environ.get(NO_AUTOLOAD_VARIABLE):
         keywords["plugins"] = "none"
     return keywords
 
 
 def files(settings: Mapping[str, Any]) -> list[str]:
     """Return the files that ``-p`` names."""
-    return [each for each in settings.get("plugin") or () if not each.startswith(NO)]
+    return [each for each in settings.get("plugin") or () if not each.startswith(EXCLUDE_PREFIX)]
 
 
 def warn(without: list[str], output: Output) -> None:
     """Warn about each ``-p no:NAME`` that excludes nothing, because then an unwanted plugin may be loaded."""
     if without:
-        from neuroscript.discovery.installed import known, normalised
+        from neuroscript.discovery.installed import installed_distributions, normalize_name
 
         for name in without:
-            names = (normalised(name) == each.key or name in map(_name, each.entry_points) for each in known())
+            names = (
+                normalize_name(name) == each.key or name in map(_name, each.entry_points)
+                for each in installed_distributions()
+            )
             if not any(names):
-                output.say(f"warning: -p {NO}{quote_untrusted(name)} excludes nothing; no plugin has that name")
+                output.say(
+                    f"warning: -p {EXCLUDE_PREFIX}{quote_untrusted(name)} excludes nothing; no plugin has that name"
+                )
 
 
 def _name(entry: Any) -> str:
@@ -111,5 +120,5 @@ def file_in_use(settings: Mapping[str, Any], is_own: bool) -> str | None:
     """
     if "policy" not in settings:
         return None
-    is_wanted = is_own and settings.get("locked") is None and not os.environ.get(NO_AUTOLOAD)
+    is_wanted = is_own and settings.get("locked") is None and not os.environ.get(NO_AUTOLOAD_VARIABLE)
     return file_of(settings) if is_wanted or settings["policy"] is not None else None

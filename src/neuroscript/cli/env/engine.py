@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final, Literal, TextIO
 
-from neuroscript.cli.env.choices import NO_AUTOLOAD, choice, files, warn
-from neuroscript.cli.env.mcp_servers import join, lent, tables
-from neuroscript.cli.env.policy import stated, without_effect
+from neuroscript.cli.env.choices import NO_AUTOLOAD_VARIABLE, files, plugin_keywords, warn
+from neuroscript.cli.env.mcp_servers import add_servers, secrets_of, tables
+from neuroscript.cli.env.policy import idle_options, policy_of
 from neuroscript.cli.terminal.exit_codes import UsageError
 from neuroscript.cli.terminal.logger import logger_for
 from neuroscript.cli.terminal.output import Output
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import PluginError, ToolNotFound
 from neuroscript.io.near_names import near
-from neuroscript.io.text import quote_untrusted, shown_path
+from neuroscript.io.text import quote_path, quote_untrusted
 from neuroscript.io.user_cache import plugins_directory
 from neuroscript.names import from_wire
 from neuroscript.policy.execution_policy import ExecutionPolicy
@@ -32,12 +32,12 @@ Mode = Literal["lax", "strict"]
 MAX_SIZE_DIGITS: Final = 19
 """Digits from which a number of bytes is rejected."""
 
-RUNNING: Final = ("call", "execute", "run", "approve", "ask", "chat", "mcp", "worker", "runs")
+COMMANDS_THAT_RUN_TOOLS: Final = ("call", "execute", "run", "approve", "ask", "chat", "mcp", "worker", "runs")
 """The commands that run tools as far as the options permit it."""
 
 
 @contextmanager
-def opened(
+def open_engine(
     make_engine: MakeEngine | None,
     output: Output,
     options: Namespace,
@@ -63,8 +63,8 @@ def opened(
     with _stdin_for_prompts(settings) as stdin, _kept(settings, output) as keywords:
         sandbox = _sandbox(settings)
         logger = logger_for(output)
-        host = Host(sandbox_dir=sandbox, stdin=stdin, llm=llm, secrets=lent(servers), logger=logger)
-        keywords = {**keywords, **choice(settings), **_locked(settings), **_spilling(settings)}
+        host = Host(sandbox_dir=sandbox, stdin=stdin, llm=llm, secrets=secrets_of(servers), logger=logger)
+        keywords = {**keywords, **plugin_keywords(settings), **_locked(settings), **_spilling(settings)}
         warn(keywords.get("without", []), output)
         with (make_engine or Engine)(mode=mode, policy=policy, host=host, **keywords) as engine:
             for error in engine.plugin_errors:
@@ -75,9 +75,9 @@ def opened(
                 for error in engine.load_plugins(directory):
                     _warn_of_plugin(error, output)
             if servers:
-                join(engine, servers, output)
-            if settings["command"] in RUNNING:
-                _warn(without_effect(settings, engine), output)
+                add_servers(engine, servers, output)
+            if settings["command"] in COMMANDS_THAT_RUN_TOOLS:
+                _warn(idle_options(settings, engine), output)
             yield engine
 
 
@@ -101,7 +101,7 @@ def _sandbox(settings: Mapping[str, Any]) -> str | None:
     if settings["command"] == "policy":
         return None
     if not creates and not os.path.exists(directory):  # noqa: PTH110
-        where = shown_path(directory)
+        where = quote_path(directory)
         raise UsageError(f"--sandbox: {where} does not exist; correct the path, or add --create-sandbox to create it")
     return directory if _runs(settings) else None
 
@@ -135,7 +135,7 @@ def directories(settings: Mapping[str, Any], is_own: bool) -> list[str]:
     Args:
         is_own: Whether this is the ``neuroscript`` command; an application's command loads no directory implicitly.
     """
-    is_wanted = is_own and settings.get("locked") is None and not os.environ.get(NO_AUTOLOAD)
+    is_wanted = is_own and settings.get("locked") is None and not os.environ.get(NO_AUTOLOAD_VARIABLE)
     own = plugins_directory() if is_wanted else None
     is_there = own is not None and os.path.isdir(own)  # noqa: PTH112
     return [*([own] if own is not None and is_there else []), *(settings.get("plugins_dir") or ())]
@@ -148,7 +148,7 @@ def _policy(settings: Mapping[str, Any], output: Output, asking: Callable[..., A
         from neuroscript.cli.env.approvers import approver
 
         asking = approver(settings, output)
-    return stated(settings, asking)
+    return policy_of(settings, asking)
 
 
 def _kept(settings: Mapping[str, Any], output: Output) -> AbstractContextManager[dict[str, Any]]:
@@ -156,9 +156,9 @@ def _kept(settings: Mapping[str, Any], output: Output) -> AbstractContextManager
     is_asked = any(settings.get(name) is not None for name in ("audit", "audit_key", "record"))
     if not is_asked or not _runs(settings):
         return nullcontext({})
-    from neuroscript.cli.env.audit import kept
+    from neuroscript.cli.env.audit import open_sinks
 
-    return kept(settings, output)
+    return open_sinks(settings, output)
 
 
 def _runs(settings: Mapping[str, Any]) -> bool:
@@ -181,13 +181,13 @@ def _stdin_for_prompts(settings: Mapping[str, Any]) -> AbstractContextManager[Te
     return nullcontext()
 
 
-def meant(engine: Engine, name: str) -> ToolImplementation | None:
+def find_tool(engine: Engine, name: str) -> ToolImplementation | None:
     """Return the tool with a name or alias in any spelling, or None."""
     asked = from_wire(name)
     return engine.tools.get(engine.aliases.get(asked, asked))
 
 
-def found(engine: Engine, name: str, *, is_own: bool) -> ToolImplementation:
+def require_tool(engine: Engine, name: str, *, is_own: bool) -> ToolImplementation:
     """Return the tool with a name or alias, whether or not it may be called.
 
     Args:
@@ -196,7 +196,7 @@ def found(engine: Engine, name: str, *, is_own: bool) -> ToolImplementation:
     Raises:
         ToolNotFound: The tool is unknown; the error lists similar names, and its notes contain hints.
     """
-    tool = meant(engine, name)
+    tool = find_tool(engine, name)
     if tool is None:
         from neuroscript.cli.terminal.tool_hints import tool_hints
 
@@ -207,6 +207,6 @@ def found(engine: Engine, name: str, *, is_own: bool) -> ToolImplementation:
     return tool
 
 
-def old_names(engine: Engine, tool: ToolImplementation) -> list[str]:
+def aliases_of(engine: Engine, tool: ToolImplementation) -> list[str]:
     """Return the aliases of a tool: its former names, which still work."""
     return sorted(old for old, name in engine.aliases.items() if name == tool.name)

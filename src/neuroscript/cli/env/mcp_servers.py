@@ -17,7 +17,7 @@ from neuroscript.cli.terminal.output import Output
 from neuroscript.config.mcp_servers import ServerTable
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import SpecError
-from neuroscript.io.text import shown_path
+from neuroscript.io.text import quote_path
 
 
 def tables(settings: Mapping[str, Any], is_own: bool, output: Output) -> tuple[ServerTable, ...]:
@@ -48,11 +48,11 @@ def _is_safe(file: str, output: Output) -> bool:
 
     exposed = exposure(Path(file))
     if exposed is not None:
-        output.say(f"warning: {shown_path(file)}: its MCP servers are not started: {exposed}")
+        output.say(f"warning: {quote_path(file)}: its MCP servers are not started: {exposed}")
     return exposed is None
 
 
-def lent(found: Iterable[ServerTable]) -> dict[str, str]:
+def secrets_of(found: Iterable[ServerTable]) -> dict[str, str]:
     """Return the secrets that servers need, by name, from environment variables."""
     names = {name for each in found for name in each.secrets}
     if not names:
@@ -62,7 +62,7 @@ def lent(found: Iterable[ServerTable]) -> dict[str, str]:
     return {name: os.environ[name] for name in names if len(os.environ.get(name, "")) >= MIN_SECRET_CHARS}
 
 
-def join(engine: Engine, found: Iterable[ServerTable], output: Output) -> None:
+def add_servers(engine: Engine, found: Iterable[ServerTable], output: Output) -> None:
     """Add the tools of servers to an engine, and report unusable servers and newly accepted tools."""
     from neuroscript.interop.mcp.client.servers import add_server
 
@@ -72,10 +72,10 @@ def join(engine: Engine, found: Iterable[ServerTable], output: Output) -> None:
         if error is not None:
             output.say(f"warning: {error}")
         if not is_known and os.path.lexists(table.accepted):
-            output.say(f"mcp.{table.name}: accepted its current tools in {shown_path(table.accepted)}")
+            output.say(f"mcp.{table.name}: accepted its current tools in {quote_path(table.accepted)}")
 
 
-def accepting(settings: Mapping[str, Any], tool: str, output: Output) -> str:
+def accept_hint(settings: Mapping[str, Any], tool: str, output: Output) -> str:
     """Return how to review and accept a changed tool, or ``""`` if no policy file defines its server."""
     group = tool.rpartition(".")[0]
     for table in tables(settings, True, output):

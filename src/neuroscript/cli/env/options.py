@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-WORLD: Final = (
+ENVIRONMENT_OPTIONS: Final = (
     *("-p", "--plugin", "--plugins-dir", "--policy", "--profile", "--allow", "--deny", "--grant", "--preapproved"),
     *("--sandbox", "--spill"),
 )
-"""The options of `add_world` that take a value."""
+"""The options of `add_environment` that take a value."""
 
 LOCKED: Final = "--locked"
 """The option of `add_tools` whose optional value follows an ``=``."""
@@ -18,8 +18,8 @@ LOCKED: Final = "--locked"
 LOCK_FILE: Final = "neuroscript.lock"
 """The default value of `LOCKED`, a file in the working directory."""
 
-KEEPING: Final = ("--suspend", "--audit", "--audit-key", "--record")
-"""The options of `add_keeping`, all of which take a value."""
+RECORDING_OPTIONS: Final = ("--suspend", "--audit", "--audit-key", "--record")
+"""The options of `add_recording`, all of which take a value."""
 
 
 def add_plugins(parser: argparse.ArgumentParser) -> None:
@@ -55,17 +55,17 @@ def add_servers(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def locked_words(argv: Sequence[str]) -> list[str]:
+def with_lock_value(argv: Sequence[str]) -> list[str]:
     """Return *argv* with an explicit value for `LOCKED`, so that it does not consume the next argument.
 
-    >>> locked_words(["list", "--locked", "math.*", "--", "--locked"])
+    >>> with_lock_value(["list", "--locked", "math.*", "--", "--locked"])
     ['list', '--locked=neuroscript.lock', 'math.*', '--', '--locked']
     """
     end = argv.index("--") if "--" in argv else len(argv)
     return [*(f"{LOCKED}={LOCK_FILE}" if word == LOCKED else word for word in argv[:end]), *argv[end:]]
 
 
-def add_world(parser: argparse.ArgumentParser, tool_names: Callable[..., Iterable[str]] | None) -> None:
+def add_environment(parser: argparse.ArgumentParser, tool_names: Callable[..., Iterable[str]] | None) -> None:
     """Add the options that select the available tools, their authority and their sandbox.
 
     Args:
@@ -95,7 +95,7 @@ def add_world(parser: argparse.ArgumentParser, tool_names: Callable[..., Iterabl
     )
 
 
-def add_keeping(parser: argparse.ArgumentParser) -> None:
+def add_recording(parser: argparse.ArgumentParser) -> None:
     """Add the options for suspended calls, the audit log and the recording."""
     parser.add_argument(
         "--suspend", metavar="DIR", help="save calls that need approval in DIR instead of asking for approval"

@@ -20,7 +20,7 @@ FLAGS: Final = {"allow": "allow", "deny": "deny", "grants": "grant", "preapprove
 """The fields of a policy that options set, and the names of these options without dashes."""
 
 
-def stated(settings: Mapping[str, Any], approver: Callable[..., Any] | None = None) -> ExecutionPolicy:
+def policy_of(settings: Mapping[str, Any], approver: Callable[..., Any] | None = None) -> ExecutionPolicy:
     """Return the execution policy of a command.
 
     Args:
@@ -52,7 +52,7 @@ def stated(settings: Mapping[str, Any], approver: Callable[..., Any] | None = No
     return together.narrowed(allow=words["allow"]) if "allow" in words else together
 
 
-def without_effect(settings: Mapping[str, Any], engine: Engine) -> Iterator[str]:
+def idle_options(settings: Mapping[str, Any], engine: Engine) -> Iterator[str]:
     """Yield the options, with their values, that match none of the available tools."""
     words = {field: settings[flag] for field, flag in FLAGS.items() if settings[flag]}
     if not words:

@@ -10,10 +10,10 @@ from neuroscript.cli.env.choices import files
 from neuroscript.cli.env.engine import directories
 from neuroscript.cli.terminal.exit_codes import UsageError
 from neuroscript.cli.terminal.output import Output
-from neuroscript.discovery.local_plugins import Watcher, guarded
+from neuroscript.discovery.local_plugins import Watcher, check_owner
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import PluginError, RegistryError
-from neuroscript.io.text import shown_path
+from neuroscript.io.text import quote_path
 
 POLL_SECONDS: Final = 0.2
 """Seconds between two checks of the files."""
@@ -50,9 +50,9 @@ def _reloaded(path: str, engine: Engine, output: Output) -> bool:
         output.say(f"{error}; its previous tools remain")
         return False
     except RegistryError as error:
-        output.say(f"{shown_path(path)}: {error}; its previous tools remain")
+        output.say(f"{quote_path(path)}: {error}; its previous tools remain")
         return False
-    output.say(f"reloaded {shown_path(path)}")
+    output.say(f"reloaded {quote_path(path)}")
     return True
 
 
@@ -63,4 +63,4 @@ def _load(path: str, engine: Engine) -> None:
     except PluginError as error:
         if error.code != "plugin.unknown":
             raise
-        engine.load_plugin(guarded(path))
+        engine.load_plugin(check_owner(path))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from neuroscript.cli.env.choices import NO_AUTOLOAD, choice, files, may_name_servers, warn
+from neuroscript.cli.env.choices import NO_AUTOLOAD_VARIABLE, files, may_name_servers, plugin_keywords, warn
 from neuroscript.cli.terminal.exit_codes import UsageError
 from neuroscript.cli.terminal.output import Output
 from neuroscript.discovery.package_index import IndexedTool
@@ -16,14 +16,14 @@ from neuroscript.errors import PluginError, SpecError
 from neuroscript.io.user_cache import plugins_directory
 
 
-class Gathered(NamedTuple):
+class ToolSelection(NamedTuple):
     """Tools sorted by name, each a `ToolInfo`, and a mapping from aliases to canonical names."""
 
     tools: list[Any]
     aliases: dict[str, str]
 
 
-def gathered(options: Namespace, output: Output, make_engine: Any) -> Gathered:
+def collect_tools(options: Namespace, output: Output, make_engine: Any) -> ToolSelection:
     """Return the tools whose canonical names match the pattern, or all without one, including those that may not run.
 
     Raises:
@@ -35,8 +35,8 @@ def gathered(options: Namespace, output: Output, make_engine: Any) -> Gathered:
     names = [tool.spec.full_name for tool in found.tools]
     tools = [tool for tool in found.tools if matches(tool.spec.full_name, options.pattern)]
     if not tools:
-        raise UsageError(nothing(options.pattern, names))
-    return Gathered(sorted(tools, key=lambda tool: tool.spec.full_name), found.aliases)
+        raise UsageError(no_match_message(options.pattern, names))
+    return ToolSelection(sorted(tools, key=lambda tool: tool.spec.full_name), found.aliases)
 
 
 def is_indexed(options: Namespace, make_engine: Any) -> bool:
@@ -44,20 +44,20 @@ def is_indexed(options: Namespace, make_engine: Any) -> bool:
     settings = vars(options)
     if make_engine is not None or settings.get("locked") is not None:
         return False
-    own = None if os.environ.get(NO_AUTOLOAD) else plugins_directory()
+    own = None if os.environ.get(NO_AUTOLOAD_VARIABLE) else plugins_directory()
     is_more = files(settings) or settings.get("plugins_dir") or (own and os.path.isdir(own))  # noqa: PTH112
     return not (is_more or may_name_servers(settings, is_own=True))
 
 
-def indexed(settings: Mapping[str, Any], output: Output) -> Iterator[tuple[IndexedTool, str, list[str]]]:
+def iter_indexed_tools(settings: Mapping[str, Any], output: Output) -> Iterator[tuple[IndexedTool, str, list[str]]]:
     """Yield each indexed tool of installed distributions, with its distribution and its aliases."""
-    from neuroscript.discovery.catalog import offered
+    from neuroscript.discovery.catalog import iter_offers
 
-    keywords = choice(settings)
+    keywords = plugin_keywords(settings)
     without = keywords.get("without", [])
     warn(without, output)
     only = keywords.get("plugins")
-    for found in offered([] if only == "none" else only, without):
+    for found in iter_offers([] if only == "none" else only, without):
         if isinstance(found, PluginError):
             output.say(f"warning: {found}")
             continue
@@ -71,32 +71,34 @@ def matches(name: str, pattern: str | None) -> bool:
     return pattern is None or fnmatchcase(name, pattern.lower())
 
 
-def nothing(pattern: str | None, names: Iterable[str]) -> str:
+def no_match_message(pattern: str | None, names: Iterable[str]) -> str:
     """Return the message for a pattern that matches none of *names*."""
     from neuroscript.cli.terminal.tool_hints import no_match
 
     return no_match(pattern, tuple(names))
 
 
-def _of_indexes(options: Namespace, output: Output) -> Gathered:
+def _of_indexes(options: Namespace, output: Output) -> ToolSelection:
     from neuroscript.policy.tool_policy import ToolPolicy
     from neuroscript.runtime.interfaces import ToolInfo
     from neuroscript.tools.serialization import spec_from_data
 
     tools: list[Any] = []
     aliases: dict[str, str] = {}
-    for tool, origin, old in indexed(vars(options), output):
+    for tool, origin, old in iter_indexed_tools(vars(options), output):
         try:
             tools.append(ToolInfo(spec_from_data(tool.spec), ToolPolicy(**tool.policy), origin))
         except (SpecError, TypeError):
             output.say(f"warning: {origin}: {tool.name} does not match its index and is skipped")
         aliases |= dict.fromkeys(old, tool.name)
-    return Gathered(tools, aliases)
+    return ToolSelection(tools, aliases)
 
 
-def _of_engine(options: Namespace, output: Output, make_engine: Any) -> Gathered:
-    from neuroscript.cli.env.engine import opened
+def _of_engine(options: Namespace, output: Output, make_engine: Any) -> ToolSelection:
+    from neuroscript.cli.env.engine import open_engine
     from neuroscript.runtime.interfaces import ToolInfo
 
-    with opened(make_engine, output, options) as engine:
-        return Gathered([ToolInfo(tool.spec, tool.policy, "") for tool in engine.tools.values()], dict(engine.aliases))
+    with open_engine(make_engine, output, options) as engine:
+        return ToolSelection(
+            [ToolInfo(tool.spec, tool.policy, "") for tool in engine.tools.values()], dict(engine.aliases)
+        )

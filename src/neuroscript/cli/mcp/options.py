@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from neuroscript.cli.env.options import add_keeping, add_world
+from neuroscript.cli.env.options import add_environment, add_recording
 from neuroscript.cli.terminal.arguments import add_subparser, seconds
 
 NAME: Final = "neuroscript"
@@ -63,8 +63,8 @@ def _add_serve(actions: Any, layout: Any) -> None:
         "--origin", metavar="ORIGIN", action="append", default=[], help="accept web pages of this origin too (HTTP)"
     )
     parser.add_argument("--strict", action="store_true", help="accept only exact types; convert nothing")
-    add_world(parser, None)
-    add_keeping(parser)
+    add_environment(parser, None)
+    add_recording(parser)
 
 
 def _add_config(actions: Any, layout: Any) -> None:

@@ -12,7 +12,7 @@ from threading import Thread, current_thread, main_thread
 from types import FrameType
 from typing import Any, Final
 
-from neuroscript.cli.env.engine import MakeEngine, opened
+from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.terminal.exit_codes import OK, UsageError
 from neuroscript.cli.terminal.output import Output
 from neuroscript.engine.engine import Engine
@@ -36,7 +36,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     token = _token(options)
     asking = ask_client if options.suspend is None else None
     output.serve()
-    with opened(make_engine, output, options, asking) as engine:
+    with open_engine(make_engine, output, options, asking) as engine:
         service = serve(engine, tools=options.tools or "*", name=options.name)
         if options.http is None:
             _over_streams(service, engine)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.cli.env.choices import file_in_use
-from neuroscript.cli.env.mcp_servers import lent, tables
+from neuroscript.cli.env.mcp_servers import secrets_of, tables
 from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
 from neuroscript.cli.terminal.output import EMPTY, Output, Rows, cell, line, reason_of
 from neuroscript.cli.terminal.printing import show
@@ -20,13 +20,13 @@ from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS
 from neuroscript.interop.mcp.client.accepted_definitions import Definition, Difference, differences, read, write
 from neuroscript.interop.mcp.client.servers import inspect_server
 from neuroscript.io.near_names import did_you_mean
-from neuroscript.io.text import first, one_line, quote_untrusted, shown_path
+from neuroscript.io.text import first, one_line, quote_path, quote_untrusted
 from neuroscript.names import to_snake_case
 
 GROUP: Final = "mcp"
 """The default of ``--group``."""
 
-CLAIMS: Final = {"readOnlyHint": "reads only", "destructiveHint": "destroys", "idempotentHint": "idempotent"}
+ANNOTATIONS: Final = {"readOnlyHint": "reads only", "destructiveHint": "destroys", "idempotentHint": "idempotent"}
 """The annotations of a tool that are shown, with their display names."""
 
 
@@ -47,7 +47,7 @@ def run(options: Namespace, output: Output, make_engine: Any = None) -> int:
     if options.accept and not table.accepted:
         raise UsageError("--accept needs a file to write; add --file FILE")
     old = read(table.accepted) if table.accepted and os.path.lexists(table.accepted) else {}
-    with inspect_server(table, lent([table])) as server:
+    with inspect_server(table, secrets_of([table])) as server:
         now, skipped = server.definitions, server.skipped
     found = differences(old, now) if table.accepted else ()
     if options.accept:
@@ -86,7 +86,7 @@ def _write(file: str, now: Mapping[str, Definition]) -> None:
     try:
         write(file, now)
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot write {shown_path(file)}: {reason_of(error)}") from None
+        raise UsageError(f"cannot write {quote_path(file)}: {reason_of(error)}") from None
 
 
 def _removed(found: Sequence[Difference]) -> list[str]:
@@ -112,7 +112,7 @@ def _data(now: Mapping[str, Definition], found: Sequence[Difference], group: str
 def _annotations(definition: Definition) -> list[str]:
     """Return the properties that the annotations of a tool claim."""
     said = definition.data.get("annotations", {})
-    return [word for key, word in CLAIMS.items() if said.get(key) is True]
+    return [word for key, word in ANNOTATIONS.items() if said.get(key) is True]
 
 
 def _blocks(
@@ -145,7 +145,7 @@ def _summary(count: int, changed: int, accepted: str, accepts: bool) -> str:
     tools = f"{count} tool{'s' * (count != 1)}"
     if not accepted:
         return tools
-    file = shown_path(accepted)
+    file = quote_path(accepted)
     if accepts:
         return f"{tools} written to {file}"
     if not changed:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from neuroscript.cli.chat.options import count
-from neuroscript.cli.env.options import add_keeping, add_world
+from neuroscript.cli.env.options import add_environment, add_recording
 from neuroscript.cli.plans.options import add_model
 from neuroscript.cli.terminal.arguments import add_subparser, seconds
 from neuroscript.workflow.durable.heartbeat import DEFAULT_LEASE_SECONDS
@@ -44,8 +44,8 @@ def add_worker(commands: Any, layout: Any) -> None:
     )
     _add_lease(parser)
     parser.add_argument("--strict", action="store_true", help="accept only exact types; convert nothing")
-    add_world(parser, None)
-    add_keeping(parser)
+    add_environment(parser, None)
+    add_recording(parser)
 
 
 def add_runs(commands: Any, layout: Any) -> None:
@@ -76,8 +76,8 @@ def _add_resume(actions: Any, layout: Any) -> None:
     _add_lease(parser)
     parser.add_argument("--strict", action="store_true", help="accept only exact types; convert nothing")
     add_model(parser)
-    add_world(parser, None)
-    add_keeping(parser)
+    add_environment(parser, None)
+    add_recording(parser)
 
 
 def _add_cancel(actions: Any, layout: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from neuroscript.cli.env.engine import MakeEngine
-from neuroscript.cli.plans.run_plan import driven
+from neuroscript.cli.plans.run_plan import drive_plan
 from neuroscript.cli.terminal.exit_codes import OK, UsageError
 from neuroscript.cli.terminal.output import Cell, Output, Rows, Style, cell
 from neuroscript.cli.terminal.printing import show
@@ -45,7 +45,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         case _:
             drive, plan = partial(_resumed, resume, options), inspection.plan_of(options.url, options.run)
             is_made_here = not options.no_local_calls and inspection.show_run(options.url, options.run)[0].ended is None
-            return driven(plan, drive, options, output, make_engine, is_made_here=is_made_here)
+            return drive_plan(plan, drive, options, output, make_engine, is_made_here=is_made_here)
     return OK
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from neuroscript.cli.chat.models import APIS, KEYS, MODEL, address
 from neuroscript.cli.chat.options import clean, count
-from neuroscript.cli.env.options import add_keeping, add_world
+from neuroscript.cli.env.options import add_environment, add_recording
 from neuroscript.cli.terminal.arguments import add_subparser
 
 RUN: Final = f"""\
@@ -40,8 +40,8 @@ def add_run(commands: Any, layout: Any) -> None:
     option("--save", metavar="FILE", help="write the trace to a file as JSON, even if the plan fails")
     option("--strict", action="store_true", help="accept only exact types; convert nothing")
     add_model(parser)
-    add_world(parser, None)
-    add_keeping(parser)
+    add_environment(parser, None)
+    add_recording(parser)
     option("file", metavar="PLAN", help="the plan: JSON if the name ends in .json, otherwise TOML; - is stdin")
 
 
@@ -60,7 +60,7 @@ def add_plan(commands: Any, layout: Any) -> None:
     option("--attempts", metavar="N", type=count, default=3, help="maximum plans that the model may make; default 3")
     option("--strict", action="store_true", help="accept only exact types; convert nothing")
     add_model(parser)
-    add_world(parser, None)
+    add_environment(parser, None)
     option("goal", metavar="GOAL", type=clean, help="the goal of the plan, in quotes; - is stdin")
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 
-from neuroscript.cli.chat.conversation import reached
-from neuroscript.cli.env.engine import MakeEngine, opened
+from neuroscript.cli.chat.conversation import open_model
+from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.terminal.exit_codes import OK, USAGE, UsageError
 from neuroscript.cli.terminal.inputs import STDIN, text_of
 from neuroscript.cli.terminal.output import Output
-from neuroscript.cli.terminal.spinner import Waiting
+from neuroscript.cli.terminal.spinner import Spinner
 from neuroscript.errors import SpecError
 from neuroscript.workflow.plan.file import plan_to_data
-from neuroscript.workflow.plan.planner import planned
+from neuroscript.workflow.plan.planner import make_plan
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
@@ -26,11 +26,11 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     goal = text_of(STDIN) if options.goal == STDIN else options.goal
     if not goal.strip():
         raise UsageError("the goal is empty (see neuroscript plan --help)")
-    waiting = Waiting(not options.json)
-    with reached(options) as model, opened(make_engine, output, options, llm=model) as engine:
+    waiting = Spinner(not options.json)
+    with open_model(options) as model, open_engine(make_engine, output, options, llm=model) as engine:
         waiting.start()
         try:
-            plan = planned(engine, model, goal, tools=options.tools or "*", attempts=options.attempts)
+            plan = make_plan(engine, model, goal, tools=options.tools or "*", attempts=options.attempts)
         except SpecError as error:
             waiting.stop()
             for problem in error.problems:

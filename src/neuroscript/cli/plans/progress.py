@@ -75,9 +75,9 @@ class Display:
             yield
             return
         ticker = Thread(target=self._tick, name="neuroscript-progress", daemon=True)
-        out = Above(sys.stdout, self) if is_terminal(sys.stdout) else sys.stdout
+        out = StreamAbove(sys.stdout, self) if is_terminal(sys.stdout) else sys.stdout
         try:
-            with redirect_stdout(out), redirect_stderr(Above(self._stream, self)):
+            with redirect_stdout(out), redirect_stderr(StreamAbove(self._stream, self)):
                 ticker.start()
                 yield
         finally:
@@ -177,7 +177,7 @@ def _line(name: str, seconds: str, room: int) -> str:
     return f"  {name[: max(1, room - 2 - len(seconds))]}{seconds}"
 
 
-class Above:
+class StreamAbove:
     """A proxy of a terminal stream that writes above the display."""
 
     def __init__(self, stream: TextIO, display: Display) -> None:

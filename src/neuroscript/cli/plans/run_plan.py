@@ -12,17 +12,17 @@ from typing import Any, Final
 
 from neuroscript.approval.request import Approver
 from neuroscript.cli.calls.hints import quote_hints
-from neuroscript.cli.env.engine import MakeEngine, opened
+from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.plans.progress import Display, display_of
 from neuroscript.cli.terminal.exit_codes import FAILED, MODEL_CODES, OK, USAGE, UsageError, exit_code_of
 from neuroscript.cli.terminal.inputs import STDIN, is_json_text, json_of, text_of
 from neuroscript.cli.terminal.output import Output, reason_of
 from neuroscript.cli.terminal.remedies import action, advice
 from neuroscript.coercion.context import type_name
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import ArgumentError, Problem, SpecError
-from neuroscript.io.text import NotJSON, parsed, quote_untrusted, shown_path
+from neuroscript.io.text import NotJSON, parse_json, quote_path, quote_untrusted
 from neuroscript.workflow.plan.file import load_plan, plan_of_json, plan_of_toml
 from neuroscript.workflow.plan.model import Plan
 from neuroscript.workflow.plan.validation import check
@@ -49,22 +49,22 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     if options.run_id is not None and options.durable is None:
         raise UsageError("--run-id needs --durable; add --durable URL")
     plan = _plan(options.file)
-    inputs = given(plan, options)
+    inputs = inputs_of(plan, options)
     if options.check:
-        with _model(plan, options) as model, opened(make_engine, output, options, llm=model) as engine:
+        with _model(plan, options) as model, open_engine(make_engine, output, options, llm=model) as engine:
             return _told_of_check(check(engine, plan), options, output)
     name = "" if options.durable is None else options.run_id or os.urandom(8).hex()
     left: SimpleQueue[Trace] | None = None if name else SimpleQueue()
     drive = _here(plan, inputs, options, left) if left is not None else _durably(plan, inputs, options, name)
     try:
-        return driven(plan, drive, options, output, make_engine, name, left)
+        return drive_plan(plan, drive, options, output, make_engine, name, left)
     except SpecError as error:
         if error.subject != plan.subject:
             raise
         return _told_of_check(error.problems, options, output)
 
 
-def driven(
+def drive_plan(
     plan: Plan,
     drive: Drive,
     options: Namespace,
@@ -86,7 +86,7 @@ def driven(
     display = display_of(plan)
     with (
         _model(plan, options) as model,
-        opened(make_engine, output, options, _asking(display, options, output), model) as engine,
+        open_engine(make_engine, output, options, _asking(display, options, output), model) as engine,
     ):
         if name:
             output.say(f"run {name}")
@@ -115,9 +115,9 @@ def _model(plan: Plan, options: Namespace) -> AbstractContextManager[Any]:
     """Return the model for the plan, if the plan needs one or an option names one."""
     if not plan.synthesis and options.model is None and options.base_url is None:
         return nullcontext()
-    from neuroscript.cli.chat.conversation import reached
+    from neuroscript.cli.chat.conversation import open_model
 
-    return reached(options)
+    return open_model(options)
 
 
 def _asking(display: Display | None, options: Namespace, output: Output) -> Approver | None:
@@ -132,7 +132,7 @@ def _asking(display: Display | None, options: Namespace, output: Output) -> Appr
 # The inputs
 
 
-def given(plan: Plan, options: Namespace) -> dict[str, Any]:
+def inputs_of(plan: Plan, options: Namespace) -> dict[str, Any]:
     """Return the inputs of a plan by name, from ``--input`` or ``--input-json``.
 
     Raises:
@@ -145,10 +145,10 @@ def given(plan: Plan, options: Namespace) -> dict[str, Any]:
         raise UsageError("pass the inputs with --input or with --input-json, not both")
     if options.input_json == STDIN == options.file:
         raise UsageError("the plan and its inputs cannot both come from standard input")
-    title = "--input-json" if is_json_text(options.input_json) else shown_path(options.input_json)
+    title = "--input-json" if is_json_text(options.input_json) else quote_path(options.input_json)
     try:
         text = json_of(options.input_json)
-        data = parsed(text)
+        data = parse_json(text)
     except NotJSON as error:
         hints = [f"{title} is not JSON: {error.hint}", *quote_hints(text)]
         raise UsageError("; ".join(hints)) from None
@@ -217,7 +217,7 @@ def _save(trace: Trace, file: str | None) -> None:
     try:
         save_trace(trace, file)
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot write {shown_path(file)}: {reason_of(error)}") from None
+        raise UsageError(f"cannot write {quote_path(file)}: {reason_of(error)}") from None
 
 
 # The output
@@ -250,7 +250,7 @@ def _told(plan: Plan, trace: Trace, options: Namespace, output: Output, is_made_
     elif isinstance(trace.output, str):
         output.text(trace.output)
     elif trace.status == "succeeded" or trace.output is not None:
-        output.json(plain(trace.output))
+        output.json(to_plain(trace.output))
     halted = {node.name for node in plan.nodes if node.on_fail == "halt"}
     failed = [node for node in trace.nodes if node.status == "failed"]
     for node in failed:

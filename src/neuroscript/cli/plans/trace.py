@@ -11,11 +11,11 @@ from typing import Any, Final
 from neuroscript.cli.env.engine import MakeEngine
 from neuroscript.cli.terminal.arguments import add_subparser
 from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
-from neuroscript.cli.terminal.inputs import STDIN, Written, counted, text_of, write
+from neuroscript.cli.terminal.inputs import STDIN, GeneratedFile, count_of, text_of, write
 from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, Style, cell, line
 from neuroscript.cli.terminal.printing import show
 from neuroscript.errors import SpecError
-from neuroscript.io.text import shown_path
+from neuroscript.io.text import quote_path
 from neuroscript.workflow.trace.diff import TraceDifference, trace_diff
 from neuroscript.workflow.trace.file import load_trace, trace_of_json, trace_to_data
 from neuroscript.workflow.trace.svg import trace_svg
@@ -113,12 +113,12 @@ def _draw(trace: Trace, options: Namespace, output: Output) -> None:
         return
     file = Path(options.svg)
     if _is_other(file):  # an atomic write would replace a device by a file
-        raise UsageError(f"cannot write {shown_path(options.svg)}: not a regular file")
-    write([Written(file, text)])
+        raise UsageError(f"cannot write {quote_path(options.svg)}: not a regular file")
+    write([GeneratedFile(file, text)])
     if options.json:
         output.json({"file": options.svg, "nodes": len(trace.nodes)})
     else:
-        output.text(f"{shown_path(options.svg)}: {counted(len(trace.nodes), 'node')}")
+        output.text(f"{quote_path(options.svg)}: {count_of(len(trace.nodes), 'node')}")
 
 
 def _is_other(file: Path) -> bool:
@@ -185,4 +185,4 @@ def _difference_blocks(found: tuple[TraceDifference, ...], count: int) -> Iterat
             tuple((cell(each.path, "name"), cell(each.text, styles[each.is_time])) for each in found), wrapped=False
         )
         yield EMPTY
-    yield line(counted(count, "difference") if count else "no differences")
+    yield line(count_of(count, "difference") if count else "no differences")

@@ -7,7 +7,7 @@ from argparse import Namespace
 from threading import Event, current_thread, main_thread
 from typing import Final
 
-from neuroscript.cli.env.engine import MakeEngine, opened
+from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
 from neuroscript.cli.terminal.output import Output
 
@@ -28,7 +28,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         raise UsageError(str(error)) from None
     output.serve()
     told = _told_to_end()
-    with opened(make_engine, output, options) as engine, output.tools_aside():
+    with open_engine(make_engine, output, options) as engine, output.tools_aside():
         with Worker(engine, options.url, parallel=options.parallel, lease=options.lease) as worker:
             output.say(f"worker {worker.id} started")
             try:

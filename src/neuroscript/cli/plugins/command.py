@@ -6,14 +6,14 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from neuroscript.cli.env.choices import choice, warn
+from neuroscript.cli.env.choices import plugin_keywords, warn
 from neuroscript.cli.env.engine import MakeEngine
 from neuroscript.cli.plugins.options import ACTIONS
 from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
 from neuroscript.cli.terminal.output import EMPTY, Output, Rows, cell, line
 from neuroscript.cli.terminal.printing import show
-from neuroscript.discovery.catalog import checked, chosen
-from neuroscript.discovery.installed import PLUGINS, TOOLSETS, Distribution, known, normalised
+from neuroscript.discovery.catalog import check_distributions, select_offers
+from neuroscript.discovery.installed import PLUGINS, TOOLSETS, Distribution, installed_distributions, normalize_name
 from neuroscript.errors import PluginError
 from neuroscript.io.near_names import near
 from neuroscript.io.text import quote_untrusted
@@ -29,8 +29,8 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     """
     if options.action is None:
         raise UsageError(f"expected an action: {', '.join(ACTIONS)} (see neuroscript plugins --help)")
-    found = known()
-    keywords = choice(vars(options))
+    found = installed_distributions()
+    keywords = plugin_keywords(vars(options))
     warn(keywords.get("without", []), output)
     taken, missing = _taken(found, keywords)
     for error in missing:
@@ -39,18 +39,18 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         case "list":
             return _list(found, taken, options, output)
         case "show":
-            return _show(named(found, options.name), taken, options, output)
+            return _show(find_distribution(found, options.name), taken, options, output)
         case "lock":
             from neuroscript.cli.plugins.lock import lock
 
-            names = [named(taken, name).key for name in options.names]
+            names = [find_distribution(taken, name).key for name in options.names]
             return lock(taken, keywords.get("without", ()), names, options, output)
         case "diff":
             from neuroscript.cli.plugins.lock import diff
 
             return diff(found, taken, keywords.get("without", ()), options, output)
         case _:
-            wanted = [named(found, name).key for name in options.names]
+            wanted = [find_distribution(found, name).key for name in options.names]
             return _check([each for each in taken if not wanted or each.key in wanted], options, output)
 
 
@@ -59,15 +59,15 @@ def _taken(
 ) -> tuple[Sequence[Distribution], Sequence[PluginError]]:
     """Return the distributions that a command would load, in order, and an error for each unknown name."""
     only = keywords.get("plugins")
-    return chosen(found, [] if only == "none" else only, keywords.get("without", ()))
+    return select_offers(found, [] if only == "none" else only, keywords.get("without", ()))
 
 
-def named(found: Sequence[Distribution], name: str) -> Distribution:
+def find_distribution(found: Sequence[Distribution], name: str) -> Distribution:
     """Return the distribution with a name in any spelling, or raise a `UsageError` with similar names."""
     for each in found:
-        if each.key == normalised(name):
+        if each.key == normalize_name(name):
             return each
-    short = [each.name for each in found if each.key == normalised(f"neuroscript-{name}")]
+    short = [each.name for each in found if each.key == normalize_name(f"neuroscript-{name}")]
     alike = short or near(name, [each.name for each in found])
     hint = f"; did you mean {' or '.join(map(quote_untrusted, alike))}?" if alike else ""
     raise UsageError(f"unknown plugin {quote_untrusted(name)}{hint}")
@@ -122,7 +122,7 @@ def _show(each: Distribution, taken: Sequence[Distribution], options: Namespace,
 def _check(found: Sequence[Distribution], options: Namespace, output: Output) -> int:
     from neuroscript.discovery.probe import TIMEOUT_SECONDS
 
-    reports = [*checked(found, options.timeout or TIMEOUT_SECONDS)]
+    reports = [*check_distributions(found, options.timeout or TIMEOUT_SECONDS)]
     broken = sum(not each.is_usable for each in reports)
     if options.json:
         output.json({"ok": not broken, "plugins": [_report_data(each) for each in reports]})

@@ -11,8 +11,8 @@ from neuroscript.cli.env.engine import MakeEngine
 from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
 from neuroscript.cli.terminal.output import Output, Rows, cell, reason_of
 from neuroscript.cli.terminal.printing import show
-from neuroscript.io.text import shown_path
-from neuroscript.publishing.lint.check import Linted, lint
+from neuroscript.io.text import quote_path
+from neuroscript.publishing.lint.check import LintResult, lint
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
@@ -24,9 +24,9 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     try:
         found = lint(Path(options.path))
     except FileNotFoundError:
-        raise UsageError(f"{shown_path(options.path)}: no Python file found") from None
+        raise UsageError(f"{quote_path(options.path)}: no Python file found") from None
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read {shown_path(options.path)}: {reason_of(error)}") from None
+        raise UsageError(f"cannot read {quote_path(options.path)}: {reason_of(error)}") from None
     if options.json:
         data = [attrs.asdict(each) for each in found.findings]
         output.json({"ok": not data, "files": found.files, "tools": found.tools, "findings": data})
@@ -36,6 +36,6 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     return FAILED if found.findings else OK
 
 
-def _summary(found: Linted) -> str:
+def _summary(found: LintResult) -> str:
     counts = ((found.files, "file"), (found.tools, "tool"), (len(found.findings), "finding"))
     return ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts)

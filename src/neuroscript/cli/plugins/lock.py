@@ -13,11 +13,11 @@ from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
 from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, cell, line, reason_of
 from neuroscript.cli.terminal.printing import show
 from neuroscript.config.lock_file import Lock
-from neuroscript.config.pinned import Difference, Pinned, compared, counted, counts_of
-from neuroscript.discovery.catalog import offered
+from neuroscript.config.pinned import Difference, Pinned, compare, count_changes, counts_of
+from neuroscript.discovery.catalog import iter_offers
 from neuroscript.discovery.installed import Distribution
 from neuroscript.errors import PluginError
-from neuroscript.io.text import shown_path
+from neuroscript.io.text import quote_path
 
 INDENT: Final = 2
 
@@ -66,7 +66,7 @@ def lock(
     elif broken:
         for error in broken:
             output.say(str(error))
-        output.say(f"{shown_path(options.output)} was not written")
+        output.say(f"{quote_path(options.output)} was not written")
     else:
         output.text(_told(chosen, options.output))
     return FAILED if broken else OK
@@ -83,7 +83,7 @@ def _write(lock: Lock, file: str) -> None:
     try:
         lock.write(file)
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot write {shown_path(file)}: {reason_of(error)}") from None
+        raise UsageError(f"cannot write {quote_path(file)}: {reason_of(error)}") from None
 
 
 def _locked_data(chosen: Sequence[Pinned], broken: Sequence[PluginError]) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _error_data(error: PluginError) -> dict[str, str]:
 
 def _told(chosen: Sequence[Pinned], file: str) -> str:
     tools = sum(len(each.tools) for each in chosen)
-    return f"locked {_some(len(chosen), 'distribution')} with {_some(tools, 'tool')} in {shown_path(file)}"
+    return f"locked {_some(len(chosen), 'distribution')} with {_some(tools, 'tool')} in {quote_path(file)}"
 
 
 def _some(count: int, what: str) -> str:
@@ -145,12 +145,12 @@ def _differing(
             yield Found("missing", old[key])
         elif key not in old:
             yield Found("new", new=pins[key])
-        elif differences := compared(old[key], pins[key]):
+        elif differences := compare(old[key], pins[key]):
             yield Found("changed", old[key], pins[key], differences)
 
 
 def _data(differing: Sequence[Found]) -> dict[str, Any]:
-    counts = counted(each for one in differing for each in one.differences)
+    counts = count_changes(each for one in differing for each in one.differences)
     return {**counts, "distributions": [_found_data(each) for each in differing]}
 
 
@@ -174,11 +174,11 @@ def _blocks(differing: Sequence[Found], file: str) -> Iterator[Rows]:
             yield Rows(tuple(_row(one) for one in each.differences), indent=INDENT)
         yield EMPTY
     if not differing:
-        yield line(f"no differences from {shown_path(file)}")
+        yield line(f"no differences from {quote_path(file)}")
         return
     differences = [one for each in differing for one in each.differences]
     verb = "differs" if len(differing) == 1 else "differ"
-    text = f"{_some(len(differing), 'distribution')} {verb} from {shown_path(file)}"
+    text = f"{_some(len(differing), 'distribution')} {verb} from {quote_path(file)}"
     yield line(f"{text}: {counts_of(differences)}" if differences else text)
 
 
@@ -205,7 +205,7 @@ def _pinned(taken: Sequence[Distribution], without: Collection[str]) -> tuple[li
     keys = {str(each): each.key for each in taken}
     pins: list[Pinned] = []
     errors: dict[str, PluginError] = {}
-    for found in offered(list(keys.values()), without):
+    for found in iter_offers(list(keys.values()), without):
         try:
             if isinstance(found, PluginError):
                 raise found

@@ -10,8 +10,8 @@ from neuroscript.cli.plugins.publisher_options import KINDS
 from neuroscript.cli.terminal.exit_codes import OK, UsageError
 from neuroscript.cli.terminal.output import Output, reason_of
 from neuroscript.errors import SpecError
-from neuroscript.io.text import shown_path
-from neuroscript.publishing.scaffold import create, named
+from neuroscript.io.text import quote_path
+from neuroscript.publishing.scaffold import create, derive_names
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
@@ -29,10 +29,10 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     except SpecError:
         raise
     except (OSError, ValueError) as error:  # a NUL in a path is a ValueError
-        where = shown_path(options.directory or options.name)
+        where = quote_path(options.directory or options.name)
         raise UsageError(f"cannot write {where}: {reason_of(error)}") from None
     files = sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
-    names = named(options.name, options.group)
+    names = derive_names(options.name, options.group)
     if options.json:
         data = {"distribution": names.distribution, "module": names.module, "group": names.group}
         output.json({"directory": str(root), **data, "files": files})

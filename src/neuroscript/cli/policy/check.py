@@ -11,7 +11,7 @@ from typing import Final
 import attrs
 
 from neuroscript.cli.env.choices import file_of
-from neuroscript.cli.env.engine import MakeEngine, opened
+from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.terminal.exit_codes import FAILED, OK
 from neuroscript.cli.terminal.output import EMPTY, Output, Rows, cell, line
 from neuroscript.cli.terminal.printing import show
@@ -30,7 +30,7 @@ Tools = Mapping[str, ToolImplementation]
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
     """Print the findings about the policy, and return 1 if a rule has no effect, otherwise 0."""
     file = file_of(vars(options))
-    with opened(make_engine, output, options) as engine:
+    with open_engine(make_engine, output, options) as engine:
         names = frozenset(engine.tools)
         found = check_policy(engine.policy, engine.tools, engine.aliases)
     if options.json:
@@ -79,7 +79,7 @@ class UnusableTool:
 
 
 @attrs.frozen
-class Found:
+class PolicyReport:
     """The findings about a policy.
 
     Attributes:
@@ -93,7 +93,9 @@ class Found:
     unusable_tools: tuple[UnusableTool, ...]
 
 
-def check_policy(policy: ExecutionPolicy, tools: Tools, aliases: Mapping[str, str] = MappingProxyType({})) -> Found:
+def check_policy(
+    policy: ExecutionPolicy, tools: Tools, aliases: Mapping[str, str] = MappingProxyType({})
+) -> PolicyReport:
     """Return the findings about *policy* with these *tools*.
 
     Args:
@@ -106,7 +108,7 @@ def check_policy(policy: ExecutionPolicy, tools: Tools, aliases: Mapping[str, st
     unused_rules = dict.fromkeys(
         (*_unmatched(policy, tools, aliases), *_unused(policy, tools), *_ineffective(policy, tools))
     )
-    return Found(len(tools), tuple(unused_rules), tuple(each for each in refusals if each is not None))
+    return PolicyReport(len(tools), tuple(unused_rules), tuple(each for each in refusals if each is not None))
 
 
 def _unmatched(policy: ExecutionPolicy, tools: Tools, aliases: Mapping[str, str]) -> Iterator[UnusedRule]:
@@ -188,7 +190,7 @@ def _needs(tool: ToolImplementation) -> Iterator[str]:
                     yield f"{resource}:{verb}:{scope}"
 
 
-def _blocks(title: str, found: Found, names: Collection[str]) -> Iterator[Rows]:
+def _blocks(title: str, found: PolicyReport, names: Collection[str]) -> Iterator[Rows]:
     yield line(title, "title")
     if found.unused_rules:
         yield from (EMPTY, line("rules without effect", "title"))
@@ -220,7 +222,7 @@ def _why(each: UnusableTool) -> str:
     return f"{each.text} ({each.rule})" if each.rule not in ("grants", "trust", "approval") else each.text
 
 
-def _in_numbers(found: Found) -> str:
+def _in_numbers(found: PolicyReport) -> str:
     unusable, unused = len(found.unusable_tools), len(found.unused_rules)
     tools = f"{found.tools} tool{'s' * (found.tools != 1)}"
     rules = f"{unused} rules have" if unused != 1 else "1 rule has"

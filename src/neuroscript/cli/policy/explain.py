@@ -8,9 +8,9 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from neuroscript.cli.calls.call import file_arguments, worded
-from neuroscript.cli.calls.dry_run import decided, decision_to_data, foreseen
-from neuroscript.cli.env.engine import MakeEngine, found, old_names, opened
+from neuroscript.cli.calls.call import call_from_arguments, file_arguments
+from neuroscript.cli.calls.dry_run import decide, decision_text, decision_to_data
+from neuroscript.cli.env.engine import MakeEngine, aliases_of, open_engine, require_tool
 from neuroscript.cli.policy.check import find_refusal
 from neuroscript.cli.terminal.exit_codes import OK
 from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, Style, cell, line
@@ -19,7 +19,7 @@ from neuroscript.cli.terminal.remedies import action, advice
 from neuroscript.coercion.context import LAX, CoercionSettings
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import ArgumentError
-from neuroscript.policy.capabilities import Capability, Grant, singles
+from neuroscript.policy.capabilities import Capability, Grant, split_need
 from neuroscript.policy.execution_policy import Decision, ExecutionPolicy
 from neuroscript.policy.limits import Limits
 from neuroscript.policy.refusals import filled_text
@@ -59,15 +59,15 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         ToolNotFound: The tool is unknown.
     """
     text = file_arguments(options)
-    with opened(make_engine, output, options) as engine:
-        tool = found(engine, options.name, is_own=make_engine is None)
+    with open_engine(make_engine, output, options) as engine:
+        tool = require_tool(engine, options.name, is_own=make_engine is None)
         call = _call(tool, options, text)
         decision = _outcome(engine, tool, call)
-        checks = tuple(explained(engine.policy, tool, _values(tool, call, options.strict), decision))
+        checks = tuple(explain_checks(engine.policy, tool, _values(tool, call, options.strict), decision))
     if options.json:
         output.json({"tool": tool.name, "checks": [*map(attrs.asdict, checks)], "decision": decision_to_data(decision)})
     else:
-        show(_blocks(tool, checks, foreseen(decision) if call is not None else _sentence(decision)), output)
+        show(_blocks(tool, checks, decision_text(decision) if call is not None else _sentence(decision)), output)
         if action(decision):
             output.text(advice(decision))
     return OK
@@ -79,18 +79,18 @@ def _call(tool: ToolImplementation, options: Namespace, text: str | None) -> Too
         return ToolCall(tool.name, text)
     if tool.spec.args and not options.words and not options.values:
         return None
-    return worded(tool, options)
+    return call_from_arguments(tool, options)
 
 
 def _outcome(engine: Engine, tool: ToolImplementation, call: ToolCall | ToolResult | None) -> Decision:
     if isinstance(call, ToolCall):
-        return decided(engine, call)
-    refused = find_refusal(engine.policy, tool, old_names(engine, tool))
+        return decide(engine, call)
+    refused = find_refusal(engine.policy, tool, aliases_of(engine, tool))
     if refused is not None:
         decision = Decision(tool.name, False, refused.rule, refused.code, refused.need, refused.text, "host")
         return attrs.evolve(decision, remedy=refused.remedy)
     if call is not None:
-        return decided(engine, call)
+        return decide(engine, call)
     needs_approval = tool.policy.requires_approval and bool(engine.policy.approvers(tool.name))
     return Decision(tool.name, True, rule=engine.policy.allowing(tool.name), needs_approval=needs_approval)
 
@@ -121,7 +121,9 @@ def _values(tool: ToolImplementation, call: ToolCall | ToolResult | None, strict
         return error
 
 
-def explained(policy: ExecutionPolicy, tool: ToolImplementation, values: Values, decision: Decision) -> Iterator[Check]:
+def explain_checks(
+    policy: ExecutionPolicy, tool: ToolImplementation, values: Values, decision: Decision
+) -> Iterator[Check]:
     """Yield the outcome of each check, in the order of the call pipeline.
 
     Args:
@@ -188,7 +190,7 @@ def _filled(policy: ExecutionPolicy, template: Any, values: Sequence[Any], is_hi
         return
     if not needs:
         yield Check("needs", "passes", text=f"nothing (from {template.text})")
-    for need in (each for whole in needs for each in singles(whole)):
+    for need in (each for whole in needs for each in split_need(whole)):
         covering = [_first(layer.grants, need) for layer in policy.layers]
         said = f"{filled_text(need, is_hidden=is_hidden)} (from {template.text})"
         if None in covering:

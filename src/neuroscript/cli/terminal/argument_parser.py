@@ -21,11 +21,11 @@ OTHER_NAMES: Final[Mapping[str, str]] = {
 """Command names of other tools, and their equivalents here."""
 
 
-class HelpAsked(Exception):
+class HelpRequested(Exception):
     """The user asked for help; the message is the help text."""
 
 
-class NothingAsked(UsageError):
+class NoArguments(UsageError):
     """The command was called without arguments; the message is the help text."""
 
 
@@ -39,7 +39,7 @@ class Parser(argparse.ArgumentParser):
 
     def print_help(self, file: object = None) -> NoReturn:
         """Raise the help."""
-        raise HelpAsked(self.format_help())
+        raise HelpRequested(self.format_help())
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None

@@ -79,7 +79,7 @@ def exit_code(error: BaseException) -> int:
             return INTERNAL
 
 
-NUMBERS: Final = {21: FAILED, 3: USAGE, 4: ARGUMENTS, 1003: REFUSED, 37: REFUSED, 32: TIMEOUT}
+CODES_BY_ERROR_NUMBER: Final = {21: FAILED, 3: USAGE, 4: ARGUMENTS, 1003: REFUSED, 37: REFUSED, 32: TIMEOUT}
 """Exit codes by the error number that a result contains."""
 
 
@@ -91,4 +91,4 @@ def exit_code_of(error: Mapping[str, Any]) -> int:
     """
     if error["code"].startswith(("plan.", "return.")):
         return FAILED
-    return NUMBERS.get(error["number"], INTERNAL)
+    return CODES_BY_ERROR_NUMBER.get(error["number"], INTERNAL)

@@ -18,7 +18,7 @@ from neuroscript.cli.terminal.exit_codes import UsageError
 from neuroscript.cli.terminal.output import Output, reason_of
 from neuroscript.coercion.parameters import PATH
 from neuroscript.errors import AuditError, SpecError
-from neuroscript.io.text import quote_untrusted, shown_path
+from neuroscript.io.text import quote_path, quote_untrusted
 from neuroscript.io.text_files import open_at_once, write_atomically
 
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
@@ -66,7 +66,7 @@ class Line:
 
 
 @contextmanager
-def reading(name: str, *, waits: bool = False) -> Iterator[Input]:
+def open_input(name: str, *, waits: bool = False) -> Iterator[Input]:
     """Open the file *name* for reading, or standard input for ``-``, which stays open.
 
     Args:
@@ -133,7 +133,7 @@ def text_of(name: str) -> str:
     Raises:
         UsageError: It cannot be read, is longer than `MAX_LINE_BYTES`, or is not UTF-8.
     """
-    with reading(name) as source:
+    with open_input(name) as source:
         try:
             data = source.stream.read(MAX_LINE_BYTES + 1)
         except (OSError, ValueError) as error:
@@ -157,23 +157,23 @@ def unreadable(title: str, error: OSError | ValueError) -> UsageError:
     return UsageError(f"cannot read {title}: {reason_of(error)}")
 
 
-class Written(NamedTuple):
+class GeneratedFile(NamedTuple):
     """The path and the intended contents of a generated file."""
 
     file: Path
     text: str
 
 
-def counted(number: int, what: str) -> str:
+def count_of(number: int, what: str) -> str:
     """Return a number with a noun, in the plural unless the number is 1.
 
-    >>> counted(1, "page"), counted(2, "page")
+    >>> count_of(1, "page"), count_of(2, "page")
     ('1 page', '2 pages')
     """
     return f"{number} {what}{'s' * (number != 1)}"
 
 
-def is_current(page: Written) -> bool:
+def is_current(page: GeneratedFile) -> bool:
     """Return whether a file already has its intended contents.
 
     Raises:
@@ -196,10 +196,10 @@ def existing_text(file: Path) -> str | None:
     except UnicodeDecodeError:
         return ""
     except (OSError, ValueError) as error:  # a NUL in a path is a ValueError
-        raise UsageError(f"cannot read {shown_path(str(file))}: {reason_of(error)}") from None
+        raise UsageError(f"cannot read {quote_path(str(file))}: {reason_of(error)}") from None
 
 
-def write(pages: Iterable[Written]) -> None:
+def write(pages: Iterable[GeneratedFile]) -> None:
     """Write each file atomically, and create its directory.
 
     Raises:
@@ -210,7 +210,7 @@ def write(pages: Iterable[Written]) -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(file, text, encoding="utf-8")
         except (OSError, ValueError) as error:
-            raise UsageError(f"cannot write {shown_path(str(file))}: {reason_of(error)}") from None
+            raise UsageError(f"cannot write {quote_path(str(file))}: {reason_of(error)}") from None
 
 
 @contextmanager

@@ -179,7 +179,7 @@ MAX_PAGE_COLUMNS: Final = 100
 """Maximum width of a page in columns; tables that are not wrapped may be wider."""
 
 
-GAP: Final = 2
+GAP_COLUMNS: Final = 2
 """Columns between two cells."""
 
 
@@ -226,7 +226,7 @@ class Rows(NamedTuple):
         lengths = [[len(cell.text) for cell in row[:-1]] for row in self.rows]
         columns = [max(each) for each in zip(*lengths, self.widths or [0] * len(lengths[0]), strict=True)]
         last = max(len(row[-1].text) for row in self.rows)
-        over = self.indent + sum(columns) + GAP * len(columns) + min(last, room // 3) - room
+        over = self.indent + sum(columns) + GAP_COLUMNS * len(columns) + min(last, room // 3) - room
         if columns and over > 0:
             widest = columns.index(max(columns))
             columns[widest] = max(MIN_COLUMN_CELLS, columns[widest] - over)
@@ -247,34 +247,34 @@ EMPTY: Final = Rows(((Cell(""),),))
 """An empty line between two blocks."""
 
 
-def aligned(block: Rows) -> Iterator[str]:
+def align_rows(block: Rows) -> Iterator[str]:
     """Yield each row of a table as one line of plain text of any length.
 
-    >>> list(aligned(Rows(((Cell("a"), Cell("one")), (Cell("bcd"), Cell("two"))))))
+    >>> list(align_rows(Rows(((Cell("a"), Cell("one")), (Cell("bcd"), Cell("two"))))))
     ['a    one', 'bcd  two']
     """
     lengths = [[min(len(each.text), MAX_COLUMN_CELLS) for each in row[:-1]] for row in block.rows]
     widths = [*map(max, zip(*lengths, strict=True)), 0]
     for row in block.rows:
         cells = (" ".join(each.text.split("\n")) for each in row)
-        text = "".join(f"{cell:<{width}}{' ' * GAP}" for cell, width in zip(cells, widths, strict=True))
+        text = "".join(f"{cell:<{width}}{' ' * GAP_COLUMNS}" for cell, width in zip(cells, widths, strict=True))
         yield f"{' ' * block.indent}{text}".rstrip()
 
 
-def laid_out(block: Rows, width: int) -> Iterator[str]:
+def wrap_rows(block: Rows, width: int) -> Iterator[str]:
     """Yield the lines of one block as plain text, each at most *width* columns wide unless a word is longer.
 
-    >>> list(laid_out(Rows(((Cell("a"), Cell("one two")),), indent=1), 8))
+    >>> list(wrap_rows(Rows(((Cell("a"), Cell("one two")),), indent=1), 8))
     [' a  one', '    two']
     """
     columns = block.columns(width)
-    left = block.indent + sum(columns) + GAP * len(columns)
+    left = block.indent + sum(columns) + GAP_COLUMNS * len(columns)
     widths = [*columns, max(1, width - left)]
     for row in block.rows:
         cells = [_wrapped(each.text, room) for each, room in zip(row, widths, strict=True)]
         for index in range(max(map(len, cells))):
             parts = (lines[index] if index < len(lines) else "" for lines in cells)
-            text = "".join(f"{part:<{room + GAP}}" for part, room in zip(parts, columns + (0,), strict=True))
+            text = "".join(f"{part:<{room + GAP_COLUMNS}}" for part, room in zip(parts, columns + (0,), strict=True))
             yield f"{' ' * block.indent}{text}".rstrip()
 
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from neuroscript.cli.terminal.output import MAX_PAGE_COLUMNS, Output, Rows, aligned, laid_out
+from neuroscript.cli.terminal.output import MAX_PAGE_COLUMNS, Output, Rows, align_rows, wrap_rows
 
 
 def show(blocks: Iterable[Rows], output: Output) -> None:
     """Write blocks to stdout, with colours on a terminal if rich is installed."""
     if output.is_terminal:
         try:
-            from neuroscript.cli.terminal.rich_pages import styled
+            from neuroscript.cli.terminal.rich_pages import render
         except ModuleNotFoundError:
             pass
         else:
-            output.write(styled(blocks, output))
+            output.write(render(blocks, output))
             return
     for block in blocks:
         is_table = not (output.is_terminal or block.wrapped)
-        lines = aligned(block) if is_table else laid_out(block, block.fitted(_columns()))
+        lines = align_rows(block) if is_table else wrap_rows(block, block.fitted(_columns()))
         output.write("".join(f"{each}\n" for each in lines))
 
 

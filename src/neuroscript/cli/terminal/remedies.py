@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from neuroscript.errors import CallError
 from neuroscript.policy.execution_policy import Decision
 
-Refused = CallError | Decision
+RefusedCommand = CallError | Decision
 
 
-def advice(error: Refused, *, shows_tracebacks: bool = True) -> str:
+def advice(error: RefusedCommand, *, shows_tracebacks: bool = True) -> str:
     """Return one message with the error of a call and the option that permits it, or ``""``.
 
     Args:
@@ -20,7 +20,7 @@ def advice(error: Refused, *, shows_tracebacks: bool = True) -> str:
     return f"{_what(error)}; {todo}" if todo else error.remedy
 
 
-def action(error: Refused, *, shows_tracebacks: bool = True) -> str:
+def action(error: RefusedCommand, *, shows_tracebacks: bool = True) -> str:
     """Return the option that permits a call, or ``""`` if no option helps."""
     grants = getattr(error, "grants", ())
     match error.code:
@@ -31,13 +31,13 @@ def action(error: Refused, *, shows_tracebacks: bool = True) -> str:
         case "policy.approval":
             return f"approve it at a terminal, or pass {options('--preapproved', [error.tool])}"
         case "policy.not_allowed":
-            return f"add {quoted(error.tool)} to allow in the policy file, and to --allow if you use that option"
+            return f"add {shell_quote(error.tool)} to allow in the policy file, and to --allow if you use that option"
         case _ if not shows_tracebacks and getattr(error, "is_logged", False):
             return "add --traceback to see where"
     return ""
 
 
-def _what(error: Refused) -> str:
+def _what(error: RefusedCommand) -> str:
     if error.code == "policy.capability":
         return error.remedy.removesuffix(f"; {_python_grants(error)}")
     if error.code == "policy.approval":
@@ -47,7 +47,7 @@ def _what(error: Refused) -> str:
     return str(error) if isinstance(error, CallError) else f"{error.tool}: {error.text}"
 
 
-def _python_grants(error: Refused) -> str:
+def _python_grants(error: RefusedCommand) -> str:
     return f"grant it with grants={getattr(error, 'grants', ())!r}"
 
 
@@ -57,10 +57,10 @@ def options(name: str, values: Sequence[str]) -> str:
     >>> print(options("--grant", ["fs:read:a/**", r"fs:read:it's\\*"]))
     --grant 'fs:read:a/**' --grant 'fs:read:it'"'"'s\\*'
     """
-    return " ".join(f"{name} {quoted(each)}" for each in values)
+    return " ".join(f"{name} {shell_quote(each)}" for each in values)
 
 
-def quoted(word: str) -> str:
+def shell_quote(word: str) -> str:
     """Return a string in single quotes for a shell."""
     inner = word.replace("'", "'\"'\"'")
     return f"'{inner}'"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from neuroscript._imports import missing_extra
-from neuroscript.cli.terminal.output import GAP, Cell, Output, Rows, Style
+from neuroscript.cli.terminal.output import GAP_COLUMNS, Cell, Output, Rows, Style
 
 try:
     from rich.console import Console
@@ -27,7 +27,7 @@ STYLES: Final[dict[Style, str]] = {
 }
 
 
-def styled(blocks: Iterable[Rows], output: Output) -> str:
+def render(blocks: Iterable[Rows], output: Output) -> str:
     """Return blocks as coloured text for the terminal of *output*, unless NO_COLOR is set."""
     console = Console(file=output.results, highlight=False, markup=False, emoji=False)
     with console.capture() as captured:
@@ -38,7 +38,7 @@ def styled(blocks: Iterable[Rows], output: Output) -> str:
 
 
 def _table(block: Rows, room: int) -> Table:
-    table = Table.grid(padding=(0, GAP, 0, 0))
+    table = Table.grid(padding=(0, GAP_COLUMNS, 0, 0))
     for width in block.columns(room):
         table.add_column(width=width, overflow="fold")
     table.add_column(overflow="fold")

@@ -13,7 +13,7 @@ TEXT: Final = "waiting for the model"
 
 
 @attrs.define
-class Waiting:
+class Spinner:
     """A spinner on stderr, which must be stopped before anything else is written there.
 
     Attributes:

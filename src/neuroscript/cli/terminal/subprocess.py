@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 
-def ended(words: Sequence[str], seconds: float, settings: Mapping[str, str]) -> tuple[int | None, str, str]:
+def run_with_timeout(words: Sequence[str], seconds: float, settings: Mapping[str, str]) -> tuple[int | None, str, str]:
     """Run a program and return its exit code and its output.
 
     Args:

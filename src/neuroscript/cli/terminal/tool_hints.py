@@ -78,11 +78,11 @@ def _no_tools() -> str:
 
 
 def _brings(name: str) -> str:
-    from neuroscript.discovery.installed import known
+    from neuroscript.discovery.installed import installed_distributions
 
     owner = owner_of(name)
     extra = next(extra for extra, distribution in EXTRAS.items() if distribution == owner)
     provides = f"{owner} provides the {_group(name)} tools and is"
-    if any(each.key == owner for each in known()):
+    if any(each.key == owner for each in installed_distributions()):
         return f"{provides} installed but not loaded: neuroscript plugins list"
     return f"{provides} not installed: {install_hint(extra)}"

@@ -6,21 +6,21 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from neuroscript.cli.env.tools import gathered
+from neuroscript.cli.env.tools import collect_tools
 from neuroscript.cli.terminal.exit_codes import OK, UsageError
 from neuroscript.cli.terminal.output import Output
 from neuroscript.io.text import quote_untrusted
 from neuroscript.spec.tool_spec import ToolSpec
 
 
-class Exported(NamedTuple):
+class ExportedTools(NamedTuple):
     """Tools in one format, as a string and as plain data for ``--json``."""
 
     text: str
     data: Any
 
 
-Format = Callable[[Sequence[ToolSpec], Namespace], Exported]
+Format = Callable[[Sequence[ToolSpec], Namespace], ExportedTools]
 """A function that exports tools in one format."""
 
 
@@ -36,7 +36,7 @@ def run(options: Namespace, output: Output, make_engine: Any) -> int:
         raise UsageError(
             f"unknown format {quote_untrusted(options.format)}; choose from {known} (see neuroscript export --help)"
         )
-    found = gathered(options, output, make_engine)
+    found = collect_tools(options, output, make_engine)
     exported = FORMATS[options.format]([tool.spec for tool in found.tools], options)
     if options.json:
         output.json(exported.data)
@@ -45,14 +45,14 @@ def run(options: Namespace, output: Output, make_engine: Any) -> int:
     return OK
 
 
-def _prompt(specs: Sequence[ToolSpec], options: Namespace) -> Exported:
+def _prompt(specs: Sequence[ToolSpec], options: Namespace) -> ExportedTools:
     from neuroscript.formats.prompt import to_prompt
 
     text = to_prompt(specs)
-    return Exported(text, text)
+    return ExportedTools(text, text)
 
 
-def _jsonschema(specs: Sequence[ToolSpec], options: Namespace) -> Exported:
+def _jsonschema(specs: Sequence[ToolSpec], options: Namespace) -> ExportedTools:
     from neuroscript.formats.json_schema import result_schema, spec_to_schema
 
     tools = [
@@ -70,7 +70,7 @@ def _jsonschema(specs: Sequence[ToolSpec], options: Namespace) -> Exported:
 def _for_api(neighbour: str, **options: Any) -> Format:
     """Return the function that exports tools for one API; its module is imported when it is called."""
 
-    def exported(specs: Sequence[ToolSpec], _: Namespace) -> Exported:
+    def exported(specs: Sequence[ToolSpec], _: Namespace) -> ExportedTools:
         from importlib import import_module
 
         return _as_json(import_module(f"neuroscript.llm.wire.{neighbour}").to_tools(specs, **options))
@@ -78,10 +78,10 @@ def _for_api(neighbour: str, **options: Any) -> Format:
     return exported
 
 
-def _as_json(tools: Any) -> Exported:
+def _as_json(tools: Any) -> ExportedTools:
     import json
 
-    return Exported(json.dumps(tools, indent=2), tools)
+    return ExportedTools(json.dumps(tools, indent=2), tools)
 
 
 FORMATS: Final[Mapping[str, Format]] = {

@@ -9,13 +9,13 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from neuroscript.cli.env.tools import indexed, is_indexed, matches, nothing
+from neuroscript.cli.env.tools import is_indexed, iter_indexed_tools, matches, no_match_message
 from neuroscript.cli.terminal.exit_codes import OK
 from neuroscript.cli.terminal.output import Output, Rows, cell
 from neuroscript.cli.terminal.printing import show
 
 
-class Told(NamedTuple):
+class ListedTool(NamedTuple):
     """A listed tool."""
 
     name: str
@@ -44,7 +44,7 @@ def run(options: Namespace, output: Output, make_engine: Any) -> int:
     found = sorted(_indexed(vars(options), output) if is_installed else _registered(options, output, make_engine))
     tools = [tool for tool in found if matches(tool.name, options.pattern)]
     if not tools:
-        output.say(nothing(options.pattern, [tool.name for tool in found]))
+        output.say(no_match_message(options.pattern, [tool.name for tool in found]))
     if options.json:
         output.json([tool.data for tool in tools])
     elif tools:
@@ -53,19 +53,19 @@ def run(options: Namespace, output: Output, make_engine: Any) -> int:
     return OK
 
 
-def _indexed(settings: Mapping[str, Any], output: Output) -> Iterator[Told]:
+def _indexed(settings: Mapping[str, Any], output: Output) -> Iterator[ListedTool]:
     """Yield the tools of installed distributions, from their indexes."""
-    for tool, _, aliases in indexed(settings, output):
+    for tool, _, aliases in iter_indexed_tools(settings, output):
         description, deprecated = (str(tool.spec.get(key, "")) for key in ("description", "deprecated"))
-        yield Told(tool.name, tool.signature, description, deprecated, aliases)
+        yield ListedTool(tool.name, tool.signature, description, deprecated, aliases)
 
 
-def _registered(options: Namespace, output: Output, make_engine: Any) -> Iterator[Told]:
+def _registered(options: Namespace, output: Output, make_engine: Any) -> Iterator[ListedTool]:
     """Yield the tools of an engine."""
-    from neuroscript.cli.env.engine import old_names, opened
+    from neuroscript.cli.env.engine import aliases_of, open_engine
     from neuroscript.formats.one_line import signature
 
-    with opened(make_engine, output, options) as engine:
+    with open_engine(make_engine, output, options) as engine:
         for tool in engine.tools.values():
             spec = tool.spec
-            yield Told(tool.name, signature(spec), spec.description, spec.deprecated, old_names(engine, tool))
+            yield ListedTool(tool.name, signature(spec), spec.description, spec.deprecated, aliases_of(engine, tool))

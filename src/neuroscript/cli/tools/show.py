@@ -6,12 +6,12 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from neuroscript.cli.env.engine import MakeEngine, found, old_names, opened
+from neuroscript.cli.env.engine import MakeEngine, aliases_of, open_engine, require_tool
 from neuroscript.cli.terminal.exit_codes import OK
 from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, cell, line
 from neuroscript.cli.terminal.printing import show
 from neuroscript.errors import UNSET
-from neuroscript.formats.one_line import asked, returned, signature, written
+from neuroscript.formats.one_line import return_text, rule_phrase, signature, to_json
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
 from neuroscript.tools.serialization import policy_to_data, spec_to_data
@@ -26,13 +26,13 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     Raises:
         ToolNotFound: The tool is unknown.
     """
-    with opened(make_engine, output, options) as engine:
-        tool = found(engine, options.name, is_own=make_engine is None)
+    with open_engine(make_engine, output, options) as engine:
+        tool = require_tool(engine, options.name, is_own=make_engine is None)
         if options.json:
-            aliases = {"aliases": old} if (old := old_names(engine, tool)) else {}
+            aliases = {"aliases": old} if (old := aliases_of(engine, tool)) else {}
             output.json({"spec": spec_to_data(tool.spec), **policy_to_data(tool.policy), **aliases})
         else:
-            show(_blocks(tool, old_names(engine, tool)), output)
+            show(_blocks(tool, aliases_of(engine, tool)), output)
     return OK
 
 
@@ -47,7 +47,7 @@ def _blocks(tool: ToolImplementation, old: list[str]) -> Iterator[Rows]:
         yield line(f"alias: {', '.join(old)}")
     if spec.args:
         yield from _titled("arguments", Rows(tuple(_arguments(spec)), indent=INDENT))
-    returns = f"{returned(spec)}: {spec.return_help}" if spec.return_help else returned(spec)
+    returns = f"{return_text(spec)}: {spec.return_help}" if spec.return_help else return_text(spec)
     yield from _titled("returns", line(returns, indent=INDENT))
     for title, text in (("when to use", spec.when_to_use), ("errors", spec.error_conditions)):
         if text:
@@ -64,14 +64,14 @@ def _titled(title: str, block: Rows) -> Iterator[Rows]:
 def _arguments(spec: ToolSpec) -> Iterator[tuple[Cell, ...]]:
     for index, arg in enumerate(spec.args):
         further = spec.variadic and index == len(spec.args) - 1
-        yield (cell(arg.name, "name"), cell(asked(arg, further)), cell(arg.description, "dim"))
+        yield (cell(arg.name, "name"), cell(rule_phrase(arg, further)), cell(arg.description, "dim"))
         yield from _keys(arg.keys, arg.name)
 
 
 def _keys(keys: tuple[ArgSpec, ...], above: str) -> Iterator[tuple[Cell, ...]]:
     for key in keys:
         path = f"{above}.{key.name}"
-        yield (cell(path, "name"), cell(asked(key)), cell(key.description, "dim"))
+        yield (cell(path, "name"), cell(rule_phrase(key)), cell(key.description, "dim"))
         yield from _keys(key.keys, path)
 
 
@@ -90,10 +90,10 @@ def _example(example: Example) -> tuple[Cell, Cell]:
 
 
 def _given(args: Any) -> str:
-    return written(args) if isinstance(args, dict) else written(list(args))
+    return to_json(args) if isinstance(args, dict) else to_json(list(args))
 
 
 def _outcome(example: Example) -> str:
     if example.error:
         return f"fails: {example.error}"
-    return "result varies" if example.result is UNSET else f"returns {written(example.result)}"
+    return "result varies" if example.result is UNSET else f"returns {to_json(example.result)}"

@@ -155,10 +155,10 @@ class ToolSpec:
             SpecError: It is not a definition, or it is invalid; with every problem found.
         """
         from neuroscript.interop.mcp.client.definition import inspection_tool
-        from neuroscript.llm.wire.sdk_data import dumped
+        from neuroscript.llm.wire.sdk_data import to_plain_data
 
         try:
-            data = dumped(tool)
+            data = to_plain_data(tool)
         except RecursionError:  # Definition.of_data rejects data that is nested so deeply
             data = tool
         except ValueError:  # raised by the object of the SDK

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from neuroscript._imports import missing_extra
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import SpecError
 from neuroscript.interop.agentheaven.result import wrap, wrapped_schema
@@ -15,7 +15,7 @@ from neuroscript.interop.mcp.client.definition import Trust, single_tool
 from neuroscript.interop.mcp.client.host_services import HostClient, find_definition, host_client
 from neuroscript.interop.mcp.schema import to_mcp
 from neuroscript.interop.mcp.server.results import to_result
-from neuroscript.llm.offered_tools import Offered
+from neuroscript.llm.offered_tools import OfferedTool
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.runtime.interfaces import ToolResult
 from neuroscript.runtime.wire_names import WireNames
@@ -52,19 +52,19 @@ def fastmcp_tool(engine: Engine, tool: ToolImplementation, name: str, arguments:
     """Return a tool of an engine as a FastMCP tool; the arguments are as for `mcp_tool`."""
     from neuroscript.interop.fastmcp.export import engine_tool, structured_output
 
-    offer = Offered(name, engine.infos[tool.name], engine, names_of(tool, name))
+    offer = OfferedTool(name, engine.infos[tool.name], engine, names_of(tool, name))
     schema, told = structured_output(offer)
     if output is not None:
         schema, told = wrapped_schema(output), _authored(offer, output)
     return engine_tool(offer, schema, told).model_copy(update={"parameters": dict(arguments), "title": name})
 
 
-def _authored(offer: Offered, schema: Schema) -> Callable[[ToolResult], dict[str, Any]]:
+def _authored(offer: OfferedTool, schema: Schema) -> Callable[[ToolResult], dict[str, Any]]:
     """Return a function that converts a result to MCP data with the author's output schema."""
 
     def told(result: ToolResult) -> dict[str, Any]:
         facts = to_result(result, offer.info.spec, offer.names)
-        return {**facts, "structuredContent": wrap(schema, plain(result.value))}
+        return {**facts, "structuredContent": wrap(schema, to_plain(result.value))}
 
     return told
 

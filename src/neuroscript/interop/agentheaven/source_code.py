@@ -15,13 +15,13 @@ from neuroscript.coercion.types import ArgType
 from neuroscript.errors import UNSET, ArgumentError, Problem, SpecError
 from neuroscript.interop import functions
 from neuroscript.io.text import escape, one_line
-from neuroscript.spec.annotations import DICTS, LISTS, PLAIN, spelt
+from neuroscript.spec.annotations import DICTS, LISTS, PLAIN, annotation_text
 from neuroscript.spec.tool_spec import MAYBE, ArgSpec, ToolSpec
 
 TYPES: Final[Mapping[ArgType, str]] = {
-    **{kind: f"dict[{spelt(key)}, {spelt(value)}]" for (key, value), kind in DICTS.items()},
-    **{kind: f"list[{spelt(element)}]" for element, kind in LISTS.items()},
-    **{kind: spelt(annotation) for annotation, kind in PLAIN.items() if kind is not ArgType.NIL},
+    **{kind: f"dict[{annotation_text(key)}, {annotation_text(value)}]" for (key, value), kind in DICTS.items()},
+    **{kind: f"list[{annotation_text(element)}]" for element, kind in LISTS.items()},
+    **{kind: annotation_text(annotation) for annotation, kind in PLAIN.items() if kind is not ArgType.NIL},
     ArgType.MAP_STRING_ANY: "dict[str, Any]",
     ArgType.SLICE: "list[Any]",
     ArgType.LIST: "list[Any]",

@@ -10,7 +10,7 @@ from neuroscript._imports import missing_extra
 from neuroscript.engine.session import Session
 from neuroscript.interop.mcp.schema import hints_of, is_wrapped, output_schema
 from neuroscript.interop.mcp.server.results import to_result
-from neuroscript.llm.offered_tools import Offered, offered
+from neuroscript.llm.offered_tools import OfferedTool, offer_tools
 from neuroscript.runtime.interfaces import ToolResult
 
 try:
@@ -26,7 +26,7 @@ except ImportError as error:
 class EngineTool(Tool):
     """A tool of an engine as a FastMCP tool; only the engine coerces its arguments."""
 
-    _offered: Offered = PrivateAttr()
+    _offered: OfferedTool = PrivateAttr()
     _told: Callable[[ToolResult], dict[str, Any]] = PrivateAttr()
 
     async def run(self, arguments: dict[str, Any]) -> Answer:
@@ -41,7 +41,9 @@ class EngineTool(Tool):
         return Answer.from_mcp_result(CallToolResult.model_validate(self._told(result)))
 
 
-def engine_tool(offer: Offered, schema: dict[str, Any] | None, told: Callable[[ToolResult], dict[str, Any]]) -> Tool:
+def engine_tool(
+    offer: OfferedTool, schema: dict[str, Any] | None, told: Callable[[ToolResult], dict[str, Any]]
+) -> Tool:
     """Return a FastMCP tool, with the schema of its result and the function that converts a result to MCP data."""
     hints = hints_of(offer.info.policy)
     made = EngineTool(
@@ -56,7 +58,7 @@ def engine_tool(offer: Offered, schema: dict[str, Any] | None, told: Callable[[T
     return made
 
 
-def structured_output(offer: Offered) -> tuple[dict[str, Any] | None, Callable[[ToolResult], dict[str, Any]]]:
+def structured_output(offer: OfferedTool) -> tuple[dict[str, Any] | None, Callable[[ToolResult], dict[str, Any]]]:
     """Return the output schema of a tool, and the function that converts a result to the form FastMCP clients read."""
     spec = offer.info.spec
     schema = output_schema(spec)
@@ -77,4 +79,4 @@ def to_fastmcp(session: Session, *, tools: str | Iterable[str] = "*") -> list[To
         SpecError: A pattern is invalid, or matches no permitted tool.
         RegistryError: Two tools would have the same name.
     """
-    return [engine_tool(each, *structured_output(each)) for each in offered(session, tools, subject="to_fastmcp")]
+    return [engine_tool(each, *structured_output(each)) for each in offer_tools(session, tools, subject="to_fastmcp")]

@@ -7,7 +7,7 @@ from typing import Any
 
 from neuroscript._imports import missing_extra
 from neuroscript.engine.session import Session
-from neuroscript.llm.offered_tools import Offered, offered
+from neuroscript.llm.offered_tools import OfferedTool, offer_tools
 from neuroscript.runtime.interfaces import ToolResult
 
 try:
@@ -31,13 +31,13 @@ def to_langchain(session: Session, *, tools: str | Iterable[str] = "*") -> list[
         SpecError: A pattern is invalid, or matches no permitted tool.
         RegistryError: Two tools would have the same name.
     """
-    return [_lent(each) for each in offered(session, tools, subject="to_langchain")]
+    return [_lent(each) for each in offer_tools(session, tools, subject="to_langchain")]
 
 
 class _ExportedTool(BaseTool):
     """One tool. Its schema is plain data, which LangChain does not validate before the engine does."""
 
-    _offered: Offered = PrivateAttr()
+    _offered: OfferedTool = PrivateAttr()
 
     def _run(self, /, **arguments: Any) -> tuple[str, Any]:
         return self._told(self._offered.execute(arguments))
@@ -53,7 +53,7 @@ class _ExportedTool(BaseTool):
         return text, result.value
 
 
-def _lent(each: Offered) -> BaseTool:
+def _lent(each: OfferedTool) -> BaseTool:
     tool = _ExportedTool(
         name=each.name,
         description=each.description,

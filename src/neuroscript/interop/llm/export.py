@@ -10,7 +10,7 @@ from typing import Any
 from neuroscript._imports import missing_extra
 from neuroscript.engine.session import Session
 from neuroscript.interop.media import media_type
-from neuroscript.llm.offered_tools import Offered, offered
+from neuroscript.llm.offered_tools import OfferedTool, offer_tools
 from neuroscript.runtime.interfaces import ToolResult
 
 try:
@@ -35,10 +35,10 @@ def to_llm(session: Session, *, tools: str | Iterable[str] = "*", is_async: bool
         SpecError: A pattern is invalid, or matches no permitted tool.
         RegistryError: Two tools would have the same name.
     """
-    return [tool_of(each, is_async=is_async) for each in offered(session, tools, subject="to_llm")]
+    return [tool_of(each, is_async=is_async) for each in offer_tools(session, tools, subject="to_llm")]
 
 
-def tool_of(tool: Offered, box: llm.Toolbox | None = None, *, is_async: bool = False) -> llm.Tool:
+def tool_of(tool: OfferedTool, box: llm.Toolbox | None = None, *, is_async: bool = False) -> llm.Tool:
     """Return an ``llm`` tool; a tool of a toolbox is bound to it, because ``llm`` logs the toolbox with the call."""
 
     def called(_: object, /, llm_tool_call: llm.ToolCall | None = None, **arguments: Any) -> llm.ToolOutput:
@@ -58,7 +58,7 @@ def _asked(call: llm.ToolCall | None, arguments: Mapping[str, Any]) -> tuple[Map
     return (arguments, "") if call is None else (call.arguments, call.tool_call_id or "")
 
 
-def _output(tool: Offered, result: ToolResult) -> llm.ToolOutput:
+def _output(tool: OfferedTool, result: ToolResult) -> llm.ToolOutput:
     """Return the output of a call; images and sounds become attachments.
 
     Raises:

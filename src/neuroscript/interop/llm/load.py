@@ -10,7 +10,7 @@ from threading import Thread
 from typing import Any
 
 from neuroscript._imports import missing_extra
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.errors import SpecError, ToolFailed
 from neuroscript.formats.json_schema import spec_from_schema
 from neuroscript.interop.foreign import (
@@ -126,7 +126,7 @@ def _function(tool: llm.Tool, args: tuple[ArgSpec, ...]) -> Callable[..., Any]:
     wants_call = _wants_call(function)
 
     def named(values: tuple[Any, ...]) -> dict[str, Any]:
-        found = plain(passed_arguments(args, values))
+        found = to_plain(passed_arguments(args, values))
         return {**found, "llm_tool_call": llm.ToolCall(tool.name, found)} if wants_call else found
 
     def called(rt: Runtime, *values: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from neuroscript.llm.wire.sdk_data import dumped
+from neuroscript.llm.wire.sdk_data import to_plain_data
 
 
 def convert_observation(observation: Any) -> Any:
@@ -24,7 +24,7 @@ def value_of(thing: Any) -> Any:
     """
     if not hasattr(type(thing), "model_dump"):
         return thing
-    match data := dumped(thing):
+    match data := to_plain_data(thing):
         case {"choices": [{"message": dict() as said}, *_]} | {"choices": [{"delta": dict() as said}, *_]}:
             return said.get("content") or ""
         case {"choices": [{"delta": None}, *_]}:

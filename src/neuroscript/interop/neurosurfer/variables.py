@@ -20,7 +20,7 @@ from neuroscript.policy.scopes import literal
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.interfaces import Handles, Runtime
 from neuroscript.runtime.state import plain_copy
-from neuroscript.tools.injection_sources import Lacking, Late, Resolver, Secret, Value
+from neuroscript.tools.injection_sources import Late, MissingValue, Resolver, Secret, Value
 
 PREFIX: Final = "neurosurfer."
 """Prefix of variables that do not belong to a tool."""
@@ -140,7 +140,7 @@ def _given(name: str, source: Any, rt: Runtime) -> Any:
         return source
     try:
         return source.found(rt)
-    except Lacking:
+    except MissingValue:
         return UNSET
     except (CallError, HostError):
         raise

@@ -82,7 +82,7 @@ class OperationCall:
         content: The request body, or None if the operation has none.
         credentials: The secrets of the host to send.
         promise: What the operation returns.
-        manner: The request settings.
+        settings: The request settings.
     """
 
     method: str
@@ -94,7 +94,7 @@ class OperationCall:
     content: RequestBody | None
     credentials: tuple[Credential, ...]
     promise: ReturnSpec
-    manner: RequestSettings
+    settings: RequestSettings
 
     def __call__(self, rt: Runtime, *values: Any) -> Any:
         """Make the request and return the value of the response."""
@@ -142,11 +142,15 @@ class OperationCall:
         return asked
 
     def _answer(self, rt: Runtime, asked: dict[str, Any]) -> Mapping[str, Any]:
-        manner = {"seconds": self.manner.seconds, "limit": self.manner.limit, "private": list(self.manner.private)}
+        settings = {
+            "seconds": self.settings.seconds,
+            "limit": self.settings.limit,
+            "private": list(self.settings.private),
+        }
         tool = "http.request" if "method" in asked else "http.get"
         try:
             answer: Mapping[str, Any] = rt.call_tool_named(
-                tool, {**asked, **manner, "follow": self.method in REDIRECT_METHODS}
+                tool, {**asked, **settings, "follow": self.method in REDIRECT_METHODS}
             )
         except ToolNotFound:
             text = "the http toolset, which makes the requests, is not available; install neuroscript[http]"

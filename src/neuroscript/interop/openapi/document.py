@@ -14,9 +14,9 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.coercion.context import type_name
-from neuroscript.coercion.json_schema import pointed
+from neuroscript.coercion.json_schema import resolve_pointer
 from neuroscript.errors import SpecError
-from neuroscript.io.text import NotJSON, parsed, quote_untrusted
+from neuroscript.io.text import NotJSON, parse_json, quote_untrusted
 
 SUBJECT: Final = "OpenAPI description"
 
@@ -126,7 +126,7 @@ class Document:
             raise InvalidPart(path, "$ref: only references within the document are followed")
         if len(reference) > MAX_REFERENCE_CHARS:
             raise InvalidPart(path, f"$ref: expected at most {MAX_REFERENCE_CHARS} characters")
-        return pointed(self.root, reference)
+        return resolve_pointer(self.root, reference)
 
 
 def document_of(given: object) -> Document:
@@ -154,7 +154,7 @@ def _data(given: object) -> Any:
     if len(given) > MAX_CHARS:
         raise SpecError(SUBJECT, [f"more than {MAX_CHARS} characters"])
     try:
-        return parsed(given)
+        return parse_json(given)
     except NotJSON as error:
         text = f"{error.hint}; parse a YAML description first and pass the resulting mapping"
         raise SpecError(SUBJECT, [text]) from None

@@ -17,7 +17,7 @@ from neuroscript.interop.openapi.security import SecretNames, bind_secrets
 from neuroscript.interop.openapi.servers import server_at
 from neuroscript.io.text import quote_untrusted
 from neuroscript.names import canonical, is_word, to_snake_case
-from neuroscript.tools.derived import matching
+from neuroscript.tools.derived import name_matcher
 from neuroscript.tools.toolset import Toolset
 
 TIMEOUT_SECONDS_RANGE: Final = (0.1, 300.0)
@@ -140,7 +140,12 @@ def from_openapi(
 
 
 def _giving(
-    document: Document, group: str | None, base_url: str, secrets: SecretNames, manner: RequestSettings, notes: Problems
+    document: Document,
+    group: str | None,
+    base_url: str,
+    secrets: SecretNames,
+    settings: RequestSettings,
+    notes: Problems,
 ) -> HostSettings:
     """Return the settings of the host; record what is wrong with them."""
     info = document.root.get("info")
@@ -156,12 +161,12 @@ def _giving(
             notes.add(error.path, error.text)
     servers = bind_secrets(document, secrets, base_url, notes)
     for name, value, (low, high) in (
-        ("seconds", manner.seconds, TIMEOUT_SECONDS_RANGE),
-        ("limit", manner.limit, RESPONSE_BYTES_RANGE),
+        ("seconds", settings.seconds, TIMEOUT_SECONDS_RANGE),
+        ("limit", settings.limit, RESPONSE_BYTES_RANGE),
     ):
         if not low <= value <= high:
             notes.add(name, f"expected {low} to {high}")
-    return HostSettings(word, base_url, servers, manner)
+    return HostSettings(word, base_url, servers, settings)
 
 
 def _operations(document: Document, faults: Problems, notes: Problems) -> Iterator[Operation]:
@@ -205,7 +210,7 @@ def _selected(
         return operations
     found = []
     for pattern in patterns:
-        matches = matching(pattern)
+        matches = name_matcher(pattern)
         some = [each for each in operations if matches(f"{group}.{each.name}")]
         if not some:
             text = f"select: no operation matches {quote_untrusted(pattern)}"

@@ -53,13 +53,13 @@ class HostSettings:
         group: The group of the tools.
         base_url: The URL of the server, or ``""`` for the one in the description.
         secrets: The names of host secrets, by security scheme and by the origin of a server.
-        manner: The request settings.
+        settings: The request settings.
     """
 
     group: str
     base_url: str
     secrets: SecretsByServer
-    manner: RequestSettings
+    settings: RequestSettings
 
 
 def tool_of(
@@ -89,8 +89,8 @@ def tool_of(
         return None
     try:
         spec = _spec(operation, giving.group, schemas, parameters, content, promise)
-        func = _calling(operation, spec, server, credentials, parameters, content, promise, giving.manner)
-        return ToolImplementation(spec, func, _policy(operation, server, credentials, giving.manner))
+        func = _calling(operation, spec, server, credentials, parameters, content, promise, giving.settings)
+        return ToolImplementation(spec, func, _policy(operation, server, credentials, giving.settings))
     except SpecError as error:
         for problem in error.problems:
             notes.add(path, problem)
@@ -148,7 +148,7 @@ def _calling(
     parameters: tuple[Parameter, ...],
     content: RequestBody | None,
     promise: ReturnSpec,
-    manner: RequestSettings,
+    settings: RequestSettings,
 ) -> OperationCall:
     names = tuple(arg.name for arg in spec.args)
     always = frozenset(arg.name for arg in spec.args if arg.required)
@@ -162,16 +162,16 @@ def _calling(
         content,
         credentials,
         promise,
-        manner,
+        settings,
     )
 
 
 def _policy(
-    operation: Operation, server: Server, credentials: tuple[Credential, ...], manner: RequestSettings
+    operation: Operation, server: Server, credentials: tuple[Credential, ...], settings: RequestSettings
 ) -> ToolPolicy:
     """Return the policy of an operation: the needs of the http toolset for its requests, and the secrets."""
     verbs = "read" if operation.method == "GET" else "read,write"
     needs = [f"net:{verbs}:{server.place}"]
-    needs += [f"lan:reach:{literal(place)}" for place in manner.private]
+    needs += [f"lan:reach:{literal(place)}" for place in settings.private]
     needs += [f"secret:read:{literal(each.secret)}" for each in credentials]
     return ToolPolicy(capabilities=tuple(dict.fromkeys(needs)), effects=METHODS[operation.method.lower()])

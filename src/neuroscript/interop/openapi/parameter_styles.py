@@ -17,7 +17,7 @@ from urllib.parse import quote
 import attrs
 
 from neuroscript.coercion.context import type_name
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.errors import ToolFailed
 
 Where = Literal["path", "query", "header", "cookie"]
@@ -85,7 +85,7 @@ def scalar(value: Any, arg: str) -> str:
 
 def parts_of(value: Any, arg: str) -> str | list[str] | list[tuple[str, str]]:
     """Convert a value to a string, a list of strings, or a list of pairs of strings."""
-    value = plain(value)
+    value = to_plain(value)
     match value:
         case list():
             return [scalar(each, arg) for each in value]
@@ -216,7 +216,7 @@ def serialize_header(style: Style, value: Any) -> str | None:
     Raises:
         ToolFailed: ``openapi.value``; a header value must be printable ASCII.
     """
-    parts = json.dumps(plain(value)) if style.style == "json" else parts_of(value, style.arg)
+    parts = json.dumps(to_plain(value)) if style.style == "json" else parts_of(value, style.arg)
     if isinstance(parts, str):
         return _held(style, parts)
     if not parts:
@@ -244,4 +244,4 @@ def serialize_cookie(style: Style, value: Any) -> str | None:
 
 def json_text(value: Any) -> str:
     """Return a value as JSON."""
-    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return json.dumps(to_plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -19,7 +19,7 @@ from neuroscript.errors import ToolFailed
 from neuroscript.interop.openapi.document import Document, InvalidPart, at
 from neuroscript.interop.openapi.request_body import JSON, MEDIA
 from neuroscript.interop.openapi.schemas import MAX_DESCRIPTION_CHARS, kinds_of
-from neuroscript.io.text import NotJSON, one_line, parsed
+from neuroscript.io.text import NotJSON, one_line, parse_json
 
 KINDS: Final[Mapping[str, tuple[ArgType, tuple[type, ...]]]] = {
     "object": (ArgType.MAP, (dict,)),
@@ -149,7 +149,7 @@ def _decoded(text: str | None, promise: ReturnSpec) -> Any:
     if text is None:
         raise _unlike("invalid JSON")
     try:
-        value = parsed(text)
+        value = parse_json(text)
     except NotJSON:
         raise _unlike("invalid JSON") from None
     if promise.type is ArgType.ANY or (value is None and promise.nullable):

@@ -54,7 +54,7 @@ NOTES: Final = frozenset({"$ref", "description", "title", "deprecated", "default
 
 
 @attrs.frozen(eq=False)
-class Inlined:
+class InlinedSchema:
     """A schema that was read through a reference and contains none; operations share it and must not change it.
 
     Attributes:
@@ -172,7 +172,7 @@ class Schemas:
 
     def _shared(self, reference: str, target: Any, path: str, above: tuple[str, ...], depth: int) -> Any:
         """Return the target of a reference; reuse the schema another operation read if it would be the same."""
-        known: Inlined | None = self.document.read.get(reference)
+        known: InlinedSchema | None = self.document.read.get(reference)
         if known is not None and self._fits(known, above, depth):
             self._count += known.count
             self._inlined += known.inlined
@@ -180,11 +180,11 @@ class Schemas:
         count, inlined, left = self._count, self._inlined, self._left
         found = self._taken(target, path, (*above, reference), depth + 1)
         if self._left == left:
-            made = Inlined(found, self._count - count, self._inlined - inlined, len(above), depth)
+            made = InlinedSchema(found, self._count - count, self._inlined - inlined, len(above), depth)
             self.document.read[reference] = made
         return found
 
-    def _fits(self, known: Inlined, above: tuple[str, ...], depth: int) -> bool:
+    def _fits(self, known: InlinedSchema, above: tuple[str, ...], depth: int) -> bool:
         has_room = self._count + known.count <= MAX_SCHEMAS and self._inlined + known.inlined <= MAX_INLINED_REFERENCES
         return has_room and len(above) <= known.levels and depth <= known.depth and not self._names
 

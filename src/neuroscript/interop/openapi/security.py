@@ -60,18 +60,18 @@ class Credential:
         secret: The name of the host's secret.
         where: The part of the request that contains it.
         name: The name of the header, query parameter or cookie.
-        manner: How it is written: unchanged, or in the format of the header ``Authorization``. A secret for ``basic``
+        settings: How it is written: unchanged, or in the format of the header ``Authorization``. A secret for ``basic``
             has the format ``user:password``.
     """
 
     secret: str
     where: Literal["header", "query", "cookie"]
     name: str
-    manner: Literal["plain", "bearer", "basic"] = "plain"
+    settings: Literal["plain", "bearer", "basic"] = "plain"
 
     def written(self, secret: str) -> str:
         """Return the value to send for a secret."""
-        match self.manner:
+        match self.settings:
             case "bearer":
                 return f"Bearer {secret}"
             case "basic":

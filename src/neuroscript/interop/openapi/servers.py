@@ -12,8 +12,8 @@ import attrs
 
 from neuroscript.interop.openapi.document import Document, InvalidPart, at
 from neuroscript.io.text import quote_untrusted
-from neuroscript.policy.scopes import Unfit as NoPlace
-from neuroscript.policy.templates import place_of
+from neuroscript.policy.scopes import InvalidScope as NoPlace
+from neuroscript.policy.templates import host_scope
 
 VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 WHOLE: Final = re.compile(r"https?://[^/?#@\\]+(/[!-~]*)?", re.IGNORECASE)
@@ -58,14 +58,14 @@ def server_of(document: Document, levels: tuple[tuple[str, Any], ...], base_url:
 
 
 def server_at(path: str, url: object) -> Server:
-    """Return the server at a URL, or raise `Unfit`."""
+    """Return the server at a URL, or raise `InvalidScope`."""
     if not isinstance(url, str) or UNFIT.search(url) or WHOLE.fullmatch(url) is None:
         expected = "expected an absolute http or https URL without user, query and fragment; pass base_url"
         raise InvalidPart(path, expected)
     if has_dots(url.split("/", 3)[3] if url.count("/") > 2 else ""):
         raise InvalidPart(path, "expected a URL without dot segments")
     try:
-        place = place_of(url)
+        place = host_scope(url)
         return Server(url.rstrip("/"), place, f"{url.partition(':')[0].lower()}://{place}")
     except NoPlace as error:
         raise InvalidPart(path, f"expected {error}") from None

@@ -11,7 +11,7 @@ from typing import Any, Final
 from neuroscript.errors import SpecError
 from neuroscript.interop.agentheaven.schemas import arguments_schema
 from neuroscript.interop.smith.registry import ToolsRegistry
-from neuroscript.io.text import quote_untrusted, shown_path
+from neuroscript.io.text import quote_path, quote_untrusted
 from neuroscript.io.text_files import write_atomically
 from neuroscript.llm.wire.tools import tool_description
 from neuroscript.tools.tool import ToolImplementation
@@ -54,7 +54,7 @@ def write_registry(path: str | os.PathLike[str], tools: ToolsRegistry | Iterable
     twice = [name for name, count in counts.items() if count > 1]
     if twice:
         raise SpecError(
-            shown_path(os.fspath(path)), [f"several tools have the name {quote_untrusted(name)}" for name in twice]
+            quote_path(os.fspath(path)), [f"several tools have the name {quote_untrusted(name)}" for name in twice]
         )
     data = {"version": VERSION, "auto_generated": True, "tools": entries}
     write_atomically(path, f"{json.dumps(data, indent=2)}\n")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from neuroscript.coercion.context import Where, place, type_name
 from neuroscript.coercion.json_schema import LONG_NUMBER, NOT_JSON, size_faults
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.errors import CallError, CallTimeout
 from neuroscript.io.text import quote_untrusted
 from neuroscript.runtime.interfaces import ToolResult
@@ -26,7 +26,7 @@ def payload_of(result: ToolResult) -> dict[str, Any]:
     """
     if result.error is not None:
         return {"status": "error", "error": _told(result.error)}
-    value = plain(result.value)
+    value = to_plain(result.value)
     if isinstance(value, dict) and "status" in value:
         return value
     return {"status": "success", "result": value}

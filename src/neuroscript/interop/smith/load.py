@@ -21,7 +21,7 @@ from neuroscript.formats.json_schema import spec_from_schema
 from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS, bounded_schema, message_of, passed_arguments
 from neuroscript.interop.smith.json_values import iter_non_json
 from neuroscript.interop.smith.metadata import problems_of
-from neuroscript.io.text import one_line, quote_untrusted, shown_path
+from neuroscript.io.text import one_line, quote_path, quote_untrusted
 from neuroscript.names import to_snake_case
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.interfaces import Runtime
@@ -153,7 +153,7 @@ def load_file(
 
 def read_file(path: Path, group: str, policy: ToolPolicy | None) -> SmithTool:
     """Return the tool in a file with its METADATA; raises the errors of `load_file`."""
-    name = shown_path(str(path))
+    name = quote_path(str(path))
     code = _imported(path, name)
     try:
         defined = vars(code.modules[code.name])

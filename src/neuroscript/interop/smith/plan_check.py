@@ -18,7 +18,7 @@ from neuroscript.coercion.parameters import (
     Form,
     as_tuple,
     collection,
-    mapping,
+    mapping_form,
     require,
     sequence,
 )
@@ -27,7 +27,7 @@ from neuroscript.formats.json_schema import spec_from_schema
 from neuroscript.interop.foreign import bounded_schema
 from neuroscript.interop.smith.json_values import shown_key, size_problem
 from neuroscript.interop.smith.references import is_unreadable, referred_steps, refers
-from neuroscript.io.text import NotJSON, parsed, quote_untrusted
+from neuroscript.io.text import NotJSON, parse_json, quote_untrusted
 from neuroscript.spec.binding import bind_named
 from neuroscript.spec.tool_spec import ToolSpec
 
@@ -39,7 +39,7 @@ METADATA: Final = Form(
     items=Form(BY_NAME.words, BY_NAME.accepts, hint=HINT),
     hint=HINT,
 )
-SCHEMAS: Final = mapping(BY_NAME, "schemas")
+SCHEMAS: Final = mapping_form(BY_NAME, "schemas")
 NAMES: Final = sequence(STRING, "strings")
 
 NO_OBJECT: Final = "Plan is not a JSON object."
@@ -57,7 +57,7 @@ def read_plan(text: str) -> Any:
     """
     require("read_plan", text=(text, STRING))
     try:
-        return parsed(text[max(0, text.find("{")) : text.rfind("}") + 1 or None])
+        return parse_json(text[max(0, text.find("{")) : text.rfind("}") + 1 or None])
     except NotJSON as error:
         raise SpecError("plan", [error.hint]) from None
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from neuroscript.coercion.parameters import STRING, WHOLE, require, shaped
+from neuroscript.coercion.parameters import STRING, WHOLE, object_form, require
 from neuroscript.errors import LLMError, SpecError
 from neuroscript.interop.smith.plan_check import checked_tools, plan_problems, read_plan
 from neuroscript.runtime.interfaces import LLM, Turn
@@ -15,7 +15,7 @@ from neuroscript.runtime.replies import turn_of
 METADATA_KEYS: Final = ("name", "description", "function", "parameters")
 """The METADATA keys that a model receives."""
 
-MODEL: Final = shaped("a model", "ask")
+MODEL: Final = object_form("a model", "ask")
 
 RULES: Final = """\
 You write plans. Answer with one JSON object and nothing else:

@@ -13,7 +13,7 @@ import attrs
 
 from neuroscript.coercion.context import Where, place
 from neuroscript.coercion.parameters import BY_NAME, Form, require
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.errors import UNSET, ArgumentError, Problem
 from neuroscript.io.text import json_text, quote_untrusted
 
@@ -139,7 +139,7 @@ def _replaced(value: Any, steps: Mapping[int, Any], where: Where, problems: list
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json_text(plain(value))
+    return value if isinstance(value, str) else json_text(to_plain(value))
 
 
 def _referred(match: re.Match[str], steps: Mapping[int, Any], where: Where, problems: list[Problem]) -> Any:

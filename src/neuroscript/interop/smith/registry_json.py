@@ -10,7 +10,7 @@ import attrs
 
 from neuroscript.coercion.context import type_name
 from neuroscript.errors import SpecError
-from neuroscript.io.text import NotJSON, parsed, quote_untrusted, shown_path
+from neuroscript.io.text import NotJSON, parse_json, quote_path, quote_untrusted
 from neuroscript.io.text_files import read_text_file
 from neuroscript.llm.wire.calls import CallField
 
@@ -42,10 +42,10 @@ def read_entries(path: Path, files: Sequence[Path]) -> tuple[list[ListEntry], li
     Raises:
         SpecError: The list cannot be read or is invalid; with every problem found.
     """
-    name = shown_path(str(path))
+    name = quote_path(str(path))
     text = read_text_file(path, name, MAX_LIST_BYTES)
     try:
-        data = parsed(text)
+        data = parse_json(text)
     except NotJSON as error:
         raise SpecError(name, [error.hint]) from None
     problems = [*_problems(data)]
@@ -53,7 +53,7 @@ def read_entries(path: Path, files: Sequence[Path]) -> tuple[list[ListEntry], li
         raise SpecError(name, problems)
     entries = [_listed(each, files, f"tools[{index}]") for index, each in enumerate(data["tools"])]
     used = {each.file for each in entries}
-    return [*_once(entries)], [f"{shown_path(file.name)}: is not in the registry" for file in files if file not in used]
+    return [*_once(entries)], [f"{quote_path(file.name)}: is not in the registry" for file in files if file not in used]
 
 
 def _problems(data: object) -> Iterator[str]:
@@ -96,7 +96,7 @@ def _once(entries: Sequence[ListEntry]) -> Iterator[ListEntry]:
             yield each
         else:
             yield ListEntry(
-                each.metadata, None, f"{' and '.join(several)} refer to the same file, {shown_path(each.file.name)}"
+                each.metadata, None, f"{' and '.join(several)} refer to the same file, {quote_path(each.file.name)}"
             )
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import attrs
 
-from neuroscript.discovery.local_plugins import guarded, offered
+from neuroscript.discovery.local_plugins import check_owner, plugin_files
 from neuroscript.errors import PluginError, SpecError
 from neuroscript.interop.smith.load import SmithTool, policy_of, read_file
 from neuroscript.interop.smith.registry_json import ListEntry, difference, read_entries
 from neuroscript.io.private_files import exposure
-from neuroscript.io.text import quote_untrusted, shown_path
+from neuroscript.io.text import quote_path, quote_untrusted
 from neuroscript.policy.tool_policy import ToolPolicy
 
 
@@ -50,11 +50,11 @@ def contents_of_list(path: Path, folder: Path, group: str, policy: ToolPolicy | 
     listed, drift = read_entries(path, files)
     exposed = exposure(path)
     if exposed is not None:
-        raise PluginError(shown_path(str(path)), f"it is not loaded: {exposed}", code="plugin.unsafe")
+        raise PluginError(quote_path(str(path)), f"it is not loaded: {exposed}", code="plugin.unsafe")
     found: list[SmithTool] = []
     for each in listed:
         if each.file is None:
-            errors.append(PluginError(shown_path(str(path)), each.problem))
+            errors.append(PluginError(quote_path(str(path)), each.problem))
             continue
         for described in _readable([each.file], group, policy, errors):
             drift.extend(difference(described.metadata, each.metadata, quote_untrusted(described.name)))
@@ -64,7 +64,7 @@ def contents_of_list(path: Path, folder: Path, group: str, policy: ToolPolicy | 
 
 def _files(folder: Path) -> list[Path]:
     """Return the paths that are named like Python files; reading them reports those that are not."""
-    return [path for each in offered(folder) if (path := Path(each)).suffix == ".py" and not path.is_dir()]
+    return [path for each in plugin_files(folder) if (path := Path(each)).suffix == ".py" and not path.is_dir()]
 
 
 def _readable(
@@ -73,11 +73,11 @@ def _readable(
     """Yield the tools of files; record why a file has none."""
     for file in files:
         try:
-            yield read_file(Path(guarded(str(file))), group, policy)
+            yield read_file(Path(check_owner(str(file))), group, policy)
         except PluginError as error:
             errors.append(error)
         except SpecError as error:
-            errors.append(PluginError(shown_path(str(file)), "; ".join(error.problems), code="plugin.spec"))
+            errors.append(PluginError(quote_path(str(file)), "; ".join(error.problems), code="plugin.spec"))
 
 
 def _unique(found: Iterable[SmithTool], errors: list[PluginError]) -> Iterator[SmithTool]:
@@ -90,9 +90,9 @@ def _unique(found: Iterable[SmithTool], errors: list[PluginError]) -> Iterator[S
             yield several[0]
             continue
         for each in several:
-            others = " and ".join(shown_path(other.path.name) for other in several if other is not each and other.path)
+            others = " and ".join(quote_path(other.path.name) for other in several if other is not each and other.path)
             reason = f"its tool {quote_untrusted(each.name)} has the same name as the one in {others}"
-            errors.append(PluginError(shown_path(str(each.path)), reason, code="plugin.duplicate"))
+            errors.append(PluginError(quote_path(str(each.path)), reason, code="plugin.duplicate"))
 
 
 def _stricter(each: SmithTool, listed: ListEntry, policy: ToolPolicy | None) -> SmithTool:

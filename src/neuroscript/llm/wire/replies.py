@@ -55,10 +55,10 @@ SERVER: Final[tuple[str, Retry]] = ("llm.server", "later")
 """An unspecified server error."""
 
 
-def told(word: Any, status: Any = None) -> LLMError:
+def reported_error(word: Any, status: Any = None) -> LLMError:
     """Return the error that a server reported within a reply, from its error code or its status.
 
-    >>> told("overloaded_error").text
+    >>> reported_error("overloaded_error").text
     'the server ended the reply with an error (overloaded_error)'
     """
     said = word.lower() if isinstance(word, str) else ""
@@ -72,10 +72,10 @@ def in_brackets(word: str) -> str:
     return f" ({word})" if word else ""
 
 
-def word_of(error: Any) -> str:
+def error_code(error: Any) -> str:
     """Return the error code of a server's error, or ``""`` if it has none that may be reported.
 
-    >>> word_of({"type": "error", "code": 429, "message": "You said ..."})
+    >>> error_code({"type": "error", "code": 429, "message": "You said ..."})
     '429'
     """
     places = [error.get(key) for key in ("code", "type")] if isinstance(error, Mapping) else [error]
@@ -87,10 +87,10 @@ def _meaning(word: str, status: Any) -> tuple[str, Retry]:
     for pattern, code, retry in KINDS:
         if pattern.fullmatch(word):
             return code, retry
-    return meaning(status) if type(status) is int and 400 <= status < 600 else SERVER
+    return code_of_status(status) if type(status) is int and 400 <= status < 600 else SERVER
 
 
-def meaning(status: int, word: str = "") -> tuple[str, Retry]:
+def code_of_status(status: int, word: str = "") -> tuple[str, Retry]:
     """Return the code for an HTTP status of 300 or more with a server's error code, and who can act."""
     if status == 429 and QUOTA.fullmatch(word):
         return "llm.rate", "host"

@@ -9,12 +9,12 @@ from neuroscript.coercion.context import type_name
 from neuroscript.errors import LLMError
 
 
-def dumped(thing: Any) -> Any:
+def to_plain_data(thing: Any) -> Any:
     """Return the wire data of an SDK object, with the API's names; objects nested in plain data are converted too."""
     if isinstance(thing, Mapping):
-        return {key: dumped(each) for key, each in thing.items()}
+        return {key: to_plain_data(each) for key, each in thing.items()}
     if isinstance(thing, (list, tuple)):
-        return [dumped(each) for each in thing]
+        return [to_plain_data(each) for each in thing]
     dump = getattr(thing, "model_dump", None)
     if dump is None or isinstance(thing, type):
         return thing
@@ -27,9 +27,9 @@ def map_of(thing: Any) -> Mapping[str, Any]:
     Raises:
         LLMError: ``llm.format``, if it is anything else, such as an HTML page.
     """
-    data = dumped(thing)
+    data = to_plain_data(thing)
     if not isinstance(data, Mapping):
-        raise strange(f"expected a map, got {type_name(data)}")
+        raise format_error(f"expected a map, got {type_name(data)}")
     return data
 
 
@@ -43,7 +43,7 @@ def maps_in(data: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     if found is None:
         return []
     if not isinstance(found, list) or not all(isinstance(each, Mapping) for each in found):
-        raise strange(f"{key}: expected a list of maps, got {type_name(found)}")
+        raise format_error(f"{key}: expected a list of maps, got {type_name(found)}")
     return found
 
 
@@ -51,7 +51,7 @@ def map_in(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """Return the map under *key*, or an empty map if it is missing; `LLMError` for anything else."""
     found = data.get(key)
     if found is not None and not isinstance(found, Mapping):
-        raise strange(f"{key}: expected a map, got {type_name(found)}")
+        raise format_error(f"{key}: expected a map, got {type_name(found)}")
     return found or {}
 
 
@@ -59,7 +59,7 @@ def text_in(data: Mapping[str, Any], key: str) -> str:
     """Return the string under *key*, or ``""`` if it is missing; `LLMError` for anything else."""
     found = data.get(key)
     if found is not None and not isinstance(found, str):
-        raise strange(f"{key}: expected string, got {type_name(found)}")
+        raise format_error(f"{key}: expected string, got {type_name(found)}")
     return found or ""
 
 
@@ -69,6 +69,6 @@ def count_in(data: Mapping[str, Any], *keys: str) -> int:
     return sum(each for each in found if type(each) is int and each > 0)
 
 
-def strange(why: str) -> LLMError:
+def format_error(why: str) -> LLMError:
     """Return the error for a response in the wrong format."""
     return LLMError(f"the server did not send a valid reply: {why}", code="llm.format", retry="host")

@@ -1,6 +1,7 @@
 """Tool definitions and call arguments as model APIs need them.
 
-A definition is made once for each spec. APIs accept only a map as arguments, so `mapped` wraps any other value.
+A definition is made once for each spec. APIs accept only a map as arguments, so `arguments_as_map` wraps any other
+value.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from neuroscript.coercion.json_schema import NAMED
-from neuroscript.coercion.plain_data import freeze, plain
+from neuroscript.coercion.plain_data import freeze, to_plain
 from neuroscript.formats.json_schema import spec_to_schema
-from neuroscript.io.text import NotJSON, parsed
+from neuroscript.io.text import NotJSON, parse_json
 from neuroscript.runtime.wire_names import WireNames, spec_of
 from neuroscript.spec.tool_spec import ToolSpec
 
@@ -61,7 +62,7 @@ def _hides(node: Any) -> bool:
     return (isinstance(node, dict) and node.get("writeOnly") is True) or any(map(_hides, parts))
 
 
-def made(
+def make_definitions(
     tools: Iterable[Any], names: WireNames | None, key: str, make: Callable[[ToolSpec, str], dict[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return the result of *make* for each tool and its name, cached on the spec under *key* and the name.
@@ -90,24 +91,24 @@ IN_ORDER: Final = "arguments"
 """The key for positional arguments."""
 
 
-def mapped(arguments: Any) -> dict[str, Any]:
+def arguments_as_map(arguments: Any) -> dict[str, Any]:
     """Return the arguments of a `ToolCall` as a JSON-compatible map.
 
-    >>> mapped('{"a": 1}'), mapped('{"a": '), mapped([1, 2])
+    >>> arguments_as_map('{"a": 1}'), arguments_as_map('{"a": '), arguments_as_map([1, 2])
     ({'a': 1}, {'INVALID_JSON': '{"a": '}, {'arguments': [1, 2]})
     """
-    given = read(arguments)
+    given = decode_arguments(arguments)
     if isinstance(given, Mapping):
-        return {str(key): plain(each) for key, each in given.items()}
+        return {str(key): to_plain(each) for key, each in given.items()}
     if isinstance(given, str):
         return {MALFORMED: given}
-    return {IN_ORDER: plain(given)} if given else {}
+    return {IN_ORDER: to_plain(given)} if given else {}
 
 
-def renamed(arguments: Any, keys: Mapping[str, str]) -> Any:
+def rename_arguments(arguments: Any, keys: Mapping[str, str]) -> Any:
     """Return arguments with some keys renamed if they are a map; return any other value unchanged.
 
-    >>> renamed({"$top": 1, "b": 2}, {"$top": "_top"})
+    >>> rename_arguments({"$top": 1, "b": 2}, {"$top": "_top"})
     {'_top': 1, 'b': 2}
     """
     if not keys or not isinstance(arguments, Mapping):
@@ -115,14 +116,14 @@ def renamed(arguments: Any, keys: Mapping[str, str]) -> Any:
     return {keys.get(name, name): each for name, each in arguments.items()}
 
 
-def read(arguments: Any) -> Any:
+def decode_arguments(arguments: Any) -> Any:
     """Return arguments decoded from JSON if they are a map or a list; return any other value unchanged."""
     if not isinstance(arguments, str):
         return arguments
     if not arguments.strip():
         return {}
     try:
-        said = parsed(arguments)
+        said = parse_json(arguments)
     except NotJSON:
         return arguments
     return said if isinstance(said, (dict, list)) else arguments

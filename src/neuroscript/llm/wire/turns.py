@@ -20,10 +20,10 @@ KEPT_ID_CHARS = 30
 """Maximum characters taken from an id that is replaced."""
 
 
-def filled_ids(ids: Sequence[Any]) -> list[str]:
+def unique_ids(ids: Sequence[Any]) -> list[str]:
     """Return unique call ids; a missing or repeated id is replaced, by ``call_1`` for the first call.
 
-    >>> filled_ids(["a", None, "a"])
+    >>> unique_ids(["a", None, "a"])
     ['a', 'call_2', 'call_3']
     """
     filled: list[str] = []

@@ -27,49 +27,49 @@ MAX_ALIAS_DEPTH: Final = 20
 """Maximum depth of annotations that refer to other annotations."""
 
 
-class Unknown(Exception):
+class UnknownAnnotation(Exception):
     """The meaning cannot be determined without importing something."""
 
 
-def meaning(node: ast.AST, module: Module, depth: int = 0) -> Any:
+def resolve_annotation(node: ast.AST, module: Module, depth: int = 0) -> Any:
     """Return the type, or the typing construct, that an annotation means.
 
     Raises:
         Unknown: If it is defined in another distribution, or only at run time.
     """
     if depth > MAX_ALIAS_DEPTH:
-        raise Unknown
+        raise UnknownAnnotation
     match node:
         case ast.Constant(value=None):
             return None
         case ast.Constant(value=str(text)):
-            return meaning(_expression(text), module, depth + 1)
+            return resolve_annotation(_expression(text), module, depth + 1)
         case ast.Name(id=name) if isinstance(module.top.get(name), (ast.expr, ast.ClassDef)):
             return _local(module.top[name], module, depth + 1)
         case ast.Name() | ast.Attribute():
             return _standard(module.dotted(node))
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return _either(meaning(left, module, depth + 1), meaning(right, module, depth + 1))
+            return _either(resolve_annotation(left, module, depth + 1), resolve_annotation(right, module, depth + 1))
         case ast.Subscript(value=value, slice=inner):
-            return _filled(meaning(value, module, depth + 1), inner, module, depth + 1)
-    raise Unknown
+            return _filled(resolve_annotation(value, module, depth + 1), inner, module, depth + 1)
+    raise UnknownAnnotation
 
 
 def _expression(text: str) -> ast.expr:
     try:
         return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError):
-        raise Unknown from None
+        raise UnknownAnnotation from None
 
 
 def _local(bound: ast.AST, module: Module, depth: int) -> Any:
     """Return the meaning of a name defined in this module: a placeholder class for a class, or another annotation."""
     if not isinstance(bound, ast.ClassDef):
-        return meaning(bound, module, depth)
+        return resolve_annotation(bound, module, depth)
     if any(module.dotted(each).startswith(RECORDS) for each in bound.decorator_list):
         return attrs.make_class(bound.name, {})
     if bound.bases or bound.keywords:
-        raise Unknown
+        raise UnknownAnnotation
     return type(bound.name, (), {})
 
 
@@ -77,11 +77,11 @@ def _standard(dotted: str) -> Any:
     where, _, name = dotted.rpartition(".")
     where = "typing" if where == "typing_extensions" else where
     if where not in STANDARD:
-        raise Unknown
+        raise UnknownAnnotation
     try:
         return getattr(import_module(where), name)
     except AttributeError:
-        raise Unknown from None
+        raise UnknownAnnotation from None
 
 
 def _either(left: Any, right: Any) -> Any:
@@ -97,8 +97,8 @@ def _filled(generic: Any, inner: ast.expr, module: Module, depth: int) -> Any:
         if generic is Literal:
             return Literal[tuple(ast.literal_eval(each) for each in nodes)]
         if generic is Annotated:
-            return meaning(nodes[0], module, depth)
-        values = tuple(meaning(each, module, depth) for each in nodes)
+            return resolve_annotation(nodes[0], module, depth)
+        values = tuple(resolve_annotation(each, module, depth) for each in nodes)
         return generic[values if len(values) > 1 else values[0]]
     except (TypeError, ValueError, KeyError, IndexError):
-        raise Unknown from None
+        raise UnknownAnnotation from None

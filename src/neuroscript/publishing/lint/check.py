@@ -9,16 +9,16 @@ import attrs
 
 from neuroscript.discovery.catalog import owner_of
 from neuroscript.publishing.lint import project
-from neuroscript.publishing.lint.contract import arguments, grouped, groups, read_off, written
+from neuroscript.publishing.lint.contract import arguments, check_function_tool, check_groups, check_spec_tool, groups
 from neuroscript.publishing.lint.finding import Finding
 from neuroscript.publishing.lint.misuse import habits
 from neuroscript.publishing.lint.side_effects import at_import, needs, outside
-from neuroscript.publishing.lint.sources import Module, files_of, parsed
-from neuroscript.publishing.lint.tools import declared, declares
+from neuroscript.publishing.lint.sources import Module, files_of, parse_module
+from neuroscript.publishing.lint.tools import declares, find_tools
 
 
 @attrs.frozen
-class Linted:
+class LintResult:
     """The result of checking some sources.
 
     Attributes:
@@ -32,7 +32,7 @@ class Linted:
     findings: tuple[Finding, ...]
 
 
-def lint(path: Path) -> Linted:
+def lint(path: Path) -> LintResult:
     """Check the sources of a toolset without importing them.
 
     Args:
@@ -45,7 +45,7 @@ def lint(path: Path) -> Linted:
     files = _files(path)
     if not files:
         raise FileNotFoundError
-    read = [parsed(file, str(file), name) for file, name in files.items()]
+    read = [parse_module(file, str(file), name) for file, name in files.items()]
     modules = {each.name: each for each in read if isinstance(each, Module)}
     found = [each for each in read if isinstance(each, Finding)]
     found += _of_distribution(path, modules)
@@ -56,12 +56,12 @@ def lint(path: Path) -> Linted:
     for module in chosen:
         try:
             found += [each for each in _of_module(module, stated, owner) if not module.ignores(each)]
-            count += sum(len(tools) for tools in declared(module))
+            count += sum(len(tools) for tools in find_tools(module))
         except RecursionError:
             found.append(
                 module.finding(None, "lint.syntax", "the file is nested too deeply to be parsed; reduce the nesting")
             )
-    return Linted(len(files), count, tuple(sorted(set(found))))
+    return LintResult(len(files), count, tuple(sorted(set(found))))
 
 
 def _files(path: Path) -> dict[Path, str]:
@@ -91,9 +91,9 @@ def _of_distribution(path: Path, modules: Mapping[str, Module]) -> Iterator[Find
     if isinstance(read, Finding):
         yield read
         return
-    yield from project.promises(read, modules)
+    yield from project.check_project(read, modules)
     packages = [each.path.parent for name, each in modules.items() if "." not in name and each.path.stem == "__init__"]
-    yield from project.typed(packages, {each: str(each) for each in packages})
+    yield from project.check_py_typed(packages, {each: str(each) for each in packages})
 
 
 def _distribution(path: Path) -> str:
@@ -125,13 +125,13 @@ def _imports(module: Module, modules: Mapping[str, Module]) -> Iterator[str]:
 
 
 def _of_module(module: Module, stated: frozenset[str], owner: str) -> Iterator[Finding]:
-    functions, specs = declared(module)
+    functions, specs = find_tools(module)
     for function in functions:
-        yield from read_off(module, function)
+        yield from check_function_tool(module, function)
     for spec in specs:
-        yield from written(module, spec)
+        yield from check_spec_tool(module, spec)
     yield from arguments(module)
-    yield from grouped(module)
+    yield from check_groups(module)
     yield from _strange_groups(module, owner)
     yield from outside(module, stated)
     yield from at_import(module)

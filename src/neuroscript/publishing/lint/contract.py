@@ -13,12 +13,12 @@ from typing import Any, Final
 
 from neuroscript.io.text import quote_untrusted
 from neuroscript.names import canonical, is_word
-from neuroscript.publishing.lint.annotations import Unknown, meaning
+from neuroscript.publishing.lint.annotations import UnknownAnnotation, resolve_annotation
 from neuroscript.publishing.lint.finding import Finding
 from neuroscript.publishing.lint.sources import Module
-from neuroscript.publishing.lint.tools import Function, ReadOff, Written, argument, is_open, keyword, text_of
-from neuroscript.spec.annotations import KNOWN, Unreadable, hint_of
-from neuroscript.spec.signature import ANY_NAME, docstring, item, returned
+from neuroscript.publishing.lint.tools import Function, FunctionTool, SpecTool, argument, is_open, keyword, text_of
+from neuroscript.spec.annotations import KNOWN, UnsupportedAnnotation, hint_of
+from neuroscript.spec.signature import ANY_NAME, item, parse_docstring, read_return
 from neuroscript.spec.tool_spec import RUNTIME
 
 SENTENCE: Final = re.compile(r"[A-Z].*[.]", re.DOTALL)
@@ -35,7 +35,7 @@ GROUPED: Final = {
 MAKERS: Final = frozenset({"builtins.list()", "builtins.dict()", "builtins.set()", "builtins.bytearray()"})
 
 
-def read_off(module: Module, tool: ReadOff) -> Iterator[Finding]:
+def check_function_tool(module: Module, tool: FunctionTool) -> Iterator[Finding]:
     """Yield the findings for a tool that is derived from a function."""
     yield from _named(module, tool.call, "tool", tool.name)
     yield from _documented(module, tool)
@@ -43,7 +43,7 @@ def read_off(module: Module, tool: ReadOff) -> Iterator[Finding]:
     yield from _result(module, tool)
 
 
-def written(module: Module, tool: Written) -> Iterator[Finding]:
+def check_spec_tool(module: Module, tool: SpecTool) -> Iterator[Finding]:
     """Yield the findings for a tool with an explicit spec."""
     yield from _named(module, tool.spec, "tool", tool.name)
     if not is_open(tool.spec):
@@ -87,7 +87,7 @@ def groups(module: Module) -> Iterator[tuple[ast.Call, str]]:
             yield node, canonical(named)
 
 
-def grouped(module: Module) -> Iterator[Finding]:
+def check_groups(module: Module) -> Iterator[Finding]:
     """Yield a finding for each invalid group name."""
     for node, group in groups(module):
         for word in group.split("."):
@@ -100,7 +100,7 @@ def _named(module: Module, node: ast.AST, what: str, name: str) -> Iterator[Find
         yield module.finding(node, "lint.name", told)
 
 
-def _documented(module: Module, tool: ReadOff) -> Iterator[Finding]:
+def _documented(module: Module, tool: FunctionTool) -> Iterator[Finding]:
     function, name = tool.function, quote_untrusted(tool.name)
     text = ast.get_docstring(function)
     if text is None:
@@ -111,7 +111,7 @@ def _documented(module: Module, tool: ReadOff) -> Iterator[Finding]:
         )
         return
     try:
-        described = docstring(inspect.cleandoc(text))
+        described = parse_docstring(inspect.cleandoc(text))
     except ValueError as error:
         yield module.finding(function, "lint.description", f"{name}: {error}")
         return
@@ -149,7 +149,7 @@ def _sentence(module: Module, node: ast.AST, name: str, text: str, instead: str)
         )
 
 
-def _parameters(module: Module, tool: ReadOff) -> Iterator[Finding]:
+def _parameters(module: Module, tool: FunctionTool) -> Iterator[Finding]:
     function, name = tool.function, quote_untrusted(tool.name)
     positional = [*function.args.posonlyargs, *function.args.args]
     takes_runtime = bool(positional) and positional[0].arg == RUNTIME
@@ -182,22 +182,22 @@ def _annotated(module: Module, parameter: ast.arg, name: str) -> Iterator[Findin
         yield module.finding(parameter, "lint.annotation", f"{where}: has no annotation; use {KNOWN}")
         return
     try:
-        hint_of(meaning(parameter.annotation, module))
-    except Unreadable as error:
+        hint_of(resolve_annotation(parameter.annotation, module))
+    except UnsupportedAnnotation as error:
         yield module.finding(parameter, "lint.annotation", f"{where}: {error}")
-    except Unknown:
+    except UnknownAnnotation:
         return
 
 
-def _result(module: Module, tool: ReadOff) -> Iterator[Finding]:
+def _result(module: Module, tool: FunctionTool) -> Iterator[Finding]:
     annotation: Any = inspect.Signature.empty
     if tool.function.returns is not None:
         try:
-            annotation = meaning(tool.function.returns, module)
-        except Unknown:
+            annotation = resolve_annotation(tool.function.returns, module)
+        except UnknownAnnotation:
             return
     faults: list[str] = []
-    returned(item(annotation)[0], faults)
+    read_return(item(annotation)[0], faults)
     for fault in faults:
         node = tool.function.returns or tool.function
         yield module.finding(node, "lint.annotation", f"{quote_untrusted(tool.name)}: {fault}")
@@ -213,7 +213,7 @@ def _defaults(module: Module, function: Function) -> Iterator[Finding]:
             )
 
 
-def _callable(module: Module, tool: Written, function: Function) -> Iterator[Finding]:
+def _callable(module: Module, tool: SpecTool, function: Function) -> Iterator[Finding]:
     """Yield a finding if the parameters of a function do not match its spec, when both are in the source."""
     wanted = _wanted(module, tool.spec)
     if wanted is None or function.args.vararg is not None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.discovery.installed import PLUGINS, TOOLSETS, normalised
+from neuroscript.discovery.installed import PLUGINS, TOOLSETS, normalize_name
 from neuroscript.io.text import quote_untrusted
 from neuroscript.publishing.lint.finding import Finding
 from neuroscript.publishing.lint.sources import Module
@@ -41,7 +41,7 @@ class Project:
     def name(self) -> str:
         """The name of the distribution, normalised as in PEP 503, or ``""``."""
         name = self.table.get("name")
-        return normalised(name) if isinstance(name, str) else ""
+        return normalize_name(name) if isinstance(name, str) else ""
 
     def finding(self, near: str, code: str, message: str) -> Finding:
         """Return a finding at the first line that contains *near*."""
@@ -61,7 +61,7 @@ def read(path: Path, shown: str) -> Project | Finding:
     return Project(path, shown, tuple(text.splitlines()), table)
 
 
-def promises(project: Project, modules: Mapping[str, Module]) -> Iterator[Finding]:
+def check_project(project: Project, modules: Mapping[str, Module]) -> Iterator[Finding]:
     """Yield a finding for everything in the project file that does not match the sources.
 
     Args:
@@ -85,7 +85,7 @@ def promises(project: Project, modules: Mapping[str, Module]) -> Iterator[Findin
 def _depends(project: Project) -> Iterator[Finding]:
     given = project.table.get("dependencies", [])
     matches = [NAME.match(each) for each in given if isinstance(each, str)] if isinstance(given, list) else []
-    names = {normalised(match["name"]) for match in matches if match}
+    names = {normalize_name(match["name"]) for match in matches if match}
     if "neuroscript" not in names and "dependencies" not in project.table.get("dynamic", ()):
         told = "neuroscript is missing from dependencies; add it"
         yield project.finding("dependencies", "lint.project", told)
@@ -116,7 +116,7 @@ def _attribute_faults(group: str, module: Module, name: str, modules: Mapping[st
         yield f"refers to {quote_untrusted(name)}, which is not a Toolset"
 
 
-def typed(packages: Sequence[Path], shown_as: Mapping[Path, str]) -> Iterator[Finding]:
+def check_py_typed(packages: Sequence[Path], shown_as: Mapping[Path, str]) -> Iterator[Finding]:
     """Yield a finding for each package without a marker file ``py.typed``."""
     for package in packages:
         if not (package / "py.typed").is_file():

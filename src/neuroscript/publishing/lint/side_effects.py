@@ -17,7 +17,7 @@ NEED: Final = re.compile(r"(?P<resource>[a-z_]+):[a-z_]+(,[a-z_]+)*(:\S+)?")
 
 
 @attrs.frozen(eq=False, repr=False)
-class OutsideCall:
+class SideEffect:
     """A kind of side effect.
 
     Attributes:
@@ -48,20 +48,20 @@ OF_PATHS: Final = (
     "|stat|symlink_to|touch|unlink|walk|write_bytes|write_text"
 )
 
-OUTSIDE_CALLS: Final = (
-    OutsideCall(
+SIDE_EFFECTS: Final = (
+    SideEffect(
         _names(r"builtins\.print", r"sys\.(stdout|stderr)(\.\w+)*"),
         "prints",
         "use rt.println(…)",
         code="lint.print",
     ),
-    OutsideCall(
+    SideEffect(
         _names(r"builtins\.input", r"sys\.stdin(\.\w+)*", r"getpass\.getpass"),
         "reads from the terminal",
         "use rt.prompt_user(…)",
         code="lint.print",
     ),
-    OutsideCall(
+    SideEffect(
         _names(
             r"(builtins|io|codecs|gzip|bz2|lzma)\.open",
             rf"os\.({OF_OS})",
@@ -75,7 +75,7 @@ OUTSIDE_CALLS: Final = (
         "use rt.fs, which is confined to the sandbox and checks grants",
         ("shell",),
     ),
-    OutsideCall(
+    SideEffect(
         _names(
             r"subprocess\.(run|call|check_call|check_output|getoutput|getstatusoutput|Popen)",
             r"os\.(system|popen|startfile|exec[lv]\w*|spawn\w+|posix_spawnp?|fork|forkpty)",
@@ -86,7 +86,7 @@ OUTSIDE_CALLS: Final = (
         "declare the capability shell:exec:… in its ToolPolicy, or call shell.execute with rt.call_tool",
         ("shell",),
     ),
-    OutsideCall(
+    SideEffect(
         _names(
             r"socket\.(socket|create_connection|create_server|getaddrinfo|gethostby\w+)",
             r"(http\.client|ftplib|imaplib|poplib|smtplib|telnetlib|xmlrpc\.client)\.[A-Z]\w*",
@@ -98,7 +98,7 @@ OUTSIDE_CALLS: Final = (
         "declare the capability net:read:… or net:write:… in its ToolPolicy, or call http.get with rt.call_tool",
         ("net",),
     ),
-    OutsideCall(
+    SideEffect(
         _names(r"os\.(environb?(\.\w+)?|getenvb?|putenv|unsetenv)"),
         "reads the environment",
         "declare the capability env:read:… in its ToolPolicy, or read values of the host with rt.get_var or rt.secret",
@@ -153,8 +153,8 @@ def at_import(module: Module) -> Iterator[Finding]:
             yield module.finding(node, "lint.import-effect", told)
 
 
-def _door(name: str) -> OutsideCall | None:
-    return next((each for each in OUTSIDE_CALLS if each.names.fullmatch(name)), None)
+def _door(name: str) -> SideEffect | None:
+    return next((each for each in SIDE_EFFECTS if each.names.fullmatch(name)), None)
 
 
 def _early(module: Module) -> Iterator[ast.expr]:

@@ -96,7 +96,7 @@ def _text(path: Path) -> str:
             return text.read()
 
 
-def parsed(path: Path, shown: str, name: str) -> Module | Finding:
+def parse_module(path: Path, shown: str, name: str) -> Module | Finding:
     """Parse a file, or return a finding that says why it cannot be parsed."""
     try:
         text = _text(path)

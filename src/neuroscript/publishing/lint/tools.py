@@ -13,7 +13,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @attrs.frozen(eq=False, repr=False)
-class ReadOff:
+class FunctionTool:
     """A tool that is derived from a function.
 
     Attributes:
@@ -31,7 +31,7 @@ class ReadOff:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Written:
+class SpecTool:
     """A tool with an explicit spec.
 
     Attributes:
@@ -48,7 +48,7 @@ class Written:
         return text_of(argument(self.spec, 0, "name")) or ""
 
 
-def declared(module: Module) -> tuple[list[ReadOff], list[Written]]:
+def find_tools(module: Module) -> tuple[list[FunctionTool], list[SpecTool]]:
     """Return the tools of a module by kind of declaration, each in source order."""
     sets = _toolsets(module)
     calls = sorted(
@@ -60,7 +60,7 @@ def declared(module: Module) -> tuple[list[ReadOff], list[Written]]:
 
 def declares(module: Module) -> bool:
     """Return whether a module declares tools or contains a toolset."""
-    return any(declared(module)) or any(
+    return any(find_tools(module)) or any(
         module.dotted(node) == "neuroscript.Toolset()" for node in ast.walk(module.tree)
     )
 
@@ -83,10 +83,10 @@ def _of_registrar(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == "toolset"
 
 
-def _decorated(module: Module, sets: set[str]) -> Iterator[ReadOff]:
+def _decorated(module: Module, sets: set[str]) -> Iterator[FunctionTool]:
     for node in ast.walk(module.tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield from (ReadOff(node, _as_call(each)) for each in node.decorator_list if _is_tool(each, sets))
+            yield from (FunctionTool(node, _as_call(each)) for each in node.decorator_list if _is_tool(each, sets))
 
 
 def _as_call(decorator: ast.expr) -> ast.Call:
@@ -106,16 +106,16 @@ def _is_tool(node: ast.expr, sets: set[str]) -> bool:
     return False
 
 
-def _given(module: Module, calls: list[ast.Call], sets: set[str]) -> Iterator[ReadOff]:
+def _given(module: Module, calls: list[ast.Call], sets: set[str]) -> Iterator[FunctionTool]:
     """Yield the functions that are passed to `tool`, to `toolset.tool`, or to what ``toolset.tool(…)`` returns."""
     for call in calls:
         makes = module.dotted(call.func) == "neuroscript.tool" or _is_tool(call.func, sets)
         function = module.top.get(_name(call.args[0])) if makes and call.args else None
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield ReadOff(function, call.func if isinstance(call.func, ast.Call) else call)
+            yield FunctionTool(function, call.func if isinstance(call.func, ast.Call) else call)
 
 
-def _written(module: Module, calls: list[ast.Call]) -> Iterator[Written]:
+def _written(module: Module, calls: list[ast.Call]) -> Iterator[SpecTool]:
     functions: dict[int, Function] = {}
     for call in calls:
         match [*call.args, *(each.value for each in call.keywords if each.arg == "func")]:
@@ -125,7 +125,7 @@ def _written(module: Module, calls: list[ast.Call]) -> Iterator[Written]:
                     functions[id(spec)] = function
     for call in calls:
         if module.dotted(call.func) == "neuroscript.ToolSpec":
-            yield Written(call, functions.get(id(call)))
+            yield SpecTool(call, functions.get(id(call)))
 
 
 def _name(node: ast.AST) -> str:

@@ -49,10 +49,10 @@ SYSTEM: Final = ("/usr/share/zoneinfo", "/usr/lib", "/lib", "/dev/null", "/dev/u
 CODE: Final = (".py", ".pyc", ".so", ".pyd", ".pth")
 
 
-def needed(event: str, args: tuple[Any, ...]) -> str:
+def need_of_event(event: str, args: tuple[Any, ...]) -> str:
     """Return the capability that an event needs, or ``""`` if it is not an external effect.
 
-    >>> needed("socket.connect", (None, ("127.0.0.1", 80)))
+    >>> need_of_event("socket.connect", (None, ("127.0.0.1", 80)))
     'net:read'
     """
     if event == "open":

@@ -13,7 +13,7 @@ from neuroscript.testing.checks.check_case import ContractCheck
 from neuroscript.testing.checks.contract import is_refused
 from neuroscript.testing.checks.samples import CANARY
 from neuroscript.testing.checks.setup import World
-from neuroscript.testing.checks.trials import ENTRY_POINTS, Bench, Log, Trial, exact, tried
+from neuroscript.testing.checks.trials import ENTRY_POINTS, Bench, Log, Trial, exact, run_trial
 from neuroscript.tools.tool import ToolImplementation
 
 THREADS: Final = 8
@@ -136,7 +136,7 @@ def _threads(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     for index, example in enumerate(tool.spec.examples, 1):
         with bench.setup.world(bench.tools) as world:
             args = bench.prepared(world, tool, example.args)
-            alone = tried(world, Log(), tool, args, "").came
+            alone = run_trial(world, Log(), tool, args, "").came
             if set(_at_once(world, tool, args)) != {alone}:
                 yield f"example {index} returns a different result when {THREADS} threads call it at once"
 
@@ -147,7 +147,7 @@ def _at_once(world: World, tool: ToolImplementation, args: Any) -> Iterator[str]
 
     def one(_: int) -> str:
         barrier.wait(WAITING)
-        return tried(world, Log(), tool, args, "").came
+        return run_trial(world, Log(), tool, args, "").came
 
     with ThreadPoolExecutor(THREADS) as pool:
         yield from pool.map(one, range(THREADS))
@@ -203,7 +203,7 @@ def _told(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
 
 BEHAVES: Final = ("examples-correct", "examples-finish")
 
-LAWS: Final = (
+CHECKS: Final = (
     ContractCheck("examples-finish", "Each example ends within the time limit.", _in_time),
     ContractCheck(
         "examples-correct",

@@ -19,20 +19,17 @@ from neuroscript.coercion.parameters import (
     sequence,
 )
 from neuroscript.errors import SpecError
-from neuroscript.testing.checks import behaviour as behaving
-from neuroscript.testing.checks import contract as telling
-from neuroscript.testing.checks import shipping
-from neuroscript.testing.checks import side_effects as isolated
+from neuroscript.testing.checks import behaviour, contract, shipping, side_effects
 from neuroscript.testing.checks.check_case import ContractCheck, Violation
 from neuroscript.testing.checks.setup import Setup, toolsets_of
 from neuroscript.testing.checks.trials import Bench
 from neuroscript.tools.tool import ToolImplementation
 from neuroscript.tools.toolset import Toolset
 
-CHECKS: Final[tuple[ContractCheck, ...]] = (*telling.LAWS, *behaving.LAWS, *isolated.LAWS, *shipping.LAWS)
+CHECKS: Final[tuple[ContractCheck, ...]] = (*contract.CHECKS, *behaviour.CHECKS, *side_effects.CHECKS, *shipping.CHECKS)
 """Every contract check, in the order in which they run."""
 
-BY_NAME: Final = {law.name: law for law in CHECKS}
+BY_NAME: Final = {check.name: check for check in CHECKS}
 
 
 SETUP: Final = optional(instance(Setup))
@@ -58,16 +55,16 @@ class Report:
 
     Attributes:
         toolset: The name of the toolset.
-        asked: The number of checks that were run, one per check and tool.
+        check_count: The number of checks that were run, one per check and tool.
         violations: The failed checks, in the order of tools and checks.
     """
 
     toolset: str
-    asked: int
+    check_count: int
     violations: tuple[Violation, ...]
 
     def __attrs_post_init__(self) -> None:
-        require_fields("report", self, toolset=STRING, asked=WHOLE, violations=VIOLATIONS)
+        require_fields("report", self, toolset=STRING, check_count=WHOLE, violations=VIOLATIONS)
 
     @property
     def ok(self) -> bool:
@@ -75,13 +72,13 @@ class Report:
         return not self.violations
 
     @property
-    def broken(self) -> tuple[str, ...]:
+    def failed_checks(self) -> tuple[str, ...]:
         """The unique names of the checks that failed."""
-        return tuple(dict.fromkeys(each.law for each in self.violations))
+        return tuple(dict.fromkeys(each.check for each in self.violations))
 
     def __str__(self) -> str:
-        head = f"{self.toolset}: {len(self.violations)} of {self.asked} contract checks failed"
-        lines = (f"{each}\n    rule: {BY_NAME[each.law].sentence}" for each in self.violations)
+        head = f"{self.toolset}: {len(self.violations)} of {self.check_count} contract checks failed"
+        lines = (f"{each}\n    rule: {BY_NAME[each.check].sentence}" for each in self.violations)
         return "\n".join([head, *lines])
 
 
@@ -90,11 +87,11 @@ class CheckCase:
     """One contract check of one tool, or of all tools together.
 
     Attributes:
-        law: The check.
+        contract_check: The check.
         tool: The tool, or None for a check of all tools.
     """
 
-    law: ContractCheck
+    contract_check: ContractCheck
     tool: ToolImplementation | None
     _bench: Bench
 
@@ -105,10 +102,12 @@ class CheckCase:
 
     def faults(self) -> tuple[str, ...]:
         """Return the problems found, as sentences; none if a check that this one depends on fails."""
-        key = f"{self.law.name} {self.subject}"
+        key = f"{self.contract_check.name} {self.subject}"
         if key not in self._bench.found:
-            asked = not any(self._presumed(name).faults() for name in self.law.presumes)
-            self._bench.found[key] = tuple(dict.fromkeys(self.law.check(self._bench, self.tool))) if asked else ()
+            applies = not any(self._presumed(name).faults() for name in self.contract_check.presumes)
+            self._bench.found[key] = (
+                tuple(dict.fromkeys(self.contract_check.check(self._bench, self.tool))) if applies else ()
+            )
         found: tuple[str, ...] = self._bench.found[key]
         return found
 
@@ -116,14 +115,16 @@ class CheckCase:
         """Raise a `ChecksFailed` if the check fails."""
         faults = self.faults()
         if faults:
-            raise ChecksFailed(Report(self._bench.name, 1, (Violation(self.law.name, self.subject, faults),)))
+            raise ChecksFailed(
+                Report(self._bench.name, 1, (Violation(self.contract_check.name, self.subject, faults),))
+            )
 
     def _presumed(self, name: str) -> CheckCase:
-        law = BY_NAME[name]
-        return CheckCase(law, None if law.of_all else self.tool, self._bench)
+        check = BY_NAME[name]
+        return CheckCase(check, None if check.of_all else self.tool, self._bench)
 
     def __str__(self) -> str:
-        return f"{self.subject}-{self.law.name}"
+        return f"{self.subject}-{self.contract_check.name}"
 
 
 def checks_for(
@@ -144,20 +145,20 @@ def checks_for(
     Raises:
         SpecError: If *without* contains an unknown name.
     """
-    sets = toolsets_of("laws", toolsets)
-    require("laws", setup=(setup, SETUP), without=(without, STRINGS), name=(name, STRING))
+    sets = toolsets_of("checks", toolsets)
+    require("checks", setup=(setup, SETUP), without=(without, STRINGS), name=(name, STRING))
     unknown = sorted(set(without) - BY_NAME.keys())
     if unknown:
         raise SpecError("contract checks", [f"unknown check {each}" for each in unknown])
     tools = tuple(tool for each in sets for tool in each)
     bench = Bench(name or " ".join(each.name for each in sets), tools, setup or Setup(), sets)
-    return tuple(_cases([law for law in CHECKS if law.name not in without], tools, bench))
+    return tuple(_cases([check for check in CHECKS if check.name not in without], tools, bench))
 
 
-def _cases(laws: Iterable[ContractCheck], tools: Sequence[ToolImplementation], bench: Bench) -> Iterator[CheckCase]:
-    laws = tuple(laws)
-    yield from (CheckCase(law, tool, bench) for tool in tools for law in laws if not law.of_all)
-    yield from (CheckCase(law, None, bench) for law in laws if law.of_all)
+def _cases(checks: Iterable[ContractCheck], tools: Sequence[ToolImplementation], bench: Bench) -> Iterator[CheckCase]:
+    checks = tuple(checks)
+    yield from (CheckCase(check, tool, bench) for tool in tools for check in checks if not check.of_all)
+    yield from (CheckCase(check, None, bench) for check in checks if check.of_all)
 
 
 def check_toolset(
@@ -179,9 +180,9 @@ def check_toolset(
         ChecksFailed: If a check fails. The error lists every violation.
         SpecError: If *without* contains an unknown name.
     """
-    require("laws", raises=(raises, FLAG))
+    require("checks", raises=(raises, FLAG))
     cases = checks_for(toolsets, setup, without=without)
-    found = tuple(Violation(case.law.name, case.subject, case.faults()) for case in cases if case.faults())
+    found = tuple(Violation(case.contract_check.name, case.subject, case.faults()) for case in cases if case.faults())
     report = Report(cases[0]._bench.name, len(cases), found)
     if raises and found:
         raise ChecksFailed(report)

@@ -33,7 +33,7 @@ class ContractCheck:
 
     def __attrs_post_init__(self) -> None:
         forms = {"name": STRING, "sentence": STRING, "check": FUNCTION, "presumes": STRINGS, "of_all": FLAG}
-        require_fields("law", self, **forms)
+        require_fields("contract check", self, **forms)
 
 
 @attrs.frozen
@@ -41,17 +41,17 @@ class Violation:
     """A contract check that one tool fails.
 
     Attributes:
-        law: The name of the check.
+        check: The name of the check.
         tool: The canonical name of the tool, or the name of the toolset.
         faults: The problems, as sentences without argument values.
     """
 
-    law: str
+    check: str
     tool: str
     faults: tuple[str, ...]
 
     def __attrs_post_init__(self) -> None:
-        require_fields("violation", self, law=STRING, tool=STRING, faults=STRINGS)
+        require_fields("violation", self, check=STRING, tool=STRING, faults=STRINGS)
 
     def __str__(self) -> str:
-        return f"{self.tool}: {self.law}: {'; '.join(self.faults)}"
+        return f"{self.tool}: {self.check}: {'; '.join(self.faults)}"

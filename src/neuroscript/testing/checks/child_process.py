@@ -13,20 +13,20 @@ from types import ModuleType
 from typing import Any, Final
 
 import neuroscript.engine.engine  # noqa: F401 - preloaded, so that its own side effects are not attributed to the module
-from neuroscript.testing.checks.audit_events import needed
+from neuroscript.testing.checks.audit_events import need_of_event
 from neuroscript.tools.fingerprints import fingerprint
 
 HOOK: Final = "neuroscript_toolsets"
 """The hook that provides toolsets; ``HOOK:NAME`` names one of them."""
 
 
-def told(module: str, file: str, name: str) -> dict[str, Any]:
+def inspect_module(module: str, file: str, name: str) -> dict[str, Any]:
     """Return the events of importing *module*, and the fingerprints of the tools in its toolset *name*."""
     events: list[str] = []
     is_watching = [True]
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
-        if is_watching and needed(event, args) and event not in events:
+        if is_watching and need_of_event(event, args) and event not in events:
             events.append(event)
 
     sys.addaudithook(hook)
@@ -55,4 +55,4 @@ def _imported(module: str, file: str) -> ModuleType:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{json.dumps(told(*sys.argv[1:4]))}\n")
+    sys.stdout.write(f"{json.dumps(inspect_module(*sys.argv[1:4]))}\n")

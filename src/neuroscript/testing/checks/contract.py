@@ -150,7 +150,7 @@ def _annotations(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
 PLAIN: Final = (str, int, float, bool, bytes, list, dict)
 """Annotations that correspond to one exact type."""
 
-LAWS: Final = (
+CHECKS: Final = (
     ContractCheck("wire-name-length", "The wire name has at most 64 characters.", _name),
     ContractCheck("described", "The description is a sentence.", _description),
     ContractCheck("arguments-described", "Each argument has a description.", _arguments),

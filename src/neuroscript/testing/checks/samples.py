@@ -49,7 +49,7 @@ WRONG: Final[tuple[Any, ...]] = (object(), {1, 2}, float("nan"), 2**70 + 1, "\ud
 """Values that no argument accepts."""
 
 
-def fitting(arg: ArgSpec, *, hard: bool = False) -> Iterator[Any]:
+def valid_samples(arg: ArgSpec, *, hard: bool = False) -> Iterator[Any]:
     """Yield values that an argument accepts; *hard* ones are rare."""
     yield from (value for value in _of(arg, HARD if hard else COMMON) if takes(arg, value))
 
@@ -88,4 +88,4 @@ def _maps(arg: ArgSpec) -> Iterator[Any]:
 
 def _values(arg: ArgSpec) -> Iterator[Any]:
     yield from arg.choices
-    yield from fitting(arg)
+    yield from valid_samples(arg)

@@ -25,7 +25,7 @@ from neuroscript.coercion.parameters import (
     as_tuple,
     collection,
     instance,
-    mapping,
+    mapping_form,
     optional,
     require,
     require_fields,
@@ -40,7 +40,7 @@ from neuroscript.spec.tool_spec import ToolSpec
 from neuroscript.tools.tool import ToolImplementation
 from neuroscript.tools.toolset import Toolset
 
-MOMENT: Final = 1_700_000_000
+FILE_TIME: Final = 1_700_000_000
 """The modification time of every file in the sandbox, in seconds since 1970-01-01 UTC."""
 
 SLEEP: Final = Decimal("0.2")
@@ -50,7 +50,7 @@ Prepare = Callable[[Engine, str, Any], Any]
 """Takes an engine, the name of a tool and the arguments of an example, and returns the arguments to call it with."""
 
 
-class Parrot:
+class EchoModel:
     """A model that repeats its input in capitals, and requests each tool with the arguments of its first example."""
 
     def ask(self, turns: Sequence[Turn]) -> Turn:
@@ -92,7 +92,7 @@ class Setup:
     variables: Mapping[str, Any] = attrs.field(factory=dict)
     secrets: Mapping[str, str] = attrs.field(factory=dict, repr=False)
     answers: Sequence[str] = ("an answer",)
-    llm: LLM | None = attrs.field(factory=Parrot)
+    llm: LLM | None = attrs.field(factory=EchoModel)
     grants: Sequence[str] | None = None
     trusted: bool = False
     toolsets: Sequence[Toolset] = ()
@@ -110,7 +110,7 @@ class Setup:
         """
         given: tuple[ToolImplementation, ...] = as_tuple(tools)
         require("setup", tools=(given, IMPLEMENTATIONS))
-        with TemporaryDirectory(prefix="neuroscript-laws-") as place, warnings.catch_warnings(action="ignore"):
+        with TemporaryDirectory(prefix="neuroscript-checks-") as place, warnings.catch_warnings(action="ignore"):
             root = Path(place)
             write_files(root, self.files)
             out = StringIO()
@@ -123,21 +123,21 @@ class Setup:
                 variables=self.variables,
                 secrets=self.secrets,
             )
-            grants = granted(given) if self.grants is None else self.grants
+            grants = grants_for(given) if self.grants is None else self.grants
             policy = ExecutionPolicy(grants=tuple(grants), trusted=self.trusted, limits=Limits(sleep=SLEEP))
             with Engine(host=host, policy=policy, plugins="none", toolsets=self.toolsets) as engine:
-                engine.register(Toolset("laws", given))
+                engine.register(Toolset("checks", given))
                 yield World(engine, root, out)
 
 
-FILES: Final = mapping(
+FILES: Final = mapping_form(
     Form("a string, bytes or None", lambda content: content is None or isinstance(content, (str, bytes))), "files"
 )
 IMPLEMENTATIONS: Final = collection(instance(ToolImplementation), "ToolImplementations")
 FORMS: Final = {
     "files": FILES,
     "variables": BY_NAME,
-    "secrets": mapping(STRING, "strings"),
+    "secrets": mapping_form(STRING, "strings"),
     "answers": sequence(STRING, "strings"),
     "llm": optional(MODEL),
     "grants": optional(STRINGS),
@@ -186,7 +186,7 @@ class _Answers:
         return self._answers[(self._asked - 1) % len(self._answers)]
 
 
-def granted(tools: Iterable[ToolImplementation]) -> tuple[str, ...]:
+def grants_for(tools: Iterable[ToolImplementation]) -> tuple[str, ...]:
     """Return grants for everything that these tools need."""
     needs = (need for tool in tools for need in tool.policy.capabilities)
     return tuple(sorted({f"{need.partition(':')[0]}:*:*" for need in needs}))
@@ -201,4 +201,4 @@ def write_files(root: Path, files: Mapping[str, str | bytes | None]) -> None:
         else:
             path.write_bytes(content.encode() if isinstance(content, str) else content)
     for path in root.rglob("*"):
-        os.utime(path, (MOMENT, MOMENT))
+        os.utime(path, (FILE_TIME, FILE_TIME))

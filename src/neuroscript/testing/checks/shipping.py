@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from neuroscript.discovery.installed import Distribution, EntryPoint, distributions
-from neuroscript.discovery.package_index import IndexedEntry, entries_of, shipped, written
+from neuroscript.discovery.package_index import IndexedEntry, entries_of, index_to_data, shipped_index
 from neuroscript.errors import PluginError
 from neuroscript.testing.checks.check_case import ContractCheck
 from neuroscript.testing.checks.trials import Bench
@@ -19,7 +19,7 @@ STALE: Final = "rebuild it with neuroscript index"
 def _indexed(bench: Bench, tool: None) -> Iterator[str]:
     for each in distributions():
         if any(_meant(point) is toolset for point in each.entry_points for toolset in bench.toolsets):
-            for there, here in zip(shipped(each) or (), _here(each), strict=False):
+            for there, here in zip(shipped_index(each) or (), _here(each), strict=False):
                 yield from _differing(each, there, here)
 
 
@@ -36,7 +36,7 @@ def _here(distribution: Distribution) -> tuple[IndexedEntry, ...]:
     from neuroscript.discovery.index_builder import index, load
 
     try:
-        made = json.dumps(written(distribution, tuple(map(index, load(distribution)))))
+        made = json.dumps(index_to_data(distribution, tuple(map(index, load(distribution)))))
     except PluginError:  # reported by other checks
         return ()
     return entries_of(json.loads(made), distribution) or ()
@@ -50,6 +50,6 @@ def _differing(distribution: Distribution, there: IndexedEntry, here: IndexedEnt
         yield f"entry point {here.name} differs from the index of {distribution}; {STALE}"
 
 
-LAWS: Final = (
+CHECKS: Final = (
     ContractCheck("index-current", "The index that a distribution ships matches its code.", _indexed, of_all=True),
 )

@@ -23,10 +23,10 @@ from typing import Any, Final
 from neuroscript._version import misfit
 from neuroscript.calls.steps import is_iterator
 from neuroscript.errors import CallError
-from neuroscript.testing.checks.audit_events import Scratch, needed
+from neuroscript.testing.checks.audit_events import Scratch, need_of_event
 from neuroscript.testing.checks.check_case import ContractCheck
 from neuroscript.testing.checks.child_process import HOOK
-from neuroscript.testing.checks.trials import Bench, Log, Seen, call, watched
+from neuroscript.testing.checks.trials import Bench, Log, Observation, call, observe
 from neuroscript.tools.fingerprints import fingerprint
 from neuroscript.tools.tool import ToolImplementation, WithoutRuntime
 from neuroscript.tools.toolset import Toolset
@@ -34,7 +34,7 @@ from neuroscript.tools.toolset import Toolset
 TIMEOUT_SECONDS: Final = 300.0
 """Time limit for all examples of a toolset together, in the process that observes them."""
 
-IMPORTING: Final = 30
+IMPORT_TIMEOUT_SECONDS: Final = 30
 """Time limit for importing a module in a fresh process."""
 
 CHILD: Final = "neuroscript.testing.checks.child_process"
@@ -66,7 +66,7 @@ def _told(bench: Bench) -> dict[str, Any]:
     """Return what a fork of this process reports about the examples of all tools, or nothing if fork is unsupported."""
     if "watched" not in bench.found:
         nothing: dict[str, Any] = {"touched": {}, "printed": []}
-        told = forked(lambda: _watch(bench), TIMEOUT_SECONDS) if hasattr(os, "fork") else nothing
+        told = run_in_fork(lambda: _watch(bench), TIMEOUT_SECONDS) if hasattr(os, "fork") else nothing
         bench.found["watched"] = told or {**nothing, "failed": True}
     found: dict[str, Any] = bench.found["watched"]
     return found
@@ -81,7 +81,7 @@ def _watch(bench: Bench) -> dict[str, Any]:
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
         if current and not scratch.holds(event, args):
-            need = needed(event, args)
+            need = need_of_event(event, args)
             if need and [need, event] not in touched.setdefault(current[-1], []):
                 touched[current[-1]].append([need, event])
 
@@ -104,7 +104,7 @@ def _watch(bench: Bench) -> dict[str, Any]:
 def _marked(bench: Bench, tool: ToolImplementation, current: list[str]) -> list[ToolImplementation]:
     """Return all tools, one of which adds its name to *current* while it runs."""
     log = _Marks(tool, current)
-    return [watched(each, log) if each.name == tool.name else each for each in bench.tools]
+    return [observe(each, log) if each.name == tool.name else each for each in bench.tools]
 
 
 class _Marks(Log):
@@ -115,17 +115,17 @@ class _Marks(Log):
         self._tool = tool
         self._current = current
 
-    def entered(self, seen: Seen) -> None:
+    def entered(self, seen: Observation) -> None:
         """Record that the tool runs."""
         self._current.append(self._tool.name)
 
-    def left(self, seen: Seen) -> None:
+    def left(self, seen: Observation) -> None:
         """Record that it no longer runs."""
         if not (self._tool.spec.stream and is_iterator(seen.source)):
             self._current.clear()
 
 
-def forked(run: Callable[[], Any], seconds: float) -> Any:
+def run_in_fork(run: Callable[[], Any], seconds: float) -> Any:
     """Run a function in a fork of this process; return its result through JSON, or None if it fails or times out."""
     read, write = os.pipe()
     with warnings.catch_warnings():
@@ -220,7 +220,7 @@ def _imported(bench: Bench, module: str, file: str, name: str) -> dict[str, Any]
         path = os.pathsep.join(part for part in sys.path if part)
         environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
         done = subprocess.run(  # noqa: S603
-            argv, env=environment, capture_output=True, text=True, timeout=IMPORTING, check=False
+            argv, env=environment, capture_output=True, text=True, timeout=IMPORT_TIMEOUT_SECONDS, check=False
         )
         lines = done.stdout.splitlines()
         bench.found[key] = json.loads(lines[-1]) if done.returncode == 0 and lines else {"failed": True}
@@ -254,7 +254,7 @@ def _api(bench: Bench, tool: None) -> Iterator[str]:
             yield f"toolset {toolset.name} {misfit(wanted)}"
 
 
-LAWS: Final = (
+CHECKS: Final = (
     ContractCheck(
         "capabilities-complete",
         "A tool declares a capability for all that it does with files, programs and the network.",

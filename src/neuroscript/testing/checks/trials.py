@@ -16,7 +16,7 @@ import attrs
 from neuroscript.errors import CallError, NeuroScriptError, ToolFailed
 from neuroscript.runtime.interfaces import ToolCall
 from neuroscript.spec.tool_spec import Example
-from neuroscript.testing.checks.samples import fitting
+from neuroscript.testing.checks.samples import valid_samples
 from neuroscript.testing.checks.setup import Setup, World
 from neuroscript.tools.tool import ToolImplementation, WithoutRuntime
 
@@ -29,7 +29,7 @@ OUTSIDE: Final = frozenset({"exec", "net"})
 
 
 @attrs.define(eq=False)
-class Seen:
+class Observation:
     """Observations of one call of a function.
 
     Attributes:
@@ -52,7 +52,7 @@ class WatchedRuntime:
 
     __slots__ = ("__weakref__", "_rt", "_seen")
 
-    def __init__(self, rt: Any, seen: Seen) -> None:
+    def __init__(self, rt: Any, seen: Observation) -> None:
         self._rt = rt
         self._seen = seen
         seen.runtime = weakref.ref(self)
@@ -66,17 +66,17 @@ class Log:
     """Stores the observations of the last call."""
 
     def __init__(self) -> None:
-        self.last: Seen | None = None
+        self.last: Observation | None = None
 
-    def entered(self, seen: Seen) -> None:
+    def entered(self, seen: Observation) -> None:
         """Record that a function begins."""
         self.last = seen
 
-    def left(self, seen: Seen) -> None:
+    def left(self, seen: Observation) -> None:
         """Record that it has returned or raised."""
 
 
-def watched(tool: ToolImplementation, log: Log) -> ToolImplementation:
+def observe(tool: ToolImplementation, log: Log) -> ToolImplementation:
     """Return a tool that behaves the same and reports observations of each call to *log*."""
     free = isinstance(tool.func, WithoutRuntime)
     func = tool.func.func if isinstance(tool.func, WithoutRuntime) else tool.func
@@ -117,8 +117,8 @@ def _awaited(func: Callable[..., Any], log: Log, free: bool) -> Callable[..., An
     return watching
 
 
-def _begun(values: tuple[Any, ...], log: Log, free: bool) -> tuple[Seen, tuple[Any, ...], str]:
-    seen = Seen()
+def _begun(values: tuple[Any, ...], log: Log, free: bool) -> tuple[Observation, tuple[Any, ...], str]:
+    seen = Observation()
     if not free:
         values = (WatchedRuntime(values[0], seen), *values[1:])
     before = _text(values, free)
@@ -147,7 +147,7 @@ class Trial:
     what: str
     value: Any
     error: CallError | None
-    seen: Seen | None
+    seen: Observation | None
     seconds: float
     kept: bool = False
     state: tuple[Any, ...] = ()
@@ -201,7 +201,7 @@ ENTRY_POINTS: Final[dict[str, Callable[[Any, str, Any], Any]]] = {"call": call, 
 """The entry points of an engine: each takes the engine, the name of a tool and its arguments, in order or by name."""
 
 
-def tried(
+def run_trial(
     world: World, log: Log, tool: ToolImplementation, args: Any, what: str, door: Callable[..., Any] = call
 ) -> Trial:
     """Make one call and return its outcome."""
@@ -216,7 +216,7 @@ def tried(
     return Trial(what, value, failure, seen, seconds, failure is None and _is_kept(seen), world.state())
 
 
-def _is_kept(seen: Seen | None) -> bool:
+def _is_kept(seen: Observation | None) -> bool:
     if seen is None or seen.runtime is None:
         return False
     seen.source = seen.source if inspect.isgenerator(seen.source) and seen.source.gi_frame is not None else None
@@ -258,7 +258,7 @@ class Bench:
 
     def with_watch(self, tool: ToolImplementation) -> list[ToolImplementation]:
         """Return all tools, one of which is observed."""
-        return [watched(each, self._log) if each.name == tool.name else each for each in self.tools]
+        return [observe(each, self._log) if each.name == tool.name else each for each in self.tools]
 
     def examples(self, tool: ToolImplementation, door: str = "call") -> list[tuple[Example, Trial]]:
         """Return each example of a tool with its outcome, each in a new environment."""
@@ -273,7 +273,7 @@ class Bench:
     def _example(self, tool: ToolImplementation, index: int, example: Example, door: str) -> Trial:
         with self.setup.world(self.with_watch(tool)) as world:
             args = self.prepared(world, tool, example.args)
-            return tried(world, self._log, tool, args, f"example {index}", ENTRY_POINTS[door])
+            return run_trial(world, self._log, tool, args, f"example {index}", ENTRY_POINTS[door])
 
     def twice(self, tool: ToolImplementation) -> Iterator[tuple[Trial, Trial]]:
         """Yield, for each example that succeeds, two consecutive calls in one environment."""
@@ -282,8 +282,8 @@ class Bench:
                 continue
             with self.setup.world(self.with_watch(tool)) as world:
                 args = self.prepared(world, tool, example.args)
-                first = tried(world, self._log, tool, args, f"example {index}")
-                yield first, tried(world, self._log, tool, args, f"example {index}")
+                first = run_trial(world, self._log, tool, args, f"example {index}")
+                yield first, run_trial(world, self._log, tool, args, f"example {index}")
 
     def base(self, tool: ToolImplementation) -> dict[str, Any] | None:
         """Return the arguments by name of the first example that succeeds, or None."""
@@ -310,7 +310,7 @@ class Bench:
         with self.setup.world(self.with_watch(tool)) as world:
             for changed, what in variations(tool, base, kind):
                 args = self.prepared(world, tool, changed)
-                yield tried(world, self._log, tool, args, what)
+                yield run_trial(world, self._log, tool, args, what)
 
     def all_trials(self, tool: ToolImplementation) -> Iterator[Trial]:
         """Yield the outcome of every call of a tool."""
@@ -334,7 +334,7 @@ def variations(tool: ToolImplementation, base: dict[str, Any], kind: str) -> Ite
     for place, arg in enumerate(tool.spec.args):
         is_rest = tool.spec.variadic and place == len(tool.spec.args) - 1
         if kind in ("common", "hard"):
-            for value in fitting(arg, hard=kind == "hard"):
+            for value in valid_samples(arg, hard=kind == "hard"):
                 what = f"{arg.name} as {type(value).__name__}"
                 yield {**base, arg.name: [value] if is_rest else value}, what
         elif kind == "choices" and not is_rest:

@@ -15,9 +15,17 @@ import attrs
 from neuroscript.errors import CallError
 from neuroscript.workflow.durable.database import CALLS, RUNS, WORKERS, Database, once, sa
 from neuroscript.workflow.durable.encoding import text_of
-from neuroscript.workflow.durable.outcomes import Outcome, Place, arguments_in, cancelled, damaged, failure, outcome_in
+from neuroscript.workflow.durable.outcomes import (
+    Outcome,
+    Place,
+    arguments_in,
+    cancelled_error,
+    damaged_row_error,
+    failure,
+    outcome_in,
+)
 from neuroscript.workflow.durable.rows import CALL_COLUMNS, check_call, place_id
-from neuroscript.workflow.runner import Unmade
+from neuroscript.workflow.runner import CallNotMade
 from neuroscript.workflow.scheduler import ABANDONED_WAIT_SECONDS, ScheduledCall
 
 MAX_ATTEMPTS: Final = 5
@@ -26,12 +34,12 @@ MAX_ATTEMPTS: Final = 5
 DAMAGED: Final = "is missing, has ended, or was not written by this version of neuroscript"
 
 
-class Fenced(Exception):
+class WorkerFenced(Exception):
     """Raised when a worker was declared dead; it begins no more calls."""
 
 
 @attrs.frozen
-class Begun:
+class StartedCall:
     """A call to make now.
 
     Attributes:
@@ -109,12 +117,12 @@ class Calls:
 
         status = self._database.transaction(given_out, is_over)
         if status == "cancelled":
-            raise cancelled(work.node.tool)
+            raise cancelled_error(work.node.tool)
         if status == "cancelled, begun":
             text = "was under way when the run was cancelled, and may have run"
             raise CallError(text, tool=work.node.tool, code="plan.in_doubt")
         if status in ("succeeded", "failed"):
-            raise Unmade  # the run has ended without it
+            raise CallNotMade  # the run has ended without it
         if status is not None:
             raise CallError("another process has taken over the run", tool=work.node.tool, code="plan.lease_lost")
 
@@ -153,14 +161,14 @@ class Calls:
     def give_up(self, ids: Sequence[str]) -> None:
         """End calls that have not begun and that no worker will make."""
         waiting = sa.and_(CALLS.c.id.in_(ids), CALLS.c.begun.is_(None), CALLS.c.ended.is_(None))
-        error = damaged("", f"the row of DBOS's workflow_status with its id {DAMAGED}")
+        error = damaged_row_error("", f"the row of DBOS's workflow_status with its id {DAMAGED}")
         ended = {"ended": self._database.now, "code": error.code, "outcome": failure(error)}
         change = sa.update(CALLS).where(waiting).values(**ended)
         self._database.transaction(lambda connection: connection.execute(change), once)
 
     # For workers
 
-    def begin(self, id: str, worker: str, is_over: Callable[[], bool]) -> Begun | None:
+    def begin(self, id: str, worker: str, is_over: Callable[[], bool]) -> StartedCall | None:
         """Record that a call begins and return it, or None if there is nothing to run.
 
         Args:
@@ -173,10 +181,10 @@ class Calls:
         token = os.urandom(8).hex()
         return self._database.transaction(lambda connection: self._begun(connection, id, worker, token), is_over)
 
-    def _begun(self, connection: sa.Connection, id: str, worker: str, token: str) -> Begun | None:
+    def _begun(self, connection: sa.Connection, id: str, worker: str, token: str) -> StartedCall | None:
         alive = sa.and_(WORKERS.c.id == worker, WORKERS.c.ended.is_(None))
         if not connection.execute(sa.update(WORKERS).where(alive).values(seen=self._database.now)).rowcount:
-            raise Fenced(worker)
+            raise WorkerFenced(worker)
         run = sa.select(CALLS.c.run).where(CALLS.c.id == id).scalar_subquery()
         status = connection.execute(
             sa.select(RUNS.c.status).where(RUNS.c.id == run).with_for_update(read=True)
@@ -193,9 +201,9 @@ class Calls:
             return None
         begun = {"begun": self._database.now, "worker": worker, "token": token, "takes": row.takes + 1}
         connection.execute(which.values(**begun))
-        return Begun(id, row.tool, arguments, row.timeout, row.patience, token)
+        return StartedCall(id, row.tool, arguments, row.timeout, row.patience, token)
 
-    def end(self, begun: Begun, code: str, outcome: str, is_over: Callable[[], bool]) -> None:
+    def end(self, begun: StartedCall, code: str, outcome: str, is_over: Callable[[], bool]) -> None:
         """Record the outcome of a call, unless another worker has begun it since."""
         mine = sa.and_(CALLS.c.id == begun.id, CALLS.c.token == begun.token, CALLS.c.ended.is_(None))
         change = sa.update(CALLS).where(mine).values(ended=self._database.now, code=code, outcome=outcome)
@@ -216,4 +224,4 @@ def _in_the_way(row: Any, is_running: bool, token: str) -> CallError | None:
     if has_begun and row.takes >= MAX_ATTEMPTS:
         text = f"was under way when its process died, {row.takes} times"
         return CallError(text, tool=row.tool, code="plan.in_doubt")
-    return None if is_running else cancelled(row.tool)
+    return None if is_running else cancelled_error(row.tool)

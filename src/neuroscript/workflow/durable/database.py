@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from neuroscript._imports import missing_extra
 from neuroscript.coercion.parameters import STRING, optional, require
 from neuroscript.errors import CallError, SpecError
-from neuroscript.io.text import MAX_PATH_CHARS, one_line, shown_path
+from neuroscript.io.text import MAX_PATH_CHARS, one_line, quote_path
 from neuroscript.io.user_cache import data_file
 from neuroscript.workflow.durable.heartbeat import MAX_LEASE_SECONDS
 
@@ -29,12 +29,12 @@ __all__ = ["CALLS", "RUNS", "WORKERS", "Database", "once", "sa"]  # other module
 FILE: Final = "runs.sqlite"
 """The file in the user's data directory that is used without an address."""
 
-BUSY: Final = 30.0
+LOCK_TIMEOUT_SECONDS: Final = 30.0
 """Seconds that a transaction waits for a lock, and seconds for which a failed one is retried."""
 
 RETRY_SECONDS: Final = 0.2
 
-POOL: Final[Mapping[str, Any]] = {"pool_size": 10, "max_overflow": 30, "hide_parameters": True}
+POOL_SIZE: Final[Mapping[str, Any]] = {"pool_size": 10, "max_overflow": 30, "hide_parameters": True}
 """Limits on connections. SQLAlchemy's errors must not contain the arguments of calls."""
 
 IDLE_TIMEOUT_SECONDS: Final = 5.0
@@ -45,10 +45,10 @@ NOW: Final = {
     "postgresql": "extract(epoch from clock_timestamp())::float8",
 }
 
-AWAY: Final = (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.InternalError, sa.exc.TimeoutError)
+TEMPORARY_ERRORS: Final = (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.InternalError, sa.exc.TimeoutError)
 """Exceptions that mean the database or a connection to it is temporarily unavailable."""
 
-LASTING: Final = ("SQLITE_ERROR", "SQLITE_READONLY")
+PERMANENT_ERROR_PREFIXES: Final = ("SQLITE_ERROR", "SQLITE_READONLY")
 """Prefixes of SQLite errors that are permanent: unexpected tables, or a read-only file."""
 
 LOCK: Final = 0x6E65_7572
@@ -135,7 +135,7 @@ class Database:
         require("durable", url=(url, optional(STRING)))
         parsed = _parsed(url)
         self.url = parsed.render_as_string(hide_password=False)
-        self.name = shown_path(parsed.difference_update_query(("password", "sslpassword")).render_as_string())
+        self.name = quote_path(parsed.difference_update_query(("password", "sslpassword")).render_as_string())
         with self.used():
             self.engine = _engine(parsed, makes)
             self.now: sa.TextClause = sa.text(NOW[self.engine.dialect.name])
@@ -177,8 +177,8 @@ class Database:
 
         Args:
             work: May be called several times, each time in a new transaction.
-            is_over: Called before each repetition; returns whether to give up. By default, give up after `BUSY`
-                seconds.
+            is_over: Called before each repetition; returns whether to give up. By default, give up after
+                `LOCK_TIMEOUT_SECONDS` seconds.
 
         Raises:
             CallError: ``plan.database``, if the database cannot be reached.
@@ -188,14 +188,14 @@ class Database:
             return self._tried(work, is_over)
 
     def _tried(self, work: Callable[[sa.Connection], T], is_over: Callable[[], bool] | None) -> T:
-        until = time.monotonic() + BUSY
+        until = time.monotonic() + LOCK_TIMEOUT_SECONDS
         while True:
             try:
                 with self.engine.begin() as connection:
                     return work(connection)
-            except AWAY as error:
+            except TEMPORARY_ERRORS as error:
                 cause = getattr(error, "orig", None)
-                if is_over is None and getattr(cause, "sqlite_errorname", "").startswith(LASTING):
+                if is_over is None and getattr(cause, "sqlite_errorname", "").startswith(PERMANENT_ERROR_PREFIXES):
                     raise
                 if time.monotonic() > until if is_over is None else is_over():
                     raise CallError("the database cannot be reached", code="plan.database", retry="later") from error
@@ -242,7 +242,7 @@ def _reason_of(error: OSError | ImportError | sa.exc.DBAPIError) -> str:
 def _engine(url: sa.URL, makes: bool) -> sa.Engine:
     if url.drivername != "sqlite":
         address = url.set(drivername="postgresql+psycopg")
-        engine = sa.create_engine(address, **POOL, pool_pre_ping=True)
+        engine = sa.create_engine(address, **POOL_SIZE, pool_pre_ping=True)
         sa.event.listen(engine, "connect", _hurried)
         return engine
     file = Path(str(url.database))
@@ -251,7 +251,7 @@ def _engine(url: sa.URL, makes: bool) -> sa.Engine:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not file.exists():  # arguments and results must be readable only by this user
         os.close(os.open(file, os.O_CREAT, 0o600))
-    engine = sa.create_engine(url, **POOL)
+    engine = sa.create_engine(url, **POOL_SIZE)
     sa.event.listen(engine, "connect", _settled)
     return engine
 
@@ -260,7 +260,7 @@ def _settled(connection: Any, _: object) -> None:
     """Make SQLite writers wait for the lock from the start of a transaction, and readers never wait."""
     connection.isolation_level = "IMMEDIATE"
     connection.text_factory = _text
-    connection.execute(f"PRAGMA busy_timeout={BUSY * 1000:.0f}")
+    connection.execute(f"PRAGMA busy_timeout={LOCK_TIMEOUT_SECONDS * 1000:.0f}")
     connection.execute("PRAGMA journal_mode=WAL")
 
 

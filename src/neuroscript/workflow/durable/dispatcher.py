@@ -18,10 +18,10 @@ from neuroscript.workflow.durable.calls import Calls, call_id
 from neuroscript.workflow.durable.database import CALLS
 from neuroscript.workflow.durable.encoding import NotStorable
 from neuroscript.workflow.durable.outcomes import Outcome, Place
-from neuroscript.workflow.durable.queue import POLL, Queue
+from neuroscript.workflow.durable.queue import QUEUE_POLL_SECONDS, Queue
 from neuroscript.workflow.durable.rows import fault, place_id
 from neuroscript.workflow.plan.model import Plan
-from neuroscript.workflow.runner import Step, Unmade
+from neuroscript.workflow.runner import CallNotMade, Step
 from neuroscript.workflow.scheduler import ScheduledCall
 
 ORDER_POLLS: Final = 5
@@ -30,7 +30,7 @@ ORDER_POLLS: Final = 5
 ABANDONED_POLLS: Final = 20
 """Number of checks for results between two checks for calls that no worker will make."""
 
-TURNS: Final = 10
+LOOP_TURNS: Final = 10
 """Turns of the event loop in which a plan processes a result and asks for the next calls."""
 
 
@@ -71,7 +71,7 @@ class Dispatcher:
         self._is_over = threading.Event()
 
     async def __call__(self, work: ScheduledCall) -> Any:
-        """Return the result of a call, or raise its `CallError`, or `Unmade`."""
+        """Return the result of a call, or raise its `CallError`, or `CallNotMade`."""
         id, place = call_id(self._run, work), (work.node.name, work.item, work.number)
         self._unasked.discard(place)
         if id in self._past:
@@ -82,7 +82,7 @@ class Dispatcher:
         await self._is_new.wait()
         async with self._slots:
             if self._is_halted and place not in self._given:
-                raise Unmade
+                raise CallNotMade
             await self._put(work)
             return (await self._told(id)).given()
 
@@ -135,13 +135,13 @@ class Dispatcher:
             next_id = next((each for each in order if not (self._unasked and self._halts(each))), order[0])
             if next_id not in self._waiting and looks < ORDER_POLLS:
                 looks += 1
-                await asyncio.sleep(POLL / 2)
+                await asyncio.sleep(QUEUE_POLL_SECONDS / 2)
                 continue
             looks = 0
             id = next((each for each in (next_id, *order) if each in self._waiting), None)
             if id is None:
                 self._is_new.set()  # the next past call depends on the result or the slot of a new one
-                await asyncio.sleep(POLL / 2)
+                await asyncio.sleep(QUEUE_POLL_SECONDS / 2)
             else:
                 order.remove(id)
                 self._tell(self._past[id])
@@ -155,13 +155,13 @@ class Dispatcher:
         return is_last and self._plan[name].on_fail == "halt"
 
     async def _turned(self) -> None:
-        for _ in range(TURNS):
+        for _ in range(LOOP_TURNS):
             await asyncio.sleep(0)
 
     async def listen(self) -> None:
         """Report the outcomes of awaited calls, until it is cancelled."""
         for look in count(1):
-            await asyncio.sleep(POLL / 2)
+            await asyncio.sleep(QUEUE_POLL_SECONDS / 2)
             ids = [id for id in self._waiting if id not in self._past]
             if ids and not look % ABANDONED_POLLS:
                 await asyncio.to_thread(self._give_up_lost, ids)

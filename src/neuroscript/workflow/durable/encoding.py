@@ -136,7 +136,7 @@ READ: Final[Mapping[str, Callable[[Any], Any]]] = {
 }
 
 
-def error_to_kept(error: CallError) -> dict[str, Any]:
+def encode_error(error: CallError) -> dict[str, Any]:
     """Return an error as data for `text_of`, without its cause and without attributes that cannot be stored."""
     kind = next(each.__name__ for each in type(error).__mro__ if each.__name__ in KINDS)
     state = {}
@@ -151,11 +151,11 @@ def error_to_kept(error: CallError) -> dict[str, Any]:
     return {"kind": kind, "state": state}
 
 
-def error_from_kept(data: Any) -> CallError:
-    """Return the error that `error_to_kept` wrote.
+def decode_error(data: Any) -> CallError:
+    """Return the error that `encode_error` wrote.
 
     Raises:
-        Unreadable: If `error_to_kept` did not write this data.
+        Unreadable: If `encode_error` did not write this data.
     """
     try:
         return _error(KINDS[data["kind"]], data["state"])

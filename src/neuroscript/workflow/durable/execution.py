@@ -28,7 +28,7 @@ from neuroscript.workflow.durable.validation import check_durable
 from neuroscript.workflow.plan.file import plan_to_data
 from neuroscript.workflow.plan.model import Plan
 from neuroscript.workflow.plan.parameters import INPUTS, NUMBER, PLAN, SESSION
-from neuroscript.workflow.runner import PARALLEL, Watch
+from neuroscript.workflow.runner import DEFAULT_PARALLEL_CALLS, Watch
 from neuroscript.workflow.trace.trace import Trace
 
 RUN: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -41,7 +41,7 @@ def run_durably(
     inputs: Mapping[str, Any] | None = None,
     url: str | None = None,
     *,
-    parallel: int = PARALLEL,
+    parallel: int = DEFAULT_PARALLEL_CALLS,
     watch: Watch | None = None,
     run_id: str = "",
     lease: float = DEFAULT_LEASE_SECONDS,
@@ -91,7 +91,7 @@ async def arun_durably(
     inputs: Mapping[str, Any] | None = None,
     url: str | None = None,
     *,
-    parallel: int = PARALLEL,
+    parallel: int = DEFAULT_PARALLEL_CALLS,
     watch: Watch | None = None,
     run_id: str = "",
     lease: float = DEFAULT_LEASE_SECONDS,

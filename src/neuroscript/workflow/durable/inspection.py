@@ -13,9 +13,9 @@ from neuroscript.io.text import quote_untrusted
 from neuroscript.workflow.durable.calls import Calls
 from neuroscript.workflow.durable.database import RUNS, Database
 from neuroscript.workflow.durable.encoding import Unreadable, value_of
-from neuroscript.workflow.durable.outcomes import cancelled, failure
+from neuroscript.workflow.durable.outcomes import cancelled_error, failure
 from neuroscript.workflow.durable.rows import fault
-from neuroscript.workflow.durable.run_records import Damaged, Run, Runs, plan_in
+from neuroscript.workflow.durable.run_records import DamagedRun, Run, Runs, plan_in
 from neuroscript.workflow.plan.model import Plan
 
 Status = Literal["running", "interrupted", "succeeded", "failed", "cancelled", "damaged"]
@@ -106,7 +106,7 @@ def cancel(url: str | None, run: str) -> RunState:
     with _opened(url) as database:
         runs = Runs(database)
         status = runs.find(run).status
-        if not runs.cancel(run, failure(cancelled(""))):
+        if not runs.cancel(run, failure(cancelled_error(""))):
             raise SpecError(
                 f"run {quote_untrusted(run)}",
                 [f"has already {status}" if status != "cancelled" else "was already cancelled"],
@@ -141,12 +141,12 @@ def _state(run: Run) -> RunState:
     return RunState(run.id, run.name, run.digest, status, run.started, run.ended, error)
 
 
-def _state_or_damage(run: Run | Damaged) -> RunState:
+def _state_or_damage(run: Run | DamagedRun) -> RunState:
     if isinstance(run, Run):
         try:
             return _state(run)
         except SpecError as error:
-            run = Damaged(run.id, error)
+            run = DamagedRun(run.id, error)
     return RunState(run.id, "", "", "damaged", 0.0, None, str(run.fault))
 
 

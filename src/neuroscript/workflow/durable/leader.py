@@ -14,7 +14,7 @@ from neuroscript.workflow.durable.calls import Calls
 from neuroscript.workflow.durable.database import Database
 from neuroscript.workflow.durable.dispatcher import Dispatcher
 from neuroscript.workflow.durable.heartbeat import Heartbeat, parse_lease
-from neuroscript.workflow.durable.queue import POLL, Queue
+from neuroscript.workflow.durable.queue import QUEUE_POLL_SECONDS, Queue
 from neuroscript.workflow.durable.run_records import Run, Runs
 from neuroscript.workflow.durable.worker import Worker
 from neuroscript.workflow.plan.model import Plan
@@ -57,10 +57,10 @@ class Driver:
         until = None
         while not await asyncio.to_thread(self.runs.lead, run.id, self.leader, self.lease):
             if until is None:
-                until = loop.time() + await asyncio.to_thread(self.runs.left, run.id) + POLL
+                until = loop.time() + await asyncio.to_thread(self.runs.left, run.id) + QUEUE_POLL_SECONDS
             elif loop.time() > until:
                 raise SpecError(f"run {quote_untrusted(run.id)}", ["another process drives it"])
-            await asyncio.sleep(POLL)
+            await asyncio.sleep(QUEUE_POLL_SECONDS)
 
     async def drive(
         self, run: Run, plan: Plan, inputs: Mapping[str, Any], watch: Watch | None, local_calls: bool

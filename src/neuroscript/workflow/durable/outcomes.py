@@ -8,7 +8,7 @@ import attrs
 
 from neuroscript.errors import CallError, SpecError
 from neuroscript.workflow.durable.database import CALLS
-from neuroscript.workflow.durable.encoding import Unreadable, error_from_kept, error_to_kept, text_of, value_of
+from neuroscript.workflow.durable.encoding import Unreadable, decode_error, encode_error, text_of, value_of
 from neuroscript.workflow.durable.rows import check_call, fault
 
 Place = tuple[str, int | None, int]
@@ -47,7 +47,7 @@ class Outcome:
                 raise Unreadable("does not match its code")
             if not error_is_kept:
                 return data["value"]
-            error = error_from_kept(data["error"])
+            error = decode_error(data["error"])
         except Unreadable as unreadable:
             raise fault(CALLS, self.id, [f"outcome {unreadable}"]) from None
         except KeyError:
@@ -57,10 +57,10 @@ class Outcome:
 
 def failure(error: CallError) -> str:
     """Return the text of an outcome that is an error."""
-    return text_of({"error": error_to_kept(error)})
+    return text_of({"error": encode_error(error)})
 
 
-def damaged(tool: str, text: str, begun: object = None) -> CallError:
+def damaged_row_error(tool: str, text: str, begun: object = None) -> CallError:
     """Return the error of a call that is not made because a row in the database is invalid.
 
     Args:
@@ -80,9 +80,9 @@ def arguments_in(row: Any) -> tuple[dict[str, Any], CallError | None]:
         if type(arguments) is not dict or not all(type(name) is str for name in arguments):
             raise Unreadable("is not an object")
     except SpecError as error:
-        return {}, damaged("", str(error), row.begun)
+        return {}, damaged_row_error("", str(error), row.begun)
     except Unreadable as unreadable:
-        return {}, damaged(row.tool, str(fault(CALLS, row.id, [f"arguments {unreadable}"])), row.begun)
+        return {}, damaged_row_error(row.tool, str(fault(CALLS, row.id, [f"arguments {unreadable}"])), row.begun)
     return arguments, None
 
 
@@ -94,6 +94,6 @@ def outcome_in(row: Any) -> Outcome:
     return Outcome(row.id, place, row.code != "ok", started, row.ended - started, row.ago, row.outcome)
 
 
-def cancelled(tool: str) -> CallError:
+def cancelled_error(tool: str) -> CallError:
     """Return the error of a call whose run was cancelled."""
     return CallError("has not begun, because the run was cancelled", tool=tool, code="plan.cancelled")

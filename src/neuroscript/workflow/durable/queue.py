@@ -13,7 +13,7 @@ from typing import Any, Final
 from neuroscript._imports import missing_extra
 from neuroscript.errors import SpecError
 from neuroscript.workflow.durable.database import CALLS, Database, once, sa
-from neuroscript.workflow.durable.serializer import EXACT, FORMAT, Refused, refuse_pickles
+from neuroscript.workflow.durable.serializer import EXACT, FORMAT, InvalidRow, refuse_pickles
 
 try:
     from dbos import DBOS, DBOSClient, DBOSConfig
@@ -28,7 +28,7 @@ CALL: Final = "neuroscript.call"
 VERSION: Final = "2"
 """The version of the contract between workers; DBOS passes a call only to workers of the same version."""
 
-POLL: Final = 0.1
+QUEUE_POLL_SECONDS: Final = 0.1
 """Seconds between two polls of the queue."""
 
 WAITING: Final = ("ENQUEUED", "DELAYED", "PENDING")
@@ -62,7 +62,10 @@ class Queue:
                 serializer=EXACT,
             )
             self._client.register_queue(
-                NAME, worker_concurrency=parallel or default, polling_interval_sec=POLL, on_conflict=conflict
+                NAME,
+                worker_concurrency=parallel or default,
+                polling_interval_sec=QUEUE_POLL_SECONDS,
+                on_conflict=conflict,
             )
 
     def put(self, connection: sa.Connection, id: str) -> None:
@@ -89,14 +92,14 @@ class Queue:
             "application_version": VERSION,
             "executor_id": worker,
             "use_listen_notify": False,
-            "notification_listener_polling_interval_sec": POLL,
+            "notification_listener_polling_interval_sec": QUEUE_POLL_SECONDS,
             "log_level": "CRITICAL",
             "serializer": EXACT,
         }
 
         def call(id: str) -> None:  # DBOS sets attributes on it, which a method does not allow
             if id != DBOS.workflow_id:
-                raise Refused("the row passes something else than its own id")
+                raise InvalidRow("the row passes something else than its own id")
             make(id)
 
         try:

@@ -43,7 +43,7 @@ class Run:
 
 
 @attrs.frozen
-class Damaged:
+class DamagedRun:
     """A row of `RUNS` that is invalid."""
 
     id: str
@@ -81,7 +81,7 @@ class Runs:
             raise SpecError(f"run {quote_untrusted(run)}", ["does not exist"])
         return _run(found[0])
 
-    def all(self) -> list[Run | Damaged]:
+    def all(self) -> list[Run | DamagedRun]:
         """Return all runs, the newest first."""
         rows = self._read(_rows(self._database).order_by(RUNS.c.started.desc(), RUNS.c.id))
         return [_run_or_damaged(row) for row in rows]
@@ -192,8 +192,8 @@ def _run(row: Mapping[str, Any]) -> Run:
     return Run(**{name: row[name] for name in names}, is_driven=bool(row["is_driven"]))
 
 
-def _run_or_damaged(row: Mapping[str, Any]) -> Run | Damaged:
+def _run_or_damaged(row: Mapping[str, Any]) -> Run | DamagedRun:
     try:
         return _run(row)
     except SpecError as error:
-        return Damaged(quote_untrusted(str(row["id"])), error)
+        return DamagedRun(quote_untrusted(str(row["id"])), error)

@@ -28,7 +28,7 @@ PROBE: Final = base64.b64encode(b"N.").decode()
 """A pickle of None."""
 
 
-class Refused(ValueError):
+class InvalidRow(ValueError):
     """A row that this package did not write."""
 
 
@@ -69,7 +69,7 @@ def refuse_pickles() -> None:
 
 
 def _refuse(_: object, __: str) -> Any:
-    raise Refused("the row holds a pickle, which is never read")
+    raise InvalidRow("the row holds a pickle, which is never read")
 
 
 def _write(_: object, data: Any) -> str:
@@ -79,6 +79,6 @@ def _write(_: object, data: Any) -> str:
 def _reads_pickles(read: Any) -> bool:
     try:
         read(PROBE, PICKLE, EXACT)
-    except Refused:
+    except InvalidRow:
         return False
     return True

@@ -17,12 +17,12 @@ from neuroscript.coercion.context import type_name
 from neuroscript.coercion.parameters import STRING, optional, require
 from neuroscript.engine.session import Session
 from neuroscript.errors import CallError, CallTimeout, SpecError
-from neuroscript.workflow.durable.calls import Begun, Calls, Fenced
+from neuroscript.workflow.durable.calls import Calls, StartedCall, WorkerFenced
 from neuroscript.workflow.durable.database import Database
 from neuroscript.workflow.durable.encoding import NotStorable, text_of
 from neuroscript.workflow.durable.heartbeat import DEFAULT_LEASE_SECONDS, Heartbeat, parse_lease
 from neuroscript.workflow.durable.outcomes import failure
-from neuroscript.workflow.durable.queue import POLL, Queue
+from neuroscript.workflow.durable.queue import QUEUE_POLL_SECONDS, Queue
 from neuroscript.workflow.durable.worker_registry import Workers
 from neuroscript.workflow.plan.parameters import SESSION
 from neuroscript.workflow.scheduler import POLL_SECONDS
@@ -96,7 +96,7 @@ class Worker:
         """Stop taking calls and let running ones end; calls of a worker that was declared dead are abandoned."""
         self._listens.clear()
         self._queue.hush()
-        while not self._idle.wait(POLL) and not self.is_lost:
+        while not self._idle.wait(QUEUE_POLL_SECONDS) and not self.is_lost:
             pass
         self._idle.wait(GRACE_SECONDS)
         self._is_over.set()
@@ -144,16 +144,16 @@ class Worker:
                 begun = self._calls.begin(id, self.id, self._is_over.is_set)
                 if begun is not None:
                     self._end(begun, *self._made(begun))
-        except Fenced:
+        except WorkerFenced:
             self._lose()
         else:
             return
         finally:
             self._left()
         self._is_over.wait()  # a return or an exception means done to DBOS, and another worker must make this call
-        raise Fenced(self.id)
+        raise WorkerFenced(self.id)
 
-    def _end(self, begun: Begun, code: str, outcome: str) -> None:
+    def _end(self, begun: StartedCall, code: str, outcome: str) -> None:
         """Record the outcome of a call, or an error if the database does not accept it."""
         try:
             self._calls.end(begun, code, outcome, self._is_over.is_set)
@@ -170,7 +170,7 @@ class Worker:
             if not self._making:
                 self._idle.set()
 
-    def _made(self, begun: Begun) -> tuple[str, str]:
+    def _made(self, begun: StartedCall) -> tuple[str, str]:
         """Make a call in the session, and return the code and the text of its outcome."""
         try:
             return "ok", text_of({"value": self._session.call_named(begun.tool, begun.arguments, begun.timeout)})

@@ -39,7 +39,7 @@ FORMS: Final = (
 )
 
 
-class Undecided(Exception):
+class ComparisonError(Exception):
     """A condition whose values cannot be compared; the message names types, never a value."""
 
 
@@ -99,7 +99,7 @@ class Condition:
         """Return whether the condition is true.
 
         Args:
-            lookup: Returns the value of a reference, or raises `Lost`.
+            lookup: Returns the value of a reference, or raises `UnresolvedReference`.
             state: Returns the status of a node.
 
         Raises:
@@ -135,20 +135,22 @@ def _several(word: Literal["all", "any", "not"] | str, parts: list[Condition]) -
 
 def _true(value: Any) -> bool:
     if type(value) is not bool:
-        raise Undecided(f"expected true or false, got {type_name(value)}")
+        raise ComparisonError(f"expected true or false, got {type_name(value)}")
     return value
 
 
 def _compared(word: str, value: Any, other: Any) -> bool:
     if word in ORDERED and not _have_order(value, other):
-        raise Undecided(f"{word} compares two numbers or two strings, got {type_name(value)} and {type_name(other)}")
+        raise ComparisonError(
+            f"{word} compares two numbers or two strings, got {type_name(value)} and {type_name(other)}"
+        )
     if word == "empty" and type(other) is not bool:
-        raise Undecided(f"empty must be true or false, got {type_name(other)}")
+        raise ComparisonError(f"empty must be true or false, got {type_name(other)}")
     try:
         return bool(COMPARISONS[word](value, other))
     except TypeError:
         text = f"{quote_untrusted(word)} does not support {type_name(value)} and {type_name(other)}"
-        raise Undecided(text) from None
+        raise ComparisonError(text) from None
 
 
 def _same(value: Any, other: Any) -> bool:

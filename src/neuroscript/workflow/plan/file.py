@@ -12,13 +12,13 @@ import attrs
 
 from neuroscript.coercion.context import type_name
 from neuroscript.coercion.parameters import STRING, require
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.errors import SpecError
 from neuroscript.io.text import NotJSON, quote_untrusted
-from neuroscript.io.text import parsed as parsed_json
+from neuroscript.io.text import parse_json as parsed_json
 from neuroscript.io.text_files import read_text_file
 from neuroscript.io.toml import TomlDocument, TomlError, parse_toml
-from neuroscript.io.toml_errors import Faults, named
+from neuroscript.io.toml_errors import Faults, place_name
 from neuroscript.spec.tool_spec import ArgSpec
 from neuroscript.tools.serialization import ARG_KEYS, spec_from_data, spec_to_data
 from neuroscript.workflow.plan.model import Node, Plan, Retry
@@ -90,7 +90,7 @@ def plan_to_data(plan: Plan) -> dict[str, Any]:
         args = spec_to_data(plan.signature)["args"]
         data["inputs"] = {arg["name"]: _input_data(arg) for arg in args}
     data["nodes"] = {node.name: _node_data(node) for node in plan.nodes}
-    data |= {"output": plain(plan.output)} if plan.output is not None else {}
+    data |= {"output": to_plain(plan.output)} if plan.output is not None else {}
     return data | ({"synthesis": plan.synthesis} if plan.synthesis else {})
 
 
@@ -105,7 +105,7 @@ def _node_data(node: Node) -> dict[str, Any]:
     told = {name: getattr(node, name) for name in NODE if getattr(node, name) != getattr(usual, name)}
     if "retry" in told:
         told["retry"] = attrs.asdict(node.retry, filter=lambda field, value: value != field.default)
-    data: dict[str, Any] = plain({"tool": node.tool, **told})
+    data: dict[str, Any] = to_plain({"tool": node.tool, **told})
     return data
 
 
@@ -183,7 +183,7 @@ def _node(faults: Faults, place: tuple[str | int, ...], name: Any, table: Mappin
         for problem in error.problems:
             key = problem.partition(" ")[0].rstrip(":").partition(".")[0].partition("[")[0]
             at = (*place, key) if key in table else place
-            text = f"{named(place)}.{problem}"
+            text = f"{place_name(place)}.{problem}"
             faults.found.append((faults.document.line(at), text))
 
 

@@ -18,13 +18,13 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.errors import SpecError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 from neuroscript.tools.serialization import spec_to_data
 from neuroscript.workflow.plan.conditions import Condition
-from neuroscript.workflow.plan.references import INPUT, RESERVED, Reference, Template, owned
+from neuroscript.workflow.plan.references import INPUT, RESERVED, Reference, Template, private_copy
 
 OnFail = Literal["halt", "continue"]
 
@@ -127,10 +127,10 @@ class Node:
 
     name: str
     tool: str
-    inputs: Mapping[str, Any] = attrs.field(factory=dict, converter=owned)
+    inputs: Mapping[str, Any] = attrs.field(factory=dict, converter=private_copy)
     depends_on: tuple[str, ...] = ()
-    when: Any = attrs.field(default=None, converter=owned)
-    map: Any = attrs.field(default=None, converter=owned)
+    when: Any = attrs.field(default=None, converter=private_copy)
+    map: Any = attrs.field(default=None, converter=private_copy)
     retry: Retry = Retry()
     timeout: float | None = None
     on_fail: OnFail = "halt"
@@ -219,7 +219,7 @@ class Plan:
     name: str = ""
     description: str = ""
     inputs: tuple[ArgSpec, ...] = ()
-    output: Any = attrs.field(default=None, converter=owned)
+    output: Any = attrs.field(default=None, converter=private_copy)
     synthesis: str = ""
     answer: Template | None = attrs.field(init=False, eq=False, repr=False)
     signature: ToolSpec = attrs.field(init=False, eq=False, repr=False)
@@ -252,7 +252,7 @@ class Plan:
         nodes = [(*(getattr(node, name) for name in NODE_FIELDS), _times(node)) for node in self.nodes]
         inputs = spec_to_data(self.signature)
         whole = [self.name, self.description, inputs, self.output, self.synthesis, nodes]
-        return hashlib.sha256(json.dumps(whole, sort_keys=True, default=plain).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(whole, sort_keys=True, default=to_plain).encode()).hexdigest()
 
     @property
     def ends(self) -> tuple[str, ...]:

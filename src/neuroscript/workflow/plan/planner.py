@@ -15,7 +15,7 @@ from neuroscript.engine.session import Session
 from neuroscript.errors import ArgumentError, LLMError, SpecError
 from neuroscript.formats.prompt import to_prompt
 from neuroscript.io.text import first
-from neuroscript.llm.offered_tools import narrowed
+from neuroscript.llm.offered_tools import narrow_session
 from neuroscript.llm.structured_output import answer_spec, exact_answer
 from neuroscript.runtime.interfaces import LLM, Turn
 from neuroscript.runtime.replies import turn_of
@@ -60,7 +60,7 @@ MAX_LISTED_PROBLEMS: Final = 100
 RETRY_PROMPT: Final = "This plan cannot run here:\n{}\nAnswer again with the complete plan."
 
 
-def planned(session: Session, llm: LLM, goal: str, *, tools: str | Iterable[str] = "*", attempts: int = 3) -> Plan:
+def make_plan(session: Session, llm: LLM, goal: str, *, tools: str | Iterable[str] = "*", attempts: int = 3) -> Plan:
     """Ask a model for a plan that reaches *goal* and can run in a session.
 
     Args:
@@ -83,10 +83,10 @@ def planned(session: Session, llm: LLM, goal: str, *, tools: str | Iterable[str]
             return plan
 
 
-async def aplanned(
+async def amake_plan(
     session: Session, llm: LLM, goal: str, *, tools: str | Iterable[str] = "*", attempts: int = 3
 ) -> Plan:
-    """Return what `planned` returns, without blocking the event loop."""
+    """Return what `make_plan` returns, without blocking the event loop."""
     steps = _steps(session, goal, tools, attempts, llm)
     turns = next(steps)
     while True:
@@ -115,7 +115,7 @@ def _steps(
     """Yield the turns to send to the model, and return the valid plan."""
     parts = {"session": (session, SESSION), "goal": (goal, STRING), "llm": (llm, MODEL)}
     require("planned", **parts, tools=(tools, PATTERNS), attempts=(attempts, NUMBER))
-    within = narrowed(session, (tools,) if isinstance(tools, str) else tuple(tools), "plan")
+    within = narrow_session(session, (tools,) if isinstance(tools, str) else tuple(tools), "plan")
     if attempts < 1:
         raise SpecError("plan", ["attempts must be 1 or more"])
     told = to_prompt(info.spec for info in within.infos.values())

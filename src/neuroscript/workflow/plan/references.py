@@ -18,7 +18,7 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.coercion.context import type_name
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.coercion.scalars import Handle
 from neuroscript.io.text import quote_untrusted
 
@@ -44,7 +44,7 @@ PLAIN: Final = (type(None), bool, int, float, bytes, datetime.datetime, array, H
 Step = str | int
 
 
-class Lost(LookupError):
+class UnresolvedReference(LookupError):
     """A reference without a value; the message names steps of the plan, never a value."""
 
 
@@ -95,11 +95,13 @@ def _member(value: Any, step: Step, reference: Reference, number: int) -> Any:
         if index is not None and -len(value) <= index < len(value):
             return value[index]
     before = Reference(reference.root, reference.path[:number])
-    raise Lost(f"{quote_untrusted(str(before))} has no {quote_untrusted(_written(step).removeprefix('.'))}")
+    raise UnresolvedReference(
+        f"{quote_untrusted(str(before))} has no {quote_untrusted(_written(step).removeprefix('.'))}"
+    )
 
 
 @attrs.frozen
-class Mixed:
+class MixedString:
     """A string with references: literal parts and references in order."""
 
     parts: tuple[str | Reference, ...]
@@ -110,7 +112,7 @@ class Template:
     """A plain value with references in its strings.
 
     Attributes:
-        value: The value, with a `Reference` or a `Mixed` in the place of each string that has references.
+        value: The value, with a `Reference` or a `MixedString` in the place of each string that has references.
         references: Each reference with its path.
         held: For a dict, the keys whose values contain references.
     """
@@ -152,7 +154,7 @@ class TooDeep(Exception):
     """Raised for containers that nest deeper than `MAX_DEPTH`, or that contain themselves."""
 
 
-def owned(value: Any) -> Any:
+def private_copy(value: Any) -> Any:
     """Return a private copy of a plain value; a value that nests too deeply is returned as it is."""
     try:
         return _owned(value, 0)
@@ -211,7 +213,7 @@ def _read_text(text: str, where: str, found: list[tuple[str, Reference]], faults
     found.extend((where, reference) for reference in references)
     if not references:
         return "".join(map(str, parts))
-    return references[0] if len(parts) == 1 else Mixed(tuple(parts))
+    return references[0] if len(parts) == 1 else MixedString(tuple(parts))
 
 
 def parts_of(text: str) -> Iterator[str | Reference]:
@@ -274,7 +276,7 @@ def _filled(value: Any, lookup: Callable[[Reference], Any]) -> Any:
     kind = type(value)
     if kind is Reference:
         return lookup(value)
-    if kind is Mixed:
+    if kind is MixedString:
         return "".join([part if type(part) is str else as_text(lookup(part)) for part in value.parts])
     if kind is dict:
         return {key: _filled(each, lookup) for key, each in value.items()}
@@ -285,4 +287,4 @@ def _filled(value: Any, lookup: Callable[[Reference], Any]) -> Any:
 
 def as_text(value: Any) -> str:
     """Return a value as it appears within text: a string unchanged, anything else as JSON."""
-    return value if type(value) is str else json.dumps(plain(value), ensure_ascii=False)
+    return value if type(value) is str else json.dumps(to_plain(value), ensure_ascii=False)

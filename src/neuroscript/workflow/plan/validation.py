@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from neuroscript.coercion.parameters import optional, require
-from neuroscript.coercion.types import ELEMENTS, LISTS, NONE_TYPES, VALUES, ArgType, worded
+from neuroscript.coercion.types import ELEMENTS, LISTS, NONE_TYPES, VALUES, ArgType, type_phrase
 from neuroscript.engine.entries import SessionTool
 from neuroscript.engine.session import Session
 from neuroscript.errors import MAX_LISTED_PROBLEMS, MAX_PROBLEMS, ArgumentError, CallError, Problem, ToolNotFound
@@ -20,10 +20,10 @@ from neuroscript.io.text import quote_untrusted
 from neuroscript.names import canonical
 from neuroscript.runtime.interfaces import LLM, ToolCall
 from neuroscript.spec.tool_spec import MAYBE, ArgSpec, ToolSpec
-from neuroscript.workflow.plan.conditions import STATES, Condition, Undecided
+from neuroscript.workflow.plan.conditions import STATES, ComparisonError, Condition
 from neuroscript.workflow.plan.model import LATER, Node, Plan
 from neuroscript.workflow.plan.parameters import MODEL, PLAN, SESSION
-from neuroscript.workflow.plan.references import Lost, Mixed, Reference, is_index
+from neuroscript.workflow.plan.references import MixedString, Reference, UnresolvedReference, is_index
 from neuroscript.workflow.plan.type_inference import UNKNOWN, can_fit, sample_values, type_at
 
 
@@ -165,10 +165,10 @@ def _unfit(tools: _Tools, node: Node, spec: ToolSpec) -> Iterator[str]:
 def _misfits(tools: _Tools, node: Node, value: Any, wanted: ArgType, where: str) -> Iterator[str]:
     """Yield the references in a value, at any depth, whose types do not match the declared type."""
     match value:
-        case Reference() | Mixed():
+        case Reference() | MixedString():
             gives = tools.type_of(value, node) if isinstance(value, Reference) else ArgType.STRING
             if gives is not None and gives not in UNKNOWN and not can_fit(gives, wanted):
-                yield f"{where}: expected {worded(wanted)}, but the reference returns {worded(gives)}"
+                yield f"{where}: expected {type_phrase(wanted)}, but the reference returns {type_phrase(gives)}"
         case list() if wanted in ELEMENTS:
             for index, each in enumerate(value):
                 yield from _misfits(tools, node, each, ELEMENTS[wanted], f"{where}[{index}]")
@@ -183,7 +183,7 @@ def _undecided(tools: _Tools, node: Node, condition: Condition) -> Iterator[str]
     def sample(reference: Reference) -> Any:
         kind = tools.type_of(reference, node)
         if kind is None or kind in UNKNOWN:
-            raise Lost
+            raise UnresolvedReference
         return sample_values(kind)[0]
 
     match condition.word:
@@ -193,9 +193,9 @@ def _undecided(tools: _Tools, node: Node, condition: Condition) -> Iterator[str]
         case word if word not in STATES:
             try:
                 condition.holds(sample, str)
-            except Undecided as error:
+            except ComparisonError as error:
                 yield f"when: {error}"
-            except Lost:
+            except UnresolvedReference:
                 return
 
 
@@ -239,7 +239,7 @@ def _refused_items(tools: _Tools, node: Node, known: SessionTool) -> Iterator[st
     for index, item in enumerate(node.items.value):
         try:
             arguments = node.arguments.filled(partial(_here, {"item": item, "index": index}))
-        except Lost as lost:
+        except UnresolvedReference as lost:
             yield f"map[{index}]: {lost}"
         else:
             yield from (f"map[{index}].{problem}" for problem in _refused_as_it_is(tools, arguments, known))

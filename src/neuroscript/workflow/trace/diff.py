@@ -10,18 +10,18 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.errors import MAX_LISTED_PROBLEMS
 from neuroscript.io.text import duration
 from neuroscript.io.toml import Place
-from neuroscript.io.toml_errors import named
-from neuroscript.workflow.trace.text import error_text, shortened
+from neuroscript.io.toml_errors import place_name
+from neuroscript.workflow.trace.text import error_text, short_json
 from neuroscript.workflow.trace.trace import NodeTrace, Trace
 
 MAX_VALUE_CHARS: Final = 80
 """Maximum characters of a value in a difference."""
 
-RATIO: Final = 1.5
+MIN_TIME_RATIO: Final = 1.5
 """The ratio from which on a difference in time is reported."""
 
 MIN_DIFFERENCE_SECONDS: Final = 0.01
@@ -74,9 +74,9 @@ def _of_the_nodes(a: Trace, b: Trace) -> Iterator[TraceDifference]:
     old, new = ({node.name: node for node in trace.nodes} for trace in (a, b))
     for name in dict.fromkeys((*old, *new)):
         if name not in new:
-            yield TraceDifference(named(("nodes", name)), "was removed")
+            yield TraceDifference(place_name(("nodes", name)), "was removed")
         elif name not in old:
-            yield TraceDifference(named(("nodes", name)), "was added")
+            yield TraceDifference(place_name(("nodes", name)), "was added")
         else:
             yield from _of_a_node(("nodes", name), old[name], new[name])
 
@@ -97,19 +97,19 @@ def _error(error: Mapping[str, Any] | None) -> Any:
 
 def _times(place: Place, was: float, now: float) -> Iterator[TraceDifference]:
     low, high = sorted((was, now))
-    if high - low < MIN_DIFFERENCE_SECONDS or high < RATIO * low:
+    if high - low < MIN_DIFFERENCE_SECONDS or high < MIN_TIME_RATIO * low:
         return
     ratio = f", {high / low:.3g} times {'as long' if now == high else 'as fast'}" if low > 0 else ""
-    yield TraceDifference(named(place), f"{duration(now)}, was {duration(was)}{ratio}", True)
+    yield TraceDifference(place_name(place), f"{duration(now)}, was {duration(was)}{ratio}", True)
 
 
 def _values(place: Place, was: Any, now: Any) -> Iterator[TraceDifference]:
     """Yield the differences between two values: the first `MAX_LISTED_PROBLEMS`, and the number of further ones."""
-    found = [*_places(place, plain(was), plain(now))]
+    found = [*_places(place, to_plain(was), to_plain(now))]
     for where, old, new in found[:MAX_LISTED_PROBLEMS]:
-        yield TraceDifference(named(where), _told(old, new))
+        yield TraceDifference(place_name(where), _told(old, new))
     if len(found) > MAX_LISTED_PROBLEMS:
-        yield TraceDifference(named(place), f"differs in {len(found) - MAX_LISTED_PROBLEMS} more places")
+        yield TraceDifference(place_name(place), f"differs in {len(found) - MAX_LISTED_PROBLEMS} more places")
 
 
 def _places(place: Place, was: Any, now: Any) -> Iterator[tuple[Place, Any, Any]]:
@@ -132,4 +132,4 @@ def _told(was: Any, now: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    return shortened(value, MAX_VALUE_CHARS)
+    return short_json(value, MAX_VALUE_CHARS)

@@ -16,14 +16,14 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.audit.recording import Unwritable, written
+from neuroscript.audit.recording import Unwritable, encode
 from neuroscript.coercion.context import type_name
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.coercion.scalars import Handle
 from neuroscript.errors import SpecError
-from neuroscript.io.text import NotJSON, parsed, shown_path
+from neuroscript.io.text import NotJSON, parse_json, quote_path
 from neuroscript.io.text_files import read_text_file, write_atomically
-from neuroscript.workflow.trace.reader import FORM, read_trace
+from neuroscript.workflow.trace.reader import FORMAT_VERSION, read_trace
 from neuroscript.workflow.trace.trace import NodeTrace, Trace
 
 MAX_FILE_BYTES: Final = 256 * 1024 * 1024
@@ -49,7 +49,7 @@ def load_trace(path: str | os.PathLike[str]) -> Trace:
     Raises:
         SpecError: If the file cannot be read, or with every problem and its path.
     """
-    name = shown_path(os.fspath(path))
+    name = quote_path(os.fspath(path))
     return trace_of_json(read_text_file(path, name, MAX_FILE_BYTES), source=name)
 
 
@@ -60,7 +60,7 @@ def trace_of_json(text: str, *, source: str = "trace") -> Trace:
         source: The name to use in errors.
     """
     try:
-        data = parsed(text)
+        data = parse_json(text)
     except NotJSON as error:
         raise SpecError(source, [f"invalid JSON: {error.hint}"]) from None
     return trace_from_data(data, source=source)
@@ -84,7 +84,7 @@ def trace_to_data(trace: Trace) -> dict[str, Any]:
     """Return a trace as JSON-compatible data; default values of nodes are left out."""
     data = attrs.asdict(trace, recurse=False)
     data |= {name: _kept(data[name]) for name in ("inputs", "output", "error")}
-    return {"trace": FORM, **data, "nodes": [_node_data(node) for node in trace.nodes]}
+    return {"trace": FORMAT_VERSION, **data, "nodes": [_node_data(node) for node in trace.nodes]}
 
 
 def _node_data(node: NodeTrace) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def _is_told(usual: Any, value: Any) -> bool:
 
 def _kept(value: Any) -> Any:
     """Return a value as data from which it can be restored, as far as possible."""
-    return written(_writable(value))
+    return encode(_writable(value))
 
 
 def _writable(value: Any) -> Any:
@@ -122,16 +122,16 @@ def _writable(value: Any) -> Any:
         case float() if math.isfinite(value):
             return float(value)
         case array() | datetime.datetime():
-            return value if _is_exact(value) else plain(value)
+            return value if _is_exact(value) else to_plain(value)
         case Handle():
-            return plain(value)
+            return to_plain(value)
         case _:
             return f"<{type_name(value)}>"
 
 
 def _is_exact(value: Any) -> bool:
     try:
-        written(value)
+        encode(value)
     except Unwritable:
         return False
     return True

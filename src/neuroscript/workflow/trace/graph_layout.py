@@ -49,7 +49,7 @@ class Layers:
     below: Mapping[Spot, tuple[Spot, ...]]
 
 
-def layered(needs: Mapping[str, Sequence[str]], widest: int) -> Layers:
+def assign_rows(needs: Mapping[str, Sequence[str]], widest: int) -> Layers:
     """Return a graph in rows.
 
     Args:
@@ -160,15 +160,15 @@ def crossings(rows: Sequence[Sequence[Spot]], below: Mapping[Spot, Sequence[Spot
     return count
 
 
-GAP: Final = 24.0
+COLUMN_GAP: Final = 24.0
 """Pixels between neighbours in a row."""
 
 
-FALL: Final = 48.0
+ROW_GAP: Final = 48.0
 """Pixels between rows."""
 
 
-PASSAGE: Final = 4.0
+PASSAGE_WIDTH: Final = 4.0
 """The width in pixels of a spot that an edge passes through."""
 
 
@@ -180,7 +180,7 @@ STRAIGHT: Final = 50.0
 
 
 @attrs.frozen
-class Placed:
+class GraphLayout:
     """A graph in pixels.
 
     Attributes:
@@ -196,23 +196,23 @@ class Placed:
     height: float
 
 
-def placed(layers: Layers, width: float, height: float) -> Placed:
+def layout(layers: Layers, width: float, height: float) -> GraphLayout:
     """Return the positions of everything, starting at 0, 0.
 
     Args:
         width: The width of each node's box.
         height: The height of each node's box.
     """
-    sizes = {spot: width if layers.nodes.get(spot[1]) == spot else PASSAGE for row in layers.rows for spot in row}
+    sizes = {spot: width if layers.nodes.get(spot[1]) == spot else PASSAGE_WIDTH for row in layers.rows for spot in row}
     middles = _middles(layers, sizes)
     least = min((middles[spot] - sizes[spot] / 2 for spot in sizes), default=0.0)
     middles = {spot: float(round(middle - least)) for spot, middle in middles.items()}
     draw = _Ways(layers, middles, width, height)
-    return Placed(
+    return GraphLayout(
         {name: (middles[spot] - width / 2, draw.top(spot)) for name, spot in layers.nodes.items()},
         {edge: draw.way(route) for edge, route in layers.routes.items()},
         max((middles[spot] + sizes[spot] / 2 for spot in sizes), default=0.0),
-        max(0.0, len(layers.rows) * (height + FALL) - FALL),
+        max(0.0, len(layers.rows) * (height + ROW_GAP) - ROW_GAP),
     )
 
 
@@ -237,9 +237,9 @@ def _middles(layers: Layers, sizes: Mapping[Spot, float]) -> dict[Spot, float]:
 
 def _passing(spot: Spot, others: Sequence[Spot], sizes: Mapping[Spot, float]) -> tuple[Spot, ...]:
     """Return the neighbouring spots of the same passing edge, which the spot should be in line with."""
-    if sizes[spot] > PASSAGE:
+    if sizes[spot] > PASSAGE_WIDTH:
         return ()
-    return tuple(each for each in others if each[1] == spot[1] and sizes[each] == PASSAGE)
+    return tuple(each for each in others if each[1] == spot[1] and sizes[each] == PASSAGE_WIDTH)
 
 
 def _mean(others: Sequence[Spot], middles: Mapping[Spot, float], usual: float) -> float:
@@ -250,7 +250,7 @@ def _steps(row: Sequence[Spot], sizes: Mapping[Spot, float]) -> list[float]:
     """Return the minimum distance of each spot from the first one."""
     steps = [0.0]
     for left, right in pairwise(row):
-        steps.append(steps[-1] + (sizes[left] + sizes[right]) / 2 + GAP)
+        steps.append(steps[-1] + (sizes[left] + sizes[right]) / 2 + COLUMN_GAP)
     return steps
 
 
@@ -287,7 +287,7 @@ class _Ways:
 
     def top(self, spot: Spot) -> float:
         """Return the top of the row of a spot."""
-        return spot[0] * (self._height + FALL)
+        return spot[0] * (self._height + ROW_GAP)
 
     def way(self, route: Sequence[Spot]) -> str:
         """Return the drawing commands of one edge, from border to border."""

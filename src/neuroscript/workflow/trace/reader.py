@@ -13,7 +13,7 @@ from typing import Any, Final, get_args
 
 import attrs
 
-from neuroscript.audit.recording import read
+from neuroscript.audit.recording import decode
 from neuroscript.coercion.context import type_name
 from neuroscript.errors import MAX_LISTED_PROBLEMS, SpecError
 from neuroscript.io.text import first, quote_untrusted
@@ -22,7 +22,7 @@ from neuroscript.io.toml_errors import Faults
 from neuroscript.workflow.plan.model import NAME
 from neuroscript.workflow.trace.trace import Attempt, NodeTrace, Outcome, Status, Trace
 
-FORM: Final = 1
+FORMAT_VERSION: Final = 1
 """The version of the format; other versions are rejected."""
 
 MAX_TIME_SECONDS: Final = 1e12
@@ -56,8 +56,8 @@ class _Reader:
 
     def trace(self, data: Mapping[str, Any]) -> Trace | None:
         """Return the trace, or None if anything is invalid."""
-        if data.get("trace") != FORM or type(data["trace"]) is not int:
-            self.faults.note(("trace",), f"must be {FORM}, the supported version of the format")
+        if data.get("trace") != FORMAT_VERSION or type(data["trace"]) is not int:
+            self.faults.note(("trace",), f"must be {FORMAT_VERSION}, the supported version of the format")
             return None
         names = tuple(field.name for field in attrs.fields(Trace))
         self.faults.only((), data, ("trace", *names))
@@ -103,7 +103,7 @@ class _Reader:
         is_right, expected = PARTS.get(name if place else f"trace.{name}", PARTS.get(name, ANYTHING))
         value = table[name]
         try:
-            value = read(value) if name in VALUES else value
+            value = decode(value) if name in VALUES else value
         except ValueError as error:
             self.faults.note((*place, name), str(error))
             return None

@@ -15,7 +15,7 @@ from math import isqrt
 from typing import Final, get_args
 
 from neuroscript.io.text import duration, one_line
-from neuroscript.workflow.trace.graph_layout import Placed, layered, number, placed
+from neuroscript.workflow.trace.graph_layout import GraphLayout, assign_rows, layout, number
 from neuroscript.workflow.trace.timeline import Timeline
 from neuroscript.workflow.trace.trace import NodeTrace, Status, Trace
 
@@ -59,10 +59,10 @@ def width(text: str, size: float, *, bold: bool = False) -> float:
     return round(sum(map(_ems, text)) * size * (BOLD if bold else 1.0), 2)
 
 
-def fitted(text: str, room: float, size: float, *, bold: bool = False) -> str:
+def fit_text(text: str, room: float, size: float, *, bold: bool = False) -> str:
     """Return a string, or as much of its beginning as fits, followed by ``…``.
 
-    >>> fitted("a long name", 40, 10)
+    >>> fit_text("a long name", 40, 10)
     'a lo…'
     """
     if width(text, size, bold=bold) <= room:
@@ -137,9 +137,9 @@ def trace_svg(trace: Trace) -> str:
         ValueError: If the needs of the nodes have a cycle, which no plan has, or there are too many edges for a
             picture.
     """
-    layers = layered({node.name: node.needs for node in trace.nodes}, max(MIN_ROW_NODES, isqrt(len(trace.nodes))))
+    layers = assign_rows({node.name: node.needs for node in trace.nodes}, max(MIN_ROW_NODES, isqrt(len(trace.nodes))))
     wide = min(WIDEST, max([NARROWEST, *(_wanted(node) for node in trace.nodes)]))
-    graph = placed(layers, wide, HEIGHT)
+    graph = layout(layers, wide, HEIGHT)
     room = max(MIN_TIMELINE_WIDTH, min(graph.width - NAMES, MAX_TIMELINE_WIDTH))
     whole = max(graph.width, NAMES + room + PAD) + 2 * MARGIN
     below = HEAD + graph.height + MARGIN
@@ -172,11 +172,11 @@ def _title(trace: Trace) -> str:
 
 def _head(trace: Trace, room: float) -> Iterator[str]:
     """Yield the title, the summary, and the legend."""
-    yield _text(MARGIN, 36, 18, "", fitted(_title(trace), room, 18, bold=True), bold=True)
+    yield _text(MARGIN, 36, 18, "", fit_text(_title(trace), room, 18, bold=True), bold=True)
     nodes = f"{len(trace.nodes)} node{'s' * (len(trace.nodes) != 1)}"
     run = one_line(trace.run, MAX_LABEL_CHARS)
     told = f"{trace.status}, {nodes}, {duration(trace.seconds)}{f', run {run}' if run else ''}"
-    yield _text(MARGIN, 56, 12, "quiet", fitted(told, room, 12))
+    yield _text(MARGIN, 56, 12, "quiet", fit_text(told, room, 12))
     x = MARGIN
     for word in get_args(Status):
         yield f'<rect class="{word}" x="{number(x)}" y="68" width="10" height="10"/>'
@@ -184,7 +184,7 @@ def _head(trace: Trace, room: float) -> Iterator[str]:
         x += 15 + width(word, 11) + 16
 
 
-def _edges(graph: Placed) -> Iterator[str]:
+def _edges(graph: GraphLayout) -> Iterator[str]:
     for (needed, name), way in graph.ways.items():
         ends = f'data-from="{safe(needed)}" data-to="{safe(name)}"'
         yield f'<path class="edge" {ends} d="{way}" marker-end="url(#tip)"/>'
@@ -224,7 +224,7 @@ def _box(node: NodeTrace, x: float, y: float, wide: float) -> Iterator[str]:
     yield f'<rect class="{node.status}" {corner} width="4" {high}/>'
     for line, size, down in LINES:
         text, style, bold = said.get(line, (more, "quiet", False))
-        yield _text(left, y + down, size, style, fitted(text, room, size, bold=bold), bold=bold)
+        yield _text(left, y + down, size, style, fit_text(text, room, size, bold=bold), bold=bold)
         if line == "status" and took:
             yield _text(right, y + down, size, "quiet", took, anchor="end")
     yield "</g>"
@@ -250,7 +250,7 @@ def _times(trace: Trace, times: Timeline, room: float) -> Iterator[str]:
     for lane, node in enumerate(trace.nodes, 1):
         y = lane * LANE
         yield f'<g class="lane" data-node="{safe(node.name)}"><title>{safe(_whole(node))}</title>'
-        yield _text(0, y + 14, 11, "", fitted(one_line(node.name, MAX_LABEL_CHARS), NAMES - PAD, 11))
+        yield _text(0, y + 14, 11, "", fit_text(one_line(node.name, MAX_LABEL_CHARS), NAMES - PAD, 11))
         for bar in sorted(times.bars(node), key=lambda each: not each.is_ok):  # failed bars are drawn on top
             long = max(2.0, bar.share * room)
             left = NAMES + min(bar.start * room, room - long)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.io.text import duration, json_text, one_line
 from neuroscript.workflow.trace.timeline import Timeline
 from neuroscript.workflow.trace.trace import NodeTrace, Trace
@@ -58,7 +58,7 @@ def rows(trace: Trace) -> Iterator[Row]:
 def _what(node: NodeTrace) -> str:
     if node.error is not None:
         return error_text(node.error)
-    return one_line(node.reason, MAX_VALUE_CHARS) if node.status != "succeeded" else shortened(node.result)
+    return one_line(node.reason, MAX_VALUE_CHARS) if node.status != "succeeded" else short_json(node.result)
 
 
 def error_text(error: Any) -> str:
@@ -66,14 +66,14 @@ def error_text(error: Any) -> str:
     return ": ".join(filter(None, (one_line(error.get(key), 4 * MAX_VALUE_CHARS) for key in ("code", "message"))))
 
 
-def shortened(value: Any, longest: int = MAX_VALUE_CHARS) -> str:
+def short_json(value: Any, longest: int = MAX_VALUE_CHARS) -> str:
     """Return a value as one line of JSON, cut to *longest* characters.
 
-    >>> shortened({"a": [1, 2, 3]}, 9)
+    >>> short_json({"a": [1, 2, 3]}, 9)
     '{"a": [1…'
     """
     try:
-        text = json_text(plain(value))
+        text = json_text(to_plain(value))
     except (TypeError, ValueError, RecursionError):
         text = "…"
     return one_line(text, longest)
@@ -88,11 +88,11 @@ def headline(trace: Trace) -> str:
 def endings(trace: Trace) -> Iterator[tuple[str, str]]:
     """Yield the inputs, the error or the output, and the answer of a model."""
     if trace.inputs:
-        yield "inputs", shortened(trace.inputs)
+        yield "inputs", short_json(trace.inputs)
     if trace.error is not None:
         yield "error", error_text(trace.error)
     else:
-        yield "output", shortened(trace.output)
+        yield "output", short_json(trace.output)
     if trace.answer:
         yield "answer", one_line(trace.answer, 4 * MAX_VALUE_CHARS)
 

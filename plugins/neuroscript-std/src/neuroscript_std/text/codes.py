@@ -70,7 +70,7 @@ def from_base64(encoded_string: str) -> str:
     Raises:
         ToolFailed: str.not_base64, str.not_text.
     """
-    return _text(decoded(encoded_string))
+    return _text(decode_base64(encoded_string))
 
 
 @toolset.tool(
@@ -120,7 +120,7 @@ def bytes_from_base64(base64_string: str) -> str:
     Raises:
         ToolFailed: str.not_base64, str.not_text.
     """
-    return _text(decoded(base64_string))
+    return _text(decode_base64(base64_string))
 
 
 def _base64(data: bytes) -> str:
@@ -128,7 +128,7 @@ def _base64(data: bytes) -> str:
     return b2a_base64(data, newline=False).decode()
 
 
-def decoded(encoded: str) -> bytes:
+def decode_base64(encoded: str) -> bytes:
     """Decode Base64 strictly, or raise `ToolFailed` with the code str.not_base64."""
     try:
         data = a2b_base64(encoded)
@@ -258,7 +258,7 @@ def decompress(base64_encoded_string: str) -> str:
     """
     from gzip import GzipFile
 
-    data = decoded(base64_encoded_string)
+    data = decode_base64(base64_encoded_string)
     try:
         if not data:
             raise EOFError

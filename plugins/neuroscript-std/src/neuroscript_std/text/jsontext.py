@@ -25,8 +25,8 @@ from neuroscript import (
     ToolSpec,
     coerce,
 )
-from neuroscript_std.jsontexts import TOO_DEEP, NotJSON, parsed
-from neuroscript_std.text.codes import decoded
+from neuroscript_std.jsontexts import TOO_DEEP, NotJSON, parse_json
+from neuroscript_std.text.codes import decode_base64
 from neuroscript_std.text.size import (
     MAX_RESULT_BYTES,
     MAX_RESULT_VALUES,
@@ -179,7 +179,7 @@ def parse_from_json_base64(base64_string: str) -> Any:
         ToolFailed: str.not_base64, str.not_json, str.too_large.
     """
     try:
-        text = decoded(base64_string).decode()
+        text = decode_base64(base64_string).decode()
     except UnicodeDecodeError:
         raise _not_json("the decoded bytes are not UTF-8") from None
     return _parsed(text)
@@ -187,7 +187,7 @@ def parse_from_json_base64(base64_string: str) -> Any:
 
 def _parsed(text: str) -> Any:
     try:
-        value = parsed(text)
+        value = parse_json(text)
     except NotJSON as error:
         raise _not_json(str(error)) from None
     _refuse_unfit(value)

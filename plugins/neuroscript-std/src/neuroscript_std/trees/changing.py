@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from neuroscript import ArgSpec, ArgType, Example, Runtime, Toolset, ToolSpec
-from neuroscript_std.trees.keeping import NODE, TREE, WRITES, held
-from neuroscript_std.trees.nodes import JSON_TYPES, TYPES, failed
+from neuroscript_std.trees.keeping import NODE, TREE, WRITES, locked_tree
+from neuroscript_std.trees.nodes import JSON_TYPES, TYPES, tree_error
 
 OBJECT: Final = ArgSpec("object_node_id", ArgType.STRING, description="Id of the object node.")
 KEY: Final = ArgSpec("attribute_key", ArgType.STRING, description="The key (attribute) in the object.")
@@ -17,7 +17,7 @@ toolset = Toolset("tree")
 
 
 def _set_value(rt: Runtime, tree_handle: str, node_id: str, value: Any) -> None:
-    with held(rt, tree_handle) as tree:
+    with locked_tree(rt, tree_handle) as tree:
         tree.set_value(node_id, value)
 
 
@@ -64,7 +64,7 @@ def _add_child_node(
     key_for_object_parent: str | None,
 ) -> str:
     content = _content(node_type, value)
-    with held(rt, tree_handle) as tree:
+    with locked_tree(rt, tree_handle) as tree:
         return tree.add(parent_node_id, content, key_for_object_parent, new_node_id_suggestion or "").id
 
 
@@ -75,7 +75,7 @@ def _content(node_type: str, value: Any) -> Any:
     if node_type in ("object", "array") or TYPES.get(type(value)) != node_type:
         wanted = "no value" if node_type in ("object", "array") else "a value of that type"
         got = "None" if value is None else type(value).__name__
-        raise failed(f"value: expected {wanted} for a node of type {node_type}, got {got}", "bad_value")
+        raise tree_error(f"value: expected {wanted} for a node of type {node_type}, got {got}", "bad_value")
     return value
 
 
@@ -147,7 +147,7 @@ toolset.add(
 
 
 def _remove_node(rt: Runtime, tree_handle: str, node_id: str) -> None:
-    with held(rt, tree_handle) as tree:
+    with locked_tree(rt, tree_handle) as tree:
         tree.remove(node_id)
 
 
@@ -175,7 +175,7 @@ toolset.add(
 def _set_object_attribute(
     rt: Runtime, tree_handle: str, object_node_id: str, attribute_key: str, child_node_id: str
 ) -> None:
-    with held(rt, tree_handle) as tree:
+    with locked_tree(rt, tree_handle) as tree:
         tree.link(object_node_id, attribute_key, child_node_id)
 
 
@@ -207,7 +207,7 @@ toolset.add(
 
 
 def _remove_object_attribute(rt: Runtime, tree_handle: str, object_node_id: str, attribute_key: str) -> None:
-    with held(rt, tree_handle) as tree:
+    with locked_tree(rt, tree_handle) as tree:
         tree.unlink(object_node_id, attribute_key)
 
 

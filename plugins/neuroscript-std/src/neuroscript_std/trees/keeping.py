@@ -25,13 +25,13 @@ SHOP: Final = (
 """The content of ``tree-1`` and ``tree-2`` in the examples; ``tree-2`` also has metadata."""
 
 
-def kept(rt: Runtime, tree: Tree) -> Handle:
+def store_tree(rt: Runtime, tree: Tree) -> Handle:
     """Store a tree for the caller and return its handle."""
     return rt.handles.new(tree, KIND)
 
 
 @contextmanager
-def held(rt: Runtime, tree_handle: str) -> Iterator[Tree]:
+def locked_tree(rt: Runtime, tree_handle: str) -> Iterator[Tree]:
     """Lock and yield the tree of a handle; `ToolFailed` if the handle does not refer to a tree."""
     tree: Tree = rt.handles.get(tree_handle, KIND)
     with tree.lock:

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from neuroscript import ArgSpec, ArgType, Example, Runtime, ToolFailed, Toolset, ToolSpec
 from neuroscript_std.paths import Segments, parse_path
-from neuroscript_std.trees.keeping import NODE, READS, TREE, held
-from neuroscript_std.trees.nodes import JSON_TYPES, Node, failed
+from neuroscript_std.trees.keeping import NODE, READS, TREE, locked_tree
+from neuroscript_std.trees.nodes import JSON_TYPES, Node, tree_error
 from neuroscript_std.trees.queries import find_nodes
 
 A_NODE: Final = (
@@ -49,12 +49,12 @@ PRICE: Final[dict[str, Any]] = {
 toolset = Toolset("tree")
 
 
-def described(node: Node) -> dict[str, Any]:
+def node_data(node: Node) -> dict[str, Any]:
     """Return the map that tools return for a node."""
     content = node.content
     is_object, is_array = type(content) is dict, type(content) is list
     if type(content) is int and not -(2**63) <= content < 2**63:
-        raise failed("the integer has more than 64 bits; use tree.tojson", "big_number")
+        raise tree_error("the integer has more than 64 bits; use tree.tojson", "big_number")
     return {
         "id": node.id,
         "type": node.type,
@@ -68,8 +68,8 @@ def described(node: Node) -> dict[str, Any]:
 
 
 def _get_node(rt: Runtime, tree_handle: str, node_id: str) -> dict[str, Any]:
-    with held(rt, tree_handle) as tree:
-        return described(tree.node(node_id))
+    with locked_tree(rt, tree_handle) as tree:
+        return node_data(tree.node(node_id))
 
 
 toolset.add(
@@ -96,8 +96,8 @@ toolset.add(
 
 
 def _get_root(rt: Runtime, tree_handle: str) -> dict[str, Any]:
-    with held(rt, tree_handle) as tree:
-        return described(tree.root)
+    with locked_tree(rt, tree_handle) as tree:
+        return node_data(tree.root)
 
 
 toolset.add(
@@ -124,9 +124,9 @@ toolset.add(
 
 
 def _get_parent(rt: Runtime, tree_handle: str, node_id: str) -> dict[str, Any] | None:
-    with held(rt, tree_handle) as tree:
+    with locked_tree(rt, tree_handle) as tree:
         parent = tree.node(node_id).parent
-        return None if parent is None else described(parent)
+        return None if parent is None else node_data(parent)
 
 
 toolset.add(
@@ -152,10 +152,10 @@ toolset.add(
 
 
 def _get_children(rt: Runtime, tree_handle: str, node_id: str) -> list[str]:
-    with held(rt, tree_handle) as tree:
+    with locked_tree(rt, tree_handle) as tree:
         node = tree.node(node_id)
         if type(node.content) is not list:
-            raise failed(f"expected an array, got a node of type {node.type}", "wrong_type")
+            raise tree_error(f"expected an array, got a node of type {node.type}", "wrong_type")
         return [each.id for each in node.content]
 
 
@@ -181,15 +181,15 @@ toolset.add(
 
 
 def _get_node_by_path(rt: Runtime, tree_handle: str, path: Any) -> dict[str, Any]:
-    with held(rt, tree_handle) as tree:
-        return described(tree.at(_segments(path)))
+    with locked_tree(rt, tree_handle) as tree:
+        return node_data(tree.at(_segments(path)))
 
 
 def _segments(path: Any) -> Segments:
     try:
         return () if path == "" else parse_path(path)
     except ToolFailed as error:
-        raise failed(error.text, "bad_path") from None
+        raise tree_error(error.text, "bad_path") from None
 
 
 toolset.add(
@@ -229,7 +229,7 @@ toolset.add(
 def _find_nodes(
     rt: Runtime, tree_handle: str, start_node_id: str, query_map: dict[str, Any], max_depth: int, max_results: int
 ) -> list[str]:
-    with held(rt, tree_handle) as tree:
+    with locked_tree(rt, tree_handle) as tree:
         return find_nodes(tree.node(start_node_id), query_map, max_depth, max_results)
 
 

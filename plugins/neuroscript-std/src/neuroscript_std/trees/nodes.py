@@ -80,12 +80,12 @@ class Node:
                 waiting += [(child, level + 1) for child in reversed([*node.children])]
 
 
-def failed(text: str, word: str) -> ToolFailed:
+def tree_error(text: str, word: str) -> ToolFailed:
     """Return a tool failure that the caller can fix, with the code ``tree.word``."""
     return ToolFailed(text, code=f"tree.{word}", retry="model")
 
 
-def up(node: Node | None) -> Iterator[Node]:
+def with_ancestors(node: Node | None) -> Iterator[Node]:
     """Yield a node and its ancestors, innermost first."""
     while node is not None:
         yield node
@@ -94,7 +94,7 @@ def up(node: Node | None) -> Iterator[Node]:
 
 def level_of(node: Node) -> int:
     """Return the number of ancestors of a node, including itself."""
-    return sum(1 for _ in up(node))
+    return sum(1 for _ in with_ancestors(node))
 
 
 def height_of(content: Any) -> int:

@@ -6,8 +6,8 @@ from typing import Final
 
 from neuroscript import ArgSpec, ArgType, Example, Runtime, Toolset, ToolSpec
 from neuroscript_std.paths import escape_name
-from neuroscript_std.trees.keeping import NODE, READS, TREE, WRITES, held
-from neuroscript_std.trees.nodes import failed
+from neuroscript_std.trees.keeping import NODE, READS, TREE, WRITES, locked_tree
+from neuroscript_std.trees.nodes import tree_error
 
 KEY: Final = ArgSpec("metadata_key", ArgType.STRING, description="Key of the metadata entry.")
 FAILS: Final = "handle.unknown, handle.kind, tree.no_node"
@@ -16,7 +16,7 @@ toolset = Toolset("tree")
 
 
 def _get(rt: Runtime, tree_handle: str, node_id: str) -> dict[str, str]:
-    with held(rt, tree_handle) as tree:
+    with locked_tree(rt, tree_handle) as tree:
         return tree.node(node_id).metadata.copy()
 
 
@@ -44,7 +44,7 @@ toolset.add(
 
 
 def _set(rt: Runtime, tree_handle: str, node_id: str, metadata_key: str, metadata_value: str) -> None:
-    with held(rt, tree_handle) as tree:
+    with locked_tree(rt, tree_handle) as tree:
         tree.node(node_id).metadata[metadata_key] = metadata_value
 
 
@@ -72,10 +72,10 @@ toolset.add(
 
 
 def _remove(rt: Runtime, tree_handle: str, node_id: str, metadata_key: str) -> None:
-    with held(rt, tree_handle) as tree:
+    with locked_tree(rt, tree_handle) as tree:
         metadata = tree.node(node_id).metadata
         if metadata_key not in metadata:
-            raise failed(f"the node has no metadata key {escape_name(metadata_key)}", "no_metadata")
+            raise tree_error(f"the node has no metadata key {escape_name(metadata_key)}", "no_metadata")
         del metadata[metadata_key]
 
 

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Final
 
 from neuroscript_std.paths import escape_name
-from neuroscript_std.trees.nodes import TYPES, Node, failed
+from neuroscript_std.trees.nodes import TYPES, Node, tree_error
 
 
 def find_nodes(start: Node, query: Mapping[str, Any], max_depth: int, max_results: int) -> list[str]:
@@ -31,7 +31,7 @@ def find_nodes(start: Node, query: Mapping[str, Any], max_depth: int, max_result
 def _refuse_containers(where: str, value: Any) -> None:
     if TYPES.get(type(value)) in (None, "object", "array"):
         got = type(value).__name__
-        raise failed(f"query_map: {where}: expected a string, a number, a boolean or None, got {got}", "bad_query")
+        raise tree_error(f"query_map: {where}: expected a string, a number, a boolean or None, got {got}", "bad_query")
 
 
 def _fits(node: Node, query: Mapping[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from neuroscript import ArgSpec, ArgType, Example, Handle, Runtime, ToolPolicy, Toolset, ToolSpec
-from neuroscript_std.trees.keeping import READS, SHOP, TREE, held, kept
+from neuroscript_std.trees.keeping import READS, SHOP, TREE, locked_tree, store_tree
 from neuroscript_std.trees.texts import json_of, parse_tree, render_tree
 
 NEW: Final = ToolPolicy(effects=("writes", "random"), blocking=False)
@@ -14,7 +14,7 @@ toolset = Toolset("tree")
 
 
 def _load_json(rt: Runtime, json_string: str) -> Handle:
-    return kept(rt, parse_tree(json_string))
+    return store_tree(rt, parse_tree(json_string))
 
 
 toolset.add(
@@ -47,7 +47,7 @@ toolset.add(
 
 
 def _to_json(rt: Runtime, tree_handle: str) -> str:
-    with held(rt, tree_handle) as tree:
+    with locked_tree(rt, tree_handle) as tree:
         return json_of(tree)
 
 
@@ -91,7 +91,7 @@ toolset.add(
 
 
 def _render_text(rt: Runtime, tree_handle: str) -> str:
-    with held(rt, tree_handle) as tree:
+    with locked_tree(rt, tree_handle) as tree:
         return render_tree(tree)
 
 

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from neuroscript_std.jsontexts import NotJSON, parsed
+from neuroscript_std.jsontexts import NotJSON, parse_json
 from neuroscript_std.text.size import MAX_RESULT_BYTES, utf8_length
-from neuroscript_std.trees.nodes import Node, failed
+from neuroscript_std.trees.nodes import Node, tree_error
 from neuroscript_std.trees.tree import Tree
 
 INDENT: Final = "  "
@@ -17,9 +17,9 @@ INDENT: Final = "  "
 def parse_tree(text: str) -> Tree:
     """Parse JSON into a tree; fails with ``tree.not_json``, ``tree.too_deep`` or ``tree.too_large``."""
     try:
-        return Tree(parsed(text))
+        return Tree(parse_json(text))
     except NotJSON as error:
-        raise failed(f"invalid JSON: {error}", "not_json") from None
+        raise tree_error(f"invalid JSON: {error}", "not_json") from None
 
 
 def json_of(tree: Tree) -> str:
@@ -58,6 +58,6 @@ def _joined(pieces: Iterable[str]) -> str:
     for piece in pieces:
         total += utf8_length(piece)
         if total > MAX_RESULT_BYTES:
-            raise failed("the result would exceed 8 MiB", "too_large")
+            raise tree_error("the result would exceed 8 MiB", "too_large")
         kept.append(piece)
     return "".join(kept)

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any, Final
 
 from neuroscript_std.paths import Segments, escape_name, format_path
-from neuroscript_std.trees.nodes import TYPES, Node, failed, height_of, level_of, up
+from neuroscript_std.trees.nodes import TYPES, Node, height_of, level_of, tree_error, with_ancestors
 
 MAX_DEPTH: Final = 64
 """Maximum nesting depth of objects and arrays, so that the JSON of a tree can be parsed again."""
@@ -45,7 +45,7 @@ class Tree:
         """Return the node with an id, or fail with ``tree.no_node``."""
         node = self._nodes.get(id)
         if node is None:
-            raise failed(f"this tree has no node with the id {escape_name(id)}", "no_node")
+            raise tree_error(f"this tree has no node with the id {escape_name(id)}", "no_node")
         return node
 
     def at(self, path: Segments) -> Node:
@@ -58,7 +58,7 @@ class Tree:
         for depth, segment in enumerate(path):
             found = _step(node, segment, path[:depth])
             if found is None:
-                raise failed(f"{format_path(path[: depth + 1])}: expected a node, got nothing", "missing")
+                raise tree_error(f"{format_path(path[: depth + 1])}: expected a node, got nothing", "missing")
             node = found
         return node
 
@@ -68,7 +68,7 @@ class Tree:
         """Set the value of a leaf, of any leaf type; fails with ``tree.wrong_type`` or ``tree.bad_value``."""
         node = self.node(id)
         if type(node.content) in (dict, list):
-            raise failed(f"expected a leaf node, got an {node.type}", "wrong_type")
+            raise tree_error(f"expected a leaf node, got an {node.type}", "wrong_type")
         _refuse_container(value)
         node.content = value
 
@@ -104,8 +104,8 @@ class Tree:
         """
         parent, child = self._object(object_id), self.node(child_id)
         self._refuse_root(child)
-        if child in up(parent):
-            raise failed("a node cannot be moved into its own descendant", "cycle")
+        if child in with_ancestors(parent):
+            raise tree_error("a node cannot be moved into its own descendant", "cycle")
         _refuse_deeper(level_of(parent) + height_of(child))
         if parent.content.get(key) is child:
             return
@@ -120,18 +120,18 @@ class Tree:
         """
         parent = self._object(object_id)
         if key not in parent.content:
-            raise failed(f"the object has no key {escape_name(key)}", "no_attribute")
+            raise tree_error(f"the object has no key {escape_name(key)}", "no_attribute")
         _take(parent.content[key])
 
     def _object(self, id: str) -> Node:
         node = self.node(id)
         if type(node.content) is not dict:
-            raise failed(f"expected an object, got a node of type {node.type}", "wrong_type")
+            raise tree_error(f"expected an object, got a node of type {node.type}", "wrong_type")
         return node
 
     def _refuse_root(self, node: Node) -> None:
         if node is self.root:
-            raise failed("the root cannot be moved or removed", "root")
+            raise tree_error("the root cannot be moved or removed", "root")
 
     def _grown(self, value: Any, level: int) -> Node:
         match value:
@@ -151,9 +151,9 @@ class Tree:
 
     def _new(self, content: Any, id: str = "") -> Node:
         if id in self._nodes:
-            raise failed(f"the tree already has a node with the id {escape_name(id)}", "id_taken")
+            raise tree_error(f"the tree already has a node with the id {escape_name(id)}", "id_taken")
         if len(self) == MAX_NODES:
-            raise failed(f"a tree can have at most {MAX_NODES} nodes", "too_large")
+            raise tree_error(f"a tree can have at most {MAX_NODES} nodes", "too_large")
         node = Node(id or self._next_id(), content)
         self._nodes[node.id] = node
         return node
@@ -175,7 +175,7 @@ def _step(node: Node, segment: str | int, way: Segments) -> Node | None:
         case _:
             wanted = "an array" if isinstance(segment, int) else "an object"
             place = format_path(way) if way else "the root"
-            raise failed(f"{place}: expected {wanted}, got a node of type {node.type}", "wrong_type")
+            raise tree_error(f"{place}: expected {wanted}, got a node of type {node.type}", "wrong_type")
 
 
 def _is_index(segment: str | int) -> bool:
@@ -206,24 +206,24 @@ def _detach(node: Node) -> None:
 
 def _refuse_deeper(level: int) -> None:
     if level > MAX_DEPTH:
-        raise failed(f"objects and arrays can be nested at most {MAX_DEPTH} levels deep", "too_deep")
+        raise tree_error(f"objects and arrays can be nested at most {MAX_DEPTH} levels deep", "too_deep")
 
 
 def _refuse_container(value: Any) -> None:
     if TYPES.get(type(value)) in (None, "object", "array"):
         kind = type(value).__name__
-        raise failed(f"value: expected a string, a number, a boolean or None, got {kind}", "bad_value")
+        raise tree_error(f"value: expected a string, a number, a boolean or None, got {kind}", "bad_value")
 
 
 def _refuse_place(parent: Node, key: str | None) -> None:
     match parent.content:
         case dict() as nodes:
             if key is None:
-                raise failed("expected a key for a node in an object, got none", "bad_key")
+                raise tree_error("expected a key for a node in an object, got none", "bad_key")
             if key in nodes:
-                raise failed(f"the object already has the key {escape_name(key)}", "key_taken")
+                raise tree_error(f"the object already has the key {escape_name(key)}", "key_taken")
         case list():
             if key is not None:
-                raise failed("expected no key for a node in an array, got one", "bad_key")
+                raise tree_error("expected no key for a node in an array, got one", "bad_key")
         case _:
-            raise failed(f"expected an object or an array, got a node of type {parent.type}", "wrong_type")
+            raise tree_error(f"expected an object or an array, got a node of type {parent.type}", "wrong_type")

@@ -15,7 +15,7 @@ import attrs
 
 from neuroscript.coercion.json_schema import size_faults
 from neuroscript.errors import SpecError
-from neuroscript.io.text import NotJSON, parsed, quote_untrusted, shown_path
+from neuroscript.io.text import NotJSON, parse_json, quote_path, quote_untrusted
 from neuroscript.io.text_files import read_text_file, write_atomically
 
 FORMAT: Final = 1
@@ -142,9 +142,9 @@ def read(path: str | os.PathLike[str]) -> dict[str, Definition]:
     Raises:
         SpecError: The file cannot be read, or is invalid; with every problem found.
     """
-    name = shown_path(os.fspath(path))
+    name = quote_path(os.fspath(path))
     try:
-        data = parsed(read_text_file(path, name, MAX_FILE_BYTES))
+        data = parse_json(read_text_file(path, name, MAX_FILE_BYTES))
     except NotJSON as error:
         raise SpecError(name, [error.hint]) from None
     if not isinstance(data, dict) or type(data.get("mcp")) is not int or data["mcp"] != FORMAT:

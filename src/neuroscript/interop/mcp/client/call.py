@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.errors import CallError
 from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS, passed_arguments
 from neuroscript.interop.mcp.client.accepted_definitions import Definition
@@ -48,7 +48,7 @@ class RemoteCall:
             with suppress(RuntimeError):  # the loop has already ended
                 loop.call_soon_threadsafe(tell, progress, total, one_line(message, MAX_DESCRIPTION_CHARS))
 
-        arguments = plain(passed_arguments(self.args, values))
+        arguments = to_plain(passed_arguments(self.args, values))
         result: Mapping[str, Any] = await self.connection.asked(
             lambda dialogue: dialogue.call(self.definition, arguments, told)
         )

@@ -22,7 +22,7 @@ from neuroscript.names import canonical, to_snake_case
 from neuroscript.runtime.redaction import Redactor
 from neuroscript.runtime.secret_forms import MIN_SECRET_CHARS
 from neuroscript.runtime.secret_set import SecretSet
-from neuroscript.tools.derived import matching
+from neuroscript.tools.derived import name_matcher
 from neuroscript.tools.hookspecs import hookimpl
 from neuroscript.tools.injection_sources import Secret
 from neuroscript.tools.toolset import Toolset
@@ -258,7 +258,7 @@ def _selected(names: list[str], group: str, select: str | Iterable[str] | None) 
     patterns = [select] if isinstance(select, str) else list(select)
     chosen: set[str] = set()
     for pattern in patterns:
-        matches = matching(pattern)
+        matches = name_matcher(pattern)
         some = {name for name in names if matches(f"{group}.{to_snake_case(name)}")}
         if not some:
             raise SpecError(f"{SUBJECT} {group}", [f"select: no tool matches {quote_untrusted(pattern)}"])

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from neuroscript.coercion.json_schema import check_schema
-from neuroscript.coercion.schema_validation import SchemaValidator, compiled
+from neuroscript.coercion.schema_validation import SchemaValidator, compile_schema
 from neuroscript.coercion.types import ArgType
 from neuroscript.errors import SpecError, ToolFailed
 from neuroscript.formats.json_schema import spec_from_schema
@@ -58,10 +58,10 @@ def promise_of(schema: Mapping[str, Any] | None) -> ReturnSpec:
     if schema is None:
         return ReturnSpec()
     text = json.dumps(schema)
-    faults = check_schema(text).faults or compiled(text)[1]
+    faults = check_schema(text).faults or compile_schema(text)[1]
     if faults:
         raise SpecError("outputSchema", faults)
-    checker, _ = compiled(text)
+    checker, _ = compile_schema(text)
     properties = schema.get("properties")
     if not isinstance(properties, dict) or [*properties] != [WRAPPED] or schema.get("required") != [WRAPPED]:
         return ReturnSpec(ArgType.MAP if schema.get("type") == "object" else ArgType.ANY, False, False, checker)

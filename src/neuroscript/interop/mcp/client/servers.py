@@ -16,7 +16,7 @@ from neuroscript.engine.engine import Engine
 from neuroscript.errors import MAX_LISTED_PROBLEMS, PluginError, RegistryError, SpecError
 from neuroscript.interop.mcp.client import accepted_definitions as file
 from neuroscript.interop.mcp.client.load import McpServer, from_mcp
-from neuroscript.io.text import first, shown_path
+from neuroscript.io.text import first, quote_path
 
 
 def add_servers(engine: Engine, path: str | os.PathLike[str]) -> tuple[PluginError, ...]:
@@ -47,7 +47,7 @@ def add_server(engine: Engine, table: ServerTable) -> PluginError | None:
         skipped = _added(engine, table)
         problem = PluginError(subject, "; ".join(skipped), code="plugin.spec") if skipped else None
     except SpecError as error:
-        place = f"{error.subject}: " if error.subject == shown_path(table.accepted) else ""
+        place = f"{error.subject}: " if error.subject == quote_path(table.accepted) else ""
         problem = PluginError(subject, f"{place}{'; '.join(error.problems)}", code="plugin.spec")
     except RegistryError as error:
         problem = PluginError(subject, str(error), code="plugin.duplicate")

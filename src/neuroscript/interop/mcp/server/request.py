@@ -23,7 +23,7 @@ try:
 except ImportError as error:
     raise missing_extra("serving over MCP needs its SDK", "mcp", error) from None
 
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.io.text import sendable
 
 MAX_PENDING_NOTIFICATIONS: Final = 1_000
@@ -84,7 +84,7 @@ class Request:
         """
         self._items += 1
         done = max(self._items, self._furthest + 1)
-        self.progress(done, None, _cut(item if type(item) is str else json.dumps(plain(item), ensure_ascii=False)))
+        self.progress(done, None, _cut(item if type(item) is str else json.dumps(to_plain(item), ensure_ascii=False)))
         await asyncio.sleep(0)  # let the loop queue what was posted
         if self._sender is not None:
             await asyncio.wait({self._sender})

@@ -9,7 +9,7 @@ import json
 from binascii import b2a_base64
 from typing import Any
 
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.interop.mcp.schema import WRAPPED, is_wrapped, output_schema
 from neuroscript.interop.media import media_type
 from neuroscript.io.text import sendable
@@ -34,7 +34,7 @@ def to_result(result: ToolResult, spec: ToolSpec | None = None, names: WireNames
         return {"content": [_text(text)], "isError": True}
     if spec is None or result.spilled is not None or output_schema(spec) is None:
         return {"content": [_content(result)], "isError": False}
-    value = plain(result.value)
+    value = to_plain(result.value)
     text = result.value if type(result.value) is str else json.dumps(value, ensure_ascii=False)
     structured = {WRAPPED: value} if is_wrapped(spec) else value
     return {"content": [_text(text)], "structuredContent": structured, "isError": False}

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from neuroscript.errors import ArgumentError
 from neuroscript.llm.wire.anthropic.calls import KEY, read_call
-from neuroscript.llm.wire.replies import finish_reply, told
-from neuroscript.llm.wire.sdk_data import count_in, map_in, map_of, maps_in, strange, text_in
-from neuroscript.llm.wire.tools import renamed
-from neuroscript.llm.wire.turns import filled_ids
+from neuroscript.llm.wire.replies import finish_reply, reported_error
+from neuroscript.llm.wire.sdk_data import count_in, format_error, map_in, map_of, maps_in, text_in
+from neuroscript.llm.wire.tools import rename_arguments
+from neuroscript.llm.wire.turns import unique_ids
 from neuroscript.runtime.interfaces import ToolCall, Turn
 from neuroscript.runtime.replies import Reply, Stop, Usage
 from neuroscript.runtime.wire_names import WireNames
@@ -39,9 +39,9 @@ def read(message: Any, names: WireNames | None = None) -> Reply:
     """
     data = map_of(message)
     if data.get("type") == "error":
-        raise told(map_in(data, "error").get("type"))
+        raise reported_error(map_in(data, "error").get("type"))
     if not isinstance(data.get("content"), list):
-        raise strange("it has no list under content")
+        raise format_error("it has no list under content")
     return reply_of(data, names or WireNames())
 
 
@@ -74,7 +74,7 @@ def reply_of(message: Mapping[str, Any], names: WireNames, texts: Mapping[int, A
 
 def _with_ids(blocks: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return blocks in which each call has a unique id, because some servers send none."""
-    ids = iter(filled_ids([each.get("id") for each in blocks if each.get("type") == "tool_use"]))
+    ids = iter(unique_ids([each.get("id") for each in blocks if each.get("type") == "tool_use"]))
     return [{**each, "id": next(ids)} if each.get("type") == "tool_use" else each for each in blocks]
 
 
@@ -87,14 +87,14 @@ def _named(call: ToolCall, arguments: Any, names: WireNames) -> ToolCall:
     """Return a call with the canonical names of its tool and arguments."""
     name = names.tool(call.name)
     keys = {wire: key for key, wire in names.keys.get(name, {}).items()}
-    return ToolCall(name, renamed(arguments, keys), id=call.id)
+    return ToolCall(name, rename_arguments(arguments, keys), id=call.id)
 
 
 def _call(block: Mapping[str, Any]) -> ToolCall:
     try:
         return read_call(block)
     except ArgumentError as error:
-        raise strange(f"it contains an invalid call: {error}") from None
+        raise format_error(f"it contains an invalid call: {error}") from None
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:

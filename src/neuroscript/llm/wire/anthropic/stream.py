@@ -9,9 +9,9 @@ import attrs
 
 from neuroscript.errors import LLMError
 from neuroscript.llm.wire.anthropic.replies import reply_of
-from neuroscript.llm.wire.replies import told
-from neuroscript.llm.wire.sdk_data import map_in, map_of, strange, text_in
-from neuroscript.llm.wire.tools import mapped, read
+from neuroscript.llm.wire.replies import reported_error
+from neuroscript.llm.wire.sdk_data import format_error, map_in, map_of, text_in
+from neuroscript.llm.wire.tools import arguments_as_map, decode_arguments
 from neuroscript.runtime.replies import Reply
 from neuroscript.runtime.wire_names import WireNames
 
@@ -43,7 +43,7 @@ class Block:
         said = {key: "".join(texts) for key, texts in self.texts.items()}
         block = {**self.start, **{key: text_in(self.start, key) + text for key, text in said.items() if key != "input"}}
         if said.get("input", "").strip():
-            block["input"] = read(said["input"])
+            block["input"] = decode_arguments(said["input"])
         cited = [*(self.start.get("citations") or ()), *self.citations]
         return {**block, "citations": cited} if cited else block
 
@@ -70,7 +70,7 @@ class MessageAssembler:
         event = map_of(piece)
         kind = event.get("type")
         if not isinstance(kind, str):
-            raise strange("an event has no type")
+            raise format_error("an event has no type")
         taking = EVENTS.get(kind)
         return "" if taking is None else taking(self, event)
 
@@ -85,7 +85,7 @@ class MessageAssembler:
         blocks = [self._blocks[index].whole() for index in sorted(self._blocks)]
         texts = {at: each["input"] for at, each in enumerate(blocks) if type(each.get("input")) in (str, list)}
         for at, given in texts.items():  # the API accepts only a map when the message is sent back
-            blocks[at]["input"] = mapped(given)
+            blocks[at]["input"] = arguments_as_map(given)
         return reply_of({**self._message, "content": blocks}, self.names, texts)
 
     def _start(self, event: Mapping[str, Any]) -> str:
@@ -101,7 +101,7 @@ class MessageAssembler:
         delta = map_in(event, "delta")
         block = self._blocks.get(_index(event))
         if block is None:
-            raise strange("an event belongs to a block that did not start")
+            raise format_error("an event belongs to a block that did not start")
         if delta.get("type") == "citations_delta":
             block.citations.append(delta.get("citation"))
         key, place = DELTAS.get(str(delta.get("type")), ("", ""))
@@ -121,7 +121,7 @@ class MessageAssembler:
         return ""
 
     def _fail(self, event: Mapping[str, Any]) -> str:
-        raise told(map_in(event, "error").get("type"))
+        raise reported_error(map_in(event, "error").get("type"))
 
 
 EVENTS: Final[Mapping[str, Callable[[MessageAssembler, Mapping[str, Any]], str]]] = {
@@ -138,5 +138,5 @@ EVENTS: Final[Mapping[str, Callable[[MessageAssembler, Mapping[str, Any]], str]]
 def _index(event: Mapping[str, Any]) -> int:
     index = event.get("index")
     if type(index) is not int:
-        raise strange("an event has no index")
+        raise format_error("an event has no index")
     return index

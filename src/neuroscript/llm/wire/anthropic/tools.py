@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.errors import ArgumentError
-from neuroscript.llm.wire.tools import input_schema, made, renamed, tool_description
-from neuroscript.runtime.wire_names import WireNames, odd_keys
+from neuroscript.llm.wire.tools import input_schema, make_definitions, rename_arguments, tool_description
+from neuroscript.runtime.wire_names import WireNames, argument_replacements
 from neuroscript.spec.binding import by_name
 from neuroscript.spec.tool_spec import Example, ToolSpec
 
-UNTAKEN: Final = ("oneOf", "allOf", "anyOf")
+UNSUPPORTED_ROOT_KEYWORDS: Final = ("oneOf", "allOf", "anyOf")
 """Keywords that the API rejects at the root of a schema. The call pipeline still enforces them."""
 
 BY_NAME: Final = ("dependentRequired", "dependentSchemas", "dependencies")
@@ -39,7 +39,7 @@ def to_tools(tools: Iterable[Any], *, names: WireNames | None = None) -> list[di
     >>> to_tools([ToolSpec("now", "time", description="Tell the time.")])[0]["name"]
     'time__now'
     """
-    return made(tools, names, "anthropic", _told)
+    return make_definitions(tools, names, "anthropic", _told)
 
 
 def tools(tools: Iterable[Any], names: WireNames) -> list[dict[str, Any]]:
@@ -48,13 +48,13 @@ def tools(tools: Iterable[Any], names: WireNames) -> list[dict[str, Any]]:
 
 
 def _told(spec: ToolSpec, name: str) -> dict[str, Any]:
-    schema = _renamed(input_schema(spec), odd_keys(spec))
+    schema = _renamed(input_schema(spec), argument_replacements(spec))
     told: dict[str, Any] = {"name": name}
     text = tool_description(spec)
     if text:
         told["description"] = text
-    told["input_schema"] = {key: each for key, each in schema.items() if key not in UNTAKEN}
-    examples = [renamed(each, odd_keys(spec)) for each in _examples(spec)]
+    told["input_schema"] = {key: each for key, each in schema.items() if key not in UNSUPPORTED_ROOT_KEYWORDS}
+    examples = [rename_arguments(each, argument_replacements(spec)) for each in _examples(spec)]
     return {**told, "input_examples": examples} if examples else told
 
 
@@ -67,7 +67,7 @@ def _renamed(schema: Mapping[str, Any], keys: Mapping[str, str]) -> Mapping[str,
         for name, each in schema["properties"].items()
         if name in keys and isinstance(each, Mapping)
     }
-    properties = renamed({**schema["properties"], **said}, keys)
+    properties = rename_arguments({**schema["properties"], **said}, keys)
     required = [keys.get(name, name) for name in schema.get("required", ())]
     kept = {word: each for word, each in schema.items() if word not in BY_NAME}
     return {**kept, "properties": properties, **({"required": required} if required else {})}
@@ -85,7 +85,7 @@ def _examples(spec: ToolSpec) -> Iterator[dict[str, Any]]:
 def _by_name(spec: ToolSpec, example: Example) -> dict[str, Any] | None:
     args = example.args
     found = dict(args) if isinstance(args, Mapping) else by_name(spec, args)
-    return None if example.error or found is None else {str(name): plain(each) for name, each in found.items()}
+    return None if example.error or found is None else {str(name): to_plain(each) for name, each in found.items()}
 
 
 def _fits(spec: ToolSpec, given: dict[str, Any]) -> bool:

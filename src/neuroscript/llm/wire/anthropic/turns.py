@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from neuroscript.llm.wire.anthropic.calls import KEY
-from neuroscript.llm.wire.tools import mapped, renamed
+from neuroscript.llm.wire.tools import arguments_as_map, rename_arguments
 from neuroscript.llm.wire.turns import Exchange, Ids, exchanges
 from neuroscript.runtime.interfaces import ToolCall, ToolResult, Turn
 from neuroscript.runtime.result_text import result_text
@@ -88,4 +88,4 @@ def _calls(turn: Turn, ids: Sequence[str], names: WireNames) -> list[dict[str, A
 
 
 def _input(call: ToolCall, names: WireNames) -> Any:
-    return renamed(mapped(call.arguments), names.keys.get(call.name, {}))
+    return rename_arguments(arguments_as_map(call.arguments), names.keys.get(call.name, {}))

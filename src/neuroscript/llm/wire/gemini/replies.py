@@ -9,10 +9,10 @@ import attrs
 
 from neuroscript.errors import ArgumentError, LLMError
 from neuroscript.llm.wire.gemini.calls import KEY, read_call
-from neuroscript.llm.wire.gemini.sdk_data import on_the_wire
-from neuroscript.llm.wire.replies import finish_reply, told
-from neuroscript.llm.wire.sdk_data import count_in, map_in, maps_in, strange, text_in
-from neuroscript.llm.wire.turns import filled_ids
+from neuroscript.llm.wire.gemini.sdk_data import to_wire
+from neuroscript.llm.wire.replies import finish_reply, reported_error
+from neuroscript.llm.wire.sdk_data import count_in, format_error, map_in, maps_in, text_in
+from neuroscript.llm.wire.turns import unique_ids
 from neuroscript.runtime.interfaces import ToolCall, Turn
 from neuroscript.runtime.replies import Reply, Stop, Usage
 from neuroscript.runtime.wire_names import WireNames
@@ -55,9 +55,9 @@ def read(response: Any, names: WireNames | None = None) -> Reply:
             server
             sent instead.
     """
-    data = answered(response)
+    data = response_data(response)
     if not data.keys() & {"candidates", "promptFeedback", "usageMetadata"}:
-        raise strange("it has no candidates")
+        raise format_error("it has no candidates")
     candidate = candidate_of(data)
     parts = parts_of(candidate)
     return reply_of(parts, reason_of(data, candidate), usage_of(data), names or WireNames())
@@ -70,15 +70,15 @@ def read_calls(response: Any, *, names: WireNames | None = None) -> list[ToolCal
     >>> read_calls({"candidates": [{"content": {"parts": [part]}}]})
     [ToolCall(name='math.add', arguments={'num1': 2}, id='call_1')]
     """
-    return list(calls_of(parts_of(candidate_of(answered(response))), names or WireNames()))
+    return list(calls_of(parts_of(candidate_of(response_data(response))), names or WireNames()))
 
 
-def answered(response: Any) -> dict[str, Any]:
+def response_data(response: Any) -> dict[str, Any]:
     """Return a response or a chunk in wire form; raise the error if it reports one."""
-    data = on_the_wire(response)
+    data = to_wire(response)
     error = data.get("error")
     if isinstance(error, Mapping):
-        raise told(error.get("status"), error.get("code"))
+        raise reported_error(error.get("status"), error.get("code"))
     return data
 
 
@@ -119,14 +119,14 @@ def reply_of(
     Raises:
         LLMError: ``llm.empty``, if the reply is empty or the API could not parse it.
     """
-    text = "".join(said_in(part) for part in parts)
+    text = "".join(visible_text(part) for part in parts)
     calls = calls_of(parts, names, texts)
     if reason in MALFORMED and not calls:
         raise LLMError("the model's server could not parse the model's reply", code="llm.empty", retry="later")
     return finish_reply(Turn("assistant", text, calls, native={KEY: list(parts)}), _stop(reason), usage)
 
 
-def said_in(part: Mapping[str, Any]) -> str:
+def visible_text(part: Mapping[str, Any]) -> str:
     """Return the text of a part that is meant for the reader; thoughts are not."""
     return "" if part.get("thought") else text_in(part, "text")
 
@@ -136,7 +136,7 @@ def calls_of(
 ) -> tuple[ToolCall, ...]:
     """Return the calls in *parts*; a call without an id gets its number in the turn."""
     found = [(at, _call(part)) for at, part in enumerate(parts) if "functionCall" in part]
-    ids = filled_ids([call.id for _, call in found])
+    ids = unique_ids([call.id for _, call in found])
     return tuple(
         ToolCall(names.tool(call.name), (texts or {}).get(at, call.arguments), id=id)
         for id, (at, call) in zip(ids, found, strict=True)
@@ -147,7 +147,7 @@ def _call(part: Mapping[str, Any]) -> ToolCall:
     try:
         call = read_call(part)
     except ArgumentError as error:
-        raise strange(f"it contains an invalid call: {error}") from None
+        raise format_error(f"it contains an invalid call: {error}") from None
     return call if call.arguments else attrs.evolve(call, arguments={})
 
 

@@ -13,17 +13,17 @@ from typing import Any, Final
 
 from neuroscript.llm.wire.sdk_data import map_of
 
-FREE: Final = frozenset({"args", "response", "partMetadata", "parsed", "sdkHttpResponse"})
+USER_DATA_KEYS: Final = frozenset({"args", "response", "partMetadata", "parsed", "sdkHttpResponse"})
 """Members that hold user data, which is not converted."""
 
 
-def on_the_wire(thing: Any) -> dict[str, Any]:
+def to_wire(thing: Any) -> dict[str, Any]:
     """Return an SDK object or plain data as the API writes it.
 
     Raises:
         LLMError: ``llm.format``, if it is not a JSON object.
 
-    >>> on_the_wire({"usage_metadata": {"prompt_token_count": 5, "total_token_count": None}})
+    >>> to_wire({"usage_metadata": {"prompt_token_count": 5, "total_token_count": None}})
     {'usageMetadata': {'promptTokenCount': 5}}
     """
     return _map(map_of(thing))
@@ -31,7 +31,7 @@ def on_the_wire(thing: Any) -> dict[str, Any]:
 
 def _map(data: Mapping[str, Any]) -> dict[str, Any]:
     found = ((camel(str(key)), each) for key, each in data.items() if each is not None)
-    return {key: each if key in FREE else _value(each) for key, each in found}
+    return {key: each if key in USER_DATA_KEYS else _value(each) for key, each in found}
 
 
 def _value(value: Any) -> Any:

@@ -14,8 +14,16 @@ import attrs
 
 from neuroscript.errors import LLMError
 from neuroscript.io.text import json_text
-from neuroscript.llm.wire.gemini.replies import answered, candidate_of, parts_of, reason_of, reply_of, said_in, usage_of
-from neuroscript.llm.wire.sdk_data import map_in, maps_in, strange
+from neuroscript.llm.wire.gemini.replies import (
+    candidate_of,
+    parts_of,
+    reason_of,
+    reply_of,
+    response_data,
+    usage_of,
+    visible_text,
+)
+from neuroscript.llm.wire.sdk_data import format_error, map_in, maps_in
 from neuroscript.llm.wire.tools import MALFORMED
 from neuroscript.runtime.replies import Reply, Usage
 from neuroscript.runtime.wire_names import WireNames
@@ -82,17 +90,17 @@ def path_of(text: Any) -> Path:
     ('place', 'the zip', 0)
     """
     if not isinstance(text, str) or not text.startswith("$"):
-        raise strange("a piece of an argument has no path")
+        raise format_error("a piece of an argument has no path")
     steps: list[str | int] = []
     at = 1
     while at < len(text):
         found = STEP.match(text, at)
         if found is None:
-            raise strange("a piece of an argument has an invalid path")
+            raise format_error("a piece of an argument has an invalid path")
         steps.append(_step(found))
         at = found.end()
     if not steps or not isinstance(steps[0], str):
-        raise strange("a piece of an argument does not name the argument")
+        raise format_error("a piece of an argument does not name the argument")
     return tuple(steps)
 
 
@@ -125,7 +133,7 @@ def _put(root: dict[str, Any], path: Path, value: Any) -> None:
         fresh: Any = {} if isinstance(following, str) else []
         place = _entry(place, step, fresh)
     if _entry(place, path[-1], value) is not value:
-        raise strange("two pieces of an argument have the same path")
+        raise format_error("two pieces of an argument have the same path")
 
 
 def _entry(place: Any, step: str | int, fresh: Any) -> Any:
@@ -136,7 +144,7 @@ def _entry(place: Any, step: str | int, fresh: Any) -> Any:
         if step == len(place):
             place.append(fresh)
         return place[step]
-    raise strange("the pieces of an argument do not fit together")
+    raise format_error("the pieces of an argument do not fit together")
 
 
 PLAIN: Final = frozenset({"text", "thought"})
@@ -182,16 +190,16 @@ class ResponseAssembler:
         Raises:
             LLMError: ``llm.format`` if it is not a chunk, or the error that it reports.
         """
-        data = answered(piece)
+        data = response_data(piece)
         if MEMBERS.isdisjoint(data):
-            raise strange("a chunk has no candidates")
+            raise format_error("a chunk has no candidates")
         candidate = candidate_of(data)
         parts = parts_of(candidate)
         for part in parts:
             self._add(part)
         self._reason = reason_of(data, candidate) or self._reason
         self._usage = usage_of(data) if "usageMetadata" in data else self._usage
-        return "".join(map(said_in, parts))
+        return "".join(map(visible_text, parts))
 
     def reply(self) -> Reply:
         """Return the complete reply; arguments of an unfinished call are a string.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from neuroscript.llm.wire.tools import input_schema, made, tool_description
+from neuroscript.llm.wire.tools import input_schema, make_definitions, tool_description
 from neuroscript.runtime.wire_names import WireNames
 from neuroscript.spec.tool_spec import ToolSpec
 
@@ -30,7 +30,7 @@ def to_tools(tools: Iterable[Any], *, names: WireNames | None = None) -> list[di
     >>> to_tools([ToolSpec("now", "time")])[0]["functionDeclarations"][0]["name"]
     'time__now'
     """
-    found = made(tools, names, "gemini", _told)
+    found = make_definitions(tools, names, "gemini", _told)
     return [{"functionDeclarations": found}] if found else []
 
 

@@ -10,15 +10,15 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.llm.wire.gemini.calls import KEY
-from neuroscript.llm.wire.tools import mapped
+from neuroscript.llm.wire.tools import arguments_as_map
 from neuroscript.llm.wire.turns import Exchange, exchanges
 from neuroscript.runtime.interfaces import ToolResult, Turn
 from neuroscript.runtime.result_text import result_text
 from neuroscript.runtime.wire_names import WireNames
 
-MADE_UP: Final = re.compile(r"call_\d+")
+GENERATED_ID: Final = re.compile(r"call_\d+")
 """A generated id, for a call that came without one."""
 
 
@@ -44,11 +44,11 @@ def to_parts(results: Iterable[ToolResult], *, names: WireNames | None = None) -
     >>> to_parts([ToolResult("", "math.add", 5)])
     [{'functionResponse': {'name': 'math__add', 'response': {'result': 5}}}]
     """
-    return [_result("" if MADE_UP.fullmatch(each.id) else each.id, each, names or WireNames()) for each in results]
+    return [_result("" if GENERATED_ID.fullmatch(each.id) else each.id, each, names or WireNames()) for each in results]
 
 
 def _result(id: str, result: ToolResult, names: WireNames) -> dict[str, Any]:
-    said = {"result": plain(result.value)} if result.ok else {"error": result_text(result, names)}
+    said = {"result": to_plain(result.value)} if result.ok else {"error": result_text(result, names)}
     told = {"name": names.wire(result.tool), "response": said}
     return {"functionResponse": {"id": id, **told} if id else told}
 
@@ -76,7 +76,8 @@ def _text(text: str) -> list[dict[str, Any]]:
 
 def _calls(turn: Turn, names: WireNames) -> list[dict[str, Any]]:
     return [
-        {"functionCall": {"name": names.wire(call.name), "args": mapped(call.arguments)}} for call in turn.tool_calls
+        {"functionCall": {"name": names.wire(call.name), "args": arguments_as_map(call.arguments)}}
+        for call in turn.tool_calls
     ]
 
 

@@ -14,7 +14,7 @@ from neuroscript.llm.wire.openai.chat_replies import KEY, read_chat
 from neuroscript.llm.wire.openai.chat_stream import ChatAssembler
 from neuroscript.llm.wire.openai.replies import arguments_text
 from neuroscript.llm.wire.openai.tools import to_tools
-from neuroscript.llm.wire.turns import Exchange, Ids, exchanges, filled_ids
+from neuroscript.llm.wire.turns import Exchange, Ids, exchanges, unique_ids
 from neuroscript.runtime.interfaces import ToolCall, ToolResult, Turn
 from neuroscript.runtime.result_text import result_text
 from neuroscript.runtime.wire_names import WireNames
@@ -64,7 +64,7 @@ def to_messages(results: Sequence[ToolResult], *, names: WireNames | None = None
     >>> to_messages([ToolResult("c1", "math.add", 5)])
     [{'role': 'tool', 'tool_call_id': 'c1', 'content': '5'}]
     """
-    ids = filled_ids([result.id for result in results])
+    ids = unique_ids([result.id for result in results])
     return [_result(id, result, names) for id, result in zip(ids, results, strict=True)]
 
 

@@ -9,7 +9,7 @@ from neuroscript.coercion.context import type_name
 from neuroscript.errors import LLMError
 from neuroscript.llm.wire.openai.replies import calls_of, failure, reply_of, text_at, usage_of, with_ids
 from neuroscript.llm.wire.replies import finish_reply
-from neuroscript.llm.wire.sdk_data import strange
+from neuroscript.llm.wire.sdk_data import format_error
 from neuroscript.runtime.interfaces import Turn
 from neuroscript.runtime.replies import Reply, Stop
 from neuroscript.runtime.wire_names import WireNames
@@ -36,7 +36,7 @@ def read_chat(reply: Any, names: WireNames | None = None) -> Reply:
         raise LLMError("the reply has no choices", code="llm.empty", retry="later")
     choice = data["choices"][0]
     if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
-        raise strange("choices[0]: expected a map with a message")
+        raise format_error("choices[0]: expected a map with a message")
     if choice.get("error"):
         raise failure(choice["error"])
     message = choice["message"]
@@ -49,7 +49,7 @@ def turn_of(message: Mapping[str, Any], names: WireNames) -> Turn:
     """Return the turn in a message; a refusal is part of its content."""
     items = message.get("tool_calls") or []
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise strange(f"tool_calls: expected a list of maps, got {type_name(items)}")
+        raise format_error(f"tool_calls: expected a list of maps, got {type_name(items)}")
     calls = with_ids([{**item, "type": "function"} for item in items])
     native = {"role": "assistant", "content": None, **{key: each for key, each in message.items() if each is not None}}
     if calls:

@@ -16,7 +16,7 @@ from neuroscript.coercion.context import type_name
 from neuroscript.errors import LLMError
 from neuroscript.llm.wire.openai.chat_replies import read_chat, text_of
 from neuroscript.llm.wire.openai.replies import failure, text_at
-from neuroscript.llm.wire.sdk_data import dumped, strange
+from neuroscript.llm.wire.sdk_data import format_error, to_plain_data
 from neuroscript.runtime.replies import Reply
 from neuroscript.runtime.wire_names import WireNames
 
@@ -83,20 +83,20 @@ class ChatAssembler:
         Raises:
             LLMError: ``llm.format`` if it is not a chunk, or the error that it reports.
         """
-        data = dumped(piece)
+        data = to_plain_data(piece)
         if not isinstance(data, dict):
-            raise strange(f"expected a map that is a chunk of a reply, got {type_name(data)}")
+            raise format_error(f"expected a map that is a chunk of a reply, got {type_name(data)}")
         if data.get("error"):
             raise failure(data["error"])
         choices = data.get("choices")
         if not isinstance(choices, list) and (choices is not None or not data.get("usage")):
-            raise strange(f"choices: expected list, got {type_name(choices) if 'choices' in data else 'nothing'}")
+            raise format_error(f"choices: expected list, got {type_name(choices) if 'choices' in data else 'nothing'}")
         self._usage = data.get("usage") or self._usage
         return "".join(self._choice(choice) for choice in choices or ())
 
     def _choice(self, choice: Any) -> str:
         if not isinstance(choice, dict) or not isinstance(choice.get("delta") or {}, dict):
-            raise strange("choices[0]: expected a map with a delta")
+            raise format_error("choices[0]: expected a map with a delta")
         if choice.get("index"):
             return ""
         if choice.get("error"):
@@ -121,7 +121,7 @@ class ChatAssembler:
 
     def _add(self, delta: Any) -> None:
         if not isinstance(delta, dict) or not isinstance(delta.get("function") or {}, dict):
-            raise strange("tool_calls: expected a map with a function")
+            raise format_error("tool_calls: expected a map with a function")
         delta = {**delta, "function": delta.get("function") or {}}
         call = self._meant(delta)
         if call is None:

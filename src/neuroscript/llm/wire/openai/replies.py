@@ -12,12 +12,12 @@ from typing import Any
 import attrs
 
 from neuroscript.coercion.context import type_name
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.errors import ArgumentError, LLMError
 from neuroscript.llm.wire.openai.calls import read_call
-from neuroscript.llm.wire.replies import in_brackets, told, word_of
-from neuroscript.llm.wire.sdk_data import count_in, dumped, strange
-from neuroscript.llm.wire.turns import filled_ids
+from neuroscript.llm.wire.replies import error_code, in_brackets, reported_error
+from neuroscript.llm.wire.sdk_data import count_in, format_error, to_plain_data
+from neuroscript.llm.wire.turns import unique_ids
 from neuroscript.runtime.interfaces import ToolCall
 from neuroscript.runtime.replies import Usage
 from neuroscript.runtime.wire_names import WireNames
@@ -29,19 +29,19 @@ def reply_of(thing: Any, member: str) -> dict[str, Any]:
     Raises:
         LLMError: ``llm.format``, if it is anything else, such as an HTML page or an error.
     """
-    data = dumped(thing)
+    data = to_plain_data(thing)
     if not isinstance(data, dict):
-        raise strange(f"expected a map with {member}, got {type_name(data)}")
+        raise format_error(f"expected a map with {member}, got {type_name(data)}")
     if isinstance(data.get(member), list):
         return data
     if data.get("error"):
-        raise strange(f"it is a server error{in_brackets(word_of(data['error']))}")
-    raise strange(f"{member}: expected list, got {type_name(data[member]) if member in data else 'nothing'}")
+        raise format_error(f"it is a server error{in_brackets(error_code(data['error']))}")
+    raise format_error(f"{member}: expected list, got {type_name(data[member]) if member in data else 'nothing'}")
 
 
 def failure(error: Any) -> LLMError:
     """Return the error that a server reported within a reply."""
-    return told(word_of(error))
+    return reported_error(error_code(error))
 
 
 def usage_of(data: Any, asked: str, answered: str) -> Usage:
@@ -65,7 +65,7 @@ def calls_of(items: Sequence[Mapping[str, Any]], names: WireNames) -> tuple[Tool
     try:
         calls = [read_call(item) for item in items]
     except ArgumentError as error:
-        raise strange(f"it contains an invalid call: {error}") from None
+        raise format_error(f"it contains an invalid call: {error}") from None
     return tuple(attrs.evolve(call, name=names.tool(call.name)) for call in calls)
 
 
@@ -82,7 +82,7 @@ def read_calls(reply: Any, *, names: WireNames | None = None) -> list[ToolCall]:
     >>> read_calls([{"type": "function_call", "call_id": "c1", "name": "math__add", "arguments": "[2, 3]"}])
     [ToolCall(name='math.add', arguments='[2, 3]', id='c1')]
     """
-    items = with_ids([item for item in _items(dumped(reply)) if _is_call(item)])
+    items = with_ids([item for item in _items(to_plain_data(reply)) if _is_call(item)])
     return list(calls_of(items, names or WireNames()))
 
 
@@ -100,13 +100,13 @@ def _items(data: Any) -> list[Any]:
             return calls
         case {"role": "assistant"}:
             return []
-    raise strange(f"expected a reply, a message or a list of calls, got {type_name(data)}")
+    raise format_error(f"expected a reply, a message or a list of calls, got {type_name(data)}")
 
 
 def _is_call(item: Any) -> bool:
     """Return whether an item is a call, rather than text or reasoning; raise if it is not a map."""
     if not isinstance(item, dict):
-        raise strange(f"expected a map that is a call, got {type_name(item)}")
+        raise format_error(f"expected a map that is a call, got {type_name(item)}")
     return "function" in item or item.get("type") in ("function", "function_call")
 
 
@@ -114,11 +114,11 @@ def with_ids(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return calls of either API, each with a unique id."""
     keys = ["call_id" if item.get("type") == "function_call" else "id" for item in items]
     found = [item.get(key) or item.get("id") for item, key in zip(items, keys, strict=True)]
-    return [{**item, key: id} for item, key, id in zip(items, keys, filled_ids(found), strict=True)]
+    return [{**item, key: id} for item, key, id in zip(items, keys, unique_ids(found), strict=True)]
 
 
 def arguments_text(arguments: Any) -> str:
     """Return the arguments of a call as JSON text: the text that the model wrote, or encoded values."""
     if isinstance(arguments, str):
         return arguments
-    return json.dumps(plain(arguments), ensure_ascii=False) if arguments else "{}"
+    return json.dumps(to_plain(arguments), ensure_ascii=False) if arguments else "{}"

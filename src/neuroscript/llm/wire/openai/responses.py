@@ -15,7 +15,7 @@ from neuroscript.llm.wire.openai.replies import arguments_text
 from neuroscript.llm.wire.openai.responses_replies import KEY, read_responses
 from neuroscript.llm.wire.openai.responses_stream import ResponsesAssembler
 from neuroscript.llm.wire.openai.tools import to_tools
-from neuroscript.llm.wire.turns import Exchange, Ids, exchanges, filled_ids
+from neuroscript.llm.wire.turns import Exchange, Ids, exchanges, unique_ids
 from neuroscript.runtime.interfaces import ToolResult, Turn
 from neuroscript.runtime.result_text import result_text
 from neuroscript.runtime.wire_names import WireNames
@@ -64,7 +64,7 @@ def to_items(results: Sequence[ToolResult], *, names: WireNames | None = None) -
     >>> to_items([ToolResult("c1", "math.add", 5)])
     [{'type': 'function_call_output', 'call_id': 'c1', 'output': '5'}]
     """
-    ids = filled_ids([result.id for result in results])
+    ids = unique_ids([result.id for result in results])
     return [_result(id, result, names) for id, result in zip(ids, results, strict=True)]
 
 

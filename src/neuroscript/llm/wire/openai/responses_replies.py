@@ -9,7 +9,7 @@ from neuroscript.coercion.context import type_name
 from neuroscript.errors import LLMError
 from neuroscript.llm.wire.openai.replies import calls_of, failure, reply_of, text_at, usage_of, with_ids
 from neuroscript.llm.wire.replies import finish_reply
-from neuroscript.llm.wire.sdk_data import strange
+from neuroscript.llm.wire.sdk_data import format_error
 from neuroscript.runtime.interfaces import Turn
 from neuroscript.runtime.replies import Reply, Stop
 from neuroscript.runtime.wire_names import WireNames
@@ -57,7 +57,7 @@ def turn_of(output: list[Any], names: WireNames) -> Turn:
     """Return the turn in output items; a refusal is part of its content."""
     for index, item in enumerate(output):
         if not isinstance(item, dict):
-            raise strange(f"output[{index}]: expected a map, got {type_name(item)}")
+            raise format_error(f"output[{index}]: expected a map, got {type_name(item)}")
     calls = with_ids([item for item in output if item.get("type") == "function_call"])
     rest = iter(calls)
     items = [next(rest) if item.get("type") == "function_call" else item for item in output]

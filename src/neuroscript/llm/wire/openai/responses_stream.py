@@ -14,7 +14,7 @@ from neuroscript.coercion.context import type_name
 from neuroscript.errors import LLMError
 from neuroscript.llm.wire.openai.replies import failure, text_at
 from neuroscript.llm.wire.openai.responses_replies import parts_of, read_responses
-from neuroscript.llm.wire.sdk_data import dumped, strange
+from neuroscript.llm.wire.sdk_data import format_error, to_plain_data
 from neuroscript.runtime.replies import Reply
 from neuroscript.runtime.wire_names import WireNames
 
@@ -40,14 +40,14 @@ class ResponsesAssembler:
         Raises:
             LLMError: ``llm.format`` if it is not an event, or the error that it reports.
         """
-        data = dumped(piece)
+        data = to_plain_data(piece)
         if not isinstance(data, dict):
-            raise strange(f"expected a map that is an event, got {type_name(data)}")
+            raise format_error(f"expected a map that is an event, got {type_name(data)}")
         kind = data.get("type")
         if kind == "error" or (kind is None and data.get("error")):
             raise failure(data.get("error") or {key: each for key, each in data.items() if key != "type"})
         if not isinstance(kind, str):
-            raise strange(f"type: expected string, got {type_name(kind) if 'type' in data else 'nothing'}")
+            raise format_error(f"type: expected string, got {type_name(kind) if 'type' in data else 'nothing'}")
         if kind == "response.failed":
             raise failure(_map(data, "response").get("error"))
         if kind in LAST:
@@ -69,7 +69,7 @@ class ResponsesAssembler:
 
     def _say(self, place: Any, kind: str, delta: Any) -> str:
         if not isinstance(delta, str):
-            raise strange(f"delta: expected string, got {type_name(delta)}")
+            raise format_error(f"delta: expected string, got {type_name(delta)}")
         item = self._items.setdefault(place, {"type": "message", "role": "assistant"})
         content = item["content"] = list(parts_of({**item, "type": "message"}))
         if not content or content[-1]["type"] != kind:
@@ -80,7 +80,7 @@ class ResponsesAssembler:
 
     def _argue(self, place: Any, delta: Any, data: Mapping[str, Any]) -> None:
         if not isinstance(delta, str):
-            raise strange(f"delta: expected string, got {type_name(delta)}")
+            raise format_error(f"delta: expected string, got {type_name(delta)}")
         item = self._item(place, data)
         item["arguments"] = f"{text_at(item, 'arguments')}{delta}"
 
@@ -106,5 +106,5 @@ class ResponsesAssembler:
 def _map(data: Mapping[str, Any], key: str) -> dict[str, Any]:
     value = data.get(key)
     if not isinstance(value, dict):
-        raise strange(f"{key}: expected a map, got {type_name(value) if key in data else 'nothing'}")
+        raise format_error(f"{key}: expected a map, got {type_name(value) if key in data else 'nothing'}")
     return dict(value)

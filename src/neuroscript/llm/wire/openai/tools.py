@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal
 
 from neuroscript.llm.wire.openai.strict import strict_schema
-from neuroscript.llm.wire.tools import input_schema, made, tool_description
+from neuroscript.llm.wire.tools import input_schema, make_definitions, tool_description
 from neuroscript.runtime.wire_names import WireNames
 from neuroscript.spec.tool_spec import ToolSpec
 
@@ -41,7 +41,7 @@ def to_tools(
     'net__ping'
     """
     key = f"openai, {api}, {'strict' if strict else 'lax'}"
-    return made(tools, names, key, lambda spec, name: _tool(spec, name, api, strict))
+    return make_definitions(tools, names, key, lambda spec, name: _tool(spec, name, api, strict))
 
 
 def _tool(spec: ToolSpec, name: str, api: Api, strict: bool) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from neuroscript.llm.wire.prompted.model import Prompted
+from neuroscript.llm.wire.prompted.model import PromptedModel
 from neuroscript.llm.wire.prompted.parser import read
 from neuroscript.llm.wire.prompted.prompt import instructions
 
-__all__ = ["Prompted", "instructions", "read"]
+__all__ = ["PromptedModel", "instructions", "read"]

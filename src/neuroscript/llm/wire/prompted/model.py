@@ -12,7 +12,7 @@ from neuroscript.llm.wire.prompted.parser import read
 from neuroscript.llm.wire.prompted.prompt import calls_text, instructions, results_text
 from neuroscript.llm.wire.turns import Exchange, exchanges
 from neuroscript.runtime.interfaces import LLM, Turn
-from neuroscript.runtime.replies import Reply, Retried, reply_of, turn_of, whole
+from neuroscript.runtime.replies import Reply, RetriedRequest, complete_turn, reply_of, turn_of
 from neuroscript.runtime.wire_names import WireNames
 
 KEY: Final = "prompted"
@@ -20,7 +20,7 @@ KEY: Final = "prompted"
 
 
 @attrs.frozen
-class Prompted:
+class PromptedModel:
     """A model that reads tools from the conversation's text, and whose calls are parsed from its replies.
 
     Attributes:
@@ -31,11 +31,11 @@ class Prompted:
 
     def ask(self, turns: Sequence[Turn]) -> Turn:
         """Return the model's turn after *turns*."""
-        return whole(self.reply(turns))
+        return complete_turn(self.reply(turns))
 
     def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[Any]) -> Turn:
         """Return the model's turn, which may contain calls of *tools*."""
-        return whole(self.reply(turns, tools))
+        return complete_turn(self.reply(turns, tools))
 
     def embed(self, text: str) -> Sequence[float]:
         """Return the embedding of *text*."""
@@ -46,7 +46,7 @@ class Prompted:
         turns: Sequence[Turn],
         tools: Iterable[Any] = (),
         on_text: Callable[[str], object] | None = None,
-        on_retry: Callable[[Retried], object] | None = None,
+        on_retry: Callable[[RetriedRequest], object] | None = None,
     ) -> Reply:
         """Return the model's reply; its calls have generated ids, ``call_1`` for the first of the turn.
 
@@ -64,7 +64,7 @@ class Prompted:
         turn = Turn("assistant", text, calls, native={KEY: said} if calls else None)
         return attrs.evolve(reply, turn=turn, stop="tools" if calls and reply.stop == "end" else reply.stop)
 
-    def _asked(self, turns: Sequence[Turn], on_retry: Callable[[Retried], object] | None) -> Reply:
+    def _asked(self, turns: Sequence[Turn], on_retry: Callable[[RetriedRequest], object] | None) -> Reply:
         started = perf_counter()
         if hasattr(self.model, "reply"):
             return reply_of(self.model.reply(turns, on_retry=on_retry))

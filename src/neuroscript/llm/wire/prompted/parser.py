@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.io.text import NotJSON, parsed
+from neuroscript.io.text import NotJSON, parse_json
 from neuroscript.runtime.interfaces import ToolCall
 from neuroscript.runtime.wire_names import WireNames
 
@@ -25,7 +25,7 @@ NAMES: Final = ("name", "tool", "function")
 ARGUMENTS: Final = ("arguments", "parameters", "args")
 
 
-BESIDE: Final = frozenset({"id", "type", "call_id"})
+EXTRA_KEYS: Final = frozenset({"id", "type", "call_id"})
 """Members allowed next to the name and the arguments of an unmarked call."""
 
 
@@ -36,7 +36,7 @@ ARGUMENTS_KEY: Final = re.compile(r'"(?:arguments|parameters|args)"\s*+:\s*+')
 
 
 @attrs.frozen
-class Asked:
+class ParsedCall:
     """A call as a model wrote it.
 
     Attributes:
@@ -48,7 +48,7 @@ class Asked:
     arguments: Any
 
 
-def asked(value: Any) -> Asked | None:
+def parse_call(value: Any) -> ParsedCall | None:
     """Return the call that a decoded value represents, or None."""
     if not isinstance(value, Mapping):
         return None
@@ -58,7 +58,7 @@ def asked(value: Any) -> Asked | None:
     arguments = value[given] if given else {}
     if not named or not isinstance(arguments, (dict, list, str, type(None))):
         return None
-    return Asked(value[named], {} if arguments is None else arguments)
+    return ParsedCall(value[named], {} if arguments is None else arguments)
 
 
 def inner(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -67,40 +67,40 @@ def inner(value: Mapping[str, Any]) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else value
 
 
-def is_plainly(value: Any, known: Collection[str]) -> bool:
+def is_unmarked_call(value: Any, known: Collection[str]) -> bool:
     """Return whether an unmarked value is a call: it has the members of one and no others.
 
     Args:
         known: The names of the tools; a call without arguments must use one of them.
     """
-    found = asked(value)
+    found = parse_call(value)
     if found is None:
         return False
     members = inner(value)
-    others = members.keys() - BESIDE
+    others = members.keys() - EXTRA_KEYS
     if any(key in members for key in ARGUMENTS):
         return len(others) == 2
     return len(others) == 1 and found.name in known
 
 
-def announced(text: str) -> list[Asked]:
+def marked_calls(text: str) -> list[ParsedCall]:
     """Return the calls in *text* after a mark.
 
     If anything in it is not a call, the list ends with one damaged call that has the whole text as its arguments, so
     that the model receives a single error.
     """
     try:
-        value = parsed(text)
+        value = parse_json(text)
     except NotJSON:
-        return [damaged(text)]
+        return [recover_call(text)]
     values = value if isinstance(value, list) and value else [value]
     calls = [found for found in map(_announced, values) if found is not None]
-    return calls if len(calls) == len(values) else [*calls, damaged(text)]
+    return calls if len(calls) == len(values) else [*calls, recover_call(text)]
 
 
-def _announced(value: Any) -> Asked | None:
-    found = asked(value)
-    is_call = found is not None and inner(value).keys() <= {*BESIDE, *NAMES, *ARGUMENTS}
+def _announced(value: Any) -> ParsedCall | None:
+    found = parse_call(value)
+    is_call = found is not None and inner(value).keys() <= {*EXTRA_KEYS, *NAMES, *ARGUMENTS}
     return found if is_call else None
 
 
@@ -121,15 +121,15 @@ def parameters(text: str) -> dict[str, str]:
     return found
 
 
-def damaged(text: str) -> Asked:
+def recover_call(text: str) -> ParsedCall:
     """Return what can be recovered of a call from a damaged text.
 
-    >>> damaged('{"name": "math__add", "arguments": {"num1": 2,}}')
+    >>> recover_call('{"name": "math__add", "arguments": {"num1": 2,}}')
     Asked(name='math__add', arguments='{"num1": 2,}}')
     """
     named = NAMED.search(text)
     given = ARGUMENTS_KEY.search(text)
-    return Asked(named[1] if named else "", (text[given.end() :] if given else text).strip())
+    return ParsedCall(named[1] if named else "", (text[given.end() :] if given else text).strip())
 
 
 MARK: Final = re.compile(
@@ -179,7 +179,7 @@ class Found:
 
     start: int
     end: int
-    calls: list[Asked]
+    calls: list[ParsedCall]
 
 
 def read(text: str, names: WireNames | None = None) -> tuple[str, tuple[ToolCall, ...]]:
@@ -273,18 +273,18 @@ class Reader:
             beyond = self._json_end(following)
             if beyond < 0:
                 break
-            calls += announced(self.text[following:beyond])
+            calls += marked_calls(self.text[following:beyond])
             end = beyond
         return Found(mark.start(), self._closed(mark, end), calls)
 
-    def _calls(self, text: str, name: str) -> list[Asked]:
+    def _calls(self, text: str, name: str) -> list[ParsedCall]:
         if not name:
-            return announced(text)
+            return marked_calls(text)
         try:
-            value = parsed(text)
+            value = parse_json(text)
         except NotJSON:
-            return [Asked(name, parameters(text) or text.strip())]
-        return [Asked(name, value if isinstance(value, (dict, list)) else text)]
+            return [ParsedCall(name, parameters(text) or text.strip())]
+        return [ParsedCall(name, value if isinstance(value, (dict, list)) else text)]
 
     def _damaged_end(self, mark: re.Match[str], start: int) -> int:
         """Return the end of a call that is not JSON: its end mark, or the next mark of the same kind."""
@@ -312,16 +312,16 @@ class Reader:
         calls = self._in_code(inside, mark["fence"].lower())
         return Found(mark.start(), closing.end() if closing else end, calls) if calls else None
 
-    def _in_code(self, inside: str, word: str) -> list[Asked]:
+    def _in_code(self, inside: str, word: str) -> list[ParsedCall]:
         if word in FENCES:
-            return [each for text in self._values(inside) for each in announced(text)]
+            return [each for text in self._values(inside) for each in marked_calls(text)]
         if word not in CODE or inside[:1] not in ("{", "["):
             return []
         texts = self._values(inside)
         calls = [self._plain(text) for text in texts]
         if all(calls):
             return [each for some in calls for each in some]
-        found = damaged(inside)
+        found = recover_call(inside)
         return [found] if len(texts) == 1 and self._is_damaged(inside) and found.name in self.names.tools else []
 
     def _values(self, inside: str) -> list[str]:
@@ -347,19 +347,19 @@ class Reader:
         calls = self._plain(self.text[start:end]) if LINE_END.match(self.text, end) else []
         return Found(start, end, calls) if calls else None
 
-    def _plain(self, text: str) -> list[Asked]:
+    def _plain(self, text: str) -> list[ParsedCall]:
         """Return the calls in a JSON value that consists only of calls, or an empty list."""
         try:
-            value = parsed(text)
+            value = parse_json(text)
         except NotJSON:
             return []
         values = value if isinstance(value, list) else [value]
-        calls = [asked(each) for each in values if is_plainly(each, self.names.tools)]
+        calls = [parse_call(each) for each in values if is_unmarked_call(each, self.names.tools)]
         return [each for each in calls if each is not None] if len(calls) == len(values) else []
 
     def _is_damaged(self, text: str) -> bool:
         try:
-            parsed(text)
+            parse_json(text)
         except NotJSON:
             return True
         return False
@@ -367,7 +367,7 @@ class Reader:
     def _is_json(self, start: int, end: int) -> bool:
         """Return whether a range is JSON, apart from duplicate keys and invalid numbers, which are checked later."""
         try:
-            parsed(self.text[start:end])
+            parse_json(self.text[start:end])
         except NotJSON as error:
             if error.code == "arg.not_json":
                 self._patience -= end - start

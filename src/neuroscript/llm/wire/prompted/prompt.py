@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from neuroscript.coercion.plain_data import plain
+from neuroscript.coercion.plain_data import to_plain
 from neuroscript.formats.prompt import to_prompt
 from neuroscript.io.text import json_text
-from neuroscript.llm.wire.tools import read
+from neuroscript.llm.wire.tools import decode_arguments
 from neuroscript.runtime.interfaces import ToolCall, ToolResult
 from neuroscript.runtime.result_text import result_text
 from neuroscript.runtime.wire_names import WireNames, spec_of
@@ -16,7 +16,7 @@ from neuroscript.runtime.wire_names import WireNames, spec_of
 FENCE: Final = "tool_call"
 """The label of a code block that contains a call."""
 
-HOW: Final = """\
+INSTRUCTIONS: Final = """\
 You can call tools. To call one, write a block like this, with nothing else in it:
 
 ```tool_call
@@ -45,7 +45,7 @@ def instructions(tools: Iterable[Any], names: WireNames | None = None) -> str:
     """
     specs = [spec_of(tool) for tool in tools]
     names = names or WireNames.of(specs)
-    return HOW + to_prompt(specs, spelt=names.wire) if specs else ""
+    return INSTRUCTIONS + to_prompt(specs, spelt=names.wire) if specs else ""
 
 
 def calls_text(calls: Iterable[ToolCall], names: WireNames) -> str:
@@ -63,5 +63,5 @@ def results_text(calls: Sequence[ToolCall], results: Sequence[ToolResult], names
 
 
 def _call(call: ToolCall, names: WireNames) -> str:
-    given = read(call.arguments)
-    return json_text({"name": names.wire(call.name), "arguments": given if isinstance(given, str) else plain(given)})
+    given = decode_arguments(call.arguments)
+    return json_text({"name": names.wire(call.name), "arguments": given if isinstance(given, str) else to_plain(given)})
