@@ -10,7 +10,7 @@ import pytest
 
 from neuroscript import Engine, ExecutionPolicy, Host, ToolCall, ToolFailed, ToolSpec, Turn
 from neuroscript.testing import Setup
-from neuroscript_std.trees.keeping import SHOP
+from neuroscript_std.trees.handles import SHOP
 
 MAKING: Final[Mapping[str, Sequence[tuple[str, tuple[Any, ...]]]]] = {
     "tree-1": [("tree.loadjson", (SHOP,))],

@@ -6,6 +6,6 @@ All tools describe an entry in the same shape, need grants for paths instead of 
 from __future__ import annotations
 
 from neuroscript import Toolset
-from neuroscript_fs import changing, filenames, looking, reading, verifying
+from neuroscript_fs import changes, checksums, content, filenames, listing
 
-toolset = Toolset("fs", (*looking.toolset, *reading.toolset, *verifying.toolset, *changing.toolset, *filenames.toolset))
+toolset = Toolset("fs", (*listing.toolset, *content.toolset, *checksums.toolset, *changes.toolset, *filenames.toolset))

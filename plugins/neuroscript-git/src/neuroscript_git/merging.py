@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from neuroscript import ToolFailed
-from neuroscript_git import checking
+from neuroscript_git import validation
 from neuroscript_git.nesting import submodule_error
 from neuroscript_git.repository import SUBMODULE, Repository, nul_terminated, printable
 
@@ -55,7 +55,7 @@ def _require_clean_index(git: Repository, before: str) -> None:
 
 def unclean_error(text: str) -> ToolFailed:
     """Return the error for changes that prevent a merge."""
-    return checking.input_error("git.unclean", text)
+    return validation.input_error("git.unclean", text)
 
 
 def _require_mergeable(git: Repository, before: str, digest: str, bases: Sequence[str]) -> None:

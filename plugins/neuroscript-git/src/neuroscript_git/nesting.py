@@ -16,7 +16,7 @@ from typing import Literal
 import attrs
 
 from neuroscript import ToolFailed
-from neuroscript_git.checking import input_error
+from neuroscript_git.validation import input_error
 
 Kind = Literal["nested", "directory", "other"]
 """What is at a path; a missing file is ``other``."""

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from neuroscript import Example, Runtime, SandboxError, ToolFailed, ToolPolicy, Toolset
-from neuroscript_git import checking, parsing
-from neuroscript_git.checking import Address
-from neuroscript_git.looking import GIT
+from neuroscript_git import parsing, validation
+from neuroscript_git.inspection import GIT
 from neuroscript_git.merging import merge_commit
 from neuroscript_git.repository import Repository, open_repository
 from neuroscript_git.settings import Settings
+from neuroscript_git.validation import Address
 
 HELPER: Final = "shell:exec:git-remote-{protocol}"
 """The program that git runs for a protocol."""
@@ -70,7 +70,7 @@ def clone(
     Raises:
         ToolFailed: git.exists, git.bad_url, git.auth, git.network, git.unknown_remote, git.broken, git.timeout.
     """
-    address = checking.address(repository_url, protocol)
+    address = validation.address(repository_url, protocol)
     _require_free(rt, relative_path)
     rt.spend("net_calls", 1)
     try:
@@ -94,7 +94,7 @@ def _require_free(rt: Runtime, path: str) -> None:
             raise
         return
     if entries:
-        raise checking.input_error("git.exists", "the directory is not empty")
+        raise validation.input_error("git.exists", "the directory is not empty")
 
 
 def _prepare(rt: Runtime, path: str, settings: Settings) -> None:
@@ -112,7 +112,7 @@ def _fetched(git: Repository, address: Address) -> tuple[str, str]:
     git.run("fetch", *FETCHING, "--", address.url, *wanted, protocol=address.scheme)
     if not branch or not digest:
         return "", ""
-    head = f"refs/remotes/origin/{checking.ref(branch)}"
+    head = f"refs/remotes/origin/{validation.ref(branch)}"
     commit = git.known(head)
     git.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
     git.run("symbolic-ref", "refs/remotes/origin/HEAD", head)
@@ -181,7 +181,7 @@ def pull(
             git.no_author, git.auth, git.network, git.timeout, and what git.status raises.
         PolicyError: The host of the remote is not that of repository_url, or is not granted.
     """
-    checking.remote(remote_name)
+    validation.remote(remote_name)
     with open_repository(rt, relative_path) as git:
         branch = _branch_there(git, remote_name, branch_name)
         address = _address(git, remote_name, protocol)
@@ -196,7 +196,7 @@ def pull(
 
 def _branch_there(git: Repository, remote: str, branch: str) -> str:
     if branch:
-        return checking.ref(branch)
+        return validation.ref(branch)
     here = _branch_here(git)
     followed, name = git.settings.tracked.get(here, ("", ""))
     return name if followed == remote else here
@@ -205,8 +205,8 @@ def _branch_there(git: Repository, remote: str, branch: str) -> str:
 def _branch_here(git: Repository) -> str:
     here = git.branch()
     if here is None:
-        raise checking.input_error("git.bad_ref", "no branch is checked out; pass branch_name")
-    return checking.ref(here)
+        raise validation.input_error("git.bad_ref", "no branch is checked out; pass branch_name")
+    return validation.ref(here)
 
 
 def _address(git: Repository, remote: str, protocol: str) -> Address:
@@ -214,7 +214,7 @@ def _address(git: Repository, remote: str, protocol: str) -> Address:
     if url is None:
         text = "the repository has no such remote, or its URL is not https or http"
         raise ToolFailed(text, code="git.unknown_remote", retry="model")
-    return checking.address(url, protocol)
+    return validation.address(url, protocol)
 
 
 def _may(rt: Runtime, verb: str, address: Address) -> None:
@@ -269,9 +269,9 @@ def push(
             git.bad_ref, git.unknown_ref, git.bad_url, git.auth, git.network, git.timeout, and what git.status raises.
         PolicyError: The host of the remote is not that of repository_url, or is not granted.
     """
-    checking.remote(remote_name)
+    validation.remote(remote_name)
     with open_repository(rt, relative_path) as git:
-        branch = checking.ref(branch_name) if branch_name else _branch_here(git)
+        branch = validation.ref(branch_name) if branch_name else _branch_here(git)
         address = _address(git, remote_name, protocol)
         digest = git.known(f"refs/heads/{branch}")
         _may(rt, "write", address)

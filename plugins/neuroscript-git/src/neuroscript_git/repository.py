@@ -17,7 +17,7 @@ from typing import Final
 import attrs
 
 from neuroscript import Runtime, SandboxError, ToolFailed
-from neuroscript_git import checking, program
+from neuroscript_git import program, validation
 from neuroscript_git.nesting import NestedRepositories, submodule_error
 from neuroscript_git.settings import Settings, parse_settings
 
@@ -121,7 +121,7 @@ class Repository:
         Raises:
             ToolFailed: git.bad_ref, git.unknown_ref.
         """
-        digest = self.commit(checking.commit(text))
+        digest = self.commit(validation.commit(text))
         if digest is None:
             raise ToolFailed("unknown branch, tag or commit", code="git.unknown_ref", retry="model")
         return digest
@@ -268,5 +268,5 @@ def _require_inside(tracked: Iterable[IndexEntry]) -> None:
     """Refuse an index that names files outside the repository, because git would open them."""
     for each in tracked:
         names = each.path.split("/")
-        if each.path.startswith("/") or not checking.is_inside(names) or "" in names:
+        if each.path.startswith("/") or not validation.is_inside(names) or "" in names:
             raise unsafe_repository_error()

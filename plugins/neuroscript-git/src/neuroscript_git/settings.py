@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 
 from neuroscript import ToolFailed
-from neuroscript_git.checking import REMOTE, URL, is_ref
+from neuroscript_git.validation import REMOTE, URL, is_ref
 
 SWITCHES: Final = re.compile(r"core\.(?:filemode|ignorecase|precomposeunicode)")
 ENDINGS: Final = {"core.autocrlf": ("true", "false", "input"), "core.eol": ("lf", "crlf", "native")}

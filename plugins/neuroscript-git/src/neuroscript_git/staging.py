@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
-from neuroscript_git import checking
+from neuroscript_git import validation
 from neuroscript_git.nesting import normalize_path
 from neuroscript_git.repository import MAGIC, Repository, nul_terminated
 
@@ -41,4 +41,4 @@ def _require_known(git: Repository, paths: Sequence[str]) -> None:
         git.run("ls-files", "--error-unmatch", "--", *missing)
     names = [f"./{normalize_path(path)}" for path in paths if path not in missing and normalize_path(path)]
     if names and git.run("check-ignore", "-z", "--stdin", given=nul_terminated(names), statuses=(0, 1), more=MAGIC):
-        raise checking.input_error("git.ignored", "a path is ignored by the repository")
+        raise validation.input_error("git.ignored", "a path is ignored by the repository")

@@ -7,6 +7,6 @@ repository.
 from __future__ import annotations
 
 from neuroscript import Toolset
-from neuroscript_git import changing, looking, remotes
+from neuroscript_git import changes, inspection, remotes
 
-toolset = Toolset("git", (*looking.toolset, *changing.toolset, *remotes.toolset))
+toolset = Toolset("git", (*inspection.toolset, *changes.toolset, *remotes.toolset))

@@ -15,7 +15,7 @@ import attrs
 
 from neuroscript import ArgSpec, ArgType, Example, Runtime, ToolPolicy, Toolset, ToolSpec
 from neuroscript_http.network import Network
-from neuroscript_http.patience import RequestTimeout
+from neuroscript_http.timeouts import RequestTimeout
 from neuroscript_http.urls import target_of
 
 MAX_REDIRECTS: Final = 5
@@ -179,8 +179,8 @@ class Tools:
         follow: bool,
     ) -> Iterator[tuple[Any, float]]:
         """Yield the response and the start time; httpx is imported here because it is slow to import."""
-        from neuroscript_http.fetching import Request, fetch
         from neuroscript_http.headers import request_headers
+        from neuroscript_http.request_chain import Request, fetch
 
         began = monotonic()
         hops = MAX_REDIRECTS if follow else None

@@ -14,7 +14,7 @@ import httpcore
 import httpx
 
 from neuroscript_http.faults import fault
-from neuroscript_http.pinned import Pinned
+from neuroscript_http.pinned_connections import Pinned
 from neuroscript_http.urls import Target
 
 MAX_RESPONSE_HEADERS: Final = 200

@@ -6,15 +6,15 @@ Numbers keep their type, decoding is strict, and the memory and run time of ever
 from __future__ import annotations
 
 from neuroscript import Toolset
-from neuroscript_std.text import changes, codes, facts, inspect, jsontext, pieces, regex, terminal
+from neuroscript_std.text import encodings, inspect, jsontext, queries, regex, split_join, terminal, transforms
 
 toolset = Toolset(
     "str",
     (
-        *facts.toolset,
-        *changes.toolset,
-        *pieces.toolset,
-        *codes.toolset,
+        *queries.toolset,
+        *transforms.toolset,
+        *split_join.toolset,
+        *encodings.toolset,
         *jsontext.toolset,
         *terminal.toolset,
         *inspect.toolset,

@@ -6,6 +6,6 @@ The metadata of a node is separate from its value, JSON keeps the order of its k
 from __future__ import annotations
 
 from neuroscript import Toolset
-from neuroscript_std.trees import changing, looking, noting, reading
+from neuroscript_std.trees import lookup, metadata, mutations, serialization
 
-toolset = Toolset("tree", (*reading.toolset, *looking.toolset, *changing.toolset, *noting.toolset))
+toolset = Toolset("tree", (*serialization.toolset, *lookup.toolset, *mutations.toolset, *metadata.toolset))

@@ -26,7 +26,7 @@ from neuroscript import (
     coerce,
 )
 from neuroscript_std.jsontexts import TOO_DEEP, NotJSON, parse_json
-from neuroscript_std.text.codes import decode_base64
+from neuroscript_std.text.encodings import decode_base64
 from neuroscript_std.text.size import (
     MAX_RESULT_BYTES,
     MAX_RESULT_VALUES,

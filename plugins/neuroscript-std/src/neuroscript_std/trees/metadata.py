@@ -6,7 +6,7 @@ from typing import Final
 
 from neuroscript import ArgSpec, ArgType, Example, Runtime, Toolset, ToolSpec
 from neuroscript_std.paths import escape_name
-from neuroscript_std.trees.keeping import NODE, READS, TREE, WRITES, locked_tree
+from neuroscript_std.trees.handles import NODE, READS, TREE, WRITES, locked_tree
 from neuroscript_std.trees.nodes import tree_error
 
 KEY: Final = ArgSpec("metadata_key", ArgType.STRING, description="Key of the metadata entry.")

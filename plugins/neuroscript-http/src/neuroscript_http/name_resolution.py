@@ -14,7 +14,7 @@ from neuroscript import Capability, Runtime
 from neuroscript_http.addresses import AddressClass, class_of
 from neuroscript_http.faults import fault
 from neuroscript_http.network import Network
-from neuroscript_http.patience import RequestTimeout
+from neuroscript_http.timeouts import RequestTimeout
 from neuroscript_http.urls import Target
 
 MAX_ADDRESSES: Final = 64

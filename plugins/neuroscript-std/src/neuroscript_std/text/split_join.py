@@ -7,9 +7,9 @@ from itertools import islice
 from typing import Any, Final
 
 from neuroscript import Example, ToolPolicy, Toolset
-from neuroscript_std.text.changes import SPACE
 from neuroscript_std.text.jsontext import compact
 from neuroscript_std.text.size import MAX_RESULT_VALUES, refuse_above_limit, refuse_above_values, utf8_length
+from neuroscript_std.text.transforms import SPACE
 
 PURE: Final = ToolPolicy(effects=("pure",))
 

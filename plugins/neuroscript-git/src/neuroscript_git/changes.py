@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final, Literal
 
 from neuroscript import Example, Runtime, ToolPolicy, Toolset
-from neuroscript_git import checking, parsing
-from neuroscript_git.looking import GIT, INERT
+from neuroscript_git import parsing, validation
+from neuroscript_git.inspection import GIT, INERT
 from neuroscript_git.merging import merge_commit
 from neuroscript_git.nesting import normalize_path
 from neuroscript_git.repository import Repository, open_repository, printable
@@ -69,7 +69,7 @@ def add(rt: Runtime, relative_path: str, paths: list[str]) -> dict[str, Any]:
             git.locked, and what git.status raises.
     """
     with open_repository(rt, relative_path) as git:
-        nested = stage(git, checking.paths(paths))
+        nested = stage(git, validation.paths(paths))
         staged = parsing.changes(git.run("diff", "--cached", *RAW, "--"))
         return {"staged": staged, "nested_repositories": [printable(path) for path in nested]}
 
@@ -98,10 +98,10 @@ def rm(rt: Runtime, relative_path: str, paths: list[str]) -> dict[str, Any]:
             another repository, git.locked, and what git.status raises.
     """
     with open_repository(rt, relative_path) as git:
-        files = [normalize_path(each) for each in checking.paths(paths)]
+        files = [normalize_path(each) for each in validation.paths(paths)]
         git.nesting.require_outside(files)
         if not {each.path for each in git.tracked()}.issuperset(files):
-            raise checking.input_error("git.unknown_path", "a path is not a tracked file")
+            raise validation.input_error("git.unknown_path", "a path is not a tracked file")
         git.run("rm", "--quiet", "--", *files)
         return {"removed": files}
 
@@ -148,7 +148,7 @@ def commit(
         ToolFailed: git.nothing_staged, git.no_author, git.bad_message, git.bad_author, git.unclean in the middle of a
             merge with conflicts, git.locked, and what git.status raises.
     """
-    text = checking.message(commit_message)
+    text = validation.message(commit_message)
     with open_repository(rt, relative_path) as git:
         _require_something(git, allow_empty)
         more = [*_people("NAME", author_name), *_people("EMAIL", author_email)]
@@ -162,13 +162,15 @@ def commit(
 def _require_something(git: Repository, allow_empty: bool) -> None:
     staged = git.run("diff", "--cached", "--raw", "-z", "--no-ext-diff", "--ignore-submodules=all", "--")
     if not staged and not allow_empty and git.commit("MERGE_HEAD") is None:
-        raise checking.input_error("git.nothing_staged", "nothing is staged; stage something, or allow an empty commit")
+        raise validation.input_error(
+            "git.nothing_staged", "nothing is staged; stage something, or allow an empty commit"
+        )
 
 
 def _people(what: str, value: str) -> list[tuple[str, str]]:
     if not value:
         return []
-    return [(f"GIT_{role}_{what}", checking.person(value)) for role in ("AUTHOR", "COMMITTER")]
+    return [(f"GIT_{role}_{what}", validation.person(value)) for role in ("AUTHOR", "COMMITTER")]
 
 
 @toolset.tool(
@@ -231,7 +233,7 @@ def branch(
     """
     with open_repository(rt, relative_path) as git:
         if name:
-            git.run("branch", "--no-track", checking.ref(name), git.known("HEAD"))
+            git.run("branch", "--no-track", validation.ref(name), git.known("HEAD"))
             if checkout:
                 git.run("symbolic-ref", "-m", "checkout", "HEAD", f"refs/heads/{name}")
         here = [] if list_remote and not list_all else ["refs/heads"]
@@ -270,10 +272,10 @@ def checkout(rt: Runtime, relative_path: str, branch: str, create: bool = False)
     options = ("--quiet", "--no-guess", "--no-recurse-submodules")
     with open_repository(rt, relative_path) as git:
         if create:
-            git.run("checkout", *options, "-b", checking.ref(branch), git.known("HEAD"), "--")
-        elif checking.is_ref(branch) and (digest := git.commit(f"refs/heads/{branch}")):
+            git.run("checkout", *options, "-b", validation.ref(branch), git.known("HEAD"), "--")
+        elif validation.is_ref(branch) and (digest := git.commit(f"refs/heads/{branch}")):
             git.require_apart(digest)
-            git.run("checkout", *options, checking.ref(branch), "--")
+            git.run("checkout", *options, validation.ref(branch), "--")
         else:
             digest = git.known(branch)
             git.require_apart(digest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from neuroscript import ArgSpec, ArgType, Example, Runtime, Toolset, ToolSpec
-from neuroscript_std.trees.keeping import NODE, TREE, WRITES, locked_tree
+from neuroscript_std.trees.handles import NODE, TREE, WRITES, locked_tree
 from neuroscript_std.trees.nodes import JSON_TYPES, TYPES, tree_error
 
 OBJECT: Final = ArgSpec("object_node_id", ArgType.STRING, description="Id of the object node.")

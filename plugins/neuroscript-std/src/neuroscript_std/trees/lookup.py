@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from neuroscript import ArgSpec, ArgType, Example, Runtime, ToolFailed, Toolset, ToolSpec
 from neuroscript_std.paths import Segments, parse_path
-from neuroscript_std.trees.keeping import NODE, READS, TREE, locked_tree
+from neuroscript_std.trees.handles import NODE, READS, TREE, locked_tree
 from neuroscript_std.trees.nodes import JSON_TYPES, Node, tree_error
 from neuroscript_std.trees.queries import find_nodes
 

@@ -17,7 +17,7 @@ import httpcore
 from neuroscript import Runtime
 from neuroscript_http.faults import fault
 from neuroscript_http.network import Network
-from neuroscript_http.patience import CONNECT_TIMEOUT_SECONDS, RequestTimeout
+from neuroscript_http.timeouts import CONNECT_TIMEOUT_SECONDS, RequestTimeout
 
 
 @attrs.frozen(eq=False)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from neuroscript import Example, Runtime, ToolPolicy, Toolset
-from neuroscript_git import checking, parsing
+from neuroscript_git import parsing, validation
 from neuroscript_git.nesting import pathspecs
 from neuroscript_git.repository import MAGIC, Repository, open_repository, printable
 
@@ -129,9 +129,9 @@ def diff(
     """
     with open_repository(rt, relative_path) as git:
         if commit2 and (cached or not commit1):
-            raise checking.input_error("git.bad_ref", "a second commit needs a first one, and no cached")
+            raise validation.input_error("git.bad_ref", "a second commit needs a first one, and no cached")
         commits = [git.known(each) for each in (commit1, commit2) if each]
-        paths = [checking.path(path)] if path else []
+        paths = [validation.path(path)] if path else []
         git.nesting.require_outside(paths)
         wanted = [*INERT, *(["--cached"] if cached else []), *commits]
         files = parsing.changes(git.run("diff", "--raw", "--numstat", "-z", *wanted, "--", *paths))
@@ -180,7 +180,7 @@ def log(rt: Runtime, relative_path: str, commit: str = "HEAD", limit: int = 20, 
         ToolFailed: git.bad_ref, git.unknown_ref, git.bad_path, git.submodule, and what git.status raises.
     """
     with open_repository(rt, relative_path) as git:
-        paths = [checking.path(path)] if path else []
+        paths = [validation.path(path)] if path else []
         git.nesting.require_outside(paths)
         wanted = [git.known(commit), "--", *paths]
         count = max(0, min(limit, MAX_COMMITS))

@@ -13,10 +13,10 @@ from neuroscript import Capability, PolicyError, Runtime
 from neuroscript_http.bodies import decode_body
 from neuroscript_http.faults import fault
 from neuroscript_http.headers import Pairs, answer_headers, bodyless_headers, cross_host_headers
+from neuroscript_http.name_resolution import addresses
 from neuroscript_http.network import Network
-from neuroscript_http.patience import RequestTimeout
-from neuroscript_http.pinned import Pinned
-from neuroscript_http.resolving import addresses
+from neuroscript_http.pinned_connections import Pinned
+from neuroscript_http.timeouts import RequestTimeout
 from neuroscript_http.transport import send
 from neuroscript_http.urls import Target, redirect_target
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from neuroscript import ArgSpec, ArgType, Example, Handle, Runtime, ToolPolicy, Toolset, ToolSpec
-from neuroscript_std.trees.keeping import READS, SHOP, TREE, locked_tree, store_tree
+from neuroscript_std.trees.handles import READS, SHOP, TREE, locked_tree, store_tree
 from neuroscript_std.trees.texts import json_of, parse_tree, render_tree
 
 NEW: Final = ToolPolicy(effects=("writes", "random"), blocking=False)
