@@ -9,8 +9,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from neuroscript.cli.parser import parse_arguments
-from neuroscript.cli.terminal.argument_parser import HelpRequested, NoArguments
-from neuroscript.cli.terminal.arguments import TRACEBACK
+from neuroscript.cli.terminal.argument_parser import TRACEBACK, HelpRequested, NoArguments
 from neuroscript.cli.terminal.exit_codes import INTERNAL, OK, UsageError, exit_code
 from neuroscript.cli.terminal.output import Output, OutputClosed, OutputError
 from neuroscript.errors import MAX_LISTED_PROBLEMS, NeuroScriptError, SpecError, ToolNotFound

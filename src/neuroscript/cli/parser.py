@@ -21,8 +21,14 @@ from neuroscript.cli.env.options import (
     add_tools,
     with_lock_value,
 )
-from neuroscript.cli.terminal.argument_parser import NoArguments, Parser, unknown_command
-from neuroscript.cli.terminal.arguments import TRACEBACK, add_subparser, seconds
+from neuroscript.cli.terminal.argument_parser import (
+    TRACEBACK,
+    NoArguments,
+    Parser,
+    add_subparser,
+    seconds,
+    unknown_command,
+)
 from neuroscript.cli.terminal.exit_codes import UsageError
 
 COMMANDS: Final = (

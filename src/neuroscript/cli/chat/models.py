@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from neuroscript.cli.terminal.arguments import add_subparser
+from neuroscript.cli.terminal.argument_parser import add_subparser
 from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
 from neuroscript.cli.terminal.output import Output, Rows, cell
 from neuroscript.cli.terminal.printing import show

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from neuroscript.cli.chat.models import APIS, KEYS, MODEL, address
 from neuroscript.cli.env.options import add_environment, add_recording
-from neuroscript.cli.terminal.arguments import add_subparser, seconds
+from neuroscript.cli.terminal.argument_parser import add_subparser, seconds
 
 ASK: Final = f"""\
 The answer is printed to stdout as it arrives. Tool calls, their results and retries are printed to

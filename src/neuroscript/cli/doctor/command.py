@@ -12,7 +12,7 @@ from typing import Any, Final
 from neuroscript.cli.doctor.check import Finding, with_variable_names
 from neuroscript.cli.env.engine import MakeEngine
 from neuroscript.cli.env.options import add_plugins
-from neuroscript.cli.terminal.arguments import add_subparser
+from neuroscript.cli.terminal.argument_parser import add_subparser
 from neuroscript.cli.terminal.exit_codes import FAILED, OK
 from neuroscript.cli.terminal.inputs import count_of
 from neuroscript.cli.terminal.output import EMPTY, Output, Rows, cell, line

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from neuroscript.cli.env.options import add_environment, add_recording
-from neuroscript.cli.terminal.arguments import add_subparser, seconds
+from neuroscript.cli.terminal.argument_parser import add_subparser, seconds
 
 NAME: Final = "neuroscript"
 """The default name of the server."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 from neuroscript.cli.chat.models import APIS, KEYS, MODEL, address
 from neuroscript.cli.chat.options import clean, count
 from neuroscript.cli.env.options import add_environment, add_recording
-from neuroscript.cli.terminal.arguments import add_subparser
+from neuroscript.cli.terminal.argument_parser import add_subparser
 
 RUN: Final = f"""\
 The whole plan is validated before it runs. Each node is a tool call under the same policy and limits

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from neuroscript.cli.env.engine import MakeEngine
-from neuroscript.cli.terminal.arguments import add_subparser
+from neuroscript.cli.terminal.argument_parser import add_subparser
 from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
 from neuroscript.cli.terminal.inputs import STDIN, GeneratedFile, count_of, text_of, write
 from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, Style, cell, line

@@ -6,7 +6,7 @@ import argparse
 from typing import Any, Final
 
 from neuroscript.cli.env.options import LOCK_FILE, add_plugins
-from neuroscript.cli.terminal.arguments import add_subparser
+from neuroscript.cli.terminal.argument_parser import add_subparser
 from neuroscript.discovery.package_index import FILE
 
 ACTIONS: Final = ("list", "show", "check", "lock", "diff")

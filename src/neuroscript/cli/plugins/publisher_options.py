@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from neuroscript.cli.terminal.arguments import add_subparser
+from neuroscript.cli.terminal.argument_parser import add_subparser
 
 KINDS: Final = ("toolset",)
 """The kinds of projects that ``new`` creates."""

@@ -1,4 +1,4 @@
-"""An argparse parser that raises its errors, and suggestions for misspelled commands, actions and options."""
+"""An argparse parser that raises its errors, the options of every command, and suggestions for misspellings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import Any, Final, NoReturn
 
 from neuroscript.cli.terminal.exit_codes import UsageError
 from neuroscript.io.text import quote_untrusted
+
+TRACEBACK: Final = "--traceback"
+"""The option that shows the Python traceback of a failure."""
 
 MAX_MESSAGE_CHARS: Final = 200
 """Characters of a message that are shown, because a message may repeat arguments of the user."""
@@ -70,6 +73,51 @@ class Parser(argparse.ArgumentParser):
         hint = did_you_mean(str(value), choices) or f"; choose from {', '.join(choices)}"
         what = str(action.metavar or action.dest).lower()
         raise argparse.ArgumentError(None, f"unknown {what} {value}{hint}")
+
+
+def add_subparser(
+    commands: Any, layout: Any, name: str, help: str, *, json_help: str = "", description: str = ""
+) -> Any:
+    """Add a subcommand and return its parser, which has the class of the parent parser.
+
+    Args:
+        commands: The return value of ``add_subparsers`` of the parent parser.
+        layout: The formatter class of the help.
+        help: One line in lower case that says what the command does; it also opens the description.
+        json_help: The help of ``--json``; without it the command has no such option.
+        description: Further paragraphs of the description.
+    """
+    parser = commands.add_parser(
+        name,
+        help=help,
+        description=f"{help[0].upper()}{help[1:]}.\n\n{description}".strip(),
+        formatter_class=layout,
+        allow_abbrev=False,
+    )
+    if json_help:
+        parser.add_argument("--json", action="store_true", help=json_help)
+    parser.add_argument(
+        TRACEBACK,
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="show the Python traceback of each failure on stderr",
+    )
+    return parser
+
+
+def seconds(text: str) -> float:
+    """Return a string as a number of seconds above 0.
+
+    Raises:
+        argparse.ArgumentTypeError: It is not a finite number above 0.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError("expected a number of seconds above 0")
+    return number
 
 
 def unknown_command(word: str, commands: Sequence[str], todo: str = "call") -> UsageError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from neuroscript.cli.env.options import add_servers, add_tools
-from neuroscript.cli.terminal.arguments import add_subparser
+from neuroscript.cli.terminal.argument_parser import add_subparser
 
 FORMATS: Final = ("jsonschema", "prompt", "openai", "openai-responses", "anthropic", "gemini")
 """The export formats."""
