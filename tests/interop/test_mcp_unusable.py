@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.coercion.test_json_schema import JSON_VALUE, SELF, hostile, named, tool
+from tests.coercion.test_schema_inspection import JSON_VALUE, SELF, hostile, named, tool
 
 from neuroscript import Engine, ExecutionPolicy, PluginError, SpecError, load_policy
 from neuroscript.config.mcp_servers import ServerTable

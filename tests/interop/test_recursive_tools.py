@@ -9,7 +9,7 @@ from typing import Any, Final
 import llm
 import pytest
 from langchain_core.tools import StructuredTool
-from tests.coercion.test_json_schema import RECURSIVE, SELF, Schema, tool, wrapped
+from tests.coercion.test_schema_inspection import RECURSIVE, SELF, Schema, tool, wrapped
 
 from neuroscript import (
     Engine,

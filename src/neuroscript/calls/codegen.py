@@ -142,7 +142,7 @@ def _may_be_fast(spec: ToolSpec, coercion: CoercionSettings) -> bool:
 def _asks_more(spec: ToolSpec) -> bool:
     if not spec.schema:
         return False
-    from neuroscript.coercion.json_schema import check_schema
+    from neuroscript.coercion.schema_inspection import check_schema
 
     return check_schema(spec.schema).asks_more
 

@@ -15,7 +15,7 @@ import attrs
 
 from neuroscript._imports import install_hint
 from neuroscript.coercion.context import Where, place, type_name
-from neuroscript.coercion.json_schema import check_schema, iter_subschemas
+from neuroscript.coercion.schema_inspection import check_schema, iter_subschemas
 from neuroscript.errors import MAX_LISTED_PROBLEMS, Problem
 from neuroscript.io.text import quote_untrusted
 

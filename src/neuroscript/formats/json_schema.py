@@ -18,10 +18,10 @@ import attrs
 
 from neuroscript.coercion.constraints import coerce_present
 from neuroscript.coercion.context import LAX, ROOT, CoercionPass, type_name
-from neuroscript.coercion.json_schema import MARK
 from neuroscript.coercion.parameters import FLAG, STRING, instance, optional, require
 from neuroscript.coercion.plain_data import freeze, to_plain
 from neuroscript.coercion.scalars import Handle
+from neuroscript.coercion.schema_inspection import MARK
 from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
 from neuroscript.errors import UNSET, SpecError
 from neuroscript.formats.json_schema_reader import PLAINLY, SCALAR_WORDS, data_of, read

@@ -1,6 +1,6 @@
 """Derivation of a tool's arguments from a JSON Schema, as far as a spec can express them.
 
-Keywords that a spec cannot express are skipped here; the check in `coercion.json_schema` finds them, and the
+Keywords that a spec cannot express are skipped here; the check in `coercion.schema_inspection` finds them, and the
 validator enforces them at each call.
 """
 
@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.json_schema import MARK, inspect_schema, resolve_pointer, size_faults
 from neuroscript.coercion.scalars import INT_MAX, INT_MIN, Handle
+from neuroscript.coercion.schema_inspection import MARK, inspect_schema, resolve_pointer, size_faults
 from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
 from neuroscript.errors import UNSET, SpecError
 from neuroscript.io.text import quote_untrusted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, Protocol, TypeVar
 
-from neuroscript.coercion.json_schema import MANY, NAMED, ONE, REFUSED, size_faults
+from neuroscript.coercion.schema_inspection import MANY, NAMED, ONE, REFUSED, size_faults
 from neuroscript.errors import UNSET, SpecError
 from neuroscript.io.text import one_line, quote_untrusted
 from neuroscript.names import to_snake_case

@@ -116,7 +116,7 @@ def _schema_without(spec: ToolSpec, names: Mapping[str, Any]) -> str:
     """Return the imported schema without some of the arguments."""
     if not spec.schema:
         return ""
-    from neuroscript.coercion.json_schema import without_properties
+    from neuroscript.coercion.schema_inspection import without_properties
 
     schema = without_properties(spec.schema, names)
     if schema is None:

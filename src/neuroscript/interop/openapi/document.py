@@ -14,7 +14,7 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.coercion.context import type_name
-from neuroscript.coercion.json_schema import resolve_pointer
+from neuroscript.coercion.schema_inspection import resolve_pointer
 from neuroscript.errors import SpecError
 from neuroscript.io.text import NotJSON, parse_json, quote_untrusted
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.json_schema import DEFINITION_KEYWORDS, MANY, NAMED, ONE
+from neuroscript.coercion.schema_inspection import DEFINITION_KEYWORDS, MANY, NAMED, ONE
 from neuroscript.interop.openapi.document import Document, InvalidPart
 from neuroscript.io.text import one_line, quote_untrusted
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from neuroscript.coercion.context import Where, place, type_name
-from neuroscript.coercion.json_schema import LONG_NUMBER, NOT_JSON, size_faults
 from neuroscript.coercion.plain_data import to_plain
+from neuroscript.coercion.schema_inspection import LONG_NUMBER, NOT_JSON, size_faults
 from neuroscript.errors import CallError, CallTimeout
 from neuroscript.io.text import quote_untrusted
 from neuroscript.runtime.interfaces import ToolResult

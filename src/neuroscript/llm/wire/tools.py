@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from neuroscript.coercion.json_schema import NAMED
 from neuroscript.coercion.plain_data import freeze, to_plain
+from neuroscript.coercion.schema_inspection import NAMED
 from neuroscript.formats.json_schema import spec_to_schema
 from neuroscript.io.text import NotJSON, parse_json
 from neuroscript.runtime.wire_names import WireNames, spec_of

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from neuroscript.coercion.json_schema import size_faults
+from neuroscript.coercion.schema_inspection import size_faults
 from neuroscript.errors import SpecError
 from neuroscript.io.text import NotJSON, parse_json, quote_path, quote_untrusted
 from neuroscript.io.text_files import read_text_file, write_atomically

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from neuroscript.coercion.json_schema import check_schema
+from neuroscript.coercion.schema_inspection import check_schema
 from neuroscript.coercion.schema_validation import SchemaValidator, compile_schema
 from neuroscript.coercion.types import ArgType
 from neuroscript.errors import SpecError, ToolFailed

@@ -20,7 +20,7 @@ from neuroscript import (
     spec_from_schema,
     spec_to_schema,
 )
-from neuroscript.coercion.json_schema import MAX_CHAIN_SCHEMAS, MAX_EXPANDED_SCHEMAS, MAX_SCHEMAS_OF_ONE_VALUE
+from neuroscript.coercion.schema_inspection import MAX_CHAIN_SCHEMAS, MAX_EXPANDED_SCHEMAS, MAX_SCHEMAS_OF_ONE_VALUE
 from neuroscript.formats.json_schema_reader import MAX_PROPERTIES
 
 Schema = dict[str, Any]
