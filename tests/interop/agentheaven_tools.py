@@ -40,8 +40,8 @@ def action() -> ToolSpec:
     return ToolSpec.from_function(user_action).bind(param="user_id", default="user123")
 
 
-def taking(annotation: Any) -> ToolSpec:
-    """Return a tool that gives back its argument ``x`` of a type."""
+def make_tool(annotation: Any) -> ToolSpec:
+    """Return a tool with an argument ``x`` of a type, which it returns."""
 
     def echo(x: Any) -> Any:
         return x
@@ -58,7 +58,7 @@ def f(n: int) -> int:
 
 
 class Base(ToolRegistry):
-    """A class with tools."""
+    """A registry with two tools."""
 
     def __init__(self, number: int = 0) -> None:
         self.number = number
@@ -74,15 +74,15 @@ class Base(ToolRegistry):
         return {"title": title, "number": self.number}
 
     def helper(self) -> None:
-        """Is no tool."""
+        """Not a tool, because it is not marked."""
 
     @reg_toolspec
     def _hidden(self) -> None:
-        """Is none, by its name."""
+        """Not a tool, because its name starts with an underscore."""
 
 
 class Extended(Base):
-    """A class with one more."""
+    """A registry with one more tool."""
 
     @reg_toolspec
     def extra(self) -> int:
@@ -92,7 +92,7 @@ class Extended(Base):
 
 @dataclass
 class Point:
-    """A place."""
+    """A point in the plane."""
 
     x: int
     y: int = 0

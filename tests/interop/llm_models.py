@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import llm
 
 Step = str | list[tuple[str, dict[str, Any]]]
-"""What a model says, or the calls that it asks for in one turn."""
+"""The text of a model, or the calls that it requests in one turn."""
 
 
-def told(prompt: Any) -> list[str]:
+def results_of(prompt: Any) -> list[str]:
     """Return the results of the calls of the previous turn, as the model reads them."""
     return [each.output for each in prompt.tool_results]
 
@@ -33,12 +33,12 @@ class Scripted(llm.Model):
     attachment_types: ClassVar = {"image/gif"}
 
     def __init__(self, *steps: Step) -> None:
-        self.steps, self.heard = [*steps], []
+        self.steps, self.results = [*steps], []
         self.attached: list[Any] = []
 
     def execute(self, prompt: Any, stream: bool, response: Any, conversation: Any) -> Iterator[str]:
         """Take the next step."""
-        self.heard += told(prompt)
+        self.results += results_of(prompt)
         self.attached += prompt.attachments
         yield act(self.steps.pop(0), prompt, response)
 
@@ -50,9 +50,9 @@ class AsyncScripted(llm.AsyncModel):
     supports_tools = True
 
     def __init__(self, *steps: Step) -> None:
-        self.steps, self.heard = [*steps], []
+        self.steps, self.results = [*steps], []
 
     async def execute(self, prompt: Any, stream: bool, response: Any, conversation: Any) -> AsyncIterator[str]:
         """Take the next step."""
-        self.heard += told(prompt)
+        self.results += results_of(prompt)
         yield act(self.steps.pop(0), prompt, response)

@@ -51,30 +51,30 @@ for line in sys.stdin:
 """
 
 
-def opened(*words: str, **options: Any) -> McpServer:
-    """Return the server that was started with these words; it is trusted, where nothing else is said."""
+def start_server(*words: str, **options: Any) -> McpServer:
+    """Start the server with these arguments; it is trusted by default."""
     return from_mcp([*SERVER, *words], **{"group": "far", "trusted": True, **options})
 
 
 def bare_server(*tools: dict[str, Any], **options: Any) -> McpServer:
-    """Return a server of an older protocol and without any SDK, with further tools."""
+    """Start a server of an older protocol, without an SDK, with additional tools."""
     return from_mcp([sys.executable, "-c", BARE, json.dumps(tools)], **{"group": "far", "trusted": True, **options})
 
 
 def engine_of(server: McpServer, policy: ExecutionPolicy = ALL, **options: Any) -> Engine:
-    """Return an engine that has the tools of a server, and ends it."""
+    """Return an engine with the tools of a server; closing it stops the server."""
     return Engine(plugins="none", hooks=[server], policy=policy, **options)
 
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
-    """An engine with a server that behaves."""
-    with engine_of(opened(trust_annotations=True)) as engine:
+    """An engine with a well-behaved server."""
+    with engine_of(start_server(trust_annotations=True)) as engine:
         yield engine
 
 
-def done(engine: Engine, name: str, /, **arguments: Any) -> ToolResult:
-    """Return what came of a call of a tool of the server."""
+def call_tool(engine: Engine, name: str, /, **arguments: Any) -> ToolResult:
+    """Return the result of calling a tool of the server."""
     return engine.execute(ToolCall(f"far.{name}", arguments))
 
 
@@ -88,25 +88,25 @@ RETRIES = {
 """Who can make the call succeed, by code; for every other code it is 'host'."""
 
 
-def code(result: ToolResult) -> str:
-    """Return the code of an error."""
+def error_code(result: ToolResult) -> str:
+    """Return the code of an error, after checking its retry."""
     assert result.error is not None
     assert result.error.retry == RETRIES.get(result.error.code, "host")
     return result.error.code
 
 
-def until(what: Any, seconds: float = 10.0) -> None:
-    """Wait until something holds."""
+def wait_until(what: Any, seconds: float = 10.0) -> None:
+    """Wait until a condition is true."""
     end = time.monotonic() + seconds
     while not what():
-        assert time.monotonic() < end, "it did not come"
+        assert time.monotonic() < end, "the condition is still false"
         time.sleep(0.01)
 
 
-def children() -> set[str]:
-    """Return the processes that this one has started."""
+def child_processes() -> set[str]:
+    """Return the ids of the child processes."""
     found: set[str] = set()
     for each in Path(f"/proc/{os.getpid()}/task").iterdir():
-        with suppress(FileNotFoundError, ProcessLookupError):  # of a thread that ended meanwhile
+        with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended in the meantime
             found.update((each / "children").read_text().split())
     return found

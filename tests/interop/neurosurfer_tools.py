@@ -19,11 +19,11 @@ from neuroscript.interop.neurosurfer import (
 )
 
 GRANTED = ExecutionPolicy(grants=("neurosurfer:call:*",))
-"""What a host permits that knows these tools."""
+"""The policy of a host that trusts these tools."""
 
 
-def specified(name: str = "calculator", **changes: Any) -> ToolSpec:
-    """Return the spec of the document, with some fields changed."""
+def make_spec(name: str = "calculator", **changes: Any) -> ToolSpec:
+    """Return the spec of the document with changed fields."""
     fields = {
         "name": name,
         "description": "Performs arithmetic operations",
@@ -38,13 +38,13 @@ def specified(name: str = "calculator", **changes: Any) -> ToolSpec:
     return ToolSpec(**{**fields, **changes})  # type: ignore[arg-type]
 
 
-def taking(kind: str, required: bool = True) -> ToolSpec:
-    """Return the spec of a tool that takes ``x`` of a type."""
-    return specified("tt", inputs=[ToolParam("x", kind, "d", required)])
+def spec_with_input(kind: str, required: bool = True) -> ToolSpec:
+    """Return the spec of a tool with one input ``x`` of a type."""
+    return make_spec("tt", inputs=[ToolParam("x", kind, "d", required)])
 
 
 def text_spec(name: str, kind: str = "string") -> ToolSpec:
-    """Return the spec of a tool that takes ``text``."""
+    """Return the spec of a tool with one input ``text``."""
     return ToolSpec(name, "d", "w", [ToolParam("text", kind, "d")], ToolReturn("string", "r"))
 
 
@@ -86,7 +86,7 @@ class SQLQueryTool(BaseTool):
 
 
 class StreamLinesTool(BaseTool):
-    """The document's third tool; it says when its generator has ended."""
+    """The document's third tool; it counts the generators that have ended."""
 
     spec = ToolSpec(
         name="stream_lines",
@@ -110,22 +110,22 @@ class StreamLinesTool(BaseTool):
         return ToolResponse(final_answer=True, observation=_gen())
 
 
-class Giving(BaseTool):
-    """A tool that answers what it is made with, and remembers what it was given."""
+class Recorder(BaseTool):
+    """A tool that records its inputs and returns a fixed answer."""
 
-    def __init__(self, answer: Any, name: str = "giving", kind: str = "string") -> None:
+    def __init__(self, answer: Any, name: str = "recorder", kind: str = "string") -> None:
         self.spec = text_spec(name, kind)
         super().__init__()
         self.answer = answer
-        self.given: dict[str, Any] = {}
+        self.inputs: dict[str, Any] = {}
 
     def __call__(self, *, text: Any, **kwargs: Any) -> Any:
-        self.given = {"text": text, **kwargs}
+        self.inputs = {"text": text, **kwargs}
         return self.answer
 
 
 class Boom(BaseTool):
-    """A tool that fails so many times."""
+    """A tool that fails a number of times."""
 
     spec = text_spec("boom")
 
@@ -142,33 +142,33 @@ class Boom(BaseTool):
 
 
 class Database:
-    """Rows, as a tool of the document asks for them."""
+    """A database with two rows, which records its queries."""
 
     def __init__(self) -> None:
-        self.asked: list[Any] = []
+        self.queries: list[Any] = []
 
     def execute(self, query: str) -> Database:
-        self.asked.append(query)
+        self.queries.append(query)
         return self
 
     def fetchmany(self, size: int) -> list[list[tuple[str, int]]]:
-        self.asked.append(size)
+        self.queries.append(size)
         return [[("id", number)] for number in range(min(size, 2))]
 
 
 @contextmanager
 def engine_of(
-    *tools: Any, policy: ExecutionPolicy = GRANTED, host: Host | None = None, **given: Any
+    *tools: Any, policy: ExecutionPolicy = GRANTED, host: Host | None = None, **options: Any
 ) -> Iterator[Engine]:
-    """Yield an engine with tools of neurosurfer."""
-    taken = from_neurosurfer(tools, **{"trusted": True, **given})
-    with Engine(plugins="none", toolsets=[taken], policy=policy, host=host or Host()) as engine:
+    """Yield an engine with neurosurfer tools."""
+    toolset = from_neurosurfer(tools, **{"trusted": True, **options})
+    with Engine(plugins="none", toolsets=[toolset], policy=policy, host=host or Host()) as engine:
         yield engine
 
 
 @contextmanager
 def invoker_of(*tools: BaseTool, **options: Any) -> Iterator[Invoker]:
-    """Yield what calls tools as an agent does, with no time between attempts."""
+    """Yield an invoker for these tools, with no delay between attempts."""
     with engine_of(*tools) as engine:
         yield Invoker(engine, Toolkit(tools), **{"wait": lambda seconds: None, **options})
 
@@ -184,7 +184,7 @@ GOOD: dict[str, list[Any]] = {
 
 
 class Careless(BaseTool):
-    """A tool whose constructor looks at nothing, as those of the package."""
+    """A tool whose constructor validates nothing, like those of the package."""
 
     def __init__(self, spec: Any) -> None:
         self.spec = spec

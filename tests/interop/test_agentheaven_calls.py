@@ -14,24 +14,24 @@ from tests.interop.agentheaven_tools import user_action
 from neuroscript import ArgumentError, SpecError, ToolFailed
 from neuroscript.interop.agentheaven import ToolResult, ToolSpec
 
-# What is bound
+# Bound arguments
 
 
-def test_ah_09_a_bound_argument_need_not_be_given(action: ToolSpec) -> None:
-    """It is taken from the state."""
+def test_ah_09_bound_argument_is_optional(action: ToolSpec) -> None:
+    """Its value comes from the state."""
     assert "User user123 performed: login" == action(action="login")
 
 
 def test_ah_10_bind_returns_the_handle() -> None:
-    """So that bindings can be chained."""
+    """Bindings can be chained."""
     handle = ToolSpec.from_function(user_action)
 
     assert handle is handle.bind("user_id", None, "u").bind("action", default="login")
     assert "User u performed: login" == handle()
 
 
-def test_ah_11_a_bound_argument_is_in_no_schema(action: ToolSpec) -> None:
-    """Nor in anything else that is written of the tool."""
+def test_ah_11_bound_argument_is_hidden_from_schemas(action: ToolSpec) -> None:
+    """It is also hidden from the docstring, the code, the signature and the prompt."""
     texts = (action.docstring, action.code, action.signature(), action.to_prompt(), str(action.to_jsonschema()))
 
     assert {
@@ -42,24 +42,24 @@ def test_ah_11_a_bound_argument_is_in_no_schema(action: ToolSpec) -> None:
     assert not [text for text in texts if "user_id" in text]
 
 
-def test_ah_12_the_default_goes_into_the_state_unless_something_is_there(action: ToolSpec) -> None:
-    """The key is the name of the argument where none is given."""
+def test_ah_12_bind_stores_the_default_only_if_the_state_has_no_value(action: ToolSpec) -> None:
+    """Without an explicit key, the state key is the name of the argument."""
     action.bind("user_id", default="other")
 
     assert ({"user_id": "user123"}, {"user_id": "user_id"}) == (action.state, action.binds)
     assert {"user_id": "user123"} == action.bind("action").state
 
 
-def test_ah_13_a_change_of_the_state_counts_from_the_next_call(action: ToolSpec) -> None:
-    """After a first call, too; upstream keeps what it saw then."""
+def test_ah_13_state_change_applies_to_the_next_call(action: ToolSpec) -> None:
+    """Even after a first call; upstream would still use the previous value."""
     action(action="login")
     action.state["user_id"] = "user456"
 
     assert "User user456 performed: logout" == action(action="logout")
 
 
-def test_ah_14_a_key_with_dots_reaches_into_the_state() -> None:
-    """The state may be replaced as a whole, after calls too."""
+def test_ah_14_dotted_key_is_a_path_in_the_state() -> None:
+    """The whole state can be replaced, even after calls."""
     handle = ToolSpec.from_function(user_action).bind("user_id", "config.api.key", "default_key")
 
     assert {"config": {"api": {"key": "default_key"}}} == handle.state
@@ -70,7 +70,7 @@ def test_ah_14_a_key_with_dots_reaches_into_the_state() -> None:
     assert "User mine performed: a" == handle(action="a")
 
 
-def test_ah_14_a_state_that_holds_something_else_there_is_refused() -> None:
+def test_ah_14_bind_rejects_a_path_through_a_value_that_is_not_a_map() -> None:
     """A default does not replace an existing value."""
     handle = ToolSpec.from_function(user_action)
     handle.state = {"config": "text"}
@@ -80,8 +80,8 @@ def test_ah_14_a_state_that_holds_something_else_there_is_refused() -> None:
     assert ({"config": "text"}, {}) == (handle.state, handle.binds)
 
 
-def test_ah_14_a_state_without_it_is_the_hosts_fault(action: ToolSpec) -> None:
-    """The model that called could not have given it."""
+def test_ah_14_missing_state_is_an_error_for_the_host(action: ToolSpec) -> None:
+    """The model cannot supply the value."""
     action.state.clear()
     with pytest.raises(ToolFailed) as caught:
         action(action="a")
@@ -92,8 +92,8 @@ def test_ah_14_a_state_without_it_is_the_hosts_fault(action: ToolSpec) -> None:
     )
 
 
-def test_ah_15_what_is_unbound_has_to_be_given_again(action: ToolSpec) -> None:
-    """The state stays, and an unknown name is ignored."""
+def test_ah_15_unbound_argument_is_required_again(action: ToolSpec) -> None:
+    """The state is unchanged, and an unknown name is ignored."""
     action.unbind("nope")
     action.unbind(param="user_id")
 
@@ -102,8 +102,8 @@ def test_ah_15_what_is_unbound_has_to_be_given_again(action: ToolSpec) -> None:
     assert {"user_id": "user123"} == action.state
 
 
-def test_ah_16_a_wrong_name_is_refused_when_it_is_bound(action: ToolSpec) -> None:
-    """Not by every call from then on."""
+def test_ah_16_bind_rejects_an_unknown_argument(action: ToolSpec) -> None:
+    """Later calls are not affected."""
     with pytest.raises(SpecError) as caught:
         action.bind("acton")
 
@@ -111,8 +111,8 @@ def test_ah_16_a_wrong_name_is_refused_when_it_is_bound(action: ToolSpec) -> Non
     assert "User user123 performed: x" == action(action="x")
 
 
-def test_ah_17_nobody_who_calls_sets_what_is_bound(action: ToolSpec) -> None:
-    """It is an argument that the tool does not have."""
+def test_ah_17_caller_cannot_set_a_bound_argument(action: ToolSpec) -> None:
+    """For the caller, the tool has no such argument."""
     with pytest.raises(ArgumentError, match="user_id: expected only action, got an unknown name"):
         action(action="x", user_id="mallory")
 
@@ -121,23 +121,23 @@ def test_ah_17_nobody_who_calls_sets_what_is_bound(action: ToolSpec) -> None:
 
 
 def test_ah_18_call_returns_the_main_value(search: ToolSpec) -> None:
-    """What the function returned."""
+    """The return value of the function."""
     assert {"results": ["a"]} == search.call(query="a", limit=1)
 
 
-def test_ah_19_a_handle_is_called_as_its_call_is(search: ToolSpec) -> None:
-    """The shorthand of the document."""
+def test_ah_19_calling_a_handle_equals_its_call_method(search: ToolSpec) -> None:
+    """The shorthand in the document."""
     assert search.call(query="a", limit=3) == search(query="a", limit=3)
 
 
-def test_ah_20_arguments_are_given_by_name_alone(search: ToolSpec) -> None:
-    """One by position is a TypeError, before anything is called."""
+def test_ah_20_arguments_are_keyword_only(search: ToolSpec) -> None:
+    """A positional argument is a TypeError before the tool is called."""
     with pytest.raises(TypeError, match="positional"):
         search("x")  # type: ignore[misc]
 
 
-def test_ah_20_any_name_of_an_argument_can_be_given() -> None:
-    """Also those that a method of Python has taken."""
+def test_ah_20_argument_may_have_any_name() -> None:
+    """Including names of the method's own parameters, such as ``self``."""
 
     def odd(self: str, name: str) -> str:
         return self + name
@@ -147,8 +147,8 @@ def test_ah_20_any_name_of_an_argument_can_be_given() -> None:
     assert "ab" == handle.call(self="a", name="b") == handle(self="a", name="b")
 
 
-def test_ah_21_exec_returns_the_content_with_time_and_error(search: ToolSpec) -> None:
-    """An error is a part of what is returned, as the document has it."""
+def test_ah_21_exec_returns_content_time_and_error(search: ToolSpec) -> None:
+    """An error is part of the result, as in the document."""
     good, bad = search.exec(query="x", limit=1), search.exec(limit=1)
 
     assert isinstance(good, ToolResult)
@@ -158,8 +158,8 @@ def test_ah_21_exec_returns_the_content_with_time_and_error(search: ToolSpec) ->
     assert "agentheaven.search_database: query: expected string, got nothing" == str(bad.error)
 
 
-def test_ah_22_acall_returns_what_call_does(search: ToolSpec) -> None:
-    """Of a coroutine function too."""
+def test_ah_22_acall_returns_the_result_of_call(search: ToolSpec) -> None:
+    """For coroutine functions too."""
 
     async def wait(text: str) -> str:
         """Wait.
@@ -174,7 +174,7 @@ def test_ah_22_acall_returns_what_call_does(search: ToolSpec) -> None:
     assert "a" == asyncio.run(ToolSpec.from_function(wait).acall(text="a"))
 
 
-def test_ah_23_aexec_returns_what_exec_does(search: ToolSpec) -> None:
+def test_ah_23_aexec_returns_the_result_of_exec(search: ToolSpec) -> None:
     """The content, or the error."""
     good, bad = asyncio.run(search.aexec(query="a", limit=1)), asyncio.run(search.aexec(limit=1))
 
@@ -183,8 +183,8 @@ def test_ah_23_aexec_returns_what_exec_does(search: ToolSpec) -> None:
     assert good.seconds > 0
 
 
-def test_ah_24_of_a_schema_with_one_property_that_property_is_the_value() -> None:
-    """Of more, or where nothing is known of the result, all of it is."""
+def test_ah_24_value_of_a_schema_with_one_property_is_that_property() -> None:
+    """With several properties, or without a schema, the value is the whole result."""
 
     def pair(a: int) -> dict[str, Any]:
         return {"a": a, "b": 2}
@@ -203,16 +203,16 @@ def test_ah_24_of_a_schema_with_one_property_that_property_is_the_value() -> Non
 def test_ah_24_without_an_output_schema_the_value_is_returned() -> None:
     """Upstream raises an AttributeError."""
 
-    def untold(a: int):  # type: ignore[no-untyped-def]
+    def untyped(a: int):  # type: ignore[no-untyped-def]
         return [a]
 
-    handle = ToolSpec.from_function(untold)
+    handle = ToolSpec.from_function(untyped)
 
     assert (None, [1], {"result": [1]}) == (handle.output_schema, handle(a=1), handle.exec(a=1).structured_content)
 
 
-def test_ah_25_a_call_within_a_running_loop_works(search: ToolSpec) -> None:
-    """Of a function and of a coroutine function."""
+def test_ah_25_call_in_a_running_loop_works(search: ToolSpec) -> None:
+    """For functions and for coroutine functions."""
 
     async def later(text: str) -> str:
         await asyncio.sleep(0)

@@ -61,8 +61,8 @@ CLIENTS: dict[str, Callable[[FastMCP[Any]], Any]] = {
 
 @pytest.mark.parametrize("kind", CLIENTS)
 @pytest.mark.parametrize("is_session", [False, True], ids=["client", "session"])
-def test_ah_53_a_tool_of_a_connected_client_is_called_over_it(kind: str, is_session: bool) -> None:
-    """Under its own schema, with exact values; what is bound is given in each call."""
+def test_ah_53_tool_of_a_connected_client_is_called_over_it(kind: str, is_session: bool) -> None:
+    """With its own schema and exact values; each call sends the bound arguments."""
 
     async def run() -> list[Any]:
         async with CLIENTS[kind](far_server()) as client:
@@ -81,7 +81,7 @@ def test_ah_53_a_tool_of_a_connected_client_is_called_over_it(kind: str, is_sess
     ) == str(wrong.error)
 
 
-def test_ah_53_a_tool_that_is_missing_is_told_with_those_that_are_there() -> None:
+def test_ah_53_missing_tool_is_reported_with_the_available_ones() -> None:
     """The messages are those of the row; an invalid client is reported too."""
 
     async def run() -> tuple[str, str, str]:
@@ -101,7 +101,7 @@ def test_ah_53_a_tool_that_is_missing_is_told_with_those_that_are_there() -> Non
     assert "client: expected a connected session or client of the MCP SDK or of FastMCP" == closed == none
 
 
-def test_ah_53_results_and_errors_are_those_of_any_foreign_tool() -> None:
+def test_ah_53_results_and_errors_are_those_of_any_third_party_tool() -> None:
     """A string stays a string; upstream converts it to 7."""
 
     async def run() -> tuple[Any, Any]:
@@ -116,8 +116,8 @@ def test_ah_53_results_and_errors_are_those_of_any_foreign_tool() -> None:
     assert ("mcp.error", "model") == (error.code, error.retry)
 
 
-def test_ah_53_who_waits_on_the_loop_of_the_client_is_refused_and_another_thread_is_not() -> None:
-    """Nothing hangs; once the client is closed there is an error, too."""
+def test_ah_53_synchronous_call_in_the_loop_of_the_client_is_refused() -> None:
+    """It works in another thread, and nothing hangs; a closed client is an error too."""
 
     async def run() -> tuple[Any, Any, Any]:
         async with FastMCPClient(far_server()) as client:
@@ -135,7 +135,7 @@ def test_ah_53_who_waits_on_the_loop_of_the_client_is_refused_and_another_thread
     assert ("mcp.closed", "later") == (closed.error.code, closed.error.retry)
 
 
-def test_ah_53_a_call_that_is_cancelled_is_cancelled_on_the_server() -> None:
+def test_ah_53_cancelled_call_is_cancelled_on_the_server() -> None:
     """The awaiting task continues at once."""
 
     async def run() -> bool:
@@ -149,8 +149,8 @@ def test_ah_53_a_call_that_is_cancelled_is_cancelled_on_the_server() -> None:
     assert asyncio.run(run())
 
 
-def test_ah_53_in_an_engine_of_a_host_the_tool_needs_a_grant_and_an_approval() -> None:
-    """As all foreign tools do; the engine calls it over the client."""
+def test_ah_53_tool_needs_a_grant_and_an_approval_in_an_engine() -> None:
+    """Like all third-party tools; the engine calls it over the client."""
 
     async def run() -> tuple[Any, Any]:
         async with FastMCPClient(far_server()) as client:

@@ -17,20 +17,20 @@ from neuroscript.interop.agentheaven import ToolRegistry, ToolSpec, reg_toolspec
 # The registry
 
 
-def test_ah_38_a_mixin_gives_a_class_tools() -> None:
-    """Those that are marked, and no others."""
+def test_ah_38_registry_mixin_provides_tools_of_marked_methods() -> None:
+    """Other methods are not tools."""
     assert ["search", "add_item"] == list(Base().to_toolspecs())
 
 
-def test_ah_39_the_decorator_is_written_with_arguments_or_without() -> None:
-    """An option that there is not is refused where it is written."""
+def test_ah_39_decorator_works_with_and_without_arguments() -> None:
+    """An unknown option is rejected at the decorator."""
     assert ["search", "add_item"] == Base().list_toolspecs()
     with pytest.raises(TypeError):
         reg_toolspec(nope=1)  # type: ignore[call-overload]
 
 
-def test_ah_40_a_class_is_looked_at_when_it_is_made() -> None:
-    """Mixins that know nothing of registries count, and static and class methods, in either order of marks."""
+def test_ah_40_class_definition_collects_marked_methods() -> None:
+    """Mixins without a registry, static methods and class methods count, with the decorators in either order."""
 
     class Mixin:
         @reg_toolspec
@@ -64,14 +64,14 @@ def test_ah_40_a_class_is_looked_at_when_it_is_made() -> None:
     )
 
 
-def test_ah_41_what_was_said_is_kept_in_toolspecs() -> None:
-    """Of the class, not of its instances."""
+def test_ah_41_toolspecs_holds_the_registrations() -> None:
+    """They belong to the class, not to its instances."""
     assert ["search", "add_item"] == list(Base._toolspecs)
     assert {} == ToolRegistry._toolspecs
 
 
-def test_ah_42_a_tool_is_made_when_it_is_asked_for() -> None:
-    """A method that can be none spoils neither its class nor the others."""
+def test_ah_42_tool_is_created_on_request() -> None:
+    """An unsupported method affects neither its class nor the other tools."""
 
     class Partly(ToolRegistry):
         @reg_toolspec
@@ -87,8 +87,8 @@ def test_ah_42_a_tool_is_made_when_it_is_asked_for() -> None:
         Partly().toolspec("bad")
 
 
-def test_ah_43_each_tool_is_of_its_instance_and_new() -> None:
-    """Its ``self`` is in no schema."""
+def test_ah_43_each_instance_gets_new_tools() -> None:
+    """The schemas do not contain ``self``."""
     one, two = Base(42), Base(99)
 
     assert ([42, "a", 1], [99, "a", 1]) == tuple(each.toolspec("search")(query="a", limit=1) for each in (one, two))
@@ -96,8 +96,8 @@ def test_ah_43_each_tool_is_of_its_instance_and_new() -> None:
     assert one.to_toolspecs()["search"] is not one.to_toolspecs()["search"]
 
 
-def test_ah_44_names_are_listed_as_they_are_defined_inherited_ones_first() -> None:
-    """Upstream loses those of the classes above."""
+def test_ah_44_names_are_in_order_of_definition_with_inherited_ones_first() -> None:
+    """Upstream omits inherited tools."""
     assert ["search", "add_item", "extra"] == Extended(7).list_toolspecs()
     assert ([7, "a", 1], 7) == (
         Extended(7).to_toolspecs()["search"](query="a", limit=1),
@@ -105,7 +105,7 @@ def test_ah_44_names_are_listed_as_they_are_defined_inherited_ones_first() -> No
     )
 
 
-def test_ah_44_a_class_takes_away_or_changes_what_is_above_it() -> None:
+def test_ah_44_subclass_can_remove_or_override_a_tool() -> None:
     """The last registration of a name wins."""
 
     class Less(Base):
@@ -119,21 +119,21 @@ def test_ah_44_a_class_takes_away_or_changes_what_is_above_it() -> None:
     assert "A" == Less().toolspec("search")(query="a")
 
 
-def test_ah_45_a_method_stays_a_method() -> None:
-    """It is called as it was."""
+def test_ah_45_marked_method_can_still_be_called() -> None:
+    """With its own defaults, as before."""
     assert [5, "a", 10] == Base(5).search("a")
 
 
 def test_ah_46_options_are_those_of_from_function() -> None:
-    """What is said of the result spoils no call."""
+    """An output schema does not affect calls."""
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
 
-    class Said(ToolRegistry):
+    class Counter(ToolRegistry):
         @reg_toolspec(description="Custom description", examples=[1], output_schema=schema, name="other")
         def count(self) -> int:
             return 1
 
-    handle = Said().toolspec("count")
+    handle = Counter().toolspec("count")
 
     assert ("Custom description", [1], schema, "other") == (
         handle.description,
@@ -147,7 +147,7 @@ def test_ah_46_options_are_those_of_from_function() -> None:
 # Advanced
 
 
-def test_ah_47_a_clone_has_a_state_of_its_own(action: ToolSpec) -> None:
+def test_ah_47_clone_has_its_own_state(action: ToolSpec) -> None:
     """Its calls are separate; nested maps of the state are copied, other objects are shared."""
     thing = object()
     action.bind("action", "deep.er", "login").state.update(thing=thing, items=[[1]])
@@ -163,8 +163,8 @@ def test_ah_47_a_clone_has_a_state_of_its_own(action: ToolSpec) -> None:
     assert ("User user123 performed: login", [[1]]) == (action(), action.state["items"])
 
 
-def test_ah_48_binded_is_the_tool_without_what_is_bound(action: ToolSpec, search: ToolSpec) -> None:
-    """A handle on which nothing is bound is its own; a change of the state counts there too."""
+def test_ah_48_binded_is_the_tool_without_its_bound_arguments(action: ToolSpec, search: ToolSpec) -> None:
+    """A handle without bindings returns itself; a change of the state applies to it too."""
     binded = action.binded
     action.state["user_id"] = "u"
 
@@ -172,8 +172,8 @@ def test_ah_48_binded_is_the_tool_without_what_is_bound(action: ToolSpec, search
     assert search is search.binded
 
 
-def test_ah_49_the_cache_can_be_cleared_and_need_not(action: ToolSpec) -> None:
-    """What is bound or not shows in everything at once."""
+def test_ah_49_binding_applies_without_clearing_the_cache(action: ToolSpec) -> None:
+    """Binding and unbinding change the docstring, the code and the schema at once; clearing the cache works too."""
     before = (action.docstring, action.code, action.input_schema)
     action(action="a")
     action.unbind("user_id")
@@ -188,7 +188,7 @@ def test_ah_49_the_cache_can_be_cleared_and_need_not(action: ToolSpec) -> None:
     assert "User user123 performed: a" == action(action="a")
 
 
-def test_ah_50_examples_are_kept_and_shown() -> None:
+def test_ah_50_examples_are_stored_and_shown() -> None:
     """Our examples are checked when the tool is created, and appear in the prompt."""
     example = Example({"query": "a", "limit": 1}, {"results": ["a"]})
     handle = ToolSpec.from_function(search_database, examples=[example, {"anything": 1}])
@@ -199,8 +199,8 @@ def test_ah_50_examples_are_kept_and_shown() -> None:
         ToolSpec.from_function(search_database, examples=[Example({"nope": 1})])
 
 
-def test_ah_51_what_is_missing_unknown_or_wrong_raises(search: ToolSpec) -> None:
-    """All of it at once, and a failure of the function as a failure of the tool."""
+def test_ah_51_invalid_arguments_raise_one_error(search: ToolSpec) -> None:
+    """It lists all problems; an exception of the function is a failure of the tool."""
 
     def failing(text: str) -> str:
         raise ValueError(text)
@@ -214,8 +214,8 @@ def test_ah_51_what_is_missing_unknown_or_wrong_raises(search: ToolSpec) -> None
     assert "secret" not in str(failed.value)
 
 
-def test_ah_51_a_result_that_is_not_what_was_promised_raises() -> None:
-    """A function that says int returns one."""
+def test_ah_51_result_of_the_wrong_type_raises() -> None:
+    """The function is annotated with int and returns a string."""
 
     def lying() -> int:
         return "1"  # type: ignore[return-value]
@@ -224,13 +224,13 @@ def test_ah_51_a_result_that_is_not_what_was_promised_raises() -> None:
         ToolSpec.from_function(lying)()
 
 
-def test_ah_52_an_argument_without_a_hint_is_refused() -> None:
-    """The document advises against it; upstream then takes anything. Raises of a docstring is kept."""
+def test_ah_52_argument_without_a_type_hint_is_rejected() -> None:
+    """Upstream accepts any value for it. The Raises section of a docstring is retained."""
 
     def untyped(query, limit=10):  # type: ignore[no-untyped-def]
         return query
 
-    def told(a: int) -> int:
+    def documented(a: int) -> int:
         """Count.
 
         Raises:
@@ -240,16 +240,16 @@ def test_ah_52_an_argument_without_a_hint_is_refused() -> None:
 
     with pytest.raises(SpecError, match="query: has no annotation; use str"):
         ToolSpec.from_function(untyped)
-    assert "Raises:\n    ValueError: When a is invalid" in ToolSpec.from_function(told).docstring
+    assert "Raises:\n    ValueError: When a is invalid" in ToolSpec.from_function(documented).docstring
 
 
-def test_ah_54_a_tool_of_this_process_is_available(search: ToolSpec) -> None:
-    """It always can be called."""
+def test_ah_54_tool_of_this_process_is_available(search: ToolSpec) -> None:
+    """It can always be called."""
     assert search.available()
 
 
-def test_ah_55_a_function_with_the_parameters_of_the_tool(search: ToolSpec) -> None:
-    """By position too; what does not fit it is a TypeError, as of any function."""
+def test_ah_55_to_function_has_the_parameters_of_the_tool(search: ToolSpec) -> None:
+    """Positional arguments work; an invalid call is a TypeError, as for any function."""
     function = search.to_function()
 
     assert ("search_database", search.docstring) == (function.__name__, function.__doc__)
@@ -258,8 +258,8 @@ def test_ah_55_a_function_with_the_parameters_of_the_tool(search: ToolSpec) -> N
         function()
 
 
-def test_ah_55_what_must_be_given_after_what_need_not_is_given_by_name() -> None:
-    """As Python asks of a signature."""
+def test_ah_55_required_parameter_after_an_optional_one_is_keyword_only() -> None:
+    """Python requires this of a signature."""
 
     def odd(a: int = 1, *, b: int, c: int = 3) -> int:
         return a + b + c
@@ -271,8 +271,8 @@ def test_ah_55_what_must_be_given_after_what_need_not_is_given_by_name() -> None
     assert 6 == function(1, b=2)
 
 
-def test_ah_56_the_class_is_a_decorator() -> None:
-    """With the options of from_function."""
+def test_ah_56_class_is_a_decorator() -> None:
+    """It accepts the options of from_function."""
 
     @ToolSpec(name="plus", description="Adds.")
     def add(a: int, b: int) -> int:
@@ -282,8 +282,8 @@ def test_ah_56_the_class_is_a_decorator() -> None:
     assert ("plus", "Adds.", 3) == (add.name, add.description, add(a=1, b=2))
 
 
-def test_ah_57_one_tool_of_a_registry_by_name() -> None:
-    """An unknown one is a KeyError."""
+def test_ah_57_toolspec_returns_one_tool_by_name() -> None:
+    """An unknown name is a KeyError."""
     assert [1, "a", 10] == Base(1).toolspec("search")(query="a")
     with pytest.raises(KeyError):
         Base(1).toolspec("nope")

@@ -26,7 +26,7 @@ def test_each_row_has_a_test_or_a_reason() -> None:
 
 
 def test_the_page_has_every_row() -> None:
-    """In their order, each with what became of it; nothing is left for later."""
+    """The rows are in order, and each has a status; none is postponed."""
     page = Path(__file__).parents[2] / "docs" / "how-to" / "coming-from-agentheaven.md"
     rows = re.findall(r"^\| (AH-\d+) \| [^|]+ \| (same|fixed|different) \|", page.read_text(), re.MULTILINE)
 

@@ -12,7 +12,7 @@ from fastmcp import Client as FastMCPClient
 from fastmcp import FastMCP
 from fastmcp.tools import Tool as FastMCPTool
 from mcp_types import Tool as MCPTool
-from tests.interop.agentheaven_tools import Point, search_database, taking
+from tests.interop.agentheaven_tools import Point, make_tool, search_database
 from tests.interop.agentheaven_tools import action as action
 from tests.interop.agentheaven_tools import search as search
 
@@ -21,8 +21,8 @@ from neuroscript import ToolSpec as NeuroToolSpec
 from neuroscript.interop.agentheaven import ToolSpec
 
 
-def test_ah_26_the_input_schema_says_what_must_be_given(search: ToolSpec) -> None:
-    """Nothing is required that may be left out, and nothing is said where nothing is required."""
+def test_ah_26_input_schema_lists_required_arguments(search: ToolSpec) -> None:
+    """Optional arguments are not listed, and without required ones there is no ``required``."""
     assert ["query"] == search.input_schema["required"]
     assert {"type": "object", "properties": {}} == ToolSpec.from_function(dict_of_nothing).input_schema
 
@@ -32,15 +32,15 @@ def dict_of_nothing() -> dict[str, int]:
     return {}
 
 
-def test_ah_26_what_is_done_to_a_schema_reaches_no_other(search: ToolSpec) -> None:
-    """Each is new."""
+def test_ah_26_input_schema_is_a_new_object_each_time(search: ToolSpec) -> None:
+    """Changing one schema does not change the next."""
     search.input_schema["properties"].clear()
 
     assert ["query", "limit"] == list(search.input_schema["properties"])
 
 
-def test_ah_26_a_schema_of_others_is_what_it_was() -> None:
-    """Strict mode supports a pattern, but not the length of a string."""
+def test_ah_26_imported_input_schema_is_unchanged() -> None:
+    """Strict mode supports a pattern, but not a minimum number of properties."""
     schema = {
         "title": "Find",
         "type": "object",
@@ -56,21 +56,21 @@ def test_ah_26_a_schema_of_others_is_what_it_was() -> None:
         handle(code="a")
 
 
-def test_ah_27_params_are_the_properties(search: ToolSpec) -> None:
-    """The shorthand of the document."""
+def test_ah_27_params_are_the_properties_of_the_input_schema(search: ToolSpec) -> None:
+    """The shorthand in the document."""
     assert search.input_schema["properties"] == search.params
 
 
-def test_ah_28_the_output_schema_is_that_of_the_structured_content(search: ToolSpec) -> None:
+def test_ah_28_output_schema_describes_the_structured_content(search: ToolSpec) -> None:
     """A result of unknown type has no schema."""
     result = {"type": "object", "description": "Search results with matched records"}
 
     assert {"type": "object", "properties": {"result": result}} == search.output_schema
-    assert taking(Any).output_schema is None
+    assert make_tool(Any).output_schema is None
 
 
-def test_ah_28_of_a_stream_it_is_a_list() -> None:
-    """For a call gives the list of its items."""
+def test_ah_28_output_schema_of_a_stream_is_a_list() -> None:
+    """A call returns the list of its items."""
 
     def count(n: int) -> Iterator[int]:
         yield from range(n)
@@ -81,8 +81,8 @@ def test_ah_28_of_a_stream_it_is_a_list() -> None:
     assert [0, 1] == handle(n=2)
 
 
-def test_ah_28_a_schema_that_was_given_can_not_be_changed_through_a_handle() -> None:
-    """Each is new."""
+def test_ah_28_explicit_output_schema_cannot_be_changed_through_a_handle() -> None:
+    """Each access returns a new object."""
     handle = ToolSpec.from_function(search_database, output_schema={"type": "object", "properties": {"results": {}}})
     handle.output_schema["properties"].clear()  # type: ignore[index]
 
@@ -90,8 +90,8 @@ def test_ah_28_a_schema_that_was_given_can_not_be_changed_through_a_handle() -> 
     assert ["a"] == handle(query="a", limit=1)
 
 
-def test_ah_29_the_docstring_is_of_googles_style(search: ToolSpec) -> None:
-    """A default is a sentence of its own."""
+def test_ah_29_docstring_has_google_style(search: ToolSpec) -> None:
+    """A default is a separate sentence."""
     assert (
         """\
 Search the database for matching records.
@@ -106,8 +106,8 @@ Returns:
     )
 
 
-def test_ah_30_the_code_is_a_whole_definition(search: ToolSpec) -> None:
-    """It is Python, and a tool like this one can be made of it."""
+def test_ah_30_code_is_a_complete_definition(search: ToolSpec) -> None:
+    """It is valid Python, and produces an equivalent tool."""
     again = ToolSpec.from_code(search.code)
 
     assert (search.name, search.input_schema, search.output_schema) == (
@@ -136,8 +136,8 @@ def search_database(query: str, limit: int = 10) -> dict[str, Any]:
     )
 
 
-def test_ah_30_the_code_is_python_whatever_the_tool_says() -> None:
-    """An argument that must be given after one that need not, choices, and quotes that would end a docstring."""
+def test_ah_30_code_is_valid_python_for_unusual_tools() -> None:
+    """A required argument after an optional one, choices, and quotes that would end a docstring."""
 
     def hostile(a: int = 1, *, mode: Literal["r", 'w"'], tags: list[str] | None = None) -> list[int] | None:
         """Ends \"\"\" here: \\ and ".
@@ -158,8 +158,8 @@ def test_ah_30_the_code_is_python_whatever_the_tool_says() -> None:
 
 
 @pytest.mark.parametrize("text", ['says "a"', "ends in \\", '""""', "two\nlines", "null \0"], ids=ascii)
-def test_ah_30_no_description_ends_its_docstring(text: str) -> None:
-    """What is written is read again as it was; what steers a terminal is written as an escape."""
+def test_ah_30_description_cannot_end_the_docstring(text: str) -> None:
+    """Reading the code returns the same docstring; control characters are escaped."""
 
     def nothing() -> None:
         pass
@@ -169,15 +169,15 @@ def test_ah_30_no_description_ends_its_docstring(text: str) -> None:
     assert handle.docstring == ast.get_docstring(ast.parse(handle.code).body[-1])  # type: ignore[arg-type]
 
 
-def test_ah_31_a_signature_is_a_call(search: ToolSpec) -> None:
-    """What must be given and is not stands by its name; what does not fit is refused."""
+def test_ah_31_signature_is_a_call(search: ToolSpec) -> None:
+    """It shows required and optional arguments, and rejects invalid ones."""
     assert "search_database(query='example', limit=10)" == search.signature(query="example", limit="10")
     assert "search_database(query, limit=10)" == search.signature()
     with pytest.raises(ArgumentError, match="nope: expected only query, limit, got an unknown name of type int"):
         search.signature(nope=1)
 
 
-def test_ah_31_an_optional_argument_without_a_default_is_left_out() -> None:
+def test_ah_31_signature_shows_none_for_an_optional_argument_without_a_default() -> None:
     """Upstream raises a ValueError."""
 
     def maybe(text: str, tags: list[str] | None = None) -> str:
@@ -186,8 +186,8 @@ def test_ah_31_an_optional_argument_without_a_default_is_left_out() -> None:
     assert "maybe(text='a', tags=None)" == ToolSpec.from_function(maybe).signature(text="a")
 
 
-def test_ah_31_a_signature_shows_no_secret_and_is_python() -> None:
-    """A name that is none in Python is given in a map; such a tool has no definition."""
+def test_ah_31_signature_hides_secrets_and_is_python() -> None:
+    """A name that is not a Python identifier is in a map; such a tool has no definition."""
     args = (ArgSpec("user-id", ArgType.STRING), ArgSpec("key", ArgType.STRING, secret=True))
     handle = ToolSpec(ToolImplementation(NeuroToolSpec("go", "x", args), lambda rt, *values: None))
 
@@ -196,8 +196,8 @@ def test_ah_31_a_signature_shows_no_secret_and_is_python() -> None:
         assert handle.code
 
 
-def test_ah_32_the_prompt_tells_a_model_all_it_needs(search: ToolSpec) -> None:
-    """The name is that of the handle."""
+def test_ah_32_prompt_describes_the_whole_tool(search: ToolSpec) -> None:
+    """With the name of the handle."""
     assert """\
 search_database(query: string, limit: int = 10) -> map
   Search the database for matching records.
@@ -207,32 +207,35 @@ search_database(query: string, limit: int = 10) -> map
   Returns: map. Search results with matched records""" == search.to_prompt()
 
 
-def test_ah_33_a_tool_is_written_for_the_sdk_of_mcp(search: ToolSpec) -> None:
-    """The type of the SDK with both schemas; the returned object is not wrapped."""
-    told = search.to_mcp()
+def test_ah_33_to_mcp_returns_a_tool_of_the_sdk(search: ToolSpec) -> None:
+    """With both schemas; a result that is an object is not wrapped."""
+    definition = search.to_mcp()
 
-    assert isinstance(told, MCPTool)
+    assert isinstance(definition, MCPTool)
     assert ("search_database", search.description, search.input_schema) == (
-        told.name,
-        told.description,
-        told.input_schema,
+        definition.name,
+        definition.description,
+        definition.input_schema,
     )
-    assert {"type": "object", "description": "Search results with matched records"} == told.output_schema
+    assert {"type": "object", "description": "Search results with matched records"} == definition.output_schema
 
 
-def test_ah_33_what_is_bound_is_not_told_and_the_authors_schema_is() -> None:
-    """Binds are applied; the default of a secret is not shown."""
+def test_ah_33_to_mcp_hides_bound_arguments_and_shows_the_output_schema() -> None:
+    """Bindings are applied; the default of a secret is hidden."""
 
     def fetch(query: str, user_id: str, key: Annotated[str, Arg(secret=True)] = "sesame") -> Any:
         return {"n": 1}
 
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
     handle = ToolSpec.from_function(fetch, output_schema=schema).bind("user_id", default="u")
-    told = handle.to_mcp()
+    definition = handle.to_mcp()
 
-    assert (["query", "key"], ["query"]) == ([*told.input_schema["properties"]], told.input_schema["required"])
-    assert "sesame" not in told.model_dump_json()
-    assert schema == told.output_schema
+    assert (["query", "key"], ["query"]) == (
+        [*definition.input_schema["properties"]],
+        definition.input_schema["required"],
+    )
+    assert "sesame" not in definition.model_dump_json()
+    assert schema == definition.output_schema
 
 
 def over_fastmcp(handle: ToolSpec, *calls: dict[str, Any]) -> list[Any]:
@@ -242,21 +245,21 @@ def over_fastmcp(handle: ToolSpec, *calls: dict[str, Any]) -> list[Any]:
         server: FastMCP[Any] = FastMCP("mine")
         server.add_tool(handle.to_fastmcp())
         async with FastMCPClient(server) as client:
-            (told,) = await client.list_tools()
-            return [told, *[await client.call_tool_mcp(handle.name, each) for each in calls]]
+            (definition,) = await client.list_tools()
+            return [definition, *[await client.call_tool_mcp(handle.name, each) for each in calls]]
 
     return asyncio.run(run())
 
 
-def test_ah_34_a_fastmcp_server_takes_the_tool_without_what_is_bound(action: ToolSpec) -> None:
+def test_ah_34_fastmcp_server_serves_the_tool_without_bound_arguments(action: ToolSpec) -> None:
     """Our coercion comes first, the state is used, and an error says what to do."""
     made = action.to_fastmcp()
-    told, first, wrong = over_fastmcp(action, {"action": "login"}, {"action": 5, "user_id": "mallory"})
+    definition, first, wrong = over_fastmcp(action, {"action": "login"}, {"action": 5, "user_id": "mallory"})
     action.state["user_id"] = "user456"
     _, second = over_fastmcp(action, {"action": "logout"})
 
     assert isinstance(made, FastMCPTool)
-    assert (action.name, action.input_schema) == (told.name, told.input_schema)
+    assert (action.name, action.input_schema) == (definition.name, definition.input_schema)
     assert {"result": "User user123 performed: login"} == first.structured_content
     assert {"result": "User user456 performed: logout"} == second.structured_content
     assert wrong.is_error
@@ -266,46 +269,46 @@ def test_ah_34_a_fastmcp_server_takes_the_tool_without_what_is_bound(action: Too
     ) == wrong.content[0].text
 
 
-def test_ah_34_the_authors_schema_is_that_of_the_structured_content() -> None:
-    """Of a map as it is, of all else under ``result``."""
+def test_ah_34_fastmcp_tool_has_the_explicit_output_schema() -> None:
+    """A map is the structured content itself; other values are under ``result``."""
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
     def count(text: str) -> Any:
         return {"n": len(text)}
 
-    told, answer = over_fastmcp(ToolSpec.from_function(count, output_schema=schema), {"text": "abc"})
+    definition, answer = over_fastmcp(ToolSpec.from_function(count, output_schema=schema), {"text": "abc"})
 
-    assert schema == told.output_schema
+    assert schema == definition.output_schema
     assert {"n": 3} == answer.structured_content
 
 
-def test_ah_34_a_schema_of_what_is_no_object_is_told_under_result() -> None:
-    """As the value is, for MCP knows results that are objects alone; FastMCP finds what it refers to."""
+def test_ah_34_fastmcp_tool_wraps_a_schema_that_is_not_an_object() -> None:
+    """Under ``result``, as the value, because MCP results are objects; FastMCP resolves the references."""
     schema = {"$ref": "#/$defs/word", "$defs": {"word": {"type": "string"}}}
 
     def first(text: str) -> Any:
         return text[0]
 
-    told, answer = over_fastmcp(ToolSpec.from_function(first, output_schema=schema), {"text": "abc"})
+    definition, answer = over_fastmcp(ToolSpec.from_function(first, output_schema=schema), {"text": "abc"})
 
     assert {
         "type": "object",
         "properties": {"result": {"type": "string"}},
         "required": ["result"],
-    } == told.output_schema
+    } == definition.output_schema
     assert ({"result": "a"}, False) == (answer.structured_content, answer.is_error)
 
 
-def test_ah_34_there_and_back_a_tool_is_what_it_was(search: ToolSpec) -> None:
-    """Of a handle a tool of FastMCP, and of that a handle."""
+def test_ah_34_fastmcp_tool_survives_a_round_trip(search: ToolSpec) -> None:
+    """From a handle to a FastMCP tool and back."""
     again = ToolSpec.from_fastmcp(search.to_fastmcp())
 
     assert (search.name, search.params) == (again.name, again.params)
     assert {"results": ["a", "a"]} == again(query="a", limit="2")
 
 
-def test_ah_35_the_json_schema_is_flat_and_strict(search: ToolSpec) -> None:
-    """As OpenAI's Responses API has it."""
+def test_ah_35_json_schema_is_flat_and_strict(search: ToolSpec) -> None:
+    """The format of OpenAI's Responses API."""
     assert {
         "type": "function",
         "name": "search_database",
@@ -314,8 +317,8 @@ def test_ah_35_the_json_schema_is_flat_and_strict(search: ToolSpec) -> None:
     } == {key: value for key, value in search.to_jsonschema().items() if key != "parameters"}
 
 
-def test_ah_36_strict_mode_takes_the_schema(search: ToolSpec) -> None:
-    """Each property is required and nothing else let in; null stands for what is left out, and a call takes it so."""
+def test_ah_36_strict_schema_requires_every_property(search: ToolSpec) -> None:
+    """Other properties are forbidden; null means that an argument is omitted, and calls accept it."""
     parameters = search.to_jsonschema()["parameters"]
 
     assert (["query", "limit"], False) == (parameters["required"], parameters["additionalProperties"])
@@ -324,16 +327,16 @@ def test_ah_36_strict_mode_takes_the_schema(search: ToolSpec) -> None:
     assert 10 == len(search(query="a", limit=None)["results"])
 
 
-def test_ah_36_a_tool_that_takes_any_map_is_not_strict() -> None:
-    """There is no strict schema of it, and none is claimed."""
-    handle = taking(dict[str, Any])
+def test_ah_36_tool_with_a_free_map_is_not_strict() -> None:
+    """It has no strict schema, so it is not marked as strict."""
+    handle = make_tool(dict[str, Any])
 
     assert (False, handle.input_schema) == (handle.to_jsonschema()["strict"], handle.to_jsonschema()["parameters"])
 
 
-def test_ah_36_of_a_list_and_a_class_the_strict_schema_goes_down(search: ToolSpec) -> None:
-    """Every object within is closed, and its properties are required; what strict mode does not take is not there."""
-    schema = taking(list[Point]).to_jsonschema()
+def test_ah_36_strict_schema_includes_lists_and_nested_objects(search: ToolSpec) -> None:
+    """Nested objects are closed, and their properties are required; unsupported keywords are omitted."""
+    schema = make_tool(list[Point]).to_jsonschema()
 
     assert schema["strict"]
     assert {
@@ -359,21 +362,21 @@ def test_ah_36_of_a_list_and_a_class_the_strict_schema_goes_down(search: ToolSpe
     ],
     ids=["secret", "bounds", "length", "list", "any list", "any"],
 )
-def test_ah_36_nothing_is_claimed_that_strict_mode_does_not_take(annotation: Any, strict: Any) -> None:
-    """What only describes is left out, what would no longer be asked makes it not strict."""
-    schema = taking(annotation).to_jsonschema()
+def test_ah_36_unsupported_rules_make_a_schema_not_strict(annotation: Any, strict: Any) -> None:
+    """Descriptive keywords are omitted from a strict schema; without an enforced rule it is not strict."""
+    schema = make_tool(annotation).to_jsonschema()
 
     assert (strict is not None) == schema["strict"]
     assert strict is None or strict == schema["parameters"]["properties"]["x"]
 
 
-def test_ah_36_anthropic_takes_the_input_schema(search: ToolSpec) -> None:
-    """Its tools are a name, a description and that; the page on coming from AgentHeaven shows it."""
+def test_ah_36_input_schema_is_valid_for_anthropic(search: ToolSpec) -> None:
+    """An Anthropic tool is a name, a description and this schema, as the migration page shows."""
     assert search.input_schema == search.to_jsonschema(strict=False)["parameters"]
 
 
-def test_ah_37_further_members_are_added_and_replaced(search: ToolSpec) -> None:
-    """The name, too."""
+def test_ah_37_to_jsonschema_adds_and_replaces_members(search: ToolSpec) -> None:
+    """The name too."""
     schema = search.to_jsonschema(custom_field="value", name="other")
 
     assert ("value", "other") == (schema["custom_field"], schema["name"])

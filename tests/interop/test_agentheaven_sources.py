@@ -13,7 +13,7 @@ import pytest
 from fastmcp import FastMCP
 from fastmcp.tools import Tool as FastMCPTool
 from mcp_types import Tool as MCPTool
-from tests.interop.agentheaven_tools import CODE, search_database, taking, user_action
+from tests.interop.agentheaven_tools import CODE, make_tool, search_database, user_action
 from tests.interop.agentheaven_tools import search as search
 
 from neuroscript import (
@@ -30,17 +30,17 @@ from neuroscript import (
 )
 from neuroscript.interop.agentheaven import ToolSpec
 
-# The tool, and where it comes from
+# The tool and its sources
 
 
-def test_ah_01_three_names_are_imported_from_one_place() -> None:
-    """The import line of every snippet, with another module."""
+def test_ah_01_public_names_are_in_one_module() -> None:
+    """The import line of every snippet works with another module name."""
     from neuroscript.interop import agentheaven
 
     assert ["ToolRegistry", "ToolResult", "ToolSpec", "reg_toolspec"] == sorted(agentheaven.__all__)
 
 
-def test_ah_02_a_tool_of_fastmcp_is_wrapped_with_a_state_bindings_and_examples() -> None:
+def test_ah_02_fastmcp_tool_has_state_bindings_and_examples() -> None:
     """It runs in this process; bound parameters are not arguments."""
     handle = ToolSpec.from_fastmcp(FastMCPTool.from_function(user_action))
     handle.examples.append({"action": "login"})
@@ -54,8 +54,8 @@ def test_ah_02_a_tool_of_fastmcp_is_wrapped_with_a_state_bindings_and_examples()
     assert {"result": "User user123 performed: logout"} == handle.exec(action="logout").structured_content
 
 
-def test_ah_02_a_tool_of_fastmcp_needs_what_a_foreign_tool_needs_in_an_engine_of_a_host() -> None:
-    """Who calls its handle has chosen it; a model that calls it by an engine has not."""
+def test_ah_02_fastmcp_tool_needs_a_grant_and_an_approval_in_an_engine() -> None:
+    """A direct call of the handle is the choice of its caller; a call of a model is not."""
     handle = ToolSpec.from_fastmcp(FastMCPTool.from_function(user_action))
 
     with Engine(plugins="none", toolsets=[Toolset("agentheaven", (handle.tool,))]) as engine:
@@ -68,8 +68,8 @@ def test_ah_02_a_tool_of_fastmcp_needs_what_a_foreign_tool_needs_in_an_engine_of
     assert "User u performed: a" == handle.clone()(user_id="u", action="a")
 
 
-def test_ah_02_a_server_is_no_tool() -> None:
-    """It says who takes servers."""
+def test_ah_02_server_is_not_a_tool() -> None:
+    """The error names the function for servers."""
     with pytest.raises(SpecError) as caught:
         ToolSpec.from_fastmcp(FastMCP("x"))
 
@@ -77,22 +77,22 @@ def test_ah_02_a_server_is_no_tool() -> None:
     assert expected == str(caught.value)
 
 
-def test_ah_03_a_function_becomes_a_tool(search: ToolSpec) -> None:
-    """The docstring is read by default, and examples are kept."""
+def test_ah_03_function_becomes_a_tool(search: ToolSpec) -> None:
+    """The docstring is parsed by default."""
     assert ("search_database", []) == (search.name, search.examples)
     assert {"results": ["a", "a"]} == search(query="a", limit=2)
 
 
-def test_ah_03_a_docstring_that_is_not_to_be_parsed_is_the_description() -> None:
-    """All of it, as it stands."""
+def test_ah_03_unparsed_docstring_is_the_description() -> None:
+    """The whole docstring, unchanged."""
     handle = ToolSpec.from_function(search_database, parse_docstring=False)
 
     assert handle.description.startswith("Search the database for matching records.\n\nArgs:\n")
     assert {"type": "string"} == handle.params["query"]
 
 
-def test_ah_04_hints_and_docstring_make_the_schema(search: ToolSpec) -> None:
-    """Types and defaults are of the annotations, words of the docstring."""
+def test_ah_04_type_hints_and_docstring_make_the_schema(search: ToolSpec) -> None:
+    """Types and defaults come from annotations, descriptions from the docstring."""
     assert "Search the database for matching records." == search.description
     assert {
         "query": {"type": "string", "description": "The search query string"},
@@ -138,8 +138,8 @@ def test_ah_05_methods_and_callables_are_tools() -> None:
     assert 7 == ToolSpec.from_function(functools.partial(Counter.after, Counter(5)), name="after")(step=2)
 
 
-def test_ah_05_what_a_decorator_has_wrapped_is_a_tool_too() -> None:
-    """With the parameters of the function within, and its defaults, those by name alone too."""
+def test_ah_05_decorated_function_becomes_a_tool() -> None:
+    """With the parameters and defaults of the wrapped function, including keyword-only ones."""
 
     def loud(func: Any) -> Any:
         @functools.wraps(func)
@@ -166,20 +166,20 @@ def test_ah_05_what_a_decorator_has_wrapped_is_a_tool_too() -> None:
     ],
     ids=str,
 )
-def test_ah_04_a_bare_container_holds_anything(annotation: Any, kind: str) -> None:
-    """As the document writes them; an element of a list of maps is one of any."""
-    assert kind == taking(annotation).tool.spec.args[0].type
+def test_ah_04_bare_container_has_items_of_any_type(annotation: Any, kind: str) -> None:
+    """As in the document; items of a list of maps are maps with any values."""
+    assert kind == make_tool(annotation).tool.spec.args[0].type
 
 
-def test_ah_04_the_names_of_typing_are_bare_containers_too() -> None:
-    """As code of some years ago has them."""
+def test_ah_04_typing_names_are_bare_containers() -> None:
+    """As in older code."""
     code = "from typing import Dict, List\ndef f(a: List, b: Dict) -> List:\n    return [a, b]\n"
 
     assert [[1], {"c": 2}] == ToolSpec.from_code(code)(a=[1], b={"c": 2})
 
 
-def test_ah_05_a_lambda_needs_a_name_and_surplus_arguments_are_refused() -> None:
-    """A handle gives arguments by name, and by names that are known."""
+def test_ah_05_variadic_and_unnamed_functions_are_rejected() -> None:
+    """A handle passes known arguments by name; a lambda needs an explicit name."""
 
     def surplus(*values: int) -> int:
         return len(values)
@@ -198,8 +198,8 @@ def test_ah_05_a_lambda_needs_a_name_and_surplus_arguments_are_refused() -> None
     assert "a" == ToolSpec.from_function(nothing, name="echo")(text="a")
 
 
-def test_ah_06_name_description_and_output_schema_can_be_given() -> None:
-    """A schema of the result spoils no call."""
+def test_ah_06_name_description_and_output_schema_can_be_set() -> None:
+    """An output schema does not affect calls."""
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
     handle = ToolSpec.from_function(Counter(5).after, name="add", description="Adds.", output_schema=schema)
 
@@ -207,7 +207,7 @@ def test_ah_06_name_description_and_output_schema_can_be_given() -> None:
     assert 7 == handle(step=2)
 
 
-def test_ah_07_from_mcp_takes_a_definition_of_the_protocol() -> None:
+def test_ah_07_from_mcp_accepts_a_tool_definition() -> None:
     """An object of the SDK; calling it needs a connection to its server."""
     schema = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
     tool = ToolSpec.from_mcp(MCPTool(name="my_tool", description="Find\nit.", input_schema=schema))
@@ -228,7 +228,7 @@ def test_ah_07_from_mcp_takes_a_definition_of_the_protocol() -> None:
 
 
 def test_ah_08_code_becomes_a_tool() -> None:
-    """The one function in it is found, and may call itself."""
+    """Its only function is found, and may be recursive."""
     assert 120 == ToolSpec.from_code(CODE)(n=5)
     assert 6 == ToolSpec.from_code(CODE + "\ndef g(n: int) -> int:\n    return f(n)\n", func_name="g")(n=3)
     assert 4 == ToolSpec.from_code("def h(n: int) -> int:\n    return n + ONE\n", env={"ONE": 1})(n=3)
@@ -239,8 +239,8 @@ def test_ah_08_code_becomes_a_tool() -> None:
     [("x = 1", None), ("def f() -> None: ...\ndef g() -> None: ...", None), (CODE, "zz")],
     ids=["none", "two", "another"],
 )
-def test_ah_08_code_without_the_one_function_is_refused(code: str, func_name: str | None) -> None:
-    """No function, several, or none of that name."""
+def test_ah_08_code_without_exactly_one_matching_function_is_rejected(code: str, func_name: str | None) -> None:
+    """No function, several, or none with that name."""
     with pytest.raises(SpecError, match="callable"):
         ToolSpec.from_code(code, func_name=func_name)
 
@@ -248,8 +248,8 @@ def test_ah_08_code_without_the_one_function_is_refused(code: str, func_name: st
 # Tools of any source
 
 
-def test_a_tool_that_needs_something_is_called_through_an_engine_of_its_host() -> None:
-    """A handle grants nothing itself; the tool that it is goes into any engine, and its state counts there."""
+def test_tool_with_needs_is_called_through_an_engine() -> None:
+    """A handle grants nothing; its tool can be added to any engine, where its state applies."""
 
     def read(rt: Runtime, path: str, user: str) -> str:
         return f"{user}: {rt.get_var('greeting')}"
@@ -265,8 +265,8 @@ def test_a_tool_that_needs_something_is_called_through_an_engine_of_its_host() -
     assert "b: None" == result
 
 
-def test_any_tool_of_the_house_gets_a_handle() -> None:
-    """What an importer returns, for example."""
+def test_every_tool_implementation_gets_a_handle() -> None:
+    """For example the result of an importer."""
     from neuroscript import tool
 
     implementation = tool(user_action, group="users")
@@ -278,7 +278,7 @@ def test_any_tool_of_the_house_gets_a_handle() -> None:
 
 
 def test_every_first_party_tool_gets_a_handle() -> None:
-    """All that can be written of it is written; its code is Python, with the arguments of the tool in their order."""
+    """Every export works; its code is valid Python with the arguments of the tool in order."""
     with Engine() as engine:
         handles = [ToolSpec(each) for each in engine.tools.values()]
     assert len(handles) > 100
@@ -299,8 +299,8 @@ def test_only_a_tool_gets_a_handle() -> None:
         ToolSpec(user_action)  # type: ignore[arg-type]
 
 
-def test_names_keep_the_case_in_which_they_were_written() -> None:
-    """Canonical names differ from these."""
+def test_name_of_a_handle_keeps_its_case() -> None:
+    """The canonical name of the tool is in lower case."""
 
     def getUser(user: str) -> str:
         return user

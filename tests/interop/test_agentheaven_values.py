@@ -7,16 +7,16 @@ from typing import Any, Literal, Optional
 import pytest
 from fastmcp import Context as FastMCPContext
 from fastmcp.tools import Tool as FastMCPTool
-from tests.interop.agentheaven_tools import Point, taking
+from tests.interop.agentheaven_tools import Point, make_tool
 
 from neuroscript import ArgumentError, ToolFailed
 from neuroscript.interop.agentheaven import ToolSpec
 
 
 def outcome(annotation: Any, value: Any) -> Any:
-    """Return what a tool gets for a value, or ArgumentError where it is refused."""
+    """Return the value that a tool receives, or ArgumentError if it is rejected."""
     try:
-        return taking(annotation)(x=value)
+        return make_tool(annotation)(x=value)
     except ArgumentError:
         return ArgumentError
 
@@ -25,13 +25,13 @@ REFUSED = ArgumentError
 
 
 @pytest.mark.parametrize(("value", "expected"), [("5", 5), (" 5 ", 5), ("2.0", 2), (5.0, 5), (True, REFUSED)], ids=repr)
-def test_ah_59_whole_numbers_in_other_spellings(value: Any, expected: Any) -> None:
+def test_ah_59_int_accepts_other_spellings(value: Any, expected: Any) -> None:
     """As in AgentHeaven, except for True, which is not a number."""
     assert expected == outcome(int, value)
 
 
 @pytest.mark.parametrize("value", ["5.5", 2.5, "x", None, 10**30], ids=repr)
-def test_ah_60_what_is_no_whole_number(value: Any) -> None:
+def test_ah_60_int_rejects_other_values(value: Any) -> None:
     """As in AgentHeaven, and values outside 64 bits are rejected too."""
     assert REFUSED is outcome(int, value)
 
@@ -39,7 +39,7 @@ def test_ah_60_what_is_no_whole_number(value: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "expected"), [("1e3", 1000.0), ("nan", REFUSED), (True, REFUSED), (1, 1.0)], ids=repr
 )
-def test_ah_61_numbers(value: Any, expected: Any) -> None:
+def test_ah_61_float_accepts_finite_numbers(value: Any, expected: Any) -> None:
     """As in AgentHeaven, except for numbers that are not finite."""
     assert expected == outcome(float, value)
 
@@ -58,13 +58,13 @@ def test_ah_61_numbers(value: Any, expected: Any) -> None:
     ],
     ids=repr,
 )
-def test_ah_62_truth_values(value: Any, expected: Any) -> None:
-    """As in AgentHeaven, except for words such as yes."""
+def test_ah_62_bool_accepts_documented_spellings(value: Any, expected: Any) -> None:
+    """As in AgentHeaven, except for strings such as yes."""
     assert expected == outcome(bool, value)
 
 
 @pytest.mark.parametrize("value", [5, True, None, b"a"], ids=repr)
-def test_ah_63_only_a_text_is_a_text(value: Any) -> None:
+def test_ah_63_str_accepts_only_strings(value: Any) -> None:
     """As in AgentHeaven, and bytes are rejected too."""
     assert REFUSED is outcome(str, value)
 
@@ -72,24 +72,24 @@ def test_ah_63_only_a_text_is_a_text(value: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "expected"), [((1, 2), [1, 2]), ("[1]", [1]), ({1}, REFUSED), ("a", REFUSED), ({}, REFUSED)], ids=repr
 )
-def test_ah_64_lists(value: Any, expected: Any) -> None:
-    """The text of a JSON array is accepted; a set is rejected, because it has no order."""
+def test_ah_64_list_accepts_json_arrays(value: Any, expected: Any) -> None:
+    """A set is rejected, because it has no order."""
     assert expected == outcome(list, value)
 
 
 @pytest.mark.parametrize(("kind", "value", "expected"), [(int, ["1", "2"], [1, 2]), (str, [1], REFUSED)], ids=repr)
-def test_ah_65_each_element_is_of_its_type(kind: type, value: Any, expected: Any) -> None:
+def test_ah_65_list_checks_each_item(kind: type, value: Any, expected: Any) -> None:
     """As upstream."""
     assert expected == outcome(list[kind], value)  # type: ignore[valid-type]
 
 
 @pytest.mark.parametrize(("value", "expected"), [([("a", 1)], REFUSED), ('{"a": 1}', {"a": 1})], ids=repr)
-def test_ah_66_maps(value: Any, expected: Any) -> None:
-    """Pairs are rejected, as in AgentHeaven; the text of a JSON object is accepted."""
+def test_ah_66_dict_accepts_json_objects(value: Any, expected: Any) -> None:
+    """Pairs are rejected, as in AgentHeaven."""
     assert expected == outcome(dict, value)
 
 
-def test_ah_67_literals_and_optional_values() -> None:
+def test_ah_67_literal_and_optional_are_in_the_schema() -> None:
     """The schema contains an enumeration and null."""
 
     def chosen(d: Literal["x", "y"], note: Optional[str] = None, e: Literal["z"] = "z") -> str:
@@ -105,8 +105,8 @@ def test_ah_67_literals_and_optional_values() -> None:
         handle(d="z")
 
 
-def test_ah_68_a_class_is_a_nested_object() -> None:
-    """A dataclass, an attrs class or a TypedDict, made from a map; pydantic's models are not ours to know."""
+def test_ah_68_class_becomes_a_nested_object() -> None:
+    """A dataclass, an attrs class or a TypedDict is created from a map; pydantic models are not supported."""
 
     def far(point: Point) -> int:
         return point.x + point.y
@@ -123,8 +123,8 @@ async def where(city: str, ctx: FastMCPContext) -> str:
     return f"{city} by {ctx.fastmcp.name}"
 
 
-def test_ah_69_the_context_of_fastmcp_is_hidden_and_still_given() -> None:
-    """No caller sees it or sets it."""
+def test_ah_69_fastmcp_context_is_hidden_and_injected() -> None:
+    """Callers cannot see or set it."""
     handle = ToolSpec.from_fastmcp(FastMCPTool.from_function(where))
     wrong = handle.exec(city="Rome", ctx=1)
 
@@ -133,8 +133,8 @@ def test_ah_69_the_context_of_fastmcp_is_hidden_and_still_given() -> None:
     assert "agentheaven.where: ctx: expected only city, got an unknown name of type int" == str(wrong.error)
 
 
-def test_ah_70_bound_values_are_held_to_the_type() -> None:
-    """They are repaired as arguments are, and refused as the host's fault."""
+def test_ah_70_bound_values_are_coerced() -> None:
+    """Like arguments; an invalid one is an error for the host."""
 
     def double(n: int) -> int:
         return 2 * n

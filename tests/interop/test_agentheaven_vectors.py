@@ -68,11 +68,11 @@ async def awaited(text: str) -> str:
     return text
 
 
-def untold(n):  # type: ignore[no-untyped-def]
+def untyped(n):  # type: ignore[no-untyped-def]
     return n
 
 
-untold.__annotations__["n"] = int
+untyped.__annotations__["n"] = int
 
 
 def flag(f: bool, d: Literal["x", "y"] = "x") -> list[Any]:
@@ -164,11 +164,12 @@ def reads_both_shapes(_: Any) -> bool:
 
 def as_mcp(expected: str) -> bool:
     """Return whether a tool is exported to MCP with everything that the case lists."""
-    told = search().to_mcp().model_dump(by_alias=True, exclude_none=True)
+    definition = search().to_mcp().model_dump(by_alias=True, exclude_none=True)
     return expected == "MCP Tool with name, description, inputSchema, outputSchema" and (
-        (told["name"], told["description"]) == ("search_database", "Search the database for matching records.")
-        and told["inputSchema"] == search().input_schema
-        and told["outputSchema"]["type"] == "object"
+        (definition["name"], definition["description"])
+        == ("search_database", "Search the database for matching records.")
+        and definition["inputSchema"] == search().input_schema
+        and definition["outputSchema"]["type"] == "object"
     )
 
 
@@ -223,7 +224,7 @@ CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "agentheaven-013": lambda expected: str(search().exec(query="x", limit=1).structured_content) == expected,
     "agentheaven-014": lambda _: asyncio.run(search().acall(query="x")) == search().call(query="x"),
     "agentheaven-015": lambda _: asyncio.run(within_a_loop()) == {"results": ["a"]},
-    "agentheaven-016": lambda _: ToolSpec.from_function(untold)(n=5) == 5,
+    "agentheaven-016": lambda _: ToolSpec.from_function(untyped)(n=5) == 5,
     "agentheaven-017": lambda _: ToolSpec.from_function(awaited)(text="a") == "a",
     "agentheaven-022": lambda _: refused(lambda: search()(query="x", limit=2.5)),
     "agentheaven-023": lambda _: refused(lambda: search()(query="x", limit=True)),

@@ -29,15 +29,15 @@ ROOT = Path(__file__).parents[2]
 
 
 PLUGIN = '''
-"""Tools of a shop; each says in the file "ran" what it got."""
+"""Tools of a shop; each records its calls in the file "calls"."""
 
 from pathlib import Path
 
 from neuroscript import ToolPolicy
 
 
-def ran(*values):
-    with Path("ran").open("a") as file:
+def calls(*values):
+    with Path("calls").open("a") as file:
         print(*values, file=file)
 
 
@@ -47,19 +47,19 @@ def register(registrar):
     @tools.tool(policy=ToolPolicy(effects=("writes",)))
     def add(tea: int) -> int:
         """Add to the stock."""
-        ran("add", repr(tea))
+        calls("add", repr(tea))
         return tea + 1
 
     @tools.tool(policy=ToolPolicy(effects=("deletes",), requires_approval=True))
     def clear() -> int:
         """Throw all away."""
-        ran("clear")
+        calls("clear")
         return 0
 '''
 
 
 class Place:
-    """A user of the command ``llm`` with a model of their own and with the plugin above."""
+    """A user of the command ``llm`` with a local model and the plugin above."""
 
     def __init__(self, folder: Path, server: ModelServer) -> None:
         self.folder, self.server = folder, server
@@ -76,7 +76,7 @@ class Place:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables of the process."""
+        """The environment variables of the process."""
         path = os.pathsep.join([str(self.folder / "site"), *filter(None, [os.environ.get("PYTHONPATH")])])
         own = {"LLM_USER_PATH": "llm", "XDG_CONFIG_HOME": "config", "XDG_DATA_HOME": "data", "XDG_CACHE_HOME": "cache"}
         folders = {name: str(self.folder / each) for name, each in own.items()}
@@ -87,7 +87,7 @@ class Place:
         (self.folder / name).write_text(text)
 
     def run(self, *words: str, code: int = 0) -> str:
-        """Run the command, which is to end with a code, and return all that it writes."""
+        """Run the command, check its exit code, and return its output."""
         done = subprocess.run(
             [sys.executable, "-m", "llm", *words],
             cwd=self.folder,
@@ -96,25 +96,25 @@ class Place:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            start_new_session=True,  # so that no terminal of whoever runs the tests is found
+            start_new_session=True,  # hides the terminal of the test run
         )
         assert code == done.returncode, done.stdout
         return done.stdout
 
     @property
-    def ran(self) -> str:
-        """What the tools have got."""
-        file = self.folder / "ran"
+    def calls(self) -> str:
+        """The calls of the tools, one per line."""
+        file = self.folder / "calls"
         return file.read_text() if file.exists() else ""
 
     @property
-    def told(self) -> list[str]:
-        """The results of its calls in the last request to the model."""
+    def results(self) -> list[str]:
+        """The results in the last request to the model."""
         return [each["content"] for each in self.server.requests[-1].body["messages"] if each["role"] == "tool"]
 
     @property
     def offered(self) -> list[str]:
-        """The tools that it was offered, in its last request."""
+        """The names of the tools in the last request."""
         return [each["function"]["name"] for each in self.server.requests[-1].body.get("tools", ())]
 
 
@@ -126,24 +126,24 @@ def place(tmp_path: Path, server: ModelServer) -> Place:
     return Place(tmp_path, server)
 
 
-def test_the_command_offers_what_its_user_permits(place: Place) -> None:
-    """Exact values arrive, an error comes back, and ``llm -c`` goes on with the same toolbox."""
+def test_the_command_offers_the_permitted_tools(place: Place) -> None:
+    """Values are exact, an error is returned, and ``llm -c`` continues with the same toolbox."""
     place.policy("[policy]\ngrants = []\n")
     add = "NeuroScript_shop__add"
     place.server.script(asks(call(add, {"tea": "2"})), asks(call(add, {"tea": "two"})), says("done"))
     first = place.run("-m", "local", "-T", "NeuroScript", "hi")
-    told, offered = place.told, place.offered
+    results, offered = place.results, place.offered
     place.server.script(asks(call(add, {"tea": 7})), says("again"))
     second = place.run("-c", "more")
 
     assert (first, second, offered) == ("done\n", "again\n", [add])
-    assert told == ["3", WRONG.replace("count", "tea")]
-    assert (place.told[-1], place.ran) == ("8", "add 2\nadd 7\n")
+    assert results == ["3", WRONG.replace("count", "tea")]
+    assert (place.results[-1], place.calls) == ("8", "add 2\nadd 7\n")
 
 
 @pytest.fixture
 def here(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
-    """The same place, in this process."""
+    """The same environment, in this process."""
     monkeypatch.chdir(place.folder)
     for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "NEUROSCRIPT_PLUGINS"):
         monkeypatch.setenv(name, place.environment[name])
@@ -165,25 +165,25 @@ def here(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
     ],
     ids=["pattern", "profile", "policy", "number", "nothing", "among texts"],
 )
-def test_what_is_wrong_is_said_in_a_line(here: Place, words: dict[str, Any], text: str) -> None:
-    """That is what ``llm`` makes of such an exception."""
+def test_an_invalid_option_is_one_line(here: Place, words: dict[str, Any], text: str) -> None:
+    """``llm`` shows such an exception without a traceback."""
     with pytest.raises(ClickException) as caught:
         NeuroScript(**words)
 
     assert (str(caught.value), caught.value.__context__) == (text, None)
 
 
-def test_a_policy_that_is_named_holds(here: Place) -> None:
-    """What it denies is not offered, and is not called when the model asks."""
+def test_an_explicit_policy_applies(here: Place) -> None:
+    """A denied tool is not offered, and not called if the model requests it."""
     here.policy('[policy]\ndeny = ["shop.add"]\npreapproved = ["shop.clear"]\n', "mine.toml")
     model = Scripted([("NeuroScript_shop__add", {"tea": 1}), ("NeuroScript_shop__clear", {})], "")
     model.chain("", tools=[NeuroScript(policy="mine.toml")]).text()
 
-    assert (model.heard, here.ran) == (['Error: tool "NeuroScript_shop__add" does not exist', "0"], "clear\n")
+    assert (model.results, here.calls) == (['Error: tool "NeuroScript_shop__add" does not exist', "0"], "clear\n")
 
 
-def test_a_policy_of_the_working_directory_is_not_read(here: Place) -> None:
-    """It may be anybody's; the user's own is."""
+def test_a_policy_in_the_working_directory_is_ignored(here: Place) -> None:
+    """Another user may have written it; the user's own policy applies."""
     here.policy('[policy]\ndeny = ["*"]\n', "neuroscript.toml")
     before = [each.name for each in NeuroScript("shop.*").tools()]
     here.policy('[policy]\nallow = ["shop.clear"]\npreapproved = ["shop.clear"]\n')
@@ -204,8 +204,8 @@ def test_the_engine_ends_with_the_toolbox(here: Place) -> None:
     assert (value, before, session.is_closed) == ("2", False, True)
 
 
-def test_near_names_are_those_that_the_model_knows(here: Place) -> None:
-    """A name that is too long for a wire is cut as all are, and stays one of its own."""
+def test_truncated_names_are_unique(here: Place) -> None:
+    """A name that is too long for the API is truncated, and the model's name leads to the right tool."""
     names = [f"{'very_' * 12}{each}" for each in ("long", "lone")]
 
     with engine_of(*(_named(name) for name in names)) as engine:
@@ -216,8 +216,8 @@ def test_near_names_are_those_that_the_model_knows(here: Place) -> None:
     assert tools[0].names.tool(tools[0].name) == f"g.{names[1]}"
 
 
-def test_two_tools_of_one_name_are_no_toolbox() -> None:
-    """A tool may be called as another one is cut to behind the name of the toolbox; neither hides the other."""
+def test_a_name_collision_is_refused() -> None:
+    """The prefix of the toolbox can truncate a name to that of another tool; neither may hide the other."""
     long = "x" * 60
     with engine_of(_named(long)) as engine:
         (cut,) = with_toolbox_prefix(offer_tools(engine, subject="llm"))
@@ -245,13 +245,13 @@ os.execv(sys.executable, [sys.executable, "-m", "llm", "-m", "local", "--no-stre
 """
 
 
-def test_whoever_sits_at_the_terminal_is_asked(place: Place) -> None:
-    """As by the command of our own."""
+def test_an_approval_is_requested_at_the_terminal(place: Place) -> None:
+    """As by our own command."""
     place.server.script(asks(call("NeuroScript_shop__clear")), says("done"))
     terminal = Terminal(TYPED.format(folder=str(place.folder), environment=place.environment))
     try:
         card = terminal.see("Allow shop.clear? [n] ")
-        before = place.ran
+        before = place.calls
         terminal.type("y\n")
         terminal.see("done\r\n")
         terminal.close()
@@ -259,7 +259,7 @@ def test_whoever_sits_at_the_terminal_is_asked(place: Place) -> None:
         terminal.child.kill()
 
     assert "about:     | Throw all away." in card
-    assert (before, place.ran, place.told) == ("", "clear\n", ["0"])
+    assert (before, place.calls, place.results) == ("", "clear\n", ["0"])
 
 
 LOADED = """
@@ -271,7 +271,7 @@ print(model("local").name)
 """
 
 
-def test_llm_loads_nothing_of_ours_before_it_is_used(place: Place) -> None:
+def test_llm_imports_our_modules_lazily(place: Place) -> None:
     """A broken policy does not affect other plugins, and our own command still works."""
     place.policy("nonsense = 1\n")
     done = subprocess.run([sys.executable, "-c", LOADED], env=place.environment, capture_output=True, text=True)

@@ -14,31 +14,31 @@ from neuroscript.audit import MemoryAudit
 from neuroscript.interop.llm import to_llm
 
 
-def test_arguments_arrive_exact_that_llm_alone_delivers_as_they_were_written() -> None:
-    """It checks nothing: the function gets a string where it expects a number."""
+def test_arguments_are_exact_that_llm_alone_passes_unchanged() -> None:
+    """On its own, ``llm`` checks nothing: the function receives a string instead of a number."""
     alone = Scripted([("times", {"text": "ab", "count": "2"})], "")
     alone.chain("", tools=[times]).text()
     model = Scripted([("g__times", {"text": "ab", "count": "2"})], "done")
 
     with engine_of(times) as engine:
-        text = model.conversation().chain("Say it twice", tools=to_llm(engine)).text()
+        text = model.conversation().chain("Repeat it", tools=to_llm(engine)).text()
 
-    assert alone.heard == ["Error: can't multiply sequence by non-int of type 'str'"]
-    assert (model.heard, text) == (["abab"], "done")
+    assert alone.results == ["Error: can't multiply sequence by non-int of type 'str'"]
+    assert (model.results, text) == (["abab"], "done")
 
 
-def test_an_error_names_the_argument_and_the_model_mends_the_call() -> None:
-    """What it reads is our text, behind what ``llm`` writes before each error."""
+def test_an_error_names_the_argument_and_the_model_fixes_its_call() -> None:
+    """It reads our message after the prefix that ``llm`` adds to each error."""
     model = Scripted([("g__times", {"text": "ab", "count": "two"})], [("g__times", {"text": "ab", "count": 2.0})], "")
 
     with engine_of(times) as engine:
         model.chain("", tools=to_llm(engine)).text()
 
-    assert model.heard == [WRONG, "abab"]
+    assert model.results == [WRONG, "abab"]
 
 
-def test_a_denied_tool_is_not_offered_and_can_not_be_called() -> None:
-    """Nor can it be asked for by a pattern."""
+def test_a_denied_tool_is_not_offered_and_cannot_be_called() -> None:
+    """A pattern cannot select it either."""
     ran: list[str] = []
 
     def wipe() -> int:
@@ -56,11 +56,11 @@ def test_a_denied_tool_is_not_offered_and_can_not_be_called() -> None:
             to_llm(denying, tools=["g.times", "h.*"])
 
     assert ([each.name for each in tools], ran) == (["g__times"], [])
-    assert model.heard == ['Error: tool "g__wipe" does not exist']
+    assert model.results == ['Error: tool "g__wipe" does not exist']
     assert str(caught.value) == "to_llm: tools: g.wipe matches no tool that may be called here"
 
 
-def test_what_is_denied_later_is_refused_when_the_model_asks() -> None:
+def test_a_tool_of_a_stopped_session_is_refused() -> None:
     """The tool was offered before."""
     model = Scripted([("g__times", {"text": "a", "count": 1})], "")
 
@@ -69,13 +69,13 @@ def test_what_is_denied_later_is_refused_when_the_model_asks() -> None:
         session._stop()
         model.chain("", tools=tools).text()
 
-    assert model.heard == [
+    assert model.results == [
         "Error: error policy.stopped: the session was stopped by an approver. "
         "Only the host can change that; do not repeat this call."
     ]
 
 
-def test_who_approves_and_the_trail_see_the_exact_values() -> None:
+def test_approver_and_audit_log_see_the_exact_values() -> None:
     """The audit log contains the call."""
     asked: list[ApprovalRequest] = []
 
@@ -94,8 +94,8 @@ def test_who_approves_and_the_trail_see_the_exact_values() -> None:
     assert [(each.tool, each.types) for each in audit.records if each.kind == "outcome"] == [("g.times", (str, int))]
 
 
-def test_a_call_that_is_not_approved_is_refused() -> None:
-    """A tool that cannot be approved here is not offered."""
+def test_an_unapproved_call_is_refused() -> None:
+    """Without an approver the tool is not offered."""
     model = Scripted([("g__times", {"text": "ab", "count": 2})], "")
     alone = Scripted([("g__times", {"text": "ab", "count": 2})], "")
     policy = ExecutionPolicy(approver=lambda request: Approval.reject("not today"))
@@ -105,13 +105,13 @@ def test_a_call_that_is_not_approved_is_refused() -> None:
     with engine_of(times, needs=ToolPolicy(requires_approval=True)) as engine:
         alone.chain("", tools=to_llm(engine)).text()
 
-    assert model.heard == [
+    assert model.results == [
         "Error: error policy.rejected: was not approved: not today. This call cannot succeed; do not repeat it."
     ]
-    assert alone.heard == ['Error: tool "g__times" does not exist']
+    assert alone.results == ['Error: tool "g__times" does not exist']
 
 
-def test_calls_of_one_turn_run_at_once_for_an_async_model() -> None:
+def test_calls_of_one_turn_run_concurrently_for_an_async_model() -> None:
     """Each waits for the other."""
     meeting = threading.Barrier(2, timeout=20)
 
@@ -127,12 +127,12 @@ def test_calls_of_one_turn_run_at_once_for_an_async_model() -> None:
     with engine_of(meet, needs=ToolPolicy(blocking=True)) as engine:
         text = asyncio.run(run())
 
-    assert (model.heard, text) == (["1", "2"], "done")
+    assert (model.results, text) == (["1", "2"], "done")
 
 
-def test_a_cancelled_loop_cancels_its_calls() -> None:
+def test_cancelling_a_task_cancels_its_calls() -> None:
     """The tool is cancelled and does not continue."""
-    heard: list[str] = []
+    events: list[str] = []
 
     async def run() -> None:
         begun = asyncio.Event()
@@ -142,7 +142,7 @@ def test_a_cancelled_loop_cancels_its_calls() -> None:
             try:
                 await asyncio.sleep(60)
             except asyncio.CancelledError:
-                heard.append("cancelled")
+                events.append("cancelled")
                 raise
             return 1
 
@@ -157,11 +157,11 @@ def test_a_cancelled_loop_cancels_its_calls() -> None:
 
     asyncio.run(run())
 
-    assert heard == ["cancelled"]
+    assert events == ["cancelled"]
 
 
-def test_an_async_model_takes_the_tools_of_a_sync_one_and_the_other_way_round() -> None:
-    """One after the other then; errors are errors there too."""
+def test_sync_and_async_tools_work_with_both_kinds_of_models() -> None:
+    """Calls then run one after the other, and errors are the same."""
     sync, wrong = Scripted([("g__times", {"text": "a", "count": "2"})], ""), {"text": "a", "count": "x"}
     later = AsyncScripted([("g__times", {"text": "a", "count": "2"})], [("g__times", wrong)], "")
 
@@ -172,12 +172,12 @@ def test_an_async_model_takes_the_tools_of_a_sync_one_and_the_other_way_round() 
         sync.chain("", tools=to_llm(engine, is_async=True)).text()
         asyncio.run(run(engine))
 
-    assert sync.heard == ["aa"]
-    assert later.heard == ["aa", WRONG]
+    assert sync.results == ["aa"]
+    assert later.results == ["aa", WRONG]
 
 
-def test_a_sync_model_may_be_asked_where_a_loop_runs() -> None:
-    """As in a notebook; a coroutine tool runs in a loop of the engine then."""
+def test_a_sync_model_can_be_used_in_a_running_loop() -> None:
+    """As in a notebook; a coroutine tool then runs in a loop of the engine."""
 
     async def later(text: str) -> str:
         await asyncio.sleep(0)
@@ -190,7 +190,7 @@ def test_a_sync_model_may_be_asked_where_a_loop_runs() -> None:
     with engine_of(later) as engine:
         text = asyncio.run(cell(engine))
 
-    assert (model.heard, text) == (["TEA"], "done")
+    assert (model.results, text) == (["TEA"], "done")
 
 
 def test_an_image_is_attached() -> None:
@@ -206,12 +206,12 @@ def test_an_image_is_attached() -> None:
     with engine_of(draw, numbers) as engine:
         model.chain("", tools=to_llm(engine)).text()
 
-    assert model.heard == ["attached: image/gif", '{"tea": 2}']
+    assert model.results == ["attached: image/gif", '{"tea": 2}']
     assert [(each.type, each.content) for each in model.attached] == [("image/gif", GIF)]
 
 
-def test_a_tool_may_be_called_by_hand() -> None:
-    """Without a call of a model."""
+def test_a_tool_can_be_called_directly() -> None:
+    """Without a model."""
     with engine_of(times) as engine:
         (tool,) = to_llm(engine)
 

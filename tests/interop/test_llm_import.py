@@ -15,11 +15,11 @@ from neuroscript import Engine, ExecutionPolicy, PolicyError, SpecError, ToolFai
 from neuroscript.interop.llm import from_llm, to_llm
 
 GRANTING = ExecutionPolicy(grants=["llm:call:*/*"])
-"""Of a host that lets all tools of llm be called, those that need no approval."""
+"""A policy that grants all tools of ``llm``; those that need an approval are still refused."""
 
 
 class Store(llm.Toolbox):
-    """What is in stock."""
+    """The stock of a shop."""
 
     prepared = 0
 
@@ -28,7 +28,7 @@ class Store(llm.Toolbox):
         self._log: list[str] = []
 
     def prepare(self) -> None:
-        """Bring one more tool."""
+        """Add one more tool."""
         self._log.append("prepared")
         self.add_tool(self._history)
 
@@ -41,8 +41,8 @@ class Store(llm.Toolbox):
         return self._log
 
 
-def test_a_function_gets_exact_values_under_our_policy() -> None:
-    """Unless its host trusts it, each call has to be approved."""
+def test_a_function_receives_exact_values_under_our_policy() -> None:
+    """Each call needs an approval unless the host trusts the function."""
     with Engine(toolsets=[from_llm(times, group="words")], plugins="none", policy=GRANTING) as engine:
         with pytest.raises(PolicyError) as caught:
             engine.call_named("words.times", {"text": "a", "count": 2})
@@ -53,7 +53,7 @@ def test_a_function_gets_exact_values_under_our_policy() -> None:
     with Engine(toolsets=[from_llm(times, group="words", trusted=True)], plugins="none") as engine:
         with pytest.raises(PolicyError) as ungranted:
             engine.call_named("words.times", {"text": "ab", "count": "2"})
-    given = from_llm(times, group="words", policy=ToolPolicy(effects=("pure",)))
+    declared = from_llm(times, group="words", policy=ToolPolicy(effects=("pure",)))
 
     assert (caught.value.code, caught.value.retry, result, spec.description) == (
         "policy.approval",
@@ -65,11 +65,11 @@ def test_a_function_gets_exact_values_under_our_policy() -> None:
         capabilities=("llm:call:words/times",), effects=("net", "reads", "writes", "deletes"), requires_approval=True
     )
     assert (ungranted.value.code, ungranted.value.retry) == ("policy.capability", "host")
-    assert given.tools[0].policy == ToolPolicy(effects=("pure",))
+    assert declared.tools[0].policy == ToolPolicy(effects=("pure",))
 
 
-def test_a_toolbox_keeps_its_state_and_is_prepared_once() -> None:
-    """With the configuration that it was made with; its class makes one without."""
+def test_a_toolbox_has_state_and_is_prepared_once() -> None:
+    """An instance retains its configuration; a class is instantiated without one."""
     store = Store(tea=3)
     with Engine(
         toolsets=[from_llm(store, group="shop", trusted=True), from_llm([Store], group="empty", trusted=True)],
@@ -87,17 +87,17 @@ def test_a_toolbox_keeps_its_state_and_is_prepared_once() -> None:
     assert store._log == ["prepared"]
 
 
-class Leaving(llm.Toolbox):
-    """One that ends before it is ready."""
+class Exiting(llm.Toolbox):
+    """A toolbox that exits during its preparation."""
 
     async def prepare_async(self) -> None:
-        """Leave."""
+        """Exit."""
         raise SystemExit(3)
 
 
-def test_a_toolbox_that_leaves_while_it_is_made_ready_is_not_ready() -> None:
-    """The caller sees how it ended, as without a coroutine."""
-    box = Leaving()
+def test_a_toolbox_that_exits_during_preparation_is_not_prepared() -> None:
+    """The caller sees the exit, as without a coroutine."""
+    box = Exiting()
     with pytest.raises(SystemExit):
         from_llm(box, group="g")
 
@@ -105,10 +105,10 @@ def test_a_toolbox_that_leaves_while_it_is_made_ready_is_not_ready() -> None:
 
 
 class Later(llm.Toolbox):
-    """One that a coroutine makes ready."""
+    """A toolbox with an asynchronous preparation."""
 
     async def prepare_async(self) -> None:
-        """Bring the only tool."""
+        """Add the only tool."""
 
         async def shout(text: str) -> str:
             await asyncio.sleep(0)
@@ -118,29 +118,29 @@ class Later(llm.Toolbox):
 
 
 @pytest.mark.parametrize("in_loop", [False, True], ids=["alone", "loop"])
-def test_a_toolbox_that_a_coroutine_makes_ready(in_loop: bool) -> None:
-    """Wherever it is taken; coroutine functions are awaited."""
+def test_an_asynchronous_preparation_is_awaited(in_loop: bool) -> None:
+    """With or without a running loop; coroutine functions are awaited."""
 
-    async def taken() -> Toolset:
+    async def load() -> Toolset:
         return from_llm(Later, group="later", trusted=True)
 
-    toolset = asyncio.run(taken()) if in_loop else from_llm(Later, group="later", trusted=True)
+    toolset = asyncio.run(load()) if in_loop else from_llm(Later, group="later", trusted=True)
 
     with Engine(toolsets=[toolset], plugins="none", policy=GRANTING) as engine:
         assert engine.call("later.shout", ["tea"]) == "TEA"
 
 
-def test_what_was_taken_in_goes_out_again() -> None:
-    """A toolbox of ``llm`` in its own loop, with exact values that it would not get there."""
+def test_an_imported_toolbox_can_be_exported_again() -> None:
+    """It is used in the loop of ``llm``, with exact values that ``llm`` alone would not pass."""
     model = Scripted([("shop__add", {"tea": "2"})], [("shop__add", {"tea": "two"})], "")
     with Engine(toolsets=[from_llm(Store, group="shop", trusted=True)], plugins="none", policy=GRANTING) as engine:
         model.chain("", tools=to_llm(engine, tools="shop.add")).text()
 
-    assert model.heard == ["2", WRONG.replace("count", "tea")]
+    assert model.results == ["2", WRONG.replace("count", "tea")]
 
 
-def test_what_may_be_left_out_is_left_to_the_function() -> None:
-    """Its defaults hold; None is None, and a list is a list of exact items."""
+def test_omitted_arguments_use_the_defaults_of_the_function() -> None:
+    """None is None, and a list has exact items."""
 
     def order(tea: int, price: float = 2.5, notes: list[int] | None = None) -> str:
         return repr((tea, price, notes))
@@ -150,8 +150,8 @@ def test_what_may_be_left_out_is_left_to_the_function() -> None:
         assert engine.call_named("g.order", {"tea": 1, "price": 3, "notes": [1]}) == "(1, 3.0, [1])"
 
 
-def test_attachments_are_told_and_never_fetched() -> None:
-    """What has no attachment is the output alone, as ``llm`` would write it."""
+def test_attachments_are_returned_and_never_fetched() -> None:
+    """Without attachments the result is the output, as ``llm`` would write it."""
 
     def draw() -> llm.ToolOutput:
         found = [llm.Attachment(type="image/gif", content=GIF), llm.Attachment(url="http://127.0.0.1:1/a.png")]
@@ -182,8 +182,10 @@ def test_attachments_are_told_and_never_fetched() -> None:
     ids=["bug", "cancelled", "silent", "paused"],
 )
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
-def test_what_a_tool_raises_is_told(error: Exception, code: str, text: str, retry: str, is_async: bool) -> None:
-    """A bug without its text."""
+def test_an_exception_of_a_tool_becomes_a_typed_error(
+    error: Exception, code: str, text: str, retry: str, is_async: bool
+) -> None:
+    """The message of an unexpected exception is dropped."""
 
     def fail() -> None:
         raise error
@@ -200,8 +202,8 @@ def test_what_a_tool_raises_is_told(error: Exception, code: str, text: str, retr
     assert "PRIVATE" not in str(caught.value) and text in str(caught.value)
 
 
-def test_a_function_that_asks_for_the_call_gets_it() -> None:
-    """It gets the exact values; the argument is not visible elsewhere."""
+def test_a_function_that_requests_the_call_receives_it() -> None:
+    """With the exact values; callers do not see the argument."""
 
     def tell(text: str, llm_tool_call: llm.ToolCall) -> str:
         return f"{llm_tool_call.name} {llm_tool_call.arguments} {text}"
@@ -211,8 +213,8 @@ def test_a_function_that_asks_for_the_call_gets_it() -> None:
         assert engine.call("g.tell", ["a"]) == "tell {'text': 'a'} a"
 
 
-def test_a_text_from_outside_is_one_safe_line() -> None:
-    """Descriptions of a tool, and of its arguments."""
+def test_an_untrusted_description_is_one_safe_line() -> None:
+    """Of a tool and of its arguments."""
     schema = {"type": "object", "properties": {"a": {"type": "string", "description": "x\n\x1b[2J"}}}
     tool = llm.Tool("f", "Do\nthis\x1b[2J" + "!" * 2000, schema, lambda a: a)
 
@@ -223,13 +225,13 @@ def test_a_text_from_outside_is_one_safe_line() -> None:
 
 
 class Needy(llm.Toolbox):
-    """A tool that needs settings is refused without them."""
+    """A toolbox that needs settings, and is refused without them."""
 
     def __init__(self, place: str) -> None:
         self._place = place
 
 
-def test_a_function_that_is_built_in_is_called() -> None:
+def test_a_built_in_function_can_be_called() -> None:
     """Its parameters are unknown, so none of them requests the call."""
     tool = llm.Tool("made", None, {"type": "object", "properties": {"a": {"type": "integer"}}}, dict)
     with Engine(toolsets=[from_llm(tool, group="far", trusted=True)], plugins="none", policy=GRANTING) as engine:
@@ -237,7 +239,7 @@ def test_a_function_that_is_built_in_is_called() -> None:
 
 
 def test_a_schema_that_is_too_deep_is_refused() -> None:
-    """In a sentence."""
+    """With a clear message."""
     schema: dict[str, Any] = {"type": "object"}
     for _ in range(500):
         schema = {"type": "object", "properties": {"a": schema}}
@@ -247,8 +249,8 @@ def test_a_schema_that_is_too_deep_is_refused() -> None:
     assert caught.value.problems == ("deep: #: nests deeper than 64 levels",)
 
 
-def test_all_that_can_not_be_taken_is_said_at_once() -> None:
-    """With the name of each."""
+def test_all_unsupported_tools_are_reported_at_once() -> None:
+    """Each with its name."""
     other = llm.Tool("times", implementation=lambda: 1)
     lost = llm.Tool("lost")
     far = llm.ServerSideTool({"type": "search"})

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.interop.mcp_engines import bare_server, children, code, done, engine_of, opened, until
+from tests.interop.mcp_engines import (
+    bare_server,
+    call_tool,
+    child_processes,
+    engine_of,
+    error_code,
+    start_server,
+    wait_until,
+)
 from tests.interop.mcp_engines import engine as engine
 
 from neuroscript import ArgType, CallTimeout, Engine, Host, ToolFailed
@@ -17,7 +25,7 @@ from neuroscript.interop.mcp import from_mcp
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes and descriptors are counted in /proc")
 
-# What goes out, and what comes back
+# Arguments and results
 
 
 FASTMCP: Final = """
@@ -32,14 +40,14 @@ server.run(show_banner=False)
 
 
 def test_arguments_reach_the_server_as_exact_values(engine: Engine) -> None:
-    """Coerced by the contract first; a default is ours to fill in."""
-    assert done(engine, "add", a="2").value == 3
-    assert done(engine, "kinds", values='[1, "1", null, {"a": 1.5}]').value == ["int", "str", "NoneType", "dict"]
+    """The contract coerces them first, and fills in defaults."""
+    assert call_tool(engine, "add", a="2").value == 3
+    assert call_tool(engine, "kinds", values='[1, "1", null, {"a": 1.5}]').value == ["int", "str", "NoneType", "dict"]
 
 
-def test_an_error_names_the_argument_before_the_server_is_asked(engine: Engine) -> None:
+def test_an_error_names_the_argument_before_a_request_is_sent(engine: Engine) -> None:
     """With every problem at once."""
-    result = done(engine, "add", a="x", c=1)
+    result = call_tool(engine, "add", a="x", c=1)
 
     assert str(result.error) == (
         "far.add: a: expected int, got str (a string must be a decimal integer, such as 42); "
@@ -58,11 +66,11 @@ def test_an_error_names_the_argument_before_the_server_is_asked(engine: Engine) 
 )
 def test_results_are_exact_values(engine: Engine, name: str, arguments: dict[str, Any], value: object) -> None:
     """Strings are unchanged, structures are maps, and bytes have their media type."""
-    assert done(engine, name, **arguments).value == value
+    assert call_tool(engine, name, **arguments).value == value
 
 
 def test_an_output_schema_is_the_return_type(engine: Engine) -> None:
-    """What SDKs put under ``result`` is the result."""
+    """SDKs wrap values under ``result``; the value itself is the result."""
     types = {name: engine.tools[f"far.{name}"].spec.return_type for name in ("add", "kinds", "slim", "picture")}
 
     assert types == {
@@ -100,9 +108,9 @@ def bare() -> Iterator[Engine]:
     ],
     ids=["nothing", "texts", "resource", "bytes", "link"],
 )
-def test_content_without_structure_becomes_values(bare: Engine, content: list[Any], value: object) -> None:
-    """One is that value, several are a list, none is None."""
-    assert done(bare, "raw", answer={"content": content}).value == value
+def test_unstructured_content_becomes_values(bare: Engine, content: list[Any], value: object) -> None:
+    """One block is one value, several are a list, and none is None."""
+    assert call_tool(bare, "raw", answer={"content": content}).value == value
 
 
 @pytest.mark.parametrize(
@@ -117,20 +125,20 @@ def test_content_without_structure_becomes_values(bare: Engine, content: list[An
     ],
     ids=["another type", "no structure", "not base64", "no content", "no such block", "a refusal"],
 )
-def test_an_answer_that_is_not_what_was_promised_is_an_error(
+def test_an_answer_that_does_not_match_its_schema_is_an_error(
     bare: Engine, tool: str, answer: dict[str, Any], error: str
 ) -> None:
-    """It holds no value, and the next call goes on."""
-    result = done(bare, tool, answer=answer)
-    good = done(bare, "count", answer={"content": [], "structuredContent": {"result": 1}})
+    """The error contains no value, and the next call works."""
+    result = call_tool(bare, tool, answer=answer)
+    good = call_tool(bare, "count", answer={"content": [], "structuredContent": {"result": 1}})
 
-    assert (code(result), good.value) == (error, 1)
+    assert (error_code(result), good.value) == (error, 1)
     assert "tea" not in str(result.error)
 
 
-def test_an_error_of_the_server_is_told_escaped_and_cut(engine: Engine) -> None:
+def test_an_error_of_the_server_is_escaped_and_truncated(engine: Engine) -> None:
     """It is untrusted text with which the model can correct its call."""
-    error = done(engine, "fail", text="no\n\x1b[2Jgo " + "x" * 5000).error
+    error = call_tool(engine, "fail", text="no\n\x1b[2Jgo " + "x" * 5000).error
 
     assert isinstance(error, ToolFailed)
     assert (error.code, error.retry) == ("mcp.error", "model")
@@ -138,49 +146,49 @@ def test_an_error_of_the_server_is_told_escaped_and_cut(engine: Engine) -> None:
     assert len(error.text) < 1100
 
 
-def test_progress_arrives(tmp_path: Path) -> None:
-    """Escaped, while the call runs."""
+def test_progress_is_reported(tmp_path: Path) -> None:
+    """It is escaped, and arrives while the call runs."""
     seen: list[Any] = []
-    with engine_of(opened(), host=Host(progress=seen.append)) as engine:
-        assert done(engine, "wait", path=str(tmp_path / "log"), seconds=0.2).value == "waited"
-        until(lambda: len(seen) >= 5)
+    with engine_of(start_server(), host=Host(progress=seen.append)) as engine:
+        assert call_tool(engine, "wait", path=str(tmp_path / "log"), seconds=0.2).value == "waited"
+        wait_until(lambda: len(seen) >= 5)
 
     assert {each.tool for each in seen} == {"far.wait"}
     assert seen[0].text == "step 0"
 
 
-def test_a_call_that_takes_too_long_is_cancelled_on_the_server(tmp_path: Path) -> None:
-    """And the connection goes on."""
+def test_a_call_that_times_out_is_cancelled_on_the_server(tmp_path: Path) -> None:
+    """The connection continues."""
     log = tmp_path / "log"
-    before = children()
+    before = child_processes()
     with engine_of(bare_server(timeout=1.5)) as engine:
-        result = done(engine, "raw", answer={"wait": str(log)})
-        process = children() - before
-        until(lambda: log.exists() and log.read_text() != "")
+        result = call_tool(engine, "raw", answer={"wait": str(log)})
+        process = child_processes() - before
+        wait_until(lambda: log.exists() and log.read_text() != "")
 
         assert isinstance(result.error, CallTimeout)
         assert (result.error.state, log.read_text()) == ("stopped", "cancelled")
-        assert done(engine, "raw", answer={"content": []}).ok
-        assert children() - before == process
+        assert call_tool(engine, "raw", answer={"content": []}).ok
+        assert child_processes() - before == process
 
 
-def test_a_caller_that_goes_away_cancels_the_call_on_the_server(engine: Engine, tmp_path: Path) -> None:
-    """The awaiting task may be cancelled."""
+def test_a_cancelled_call_is_cancelled_on_the_server(engine: Engine, tmp_path: Path) -> None:
+    """When the awaiting task is cancelled."""
     log = tmp_path / "log"
 
-    async def left() -> None:
+    async def cancel() -> None:
         task = asyncio.create_task(engine.acall_named("far.wait", {"path": str(log), "seconds": 60}))
         await asyncio.sleep(0.3)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(left())
+    asyncio.run(cancel())
 
-    until(log.exists)
+    wait_until(log.exists)
 
 
-def test_a_second_implementation_is_called_too() -> None:
+def test_a_second_implementation_works_too() -> None:
     """FastMCP, under the same rules."""
     with engine_of(from_mcp([sys.executable, "-c", FASTMCP], group="far", trusted=True)) as engine:
-        assert done(engine, "join", words='["a", "b"]', times="2").value == "a b a b"
+        assert call_tool(engine, "join", words='["a", "b"]', times="2").value == "a b a b"

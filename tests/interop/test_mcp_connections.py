@@ -14,7 +14,16 @@ from pathlib import Path
 
 import pytest
 from pytest_httpserver import HTTPServer
-from tests.interop.mcp_engines import SERVER, bare_server, children, code, done, engine_of, opened, until
+from tests.interop.mcp_engines import (
+    SERVER,
+    bare_server,
+    call_tool,
+    child_processes,
+    engine_of,
+    error_code,
+    start_server,
+    wait_until,
+)
 from tests.interop.mcp_engines import engine as engine
 
 from neuroscript import Engine, PluginError, Secret, SpecError
@@ -26,101 +35,101 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes and d
 
 
 def descriptors() -> int:
-    """Return how many descriptors this process has."""
+    """Return the number of open descriptors of this process."""
     return len([*Path("/proc/self/fd").iterdir()])
 
 
 def threads() -> int:
-    """Return how many threads talk to servers."""
+    """Return the number of connection threads."""
     return sum(1 for each in threading.enumerate() if each.name == "neuroscript-mcp")
 
 
-def test_a_server_that_dies_in_a_call_is_started_again_for_the_next() -> None:
+def test_a_server_that_dies_during_a_call_is_restarted_for_the_next() -> None:
     """The call is not repeated, because its outcome is unknown."""
-    with engine_of(opened()) as engine:
-        first = done(engine, "process").value
-        result = done(engine, "die")
-        second = done(engine, "process").value
+    with engine_of(start_server()) as engine:
+        first = call_tool(engine, "process").value
+        result = call_tool(engine, "die")
+        second = call_tool(engine, "process").value
 
-    assert (code(result), result.error and result.error.retry) == ("mcp.closed", "later")
+    assert (error_code(result), result.error and result.error.retry) == ("mcp.closed", "later")
     assert isinstance(second, int) and second != first
 
 
-def test_a_server_that_was_gone_before_a_call_is_started_again_for_it() -> None:
-    """Nothing was asked of it, so nothing is lost."""
-    before = (children(), threads())
+def test_a_server_that_died_between_calls_is_restarted() -> None:
+    """Nothing was sent to it, so the call is safe to make."""
+    before = (child_processes(), threads())
     with engine_of(bare_server()) as engine:
-        assert done(engine, "raw", answer={"content": []}).ok
-        for pid in children() - before[0]:
+        assert call_tool(engine, "raw", answer={"content": []}).ok
+        for pid in child_processes() - before[0]:
             os.kill(int(pid), signal.SIGKILL)
-        until(lambda: threads() == before[1])
+        wait_until(lambda: threads() == before[1])
 
-        assert done(engine, "raw", answer={"content": []}).ok
+        assert call_tool(engine, "raw", answer={"content": []}).ok
 
 
-def test_a_server_that_dies_again_and_again_is_left_alone() -> None:
-    """After so many openings within a minute."""
+def test_a_server_that_dies_repeatedly_is_not_restarted() -> None:
+    """There is a limit on connections per minute."""
     with engine_of(bare_server()) as engine:
-        codes = [code(done(engine, "raw", answer={"die": True})) for _ in range(6)]
+        codes = [error_code(call_tool(engine, "raw", answer={"die": True})) for _ in range(6)]
 
     assert codes == ["mcp.closed"] * 5 + ["mcp.start"]
 
 
-def test_a_server_that_never_answers_is_left_in_time() -> None:
-    """And its process is ended."""
-    before = children()
+def test_an_unresponsive_server_is_stopped_in_time() -> None:
+    """Its process has ended."""
+    before = child_processes()
     with pytest.raises(PluginError) as caught:
         from_mcp([sys.executable, "-c", "import time; time.sleep(3600)"], group="far", timeout=0.5)
 
     assert str(caught.value) == "mcp far: the server could not be reached: it did not respond in time"
     assert caught.value.code == "mcp.start"
-    assert children() == before
+    assert child_processes() == before
 
 
-def test_a_server_that_ignores_its_end_is_killed() -> None:
+def test_a_server_that_ignores_its_shutdown_is_killed() -> None:
     """When its engine is closed."""
-    with engine_of(opened("stubborn")) as engine:
-        number = done(engine, "process").value
+    with engine_of(start_server("stubborn")) as engine:
+        number = call_tool(engine, "process").value
 
     with pytest.raises(ProcessLookupError):
         os.kill(number, 0)
 
 
-def test_a_program_that_is_not_there_is_told_of() -> None:
-    """By the type of the error alone."""
+def test_a_missing_program_is_reported() -> None:
+    """The error contains only the type of the exception."""
     with pytest.raises(PluginError) as caught:
         from_mcp(["/no/such/program"], group="far")
 
     assert str(caught.value) == "mcp far: the server could not be reached: FileNotFoundError"
 
 
-def test_a_server_that_floods_its_errors_is_called_all_the_same() -> None:
-    """No caller reads them, and nothing waits."""
-    with engine_of(opened("flood")) as engine:
-        assert done(engine, "add", a=1).value == 2
+def test_output_to_stderr_does_not_block_a_server() -> None:
+    """It is read and dropped, so the server never waits."""
+    with engine_of(start_server("flood")) as engine:
+        assert call_tool(engine, "add", a=1).value == 2
 
 
-def test_a_server_that_writes_garbage_is_called_as_long_as_there_is_little_of_it() -> None:
-    """And left where there is much."""
-    with engine_of(opened("garbage", "little")) as engine:
-        assert done(engine, "add", a=1).value == 2
+def test_little_garbage_is_ignored_and_much_ends_the_connection() -> None:
+    """Lines that are not messages are counted."""
+    with engine_of(start_server("garbage", "little")) as engine:
+        assert call_tool(engine, "add", a=1).value == 2
     with pytest.raises(PluginError) as caught:
-        opened("garbage")
+        start_server("garbage")
 
     assert caught.value.code == "mcp.start"
 
 
 def test_calls_of_several_threads_share_one_connection(engine: Engine) -> None:
-    """And get their own answers."""
+    """Each call gets its own answer."""
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda number: done(engine, "add", a=number).value, range(64)))
+        found = list(pool.map(lambda number: call_tool(engine, "add", a=number).value, range(64)))
 
     assert found == [number + 1 for number in range(64)]
-    assert len({done(engine, "process").value for _ in range(3)}) == 1
+    assert len({call_tool(engine, "process").value for _ in range(3)}) == 1
 
 
-def test_a_program_that_closes_nothing_leaves_no_process_behind() -> None:
-    """Its end is the end of what it started."""
+def test_a_program_that_does_not_close_its_engine_leaves_no_process() -> None:
+    """The server ends with the program."""
     code = (
         "from neuroscript import Engine, ExecutionPolicy\nfrom neuroscript.interop.mcp import from_mcp\n"
         f"server = from_mcp({SERVER!r}, group='far', trusted=True)\n"
@@ -135,30 +144,30 @@ def test_a_program_that_closes_nothing_leaves_no_process_behind() -> None:
 
 
 def test_fifty_calls_leave_nothing_behind() -> None:
-    """No thread, no process, no descriptor."""
-    before = (threads(), children())
+    """No additional thread, process or descriptor remains."""
+    before = (threads(), child_processes())
     count = descriptors()
-    with engine_of(opened()) as engine:
-        assert done(engine, "add", a=1).value == 2
-        during = (threads(), len(children()), descriptors())
+    with engine_of(start_server()) as engine:
+        assert call_tool(engine, "add", a=1).value == 2
+        during = (threads(), len(child_processes()), descriptors())
         for number in range(50):
-            assert done(engine, "add", a=number).value == number + 1
-        assert (threads(), len(children()), descriptors()) == during
+            assert call_tool(engine, "add", a=number).value == number + 1
+        assert (threads(), len(child_processes()), descriptors()) == during
 
-    assert (threads(), children()) == before
-    until(lambda: descriptors() <= count)
+    assert (threads(), child_processes()) == before
+    wait_until(lambda: descriptors() <= count)
 
 
-# Over HTTP, and what it is started with
+# HTTP and options
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    """The address of the server over HTTP."""
+    """The URL of the server over HTTP."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with subprocess.Popen([*SERVER, "http", str(port)], stderr=subprocess.DEVNULL) as process:
-        until(lambda: _answers(port))
+        wait_until(lambda: _answers(port))
         yield f"http://127.0.0.1:{port}/mcp"
         process.terminate()
 
@@ -172,17 +181,17 @@ def _answers(port: int) -> bool:
 
 
 def test_a_server_over_http_is_called(url: str) -> None:
-    """Under the same rules, and nothing is left of it."""
+    """The same rules apply, and no thread or descriptor remains."""
     before = (threads(), descriptors())
     with engine_of(from_mcp(url=url, group="far", trusted=True)) as engine:
-        assert done(engine, "add", a="2").value == 3
-        assert code(done(engine, "add", a="x")).startswith("coercion")
+        assert call_tool(engine, "add", a="2").value == 3
+        assert error_code(call_tool(engine, "add", a="x")).startswith("coercion")
 
     assert threads() == before[0]
-    until(lambda: descriptors() <= before[1])
+    wait_until(lambda: descriptors() <= before[1])
 
 
-def test_a_header_is_a_secret_of_the_host(httpserver: HTTPServer) -> None:
+def test_a_header_can_be_a_secret_of_the_host(httpserver: HTTPServer) -> None:
     """It is sent, but not shown."""
     httpserver.expect_request("/mcp").respond_with_data("no", status=401)
     with pytest.raises(PluginError) as caught:
@@ -197,17 +206,17 @@ def test_a_header_is_a_secret_of_the_host(httpserver: HTTPServer) -> None:
     assert "12345" not in repr(caught.value)
 
 
-def test_the_environment_is_what_the_host_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing else of its own, and secrets by their names."""
+def test_the_environment_of_a_server_is_explicit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It inherits no other variables; secrets are passed by name."""
     monkeypatch.setenv("TEA_KEY", "of the host itself")
-    with engine_of(opened(env={"TEA_TOKEN": Secret("tea")}, secrets={"tea": "t-123456"})) as engine:
-        found = [done(engine, "environment", name=name).value for name in ("TEA_KEY", "TEA_TOKEN")]
+    with engine_of(start_server(env={"TEA_TOKEN": Secret("tea")}, secrets={"tea": "t-123456"})) as engine:
+        found = [call_tool(engine, "environment", name=name).value for name in ("TEA_KEY", "TEA_TOKEN")]
 
     assert found == ["nothing", "t-123456"]
 
 
-def test_without_the_sdk_a_sentence_names_the_extra() -> None:
-    """And the package is imported all the same."""
+def test_the_error_without_the_sdk_names_the_extra() -> None:
+    """The package can still be imported."""
     code = (
         "import sys\nsys.modules['mcp'] = None\nfrom neuroscript.interop.mcp import from_mcp\n"
         "try:\n    from_mcp(['true'], group='far')\nexcept ValueError as error:\n    print(error)"
@@ -217,8 +226,8 @@ def test_without_the_sdk_a_sentence_names_the_extra() -> None:
     assert ran.stdout == 'mcp: the MCP SDK is not installed; install it with: pip install "neuroscript[mcp]"\n'
 
 
-def test_what_is_wrong_with_the_call_is_told_at_once() -> None:
-    """Before anything is started."""
+def test_invalid_options_are_reported_at_once() -> None:
+    """Before a server is started."""
     with pytest.raises(SpecError) as caught:
         from_mcp(
             url="http://me:secret@127.0.0.1/mcp", group="a b", timeout=0, headers={"A": "b\nc", "B": Secret("key")}

@@ -12,12 +12,12 @@ from tests.interop.neurosurfer_tools import (
     Boom,
     Careless,
     EchoTool,
-    Giving,
+    Recorder,
     SQLQueryTool,
     StreamLinesTool,
     engine_of,
     invoker_of,
-    specified,
+    make_spec,
 )
 
 from neuroscript import Engine, ExecutionPolicy, Host, PolicyError, SpecError, ToolFailed, Toolset
@@ -39,30 +39,30 @@ def plain_echo(text: str) -> str:
     return text
 
 
-def test_nsf_45_the_steps_of_a_call_come_in_their_order() -> None:
-    """Chosen by name, inputs looked at strictly, called by the line, answered, streamed."""
-    with invoker_of(SQLQueryTool(), StreamLinesTool(), Giving(ToolResponse(False, "x", {"n": 1}))) as invoker:
+def test_nsf_45_invoker_looks_up_validates_and_calls_a_tool() -> None:
+    """By name; inputs are validated strictly, and the engine calls the tool. A stream is an iterator."""
+    with invoker_of(SQLQueryTool(), StreamLinesTool(), Recorder(ToolResponse(False, "x", {"n": 1}))) as invoker:
         with pytest.raises(ValueError, match=r"^Input 'limit' expected integer, got str$"):
             invoker.invoke("sql_query", {"query": "q", "limit": "2"})
         assert ToolResponse(True, "DB engine not available.") == invoker.invoke("sql_query", {"query": "q"})
-        assert ToolResponse(False, "x", {"n": 1}) == invoker.invoke("giving", {"text": "a"})
+        assert ToolResponse(False, "x", {"n": 1}) == invoker.invoke("recorder", {"text": "a"})
         assert ["a"] == list(invoker.invoke("stream_lines", {"lines": ["a"]}).observation)
 
 
-def test_nsf_45_a_tool_of_another_kind_under_that_name_is_no_final_answer() -> None:
-    """What was said of the call before is not said of this one."""
-    tool = Giving(ToolResponse(True, iter("ab")))
+def test_nsf_45_a_native_tool_with_the_same_name_has_no_final_answer() -> None:
+    """The state of the previous call does not affect this one."""
+    tool = Recorder(ToolResponse(True, iter("ab")))
     own = Toolset("neurosurfer")
     own.tool(name="echo")(plain_echo)
     with engine_of(tool) as engine:
         engine.register(own)
         invoker = Invoker(engine, Toolkit([tool, EchoTool()]))
-        assert ["a", "b"] == list(invoker.invoke("giving", {"text": "x"}).observation)
+        assert ["a", "b"] == list(invoker.invoke("recorder", {"text": "x"}).observation)
         assert ToolResponse(False, "hi") == invoker.invoke("echo", {"text": "hi"})
 
 
-def test_nsf_45_a_stream_of_another_kind_under_that_name_loses_no_item() -> None:
-    """No tool of neurosurfer declares this."""
+def test_nsf_45_a_native_stream_with_the_same_name_loses_no_item() -> None:
+    """No tool of neurosurfer is declared as a stream."""
 
     def echo(text: str) -> Iterator[str]:
         """Give the letters of a text."""
@@ -76,25 +76,25 @@ def test_nsf_45_a_stream_of_another_kind_under_that_name_loses_no_item() -> None
         assert ["a", "b", "c"] == list(answer.observation)
 
 
-def test_nsf_45_a_call_that_is_refused_is_not_made() -> None:
-    """The policy is that of the engine, and a refusal is not tried again."""
-    tool = Giving(ToolResponse(True, "x"))
+def test_nsf_45_a_refused_call_does_not_run() -> None:
+    """The engine's policy applies, and a refusal is not retried."""
+    tool = Recorder(ToolResponse(True, "x"))
     with engine_of(tool, policy=ExecutionPolicy()) as engine, pytest.raises(PolicyError):
-        Invoker(engine, Toolkit([tool])).invoke("giving", {"text": "a"})
+        Invoker(engine, Toolkit([tool])).invoke("recorder", {"text": "a"})
 
-    assert {} == tool.given
+    assert {} == tool.inputs
 
 
-def test_nsf_46_extras_serve_the_next_call_of_an_agent_and_are_gone_after_it() -> None:
-    """Those of the next one take their place."""
-    first = Giving(ToolResponse(False, "a", {"cursor": 1, "page": 1}), "first")
-    second = Giving(ToolResponse(False, "b", {"page": 2}), "second")
+def test_nsf_46_extras_are_passed_to_the_next_call_only() -> None:
+    """Extras of that call replace them."""
+    first = Recorder(ToolResponse(False, "a", {"cursor": 1, "page": 1}), "first")
+    second = Recorder(ToolResponse(False, "b", {"page": 2}), "second")
     with invoker_of(first, second) as invoker:
         seen = []
         invoker.invoke("first", {"text": "x"})
         for _ in range(3):
             invoker.invoke("second", {"text": "y"})
-            seen.append(second.given)
+            seen.append(second.inputs)
 
     assert [
         {"text": "y", "cursor": 1, "page": 1},
@@ -103,29 +103,29 @@ def test_nsf_46_extras_serve_the_next_call_of_an_agent_and_are_gone_after_it() -
     ] == seen
 
 
-def test_nsf_56_inputs_that_are_not_declared_are_left_out_if_the_agent_lets_that_be() -> None:
-    """Else they are refused."""
-    tool = Giving(ToolResponse(True, "x"))
+def test_nsf_56_undeclared_inputs_are_pruned_if_allowed() -> None:
+    """Otherwise they are refused."""
+    tool = Recorder(ToolResponse(True, "x"))
     with invoker_of(tool) as invoker:
-        invoker.invoke("giving", {"text": "a", "more": 1})
+        invoker.invoke("recorder", {"text": "a", "more": 1})
     with invoker_of(tool, allow_input_pruning=False) as invoker:
-        with pytest.raises(ValueError, match=r"^Unexpected inputs for giving: \['more'\]$"):
-            invoker.invoke("giving", {"text": "a", "more": 1})
+        with pytest.raises(ValueError, match=r"^Unexpected inputs for recorder: \['more'\]$"):
+            invoker.invoke("recorder", {"text": "a", "more": 1})
 
-    assert {"text": "a"} == tool.given
+    assert {"text": "a"} == tool.inputs
 
 
-def test_nsf_57_an_agent_repairs_a_call_once_and_what_it_makes_is_looked_at_too() -> None:
-    """Of an unknown tool and of bad inputs."""
-    told: list[str] = []
+def test_nsf_57_a_repair_runs_once_and_its_result_is_validated() -> None:
+    """For unknown tools and invalid inputs."""
+    errors: list[str] = []
 
     def repair(tool: str, inputs: Mapping[str, Any], error: ValueError) -> tuple[str, dict[str, Any]]:
-        told.append(str(error))
-        return "echo", {"text": "mended"} if len(told) < 3 else {"text": 5}
+        errors.append(str(error))
+        return "echo", {"text": "fixed"} if len(errors) < 3 else {"text": 5}
 
     with invoker_of(EchoTool(), repair=repair) as invoker:
-        assert "mended" == invoker.invoke("ecco", {"text": "a"}).observation
-        assert "mended" == invoker.invoke("echo", {"text": 1}).observation
+        assert "fixed" == invoker.invoke("ecco", {"text": "a"}).observation
+        assert "fixed" == invoker.invoke("echo", {"text": 1}).observation
         with pytest.raises(ValueError, match=r"^Input 'text' expected string, got int$"):
             invoker.invoke("echo", {})
 
@@ -133,36 +133,36 @@ def test_nsf_57_an_agent_repairs_a_call_once_and_what_it_makes_is_looked_at_too(
         "Unknown tool 'ecco'",
         "Input 'text' expected string, got int",
         "Missing required input: text",
-    ] == told
+    ] == errors
 
 
-def test_nsf_57_whatever_a_model_has_sent_can_be_repaired() -> None:
-    """Inputs that are no object, and a tool that has no name."""
-    told: list[str] = []
+def test_nsf_57_every_kind_of_invalid_call_can_be_repaired() -> None:
+    """Inputs that are not an object, and tools without a name."""
+    errors: list[str] = []
 
     def repair(tool: str, inputs: Mapping[str, Any], error: ValueError) -> tuple[str, dict[str, Any]]:
-        told.append(str(error))
-        return "echo", {"text": "mended"}
+        errors.append(str(error))
+        return "echo", {"text": "fixed"}
 
     sent: list[Any] = [("echo", ["a"]), ("echo", None), ("echo", "a"), (["echo"], {}), (None, {})]
     with invoker_of(EchoTool(), repair=repair) as invoker:
         answers = [invoker.invoke(tool, inputs).observation for tool, inputs in sent]
 
-    assert ["mended"] * 5 == answers
-    assert [f"Inputs for echo expected object, got {name}" for name in ("list", "NoneType", "str")] == told[:3]
-    assert ["Unknown tool of type list", "Unknown tool of type None"] == told[3:]
+    assert ["fixed"] * 5 == answers
+    assert [f"Inputs for echo expected object, got {name}" for name in ("list", "NoneType", "str")] == errors[:3]
+    assert ["Unknown tool of type list", "Unknown tool of type None"] == errors[3:]
 
 
-def test_nsf_58_attempts_and_pauses_are_numbers_that_there_are() -> None:
-    """Both are looked at when the invoker is made."""
+def test_nsf_58_invalid_numbers_of_attempts_and_delays_are_refused() -> None:
+    """Both are reported when the invoker is created."""
     with engine_of(EchoTool()) as engine, pytest.raises(SpecError) as caught:
         Invoker(engine, Toolkit([EchoTool()]), max_tool_errors=-1, backoff_sec=float("nan"))
 
     assert "Invoker: max_tool_errors: expected 0 or more; backoff_sec: expected 0 or more" == str(caught.value)
 
 
-def test_nsf_58_a_tool_that_fails_is_called_twice_again_with_more_time_between() -> None:
-    """So that a third attempt may give the answer."""
+def test_nsf_58_a_failing_tool_is_retried_twice_with_increasing_delays() -> None:
+    """The third attempt may succeed."""
     waited: list[float] = []
     tool = Boom(2)
     with invoker_of(tool, backoff_sec=0.5, wait=waited.append) as invoker:
@@ -171,22 +171,22 @@ def test_nsf_58_a_tool_that_fails_is_called_twice_again_with_more_time_between()
     assert (ToolResponse(False, "a at last"), 3, [0.5, 1.0]) == (answer, tool.calls, waited)
 
 
-def test_nsf_58_a_tool_that_its_host_has_to_mend_is_not_called_again() -> None:
-    """The call is not made three times, and nothing waits."""
+def test_nsf_58_an_error_for_the_host_is_not_retried() -> None:
+    """There is one call and no delay."""
     waited: list[float] = []
     tool = Boom(9, ToolFailed("no such table", retry="host"))
-    with invoker_of(tool, Giving("text"), wait=waited.append) as invoker:
-        told = [invoker.invoke(name, {"text": "a"}).observation for name in ("boom", "giving")]
+    with invoker_of(tool, Recorder("text"), wait=waited.append) as invoker:
+        errors = [invoker.invoke(name, {"text": "a"}).observation for name in ("boom", "recorder")]
 
     assert [
         "[tool:boom] failed after retries: no such table",
-        "[tool:giving] failed after retries: result: expected a ToolResponse, got str",
-    ] == told
+        "[tool:recorder] failed after retries: result: expected a ToolResponse, got str",
+    ] == errors
     assert (1, []) == (tool.calls, waited)
 
 
-def test_nsf_59_a_tool_that_goes_on_failing_is_answered_for() -> None:
-    """Not finally; with what it raised."""
+def test_nsf_59_a_repeated_failure_becomes_an_observation() -> None:
+    """It is not final, and contains the message of the exception."""
     tool = Boom(9)
     with invoker_of(tool) as invoker:
         answer = invoker.invoke("boom", {"text": "a"})
@@ -194,8 +194,8 @@ def test_nsf_59_a_tool_that_goes_on_failing_is_answered_for() -> None:
     assert (ToolResponse(False, "[tool:boom] failed after retries: kaput"), 3) == (answer, tool.calls)
 
 
-def test_nsf_59_what_the_tool_means_to_say_is_said_and_no_secret_is() -> None:
-    """The text of a ToolFailed is its own."""
+def test_nsf_59_a_failure_shows_its_message_without_secrets() -> None:
+    """A ToolFailed has a message for callers."""
     with invoker_of(Boom(9, ToolFailed("come back later")), max_tool_errors=0) as invoker:
         meant = invoker.invoke("boom", {"text": "a"}).observation
     boom = Boom(9, RuntimeError("the key is hush-hush-4711-now"))
@@ -206,8 +206,8 @@ def test_nsf_59_what_the_tool_means_to_say_is_said_and_no_secret_is() -> None:
     assert "[tool:boom] failed after retries: the key is [secret]" == hidden
 
 
-def test_nsf_59_an_exception_that_can_not_say_anything_is_told_by_its_type() -> None:
-    """The agent goes on."""
+def test_nsf_59_an_exception_without_a_message_is_shown_as_its_type() -> None:
+    """The agent continues."""
 
     class Silent(Exception):
         def __str__(self) -> str:
@@ -219,22 +219,22 @@ def test_nsf_59_an_exception_that_can_not_say_anything_is_told_by_its_type() -> 
     assert ToolResponse(False, "[tool:boom] failed after retries: Silent") == answer
 
 
-def test_nsf_45_a_spec_that_is_changed_later_changes_no_call() -> None:
-    """Neither what an agent looks at nor what the engine takes."""
-    tool = Giving(ToolResponse(True, "x"))
+def test_nsf_45_changing_a_spec_later_has_no_effect() -> None:
+    """Neither on validation nor on the call."""
+    tool = Recorder(ToolResponse(True, "x"))
     with invoker_of(tool) as invoker:
         tool.spec.inputs[0].type = "decimal"
         tool.spec.inputs.append(ToolParam("more", "string", "d"))
-        answer = invoker.invoke("giving", {"text": "a"})
+        answer = invoker.invoke("recorder", {"text": "a"})
 
-    assert (ToolResponse(True, "x"), {"text": "a"}) == (answer, tool.given)
+    assert (ToolResponse(True, "x"), {"text": "a"}) == (answer, tool.inputs)
 
 
 # The toolkit
 
 
-def test_nsf_49_a_toolkit_has_the_tools_that_it_is_given() -> None:
-    """None, where it is given none."""
+def test_nsf_49_a_toolkit_contains_its_tools() -> None:
+    """It may be empty."""
     assert [] == list(Toolkit().registry)
     assert ["echo", "sql_query"] == list(Toolkit(tools=[EchoTool(), SQLQueryTool()], logger=None).registry)
     with engine_of() as engine:
@@ -242,8 +242,8 @@ def test_nsf_49_a_toolkit_has_the_tools_that_it_is_given() -> None:
         assert "a" == engine.call("neurosurfer.echo", ("a",))
 
 
-def test_nsf_50_tools_and_specs_are_found_by_name() -> None:
-    """Those of the very tool."""
+def test_nsf_50_registry_and_specs_are_mappings_by_name() -> None:
+    """The registry has the same tool object."""
     toolkit = Toolkit([tool := EchoTool()])
 
     assert ({"echo": tool}, {"echo": EchoTool.spec}) == (toolkit.registry, toolkit.specs)
@@ -254,8 +254,8 @@ def test_nsf_50_tools_and_specs_are_found_by_name() -> None:
     [(SimpleNamespace(spec=EchoTool.spec), "SimpleNamespace"), (object(), "object"), (EchoTool, "ABCMeta")],
     ids=["spec", "nothing", "class"],
 )
-def test_nsf_51_what_is_no_tool_is_refused(thing: Any, name: str) -> None:
-    """By its type."""
+def test_nsf_51_an_object_that_is_not_a_tool_is_refused(thing: Any, name: str) -> None:
+    """The error contains its type."""
     with pytest.raises(TypeError) as caught:
         Toolkit().register_tool(thing)
     with pytest.raises(SpecError) as taken:
@@ -266,8 +266,8 @@ def test_nsf_51_what_is_no_tool_is_refused(thing: Any, name: str) -> None:
     assert f"from_neurosurfer neurosurfer: tools: {expected}, got {name}" == str(taken.value)
 
 
-def test_nsf_52_a_name_that_is_taken_is_refused() -> None:
-    """The toolkit is what it was."""
+def test_nsf_52_a_duplicate_name_is_refused() -> None:
+    """The toolkit is unchanged."""
     toolkit = Toolkit([EchoTool()])
     with pytest.raises(ValueError) as caught:
         toolkit.register_tool(EchoTool())
@@ -275,18 +275,18 @@ def test_nsf_52_a_name_that_is_taken_is_refused() -> None:
     assert ("Tool 'echo' is already registered.", ["echo"]) == (str(caught.value), list(toolkit.specs))
 
 
-def test_nsf_53_a_spec_that_was_changed_since_is_looked_at_again() -> None:
-    """Where the tool is registered."""
-    tool = Giving(ToolResponse(True, "x"))
+def test_nsf_53_a_modified_spec_is_validated_again() -> None:
+    """When the tool is registered."""
+    tool = Recorder(ToolResponse(True, "x"))
     tool.spec.inputs.append(ToolParam("text", "string", "again"))
-    with pytest.raises(ValueError, match=r"^giving has duplicate input 'text'\.$"):
+    with pytest.raises(ValueError, match=r"^recorder has duplicate input 'text'\.$"):
         Toolkit([tool])
-    with pytest.raises(SpecError, match=r"Giving: giving has duplicate input 'text'\.$"):
+    with pytest.raises(SpecError, match=r"Recorder: recorder has duplicate input 'text'\.$"):
         from_neurosurfer(tool)
 
 
 def test_nsf_54_a_toolkit_describes_its_tools() -> None:
-    """To the letter."""
+    """In exactly the documented format."""
     smoke = ToolSpec("echo", "Echo", "smoke", [ToolParam("text", "string", "d")], ToolReturn("string", "r"))
 
     assert (
@@ -296,11 +296,11 @@ def test_nsf_54_a_toolkit_describes_its_tools() -> None:
         "**When to use**: Use when you must compute a numeric result\n**Inputs**:\n"
         "- `operation`: string (required) — add|sub|mul|div\n- `a`: number (required) — Left operand\n"
         "- `b`: number (required) — Right operand\n**Returns**: number — Result of the operation\n"
-    ) == Toolkit([Careless(smoke), Careless(specified())]).get_tools_description()
+    ) == Toolkit([Careless(smoke), Careless(make_spec())]).get_tools_description()
 
 
 def test_nsf_55_a_registration_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """By the logger of the module, or by the one that is given."""
+    """By the logger of the module, or by an explicit one."""
     caplog.set_level(logging.INFO)
     Toolkit([EchoTool()])
     Toolkit([EchoTool()], logger=logging.getLogger("mine"))

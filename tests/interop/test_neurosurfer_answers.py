@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from tests.interop.neurosurfer_tools import GRANTED, EchoTool, Giving, StreamLinesTool, engine_of, invoker_of
+from tests.interop.neurosurfer_tools import GRANTED, EchoTool, Recorder, StreamLinesTool, engine_of, invoker_of
 
 from neuroscript import Engine, ExecutionPolicy, Host, LimitError, Limits, ToolFailed
 from neuroscript.interop.neurosurfer import Invoker, Toolkit, ToolResponse
@@ -17,63 +17,63 @@ from neuroscript.interop.neurosurfer import Invoker, Toolkit, ToolResponse
 
 @pytest.mark.parametrize("observation", ["a", {"rows": [1]}, [1], 5, 1.5, True, None], ids=repr)
 def test_nsf_33_an_observation_is_any_plain_value(observation: Any) -> None:
-    """A map too, as the document's own tool gives."""
-    with engine_of(Giving(ToolResponse(False, observation))) as engine:
-        result = engine.call("neurosurfer.giving", ("a",))
+    """Maps too, as in the document's own tool."""
+    with engine_of(Recorder(ToolResponse(False, observation))) as engine:
+        result = engine.call("neurosurfer.recorder", ("a",))
 
     assert (observation, type(observation)) == (result, type(result))
 
 
 class Delta(BaseModel):
-    """A piece of a reply, as neurosurfer's models give it."""
+    """A part of a reply, as neurosurfer's models send it."""
 
     content: str | None = None
 
 
 class Choice(BaseModel):
-    """One of the choices of a reply, or of a piece of it."""
+    """A choice of a reply, complete or streamed."""
 
     message: Delta | None = None
     delta: Delta | None = None
 
 
 class Reply(BaseModel):
-    """A reply, or a piece of it."""
+    """A complete reply, or a streamed part of it."""
 
     choices: list[Choice]
 
 
-def test_nsf_33_a_reply_of_a_model_is_its_text() -> None:
-    """Whole, and piece by piece."""
+def test_nsf_33_a_model_reply_becomes_its_text() -> None:
+    """Complete or streamed."""
     whole = Reply(choices=[Choice(message=Delta(content="all of it"))])
     pieces = [Reply(choices=[Choice(delta=Delta(content=each))]) for each in ("a", None, "b")]
     with engine_of(
-        Giving(ToolResponse(True, whole), "whole"),
-        Giving(ToolResponse(True, iter(pieces)), "pieces"),
-        Giving(ToolResponse(True, Delta(content="other")), "other"),
+        Recorder(ToolResponse(True, whole), "whole"),
+        Recorder(ToolResponse(True, iter(pieces)), "pieces"),
+        Recorder(ToolResponse(True, Delta(content="other")), "other"),
     ) as engine:
         assert "all of it" == engine.call("neurosurfer.whole", ("",))
         assert ["a", "", "b"] == list(engine.stream("neurosurfer.pieces", ("",)))
         assert {"content": "other"} == engine.call("neurosurfer.other", ("",))
 
 
-class Endless(BaseModel):
-    """A piece that no data can be made of."""
+class Unserializable(BaseModel):
+    """A reply that cannot be converted to plain data."""
 
     def model_dump(self, **options: Any) -> Any:
         raise StopIteration
 
 
-def test_nsf_34_an_item_that_can_not_be_told_is_no_end_of_the_stream() -> None:
-    """What comes behind it would be lost without a word."""
+def test_nsf_34_an_unserializable_item_is_an_error() -> None:
+    """It does not end the stream early, which would silently lose later items."""
 
     async def pieces() -> AsyncIterator[Any]:
         yield "a"
-        yield Endless()
+        yield Unserializable()
 
     tools = (
-        Giving(ToolResponse(True, iter(["a", Endless(), "b"])), "plain"),
-        Giving(ToolResponse(True, pieces()), "far"),
+        Recorder(ToolResponse(True, iter(["a", Unserializable(), "b"])), "plain"),
+        Recorder(ToolResponse(True, pieces()), "far"),
     )
     with engine_of(*tools) as engine:
         raised = []
@@ -86,19 +86,19 @@ def test_nsf_34_an_item_that_can_not_be_told_is_no_end_of_the_stream() -> None:
 
 
 class Poll(BaseModel):
-    """Something else that has choices."""
+    """A model with choices that is not a reply."""
 
     choices: list[Any]
 
 
 @pytest.mark.parametrize("choices", [["tea", "milk"], [{"message": "tea"}], [{"label": "tea"}], [], [None]], ids=repr)
-def test_nsf_33_what_has_other_choices_is_no_reply(choices: list[Any]) -> None:
-    """It stays what it is."""
-    with engine_of(Giving(ToolResponse(False, Poll(choices=choices)))) as engine:
-        assert {"choices": choices} == engine.call("neurosurfer.giving", ("a",))
+def test_nsf_33_an_object_with_other_choices_is_not_a_reply(choices: list[Any]) -> None:
+    """It is returned as plain data."""
+    with engine_of(Recorder(ToolResponse(False, Poll(choices=choices)))) as engine:
+        assert {"choices": choices} == engine.call("neurosurfer.recorder", ("a",))
 
 
-def test_nsf_34_a_generator_is_a_stream_for_its_reader() -> None:
+def test_nsf_34_a_generator_is_a_stream() -> None:
     """Items arrive one by one; a call returns the list, and a reader that stops ends the generator."""
     tool = StreamLinesTool()
     with engine_of(tool) as engine:
@@ -114,8 +114,8 @@ def test_nsf_34_a_generator_is_a_stream_for_its_reader() -> None:
     assert 3 == tool.ended
 
 
-def test_nsf_34_a_generator_that_others_hold_is_closed_too() -> None:
-    """It is not retained."""
+def test_nsf_34_a_stopped_stream_closes_its_generator() -> None:
+    """Even if the tool still references it."""
 
     async def letters() -> AsyncIterator[str]:
         yield "a"
@@ -129,7 +129,7 @@ def test_nsf_34_a_generator_that_others_hold_is_closed_too() -> None:
 
     plain, awaited = (each for each in "ab"), letters()
     with engine_of(
-        Giving(ToolResponse(True, plain), "plain"), Giving(ToolResponse(True, awaited), "awaited")
+        Recorder(ToolResponse(True, plain), "plain"), Recorder(ToolResponse(True, awaited), "awaited")
     ) as engine:
         items = engine.stream("neurosurfer.plain", ("x",))
         next(items)
@@ -139,8 +139,8 @@ def test_nsf_34_a_generator_that_others_hold_is_closed_too() -> None:
     assert plain.gi_frame is None
 
 
-def test_nsf_34_an_agent_reads_the_items_as_they_come() -> None:
-    """Of a stream of one item, and of one of none, too."""
+def test_nsf_34_an_agent_reads_items_as_they_arrive() -> None:
+    """Also from streams with one item or none."""
     tool = StreamLinesTool()
     with invoker_of(tool, EchoTool()) as invoker:
         answer = invoker.invoke("stream_lines", {"lines": ["a", "b"]})
@@ -156,36 +156,36 @@ def test_nsf_34_an_agent_reads_the_items_as_they_come() -> None:
         assert "text" == invoker.invoke("echo", {"text": "text"}).observation
 
 
-def test_nsf_35_extras_are_there_for_the_calls_that_follow() -> None:
-    """As variables of the session, of which each gets a copy; other sessions see nothing of them."""
+def test_nsf_35_extras_are_passed_to_later_calls() -> None:
+    """As variables of the session, copied for each call; other sessions do not see them."""
     ids = [1, 2]
     first, second = (
-        Giving(ToolResponse(False, "a", {"row_ids": ids}), "first"),
-        Giving(ToolResponse(True, "b"), "second"),
+        Recorder(ToolResponse(False, "a", {"row_ids": ids}), "first"),
+        Recorder(ToolResponse(True, "b"), "second"),
     )
     with engine_of(first, second) as engine:
         session = engine.session()
         session.call("neurosurfer.first", ("x",))
         session.call("neurosurfer.second", ("y",))
-        assert {"text": "y", "row_ids": [1, 2]} == second.given
-        assert ids is not second.given["row_ids"]
+        assert {"text": "y", "row_ids": [1, 2]} == second.inputs
+        assert ids is not second.inputs["row_ids"]
         engine.call("neurosurfer.second", ("z",))
 
-    assert {"text": "z"} == second.given
+    assert {"text": "z"} == second.inputs
 
 
-def test_nsf_35_an_object_is_handed_on_as_it_is() -> None:
-    """A variable holds its handle, which is given up when another extra takes its place."""
+def test_nsf_35_an_extra_may_be_any_object() -> None:
+    """A variable holds its handle, which is released when another extra replaces it."""
     connection, rows = object(), [{"price": Decimal("1.5")}]
-    first = Giving(ToolResponse(False, "a", {"connection": connection, "rows": rows}), "first")
-    other = Giving(ToolResponse(False, "a", {"connection": "closed", "rows": None}), "other")
-    second = Giving(ToolResponse(True, "b"), "second")
+    first = Recorder(ToolResponse(False, "a", {"connection": connection, "rows": rows}), "first")
+    other = Recorder(ToolResponse(False, "a", {"connection": "closed", "rows": None}), "other")
+    second = Recorder(ToolResponse(True, "b"), "second")
     seen = []
     with engine_of(first, other, second) as engine:
         for name in ("first", "other"):
             engine.call(f"neurosurfer.{name}", ("x",))
             engine.call("neurosurfer.second", ("y",))
-            seen.append((second.given, len(engine.memory.handles)))
+            seen.append((second.inputs, len(engine.memory.handles)))
 
     assert connection is seen[0][0]["connection"]
     assert rows is seen[0][0]["rows"]
@@ -193,47 +193,47 @@ def test_nsf_35_an_object_is_handed_on_as_it_is() -> None:
     assert 2 == seen[0][1]
 
 
-def test_nsf_35_an_agent_gets_objects_and_gives_them_up_after_the_next_call() -> None:
-    """Nothing is kept longer."""
+def test_nsf_35_an_agent_releases_objects_after_the_next_call() -> None:
+    """They are not retained longer."""
     connection = object()
-    first = Giving(ToolResponse(False, "a", {"connection": connection}), "first")
-    second = Giving(ToolResponse(True, "b"), "second")
+    first = Recorder(ToolResponse(False, "a", {"connection": connection}), "first")
+    second = Recorder(ToolResponse(True, "b"), "second")
     with engine_of(first, second) as engine:
         invoker = Invoker(engine, Toolkit([first, second]))
         answer = invoker.invoke("first", {"text": "x"})
-        kept = len(engine.memory.handles)
+        stored = len(engine.memory.handles)
         invoker.invoke("second", {"text": "y"})
-        assert (1, 0) == (kept, len(engine.memory.handles))
+        assert (1, 0) == (stored, len(engine.memory.handles))
 
-    assert connection is answer.extras["connection"] is second.given["connection"]
+    assert connection is answer.extras["connection"] is second.inputs["connection"]
 
 
-def test_nsf_35_an_agent_hands_nothing_on_of_a_call_that_has_failed() -> None:
-    """Though its tool had answered: neither to its next attempt nor to another tool; what came before is there."""
+def test_nsf_35_extras_of_a_failed_call_are_discarded() -> None:
+    """Neither the next attempt nor another tool receives them; earlier extras are still passed."""
 
-    class Broken(Giving):
+    class Broken(Recorder):
         def __call__(self, *, text: Any, **kwargs: Any) -> Any:
             seen.append(kwargs)
             return ToolResponse(True, (1 / 0 for each in "a"), {"cursor": 1, "connection": object()})
 
     seen: list[dict[str, Any]] = []
-    first, second = Giving(ToolResponse(False, "a", {"n": 1}), "first"), Giving(ToolResponse(True, "b"), "second")
+    first, second = Recorder(ToolResponse(False, "a", {"n": 1}), "first"), Recorder(ToolResponse(True, "b"), "second")
     tools = [first, Broken(None, "broken"), second]
     with engine_of(*tools) as engine:
         invoker = Invoker(engine, Toolkit(tools), max_tool_errors=1, wait=lambda seconds: None)
         for name in ("first", "broken", "second"):
             invoker.invoke(name, {"text": "x"})
-        kept = len(engine.memory.handles)
+        stored = len(engine.memory.handles)
 
-    assert ([{"n": 1}] * 2, {"text": "x", "n": 1}, 0) == (seen, second.given, kept)
+    assert ([{"n": 1}] * 2, {"text": "x", "n": 1}, 0) == (seen, second.inputs, stored)
 
 
-def test_nsf_35_an_extra_is_never_lost_in_silence() -> None:
-    """What can have no name fails the call; none of the others is kept then."""
+def test_nsf_35_an_invalid_extra_fails_the_call() -> None:
+    """None of the other extras is stored."""
     extras = {"good": 1, 5: "x", "neurosurfer.answer": True, "\ud800": 2}
     generator = (each for each in "ab")
-    bad, second = Giving(ToolResponse(False, generator, extras), "bad"), Giving(ToolResponse(True, "b"), "second")  # type: ignore[arg-type]
-    odd, none = Giving(ToolResponse(False, "a", [1]), "odd"), Giving(ToolResponse(True, "a", None), "none")  # type: ignore[arg-type]
+    bad, second = Recorder(ToolResponse(False, generator, extras), "bad"), Recorder(ToolResponse(True, "b"), "second")  # type: ignore[arg-type]
+    odd, none = Recorder(ToolResponse(False, "a", [1]), "odd"), Recorder(ToolResponse(True, "a", None), "none")  # type: ignore[arg-type]
     with engine_of(bad, second, odd, none) as engine:
         raised = []
         for name in ("bad", "odd"):
@@ -251,25 +251,25 @@ def test_nsf_35_an_extra_is_never_lost_in_silence() -> None:
         (f"neurosurfer.bad: extras: {names}", "neurosurfer.extras", "host"),
         ("neurosurfer.odd: extras: expected a mapping, got list", "neurosurfer.extras", "host"),
     ] == raised
-    assert {"text": "y"} == second.given
+    assert {"text": "y"} == second.inputs
     assert generator.gi_frame is None
 
 
 @pytest.mark.parametrize("value", ["mallory", object()], ids=["plain", "object"])
-def test_nsf_35_a_constant_of_the_host_is_not_replaced(value: Any) -> None:
-    """The call says so, and nothing is left behind, of the other extras neither."""
-    tool = Giving(ToolResponse(False, "a", {"before": 1, "user": value, "after": object()}))
+def test_nsf_35_an_extra_cannot_replace_a_constant_of_the_host(value: Any) -> None:
+    """The call fails, and no extra of it is stored."""
+    tool = Recorder(ToolResponse(False, "a", {"before": 1, "user": value, "after": object()}))
     with engine_of(tool, host=Host(constants={"user": "ada"})) as engine:
         with pytest.raises(ToolFailed) as caught:
-            engine.call("neurosurfer.giving", ("x",))
+            engine.call("neurosurfer.recorder", ("x",))
         assert 0 == len(engine.memory.handles)
         assert ["user"] == list(engine.memory.variables)
 
-    assert "neurosurfer.giving: user is a constant" == str(caught.value)
+    assert "neurosurfer.recorder: user is a constant" == str(caught.value)
 
 
-def test_nsf_44_the_streaming_tool_gives_its_lines() -> None:
-    """By itself and in an engine."""
+def test_nsf_44_the_streaming_tool_yields_its_lines() -> None:
+    """On its own and in an engine."""
     lines = ["Step 1...", "Step 2...", "Done."]
     with engine_of(StreamLinesTool()) as engine:
         assert lines == list(StreamLinesTool()(lines=lines).observation)

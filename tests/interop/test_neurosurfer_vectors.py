@@ -16,12 +16,12 @@ from tests.interop.neurosurfer_tools import (
     Boom,
     Careless,
     EchoTool,
-    Giving,
+    Recorder,
     SQLQueryTool,
     engine_of,
     invoker_of,
-    specified,
-    taking,
+    make_spec,
+    spec_with_input,
     text_spec,
 )
 
@@ -52,7 +52,7 @@ def raised(call: Callable[[], Any], kind: type[Exception] = ValueError) -> str:
 
 def pair() -> ToolSpec:
     """Return the spec of the cases of ``check_inputs``."""
-    return specified("tt", inputs=[ToolParam("a", "integer", "d"), ToolParam("b", "string", "d", False)])
+    return make_spec("tt", inputs=[ToolParam("a", "integer", "d"), ToolParam("b", "string", "d", False)])
 
 
 def told(case: Mapping[str, Any]) -> str:
@@ -64,8 +64,10 @@ def typed(case: Mapping[str, Any]) -> bool:
     """Return whether a value of a type is accepted unchanged or refused, as a case expects."""
     raw = {"x": case["given"]["value"]}
     if case["expect"].startswith("ValueError"):
-        return raised(lambda: taking(case["given"]["type"]).check_inputs(raw)).startswith("Input 'x' expected ")
-    return taking(case["given"]["type"]).check_inputs(raw) is raw and raw == ast.literal_eval(case["expect"])
+        return raised(lambda: spec_with_input(case["given"]["type"]).check_inputs(raw)).startswith(
+            "Input 'x' expected "
+        )
+    return spec_with_input(case["given"]["type"]).check_inputs(raw) is raw and raw == ast.literal_eval(case["expect"])
 
 
 def well_formed(case: Mapping[str, Any]) -> bool:
@@ -79,7 +81,7 @@ def well_formed(case: Mapping[str, Any]) -> bool:
 def takes_an_alias(_: Any) -> bool:
     """Return whether ``str`` is valid and means string."""
     text_spec("t", "str").validate()
-    return from_neurosurfer(Giving(ToolResponse(True, ""), kind="str")).spec.args[0].type == "string"
+    return from_neurosurfer(Recorder(ToolResponse(True, ""), kind="str")).spec.args[0].type == "string"
 
 
 def made(**fields: Any) -> Callable[[], Any]:
@@ -88,12 +90,12 @@ def made(**fields: Any) -> Callable[[], Any]:
 
 
 CALL = {"__call__": EchoTool.__call__}
-DECIMAL = {**CALL, "spec": specified(inputs=[ToolParam("b", "decimal", "d")])}
+DECIMAL = {**CALL, "spec": make_spec(inputs=[ToolParam("b", "decimal", "d")])}
 
 
 def validates_again(_: Any) -> bool:
     """Return whether a spec is validated when the tool is registered: in a toolkit and by the importer."""
-    careless = Careless(specified(inputs=[ToolParam("b", "decimal", "d")]))
+    careless = Careless(make_spec(inputs=[ToolParam("b", "decimal", "d")]))
     expected = "calculator.b has unsupported type 'decimal'."
     return (
         raised(lambda: Toolkit([careless])) == expected
@@ -110,33 +112,36 @@ def has_fresh_extras(_: Any) -> bool:
 
 def never_overrides(_: Any) -> bool:
     """Return whether an input is always the caller's, regardless of forwarded values."""
-    first, second = Giving(ToolResponse(False, "x", {"text": "FROM_EXTRAS"}), "a"), Giving(ToolResponse(True, "y"), "b")
+    first, second = (
+        Recorder(ToolResponse(False, "x", {"text": "FROM_EXTRAS"}), "a"),
+        Recorder(ToolResponse(True, "y"), "b"),
+    )
     with invoker_of(first, second) as invoker:
         invoker.invoke("a", {"text": "x"})
         invoker.invoke("b", {"text": "hello"})
-    by_agent = second.given
+    by_agent = second.inputs
     with engine_of(first, second, context={"text": "FROM_CONTEXT"}) as engine:
         engine.call("neurosurfer.a", ("x",))
         engine.call("neurosurfer.b", ("hello",))
-    return by_agent == {"text": "hello"} == second.given
+    return by_agent == {"text": "hello"} == second.inputs
 
 
 def stops(_: Any) -> bool:
     """Return whether a loop stops at a final answer and returns it."""
-    with invoker_of(Giving(ToolResponse(True, "hi"))) as invoker:
-        answer = invoker.invoke("giving", {"text": "x"})
+    with invoker_of(Recorder(ToolResponse(True, "hi"))) as invoker:
+        answer = invoker.invoke("recorder", {"text": "x"})
     return answer.final_answer and answer.observation == "hi"
 
 
 def clears(_: Any) -> bool:
     """Return whether extras exist for the second call and not for the third."""
-    first, second = Giving(ToolResponse(False, "x", {"cursor": 1}), "a"), Giving(ToolResponse(False, "y"), "b")
+    first, second = Recorder(ToolResponse(False, "x", {"cursor": 1}), "a"), Recorder(ToolResponse(False, "y"), "b")
     seen = []
     with invoker_of(first, second) as invoker:
         invoker.invoke("a", {"text": "x"})
         for _ in range(2):
             invoker.invoke("b", {"text": "x"})
-            seen.append(second.given.get("cursor", "gone"))
+            seen.append(second.inputs.get("cursor", "gone"))
     return seen == [1, "gone"]
 
 
@@ -181,15 +186,15 @@ HEAD = "ToolSpec must have name, description, when_to_use."
 CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "neurosurfer-001": well_formed,
     "neurosurfer-002": lambda case: (
-        case["real_implementation"] == f"ValueError: {HEAD}" and raised(specified(name="").validate) == HEAD
+        case["real_implementation"] == f"ValueError: {HEAD}" and raised(make_spec(name="").validate) == HEAD
     ),
     "neurosurfer-003": lambda case: (
-        case["real_implementation"] == f"ValueError: {HEAD}" and raised(specified(description="").validate) == HEAD
+        case["real_implementation"] == f"ValueError: {HEAD}" and raised(make_spec(description="").validate) == HEAD
     ),
     "neurosurfer-009": takes_an_alias,
     "neurosurfer-011": lambda case: (
         case["real_implementation"]
-        == "ValueError: " + raised(specified("q", inputs=[ToolParam("", "string", "d")]).validate)
+        == "ValueError: " + raised(make_spec("q", inputs=[ToolParam("", "string", "d")]).validate)
     ),
     "neurosurfer-012": lambda _: ToolParam(name="a", type="string", description="d").required is True,
     "neurosurfer-013": lambda _: "'description'" in raised(lambda: ToolParam(name="a", type="string"), TypeError),  # type: ignore[call-arg]
@@ -212,7 +217,7 @@ CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "neurosurfer-038": lambda _: (
         raised(made(**CALL, spec={"name": "x"}), TypeError) == "NoSpec must define a ToolSpec 'spec'."
     ),
-    "neurosurfer-039": lambda _: "abstract" in raised(made(spec=specified()), TypeError),
+    "neurosurfer-039": lambda _: "abstract" in raised(made(spec=make_spec()), TypeError),
     "neurosurfer-040": lambda _: raised(made(**DECIMAL)) == "calculator.b has unsupported type 'decimal'.",
     "neurosurfer-041": validates_again,
     "neurosurfer-047": has_fresh_extras,
