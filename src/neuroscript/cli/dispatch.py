@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Final
 
+from neuroscript import __version__
 from neuroscript.cli.parser import parse_arguments
 from neuroscript.cli.terminal.argument_parser import TRACEBACK, HelpRequested, NoArguments
 from neuroscript.cli.terminal.exit_codes import INTERNAL, OK, UsageError, exit_code
@@ -83,8 +84,6 @@ def _carried_out(argv: Sequence[str], output: Output, make_engine: Callable[...,
         return OK
     output.shows_tracebacks = output.shows_tracebacks or getattr(options, "traceback", False)
     if options.version:
-        from neuroscript import __version__
-
         output.write(f"neuroscript {__version__}\n")
         return OK
     part = {"policy": "question", "mcp": "action", "runs": "action"}.get(options.command)

@@ -37,6 +37,7 @@ from neuroscript.runtime.host import Host
 from neuroscript.runtime.interfaces import Logger, Reservation, ToolCall, ToolInfo, ToolResult
 from neuroscript.runtime.state import Memory
 from neuroscript.spec.binding import Repair, parse_arguments, parse_timeout, repairs
+from neuroscript.spec.callables import is_coroutine
 
 if TYPE_CHECKING:
     from neuroscript.approval.pending import PendingApproval
@@ -639,8 +640,6 @@ CALLS: Final = collection(CALL, "ToolCalls, or dicts of name, arguments and id")
 
 
 def _refuse_coroutine(on_item: Callable[[Any], object]) -> None:
-    from neuroscript.spec.callables import is_coroutine
-
     require("execute", on_item=(on_item, FUNCTION))
     if is_coroutine(on_item):
         raise SpecError("execute", ["on_item is a coroutine function; use aexecute, which awaits it"])

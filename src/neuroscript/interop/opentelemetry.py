@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import attrs
 
+from neuroscript import __version__
 from neuroscript._imports import missing_extra
 from neuroscript.coercion.context import name_of
 from neuroscript.runtime.records import CLOSED, CallRecord
@@ -56,8 +57,6 @@ class Tracing:
     """
 
     def __init__(self, tracer_provider: TracerProvider | None = None, *, content: bool = False) -> None:
-        from neuroscript import __version__
-
         self._tracer = get_tracer("neuroscript", __version__, tracer_provider)
         self._content = content
         self._lock = Lock()

@@ -14,6 +14,7 @@ from typing import Final
 
 import attrs
 
+from neuroscript import __version__
 from neuroscript._version import RUNTIME_API
 from neuroscript.discovery.catalog import FIRST_PARTY, owner_of
 from neuroscript.discovery.installed import normalize_name
@@ -154,8 +155,6 @@ def create(name: str, directory: Path | None = None, *, group: str | None = None
 
 def render_files(names: Names, author: str = "") -> dict[str, str]:
     """Return the contents of each file by its path in the distribution."""
-    from neuroscript import __version__
-
     words = {
         "distribution": names.distribution,
         "module": names.module,

@@ -16,6 +16,7 @@ from neuroscript.errors import CallError, LLMError, is_interrupt
 from neuroscript.io.text import json_text
 from neuroscript.runtime.interfaces import LLM, Turn
 from neuroscript.runtime.replies import turn_of
+from neuroscript.tools.serialization import error_to_data
 from neuroscript.workflow.plan.model import Plan
 from neuroscript.workflow.trace.file import trace_to_data
 from neuroscript.workflow.trace.trace import Trace
@@ -76,8 +77,6 @@ async def add_answer(session: Session, llm: LLM, plan: Plan, trace: Trace) -> Tr
     said, secrets = outcome.result(), session.secrets
     if isinstance(said, str):
         return attrs.evolve(trace, answer=said if secrets is None else secrets.text(said))
-    from neuroscript.tools.serialization import error_to_data
-
     error: Any = error_to_data(said)
     return attrs.evolve(trace, status="failed", error=error if secrets is None else secrets.plain(error))
 

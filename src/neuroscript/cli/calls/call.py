@@ -12,6 +12,7 @@ import attrs
 from neuroscript.cli.calls.dry_run import code_of, decide, decision_text, decision_to_data
 from neuroscript.cli.calls.stream import StreamSummary, print_stream, streaming_tool_name
 from neuroscript.cli.env.engine import MakeEngine, find_tool, open_engine
+from neuroscript.cli.env.mcp_servers import accept_hint
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, exit_code
 from neuroscript.cli.terminal.inputs import json_of
 from neuroscript.cli.terminal.output import Output
@@ -129,8 +130,6 @@ def print_result(result: ToolResult, options: Namespace, output: Output) -> int:
 
 
 def _say_how(tool: str, options: Namespace, output: Output) -> None:
-    from neuroscript.cli.env.mcp_servers import accept_hint
-
     sentence = accept_hint(vars(options), tool, output)
     if sentence:
         output.say(sentence)

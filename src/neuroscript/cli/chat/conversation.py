@@ -18,6 +18,7 @@ from neuroscript.errors import LLMError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.llm.clients import Model, model
 from neuroscript.llm.events import Conversation
+from neuroscript.llm.library import package
 from neuroscript.llm.loop import converse
 from neuroscript.llm.offered_tools import unmatched_patterns
 from neuroscript.llm.structured_output import answer_spec
@@ -53,8 +54,6 @@ def open_model(options: Namespace) -> Model:
 
 def _default() -> str:
     """Return the default model of ``llm``."""
-    from neuroscript.llm.library import package
-
     name: str = package().get_default_model()
     return name
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from neuroscript.audit.location import is_database_path
 from neuroscript.cli.terminal.exit_codes import UsageError
-from neuroscript.cli.terminal.inputs import check_path
+from neuroscript.cli.terminal.inputs import check_path, key_of
 from neuroscript.cli.terminal.output import Output, reason_of
 from neuroscript.errors import AuditError, SpecError
 from neuroscript.io.text import quote_untrusted
@@ -58,8 +58,6 @@ def _lines(name: str, key: str | None, output: Output) -> Any:
 
     secret = None
     if key is not None:
-        from neuroscript.cli.terminal.inputs import key_of
-
         secret = key_of(key, output)
     try:
         return FileAudit(name, key=secret)

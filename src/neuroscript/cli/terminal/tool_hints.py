@@ -8,6 +8,7 @@ from typing import Final
 from neuroscript._imports import install_hint
 from neuroscript.discovery.bundles import EXTRAS
 from neuroscript.discovery.catalog import owner_of
+from neuroscript.discovery.installed import installed_distributions
 from neuroscript.io.near_names import did_you_mean
 from neuroscript.io.text import quote_untrusted
 from neuroscript.names import from_wire
@@ -78,8 +79,6 @@ def _no_tools() -> str:
 
 
 def _brings(name: str) -> str:
-    from neuroscript.discovery.installed import installed_distributions
-
     owner = owner_of(name)
     extra = next(extra for extra, distribution in EXTRAS.items() if distribution == owner)
     provides = f"{owner} provides the {_group(name)} tools and is"

@@ -26,6 +26,7 @@ from neuroscript.interop.agentheaven.schemas import arguments_schema, strict_sch
 from neuroscript.interop.agentheaven.state import copied_state, set_default
 from neuroscript.interop.functions import set_metadata
 from neuroscript.interop.mcp.client.accepted_definitions import Definition
+from neuroscript.interop.mcp.client.definition import inspection_tool
 from neuroscript.interop.mcp.client.host_services import HostClient
 from neuroscript.io.near_names import near
 from neuroscript.io.text import quote_untrusted
@@ -154,7 +155,6 @@ class ToolSpec:
         Raises:
             SpecError: It is not a definition, or it is invalid; with every problem found.
         """
-        from neuroscript.interop.mcp.client.definition import inspection_tool
         from neuroscript.llm.wire.sdk_data import to_plain_data
 
         try:

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, suppress
 from logging import getLogger
 from typing import Any, Final
 
+from neuroscript import __version__
 from neuroscript._imports import missing_extra
 from neuroscript.calls.steps import GRACE_SECONDS
 from neuroscript.coercion.context import type_name
@@ -70,8 +71,6 @@ class Service:
     """
 
     def __init__(self, engine: Engine, tools: tuple[str, ...], name: str) -> None:
-        from neuroscript import __version__
-
         engine.policy.narrowed(allow=tools)  # raise an error for invalid patterns now
         self._engine = engine
         self._tools = tools

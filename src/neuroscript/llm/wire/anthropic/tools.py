@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from neuroscript.coercion.context import CoercionSettings
 from neuroscript.coercion.plain_data import to_plain
 from neuroscript.errors import ArgumentError
 from neuroscript.llm.wire.tools import input_schema, make_definitions, rename_arguments, tool_description
 from neuroscript.runtime.wire_names import WireNames, argument_replacements
-from neuroscript.spec.binding import by_name
+from neuroscript.spec.binding import bind_arguments, by_name
 from neuroscript.spec.tool_spec import Example, ToolSpec
 
 UNSUPPORTED_ROOT_KEYWORDS: Final = ("oneOf", "allOf", "anyOf")
@@ -89,9 +90,6 @@ def _by_name(spec: ToolSpec, example: Example) -> dict[str, Any] | None:
 
 
 def _fits(spec: ToolSpec, given: dict[str, Any]) -> bool:
-    from neuroscript.coercion.context import CoercionSettings
-    from neuroscript.spec.binding import bind_arguments
-
     try:
         said = json.loads(json.dumps(given, allow_nan=False))
         bind_arguments(spec, CoercionSettings("strict"), said, by_name=True)

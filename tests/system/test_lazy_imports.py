@@ -1,0 +1,146 @@
+"""Imports inside functions: a list of those that are intended, because each one is a decision."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import neuroscript
+
+ROOT: Final = Path(neuroscript.__file__).parent
+
+LAZY_IMPORTS: Final = {
+    "audit.location": "audit.log_file audit.sqlite",
+    "calls.codegen": "coercion.schema_inspection",
+    "calls.compiler": "calls.gate_codegen",
+    "calls.drivers": "calls.streams",
+    "calls.pipeline": (
+        "calls.approvals calls.streams coercion.problems policy.refusals policy.templates runtime.masking "
+        "spec.instances"
+    ),
+    "cli": "cli.dispatch",
+    "cli.calls.call": "cli.calls.hints cli.env.reload",
+    "cli.calls.execute": "cli.calls.report",
+    "cli.calls.hints": "cli.parser",
+    "cli.chat.llm_toolbox": (
+        "cli.env.engine cli.parser cli.terminal.exit_codes cli.terminal.output errors interop.llm.export "
+        "llm.offered_tools runtime.wire_names"
+    ),
+    "cli.chat.models": "llm llm.models",
+    "cli.chat.options": "coercion.types",
+    "cli.dispatch": "cli.completion",
+    "cli.doctor.files": "cli.terminal.subprocess config.policy_file",
+    "cli.doctor.installed": "cli.terminal.subprocess discovery.probe",
+    "cli.env.approvers": "approval.pending approval.terminal",
+    "cli.env.audit": "audit.log_file audit.recording audit.sqlite",
+    "cli.env.choices": "discovery.bundles discovery.installed",
+    "cli.env.engine": "calls.spill cli.env.approvers cli.env.audit cli.terminal.tool_hints config.lock_file",
+    "cli.env.mcp_servers": "config.policy_file interop.mcp.client.servers io.private_files runtime.secret_forms",
+    "cli.env.policy": "config.policy_file",
+    "cli.env.tools": (
+        "cli.env.engine cli.terminal.tool_hints discovery.catalog policy.tool_policy runtime.interfaces "
+        "tools.serialization"
+    ),
+    "cli.mcp.serve": "interop.mcp interop.mcp.server.http interop.mcp.server.listener interop.mcp.server.serve",
+    "cli.plans.durable_runs": "workflow.durable workflow.durable.inspection",
+    "cli.plans.run_plan": "cli.chat.conversation cli.env.approvers workflow.durable workflow.trace.file",
+    "cli.plans.worker": "workflow.durable.worker",
+    "cli.plugins.command": "cli.plugins.lock discovery.probe",
+    "cli.terminal.argument_parser": "io.near_names",
+    "cli.terminal.inputs": "audit.keys",
+    "cli.terminal.logger": "cli.terminal.server_log",
+    "cli.terminal.output": "io.tracebacks",
+    "cli.terminal.printing": "cli.terminal.rich_pages",
+    "cli.tools.export": "formats.json_schema formats.prompt",
+    "cli.tools.list": "cli.env.engine formats.one_line",
+    "coercion.constraints": "coercion.problems coercion.rule_text",
+    "discovery.catalog": "discovery.bundles discovery.probe",
+    "discovery.entry_points": "tools.hookspecs",
+    "discovery.index_builder": "tools.hookspecs",
+    "discovery.lazy_tools": "discovery.entry_points tools.fingerprints tools.hookspecs tools.serialization",
+    "discovery.probe": "discovery.index_builder",
+    "engine.call_runtime": "policy.refusals runtime.redacting_proxies",
+    "engine.engine": (
+        "audit.location audit.recording calls.hooks calls.spill discovery.catalog discovery.entry_points "
+        "discovery.lazy_tools discovery.local_plugins engine.inflight policy.ledger"
+    ),
+    "engine.entries": "calls.gate",
+    "engine.session": (
+        "approval.pending approval.request calls.approvals calls.spill_writer calls.streams engine.preflight "
+        "io.tracebacks policy.ledger policy.refusals runtime.redacting_proxies runtime.redaction"
+    ),
+    "engine.shared": "calls.hooks calls.observers calls.threads runtime.engine_secrets sandbox",
+    "interop.agentheaven.handle": "llm.wire.sdk_data",
+    "interop.agentheaven.mcp": "interop.fastmcp interop.fastmcp.export",
+    "interop.mcp.client.host_services": "interop.mcp.client.sdk",
+    "interop.mcp.client.location": "interop.mcp.client.sdk",
+    "policy.execution_policy": "policy.limits policy.refusals policy.templates",
+    "policy.scopes": "policy.paths",
+    "policy.tool_policy": "policy.templates",
+    "runtime.host": "io.user_cache runtime.prompter runtime.secret_forms",
+    "runtime.masking": "runtime.redaction",
+    "runtime.state": "coercion.problems",
+    "sandbox.root": "sandbox.by_path sandbox.open_beneath",
+    "spec.binding": "coercion.plain_data coercion.problems coercion.schema_validation",
+    "spec.callables": "spec.annotations",
+    "spec.signature": "_imports",
+    "spec.tool_spec": "coercion.problems coercion.schema_validation spec.annotations spec.fields",
+    "testing.checks.shipping": "discovery.index_builder",
+    "testing.plugin": (
+        "discovery.catalog discovery.entry_points discovery.installed engine.engine errors "
+        "policy.execution_policy runtime.host testing.checks.check testing.fake"
+    ),
+    "tools.injection": "coercion.schema_inspection",
+    "tools.serialization": "coercion.plain_data",
+    "tools.tool": "coercion.problems policy.templates runtime.masking spec.signature tools.injection",
+    "tools.toolset": "io.near_names tools.derived tools.injection_sources",
+    "workflow.plan.validation": "policy.templates",
+    "workflow.runner": "workflow.synthesis",
+}
+"""The project modules that functions of each module import, all below `neuroscript`.
+
+A lazy import keeps a module out of a common start (see `test_startup`), keeps an optional dependency optional, or
+breaks a cycle of modules. Every other import belongs at the top of its module.
+"""
+
+
+def test_every_lazy_import_is_listed() -> None:
+    """A new import inside a function has one of the reasons above, or it moves to the top of the module."""
+    found = {(name, each) for name, path in modules().items() for each in lazy_imports(path)}
+    listed = {(name, each) for name, imported in LAZY_IMPORTS.items() for each in imported.split()}
+
+    problems = [
+        *(f"{name} imports {each} in a function; import it at the top, or list it" for name, each in found - listed),
+        *(f"{name} no longer imports {each} in a function; remove it from the list" for name, each in listed - found),
+    ]
+    assert not problems, "\n".join(["LAZY_IMPORTS differs from the source code:", *sorted(problems)])
+
+
+def modules() -> dict[str, Path]:
+    """Return the file of each module of the project, by its name below `neuroscript`."""
+    paths = {path.relative_to(ROOT).with_suffix("").parts: path for path in ROOT.rglob("*.py")}
+    return {".".join(part for part in parts if part != "__init__"): path for parts, path in paths.items()}
+
+
+def lazy_imports(path: Path) -> set[str]:
+    """Return the project modules that the functions of a module import, by their names below `neuroscript`."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    names = {name for function in functions for node in ast.walk(function) for name in imported_modules(node)}
+    return {name.removeprefix("neuroscript").lstrip(".") for name in names if name.partition(".")[0] == "neuroscript"}
+
+
+def imported_modules(node: ast.AST) -> Iterator[str]:
+    """Yield the modules that an import statement names; imports of this project are absolute."""
+    match node:
+        case ast.Import(names):
+            yield from (each.name for each in names)
+        case ast.ImportFrom(module=str(module), names=names):
+            for each in names:
+                place = ROOT.parent.joinpath(*module.split("."), each.name)
+                is_module = place.is_dir() or place.with_suffix(".py").is_file()
+                yield f"{module}.{each.name}" if is_module else module
+        case _:
+            pass
