@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
-from typing import Final
+from typing import Final, NamedTuple
 
 from neuroscript.coercion.constraints import TYPE
 from neuroscript.coercion.parameters import (
@@ -27,7 +27,7 @@ from neuroscript.errors import LLMError
 from neuroscript.llm.driver import ConversationDriver, Listener
 from neuroscript.llm.events import Conversation, ConversationError
 from neuroscript.llm.offered_tools import narrow_session
-from neuroscript.llm.steps import AskStep, ConversationState
+from neuroscript.llm.steps import AskStep, ConversationState, Steps
 from neuroscript.llm.structured_output import answer_spec, instruction
 from neuroscript.runtime.host import MODEL
 from neuroscript.runtime.interfaces import LLM, Turn
@@ -35,6 +35,15 @@ from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 
 DEFAULT_MAX_CHARS: Final = 100_000
 """Default limit on the characters of a result that the model reads."""
+
+
+class ConversationLimits(NamedTuple):
+    """The limits of a conversation; `converse` describes them."""
+
+    turns: int
+    calls: int
+    seconds: float | None
+    chars: int
 
 
 def converse(
@@ -82,21 +91,15 @@ def converse(
         SpecError: If no tool matches a pattern, or an argument is invalid.
         LLMError: ``llm.no_model``, if neither *model* nor the host provides a model.
     """
-    parts = {"engine": engine, "prompt": prompt, "system": system, "model": model, "on_event": on_event}
-    parts |= {"turns": turns, "calls": calls, "seconds": seconds, "chars": chars, "history": history, "answer": answer}
-    tools = (tools,) if isinstance(tools, str) else as_tuple(tools)
-    require("converse", tools=(tools, FORMS["tools"]), **{name: (each, FORMS[name]) for name, each in parts.items()})
-    talk = _begun(engine, prompt, tools, system, history, answer, (turns, calls, seconds, chars))
-    doer = ConversationDriver(talk.session, _model(engine, model), on_event)
-    with _kept(talk, doer):
-        steps = talk.steps()
-        asked = next(steps)
+    limits = ConversationLimits(turns, calls, seconds, chars)
+    with _start(engine, prompt, tools, model, system, history, answer, limits, on_event) as (steps, driver):
+        step = next(steps)
         while True:
-            outcome = doer.ask(asked) if isinstance(asked, AskStep) else doer.run(asked)
+            outcome = driver.ask(step) if isinstance(step, AskStep) else driver.run(step)
             try:
-                asked = steps.send(outcome)
-            except StopIteration as done:
-                return _conversation(done)
+                step = steps.send(outcome)
+            except StopIteration as end:
+                return _result(end)
 
 
 async def aconverse(
@@ -119,40 +122,53 @@ async def aconverse(
     The model is asked on a thread. If the caller is cancelled during a request, the request is abandoned and stops at
     the next piece of its reply. *on_event* is called on the event loop.
     """
-    parts = {"engine": engine, "prompt": prompt, "system": system, "model": model, "on_event": on_event}
-    parts |= {"turns": turns, "calls": calls, "seconds": seconds, "chars": chars, "history": history, "answer": answer}
-    tools = (tools,) if isinstance(tools, str) else as_tuple(tools)
-    require("converse", tools=(tools, FORMS["tools"]), **{name: (each, FORMS[name]) for name, each in parts.items()})
-    talk = _begun(engine, prompt, tools, system, history, answer, (turns, calls, seconds, chars))
-    doer = ConversationDriver(talk.session, _model(engine, model), on_event)
-    with _kept(talk, doer):
-        steps = talk.steps()
-        asked = next(steps)
+    limits = ConversationLimits(turns, calls, seconds, chars)
+    with _start(engine, prompt, tools, model, system, history, answer, limits, on_event) as (steps, driver):
+        step = next(steps)
         while True:
-            outcome = await (doer.aask(asked) if isinstance(asked, AskStep) else doer.arun(asked))
+            outcome = await (driver.aask(step) if isinstance(step, AskStep) else driver.arun(step))
             try:
-                asked = steps.send(outcome)
-            except StopIteration as done:
-                return _conversation(done)
+                step = steps.send(outcome)
+            except StopIteration as end:
+                return _result(end)
 
 
-def _conversation(done: StopIteration) -> Conversation:
-    conversation: Conversation = done.value
+def _result(end: StopIteration) -> Conversation:
+    conversation: Conversation = end.value
     return conversation
 
 
 @contextmanager
-def _kept(talk: ConversationState, doer: ConversationDriver) -> Iterator[None]:
-    """Attach the conversation to the error that ends it, and silence the listener afterwards."""
+def _start(
+    engine: Session,
+    prompt: str,
+    tools: str | Iterable[str],
+    model: LLM | None,
+    system: str,
+    history: Sequence[Turn],
+    answer: ArgType | str | ArgSpec | None,
+    limits: ConversationLimits,
+    on_event: Listener | None,
+) -> Iterator[tuple[Steps, ConversationDriver]]:
+    """Check the arguments, and provide the steps of a conversation and the driver that carries them out.
+
+    An error that ends the conversation receives the conversation so far. The listener is not called afterwards.
+    """
+    parts = {"engine": engine, "prompt": prompt, "system": system, "model": model, "on_event": on_event}
+    parts |= {**limits._asdict(), "history": history, "answer": answer}
+    tools = (tools,) if isinstance(tools, str) else as_tuple(tools)
+    require("converse", tools=(tools, FORMS["tools"]), **{name: (each, FORMS[name]) for name, each in parts.items()})
+    state = _initial_state(engine, prompt, tools, system, history, answer, limits)
+    driver = ConversationDriver(state.session, _model(engine, model), on_event)
     try:
-        yield
+        yield state.steps(), driver
     except LLMError as error:
-        conversation = talk.conversation()
+        conversation = state.conversation()
         raise ConversationError(
             error.text, code=error.code, retry=error.retry, conversation=conversation
         ) from error.__cause__
     finally:
-        doer.is_over = True
+        driver.is_over = True
 
 
 def _model(engine: Session, model: LLM | None) -> LLM:
@@ -162,42 +178,41 @@ def _model(engine: Session, model: LLM | None) -> LLM:
     return found
 
 
-def _begun(
+def _initial_state(
     engine: Session,
     prompt: str,
     tools: tuple[str, ...],
     system: str,
     history: Sequence[Turn],
     answer: ArgType | str | ArgSpec | None,
-    limits: tuple[int, int, float | None, int],
+    limits: ConversationLimits,
 ) -> ConversationState:
-    """Return a conversation at its start.
+    """Return the state of a conversation before its first step.
 
     Raises:
         SpecError: With every problem.
     """
-    turns, calls, seconds, chars = limits
     session = narrow_session(engine, tools, "converse")
     spec = None if answer is None else answer_spec(answer)
     return ConversationState(
         session,
         tuple(info.spec for info in session.infos.values()),
         [*_opening(system, history, spec), Turn("user", prompt)],
-        turns,
-        calls,
-        chars,
-        None if seconds is None else time.monotonic() + seconds,
+        limits.turns,
+        limits.calls,
+        limits.chars,
+        None if limits.seconds is None else time.monotonic() + limits.seconds,
         spec,
     )
 
 
 def _opening(system: str, history: Sequence[Turn], answer: ToolSpec | None) -> list[Turn]:
     """Return the turns before the prompt, with at most one system turn, which comes first."""
-    told = system if answer is None else "\n\n".join(filter(None, (system, instruction(answer))))
+    instructions = system if answer is None else "\n\n".join(filter(None, (system, instruction(answer))))
     before = _answered(history)
-    if not told:
+    if not instructions:
         return before
-    return [Turn("system", told), *(turn for turn in before if turn.role != "system")]
+    return [Turn("system", instructions), *(turn for turn in before if turn.role != "system")]
 
 
 def _answered(history: Sequence[Turn]) -> list[Turn]:
