@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any, Final
 
 from neuroscript.cli.env.engine import MakeEngine, open_engine
-from neuroscript.cli.terminal.exit_codes import OK, UsageError
+from neuroscript.cli.terminal.exit_codes import OK, UsageError, require_extra
 from neuroscript.cli.terminal.output import Output
 from neuroscript.engine.engine import Engine
 from neuroscript.interop.mcp.addresses import is_loopback
@@ -28,11 +28,9 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     Raises:
         UsageError: The SDK is not installed, an address cannot be used, or a token is missing.
     """
-    try:
+    with require_extra():
         from neuroscript.interop.mcp import ask_client, serve
         from neuroscript.interop.mcp.server.serve import Service  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise UsageError(str(error)) from None
     token = _token(options)
     asking = ask_client if options.suspend is None else None
     output.serve()

@@ -12,7 +12,7 @@ import attrs
 
 from neuroscript.cli.env.engine import MakeEngine
 from neuroscript.cli.plans.run_plan import drive_plan
-from neuroscript.cli.terminal.exit_codes import OK, UsageError
+from neuroscript.cli.terminal.exit_codes import OK, require_extra
 from neuroscript.cli.terminal.output import Cell, Output, Rows, Style, cell
 from neuroscript.cli.terminal.printing import show
 from neuroscript.engine.engine import Engine
@@ -28,13 +28,11 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         UsageError: DBOS is not installed.
         SpecError: The database cannot be used, the run is unknown, or its state does not permit the action.
     """
-    try:
+    with require_extra():
         from neuroscript.workflow.durable import inspection
 
         if options.action == "resume":
             from neuroscript.workflow.durable import resume
-    except ModuleNotFoundError as error:
-        raise UsageError(str(error)) from None
     match options.action:
         case "list":
             return _listed(inspection.list_runs(options.url), options, output)

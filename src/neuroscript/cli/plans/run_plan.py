@@ -14,7 +14,7 @@ from neuroscript.approval.request import Approver
 from neuroscript.cli.calls.hints import quote_hints
 from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.plans.progress import Display, display_of
-from neuroscript.cli.terminal.exit_codes import FAILED, MODEL_CODES, OK, USAGE, UsageError, exit_code_of
+from neuroscript.cli.terminal.exit_codes import FAILED, MODEL_CODES, OK, USAGE, UsageError, exit_code_of, require_extra
 from neuroscript.cli.terminal.inputs import STDIN, is_json_text, json_of, text_of
 from neuroscript.cli.terminal.output import Output, reason_of
 from neuroscript.cli.terminal.remedies import action, advice
@@ -184,10 +184,8 @@ def _here(plan: Plan, inputs: Mapping[str, Any], options: Namespace, left: Simpl
 
 def _durably(plan: Plan, inputs: Mapping[str, Any], options: Namespace, name: str) -> Drive:
     """Return the function that runs a plan durably, so that it can be resumed."""
-    try:
+    with require_extra():
         from neuroscript.workflow.durable import run_durably
-    except ModuleNotFoundError as error:
-        raise UsageError(str(error)) from None
     return lambda engine, watch: run_durably(
         engine, plan, inputs, options.durable, parallel=options.parallel, watch=watch, run_id=name
     )

@@ -8,7 +8,7 @@ from threading import Event, current_thread, main_thread
 from typing import Final
 
 from neuroscript.cli.env.engine import MakeEngine, open_engine
-from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
+from neuroscript.cli.terminal.exit_codes import FAILED, OK, require_extra
 from neuroscript.cli.terminal.output import Output
 
 POLL_SECONDS: Final = 0.2
@@ -22,10 +22,8 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         UsageError: DBOS is not installed.
         SpecError: The database cannot be used.
     """
-    try:
+    with require_extra():
         from neuroscript.workflow.durable.worker import Worker
-    except ModuleNotFoundError as error:
-        raise UsageError(str(error)) from None
     output.serve()
     told = _told_to_end()
     with open_engine(make_engine, output, options) as engine, output.tools_aside():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from neuroscript.errors import (
@@ -42,6 +43,15 @@ MODEL_CODES: Final = {
 
 class UsageError(Exception):
     """The arguments of the command are invalid, or its input cannot be read."""
+
+
+@contextmanager
+def require_extra() -> Iterator[None]:
+    """Report an import that fails because an extra is not installed as a `UsageError`."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise UsageError(str(error)) from None
 
 
 def exit_code(error: BaseException) -> int:
