@@ -250,9 +250,9 @@ def test_damaged_traces_produce_no_traceback(tmp_path: Path) -> None:
         (["trace", "diff", "-", "-"], ["only one of the two traces can be read from standard input"]),
         (["trace", "show", "-"], ["standard input: invalid JSON: line 1, column 1 is not JSON"]),
         (["trace", "show", "good.json", "--svg", "good.json/x"], ["cannot write good.json/x: file exists"]),
-        (["trace", "show", "good.json", "--svg", "."], ["cannot write .: not a regular file"]),
+        (["trace", "show", "good.json", "--svg", "."], ["cannot write .: is a directory"]),
         (["trace", "show", "good.json", "--svg", "x" * 256], [f"cannot write …{'x' * 200}: file name too long"]),
-        (["trace", "show", "good.json", "--svg", "/dev/null"], ["cannot write /dev/null: not a regular file"]),
+        (["trace", "show", "good.json", "--svg", "/dev/null"], ["cannot write /dev/null: it is not a regular file"]),
     ],
 )
 def test_every_problem_is_reported(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -111,21 +110,11 @@ def _draw(trace: Trace, options: Namespace, output: Output) -> None:
     if options.svg == STDOUT:
         output.json({"file": STDOUT, "text": text}) if options.json else output.write(text)
         return
-    file = Path(options.svg)
-    if _is_other(file):  # an atomic write would replace a device by a file
-        raise UsageError(f"cannot write {quote_path(options.svg)}: not a regular file")
-    write([GeneratedFile(file, text)])
+    write([GeneratedFile(Path(options.svg), text)])
     if options.json:
         output.json({"file": options.svg, "nodes": len(trace.nodes)})
     else:
         output.text(f"{quote_path(options.svg)}: {count_of(len(trace.nodes), 'node')}")
-
-
-def _is_other(file: Path) -> bool:
-    """Return whether a path exists and is not a regular file; other errors appear when it is written."""
-    with suppress(OSError):
-        return file.exists() and not file.is_file()
-    return False
 
 
 def _blocks(trace: Trace) -> Iterator[Rows]:
