@@ -31,14 +31,6 @@ from neuroscript.cli.terminal.argument_parser import (
 )
 from neuroscript.cli.terminal.exit_codes import UsageError
 
-COMMANDS: Final = (
-    *("list", "show", "call", "execute", "run", "approve", "policy", "audit", "replay", "trace"),
-    *("plugins", "index", "new", "lint", "doctor"),
-    *("export", "stubs", "docs"),
-    *("ask", "chat", "plan", "models", "mcp"),
-    *("worker", "runs"),
-    *("completion", "help"),
-)
 POLICY_ACTIONS: Final = ("check", "explain")
 """The actions of ``policy``."""
 
@@ -106,7 +98,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
 
     Raises:
         UsageError: The arguments are invalid.
-        HelpAsked: The user asked for help.
+        HelpRequested: The user asked for help.
     """
     command = ["call"] if [*argv[:1]] == ["call"] else ["policy", "explain"]
     if [*argv[: len(command)]] != command:
@@ -145,7 +137,8 @@ def _without_tool_words(argv: Sequence[str]) -> argparse.Namespace:
     if namespace.command == "policy" and namespace.question is None:
         raise UsageError(f"expected an action: {', '.join(POLICY_ACTIONS)} (see neuroscript policy --help)")
     if namespace.command in ("mcp", "runs") and namespace.action is None:
-        words = import_module(f"neuroscript.cli.{LAZY_COMMANDS[namespace.command].partition(':')[0]}").ACTIONS
+        module = str(COMMANDS[namespace.command]).partition(":")[0]
+        words = import_module(f"neuroscript.cli.{module}").ACTIONS
         raise UsageError(f"expected an action: {', '.join(words)} (see neuroscript {namespace.command} --help)")
     return namespace
 
@@ -210,11 +203,12 @@ def build(only: str = "", tool_names: Completer | None = None, keys: Completer |
     parser.add_argument("--version", action="store_true", help="show the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name in [only] if only in COMMANDS else COMMANDS:
-        if name in LAZY_COMMANDS:
-            room, _, add = LAZY_COMMANDS[name].partition(":")
-            getattr(import_module(f"neuroscript.cli.{room}"), add)(commands, _layout)
+        add = COMMANDS[name]
+        if isinstance(add, str):
+            module, _, function = add.partition(":")
+            getattr(import_module(f"neuroscript.cli.{module}"), function)(commands, _layout)
         else:
-            LOCAL_COMMANDS[name](commands, tool_names, keys)
+            add(commands, tool_names, keys)
     return parser
 
 
@@ -371,26 +365,19 @@ def _add_completion(commands: Any, *_: Completer | None) -> None:
 def _add_help(commands: Any, *_: Completer | None) -> None:
     parser = _command(commands, "help", "show this help, or the help of a command", json_help="")
     action: Any = parser.add_argument("words", nargs="*", metavar="COMMAND", help="a command, such as call")
-    action.completer = lambda **_: COMMANDS
+    action.completer = lambda **_: tuple(COMMANDS)  # argcomplete takes a mapping for names with descriptions
 
 
-LOCAL_COMMANDS: Final[Mapping[str, Callable[[Any, Completer | None, Completer | None], None]]] = {
+COMMANDS: Final[Mapping[str, str | Callable[[Any, Completer | None, Completer | None], None]]] = {
     "list": _add_list,
     "show": _add_show,
     "call": _add_call,
     "execute": _add_execute,
+    "run": "plans.options:add_run",
     "approve": _add_approve,
     "policy": _add_policy,
-    "replay": _add_replay,
-    "completion": _add_completion,
-    "help": _add_help,
-}
-"""The functions that add the commands of this module, each called with the shell completers."""
-
-LAZY_COMMANDS: Final[Mapping[str, str]] = {
-    "run": "plans.options:add_run",
-    "plan": "plans.options:add_plan",
     "audit": "audit.options:add_audit",
+    "replay": _add_replay,
     "trace": "plans.trace:add_trace",
     "plugins": "plugins.options:add_inspection",
     "index": "plugins.options:add_index",
@@ -402,9 +389,16 @@ LAZY_COMMANDS: Final[Mapping[str, str]] = {
     "docs": "tools.options:add_docs",
     "ask": "chat.options:add_ask",
     "chat": "chat.options:add_chat",
+    "plan": "plans.options:add_plan",
     "models": "chat.models:add_models",
     "mcp": "mcp.options:add_mcp",
     "worker": "plans.durable_options:add_worker",
     "runs": "plans.durable_options:add_runs",
+    "completion": _add_completion,
+    "help": _add_help,
 }
-"""The functions that add the commands of other modules; each module is imported only for its own command."""
+"""The functions that add the commands, in the order of the help.
+
+A function of this module is called with the shell completers. The module of any other is imported only for its own
+command, below `neuroscript.cli`.
+"""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 from neuroscript.cli.terminal.exit_codes import UsageError
@@ -120,7 +120,7 @@ def seconds(text: str) -> float:
     return number
 
 
-def unknown_command(word: str, commands: Sequence[str], todo: str = "call") -> UsageError:
+def unknown_command(word: str, commands: Collection[str], todo: str = "call") -> UsageError:
     """Return the error for an unknown command.
 
     Args:
