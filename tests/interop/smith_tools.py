@@ -24,8 +24,8 @@ def metadata(**changes: Any) -> dict[str, Any]:
     }
 
 
-def file_of(folder: Path, name: str, said: object, code: str = "def run_weather(city):\n    return city\n") -> Path:
-    """Write a tool of Smith's."""
+def write_tool(folder: Path, name: str, said: object, code: str = "def run_weather(city):\n    return city\n") -> Path:
+    """Write a file with a tool of Smith."""
     path = folder / name
     path.write_text(f"METADATA = {said!r}\n\n{code}")
     return path
@@ -36,8 +36,8 @@ def run_weather(city: str = "Oslo") -> str:
     return f"sunny in {city}"
 
 
-def called(tool: ToolImplementation, arguments: Mapping[str, Any], policy: ExecutionPolicy | None = None) -> Any:
-    """Call a tool by an engine that grants nothing."""
+def call_tool(tool: ToolImplementation, arguments: Mapping[str, Any], policy: ExecutionPolicy | None = None) -> Any:
+    """Call a tool through an engine that grants nothing."""
     with engine_of(tool, policy=policy) as engine:
         return engine.call_named(tool.name, arguments)
 
@@ -48,7 +48,7 @@ def engine_of(*tools: ToolImplementation, policy: ExecutionPolicy | None = None)
 
 
 def nested(levels: int, *, as_tuple: bool = False) -> Any:
-    """Return lists, or tuples, one in the other."""
+    """Return nested lists or tuples."""
     found: Any = "x"
     for _ in range(levels):
         found = (found,) if as_tuple else [found]
@@ -56,7 +56,7 @@ def nested(levels: int, *, as_tuple: bool = False) -> Any:
 
 
 def doubled(levels: int) -> Any:
-    """Return a list that is small, and written down has two to the power of so many values."""
+    """Return a small list whose JSON has two to the power of *levels* values."""
     found: Any = "x"
     for _ in range(levels):
         found = [found, found]
@@ -69,15 +69,15 @@ ENDLESS.append(ENDLESS)
 
 @attrs.define
 class Scripted:
-    """A model that gives its answers one after the other, and keeps what it was asked."""
+    """A model that replays its answers, and records its requests."""
 
     answers: Sequence[str | LLMError]
-    asked: list[tuple[Turn, ...]] = attrs.field(factory=list)
+    requests: list[tuple[Turn, ...]] = attrs.field(factory=list)
 
     def ask(self, turns: Sequence[Turn]) -> Turn:
         """Return the next answer."""
-        self.asked.append(tuple(turns))
-        answer = self.answers[len(self.asked) - 1]
+        self.requests.append(tuple(turns))
+        answer = self.answers[len(self.requests) - 1]
         if isinstance(answer, LLMError):
             raise answer
         return Turn("assistant", answer)
@@ -92,7 +92,7 @@ class Scripted:
 
 
 def node(**changes: Any) -> dict[str, Any]:
-    """Return a sound node of a plan, with changes; one that is None is left out."""
+    """Return a valid node of a plan, with changes; a value of None removes the key."""
     whole = {
         "id": 0,
         "tool": "w",
@@ -113,7 +113,7 @@ def plan(*nodes: Any, last: Any = 0) -> dict[str, Any]:
 
 
 def tools() -> list[dict[str, Any]]:
-    """Return the METADATA that plans are held to."""
+    """Return the METADATA of the tools for plans."""
     properties = {"city": {"type": "string"}, "days": {"type": "integer"}}
     schema = {"type": "object", "properties": properties, "required": ["city"]}
     return [{**metadata(name="w", function="run_w", parameters=schema), "notes": "for authors", "description": "Ask."}]
@@ -125,7 +125,7 @@ def first(data: Any) -> str:
 
 
 def payload(result: Any) -> dict[str, Any]:
-    """Return the payload of a call of a tool that gives *result*, or raises it."""
+    """Return the payload of a call whose tool returns or raises *result*."""
 
     def run_weather(city: str) -> Any:
         if isinstance(result, Exception):

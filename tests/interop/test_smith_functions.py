@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.interop.smith_tools import called, engine_of, file_of, metadata, run_weather
+from tests.interop.smith_tools import call_tool, engine_of, metadata, run_weather, write_tool
 
 from neuroscript import (
     Engine,
@@ -32,39 +32,39 @@ from neuroscript.interop.smith import from_smith, load_file, load_folder, load_r
 # Approval
 
 
-def test_sm_15_a_tool_that_is_not_dangerous_runs() -> None:
-    """Without any grant; the document lets such a tool look, and do no more."""
+def test_sm_15_a_tool_that_is_not_dangerous_needs_no_approval() -> None:
+    """Nor a grant; in the document such a tool only reads."""
     tool = from_smith(metadata(), run_weather)
 
-    assert "sunny in Berlin" == called(tool, {"city": "Berlin"})
+    assert "sunny in Berlin" == call_tool(tool, {"city": "Berlin"})
     assert (("net", "reads"), False) == (tool.policy.effects, tool.policy.requires_approval)
 
 
-def test_sm_16_a_dangerous_tool_runs_only_for_a_user_who_says_so() -> None:
-    """By its very name, or call by call; a pattern is not enough, and a no is a no."""
+def test_sm_16_a_dangerous_tool_needs_an_approval() -> None:
+    """By its full name in advance or for each call; a pattern is not enough."""
     tool = from_smith(metadata(dangerous=True), run_weather)
-    asked: list[ApprovalRequest] = []
+    requests: list[ApprovalRequest] = []
 
-    def answered(request: ApprovalRequest) -> Approval:
-        asked.append(request)
+    def approve(request: ApprovalRequest) -> Approval:
+        requests.append(request)
         return Approval.approve() if request.arguments["city"] == "Rome" else Approval.reject()
 
     for policy in (None, ExecutionPolicy(allow=("smith.*",))):
         with pytest.raises(PolicyError, match="requires approval, but there is no approver"):
-            called(tool, {"city": "Berlin"}, policy)
+            call_tool(tool, {"city": "Berlin"}, policy)
     with pytest.raises(PolicyError) as caught:
-        called(tool, {"city": "Berlin"}, ExecutionPolicy(approver=answered))
+        call_tool(tool, {"city": "Berlin"}, ExecutionPolicy(approver=approve))
     named = ExecutionPolicy(preapproved=("smith.weather_fetcher",))
-    approving = ExecutionPolicy(approver=answered)
+    approving = ExecutionPolicy(approver=approve)
 
     assert ("policy.rejected", "never") == (caught.value.code, caught.value.retry)
-    assert "sunny in Berlin" == called(tool, {"city": "Berlin"}, named)
-    assert "sunny in Rome" == called(tool, {"city": "Rome"}, approving)
-    assert [{"city": "Berlin"}, {"city": "Rome"}] == [each.arguments for each in asked]
+    assert "sunny in Berlin" == call_tool(tool, {"city": "Berlin"}, named)
+    assert "sunny in Rome" == call_tool(tool, {"city": "Rome"}, approving)
+    assert [{"city": "Berlin"}, {"city": "Rome"}] == [each.arguments for each in requests]
 
 
-def test_sm_16_a_policy_of_the_host_takes_no_approval_away() -> None:
-    """It says what else a tool needs."""
+def test_sm_16_a_policy_of_the_host_does_not_remove_the_approval() -> None:
+    """It adds other needs."""
     policy = ToolPolicy(capabilities=("net:write:api.example",), effects=("net",))
     calm, dangerous = (from_smith(metadata(dangerous=each), run_weather, policy=policy) for each in (False, True))
 
@@ -84,8 +84,8 @@ def test_sm_16_a_policy_of_the_host_takes_no_approval_away() -> None:
     ],
     ids=str,
 )
-def test_sm_17_a_tool_of_ours_that_changes_things_is_dangerous_there(policy: ToolPolicy, expected: bool) -> None:
-    """And one that asks for approval or for trust."""
+def test_sm_17_our_tools_with_side_effects_are_dangerous_in_smith(policy: ToolPolicy, expected: bool) -> None:
+    """Tools that require approval or trust too."""
     tool = ToolImplementation(ToolSpec("tidy", "house"), lambda rt: None, policy)
 
     assert expected is metadata_of(tool)["dangerous"]
@@ -105,11 +105,13 @@ def test_sm_17_a_tool_of_ours_that_changes_things_is_dangerous_there(policy: Too
     ],
     ids=["text", "lines", "silent", "expression", "end"],
 )
-def test_sm_21_an_error_of_a_tool_is_told_with_its_type_and_its_text(tmp_path: Path, code: str, expected: str) -> None:
-    """One line of it; the exception itself is the cause."""
-    tool = load_file(file_of(tmp_path, "a.py", metadata(), f"def run_weather(city):\n    {code}\n"))
+def test_sm_21_an_exception_becomes_an_error_with_its_type_and_message(
+    tmp_path: Path, code: str, expected: str
+) -> None:
+    """On one line; the exception itself is the cause."""
+    tool = load_file(write_tool(tmp_path, "a.py", metadata(), f"def run_weather(city):\n    {code}\n"))
     with pytest.raises(ToolFailed) as caught:
-        called(tool, {"city": "Berlin"})
+        call_tool(tool, {"city": "Berlin"})
 
     assert (f"smith.weather_fetcher: {expected}", "tool.failed", "model") == (
         str(caught.value),
@@ -119,8 +121,8 @@ def test_sm_21_an_error_of_a_tool_is_told_with_its_type_and_its_text(tmp_path: P
     assert expected.partition(":")[0] == type(caught.value.__cause__).__name__
 
 
-def test_sm_21_what_a_tool_says_itself_in_our_words_passes_and_an_error_without_a_text_is_its_type() -> None:
-    """So is its code; a SpecError is reported like any other exception."""
+def test_sm_21_a_tool_failure_is_unchanged_and_an_exception_without_a_message_is_its_type() -> None:
+    """Including its code; a SpecError is reported like any other exception."""
 
     class Broken(Exception):
         def __str__(self) -> str:
@@ -131,7 +133,7 @@ def test_sm_21_what_a_tool_says_itself_in_our_words_passes_and_an_error_without_
             raise error
 
         with pytest.raises(ToolFailed) as caught:
-            called(from_smith(metadata(), run_weather), {"city": "Rome"})
+            call_tool(from_smith(metadata(), run_weather), {"city": "Rome"})
         return caught.value
 
     own = raising(ToolFailed("closed on Mondays", code="weather.closed", retry="later"))
@@ -141,8 +143,8 @@ def test_sm_21_what_a_tool_says_itself_in_our_words_passes_and_an_error_without_
     assert "Broken" == raising(Broken()).text
 
 
-def test_sm_21_a_coroutine_function_is_awaited_and_its_errors_are_told_alike() -> None:
-    """From both worlds."""
+def test_sm_21_a_coroutine_function_is_awaited() -> None:
+    """From sync and async code; its errors are the same."""
 
     async def run_weather(city: str) -> str:
         await asyncio.sleep(0)
@@ -154,11 +156,11 @@ def test_sm_21_a_coroutine_function_is_awaited_and_its_errors_are_told_alike() -
     with engine_of(tool) as engine:
         assert "Rome" == asyncio.run(engine.acall_named(tool.name, {"city": "Rome"}))
     with pytest.raises(ToolFailed, match="ValueError: no such city"):
-        called(tool, {"city": "Nowhere"})
+        call_tool(tool, {"city": "Nowhere"})
 
 
-def test_sm_21_a_secret_of_the_host_is_hidden_in_what_a_tool_says() -> None:
-    """An exception is no way out for it."""
+def test_sm_21_a_secret_is_redacted_in_an_error() -> None:
+    """An exception cannot reveal it."""
 
     def run_weather(city: str) -> str:
         raise ValueError(f"refused for {city}")
@@ -178,8 +180,8 @@ def test_sm_21_a_secret_of_the_host_is_hidden_in_what_a_tool_says() -> None:
     [("sesame-open-42-now", "y" * 990), ("-----BEGIN KEY-----\nMIIabc\n  MIIdef\n-----END KEY-----\n", "")],
     ids=["far behind", "of several lines"],
 )
-def test_sm_21_no_part_of_a_secret_is_left_where_a_text_is_made_one_line(secret: str, before: str) -> None:
-    """Nor where it is long."""
+def test_sm_21_a_secret_is_redacted_before_a_message_is_shortened(secret: str, before: str) -> None:
+    """Also if it has several lines."""
 
     def run_weather(city: str) -> str:
         raise ValueError(f"{before}no such key: {secret}!")
@@ -193,12 +195,12 @@ def test_sm_21_no_part_of_a_secret_is_left_where_a_text_is_made_one_line(secret:
     assert caught.value.text.replace("[secret] !", "[secret]!") == f"ValueError: {before}no such key: [secret]!"
 
 
-def test_sm_22_a_function_that_is_not_there_is_refused_when_it_is_loaded_and_the_others_are_there(
+def test_sm_22_a_missing_function_is_refused_and_other_files_are_loaded(
     tmp_path: Path,
 ) -> None:
-    """With the name of the file."""
-    path = file_of(tmp_path, "bad.py", metadata(function="weather", name="bad"))
-    file_of(tmp_path, "good.py", metadata())
+    """The error names the file."""
+    path = write_tool(tmp_path, "bad.py", metadata(function="weather", name="bad"))
+    write_tool(tmp_path, "good.py", metadata())
     registry = load_folder(tmp_path)
 
     assert ["weather_fetcher"] == registry.list_tool_names()
@@ -210,17 +212,17 @@ def test_sm_22_a_function_that_is_not_there_is_refused_when_it_is_loaded_and_the
 @pytest.mark.parametrize(
     "module", ["smith.tools.weather", "WEATHER", "weather.py", "Weather", "smith.tools.WEATHER.py"]
 )
-def test_sm_23_a_module_is_found_however_it_is_written(tmp_path: Path, module: str) -> None:
-    """Without the package, without the ending, in capitals or not."""
-    file_of(tmp_path, "WEATHER.py", metadata())
+def test_sm_23_a_module_may_be_written_in_several_ways(tmp_path: Path, module: str) -> None:
+    """Without the package, without the suffix, in any case."""
+    write_tool(tmp_path, "WEATHER.py", metadata())
     (tmp_path / "registry.json").write_text(json.dumps({"tools": [metadata(module=module)]}))
     registry = load_registry(tmp_path / "registry.json")
 
     assert (["weather_fetcher"], (), ()) == (registry.list_tool_names(), registry.errors, registry.drift)
 
 
-def test_sm_23_what_can_not_be_imported_is_a_plugin_error(tmp_path: Path) -> None:
-    """An ImportError, any other, an end of the interpreter, broken Python, and no file; the cause is the original."""
+def test_sm_23_a_file_that_cannot_be_imported_is_a_plugin_error(tmp_path: Path) -> None:
+    """For any exception, invalid syntax, or a missing file; the cause is the original."""
     codes = {
         "a.py": (
             "import no_such_module",
@@ -244,12 +246,12 @@ def test_sm_23_what_can_not_be_imported_is_a_plugin_error(tmp_path: Path) -> Non
     assert set(sys.modules) <= before
 
 
-def test_sm_23_the_name_of_a_module_is_given_back_when_its_tool_is_gone(tmp_path: Path) -> None:
-    """And not before: its function may import late."""
+def test_sm_23_a_module_is_released_with_its_tool(tmp_path: Path) -> None:
+    """Not earlier, because its function may import lazily."""
     before = set(sys.modules)
-    tool = load_file(file_of(tmp_path, "a.py", metadata()))
+    tool = load_file(write_tool(tmp_path, "a.py", metadata()))
     during = set(sys.modules) - before
-    assert "Rome" == called(tool, {"city": "Rome"})
+    assert "Rome" == call_tool(tool, {"city": "Rome"})
     del tool
     gc.collect()
 
@@ -258,9 +260,9 @@ def test_sm_23_the_name_of_a_module_is_given_back_when_its_tool_is_gone(tmp_path
 
 
 def test_sm_24_a_file_is_plain_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever imports it needs nothing of ours, and has the function."""
+    """It can be imported without this library."""
     (tmp_path / "smith" / "tools").mkdir(parents=True)
-    file_of(tmp_path / "smith" / "tools", "WEATHER_FETCHER.py", metadata())
+    write_tool(tmp_path / "smith" / "tools", "WEATHER_FETCHER.py", metadata())
     monkeypatch.syspath_prepend(str(tmp_path))
 
     found = importlib.import_module("smith.tools.WEATHER_FETCHER").run_weather("Berlin")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.interop.smith_tools import ENDLESS, called, doubled, file_of, metadata, nested, run_weather
+from tests.interop.smith_tools import ENDLESS, call_tool, doubled, metadata, nested, run_weather, write_tool
 
 from neuroscript import ArgumentError, SpecError, ToolFailed
 from neuroscript.interop.smith import from_smith, load_file, load_folder, problems_of
@@ -19,14 +19,14 @@ from neuroscript.interop.smith import from_smith, load_file, load_folder, proble
 
 
 def test_sm_01_a_file_is_a_tool(tmp_path: Path) -> None:
-    """One that stands alone, wherever the host has it."""
-    tool = load_file(file_of(tmp_path, "WEATHER.py", metadata()))
+    """A single file in any directory."""
+    tool = load_file(write_tool(tmp_path, "WEATHER.py", metadata()))
 
-    assert ("smith.weather_fetcher", "Berlin") == (tool.name, called(tool, {"city": "Berlin"}))
+    assert ("smith.weather_fetcher", "Berlin") == (tool.name, call_tool(tool, {"city": "Berlin"}))
 
 
 def test_sm_02_a_file_without_metadata_is_refused(tmp_path: Path) -> None:
-    """Nothing of it is registered, and nothing of its module is left."""
+    """Nothing is registered, and its module is removed."""
     path = tmp_path / "deep.py"
     path.write_text("def run_deep(): ...\n")
     before = set(sys.modules)
@@ -37,32 +37,32 @@ def test_sm_02_a_file_without_metadata_is_refused(tmp_path: Path) -> None:
     assert set(sys.modules) <= before
 
 
-def test_sm_02_metadata_have_to_be_a_dict() -> None:
-    """And nothing else is looked at where they are not."""
+def test_sm_02_metadata_must_be_a_dict() -> None:
+    """Nothing else is checked otherwise."""
     assert ("METADATA: expected a dict, got list",) == problems_of(["name"])
 
 
-def test_sm_03_a_function_is_called_as_its_metadata_say_whatever_its_own_parameters_are(tmp_path: Path) -> None:
-    """It may take any names, have others besides, or say other types; none of it counts."""
+def test_sm_03_a_function_is_called_with_the_declared_parameters(tmp_path: Path) -> None:
+    """Its own signature and annotations are ignored."""
     schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}, "required": ["a"]}
     said = metadata(function="run_given", parameters=schema)
-    tool = load_file(file_of(tmp_path, "any.py", said, "def run_given(hidden=1, **given: str):\n    return given\n"))
+    tool = load_file(write_tool(tmp_path, "any.py", said, "def run_given(hidden=1, **given: str):\n    return given\n"))
 
     assert ["a", "b"] == [arg.name for arg in tool.spec.args]
-    assert [{"a": 5}, {"a": 5, "b": "x"}] == [called(tool, each) for each in ({"a": "5"}, {"a": 5, "b": "x"})]
+    assert [{"a": 5}, {"a": 5, "b": "x"}] == [call_tool(tool, each) for each in ({"a": "5"}, {"a": 5, "b": "x"})]
 
 
-def test_sm_03_a_function_that_does_not_take_what_its_metadata_say_fails_in_its_own_words(tmp_path: Path) -> None:
-    """When it is called; nobody looked before."""
-    tool = load_file(file_of(tmp_path, "a.py", metadata(), "def run_weather(town):\n    return town\n"))
+def test_sm_03_a_function_that_rejects_the_declared_parameters_fails_when_called(tmp_path: Path) -> None:
+    """With its own exception, because the signature is not checked in advance."""
+    tool = load_file(write_tool(tmp_path, "a.py", metadata(), "def run_weather(town):\n    return town\n"))
     with pytest.raises(ToolFailed) as caught:
-        called(tool, {"city": "Berlin"})
+        call_tool(tool, {"city": "Berlin"})
 
     expected = "TypeError: run_weather() got an unexpected keyword argument 'city'"
     assert f"smith.weather_fetcher: {expected}" == str(caught.value)
 
 
-def test_sm_04_metadata_need_a_name_a_function_and_parameters_and_dangerous_may_be_left_out() -> None:
+def test_sm_04_name_function_and_parameters_are_required() -> None:
     """All missing keys are reported at once; further keys are retained."""
     further = metadata(description="Ask.", domain="web", output_type="text", notes=["n"], prohibited_outputs=[])
 
@@ -92,24 +92,24 @@ def test_sm_04_metadata_need_a_name_a_function_and_parameters_and_dangerous_may_
     ],
     ids=str,
 )
-def test_sm_04_what_is_wrong_is_told_with_its_place(changes: dict[str, Any], expected: str) -> None:
-    """And never with its value."""
+def test_sm_04_an_invalid_value_is_reported_with_its_path(changes: dict[str, Any], expected: str) -> None:
+    """The error does not contain the value."""
     assert (expected,) == problems_of(metadata(**changes))
 
 
-def test_sm_04_a_number_that_python_makes_no_text_of_is_a_problem_like_any_other() -> None:
-    """So that METADATA without problems can be written."""
+def test_sm_04_a_number_with_too_many_digits_is_a_problem() -> None:
+    """METADATA without problems can always be written as JSON."""
     assert ("METADATA['notes'][1]: expected a JSON value, got a number with too many digits",) == problems_of(
         metadata(notes=[2**4095, 10**5000])
     )
     json.loads(json.dumps(2**4095))
 
 
-def test_sm_05_two_tools_of_one_name_are_both_refused(tmp_path: Path) -> None:
-    """Whatever the order of their files is, and where one name is only written otherwise; the others are there."""
-    file_of(tmp_path, "a.py", metadata())
-    file_of(tmp_path, "b.py", metadata(name="WeatherFetcher"))
-    file_of(tmp_path, "c.py", metadata(name="other"))
+def test_sm_05_tools_with_the_same_name_are_all_refused(tmp_path: Path) -> None:
+    """In any order of files and any spelling; other tools are loaded."""
+    write_tool(tmp_path, "a.py", metadata())
+    write_tool(tmp_path, "b.py", metadata(name="WeatherFetcher"))
+    write_tool(tmp_path, "c.py", metadata(name="other"))
     registry = load_folder(tmp_path)
 
     assert ["other"] == registry.list_tool_names() == [tool.spec.name for tool in registry.toolset]
@@ -121,8 +121,8 @@ def test_sm_05_two_tools_of_one_name_are_both_refused(tmp_path: Path) -> None:
     assert ("name: weather_fetcher is the name of another tool",) == problems_of(metadata(), taken=["Weather-Fetcher"])
 
 
-def test_sm_06_the_function_has_the_very_name() -> None:
-    """Of a function that is given, and of those that a file defines."""
+def test_sm_06_a_function_needs_the_exact_name() -> None:
+    """For a function object, and for the names in a file."""
     with pytest.raises(SpecError) as caught:
         from_smith(metadata(function="weather"), run_weather)
 
@@ -169,11 +169,11 @@ INTO_ITSELF = "only references within the schema are supported, such as #/$defs/
     ids=["list", "empty", "undeclared", "text", "numbers", "another document"],
 )
 def test_sm_07_parameters_are_the_schema_of_an_object(parameters: Any, expected: list[str]) -> None:
-    """With its properties, and what is required is among them."""
+    """Required names must be properties."""
     assert expected == list(problems_of(metadata(parameters=parameters)))
 
 
-def test_sm_07_what_is_a_tuple_in_python_is_a_list_of_the_schema() -> None:
+def test_sm_07_a_tuple_is_a_list_of_the_schema() -> None:
     """This holds at every depth; values that are not JSON are reported once, with their path."""
     properties = {
         "city": {"type": ("string", "null"), "enum": ("Rome", None)},
@@ -209,20 +209,20 @@ TYPES = "string, number, integer, boolean, object or array"
     ],
     ids=str,
 )
-def test_sm_09_each_parameter_has_a_type(schema: Any, expected: list[str]) -> None:
-    """One of six words, or several, or null beside one."""
+def test_sm_09_each_parameter_needs_a_type(schema: Any, expected: list[str]) -> None:
+    """One or several of six types, optionally with null."""
     assert expected == list(problems_of(metadata(parameters={"type": "object", "properties": {"x": schema}})))
 
 
-def test_sm_10_an_optional_parameter_that_is_not_given_is_not_passed() -> None:
-    """So the function's own default counts; one of the schema goes before it."""
+def test_sm_10_an_omitted_optional_parameter_is_not_passed() -> None:
+    """The function's own default applies, unless the schema has one."""
     schema = {"type": "object", "properties": {"city": {"type": "string"}}}
     default = {"type": "object", "properties": {"city": {"type": "string", "default": "Rome"}}}
 
-    assert "sunny in Oslo" == called(from_smith(metadata(parameters=schema), run_weather), {})
-    assert "sunny in Rome" == called(from_smith(metadata(parameters=default), run_weather), {})
+    assert "sunny in Oslo" == call_tool(from_smith(metadata(parameters=schema), run_weather), {})
+    assert "sunny in Rome" == call_tool(from_smith(metadata(parameters=default), run_weather), {})
     with pytest.raises(ArgumentError, match="city: expected string, got nothing"):
-        called(from_smith(metadata(), run_weather), {})
+        call_tool(from_smith(metadata(), run_weather), {})
 
 
 NESTED = {
@@ -235,21 +235,21 @@ NESTED = {
 }
 
 
-def test_sm_11_nested_objects_are_kept_and_coerced() -> None:
-    """At every depth."""
+def test_sm_11_nested_objects_are_preserved_and_coerced() -> None:
+    """At every level."""
 
     def run_weather(place: Any, days: Any = ()) -> Any:
         return [place, days]
 
     tool = from_smith(metadata(parameters=NESTED), run_weather)
 
-    assert [{"lat": 1.5}, [{"n": 2}]] == called(tool, {"place": {"lat": "1.5"}, "days": [{"n": "2"}]})
+    assert [{"lat": 1.5}, [{"n": 2}]] == call_tool(tool, {"place": {"lat": "1.5"}, "days": [{"n": "2"}]})
     with pytest.raises(ArgumentError, match=r"place\['lat'\]: expected float, got str"):
-        called(tool, {"place": {"lat": "x"}})
+        call_tool(tool, {"place": {"lat": "x"}})
 
 
-def test_sm_11_what_is_within_is_checked_too() -> None:
-    """Types and what is required."""
+def test_sm_11_nested_schemas_are_checked() -> None:
+    """Their types and required names."""
     inner = {"type": "object", "properties": {"a": {}}, "required": ["b"]}
     schema = {"type": "object", "properties": {"x": inner, "y": {"type": "array", "items": inner}}}
     where = "parameters['properties']['x']"
@@ -279,8 +279,8 @@ ANYTHING = st.recursive(
 
 
 @given(ANYTHING, ANYTHING)
-def test_sm_14_what_has_no_problems_is_a_tool_and_nothing_else_is(schema: Any, notes: Any) -> None:
-    """Whatever stands in METADATA, and nothing but a SpecError is raised."""
+def test_sm_14_metadata_are_a_tool_exactly_if_they_have_no_problems(schema: Any, notes: Any) -> None:
+    """For any METADATA; the only exception is a SpecError."""
     said = metadata(parameters={"type": "object", "properties": {"x": schema}, "required": ["x"]}, notes=notes)
     problems = problems_of(said)
     try:
@@ -301,8 +301,8 @@ def test_sm_14_what_has_no_problems_is_a_tool_and_nothing_else_is(schema: Any, n
     ],
     ids=["endless", "deep", "deep tuples", "doubled"],
 )
-def test_sm_14_metadata_that_nobody_could_look_through_are_refused_at_once(notes: Any, expected: str) -> None:
-    """What holds itself, nests too deeply or is too large: copies and comparisons of it would never end."""
+def test_sm_14_recursive_or_huge_metadata_are_refused_at_once(notes: Any, expected: str) -> None:
+    """Copying or comparing them would never end."""
     assert (f"METADATA: {expected}",) == problems_of(metadata(notes=notes))
     assert (f"METADATA: {expected}",) == problems_of(metadata(parameters={"type": "object", "properties": notes}))
 
@@ -310,8 +310,8 @@ def test_sm_14_metadata_that_nobody_could_look_through_are_refused_at_once(notes
 # The document's examples
 
 
-def test_sm_13_the_good_example_is_accepted_and_gets_its_symbol() -> None:
-    """By name."""
+def test_sm_13_the_good_example_of_the_document_is_accepted() -> None:
+    """The tool receives its symbol by name."""
     schema = {"type": "object", "properties": {"symbol": {"type": "string"}}, "required": ["symbol"]}
     good = {"name": "finance_price", "function": "run_finance_price", "dangerous": False, "parameters": schema}
 
@@ -319,11 +319,11 @@ def test_sm_13_the_good_example_is_accepted_and_gets_its_symbol() -> None:
         return {"symbol": symbol, "price": 5.5}
 
     assert () == problems_of(good, names={"run_finance_price": run_finance_price})
-    assert {"symbol": "X", "price": 5.5} == called(from_smith(good, run_finance_price), {"symbol": "X"})
+    assert {"symbol": "X", "price": 5.5} == call_tool(from_smith(good, run_finance_price), {"symbol": "X"})
 
 
-def test_sm_14_the_bad_example_is_refused_with_all_that_the_document_finds() -> None:
-    """Its name says nothing, and its parameters have no structure."""
+def test_sm_14_the_bad_example_of_the_document_is_refused() -> None:
+    """For every reason in the document: a vague name, and parameters without a structure."""
     assert (
         "function: expected a name that describes what the tool does, such as run_finance; run is too general",
         "parameters['type']: expected the string object, got nothing",
@@ -334,8 +334,8 @@ def test_sm_14_the_bad_example_is_refused_with_all_that_the_document_finds() -> 
 @pytest.mark.parametrize(
     "name", ["run", "main", "execute", "do_everything", "handle_request", "runTool", "_call", "run_"]
 )
-def test_sm_14_a_function_whose_name_has_no_word_of_its_own_is_refused(name: str) -> None:
-    """Each of its words would fit any tool."""
+def test_sm_14_a_vague_function_name_is_refused(name: str) -> None:
+    """Each of its words could describe any tool."""
     expected = f"function: expected a name that describes what the tool does, such as run_weather_fetcher; {name} is too general"
 
     assert (expected,) == problems_of(metadata(function=name))

@@ -15,7 +15,7 @@ from neuroscript.workflow import plan_from_data
 
 
 def test_sm_34_a_plan_is_an_object() -> None:
-    """Nothing else is looked at."""
+    """Nothing else is checked otherwise."""
     assert ["Plan is not a JSON object."] * 3 == [*map(first, ([], None, "{}"))]
 
 
@@ -28,13 +28,13 @@ def test_sm_35_a_plan_has_nodes() -> None:
 
 @pytest.mark.parametrize("number", ["0", 0.0, None, True], ids=str)
 def test_sm_36_ids_are_integers(number: Any) -> None:
-    """True is none; nor has a node that is no object one."""
+    """True is not an integer, and a node that is not an object has no id."""
     assert "Every node.id must be an integer." == first(plan(node(id=number)))
     assert "Every node.id must be an integer." == first(plan("node"))
 
 
 def test_sm_37_ids_are_unique_and_may_have_gaps() -> None:
-    """Each is reported once."""
+    """Each duplicate is reported once."""
     assert ("Duplicate node id 0.",) == plan_problems(plan(node(), node(), node()), tools())
     assert () == plan_problems(plan(node(id=3), node(id=9, depends_on=[3]), last=9), tools())
 
@@ -45,28 +45,28 @@ def test_sm_38_a_node_has_a_tool_and_a_function(changes: dict[str, Any]) -> None
     assert "Node 0: missing 'tool' or 'function'." == first(plan(node(**changes)))
 
 
-def test_sm_39_a_tool_is_one_of_the_registry() -> None:
-    """By its name in Smith."""
+def test_sm_39_a_tool_must_be_in_the_registry() -> None:
+    """Under its name in Smith."""
     assert "Node 0: tool 'zz' not in registry." == first(plan(node(tool="zz")))
 
 
-def test_sm_40_a_function_is_that_of_its_tool() -> None:
-    """By METADATA."""
+def test_sm_40_a_function_must_be_that_of_its_tool() -> None:
+    """According to METADATA."""
     assert "Node 0: invalid function 'run' for tool 'w' (expected 'run_w')." == first(plan(node(function="run")))
 
 
 def test_sm_41_inputs_are_an_object() -> None:
-    """A list is none."""
+    """A list is refused."""
     assert "Node 0: 'inputs' must be an object." == first(plan(node(inputs=["Rome"])))
 
 
-def test_sm_42_no_input_is_made_up() -> None:
-    """Each has its name in METADATA."""
+def test_sm_42_undeclared_inputs_are_refused() -> None:
+    """Each input is a parameter in METADATA."""
     assert "Node 0: invalid input 'zz' for tool 'w'." == first(plan(node(inputs={"zz": 1, "city": "Rome"})))
 
 
-def test_sm_43_required_inputs_are_there_and_fit() -> None:
-    """Null is nothing; what is of another type is coerced, or refused before anything runs."""
+def test_sm_43_required_inputs_are_present_and_valid() -> None:
+    """Null counts as missing; other types are coerced, or refused before anything runs."""
     assert ("Node 0: missing required input 'city' for tool 'w'.",) == plan_problems(plan(node(inputs=None)), tools())
     assert ("Node 0: city: expected string, got None.",) == plan_problems(plan(node(inputs={"city": None})), tools())
     assert (
@@ -77,19 +77,19 @@ def test_sm_43_required_inputs_are_there_and_fit() -> None:
 
 
 def test_sm_44_dependencies_are_a_list_of_integers() -> None:
-    """Which may be left out."""
+    """The list may be omitted."""
     assert "Node 1: 'depends_on' must be a list." == first(plan(node(id=1, depends_on=0), last=1))
     assert "Node 1: depends_on contains non-int id (str)." == first(plan(node(id=1, depends_on=["0"]), last=1))
     assert () == plan_problems(plan(node(depends_on=None)), tools())
 
 
-def test_sm_45_dependencies_are_nodes() -> None:
-    """Of this plan."""
+def test_sm_45_dependencies_are_nodes_of_the_plan() -> None:
+    """Unknown ids are refused."""
     assert "Node 0: depends_on references unknown id 7." == first(plan(node(depends_on=[7])))
 
 
-def test_sm_46_dependencies_come_before() -> None:
-    """So there is no cycle."""
+def test_sm_46_dependencies_are_earlier_nodes() -> None:
+    """So there are no cycles."""
     assert "Node 0: depends_on id 0 must be < 0." == first(plan(node(depends_on=[0])))
     assert "Node 0: depends_on id 1 must be < 0." == first(plan(node(depends_on=[1]), node(id=1)))
 
@@ -103,13 +103,13 @@ def test_sm_46_dependencies_come_before() -> None:
     ],
     ids=str,
 )
-def test_sm_47_how_a_node_runs_is_said_and_nothing_is_repaired(changes: dict[str, Any], expected: str) -> None:
-    """What is missing is a problem, too."""
+def test_sm_47_invalid_execution_settings_are_refused(changes: dict[str, Any], expected: str) -> None:
+    """They are not repaired; a missing one is a problem too."""
     assert (expected,) == plan_problems(plan(node(**changes)), tools())
 
 
-def test_sm_47_a_timeout_is_a_number_that_can_be_waited_for() -> None:
-    """JSON writes whole numbers that no clock counts to."""
+def test_sm_47_a_timeout_must_be_finite() -> None:
+    """A JSON integer can be larger than any timeout."""
     expected = "Node 0: 'timeout' must be a positive number."
 
     assert (expected,) == plan_problems(plan(node(timeout=10**400)), tools())
@@ -120,13 +120,13 @@ def test_sm_47_a_timeout_is_a_number_that_can_be_waited_for() -> None:
 
 
 @pytest.mark.parametrize("last", [None, 7, "0", False], ids=str)
-def test_sm_48_the_last_node_is_one_of_the_plan(last: Any) -> None:
+def test_sm_48_the_final_node_must_be_in_the_plan(last: Any) -> None:
     """By its id."""
     assert ("Invalid or missing 'final_output_node' id.",) == plan_problems(plan(node(), last=last), tools())
 
 
-def test_sm_48_every_problem_is_told_at_once() -> None:
-    """Of all nodes, in their order."""
+def test_sm_48_every_problem_is_reported_at_once() -> None:
+    """Of all nodes, in order."""
     found = plan_problems(plan(node(tool="zz", retry=-1), node(id=2, inputs={}, depends_on=[5]), last=9), tools())
 
     assert (
@@ -145,26 +145,26 @@ def test_sm_48_every_problem_is_told_at_once() -> None:
         '```json\n{"status": "error", "error": "no"}\n```',
         'So:\n{"status": "error", "error": "no"} !',
     ],
-    ids=["bare", "fenced", "within a text"],
+    ids=["bare", "fenced", "in other text"],
 )
-def test_sm_49_a_plan_that_says_that_there_is_none_passes_through(text: str) -> None:
-    """And is unwrapped."""
+def test_sm_49_an_error_reply_is_returned(text: str) -> None:
+    """Surrounding text is removed."""
     model = Scripted([text])
 
     assert {"status": "error", "error": "no"} == read_plan(text) == plan_task("Fly.", tools(), model)
     assert () == plan_problems(read_plan(text), tools())
 
 
-def test_sm_49_broken_json_goes_back_once_for_its_writing() -> None:
-    """With the place; that is no further attempt."""
+def test_sm_49_invalid_json_is_returned_to_the_model_once() -> None:
+    """With the position of the error; it does not count as an attempt."""
     whole = json.dumps(plan(node()))
     model = Scripted([whole.replace("[]", "[", 1), whole])
 
     assert {"status": "success", **plan(node())} == plan_task("Go.", tools(), model, attempts=1)
-    assert re.fullmatch(r"This is not valid JSON: line 1, column \d+ is not JSON\. .*", model.asked[1][-1].content)
+    assert re.fullmatch(r"This is not valid JSON: line 1, column \d+ is not JSON\. .*", model.requests[1][-1].content)
 
 
-def test_sm_50_after_three_attempts_there_is_no_plan() -> None:
+def test_sm_50_a_plan_fails_after_three_attempts() -> None:
     """Each time the model receives every problem."""
     bad = json.dumps(plan(node(tool="zz"), last=7))
     model = Scripted([bad, "no", "no {", bad])
@@ -173,14 +173,14 @@ def test_sm_50_after_three_attempts_there_is_no_plan() -> None:
 
     reason = "Node 0: tool 'zz' not in registry."
     assert {"status": "error", "error": f"Unable to build valid plan. Reason: {reason}"} == found
-    assert 4 == len(model.asked)
-    assert f"The plan is not valid: {problems} Answer with the whole corrected plan." == model.asked[1][-1].content
+    assert 4 == len(model.requests)
+    assert f"The plan is not valid: {problems} Answer with the whole corrected plan." == model.requests[1][-1].content
 
 
-def test_sm_50_a_model_that_can_not_be_asked_is_asked_once() -> None:
-    """Whoever lends it has tried again already."""
-    model = Scripted([LLMError("no model is lent")])
+def test_sm_50_a_model_error_is_not_retried() -> None:
+    """The model itself has already retried."""
+    model = Scripted([LLMError("no model is available")])
 
-    assert {"status": "error", "error": "Unable to build valid plan. Reason: no model is lent"} == plan_task(
+    assert {"status": "error", "error": "Unable to build valid plan. Reason: no model is available"} == plan_task(
         "Go.", tools(), model
     )

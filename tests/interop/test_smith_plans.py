@@ -7,7 +7,7 @@ from time import process_time
 from typing import Any
 
 import pytest
-from tests.interop.smith_tools import file_of, metadata, node, plan
+from tests.interop.smith_tools import metadata, node, plan, write_tool
 
 from neuroscript import SpecError
 from neuroscript.interop.smith import ToolsRegistry, load_folder, plan_data
@@ -20,7 +20,7 @@ def registry(tmp_path: Path) -> ToolsRegistry:
     schema = {"type": "object", "properties": {"city": {}, "days": {}}, "required": ["city"]}
     for each in schema["properties"].values():  # type: ignore[attr-defined]
         each["type"] = ["string", "array", "object"]
-    file_of(
+    write_tool(
         tmp_path, "w.py", metadata(name="W-Tool", function="run_w", parameters=schema), "def run_w(**x): return x\n"
     )
     return load_folder(tmp_path)

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from tests.interop.smith_tools import Scripted, called, file_of, metadata, node, plan, tools
+from tests.interop.smith_tools import Scripted, call_tool, metadata, node, plan, tools, write_tool
 
 from neuroscript import (
     ArgSpec,
@@ -38,18 +38,18 @@ from neuroscript.interop.smith import (
 from neuroscript.interop.smith.tool_files import Contents
 
 
-def test_sm_27_metadata_that_an_author_has_added_by_hand_are_found_by_their_name(tmp_path: Path) -> None:
-    """Without a module, as the document has them."""
-    file_of(tmp_path, "WEATHER_FETCHER.py", metadata())
+def test_sm_27_entries_without_a_module_are_found_by_their_name(tmp_path: Path) -> None:
+    """As in the document, where authors add METADATA by hand."""
+    write_tool(tmp_path, "WEATHER_FETCHER.py", metadata())
     (tmp_path / "registry.json").write_text(json.dumps({"tools": [metadata()]}))
 
     assert ["weather_fetcher"] == load_registry(tmp_path / "registry.json").list_tool_names()
 
 
-def test_sm_27_a_registry_is_written_and_read_again(tmp_path: Path) -> None:
-    """Of a folder: version, auto_generated, and METADATA with a module each."""
-    file_of(tmp_path, "b.py", metadata(notes=["é"]))
-    file_of(tmp_path, "a.py", metadata(name="other", dangerous=True))
+def test_sm_27_a_registry_can_be_written_and_loaded(tmp_path: Path) -> None:
+    """It has a version, auto_generated, and METADATA with a module for each file."""
+    write_tool(tmp_path, "b.py", metadata(notes=["é"]))
+    write_tool(tmp_path, "a.py", metadata(name="other", dangerous=True))
     write_registry(tmp_path / "registry.json", load_folder(tmp_path))
     written = json.loads((tmp_path / "registry.json").read_text())
     registry = load_registry(tmp_path / "registry.json")
@@ -62,10 +62,10 @@ def test_sm_27_a_registry_is_written_and_read_again(tmp_path: Path) -> None:
     assert (written["tools"], (), ()) == (registry.get_tools_registry(), registry.errors, registry.drift)
 
 
-def test_sm_27_each_difference_between_file_and_registry_is_told(tmp_path: Path) -> None:
-    """With its place; the file says what the tool is."""
-    file_of(tmp_path, "a.py", metadata(notes=[1, 2], domain="web"))
-    file_of(tmp_path, "b.py", metadata(name="unlisted"))
+def test_sm_27_differences_between_files_and_registry_are_reported(tmp_path: Path) -> None:
+    """With their paths; the file applies."""
+    write_tool(tmp_path, "a.py", metadata(notes=[1, 2], domain="web"))
+    write_tool(tmp_path, "b.py", metadata(name="unlisted"))
     listed = metadata(module="a", notes=[1, 2, 3], output_type="text", dangerous=0)
     listed["parameters"] = {"type": "object", "properties": {"city": {"type": "number"}}, "required": []}
     (tmp_path / "registry.json").write_text(json.dumps({"tools": [listed, metadata(name="gone", module="gone")]}))
@@ -88,9 +88,9 @@ def test_sm_27_each_difference_between_file_and_registry_is_told(tmp_path: Path)
 
 
 @pytest.mark.parametrize("in_file", [True, False])
-def test_sm_27_a_tool_is_dangerous_when_its_file_or_the_registry_says_so(tmp_path: Path, in_file: bool) -> None:
-    """So that drift takes no gate away."""
-    file_of(tmp_path, "a.py", metadata(dangerous=in_file))
+def test_sm_27_a_tool_is_dangerous_if_its_file_or_the_registry_says_so(tmp_path: Path, in_file: bool) -> None:
+    """A difference never removes an approval."""
+    write_tool(tmp_path, "a.py", metadata(dangerous=in_file))
     (tmp_path / "registry.json").write_text(json.dumps({"tools": [metadata(module="a", dangerous=not in_file)]}))
     registry = load_registry(tmp_path / "registry.json")
 
@@ -113,7 +113,7 @@ def test_sm_27_a_tool_is_dangerous_when_its_file_or_the_registry_says_so(tmp_pat
     ],
     ids=["broken", "list", "empty", "entries"],
 )
-def test_sm_27_a_registry_that_is_none_is_refused_with_every_problem(tmp_path: Path, text: str, expected: str) -> None:
+def test_sm_27_an_invalid_registry_is_refused_with_every_problem(tmp_path: Path, text: str, expected: str) -> None:
     """Nothing is imported."""
     path = tmp_path / "registry.json"
     path.write_text(text)
@@ -123,12 +123,12 @@ def test_sm_27_a_registry_that_is_none_is_refused_with_every_problem(tmp_path: P
     assert f"{path}: {expected}" == str(caught.value)
 
 
-def test_sm_27_a_module_leads_out_of_no_folder(tmp_path: Path) -> None:
-    """It is the name of a file there, and nothing else; what is not listed is not imported."""
+def test_sm_27_a_module_cannot_leave_its_folder(tmp_path: Path) -> None:
+    """It must be the name of a file in the folder; unlisted files are not imported."""
     inside = tmp_path / "inside"
     inside.mkdir()
-    file_of(tmp_path, "evil.py", metadata(), "raise SystemExit\n")
-    file_of(inside, "unlisted.py", metadata(), "raise SystemExit\n")
+    write_tool(tmp_path, "evil.py", metadata(), "raise SystemExit\n")
+    write_tool(inside, "unlisted.py", metadata(), "raise SystemExit\n")
     (inside / "registry.json").write_text(json.dumps({"tools": [metadata(module="../evil")]}))
     registry = load_registry(inside / "registry.json")
 
@@ -143,13 +143,13 @@ def test_sm_27_a_module_leads_out_of_no_folder(tmp_path: Path) -> None:
         ("SystemExit", "cannot be loaded: SystemExit (bad.py, line 3)", "plugin.exit"),
     ],
 )
-def test_sm_27_metadata_that_fail_when_they_are_looked_at_stop_no_other_file(
+def test_sm_27_metadata_that_raise_do_not_affect_other_files(
     tmp_path: Path, raised: str, expected: str, code: str
 ) -> None:
-    """Nothing of the module is left."""
+    """The module is removed."""
     bad, modules = tmp_path / "bad.py", set(sys.modules)
     bad.write_text(f"class Odd(dict):\n    def get(self, *key):\n        raise {raised}\nMETADATA = Odd()\n")
-    file_of(tmp_path, "good.py", metadata())
+    write_tool(tmp_path, "good.py", metadata())
     registry = load_folder(tmp_path)
     added = {each for each in set(sys.modules) - modules if "_bad_" in each}
 
@@ -157,17 +157,17 @@ def test_sm_27_metadata_that_fail_when_they_are_looked_at_stop_no_other_file(
     assert [(f"{bad}: {expected}", code)] == [(str(each), each.code) for each in registry.errors]
 
 
-def test_sm_27_a_file_that_others_could_change_is_not_imported(tmp_path: Path) -> None:
-    """As of every folder of plugins."""
-    path = file_of(tmp_path, "a.py", metadata(), "raise SystemExit\n")
+def test_sm_27_a_file_that_other_users_can_change_is_not_imported(tmp_path: Path) -> None:
+    """As in every folder of plugins."""
+    path = write_tool(tmp_path, "a.py", metadata(), "raise SystemExit\n")
     path.chmod(0o666)
     registry = load_folder(tmp_path)
 
     assert ([], ["plugin.unsafe"]) == (registry.list_tool_names(), [each.code for each in registry.errors])
 
 
-def test_sm_27_what_is_called_like_a_file_and_is_none_is_told(tmp_path: Path) -> None:
-    """A link to nothing, one to itself, and a pipe, which nobody waits for."""
+def test_sm_27_entries_that_are_not_files_are_reported(tmp_path: Path) -> None:
+    """Broken links, recursive links, and pipes, which are not opened."""
     (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere.py")
     (tmp_path / "knot.py").symlink_to(tmp_path / "knot.py")
     os.mkfifo(tmp_path / "pipe.py")
@@ -179,10 +179,10 @@ def test_sm_27_what_is_called_like_a_file_and_is_none_is_told(tmp_path: Path) ->
     ]
 
 
-def test_sm_27_a_file_that_two_entries_mean_is_that_of_neither(tmp_path: Path) -> None:
-    """It is not even imported."""
-    file_of(tmp_path, "a.py", metadata(), "raise SystemExit\n")
-    file_of(tmp_path, "b.py", metadata(name="b"))
+def test_sm_27_a_file_of_two_entries_is_refused(tmp_path: Path) -> None:
+    """It is not imported."""
+    write_tool(tmp_path, "a.py", metadata(), "raise SystemExit\n")
+    write_tool(tmp_path, "b.py", metadata(name="b"))
     entries = [metadata(module="a"), metadata(name="b"), metadata(name="other", module="A.py")]
     (tmp_path / "registry.json").write_text(json.dumps({"tools": entries}))
     registry = load_registry(tmp_path / "registry.json")
@@ -194,18 +194,18 @@ def test_sm_27_a_file_that_two_entries_mean_is_that_of_neither(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["my.tool", "smith.tools.x", "x.py"])
-def test_sm_27_what_is_written_of_a_file_is_found_again_whatever_its_name(tmp_path: Path, name: str) -> None:
-    """Though a list of others may write it with a package or an ending."""
-    file_of(tmp_path, f"{name}.py", metadata())
+def test_sm_27_a_written_registry_loads_for_any_file_name(tmp_path: Path, name: str) -> None:
+    """Even if the name looks like a package or has a suffix."""
+    write_tool(tmp_path, f"{name}.py", metadata())
     write_registry(tmp_path / "registry.json", load_folder(tmp_path))
     registry = load_registry(tmp_path / "registry.json")
 
     assert (["weather_fetcher"], (), ()) == (registry.list_tool_names(), registry.errors, registry.drift)
 
 
-def test_sm_27_a_registry_that_others_could_change_is_refused(tmp_path: Path) -> None:
-    """It says which files are imported, and none of them is."""
-    file_of(tmp_path, "a.py", metadata(), "raise SystemExit\n")
+def test_sm_27_a_registry_that_other_users_can_change_is_refused(tmp_path: Path) -> None:
+    """No file is imported."""
+    write_tool(tmp_path, "a.py", metadata(), "raise SystemExit\n")
     path = tmp_path / "registry.json"
     path.write_text(json.dumps({"tools": [metadata(module="a")]}))
     path.chmod(0o666)
@@ -216,7 +216,7 @@ def test_sm_27_a_registry_that_others_could_change_is_refused(tmp_path: Path) ->
     assert (f"{path}: {reason}", "plugin.unsafe") == (str(caught.value), caught.value.code)
 
 
-def test_sm_27_a_folder_that_is_not_there_or_that_others_could_change_is_refused(tmp_path: Path) -> None:
+def test_sm_27_a_missing_or_unsafe_folder_is_refused(tmp_path: Path) -> None:
     """As a whole, at once."""
     with pytest.raises(PluginError) as caught:
         load_folder(tmp_path / "none")
@@ -230,8 +230,8 @@ def test_sm_27_a_folder_that_is_not_there_or_that_others_could_change_is_refused
     assert "plugin.unsafe" == unsafe.value.code
 
 
-def test_sm_27_tools_of_ours_are_written_too() -> None:
-    """METADATA of any tool are sound, and say what it takes."""
+def test_sm_27_every_tool_of_an_engine_can_be_written() -> None:
+    """Its METADATA are valid, and describe its arguments."""
     with Engine() as engine:
         found = [metadata_of(tool) for tool in engine.tools.values()]
         add = metadata_of(engine.tools["math.add"], function="run_addition")
@@ -242,8 +242,8 @@ def test_sm_27_tools_of_ours_are_written_too() -> None:
     assert {"num1", "num2"} == set(add["parameters"]["required"])
 
 
-def test_sm_27_two_tools_of_one_name_are_not_written(tmp_path: Path) -> None:
-    """And there is no file."""
+def test_sm_27_tools_with_the_same_name_are_not_written(tmp_path: Path) -> None:
+    """No file is created."""
     tool = ToolImplementation(ToolSpec("ping", "net", (ArgSpec("host", "string"),)), lambda rt, host: None)  # type: ignore[arg-type]
     with pytest.raises(SpecError) as caught:
         write_registry(tmp_path / "registry.json", [tool, tool])
@@ -254,40 +254,40 @@ def test_sm_27_two_tools_of_one_name_are_not_written(tmp_path: Path) -> None:
     assert [metadata_of(tool)] == json.loads((tmp_path / "other.json").read_text())["tools"]
 
 
-def test_sm_28_a_planner_is_told_what_a_tool_takes_and_no_more() -> None:
+def test_sm_28_a_planner_receives_the_public_metadata() -> None:
     """Name, description, function and parameters."""
     model = Scripted([json.dumps(plan(node()))])
     found = plan_task("How is it in Rome?", tools(), model)
-    told = json.loads(model.asked[0][0].content.partition("Tools:\n")[2])
+    shown = json.loads(model.requests[0][0].content.partition("Tools:\n")[2])
 
     assert {"status": "success", **plan(node())} == found
-    assert [{"name", "description", "function", "parameters"}] == [set(each) for each in told]
-    assert ["system", "user"] == [turn.role for turn in model.asked[0]]
-    assert "How is it in Rome?" == model.asked[0][1].content
+    assert [{"name", "description", "function", "parameters"}] == [set(each) for each in shown]
+    assert ["system", "user"] == [turn.role for turn in model.requests[0]]
+    assert "How is it in Rome?" == model.requests[0][1].content
 
 
-def test_sm_29_a_function_is_loaded_by_its_name_and_a_file_that_has_changed_is_loaded_anew(tmp_path: Path) -> None:
-    """When the registry is read; what an engine has stays what it was."""
-    file_of(tmp_path, "a.py", metadata())
+def test_sm_29_a_changed_file_is_loaded_again_after_a_reset(tmp_path: Path) -> None:
+    """Tools that an engine already has are unchanged."""
+    write_tool(tmp_path, "a.py", metadata())
     registry = load_folder(tmp_path)
     (before,) = registry.toolset
-    file_of(tmp_path, "a.py", metadata(), "def run_weather(city):\n    return city.upper()\n")
+    write_tool(tmp_path, "a.py", metadata(), "def run_weather(city):\n    return city.upper()\n")
 
-    assert "Rome" == called(registry.toolset.tools[0], {"city": "Rome"})
+    assert "Rome" == call_tool(registry.toolset.tools[0], {"city": "Rome"})
     registry.reset_cache()
-    assert "ROME" == called(registry.toolset.tools[0], {"city": "Rome"})
-    assert "Rome" == called(before, {"city": "Rome"})
+    assert "ROME" == call_tool(registry.toolset.tools[0], {"city": "Rome"})
+    assert "Rome" == call_tool(before, {"city": "Rome"})
 
 
-def test_sm_32_a_tool_is_added_to_an_engine_that_knows_nothing_of_it(tmp_path: Path) -> None:
-    """Without a change of either."""
+def test_sm_32_a_tool_can_be_added_to_a_running_engine(tmp_path: Path) -> None:
+    """Without changing either of them."""
     with Engine(plugins="none") as engine:
-        engine.register(Toolset("smith", (load_file(file_of(tmp_path, "a.py", metadata())),)))
+        engine.register(Toolset("smith", (load_file(write_tool(tmp_path, "a.py", metadata())),)))
 
         assert "Rome" == engine.call("smith.weather_fetcher", ("Rome",))
 
 
-def generated() -> Iterator[int]:
+def generate() -> Iterator[int]:
     """Yield a number."""
     yield 1
 
@@ -299,20 +299,20 @@ def generated() -> Iterator[int]:
         ({"a": [1, {2}]}, "result['a'][1]: expected a JSON value, got set"),
         ({"a": float("inf")}, "result['a']: expected a JSON value, got a number that is not finite"),
         ({1: 2}, "result: expected a JSON value, got int as a key"),
-        (generated(), "result: expected a JSON value, got generator"),
+        (generate(), "result: expected a JSON value, got generator"),
         ([object(), {3}], "result[0]: expected a JSON value, got object; "
                           "result[1]: expected a JSON value, got set"),
     ],
     ids=["bytes", "nested", "infinite", "key", "stream", "several"],
 )  # fmt: skip
-def test_sm_33_a_result_that_json_can_not_hold_is_an_error_that_names_the_place(result: Any, expected: str) -> None:
-    """Each place, and no value."""
+def test_sm_33_a_result_that_is_not_json_is_an_error_with_paths(result: Any, expected: str) -> None:
+    """Each path, and no value."""
 
     def run_weather(city: str) -> Any:
         return result
 
     with pytest.raises(ToolFailed) as caught:
-        called(from_smith(metadata(), run_weather), {"city": "Rome"})
+        call_tool(from_smith(metadata(), run_weather), {"city": "Rome"})
 
     assert (f"smith.weather_fetcher: {expected}", "return.type", "never") == (
         str(caught.value),
@@ -321,8 +321,8 @@ def test_sm_33_a_result_that_json_can_not_hold_is_an_error_that_names_the_place(
     )
 
 
-def test_sm_33_a_generator_is_no_result_and_is_ended() -> None:
-    """Whoever else holds it."""
+def test_sm_33_a_generator_is_refused_and_closed() -> None:
+    """Even if it is referenced elsewhere."""
     generator = (each for each in "ab")
     next(generator)
 
@@ -330,13 +330,13 @@ def test_sm_33_a_generator_is_no_result_and_is_ended() -> None:
         return generator
 
     with pytest.raises(ToolFailed):
-        called(from_smith(metadata(), run_weather), {"city": "Rome"})
+        call_tool(from_smith(metadata(), run_weather), {"city": "Rome"})
 
     assert None is generator.gi_frame
 
 
-def test_sm_33_what_json_can_hold_comes_back() -> None:
-    """A tuple as a list; what holds itself is refused by the engine, and ends."""
+def test_sm_33_json_results_are_returned() -> None:
+    """A tuple becomes a list; the engine refuses a recursive list."""
 
     def run_weather(city: str) -> Any:
         return {"a": (1, 2.5, None, True), "b": city}
@@ -346,24 +346,24 @@ def test_sm_33_what_json_can_hold_comes_back() -> None:
         endless.append(endless)
         return endless
 
-    assert {"a": [1, 2.5, None, True], "b": "Rome"} == called(from_smith(metadata(), run_weather), {"city": "Rome"})
+    assert {"a": [1, 2.5, None, True], "b": "Rome"} == call_tool(from_smith(metadata(), run_weather), {"city": "Rome"})
     with pytest.raises(ReturnError, match="at most 64 levels"):
-        called(from_smith(metadata(function="run_endless"), run_endless), {"city": "Rome"})
+        call_tool(from_smith(metadata(function="run_endless"), run_endless), {"city": "Rome"})
 
 
-def test_sm_60_metadata_that_are_changed_later_change_nothing(tmp_path: Path) -> None:
-    """Neither those of the file, by its own function, nor the copies that a host has."""
+def test_sm_60_changing_metadata_later_has_no_effect(tmp_path: Path) -> None:
+    """Neither by the tool itself nor in copies that a host receives."""
     code = "def run_weather(city):\n    METADATA['parameters'].clear()\n    return len(METADATA['parameters'])\n"
-    file_of(tmp_path, "a.py", metadata(), code)
+    write_tool(tmp_path, "a.py", metadata(), code)
     registry = load_folder(tmp_path)
-    changed = called(registry.tool("weather_fetcher"), {"city": "Rome"})
+    changed = call_tool(registry.tool("weather_fetcher"), {"city": "Rome"})
     registry.get_tools_registry()[0]["parameters"].clear()
 
     assert (0, metadata(module="a")) == (changed, registry.get_tool_by_name("weather_fetcher"))
 
 
-def test_sm_60_a_reset_by_another_thread_takes_nothing_from_who_reads() -> None:
-    """Before whichever line of the reader it comes."""
+def test_sm_60_a_concurrent_reset_does_not_affect_a_reader() -> None:
+    """Before any line of the reader."""
     registry = ToolsRegistry("smith", lambda: Contents((), ()))
     code = ToolsRegistry.contents.fget.__code__  # type: ignore[attr-defined]
 
@@ -381,9 +381,9 @@ def test_sm_60_a_reset_by_another_thread_takes_nothing_from_who_reads() -> None:
     assert [] == found
 
 
-def test_sm_60_the_registry_has_the_functions_of_smith(tmp_path: Path) -> None:
-    """Each tool's METADATA are copies; an unknown name is a ValueError in its words."""
-    file_of(tmp_path, "b.py", metadata())
+def test_sm_60_the_registry_has_the_methods_of_smith(tmp_path: Path) -> None:
+    """It returns copies of METADATA; an unknown name is a ValueError with Smith's message."""
+    write_tool(tmp_path, "b.py", metadata())
     registry = load_folder(tmp_path)
     registry.get_tools_registry()[0]["parameters"].clear()
 

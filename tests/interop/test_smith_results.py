@@ -14,24 +14,24 @@ from neuroscript.interop.smith import plan_problems, referred_steps, resolve
 
 
 def test_sm_51_a_map_with_a_status_is_the_payload() -> None:
-    """Whatever the status is."""
+    """For any status."""
     for each in ({"status": "success", "temp": 3}, {"status": "error", "error": "x"}):
         assert each == payload(each)
 
 
 def test_sm_52_another_map_is_a_result() -> None:
-    """Below ``result``."""
+    """Under ``result``."""
     assert {"status": "success", "result": {"a": 1}} == payload({"a": 1})
 
 
-def test_sm_53_anything_else_is_a_result() -> None:
+def test_sm_53_another_value_is_a_result() -> None:
     """None too."""
     assert {"status": "success", "result": "deleted"} == payload("deleted")
     assert {"status": "success", "result": None} == payload(None)
 
 
-def test_sm_54_an_error_is_told_in_its_own_words() -> None:
-    """With its type, which the original loses."""
+def test_sm_54_an_error_has_its_type_and_message() -> None:
+    """The original loses the type."""
     expected = "smith.weather_fetcher: ValueError: no such city"
 
     assert {"status": "error", "error": expected} == payload(ValueError("no such city"))
@@ -40,8 +40,8 @@ def test_sm_54_an_error_is_told_in_its_own_words() -> None:
 # References
 
 
-def test_sm_58_a_reference_alone_is_the_very_object() -> None:
-    """That below ``result`` or ``results`` of a payload."""
+def test_sm_58_a_single_reference_is_the_object_itself() -> None:
+    """That under ``result`` or ``results`` of a payload."""
     thing = {"a": [1, {"b": None}]}
     steps = {0: thing, 1: {"status": "success", "result": thing}, 2: {"status": "success", "results": [thing]}}
     inputs = {"x": "{{STEPS.0}}", "y": [" {{ STEPS.1 }} ", {"z": "{{STEPS.2}}"}], "n": 5}
@@ -50,8 +50,8 @@ def test_sm_58_a_reference_alone_is_the_very_object() -> None:
     assert resolve(inputs, steps)["x"] is thing
 
 
-def test_sm_59_a_reference_within_a_text_is_its_text_and_json_of_what_is_none() -> None:
-    """Of a part of a result, by keys and numbers."""
+def test_sm_59_a_reference_in_text_becomes_a_string_or_json() -> None:
+    """Parts of a result are selected by keys and indexes."""
     steps = {0: {"temp": 3, "name": "Oslo", "tags": ["a", {"b": True}], "none": None}}
     text = "{{STEPS.0.name}} {{STEPS.0.temp}} {{STEPS.0.tags}} {{STEPS.0.tags.1.b}} {{STEPS.0.none}}"
 
@@ -61,8 +61,8 @@ def test_sm_59_a_reference_within_a_text_is_its_text_and_json_of_what_is_none() 
     assert {"x": 3} == resolve({"x": "{{STEPS.0.result.temp}}"}, {0: {"status": "success", "result": {"temp": 3}}})
 
 
-def test_sm_59_a_reference_to_nothing_is_an_error() -> None:
-    """All of them at once, each with its place."""
+def test_sm_59_an_unresolved_reference_is_an_error() -> None:
+    """All of them are reported at once, each with its path."""
     inputs = {"a": "{{STEPS.7}}", "b": ["in {{STEPS.0.nope.x}}", "{{STEPS.0.tags.5}}"], "c": "{{STEPS.one}}"}
     with pytest.raises(ArgumentError) as caught:
         resolve(inputs, {0: {"temp": 3, "tags": []}})
@@ -76,15 +76,15 @@ def test_sm_59_a_reference_to_nothing_is_an_error() -> None:
     assert ("plan.reference", "model") == (caught.value.code, caught.value.retry)
 
 
-def test_sm_59_what_a_result_holds_is_no_reference() -> None:
-    """So that what a tool brings from outside reads no other step."""
+def test_sm_59_a_reference_in_a_result_is_not_resolved() -> None:
+    """Third-party content in a result cannot read other steps."""
     steps = {0: "{{STEPS.1}}", 1: "secret"}
 
     assert {"x": "{{STEPS.1}}", "y": "a {{STEPS.1}}"} == resolve({"x": "{{STEPS.0}}", "y": "a {{STEPS.0}}"}, steps)
 
 
-def test_sm_59_a_node_refers_to_what_it_depends_on() -> None:
-    """At whatever distance; what comes beside it may not have ended."""
+def test_sm_59_references_must_be_dependencies() -> None:
+    """Direct or indirect; other nodes may not have ended."""
     one, two = node(id=1, depends_on=[0]), node(id=2, inputs={"city": "{{STEPS.0.a}} {{STEPS.1}}"}, depends_on=[1])
     wrong = node(id=2, inputs={"city": "{{STEPS.1}}", "days": "{{STEPS.9}}"}, depends_on=[0])
 
@@ -105,14 +105,14 @@ def test_sm_59_a_node_refers_to_what_it_depends_on() -> None:
     ],
     ids=["endless", "deep", "doubled"],
 )
-def test_sm_41_inputs_that_nobody_could_look_through_are_refused_at_once(given: Any, expected: str) -> None:
-    """Their references are not looked for."""
+def test_sm_41_recursive_or_huge_inputs_are_refused_at_once(given: Any, expected: str) -> None:
+    """Their references are not searched."""
     assert (f"Node 0: 'inputs': {expected}.",) == plan_problems(plan(node(inputs={"city": given})), tools())
     assert "Node 0: 'inputs' must be an object." == plan_problems(plan(node(inputs=given)), tools())[0]
 
 
-def test_sm_59_a_reference_that_names_no_step_is_found_before_anything_runs() -> None:
-    """At every depth."""
+def test_sm_59_a_reference_without_a_valid_step_is_found_before_the_run() -> None:
+    """At every level."""
     found = plan_problems(plan(node(inputs={"city": "{{STEPS.one}}"})), tools())
 
     assert ("Node 0: inputs contain a reference without a valid step.",) == found

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.interop.smith_tools import called, file_of, first, metadata, node, payload, plan, run_weather
+from tests.interop.smith_tools import call_tool, first, metadata, node, payload, plan, run_weather, write_tool
 
 from neuroscript import ArgumentError, ExecutionPolicy, PolicyError
 from neuroscript.approval.request import Approval, ApprovalRequest
@@ -31,7 +31,7 @@ def loads_the_others(_: Any, folder: Path) -> bool:
     """Return whether a file that cannot be imported is reported, and another one is loaded."""
     path = folder / "broken.py"
     path.write_text("import no_such_module\n")
-    file_of(folder, "sound.py", metadata())
+    write_tool(folder, "sound.py", metadata())
     registry = load_folder(folder)
     return registry.list_tool_names() == ["weather_fetcher"] and [each.distribution for each in registry.errors] == [
         str(path)
@@ -72,7 +72,7 @@ def is_not_run(_: Any, __: Path) -> bool:
         ran.append(city)
 
     with pytest.raises(PolicyError) as caught:
-        called(from_smith(metadata(dangerous=True), run_weather), {"city": "Rome"})
+        call_tool(from_smith(metadata(dangerous=True), run_weather), {"city": "Rome"})
     return ran == [] and (caught.value.code, caught.value.retry) == ("policy.approval", "host")
 
 
@@ -85,7 +85,7 @@ def shows_resolved_inputs(_: Any, __: Path) -> bool:
         return Approval.approve()
 
     inputs = resolve({"city": "{{STEPS.0.name}}"}, {0: {"name": "Rome"}})
-    called(from_smith(metadata(dangerous=True), run_weather), inputs, ExecutionPolicy(approver=approved))
+    call_tool(from_smith(metadata(dangerous=True), run_weather), inputs, ExecutionPolicy(approver=approved))
     return seen == [{"city": "Rome"}]
 
 

@@ -115,11 +115,11 @@ def test_sm_31_synthesis_receives_all_results(smith: Any) -> None:
     data = plan_data({"nodes": [node(0, "weather"), node(1, "weather", "Rome")], "final_output_node": 1}, registry)
     model = Scripted(["Both are cold."])
     trace = run(engine, plan_from_data({**data, "synthesis": "How is it?"}), llm=model)
-    asked = model.asked[0][-1].content.splitlines()
+    lines = model.requests[0][-1].content.splitlines()
 
-    assert ("How is it?", "Both are cold.") == (asked[0], trace.answer)
+    assert ("How is it?", "Both are cold.") == (lines[0], trace.answer)
     assert [{"city": "Oslo", "temp": 3}, {"city": "Rome", "temp": 3}] == [
-        each["result"] for each in json.loads(asked[3])["nodes"]
+        each["result"] for each in json.loads(lines[3])["nodes"]
     ]
 
 
