@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 from tests.cli.conftest import Ran, command, process
+from tests.interop import mcp_stdio
 from tests.llm.server import ModelServer, asks, call, says
 
 from neuroscript import Engine, ExecutionPolicy
@@ -20,34 +21,6 @@ from neuroscript.interop.mcp import from_mcp
 from neuroscript.interop.mcp.client.accepted_definitions import Definition, write
 
 RAW: Final = Path(__file__).parents[1] / "interop" / "mcp_raw.py"
-SERVER: Final = """
-import json, os, sys
-log, description = sys.argv[1:]
-print("started", os.getcwd(), file=open(log, "a"), flush=True)
-say = lambda **message: print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
-takes = {"type": "object", "properties": {"text": {"type": "string"}, "times": {"type": "integer", "default": 1}}}
-tools = [
-    {"name": "repeat", "description": description, "inputSchema": {**takes, "required": ["text"]}},
-    {"name": "token", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}},
-]
-for line in sys.stdin:
-    asked = json.loads(line)
-    match asked["method"]:
-        case "initialize":
-            server = {"name": "far", "version": "1"}
-            result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": server}
-            say(id=asked["id"], result=result)
-        case "tools/list":
-            say(id=asked["id"], result={"tools": tools})
-        case "tools/call":
-            given = asked["params"]["arguments"]
-            is_token = asked["params"]["name"] == "token"
-            text = os.environ.get("TOKEN", "") if is_token else given["text"] * given["times"]
-            say(id=asked["id"], result={"content": [{"type": "text", "text": text}]})
-        case method if "id" in asked:
-            say(id=asked["id"], error={"code": -32601, "message": method})
-print("ended", os.getcwd(), file=open(log, "a"), flush=True)
-"""
 
 HELLO: Final = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 SCHEMA: Final = {
@@ -70,11 +43,17 @@ class World:
         self.log = directory / "log"
         self.policy = str(directory / "p.toml")
         self.accepted = directory / "far.mcp.json"
-        (directory / "server.py").write_text(SERVER)
 
-    def table(self, *, name: str = "far", description: str = "Repeat.", further: str = "trusted = true") -> str:
+    def table(
+        self,
+        *,
+        name: str = "far",
+        description: str = "Repeat.",
+        further: str = "trusted = true",
+        server: str = "logged",
+    ) -> str:
         """Return the table of a server whose tool has this description."""
-        words = [sys.executable, "server.py", str(self.log), description]
+        words = mcp_stdio.command(server, str(self.log), description)
         return f"[mcp.{name}]\ncommand = {json.dumps(words)}\n{further}\n"
 
     def write(self, *tables: str) -> None:
@@ -211,8 +190,7 @@ def test_its_tools_can_be_served(world: World) -> None:
 
 def test_stopped_server_stops_its_own_servers(world: World) -> None:
     """This includes a server that does not stop when its stdin is closed."""
-    stubborn = f"import os\n{SERVER}\nprint('waits', file=open(log, 'a'), flush=True)\nimport time\ntime.sleep(60)\n"
-    (world.directory / "server.py").write_text(stubborn.replace("os.getcwd()", "os.getpid()", 1))
+    world.write(world.table(server="stubborn"))
     words = [sys.executable, "-m", "neuroscript", "mcp", "serve", "--tools", "far.*", "--policy", world.policy]
     asked = [
         {"id": 1, "method": "initialize", "params": {**HELLO}},
@@ -361,7 +339,7 @@ def own(world: World, config: Path) -> Path:
     """The user's own policy file, with a server."""
     config.parent.mkdir(parents=True)
     config.parent.chmod(0o700)
-    config.write_text(POLICY + world.table().replace("server.py", str(world.directory / "server.py")))
+    config.write_text(POLICY + world.table())
     return config
 
 

@@ -12,43 +12,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from tests.interop.mcp_stdio import command
 
 from neuroscript import Engine, ExecutionPolicy, ToolCall, ToolResult
 from neuroscript.interop.mcp import McpServer, from_mcp
 
 SERVER: Final = [sys.executable, str(Path(__file__).with_name("mcp_server.py"))]
 ALL: Final = ExecutionPolicy(grants=("mcp:call:far/*",))
-
-BARE: Final = """
-import json, os, sys
-say = lambda **message: print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
-takes = {"type": "object", "properties": {"answer": {"type": "object"}}, "required": ["answer"]}
-gives = {"type": "object", "properties": {"result": {"type": "integer"}}, "required": ["result"]}
-tools = [{"name": "raw", "inputSchema": takes}, {"name": "count", "inputSchema": takes, "outputSchema": gives}]
-tools += json.loads(sys.argv[1]) if sys.argv[1:] else []
-for line in sys.stdin:
-    asked = json.loads(line)
-    match asked["method"]:
-        case "initialize":
-            server = {"name": "bare", "version": "1"}
-            result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": server}
-            say(id=asked["id"], result=result)
-        case "tools/list":
-            say(id=asked["id"], result={"tools": tools})
-        case "tools/call":
-            answer = asked["params"]["arguments"]["answer"]
-            if "die" in answer:
-                os._exit(3)
-            if "wait" in answer:
-                waiting = answer["wait"]
-                continue
-            say(id=asked["id"], **(answer if "error" in answer else {"result": answer}))
-        case "notifications/cancelled":
-            with open(waiting, "w") as file:
-                file.write("cancelled")
-        case method if "id" in asked:
-            say(id=asked["id"], error={"code": -32601, "message": method})
-"""
 
 
 def start_server(*words: str, **options: Any) -> McpServer:
@@ -58,7 +28,7 @@ def start_server(*words: str, **options: Any) -> McpServer:
 
 def bare_server(*tools: dict[str, Any], **options: Any) -> McpServer:
     """Start a server of an older protocol, without an SDK, with additional tools."""
-    return from_mcp([sys.executable, "-c", BARE, json.dumps(tools)], **{"group": "far", "trusted": True, **options})
+    return from_mcp(command("bare", json.dumps(tools)), **{"group": "far", "trusted": True, **options})
 
 
 def engine_of(server: McpServer, policy: ExecutionPolicy = ALL, **options: Any) -> Engine:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from gzip import compress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.interop.mcp_stdio import command
 
 from neuroscript import Engine, ExecutionPolicy, SpecError, ToolCall
 from neuroscript.interop.mcp import McpServer, from_mcp
@@ -22,20 +21,6 @@ from neuroscript.tools.injection_sources import Secret
 PIECE = b"x" * 1024 * 1024
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "long", "version": "1"}}
 TOOLS = {"tools": [{"name": "say", "inputSchema": {"type": "object"}}]}
-
-ENDLESS = """\
-import json, sys
-for line in sys.stdin:
-    asked = json.loads(line)
-    found = {"initialize": HELLO, "tools/list": TOOLS}.get(asked["method"])
-    if asked["method"] == "tools/call":
-        for _ in range(24):
-            sys.stdout.write("x" * 1024 * 1024)
-        sys.stdout.flush()
-    elif "id" in asked:
-        body = {"result": found} if found else {"error": {"code": -32601, "message": "no"}}
-        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **body}), flush=True)
-"""
 
 
 class Long(BaseHTTPRequestHandler):
@@ -104,11 +89,9 @@ def said(server: McpServer) -> Any:
         return engine.execute(ToolCall("long.say")).error
 
 
-def test_an_endless_line_ends_the_connection(tmp_path: Path) -> None:
+def test_an_endless_line_ends_the_connection() -> None:
     """The server may continue to write; the call fails before its own timeout."""
-    program = tmp_path / "endless.py"
-    program.write_text(f"HELLO, TOOLS = {HELLO!r}, {TOOLS!r}\n{ENDLESS}")
-    with from_mcp([sys.executable, str(program)], group="long", trusted=True) as server:
+    with from_mcp(command("endless"), group="long", trusted=True) as server:
         error = said(server)
         threads = [each.name for each in threading.enumerate() if each.name == "neuroscript-mcp"]
 
