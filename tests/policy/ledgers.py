@@ -12,7 +12,7 @@ from neuroscript.policy.limits import Limits
 
 
 class Clock:
-    """A host's clock that says what it is told to say."""
+    """A clock of a host, which returns a settable time."""
 
     def __init__(self, now: Any = 1_700_000_000.0) -> None:
         self.now = now
@@ -27,8 +27,8 @@ def ledger_of(parent: Ledger | None = None, clock: Callable[[], Any] = time.time
     return Ledger(Limits(**limits), clock, parent)
 
 
-def said(run: Callable[[], Any]) -> tuple[str, str, str] | None:
-    """Return the text, the code and who can mend it, of the LimitError that *run* raises."""
+def refusal_of(run: Callable[[], Any]) -> tuple[str, str, str] | None:
+    """Return the message, the code and the retry of the LimitError that *run* raises, or None."""
     try:
         run()
     except LimitError as error:
@@ -36,5 +36,5 @@ def said(run: Callable[[], Any]) -> tuple[str, str, str] | None:
     return None
 
 
-def begun(ledger: Ledger, count: int, tool: str = "g.t", outermost: bool = True) -> list[bool]:
-    return [said(lambda: ledger.begin(tool, outermost)) is None for _ in range(count)]
+def try_calls(ledger: Ledger, count: int, tool: str = "g.t", outermost: bool = True) -> list[bool]:
+    return [refusal_of(lambda: ledger.begin(tool, outermost)) is None for _ in range(count)]

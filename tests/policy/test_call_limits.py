@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.policy.ledgers import Clock, begun, ledger_of, said
+from tests.policy.ledgers import Clock, ledger_of, refusal_of, try_calls
 
 from neuroscript.policy.ledger import Ledger
 from neuroscript.policy.limits import Limits
@@ -32,51 +32,51 @@ from neuroscript.policy.limits import Limits
     ],
 )  # fmt: skip
 def test_a_call_beyond_a_limit_is_refused(limits: dict[str, Any], count: int, refusal: Any) -> None:
-    """The text names the limit; `peek` says the same before, and nothing is counted by either."""
+    """The message names the limit; `peek` returns the same refusal before, and neither of them counts anything."""
     ledger = ledger_of(clock=Clock(), **limits)
 
-    assert begun(ledger, count) == [True] * count
+    assert try_calls(ledger, count) == [True] * count
     before = dict(ledger.spent)
     for _ in range(3):
         peeked = ledger.peek("g.t")
         assert peeked is not None
-        assert refusal == (str(peeked), peeked.code, peeked.retry) == said(lambda: ledger.begin("g.t", True))
+        assert refusal == (str(peeked), peeked.code, peeked.retry) == refusal_of(lambda: ledger.begin("g.t", True))
     assert before == dict(ledger.spent)
 
 
-def test_other_tools_go_on_where_one_has_used_its_calls() -> None:
-    """A limit on tools that a call does not concern is not asked."""
+def test_a_limit_of_one_tool_does_not_affect_others() -> None:
+    """A limit applies only to the tools that its pattern matches."""
     ledger = ledger_of(tool_calls={"g.t": 1}, rates={"http.*": "1/day"})
 
-    assert begun(ledger, 2) == [True, False]
-    assert begun(ledger, 5, "g.other") == [True] * 5
-    assert begun(ledger, 2, "http.get") == [True, False]
-    assert begun(ledger, 1, "http.put") == [False]
+    assert try_calls(ledger, 2) == [True, False]
+    assert try_calls(ledger, 5, "g.other") == [True] * 5
+    assert try_calls(ledger, 2, "http.get") == [True, False]
+    assert try_calls(ledger, 1, "http.put") == [False]
     assert ledger.spent == {"calls of g.t": 1}
 
 
-def test_only_calls_from_outside_count_as_concurrent_and_as_repeated() -> None:
-    """A nested call has its outermost one's place already; a tool may call another as often as it has to."""
+def test_only_outermost_calls_count_as_concurrent_and_as_repeated() -> None:
+    """A nested call shares the slot of its outermost call, and a tool may repeat nested calls."""
     ledger = ledger_of(concurrency=1, max_identical_calls=1)
 
-    assert begun(ledger, 3, outermost=False) == [True] * 3
-    assert [said(lambda: ledger.begin("g.t", False, b"x")) for _ in range(3)] == [None] * 3
-    assert begun(ledger, 2) == [True, False]
+    assert try_calls(ledger, 3, outermost=False) == [True] * 3
+    assert [refusal_of(lambda: ledger.begin("g.t", False, b"x")) for _ in range(3)] == [None] * 3
+    assert try_calls(ledger, 2) == [True, False]
     ledger.end(False)
-    assert begun(ledger, 1) == [False]
+    assert try_calls(ledger, 1) == [False]
     ledger.end(True)
-    assert begun(ledger, 1) == [True]
+    assert try_calls(ledger, 1) == [True]
 
 
-def test_counts_add_up_in_the_session_and_in_all_above_it() -> None:
-    """A child is refused by its own limits and by those of its parent; its parent's own calls count there alone."""
+def test_calls_count_in_the_session_and_in_its_parents() -> None:
+    """A child is refused by its own limits and by its parent's; calls of the parent count only there."""
     top = ledger_of(calls=5)
     first, second = ledger_of(top, calls=3), Ledger(None, time.time, top)
     inner = ledger_of(first, tool_calls={"g.t": 2})
 
-    assert begun(inner, 3) == [True, True, False]
-    assert begun(first, 3) == [True, False, False]
-    assert begun(second, 3) == [True, True, False]
+    assert try_calls(inner, 3) == [True, True, False]
+    assert try_calls(first, 3) == [True, False, False]
+    assert try_calls(second, 3) == [True, True, False]
     assert [dict(each.spent) for each in (top, first, second, inner)] == [
         {"calls": 5},
         {"calls": 3},
@@ -85,8 +85,8 @@ def test_counts_add_up_in_the_session_and_in_all_above_it() -> None:
     ]
 
 
-def test_a_call_that_one_count_refuses_is_counted_by_none() -> None:
-    """All or nothing, over the whole chain."""
+def test_a_refused_call_is_not_counted_anywhere() -> None:
+    """All limits of the whole chain count it, or none does."""
     clock = Clock()
     top = ledger_of(clock=clock, rates={"*": "2/minute"}, calls=9)
     child = ledger_of(top, clock=clock, calls=9, tool_calls={"g.t": 9}, concurrency=9, max_identical_calls=9)
@@ -95,7 +95,7 @@ def test_a_call_that_one_count_refuses_is_counted_by_none() -> None:
         child.begin("g.t", True, b"same")
     before = [dict(top.spent), dict(child.spent)]
     for _ in range(20):
-        assert said(lambda: child.begin("g.t", True, b"same")) is not None
+        assert refusal_of(lambda: child.begin("g.t", True, b"same")) is not None
     clock.now += 60
 
     assert (
@@ -103,7 +103,7 @@ def test_a_call_that_one_count_refuses_is_counted_by_none() -> None:
         == [dict(top.spent), dict(child.spent)]
         == [{"calls": 2}, {"calls": 2, "calls of g.t": 2, "concurrency": 2}]
     )
-    assert said(lambda: child.begin("g.t", True, b"same")) is None
+    assert refusal_of(lambda: child.begin("g.t", True, b"same")) is None
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_a_call_that_one_count_refuses_is_counted_by_none() -> None:
         (Limits(sleep=0), Limits(), False),
     ],
 )
-def test_a_ledger_is_idle_where_neither_it_nor_its_parent_counts(limits: Any, parent: Any, idle: bool) -> None:
-    """Then the line need not ask it at all."""
+def test_a_ledger_without_counting_limits_is_idle(limits: Any, parent: Any, idle: bool) -> None:
+    """The call pipeline then skips it."""
     above = None if parent is None else Ledger(parent, time.time)
     ledger = Ledger(limits, time.time, above)
 
@@ -129,8 +129,8 @@ def test_a_ledger_is_idle_where_neither_it_nor_its_parent_counts(limits: Any, pa
 # Rates
 
 
-def test_a_rate_holds_in_every_stretch_of_time() -> None:
-    """Calls at the end of one minute count at the start of the next; the text says when there can be another."""
+def test_a_rate_applies_to_every_interval() -> None:
+    """Calls at the end of one minute count at the start of the next; the message says when to try again."""
     clock = Clock(100.0)
     ledger = ledger_of(clock=clock, rates={"*": "3/minute"})
     moments = {0: True, 50: True, 59.5: True, 59.9: False, 60: True, 61: False, 109.9: False, 110: True, 119.4: False,
@@ -138,22 +138,22 @@ def test_a_rate_holds_in_every_stretch_of_time() -> None:
 
     for moment, permitted in moments.items():
         clock.now = 100.0 + moment
-        assert begun(ledger, 1) == [permitted], moment
-    refused = said(lambda: [ledger.begin("g.t", True) for _ in range(9)])
+        assert try_calls(ledger, 1) == [permitted], moment
+    refused = refusal_of(lambda: [ledger.begin("g.t", True) for _ in range(9)])
     assert refused is not None
     assert refused[0] == "g.t: no more than 3 calls in 60 seconds are permitted; try again in 10 seconds"
 
 
 @given(st.lists(st.floats(0, 200), min_size=1, max_size=60), st.integers(1, 5))
-def test_no_stretch_of_a_period_has_more_calls_than_its_rate(times: list[float], most: int) -> None:
-    """Whenever the calls come; and none is refused that fits."""
+def test_no_interval_has_more_calls_than_its_rate(times: list[float], most: int) -> None:
+    """At any times; and no call within the rate is refused."""
     clock = Clock()
     ledger = ledger_of(clock=clock, rates={"*": f"{most}/minute"})
     accepted: list[float] = []
     for now in sorted(times):
         clock.now = now
         fits = sum(now - each < 60 for each in accepted) < most
-        assert begun(ledger, 1) == [fits]
+        assert try_calls(ledger, 1) == [fits]
         if fits:
             accepted.append(now)
 
@@ -163,47 +163,47 @@ NO_TIMES: dict[str, Any] = {
     "NaN": float("nan"),
     "infinite": float("-inf"),
     "none": None,
-    "a text": "12",
-    "a truth value": True,
+    "a string": "12",
+    "a boolean": True,
     "too large for a float": 10**400,
     "complex": 1j,
 }
 
 
 @pytest.mark.parametrize("fault", NO_TIMES.values(), ids=NO_TIMES)
-def test_a_clock_that_tells_no_time_refuses_what_is_limited_by_it(fault: Any) -> None:
-    """Nothing is counted, and its exception is not shown."""
+def test_an_invalid_clock_time_refuses_rate_limited_calls(fault: Any) -> None:
+    """Nothing is counted, and the clock's exception is not shown."""
     clock = Clock()
     ledger = ledger_of(clock=clock, rates={"g.*": "5/minute"}, calls=9)
-    begun(ledger, 1)
+    try_calls(ledger, 1)
     clock.now = fault
 
     text = "g.t: the host's clock returned no valid time, so the rate limit of this tool cannot be checked"
-    assert (text, "limit.clock", "host") == said(lambda: ledger.begin("g.t", True))
+    assert (text, "limit.clock", "host") == refusal_of(lambda: ledger.begin("g.t", True))
     assert text == str(ledger.peek("g.t"))
-    assert begun(ledger, 1, "other.t") == [True]
+    assert try_calls(ledger, 1, "other.t") == [True]
     assert ledger.spent == {"calls": 2}
 
 
-def test_a_clock_that_goes_back_refuses_until_it_is_where_it_was() -> None:
-    """So that nobody wins a minute by it."""
+def test_a_clock_that_goes_back_refuses_calls_until_it_catches_up() -> None:
+    """So no call gains time from it."""
     clock = Clock(1000.0)
     ledger = ledger_of(clock=clock, rates={"*": "3/minute"})
-    assert begun(ledger, 2) == [True, True]
+    assert try_calls(ledger, 2) == [True, True]
 
     clock.now = 400.0
     text = "g.t: the host's clock went backwards, so the rate limit of this tool cannot be checked"
-    assert (text, "limit.clock", "later") == said(lambda: ledger.begin("g.t", True))
+    assert (text, "limit.clock", "later") == refusal_of(lambda: ledger.begin("g.t", True))
     clock.now = 999.5
-    assert begun(ledger, 2) == [True, False]
+    assert try_calls(ledger, 2) == [True, False]
     clock.now = 1059.9
-    assert begun(ledger, 1) == [False]
+    assert try_calls(ledger, 1) == [False]
     clock.now = 1060.0
-    assert begun(ledger, 4) == [True, True, True, False]
+    assert try_calls(ledger, 4) == [True, True, True, False]
 
 
-def test_a_clock_that_is_a_little_behind_counts_as_where_it_was() -> None:
-    """Threads read it before they have the lock, so one may come with an earlier moment than the last."""
+def test_a_clock_slightly_behind_counts_as_the_last_time() -> None:
+    """Threads read the clock before they hold the lock, so times can arrive out of order."""
     clock = Clock(1000.0)
     ledger = ledger_of(clock=clock, rates={"*": "2/minute"})
     first = ledger.begin("g.t", True)
@@ -212,11 +212,11 @@ def test_a_clock_that_is_a_little_behind_counts_as_where_it_was() -> None:
     ledger.refund("g.t", True, first)
 
     clock.now = 1059.6
-    assert begun(ledger, 2) == [True, False]
+    assert try_calls(ledger, 2) == [True, False]
 
 
-def test_a_clock_may_use_the_ledger_that_asks_it() -> None:
-    """It is the host's code, so no lock is held while it runs."""
+def test_a_clock_may_use_its_ledger() -> None:
+    """It is code of the host, so no lock is held while it runs."""
     ledgers: list[Ledger] = []
 
     def clock() -> float:
@@ -226,14 +226,14 @@ def test_a_clock_may_use_the_ledger_that_asks_it() -> None:
 
     ledgers.append(ledger_of(clock=clock, rates={"*": "2/minute"}))
 
-    assert begun(ledgers[0], 3) == [True, True, False]
+    assert try_calls(ledgers[0], 3) == [True, True, False]
 
 
-# The same call in a row
+# Repeated calls
 
 
-def test_the_same_call_in_a_row_is_noticed() -> None:
-    """As often as is permitted, then refused until another comes; the text says how often."""
+def test_repeated_identical_calls_are_refused() -> None:
+    """After the permitted number, until a different call is made; the message states the number."""
     ledger = ledger_of(max_identical_calls=3)
     assert ledger.compares
     for _ in range(3):
@@ -241,27 +241,27 @@ def test_the_same_call_in_a_row_is_noticed() -> None:
 
     text = "g.t: the same call was made 3 times in a row; change the arguments, or do something else"
     for _ in range(2):
-        assert (text, "limit.identical_calls", "model") == said(lambda: ledger.begin("g.t", True, b"a"))
+        assert (text, "limit.identical_calls", "model") == refusal_of(lambda: ledger.begin("g.t", True, b"a"))
     for tool, digest in [("g.t", b"b"), ("g.t", b"a"), ("g.u", b"a"), ("g.t", b"a"), ("g.t", None), ("g.t", b"a")]:
         ledger.begin(tool, True, digest)
-    assert [said(lambda: ledger.begin("g.t", True, b"a")) is None for _ in range(3)] == [True, True, False]
+    assert [refusal_of(lambda: ledger.begin("g.t", True, b"a")) is None for _ in range(3)] == [True, True, False]
 
 
-def test_a_call_without_a_digest_is_like_no_other() -> None:
-    """Where nobody can tell whether it is the same, it is not refused for that."""
-    assert begun(ledger_of(max_identical_calls=1), 5) == [True] * 5
+def test_a_call_without_a_digest_is_not_a_repetition() -> None:
+    """It cannot be compared, so it is not refused."""
+    assert try_calls(ledger_of(max_identical_calls=1), 5) == [True] * 5
 
 
-def test_a_call_that_never_began_breaks_no_row() -> None:
-    """Else a model would be free to go on by asking in between for what is refused anyway."""
+def test_a_call_that_did_not_begin_does_not_end_a_repetition() -> None:
+    """Otherwise a model could continue by interleaving refused calls."""
     ledger = ledger_of(max_identical_calls=2)
     ledger.begin("g.t", True, b"a")
     ledger.begin("g.t", True, b"a")
     token = ledger.begin("g.u", True, b"b")
     ledger.refund("g.u", True, token)
 
-    assert said(lambda: ledger.begin("g.t", True, b"a")) is not None
+    assert refusal_of(lambda: ledger.begin("g.t", True, b"a")) is not None
     token = ledger.begin("g.u", True, b"b")
     ledger.begin("g.v", True, b"c")
     ledger.refund("g.u", True, token)
-    assert said(lambda: ledger.begin("g.t", True, b"a")) is None
+    assert refusal_of(lambda: ledger.begin("g.t", True, b"a")) is None

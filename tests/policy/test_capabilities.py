@@ -35,17 +35,17 @@ MATCHED = re.findall(r"^\| `([^`]+)` \| ([^|]*)\| ([^|]*)\|$", PAGE, re.MULTILIN
 
 
 def spans(cell: str) -> list[str]:
-    """Return what stands between backticks."""
+    """Return the strings between backticks."""
     return re.findall("`([^`]+)`", cell)
 
 
 def covers(grant: str, need: str) -> bool:
-    """Tell whether a grant covers a need, both as text."""
+    """Return whether a grant covers a need, both as strings."""
     return Grant.parse(grant).covers(Capability.parse(need))
 
 
-def test_the_tables_of_the_page_are_found() -> None:
-    """As many rows as there are, so that none is lost by a slip in its form."""
+def test_the_tables_of_the_page_are_complete() -> None:
+    """The number of rows is fixed, so that a formatting error loses none."""
     rows = [line for line in PAGE.splitlines() if line.startswith("| `")]
 
     assert len(rows) == len(COVERED) + len(FILLED) + len(MATCHED)
@@ -53,14 +53,14 @@ def test_the_tables_of_the_page_are_found() -> None:
 
 
 @pytest.mark.parametrize(("need", "grant", "expected"), COVERED)
-def test_a_grant_covers_what_the_page_says(need: str, grant: str, expected: str) -> None:
-    """Each row of the tables on grants."""
+def test_each_row_about_grants_is_true(need: str, grant: str, expected: str) -> None:
+    """In the tables of the page."""
     assert (expected == "yes") is covers(grant, need)
 
 
 @pytest.mark.parametrize(("template", "kind", "value", "needs"), FILLED)
-def test_a_template_fills_as_the_page_says(template: str, kind: str, value: str, needs: str) -> None:
-    """Each row of the table on templates; a need's text reads back as the same need."""
+def test_each_row_about_templates_is_true(template: str, kind: str, value: str, needs: str) -> None:
+    """The text of a filled need parses to the same need."""
     filled = Template.parse(template, {"x": ArgType(kind)}).fill([eval(value)])
 
     assert spans(needs) == [str(need) for need in filled]
@@ -107,8 +107,8 @@ def test_a_template_fills_as_the_page_says(template: str, kind: str, value: str,
          "lone surrogates"),
     ],
 )  # fmt: skip
-def test_a_bad_text_is_refused_with_what_to_write(make: Any, text: str) -> None:
-    """When it is made, and whole."""
+def test_an_invalid_capability_is_refused_with_advice(make: Any, text: str) -> None:
+    """When it is created."""
     with pytest.raises(SpecError) as caught:
         make()
 
@@ -131,16 +131,16 @@ def test_a_bad_text_is_refused_with_what_to_write(make: Any, text: str) -> None:
          "sandbox; {b} is not an argument of the tool"),
     ],
 )  # fmt: skip
-def test_a_bad_template_is_refused_when_it_is_made(text: str, types: dict[str, ArgType], fault: str) -> None:
-    """So that no call can fail of it."""
+def test_an_invalid_template_is_refused_when_it_is_created(text: str, types: dict[str, ArgType], fault: str) -> None:
+    """So no call can fail because of it."""
     with pytest.raises(SpecError) as caught:
         Template.parse(text, types)
 
     assert fault == str(caught.value)
 
 
-def test_every_type_fills_a_scope_or_is_refused() -> None:
-    """Types that do are strings, integers, booleans and slices of them."""
+def test_only_strings_integers_booleans_and_lists_of_them_fill_a_scope() -> None:
+    """Templates with arguments of other types are refused."""
     fitting = set()
     for kind in ArgType:
         try:
@@ -152,8 +152,8 @@ def test_every_type_fills_a_scope_or_is_refused() -> None:
     assert fitting == {"string", "int", "bool", "handle", "nodeid", "slice_string", "slice_int", "slice_bool"}
 
 
-def test_a_tool_is_made_only_if_its_needs_name_its_arguments() -> None:
-    """The policy alone cannot know them."""
+def test_a_tool_must_have_the_arguments_of_its_needs() -> None:
+    """This is checked for the tool, because the policy does not know the arguments."""
     spec = ToolSpec("read", "fs", (ArgSpec("path", ArgType.STRING),))
     policy = ToolPolicy(capabilities=("fs:read:{pth}",))
 
@@ -163,8 +163,8 @@ def test_a_tool_is_made_only_if_its_needs_name_its_arguments() -> None:
     assert str(caught.value) == "fs.read: policy: fs:read:{pth}: {pth} is not an argument of the tool"
 
 
-def test_needs_are_given_as_text_or_parsed_and_kept_as_text() -> None:
-    """Words in lower case, scopes as they are, each once; they survive plain data."""
+def test_needs_may_be_strings_or_parsed_and_are_stored_as_strings() -> None:
+    """Resource and verb in lower case, scopes unchanged, no duplicates; they survive plain data."""
     policy = ToolPolicy(
         capabilities=("FS:Read:{Path}", "fs:read:{Path}", Capability.parse(r"env:read:A\,B,c"), "net:read:{url.host}")
     )
@@ -174,8 +174,8 @@ def test_needs_are_given_as_text_or_parsed_and_kept_as_text() -> None:
     assert policy_to_data(policy)["requiredCaps"][1]["Scopes"] == [r"A\,B", "c"]
 
 
-def test_further_values_fill_one_need_each() -> None:
-    """The last argument of a variadic tool is as many as there are values behind the others."""
+def test_each_variadic_value_fills_one_need() -> None:
+    """The last argument of a variadic tool has any number of values."""
     types = {"mode": ArgType.STRING, "paths": ArgType.STRING}
     template = Template.parse("fs:read:{mode}/{paths}", types, variadic=True)
 
@@ -185,8 +185,8 @@ def test_further_values_fill_one_need_each() -> None:
         Template.parse("fs:read:{paths}", {"paths": ArgType.SLICE_STRING}, variadic=True)
 
 
-def test_an_argument_may_have_the_name_that_importers_bring() -> None:
-    """Dots, colons and commas too; the whole name comes before an attribute."""
+def test_an_imported_argument_name_may_be_unusual() -> None:
+    """With dots, colons and commas; the whole name takes precedence over an attribute."""
     types = {"a.host": ArgType.STRING, "b:c,d": ArgType.STRING}
 
     filled = Template.parse("x:use:{a.host},{b:c,d}", types).fill(["u", "v"])
@@ -194,8 +194,8 @@ def test_an_argument_may_have_the_name_that_importers_bring() -> None:
     assert [str(need) for need in filled] == ["x:use:u", "x:use:v"]
 
 
-def test_none_in_a_part_of_a_scope_asks_for_the_whole_resource() -> None:
-    """A part that limits nothing limits nothing."""
+def test_none_in_a_part_of_a_scope_needs_the_whole_resource() -> None:
+    """A missing part limits nothing."""
     template = Template.parse("net:read:{host}:{port}", {"host": ArgType.STRING, "port": ArgType.INT})
 
     assert [str(need) for need in template.fill(["a.com", None])] == ["net:read"]
@@ -219,8 +219,8 @@ def test_none_in_a_part_of_a_scope_asks_for_the_whole_resource() -> None:
         ("", 443, False),
     ],
 )
-def test_a_host_of_a_call_is_no_syntax(host: str, port: int, covered: bool) -> None:
-    """Whatever it holds, the port stays the port and the host one host."""
+def test_a_host_argument_is_never_syntax(host: str, port: int, covered: bool) -> None:
+    """For any value, the port stays the port, and the host is one host."""
     template = Template.parse("net:read:{host}:{port}", {"host": ArgType.STRING, "port": ArgType.INT})
 
     missing = first_uncovered(template.fill([host, port]), [Grant.parse("net:read:good.com:443")])
@@ -228,15 +228,15 @@ def test_a_host_of_a_call_is_no_syntax(host: str, port: int, covered: bool) -> N
     assert covered is (missing is None)
 
 
-def test_a_letter_that_only_becomes_ascii_in_lower_case_is_none() -> None:
-    """The Kelvin sign is lowered to k, and a client may or may not take it for one."""
+def test_a_letter_that_only_lowers_to_ascii_is_not_ascii() -> None:
+    """The Kelvin sign becomes k in lower case, and clients differ in whether they accept it."""
     (need,) = Template.parse("net:read:{host}", {"host": ArgType.STRING}).fill(["\u212a.com"])
 
     assert first_uncovered([need], [Grant.parse("net:read:k.com"), Grant.parse("*:*:*")]) == need
 
 
-def test_an_address_of_a_call_needs_no_brackets() -> None:
-    """A client accepts it unchanged, so the written form distinguishes it from the port."""
+def test_an_ipv6_argument_needs_no_brackets() -> None:
+    """A client accepts it unchanged; the scope has brackets to separate the port."""
     template = Template.parse("net:read:{host}:{port}", {"host": ArgType.STRING, "port": ArgType.INT})
     grants = [Grant.parse("net:read:[::1]:443")]
 
@@ -299,15 +299,15 @@ def test_a_url_that_clients_could_read_differently_is_refused(url: str) -> None:
      "data/\x00", "%2e%2e/secret", "data%2f..%2fsecret", "DATA/a.txt", "Data", "*", "**", "data*", "database/a", "data\u2044a",
      "\uff44ata/a", ""],
 )  # fmt: skip
-def test_a_path_of_a_call_can_not_leave_what_is_granted(path: str) -> None:
-    """It is compared as the sandbox will open it, and no character of it is a glob."""
+def test_a_path_argument_cannot_leave_its_grant(path: str) -> None:
+    """It is compared in the form in which the sandbox opens it, and its characters are never globs."""
     filled = Template.parse("fs:read:{path}", {"path": ArgType.STRING}).fill([path])
 
     assert first_uncovered(filled, [Grant.parse("fs:read:data/**")]) == filled[0]
 
 
-def test_a_path_that_leaves_the_sandbox_is_covered_by_nothing_at_all() -> None:
-    """Not even by the whole resource; and it can be no grant."""
+def test_a_path_outside_the_sandbox_is_covered_by_no_grant() -> None:
+    """Not even by one for the whole resource; and it cannot be granted."""
     (need,) = Template.parse("fs:read:{path}", {"path": ArgType.STRING}).fill(["../a"])
 
     assert not Grant.parse("*:*:*").covers(need)
@@ -316,8 +316,8 @@ def test_a_path_that_leaves_the_sandbox_is_covered_by_nothing_at_all() -> None:
     assert str(caught.value) == "grant: the need has a scope that no grant can cover"
 
 
-def test_what_is_literal_around_a_glob_is_held_to_what_the_sandbox_opens() -> None:
-    """A path that begins with the slash of a call, and a name that no path can have."""
+def test_literal_parts_around_a_glob_must_be_valid_paths() -> None:
+    """A leading slash is removed, and impossible names are refused."""
     (need,) = Template.parse("fs:read:{path}*", {"path": ArgType.STRING}).fill(["/"])
 
     assert not Grant.parse("*:*:*").covers(need)
@@ -325,16 +325,16 @@ def test_what_is_literal_around_a_glob_is_held_to_what_the_sandbox_opens() -> No
         Grant.parse(r"fs:read:*/a\\b")
 
 
-def test_a_need_of_two_verbs_and_two_scopes_is_four_needs() -> None:
-    """Each of one verb and one scope."""
+def test_a_need_with_two_verbs_and_two_scopes_is_four_needs() -> None:
+    """Each with one verb and one scope."""
     texts = [str(each) for each in split_need(Capability.parse("fs:read,write:a,b"))]
 
     assert texts == ["fs:read:a", "fs:write:a", "fs:read:b", "fs:write:b"]
     assert split_need(Capability.parse("fs:read,write")) == (Capability("fs", ("read",)), Capability("fs", ("write",)))
 
 
-def test_one_grant_must_cover_one_need_alone() -> None:
-    """Two grants that each cover one verb cover both needs, though neither covers the two-verb need."""
+def test_each_need_must_be_covered_by_one_grant() -> None:
+    """Two grants with one verb each cover two needs, but not one need with both verbs."""
     need = Capability.parse("fs:read,write:a")
     grants = [Grant.parse("fs:read:a"), Grant.parse("fs:write:a")]
 
@@ -342,7 +342,7 @@ def test_one_grant_must_cover_one_need_alone() -> None:
     assert not any(grant.covers(need) for grant in grants)
 
 
-def test_no_key_makes_a_match_take_long() -> None:
+def test_matching_takes_linear_time() -> None:
     """A pattern with many globs is matched quickly against a worst-case string."""
     many = "*a" * 30 + "b"
 
@@ -381,7 +381,7 @@ NAMED = ["".join(each) for length in range(6) for each in itertools.product("ab"
 
 
 def path_means(glob: str, path: str) -> bool:
-    """Tell by brute force whether a path is one that a glob means; written apart from the code."""
+    """Return whether a glob matches a path, by brute force and without the project's code."""
 
     def matches(glob: list[str], path: list[str]) -> bool:
         if not glob:
@@ -420,7 +420,7 @@ def place_means(glob: str, place: str) -> bool:
 
 
 def name_means(glob: str, text: str) -> bool:
-    """The same for all others."""
+    """Return whether a glob matches any other scope."""
     return re.fullmatch(glob.lower().replace("*", ".*").replace("?", "."), text) is not None
 
 
@@ -433,10 +433,10 @@ def name_means(glob: str, text: str) -> bool:
     ],
     ids=["fs", "net", "env"],
 )
-def test_a_grant_that_covers_a_glob_covers_all_that_the_glob_means(
+def test_a_grant_covers_a_glob_only_if_it_covers_all_matches(
     resource: str, globs: Any, means: Any, universe: list[str]
 ) -> None:
-    """Sound against brute force over a small world: for the globs of needs, and exactly so for what is literal."""
+    """Compared with brute force: sound for globs of needs, and exact for literal scopes."""
 
     @given(globs, globs)
     def holds(need: str, grant: str) -> None:
@@ -452,7 +452,7 @@ def test_a_grant_that_covers_a_glob_covers_all_that_the_glob_means(
 
 @given(st.sampled_from(["fs", "net", "env"]), st.data())
 def test_cover_is_reflexive_and_transitive(resource: str, data: st.DataObject) -> None:
-    """A need covers itself as a grant, and what covers a grant covers what that covers."""
+    """A need covers itself as a grant, and a grant covers everything that its covered grants cover."""
     globs = {"fs": fs_globs, "net": net_globs, "env": text_globs}[resource]
     first, second, third = (Capability(resource, ("read",), (data.draw(globs),)) for _ in range(3))
 
@@ -462,8 +462,8 @@ def test_cover_is_reflexive_and_transitive(resource: str, data: st.DataObject) -
 
 
 @given(words, texts)
-def test_a_filled_value_is_literal_and_reads_back(resource: str, value: str) -> None:
-    """Its text is the same need again, whatever the value holds."""
+def test_a_filled_value_is_literal_and_can_be_parsed(resource: str, value: str) -> None:
+    """Its text parses to the same need, for any value."""
     (need,) = Template.parse(f"{resource}:read:{{x}}", {"x": ArgType.STRING}).fill([value])
 
     assert Capability.parse(str(need)) == need
@@ -471,7 +471,7 @@ def test_a_filled_value_is_literal_and_reads_back(resource: str, value: str) -> 
 
 @given(st.sampled_from(["fs", "env", "x"]), texts, texts)
 def test_a_filled_value_never_acts_as_a_glob(resource: str, value: str, other: str) -> None:
-    """As a grant it covers itself, and another value only where that is the same path, or the same text in another case."""
+    """As a grant it covers only itself, an equal path, or the same text in another case."""
     template = Template.parse(f"{resource}:read:{{x}}", {"x": ArgType.STRING})
     (need,), (another,) = template.fill([value]), template.fill([other])
     assume(Grant.parse("*:*:*").covers(need))
@@ -483,8 +483,8 @@ def test_a_filled_value_never_acts_as_a_glob(resource: str, value: str, other: s
 
 
 @given(texts, texts)
-def test_authors_globs_around_a_value_stay_globs_and_the_value_stays_literal(value: str, name: str) -> None:
-    """A filled need with both is the grant of what lies below that very directory."""
+def test_globs_of_a_template_stay_globs(value: str, name: str) -> None:
+    """With a literal value between them: the need then covers exactly the files below that directory."""
     below = Template.parse("fs:read:top/{x}/**", {"x": ArgType.STRING}).fill([value])[0]
     inside = Capability("fs", ("read",), (f"top/{literal(value)}/a",))
     beside = Capability("fs", ("read",), (f"top/{literal(name)}/a",))
@@ -497,7 +497,7 @@ def test_authors_globs_around_a_value_stay_globs_and_the_value_stays_literal(val
 @given(st.lists(st.builds("{}:{}:{}".format, words, st.sampled_from(["read", "use", "*"]), texts.map(literal)), max_size=3),
        st.lists(st.builds("{}:{}:{}".format, words, st.sampled_from(["read", "use"]), texts.map(literal)), max_size=3))  # fmt: skip
 def test_another_grant_never_covers_less(grants: list[str], needs: list[str]) -> None:
-    """What was covered stays covered."""
+    """Everything that was covered is still covered."""
     made = []
     for grant in grants:
         try:

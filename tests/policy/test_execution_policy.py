@@ -37,13 +37,13 @@ MATCHES = {
 
 
 def permits(policy: ExecutionPolicy, name: str, needs: ToolPolicy = ToolPolicy()) -> bool:  # noqa: B008
-    """Tell whether a tool may run as far as its arguments do not matter."""
+    """Return whether a tool may run, regardless of its arguments."""
     return policy.precheck(name, needs) is None
 
 
 @pytest.mark.parametrize(("pattern", "name"), list(itertools.product(MATCHES, NAMES)))
 def test_a_pattern_matches_whole_canonical_names(pattern: str, name: str) -> None:
-    """120 pairs, each as what is allowed and as what is denied."""
+    """120 pairs, each for allow and for deny."""
     expected = name in MATCHES[pattern]
 
     assert expected is permits(ExecutionPolicy(allow=(pattern,)), name)
@@ -51,8 +51,8 @@ def test_a_pattern_matches_whole_canonical_names(pattern: str, name: str) -> Non
 
 
 @pytest.mark.parametrize(("pattern", "matching", "others"), PATTERNS)
-def test_a_pattern_matches_what_the_page_says(pattern: str, matching: str, others: str) -> None:
-    """Each row of the table on patterns."""
+def test_each_row_about_patterns_is_true(pattern: str, matching: str, others: str) -> None:
+    """In the table of the page."""
     policy = ExecutionPolicy(allow=(pattern,))
 
     assert all(permits(policy, name) for name in re.findall("`([^`]+)`", matching))
@@ -79,8 +79,8 @@ def test_a_pattern_matches_what_the_page_says(pattern: str, matching: str, other
          ("g.t: requires approval, but there is no approver", "policy.approval", "approval", "approval")),
     ],
 )  # fmt: skip
-def test_a_verdict_says_what_decided(policy: ExecutionPolicy, needs: ToolPolicy, expected: Any) -> None:
-    """In words and as data; of the patterns only the one that denied."""
+def test_a_verdict_contains_its_reason(policy: ExecutionPolicy, needs: ToolPolicy, expected: Any) -> None:
+    """As text and as data; only the denying pattern is included."""
     for name in ("g.t", "Tool.G.T"):
         verdict = policy.precheck(name, needs)
 
@@ -97,8 +97,8 @@ ORDER = {
 
 
 @pytest.mark.parametrize("wrong", [each for count in (1, 2, 3) for each in itertools.combinations(ORDER, count)])
-def test_trust_comes_before_deny_and_deny_before_allow_and_allow_before_approval(wrong: tuple[str, ...]) -> None:
-    """The error is the first one in that order."""
+def test_rules_are_checked_in_order(wrong: tuple[str, ...]) -> None:
+    """Trust, deny, allow, approval: the error is that of the first one that fails."""
     settings: dict[str, Any] = {"trusted": True}
     for code in wrong:
         settings |= ORDER[code]
@@ -126,8 +126,8 @@ def test_trust_comes_before_deny_and_deny_before_allow_and_allow_before_approval
          "capability; write resource:verb[,verb][:scope[,scope]], such as fs:read:data/a.txt; a* is not a valid scope for net: * in a host matches whole labels; write *.example.com; trusted must be True or False, not str"),
     ],
 )  # fmt: skip
-def test_a_bad_policy_can_not_be_made(settings: dict[str, Any], text: str) -> None:
-    """With everything that is wrong with it; a blank or a slip would else silently deny nothing."""
+def test_an_invalid_policy_is_refused(settings: dict[str, Any], text: str) -> None:
+    """With every problem; otherwise a typo would silently deny nothing."""
     with pytest.raises(SpecError) as caught:
         ExecutionPolicy(**settings)
 
@@ -135,7 +135,7 @@ def test_a_bad_policy_can_not_be_made(settings: dict[str, Any], text: str) -> No
 
 
 def test_a_policy_is_a_value() -> None:
-    """Two that say the same are equal, whichever way they were written, and none can be changed."""
+    """Equivalent policies are equal, and policies are immutable."""
     first = ExecutionPolicy(allow=["TOOL.FS.*", "fs.*"], grants=["FS:read:*"])
     second = ExecutionPolicy(allow=("fs.*",), grants=(Grant.parse("fs:read:*"),))
 
@@ -151,14 +151,14 @@ def test_a_policy_is_a_value() -> None:
 
 
 def test_patterns_that_match_no_tool_are_reported() -> None:
-    """A slip in a deny would else permit what was meant to be refused."""
+    """A typo in a deny pattern would otherwise permit the tool."""
     policy = ExecutionPolicy(allow=("math.*", "maths.*"), deny=("Tool.fs.delete", "fs.rm"))
 
     assert policy.unmatched(["math.add", "tool.fs.Delete"]) == ("maths.*", "fs.rm")
     assert policy.unmatched([]) == ("math.*", "maths.*", "fs.delete", "fs.rm")
 
 
-def test_the_first_need_that_is_not_covered_is_told() -> None:
+def test_the_first_uncovered_need_is_reported() -> None:
     """As a single need."""
     policy = ExecutionPolicy(grants=("fs:read:data/**", "fs:write:data/out/*"))
     needs = [Capability.parse("fs:read:data/a"), Capability.parse("fs:read,write:data/out/a,data/b")]
@@ -180,8 +180,8 @@ def test_the_first_need_that_is_not_covered_is_told() -> None:
         ("net:read:{x.host}", "http://hunter2.com", "net:read"),
     ],
 )
-def test_a_refusal_names_the_need_and_no_value_of_the_call(template: str, value: Any, said: str) -> None:
-    """Only a path below the sandbox is shown, cut to 64 characters."""
+def test_a_refusal_contains_the_need_and_no_argument_value(template: str, value: Any, said: str) -> None:
+    """Only a path in the sandbox is shown, truncated to 64 characters."""
     (need,) = Template.parse(template, {"x": ArgType.STRING}).fill([value])
 
     error = refusal("g.t", MissingNeeds((need,)))
@@ -191,8 +191,8 @@ def test_a_refusal_names_the_need_and_no_value_of_the_call(template: str, value:
 
 
 @pytest.mark.parametrize("value", ["../hunter2", "/home/hunter2", "a\x00b"])
-def test_a_path_that_no_grant_can_mean_is_the_callers_to_mend(value: str) -> None:
-    """It is refused for what it is, and not repeated; another argument may do."""
+def test_a_path_that_cannot_be_granted_is_an_error_for_the_caller(value: str) -> None:
+    """It is refused for its form and not repeated; another argument may work."""
     (need,) = Template.parse("fs:read:{x}", {"x": ArgType.STRING}).fill([value])
 
     error = refusal("g.t", MissingNeeds((need,)))
@@ -209,10 +209,10 @@ names = st.sampled_from(["a.b", "a.a", "b.a", "b.b", "a.b.a", "aa.b", "tool.a.b"
 
 
 @given(patterns, patterns, patterns, names, st.booleans())
-def test_another_deny_never_allows_more_and_another_allow_never_denies_more(
+def test_more_deny_patterns_never_permit_and_more_allow_patterns_never_refuse(
     allow: list[str], deny: list[str], more: list[str], name: str, trust: bool
 ) -> None:
-    """Whatever the patterns are."""
+    """For any patterns."""
     needs = ToolPolicy(requires_trust=trust)
     before = permits(ExecutionPolicy(allow=allow, deny=deny, trusted=True), name, needs)
 

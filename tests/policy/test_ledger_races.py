@@ -37,15 +37,15 @@ TRIES = 20
 
 
 class Unlocked(Ledger):
-    """A ledger whose lock locks nothing."""
+    """A ledger without a working lock."""
 
     def __init__(self, limits: Limits | None, clock: Callable[[], float], parent: Ledger | None = None) -> None:
         super().__init__(limits, clock, parent)
         self._lock = nullcontext()
 
 
-def begun_in(ledgers: list[Ledger], attempts: int) -> int:
-    """Return how many of so many attempts in 16 threads were let in."""
+def count_permitted(ledgers: list[Ledger], attempts: int) -> int:
+    """Return how many of the attempts in 16 threads were permitted."""
     let_in = [0] * 16
 
     def work(number: int) -> None:
@@ -70,33 +70,33 @@ LIMITS = {
 
 
 @pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
-def test_exactly_as_many_calls_run_as_are_permitted(limits: dict[str, Any], full_counts: bool) -> None:
-    """16 threads, each asking far more often than that; in the full run of 80,000 attempts too."""
+def test_the_permitted_number_of_calls_runs(limits: dict[str, Any], full_counts: bool) -> None:
+    """16 threads request far more calls than that; in the full run 80,000."""
     ledger = Ledger(Limits(**limits), lambda: 5.0)
 
-    assert begun_in([ledger], ATTEMPTS[full_counts]) == MOST
+    assert count_permitted([ledger], ATTEMPTS[full_counts]) == MOST
     assert set(ledger.spent.values()) <= {MOST}
 
 
-def test_exactly_as_many_calls_run_below_one_parent(full_counts: bool) -> None:
-    """Sessions of one engine share what the engine may; each has its own count besides."""
+def test_the_permitted_number_of_calls_runs_below_one_parent(full_counts: bool) -> None:
+    """Sessions of one engine share its limits; each also has its own counts."""
     top = Ledger(Limits(calls=MOST), time.time)
     children = [Ledger(Limits(calls=10**6), time.time, top) for _ in range(4)]
 
-    assert begun_in(children, ATTEMPTS[full_counts]) == MOST
+    assert count_permitted(children, ATTEMPTS[full_counts]) == MOST
     assert sum(child.spent["calls"] for child in children) == top.spent["calls"] == MOST
 
 
 @pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
-def test_without_its_lock_a_ledger_does_overshoot(limits: dict[str, Any]) -> None:
-    """In the same race, so that the tests above prove something."""
-    races = (begun_in([Unlocked(Limits(**limits), lambda: 5.0)], ATTEMPTS[0]) for _ in range(TRIES))
+def test_a_ledger_without_a_lock_exceeds_its_limit(limits: dict[str, Any]) -> None:
+    """In the same race, so the tests above can fail."""
+    races = (count_permitted([Unlocked(Limits(**limits), lambda: 5.0)], ATTEMPTS[0]) for _ in range(TRIES))
 
     assert any(count > MOST for count in races)
 
 
-def spent_in(ledgers: list[Ledger], top: Ledger, most: int, each: int) -> tuple[int, int]:
-    """Return what was spent and kept in 8 threads, and the most that was ever seen in the uppermost ledger."""
+def spend_concurrently(ledgers: list[Ledger], top: Ledger, most: int, each: int) -> tuple[int, int]:
+    """Spend in 8 threads; return the amounts, and the maximum seen in the topmost ledger."""
     kept, seen = [0] * 8, [0] * 8
 
     def work(number: int) -> None:
@@ -118,12 +118,12 @@ def spent_in(ledgers: list[Ledger], top: Ledger, most: int, each: int) -> tuple[
     return sum(kept), max(seen)
 
 
-def test_bytes_that_sessions_share_are_never_more_than_permitted(full_counts: bool) -> None:
-    """8 threads, up to 2,000 spendings each; all counts are the sum of what was settled."""
+def test_shared_bytes_never_exceed_their_limit(full_counts: bool) -> None:
+    """8 threads spend up to 2,000 times each; counts equal the sum of the settled amounts."""
     most = 100_000 if full_counts else 20_000
     top = Ledger(Limits(fs_bytes=most), time.time)
     children = [top, *(Ledger(Limits(fs_bytes=10**9), time.time, top) for _ in range(3))]
-    kept, seen = spent_in(children, top, most, SPENDINGS[full_counts])
+    kept, seen = spend_concurrently(children, top, most, SPENDINGS[full_counts])
 
     assert seen <= most
     assert kept == top.spent["fs_bytes"] <= most
@@ -131,16 +131,16 @@ def test_bytes_that_sessions_share_are_never_more_than_permitted(full_counts: bo
     assert sum(child.spent["fs_bytes"] for child in children[1:]) <= kept
 
 
-def test_without_its_lock_bytes_are_lost_or_too_many() -> None:
+def test_a_ledger_without_a_lock_counts_bytes_wrongly() -> None:
     """In the same race."""
     most = 20_000
     top = Unlocked(Limits(fs_bytes=most), time.time)
-    kept, seen = spent_in([top], top, most, SPENDINGS[0])
+    kept, seen = spend_concurrently([top], top, most, SPENDINGS[0])
 
     assert seen > most or kept != top.spent["fs_bytes"]
 
 
-def test_calls_that_end_and_that_never_began_leave_nothing(full_counts: bool) -> None:
+def test_ended_and_refunded_calls_leave_no_concurrency(full_counts: bool) -> None:
     """Never more than 3 at once, and none at the end."""
     ledger = Ledger(Limits(concurrency=3, calls=10**6, rates={"*": "999999/hour"}), time.time)
     running, most, guard, ended = 0, 0, threading.Lock(), [0] * 8

@@ -39,8 +39,8 @@ NO_COUNTS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize("name", COUNTS)
 @pytest.mark.parametrize(("value", "told"), NO_COUNTS, ids=[told for _, told in NO_COUNTS])
-def test_a_count_is_a_whole_number_from_0(name: str, value: Any, told: str) -> None:
-    """Nothing is rounded, and zero is a limit as any other."""
+def test_a_count_is_an_integer_from_0(name: str, value: Any, told: str) -> None:
+    """Nothing is rounded, and zero is a valid limit."""
     with pytest.raises(SpecError) as caught:
         Limits(**{name: value})
 
@@ -50,8 +50,8 @@ def test_a_count_is_a_whole_number_from_0(name: str, value: Any, told: str) -> N
 
 
 @pytest.mark.parametrize("name", ["concurrency", "max_identical_calls"])
-def test_at_least_one_call_may_run_and_be_made_once(name: str) -> None:
-    """Zero would be another way to say that nothing may be called."""
+def test_concurrency_and_repetitions_are_at_least_1(name: str) -> None:
+    """Zero would permit no call at all."""
     with pytest.raises(SpecError) as caught:
         Limits(**{name: 0})
 
@@ -61,7 +61,7 @@ def test_at_least_one_call_may_run_and_be_made_once(name: str) -> None:
 
 @pytest.mark.parametrize("depth", [0, 65, -1, 2.0, True, None, float("nan")])
 def test_a_depth_is_1_to_64(depth: Any) -> None:
-    """There is always one, for each level takes some of the stack."""
+    """There is always a limit, because each level uses some of the stack."""
     with pytest.raises(SpecError, match="limits: depth must be an integer from 1 to 64, not "):
         Limits(depth=depth)
 
@@ -72,8 +72,8 @@ NO_AMOUNTS: list[Any] = [-1, -0.01, float("nan"), float("inf"), float("-inf"), T
 
 
 @pytest.mark.parametrize("value", NO_AMOUNTS, ids=lambda value: type(value).__name__)
-def test_what_counts_nothing_is_no_amount(value: Any) -> None:
-    """NaN, infinities, what is below zero, truth values and other types; nothing raises, and nothing is repaired."""
+def test_an_invalid_amount_is_refused(value: Any) -> None:
+    """NaN, infinities, negative numbers, booleans and other types; nothing is repaired."""
     assert parse_amount(value) is None
     with pytest.raises(SpecError, match=r"limits: money\['EUR'\] must be a number, 0 or more, not "):
         Limits(money={"EUR": value})
@@ -94,8 +94,8 @@ def test_what_counts_nothing_is_no_amount(value: Any) -> None:
         ("0.000000000000000001", "1E-18"),
     ],
 )
-def test_an_amount_is_the_decimal_that_is_written(value: Any, text: str) -> None:
-    """Whatever the context of the thread is."""
+def test_an_amount_is_an_exact_decimal(value: Any, text: str) -> None:
+    """Independent of the decimal context of the thread."""
     with decimal.localcontext(decimal.Context(prec=2)):
         exact = parse_amount(value)
 
@@ -104,7 +104,7 @@ def test_an_amount_is_the_decimal_that_is_written(value: Any, text: str) -> None
 
 
 def test_an_amount_is_read_without_running_code_of_the_value() -> None:
-    """As exact as any other."""
+    """The result is exact."""
     assert parse_amount(Loud(0.5)) == Decimal("0.5")
 
 
@@ -138,16 +138,16 @@ def test_an_amount_is_read_without_running_code_of_the_value() -> None:
          "from 1 to 64, not 0; sleep must be a number of 0 or more, not x"),
     ],
 )  # fmt: skip
-def test_bad_limits_can_not_be_made(settings: dict[str, Any], text: str) -> None:
-    """With everything that is wrong with them."""
+def test_invalid_limits_are_refused(settings: dict[str, Any], text: str) -> None:
+    """With every problem."""
     with pytest.raises(SpecError) as caught:
         Limits(**settings)
 
     assert f"limits: {text}" == str(caught.value)
 
 
-def test_limits_are_kept_in_their_exact_form() -> None:
-    """Canonical names, of two spellings of one tool the lower limit; decimals without the error of a float."""
+def test_limits_are_stored_in_their_exact_form() -> None:
+    """Canonical names, the lower of two limits for one tool, and decimals without float errors."""
     limits = Limits(
         tool_calls={"tool.HTTP.get": 3, "http.get": 2, "Http.GET": 5},
         rates={"Tool.HTTP.*": "60/minute"},
@@ -168,8 +168,8 @@ def test_limits_are_kept_in_their_exact_form() -> None:
 
 
 @pytest.mark.parametrize("field", [each.name for each in attrs.fields(Limits)])
-def test_limits_are_idle_where_nothing_has_to_be_counted(field: str) -> None:
-    """Depth, seconds, the size of a result and items are of one call alone; every other limit needs a ledger."""
+def test_limits_without_counts_are_idle(field: str) -> None:
+    """Depth, seconds, result size and items apply to one call; every other limit needs a ledger."""
     some: dict[str, Any] = {
         "tool_calls": {"a.b": 1},
         "rates": {"a.b": "1/day"},
@@ -183,6 +183,6 @@ def test_limits_are_idle_where_nothing_has_to_be_counted(field: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "rate"), [("1/second", (1, 1)), ("60/minute", (60, 60)), ("5/hour", (5, 3600)), ("999999999/day", (999999999, 86400))])  # fmt: skip
-def test_a_rate_is_calls_in_a_period(text: str, rate: tuple[int, int]) -> None:
-    """Four words for a period."""
+def test_a_rate_is_calls_per_period(text: str, rate: tuple[int, int]) -> None:
+    """A period has four names."""
     assert Rate(*rate) == Rate.parse(text)

@@ -129,7 +129,7 @@ def engine_of(tmp_path: Path) -> Iterator[Callable[..., Engine]]:
 
 
 def refusal(session: Session, call: Call) -> tuple[str, str] | None:
-    """Return the code of a refused call and who can fix it."""
+    """Return the code and the retry of a refused call."""
     try:
         session.call(*call)
     except CallError as error:
@@ -137,8 +137,8 @@ def refusal(session: Session, call: Call) -> tuple[str, str] | None:
     return None
 
 
-def test_the_table_has_each_limit_once() -> None:
-    """And none that is not there."""
+def test_the_table_lists_each_limit_once() -> None:
+    """And no unknown one."""
     names = [name for name, *_ in ROWS]
 
     assert sorted(names) == sorted(attrs.fields_dict(Limits))
@@ -146,10 +146,10 @@ def test_the_table_has_each_limit_once() -> None:
 
 
 @pytest.mark.parametrize(("limit", "of", "code", "retry"), [row for row in ROWS if row[0] != "concurrency"])
-def test_a_limit_refuses_as_the_page_says(
+def test_each_limit_refuses_as_documented(
     engine_of: Callable[..., Engine], limit: str, of: str, code: str, retry: str
 ) -> None:
-    """What counts in a session is used up in those below it too; what counts in one call leaves the next one alone."""
+    """Session limits include child sessions; call limits do not affect the next call."""
     value, fits, exceeds = CASES[limit]
     with engine_of(**{limit: value}) as engine:
         assert refusal(engine, fits) is None
@@ -159,8 +159,8 @@ def test_a_limit_refuses_as_the_page_says(
         assert after == ((code, retry) if of == "session" else None)
 
 
-def test_only_so_many_calls_run_at_once_as_the_page_says(engine_of: Callable[..., Engine]) -> None:
-    """Those of all sessions together, until one has ended."""
+def test_concurrency_is_limited_as_documented(engine_of: Callable[..., Engine]) -> None:
+    """For all sessions together, until a call has ended."""
     (row,) = (row for row in ROWS if row[0] == "concurrency")
     met: list[Any] = []
     with engine_of(concurrency=1) as engine:
@@ -190,8 +190,8 @@ class Failing:
 
 
 @pytest.mark.parametrize("limit", ["calls", "tool_calls", "rates", "max_identical_calls", "concurrency"])
-def test_a_call_that_never_began_costs_nothing(engine_of: Callable[..., Engine], limit: str) -> None:
-    """One whose arguments do not fit, and one of which the audit can keep no record."""
+def test_a_call_that_did_not_begin_costs_nothing(engine_of: Callable[..., Engine], limit: str) -> None:
+    """With invalid arguments, or with an audit log that cannot record it."""
     value = CASES[limit][0] if limit in CASES else 1
     with engine_of(**{limit: value}, audit=Failing()) as engine:
         assert refusal(engine, ("meter.echo", (5,))) == ("coercion.type", "model")

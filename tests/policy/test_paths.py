@@ -1,4 +1,4 @@
-"""A path by its letters alone, on every system's rules, and the one spelling of a network place."""
+"""Validation of paths by their text, for every system, and the canonical form of network locations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WINDOWS = [case for case in CASES if case["platforms"] == ["windows"]]
 
 
 def code(path: Any, windows: bool = False) -> str:
-    """Return the word that a path is refused with."""
+    """Return the code with which a path is refused."""
     with pytest.raises(SandboxError) as raised:
         relative(path, windows=windows)
     assert raised.value.retry == "model"
@@ -26,21 +26,21 @@ def code(path: Any, windows: bool = False) -> str:
 
 
 @pytest.mark.parametrize("case", WINDOWS, ids=lambda case: case["id"])
-def test_a_name_that_means_something_else_on_windows_is_refused_there(case: dict[str, Any]) -> None:
-    """And is a name as any other elsewhere."""
+def test_a_special_name_of_windows_is_refused_there(case: dict[str, Any]) -> None:
+    """On other systems it is an ordinary name."""
     assert code(case["input"], windows=True) == case["error"].replace("path.", "sandbox.")
     assert relative(case["input"], windows=False) == tuple(case["input"].split("/"))
 
 
 @pytest.mark.parametrize("path", ["NUL", "a/con.txt", "lpt¹", "COM²/x", "x.", "x /y", "a:b/c", "PROGRA~1", "conout$"])
 def test_more_names_of_windows(path: str) -> None:
-    """In any case, with any extension, anywhere in the path."""
+    """In any case, with any suffix, anywhere in the path."""
     assert code(path, windows=True) in ("sandbox.name", "sandbox.absolute")
 
 
 @pytest.mark.parametrize("path", ["console.txt", "nullable", "com", "a.con", "lpt10", "x~y", "auxiliary/prn2.txt"])
-def test_names_that_only_look_like_those_of_windows(path: str) -> None:
-    """Are names."""
+def test_names_similar_to_those_of_windows_are_accepted(path: str) -> None:
+    """They have no special meaning."""
     assert relative(path, windows=True) == tuple(path.split("/"))
 
 
@@ -57,8 +57,8 @@ def test_names_that_only_look_like_those_of_windows(path: str) -> None:
         ("/".join("d" * 256), tuple("d" * 256)),
     ],
 )
-def test_a_path_becomes_its_names(path: str, segments: tuple[str, ...]) -> None:
-    """Without what does not lead further."""
+def test_a_path_becomes_its_parts(path: str, segments: tuple[str, ...]) -> None:
+    """Redundant parts are removed."""
     assert relative(path) == segments
 
 
@@ -89,20 +89,20 @@ def test_a_path_becomes_its_names(path: str, segments: tuple[str, ...]) -> None:
     ],
 )
 def test_a_path_is_refused(path: Any, word: str) -> None:
-    """With a word for each reason."""
+    """Each reason has its own code."""
     assert code(path) == f"sandbox.{word}"
 
 
 def test_a_refusal_does_not_repeat_the_path() -> None:
-    """It may be anything."""
+    """It may contain anything."""
     with pytest.raises(SandboxError) as raised:
         relative("../canary")
 
     assert str(raised.value) == "the path leads out of the sandbox"
 
 
-def test_a_subclass_of_str_is_read_through_strs_own_slots() -> None:
-    """What it says of itself does not count."""
+def test_a_subclass_of_str_is_read_by_its_real_content() -> None:
+    """Its overridden methods are not called."""
 
     class Lying(str):
         def __contains__(self, part: object) -> bool:
@@ -120,8 +120,8 @@ def test_a_subclass_of_str_is_read_through_strs_own_slots() -> None:
 
 
 @given(some.text(some.one_of(some.sampled_from("./~a\\:\0"), some.characters()), max_size=30))
-def test_whatever_is_accepted_leads_downwards_and_is_its_own_spelling(path: str) -> None:
-    """No name is empty, a dot or two, or holds a separator; reading the spelling again changes nothing."""
+def test_an_accepted_path_is_relative_and_canonical(path: str) -> None:
+    """No part is empty, a dot, two dots, or contains a separator; parsing the result changes nothing."""
     try:
         segments = relative(path)
     except SandboxError:
@@ -133,8 +133,8 @@ def test_whatever_is_accepted_leads_downwards_and_is_its_own_spelling(path: str)
 
 
 @pytest.mark.parametrize(("path", "means"), [("a", False), ("a/", True), ("a/.", True), (".", True), ("a/..", True)])
-def test_some_paths_can_only_mean_a_directory(path: str, means: bool) -> None:
-    """By their end."""
+def test_some_paths_can_only_be_directories(path: str, means: bool) -> None:
+    """Those that end with a separator or a dot."""
     assert names_directory(path) is means
 
 
@@ -152,8 +152,8 @@ def test_some_paths_can_only_mean_a_directory(path: str, means: bool) -> None:
         ("example.com:00443", "example.com:443"),
     ],
 )
-def test_a_network_place_has_one_spelling(text: str, normal: str) -> None:
-    """And it is its own."""
+def test_a_network_location_has_one_spelling(text: str, normal: str) -> None:
+    """It is its own canonical form."""
     assert host_port(text) == normal
     assert host_port(normal) == normal
 
@@ -180,7 +180,7 @@ def test_a_network_place_has_one_spelling(text: str, normal: str) -> None:
         "a..",
     ],
 )
-def test_what_is_no_network_place_is_refused(text: str) -> None:
+def test_an_invalid_network_location_is_refused(text: str) -> None:
     """Without repeating it."""
     with pytest.raises(ValueError, match=r"^expected (host or host:port|an IPv6 address in brackets)$"):
         host_port(text)

@@ -11,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from tests.policy.ledgers import ledger_of, said
+from tests.policy.ledgers import ledger_of, refusal_of
 
 from neuroscript import CallError, Engine, ExecutionPolicy, Host, Runtime, ToolPolicy, Toolset
 from neuroscript.calls.steps import CallFrame
@@ -21,7 +21,7 @@ meter = Toolset("meter")
 
 @meter.tool()
 def spend(rt: Runtime, what: str, amount: float, taken: float = -1) -> None:
-    """Spend something, and settle it."""
+    """Spend an amount, and settle it."""
     reserved = rt.spend(what, int(amount) if "_" in what else amount)
     if taken >= 0:
         reserved.settle(taken)
@@ -29,14 +29,14 @@ def spend(rt: Runtime, what: str, amount: float, taken: float = -1) -> None:
 
 @meter.tool()
 def nested(rt: Runtime, what: str, amount: float) -> None:
-    """Spend something, and have another tool spend as much."""
+    """Spend an amount, and call a tool that spends the same amount."""
     rt.spend(what, amount)
     rt.call_tool("meter.spend", [what, amount])
 
 
 @meter.tool(policy=ToolPolicy(capabilities=("fs:read:**", "fs:write:**"), effects=("reads", "writes")))
 def files(rt: Runtime, how: str) -> int:
-    """Use files in one of many ways, and tell how much came of it."""
+    """Access files in one of several ways, and return how much was read, written or listed."""
     match how:
         case "read":
             return len(rt.fs.read_bytes("f"))
@@ -52,13 +52,13 @@ def files(rt: Runtime, how: str) -> int:
             return len(rt.fs.walk())
 
 
-kept: list[Runtime] = []
+retained: list[Runtime] = []
 
 
 @meter.tool()
-def keep(rt: Runtime) -> None:
-    """Keep what is not for keeping."""
-    kept.append(rt)
+def retain(rt: Runtime) -> None:
+    """Store a reference to the Runtime, which must not work later."""
+    retained.append(rt)
 
 
 @pytest.fixture
@@ -73,21 +73,21 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def test_a_tool_spends_through_its_runtime(engine: Engine) -> None:
-    """The limits of its session hold, and the refusal leaves the line as it is."""
+    """The limits of its session apply, and the error propagates unchanged."""
     engine.ledger = ledger_of(money={"EUR": "0.5"})
     engine.call("meter.spend", ["EUR", 0.4, 0.1])
     engine.call("meter.spend", ["EUR", 0.4])
 
     assert engine.ledger.spent == {"EUR": Decimal("0.5")}
-    assert said(lambda: engine.call("meter.spend", ["EUR", 0.1])) == (
+    assert refusal_of(lambda: engine.call("meter.spend", ["EUR", 0.1])) == (
         "meter.spend: no more than 0.5 EUR are permitted",
         "limit.money",
         "host",
     )
 
 
-def test_what_a_call_within_spends_is_spent_by_those_around_it(engine: Engine) -> None:
-    """Frames that keep a tally are told, and the outermost of them has it all; those without one are left out."""
+def test_amounts_of_nested_calls_count_for_their_outer_calls(engine: Engine) -> None:
+    """Frames with a tally are updated, and the outermost one has the total."""
     session = engine.session()
     session.ledger = ledger_of(sleep=10)
     outer = CallFrame(session, "g.outer", spent={})
@@ -102,11 +102,11 @@ def test_what_a_call_within_spends_is_spent_by_those_around_it(engine: Engine) -
     assert session.ledger.spent == {"sleep": Decimal("3.5")}
 
 
-def test_a_refusal_of_a_call_within_passes_the_one_around_it(engine: Engine) -> None:
-    """And names the tool that was refused."""
+def test_a_refusal_of_a_nested_call_propagates(engine: Engine) -> None:
+    """It names the refused tool."""
     engine.ledger = ledger_of(money={"EUR": 3})
 
-    assert said(lambda: engine.call("meter.nested", ["EUR", 2])) == (
+    assert refusal_of(lambda: engine.call("meter.nested", ["EUR", 2])) == (
         "meter.spend: no more than 3 EUR are permitted",
         "limit.money",
         "host",
@@ -124,8 +124,8 @@ def test_a_refusal_of_a_call_within_passes_the_one_around_it(engine: Engine) -> 
         ("walk", {"fs_bytes": 0, "fs_entries": 6}),
     ],
 )
-def test_what_goes_through_the_files_is_counted(engine: Engine, how: str, spent: dict[str, int]) -> None:
-    """To the last byte and name that was looked at; one fewer is refused, and nothing is left of a write."""
+def test_file_operations_are_counted_exactly(engine: Engine, how: str, spent: dict[str, int]) -> None:
+    """By bytes and names; a limit that is lower by one refuses them, and a refused write leaves nothing."""
     engine.ledger = ledger_of(fs_bytes=10**9, fs_entries=10**9)
     engine.call("meter.files", [how])
     assert spent == engine.ledger.spent
@@ -134,20 +134,20 @@ def test_what_goes_through_the_files_is_counted(engine: Engine, how: str, spent:
     engine.call("meter.files", [how])
     engine.ledger = ledger_of(**{name: max(0, count - 1) for name, count in spent.items()})
     what = max(spent, key=lambda name: spent[name])
-    refused = said(lambda: engine.call("meter.files", [how]))
+    refused = refusal_of(lambda: engine.call("meter.files", [how]))
     assert refused is not None
     assert refused[1] == f"limit.{what}"
     assert refused[0].startswith("meter.files: no more than ")
 
 
-def test_where_nothing_is_limited_amounts_are_checked_all_the_same(engine: Engine) -> None:
-    """A mistake of a tool's author is not left to be found by the first host that has limits."""
+def test_amounts_are_validated_without_limits(engine: Engine) -> None:
+    """So a mistake in a tool shows before a host sets limits."""
     assert engine.ledger is None
     engine.call("meter.spend", ["EUR", 0.4, 0.1])
     assert engine.call("meter.files", ["read"]) == 100
 
-    assert said(lambda: engine.call("meter.spend", ["eur", 1])) is not None
-    assert said(lambda: engine.call("meter.spend", ["EUR", -1])) == (
+    assert refusal_of(lambda: engine.call("meter.spend", ["eur", 1])) is not None
+    assert refusal_of(lambda: engine.call("meter.spend", ["EUR", -1])) == (
         "meter.spend: spend: expected a number of EUR, 0 or more, got float",
         "limit.amount",
         "never",
@@ -155,12 +155,12 @@ def test_where_nothing_is_limited_amounts_are_checked_all_the_same(engine: Engin
 
 
 def test_nothing_is_spent_after_the_call(engine: Engine) -> None:
-    """Its Runtime has ended with it."""
+    """Its Runtime has stopped working."""
     engine.ledger = ledger_of(sleep=1)
-    engine.call("meter.keep")
+    engine.call("meter.retain")
 
     with pytest.raises(CallError) as caught:
-        kept[-1].spend("sleep", 1)
+        retained[-1].spend("sleep", 1)
     assert (caught.value.code, caught.value.retry) == ("runtime.closed", "never")
     assert engine.ledger.spent == {"sleep": 0}
 
@@ -173,11 +173,11 @@ def standard() -> Iterator[Engine]:
 
 @pytest.mark.alone
 def test_a_sleep_is_spent_before_it_begins(standard: Engine) -> None:
-    """One that is too long does not begin; upstream lets 10.99 pass a limit of 10."""
+    """A sleep that is too long does not begin; upstream lets 10.99 pass a limit of 10."""
     standard.ledger = ledger_of(sleep=10)
     started = time.monotonic()
 
-    assert said(lambda: standard.call("time.sleep", [10.99])) == (
+    assert refusal_of(lambda: standard.call("time.sleep", [10.99])) == (
         "time.sleep: no more than 10 seconds of sleep are permitted",
         "limit.sleep",
         "host",
@@ -186,18 +186,18 @@ def test_a_sleep_is_spent_before_it_begins(standard: Engine) -> None:
     assert standard.ledger.spent == {"sleep": 0}
 
 
-def test_sleeps_fill_their_limit_to_the_end(standard: Engine) -> None:
-    """By how much the system overslept is not counted."""
+def test_sleeps_can_use_their_limit_completely(standard: Engine) -> None:
+    """Oversleeping of the system is not counted."""
     standard.ledger = ledger_of(sleep="0.03")
     for _ in range(3):
         standard.call("time.sleep", [0.01])
 
     assert standard.ledger.spent == {"sleep": Decimal("0.03")}
-    assert said(lambda: standard.call("time.sleep", ["0.01"])) is not None
+    assert refusal_of(lambda: standard.call("time.sleep", ["0.01"])) is not None
 
 
-def test_a_sleep_that_ends_early_costs_what_it_slept(standard: Engine) -> None:
-    """What was reserved of the hour comes back."""
+def test_an_interrupted_sleep_costs_its_real_duration(standard: Engine) -> None:
+    """The rest of the reserved time is refunded."""
     session = standard.session()
     session.ledger = ledger_of(sleep=4_000)
     failures: list[tuple[str, str]] = []
@@ -219,8 +219,8 @@ def test_a_sleep_that_ends_early_costs_what_it_slept(standard: Engine) -> None:
     assert 0 < session.ledger.spent["sleep"] < 60
 
 
-def test_nothing_loads_the_ledger_where_nothing_is_limited(tmp_path: Path) -> None:
-    """A call, and files too, do without it and without decimals."""
+def test_the_ledger_is_not_imported_without_limits(tmp_path: Path) -> None:
+    """Calls and file operations need neither it nor decimals."""
     code = """
 import sys
 from neuroscript import ArgSpec, Engine, ExecutionPolicy, Host, ToolPolicy, ToolSpec, Toolset

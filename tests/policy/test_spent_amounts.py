@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.policy.ledgers import Clock, begun, ledger_of, said
+from tests.policy.ledgers import Clock, ledger_of, refusal_of, try_calls
 
 from neuroscript import LimitError
 from neuroscript.policy.ledger import Ledger, Reservation
 
-# What never began
+# Calls that did not begin
 
 
-def test_what_never_began_is_given_back() -> None:
-    """In every count, of the session and of all above it."""
+def test_a_call_that_did_not_begin_is_refunded() -> None:
+    """In every count of the session and its parents."""
     clock = Clock()
     top = ledger_of(clock=clock, calls=1, rates={"*": "1/day"})
     ledger = ledger_of(
@@ -31,12 +31,12 @@ def test_what_never_began_is_given_back() -> None:
     for _ in range(50):
         ledger.refund("g.t", True, ledger.begin("g.t", True, b"a"))
     assert set(top.spent.values()) == set(ledger.spent.values()) == {0}
-    assert said(lambda: ledger.begin("g.t", True, b"a")) is None
-    assert said(lambda: ledger.begin("g.t", True, b"b")) is not None
+    assert refusal_of(lambda: ledger.begin("g.t", True, b"a")) is None
+    assert refusal_of(lambda: ledger.begin("g.t", True, b"b")) is not None
 
 
-def test_a_rate_gives_back_the_very_call_that_never_began() -> None:
-    """Another one's moment would let one call too many into some stretch of time."""
+def test_a_rate_refunds_the_exact_call() -> None:
+    """Refunding another time would permit one call too many in some interval."""
     clock = Clock(0.0)
     ledger = ledger_of(clock=clock, rates={"*": "2/minute"})
     first = ledger.begin("g.t", True)
@@ -45,17 +45,17 @@ def test_a_rate_gives_back_the_very_call_that_never_began() -> None:
     ledger.refund("g.t", True, first)
 
     clock.now = 61.0
-    assert begun(ledger, 2) == [True, False]
+    assert try_calls(ledger, 2) == [True, False]
     clock.now = 90.0
     late = ledger.begin("g.t", True)
     clock.now = 200.0
-    assert begun(ledger, 2) == [True, True]
+    assert try_calls(ledger, 2) == [True, True]
     ledger.refund("g.t", True, late)
-    assert begun(ledger, 1) == [False]
+    assert try_calls(ledger, 1) == [False]
 
 
-def test_a_refund_that_does_not_say_which_call_gives_back_no_moment() -> None:
-    """Counts come back; what is exact about a rate or a row stays as it is."""
+def test_a_refund_without_a_token_refunds_no_time() -> None:
+    """Counts are refunded; rates and repetitions are unchanged."""
     ledger = ledger_of(clock=Clock(), rates={"*": "1/day"}, calls=1)
     ledger.begin("g.t", True)
     ledger.refund("g.t", True)
@@ -66,18 +66,18 @@ def test_a_refund_that_does_not_say_which_call_gives_back_no_moment() -> None:
     assert (refused.code, refused.retry) == ("limit.rate", "later")
 
 
-def test_nobody_has_credit() -> None:
-    """A refund or an end without a begin frees no slot."""
+def test_an_unmatched_refund_frees_no_slot() -> None:
+    """Neither does an end without a begin."""
     ledger = ledger_of(calls=1, concurrency=1)
     ledger.refund("g.t", True)
     ledger.end(True)
 
     assert ledger.spent == {"calls": 0, "concurrency": 0}
-    assert begun(ledger, 2) == [True, False]
+    assert try_calls(ledger, 2) == [True, False]
 
 
-def test_after_all_is_given_back_nothing_is_left(full_counts: bool) -> None:
-    """100,000 random operations on three ledgers, begun and spent, some refused; at the end all that is open goes back."""
+def test_counts_are_zero_after_all_refunds(full_counts: bool) -> None:
+    """After 100,000 random operations on three ledgers, some of them refused."""
     source, clock = random.Random(17), Clock(0.0)
     top = ledger_of(clock=clock, calls=60, fs_bytes=5_000, money={"EUR": "0.7"}, rates={"*": "40/minute"})
     ledgers = [
@@ -121,10 +121,10 @@ def test_after_all_is_given_back_nothing_is_left(full_counts: bool) -> None:
     assert refused > 1_000
     assert {value for ledger in ledgers for value in ledger.spent.values()} == {0}
     assert {value for tally in tallies for value in tally.values()} == {0}
-    assert begun(top, 41) == [True] * 40 + [False]
+    assert try_calls(top, 41) == [True] * 40 + [False]
 
 
-# What calls spend
+# Amounts
 
 
 @pytest.mark.parametrize(
@@ -141,10 +141,10 @@ def test_after_all_is_given_back_nothing_is_left(full_counts: bool) -> None:
         ({"money_per_call": {"EUR": "0.5"}}, "EUR", (0.25, 0.25, 0.1), "no more than 0.5 EUR are permitted in one call"),
     ],
 )  # fmt: skip
-def test_what_is_spent_beyond_a_limit_is_refused_and_costs_nothing(
+def test_an_amount_beyond_its_limit_is_refused_and_costs_nothing(
     limits: dict[str, Any], what: str, amounts: Any, text: str
 ) -> None:
-    """To the last byte and the last cent; the text names the limit, and nothing that was spent."""
+    """Exactly, to the last byte and cent; the message names the limit and not the amount."""
     ledger, tally = ledger_of(**limits), {}
     first, second, third = amounts
     ledger.spend(what, first, "g.t", [tally])
@@ -152,13 +152,13 @@ def test_what_is_spent_beyond_a_limit_is_refused_and_costs_nothing(
     before = [dict(ledger.spent), dict(tally)]
 
     code = "limit.money" if what == "EUR" else f"limit.{what}"
-    assert (f"g.t: {text}", code, "host") == said(lambda: ledger.spend(what, third, "g.t", [tally]))
+    assert (f"g.t: {text}", code, "host") == refusal_of(lambda: ledger.spend(what, third, "g.t", [tally]))
     assert before == [dict(ledger.spent), dict(tally)]
     ledger.spend(what, 0, "g.t", [tally])
 
 
-def test_a_thousand_times_a_tenth_of_a_cent_is_one() -> None:
-    """Exactly, whatever the decimal context of the thread is."""
+def test_a_thousand_tenths_of_a_cent_are_one() -> None:
+    """Exactly, for any decimal context of the thread."""
     ledger, tally = ledger_of(money={"EUR": "13.344"}), {}
     with decimal.localcontext(decimal.Context(prec=1)):
         for _ in range(1_000):
@@ -166,11 +166,11 @@ def test_a_thousand_times_a_tenth_of_a_cent_is_one() -> None:
 
     assert ledger.spent["EUR"] == tally["EUR"] == Decimal("1.000")
     ledger.spend("EUR", "12.344", "g.t")
-    assert said(lambda: ledger.spend("EUR", 5e-324, "g.t")) is not None
+    assert refusal_of(lambda: ledger.spend("EUR", 5e-324, "g.t")) is not None
 
 
-def test_the_smallest_and_the_largest_are_added_without_loss() -> None:
-    """A float of 324 places and a number of 18 digits."""
+def test_the_smallest_and_the_largest_amounts_are_added_exactly() -> None:
+    """A float with 324 decimal places and a number with 18 digits."""
     ledger = ledger_of(money={"EUR": 10**18 - 1})
     ledger.spend("EUR", 10**18 - 2, "g.t")
     small = ledger.spend("EUR", 5e-324, "g.t")
@@ -180,8 +180,8 @@ def test_the_smallest_and_the_largest_are_added_without_loss() -> None:
     assert ledger.spent["EUR"] == 10**18 - 2
 
 
-def test_what_was_reserved_is_settled_by_what_was_taken() -> None:
-    """Less gives back; more is counted, above the limit too, and refuses what comes after, even nothing."""
+def test_a_reservation_is_settled_by_the_real_amount() -> None:
+    """A lower amount is refunded; a higher one counts even above the limit, and refuses later amounts."""
     top, tallies = ledger_of(fs_bytes=100), [{}, {}]
     ledger = ledger_of(top, fs_bytes=1_000)
 
@@ -191,23 +191,23 @@ def test_what_was_reserved_is_settled_by_what_was_taken() -> None:
     more.settle(500)
     assert (top.spent["fs_bytes"], ledger.spent["fs_bytes"], tallies) == (530, 530, [{"fs_bytes": 530}] * 2)
     for count in (1, 0):
-        refused = said(lambda: ledger.spend("fs_bytes", count, "g.t"))
+        refused = refusal_of(lambda: ledger.spend("fs_bytes", count, "g.t"))
         assert refused == ("g.t: no more than 100 bytes of file data are permitted", "limit.fs_bytes", "host")
 
 
-def test_what_was_taken_is_said_once() -> None:
-    """A second settlement is refused and changes nothing; one that was no number leaves the first to be made."""
+def test_an_amount_is_settled_once() -> None:
+    """A second settlement is refused; an invalid one can be repeated."""
     ledger = ledger_of(sleep=10)
     reserved = ledger.spend("sleep", 5, "g.t")
 
-    assert said(lambda: reserved.settle(float("nan"))) == (
+    assert refusal_of(lambda: reserved.settle(float("nan"))) == (
         "g.t: spend: expected a number of seconds of sleep, 0 or more, got float",
         "limit.amount",
         "never",
     )
     reserved.settle("1.5")
     for taken in (0, "1.5"):
-        assert said(lambda: reserved.settle(taken)) == (
+        assert refusal_of(lambda: reserved.settle(taken)) == (
             "g.t: spend: settle() can be called only once",
             "limit.amount",
             "never",
@@ -237,33 +237,33 @@ WORDS = "fs_bytes, fs_entries, net_bytes, net_calls, sleep"
         (None, 1, f"one of {WORDS}, or a currency such as EUR, got another string"),
     ],
 )
-def test_what_is_no_amount_is_refused(what: Any, amount: Any, text: str) -> None:
-    """A negative one would be credit; also where nothing is limited."""
+def test_an_invalid_amount_is_refused(what: Any, amount: Any, text: str) -> None:
+    """A negative one would add credit; also without limits."""
     for ledger in (ledger_of(fs_bytes=9, money={"EUR": 9}, calls=9), Ledger(None, time.time)):
         before, tally = dict(ledger.spent), {}
         expected = (f"g.t: spend: expected {text}", "limit.amount", "never")
 
-        assert expected == said(lambda: ledger.spend(what, amount, "g.t", [tally]))
+        assert expected == refusal_of(lambda: ledger.spend(what, amount, "g.t", [tally]))
         assert (dict(ledger.spent), tally) == (before, {})
 
 
-def test_the_money_of_a_call_is_that_of_its_outermost_call() -> None:
-    """With everything within; each call has its own, and the lowest limit of the chain counts."""
+def test_money_is_limited_per_outermost_call() -> None:
+    """Including its nested calls; the lowest limit of the chain applies."""
     top = ledger_of(money_per_call={"EUR": 5, "USD": 1})
     ledger = ledger_of(top, money_per_call={"EUR": 9})
     inner, outer, next_one = {}, {}, {}
 
     ledger.spend("EUR", 3, "g.inner", [inner, outer])
     ledger.spend("EUR", 2, "g.outer", [outer])
-    assert said(lambda: ledger.spend("EUR", "0.01", "g.inner", [{}, outer])) is not None
-    assert said(lambda: ledger.spend("USD", 2, "g.inner", [])) is not None
+    assert refusal_of(lambda: ledger.spend("EUR", "0.01", "g.inner", [{}, outer])) is not None
+    assert refusal_of(lambda: ledger.spend("USD", 2, "g.inner", [])) is not None
     ledger.spend("EUR", 5, "g.outer", [next_one])
 
     assert (inner, outer, next_one) == ({"EUR": 3}, {"EUR": 5}, {"EUR": 5})
 
 
-def test_a_snapshot_of_what_was_spent_can_not_be_changed() -> None:
-    """And does not change."""
+def test_a_snapshot_of_amounts_is_immutable() -> None:
+    """Later calls do not change it."""
     ledger = ledger_of(calls=3, tool_calls={"math.add": 2}, fs_bytes=9, money={"EUR": 1}, concurrency=2)
     before = ledger.spent
     ledger.begin("math.add", True)
@@ -277,7 +277,7 @@ def test_a_snapshot_of_what_was_spent_can_not_be_changed() -> None:
     assert {type(value) for value in ledger.spent.values()} == {int, Decimal}
 
 
-# Laws
+# Properties
 
 limits_of = st.fixed_dictionaries(
     {},
@@ -308,7 +308,7 @@ steps_of = st.lists(
 
 
 def lowered(settings: Mapping[str, Any], draw: Callable[[Any], Any]) -> dict[str, Any]:
-    """Return limits that are at most as high, with some more."""
+    """Return limits that are at most as high, possibly with additional ones."""
     lower = {**draw(limits_of), **settings}
     for name, high in settings.items():
         match high:
@@ -329,36 +329,36 @@ def _lower(high: Any, draw: Callable[[Any], Any]) -> Any:
             return draw(st.integers(0, high))
 
 
-def done(ledger: Ledger, clock: Clock, tally: dict[str, Any], step: tuple[Any, ...]) -> bool:
-    """Take a step, and tell whether it was accepted."""
+def apply_step(ledger: Ledger, clock: Clock, tally: dict[str, Any], step: tuple[Any, ...]) -> bool:
+    """Apply a step, and return whether it was accepted."""
     match step:
         case "begin", tool, outermost, digest:
-            return said(lambda: ledger.begin(tool, outermost, digest)) is None
+            return refusal_of(lambda: ledger.begin(tool, outermost, digest)) is None
         case "end", outermost:
             ledger.end(outermost)
         case "wait", seconds:
             clock.now += seconds
         case "spend", what, amount:
-            return said(lambda: ledger.spend(what, amount, "g.t", [tally])) is None
+            return refusal_of(lambda: ledger.spend(what, amount, "g.t", [tally])) is None
     return True
 
 
 @given(limits_of, steps_of, st.data())
 def test_a_lower_limit_never_accepts_more(settings: dict[str, Any], steps: list[Any], data: Any) -> None:
-    """Whatever has been accepted so far, what a lower limit accepts next the higher one accepts too."""
+    """After any accepted steps, the higher limit accepts whatever the lower one accepts."""
     clocks, tallies = (Clock(0.0), Clock(0.0)), ({}, {})
     high = ledger_of(clock=clocks[0], **settings)
     low = ledger_of(clock=clocks[1], **lowered(settings, data.draw))
     for step in steps:
-        if done(low, clocks[1], tallies[1], step):
-            assert done(high, clocks[0], tallies[0], step), step
+        if apply_step(low, clocks[1], tallies[1], step):
+            assert apply_step(high, clocks[0], tallies[0], step), step
 
 
 @given(limits_of, limits_of, steps_of)
-def test_a_child_accepts_what_it_and_its_parent_accept(
+def test_a_child_accepts_steps_that_it_and_its_parent_accept(
     own: dict[str, Any], above: dict[str, Any], steps: list[Any]
 ) -> None:
-    """No more and no less than the two of them alone, given the same calls."""
+    """Exactly those that separate ledgers with the same steps accept."""
     clock, tallies = Clock(0.0), ({}, {}, {})
     parent = ledger_of(clock=clock, **above)
     child = ledger_of(parent, clock=clock, **own)
@@ -368,14 +368,14 @@ def test_a_child_accepts_what_it_and_its_parent_accept(
         if step[0] == "wait":
             still.now += step[1]
         peeked = [accepts(ledger, tallies[index], step) for index, ledger in enumerate(alone)]
-        assert done(child, clock, tallies[2], step) is all(peeked)
+        assert apply_step(child, clock, tallies[2], step) is all(peeked)
         if all(peeked):
             for index, ledger in enumerate(alone):
-                done(ledger, Clock(), tallies[index], step)
+                apply_step(ledger, Clock(), tallies[index], step)
 
 
 def accepts(ledger: Ledger, tally: dict[str, Any], step: tuple[Any, ...]) -> bool:
-    """Tell whether a step would be accepted; what it takes is given back."""
+    """Return whether a step would be accepted, and refund it."""
     match step:
         case "begin", tool, outermost, digest:
             try:
@@ -395,8 +395,8 @@ def accepts(ledger: Ledger, tally: dict[str, Any], step: tuple[Any, ...]) -> boo
     limits_of,
     st.lists(st.tuples(st.sampled_from(["fs_bytes", "net_calls"]), st.integers(0, 20), st.none() | st.integers(0, 30))),
 )
-def test_counters_are_the_sum_of_what_was_accepted_and_settled(settings: dict[str, Any], spent: list[Any]) -> None:
-    """In the session, above it and in the tallies alike; and the limit is passed by what was settled higher alone."""
+def test_counts_are_the_sum_of_settled_amounts(settings: dict[str, Any], spent: list[Any]) -> None:
+    """In the session, its parents and the tallies; only a higher settlement can exceed a limit."""
     top = ledger_of(**settings)
     ledger, tally = ledger_of(top, fs_bytes=10**6, net_calls=10**6), {}
     sums, over = {"fs_bytes": 0, "net_calls": 0}, False

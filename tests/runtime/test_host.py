@@ -39,15 +39,15 @@ from neuroscript import (
 
 
 def tool_of(func: Callable[..., Any], *, policy: ToolPolicy | None = None) -> Toolset:
-    """Return a toolset with one tool, ``g.t``, that takes whatever it is given."""
+    """Return a toolset with one tool, ``g.t``, which passes its arguments to a function."""
     tools = Toolset("g")
     spec = ToolSpec("t", "g", (ArgSpec("xs", ArgType.ANY, required=False),), variadic=True)
     tools.add(spec, func, policy or ToolPolicy())
     return tools
 
 
-def seen(func: Callable[[Runtime], Any], **options: Any) -> Any:
-    """Return what *func* sees of its Runtime, in an engine with these options."""
+def value_of(func: Callable[[Runtime], Any], **options: Any) -> Any:
+    """Return the result of *func* for the Runtime of a tool, in an engine with these options."""
     with Engine(toolsets=[tool_of(lambda rt, *xs: func(rt))], plugins="none", **options) as engine:
         return engine.call("g.t")
 
@@ -56,7 +56,7 @@ def seen(func: Callable[[Runtime], Any], **options: Any) -> Any:
 
 
 def test_a_host_has_a_default_for_every_part() -> None:
-    """And is frozen."""
+    """It is frozen."""
     host = Host()
 
     assert host.variables == host.constants == host.secrets == {}
@@ -65,8 +65,8 @@ def test_a_host_has_a_default_for_every_part() -> None:
         host.llm = 1  # type: ignore[assignment, misc]
 
 
-def test_everything_wrong_with_a_host_is_said_at_once() -> None:
-    """Named by its part; no value is repeated."""
+def test_all_problems_of_a_host_are_reported_at_once() -> None:
+    """Each names its part; no value is repeated."""
     with pytest.raises(SpecError) as caught:
         Host(
             variables={"a": object(), "b": 1},
@@ -86,8 +86,8 @@ def test_everything_wrong_with_a_host_is_said_at_once() -> None:
     assert "canary" not in repr(Host(secrets={"key": "canary"}))
 
 
-def test_the_hosts_world_is_copied_and_not_shared() -> None:
-    """What the embedder changes afterwards changes nothing, and two engines with one host share no variables."""
+def test_host_values_are_copied() -> None:
+    """Later changes have no effect, and two engines with one host share no variables."""
     tags = ["a"]
     host = Host(variables={"tags": tags})
     tags.append("b")
@@ -103,17 +103,17 @@ def test_the_hosts_world_is_copied_and_not_shared() -> None:
 # Output, prompts, logs
 
 
-def test_println_goes_to_the_hosts_output() -> None:
-    """One line, control characters escaped."""
+def test_println_writes_to_the_output_of_the_host() -> None:
+    """On one line, with control characters escaped."""
     out = io.StringIO()
 
-    seen(lambda rt: rt.println("a\x1b[2J", 1), host=Host(stdout=out))
+    value_of(lambda rt: rt.println("a\x1b[2J", 1), host=Host(stdout=out))
 
     assert out.getvalue() == "a\\x1b[2J 1\n"
 
 
 class Answers:
-    """A prompter of an embedder's own."""
+    """A custom prompter."""
 
     def __init__(self, *answers: str) -> None:
         self.answers = list(answers)
@@ -124,22 +124,24 @@ class Answers:
         return self.answers.pop(0)
 
 
-def test_a_prompt_is_the_hosts() -> None:
+def test_a_prompt_uses_the_prompter_of_the_host() -> None:
     """With any prompter."""
     answers = Answers("Ada", "s3cret")
 
-    name = seen(lambda rt: [rt.prompt_user("Name?"), rt.prompt_user("Key?", secret=True)], host=Host(prompter=answers))
+    name = value_of(
+        lambda rt: [rt.prompt_user("Name?"), rt.prompt_user("Key?", secret=True)], host=Host(prompter=answers)
+    )
 
     assert name == ["Ada", "s3cret"]
     assert answers.asked == [("Name?", False), ("Key?", True)]
 
 
-def test_a_prompt_that_nobody_answers_fails_the_tool_with_its_own_code(tmp_path: Any) -> None:
+def test_a_prompt_without_a_user_fails_with_its_own_code(tmp_path: Any) -> None:
     """The error tells the model that no user is available; the tool may catch it."""
     with (tmp_path / "empty").open("w+") as nothing:
         host = Host(stdin=nothing, stderr=io.StringIO())
         with pytest.raises(ToolFailed) as caught:
-            seen(lambda rt: rt.prompt_user("?"), host=host)
+            value_of(lambda rt: rt.prompt_user("?"), host=host)
         assert (caught.value.code, caught.value.retry, caught.value.tool) == ("prompt.eof", "host", "g.t")
         assert isinstance(caught.value.__cause__, PromptError)
 
@@ -149,14 +151,14 @@ def test_a_prompt_that_nobody_answers_fails_the_tool_with_its_own_code(tmp_path:
             except PromptError:
                 return "nobody"
 
-        assert seen(careful, host=host) == "nobody"
+        assert value_of(careful, host=host) == "nobody"
 
 
 def test_a_tool_logs_under_its_own_name(caplog: pytest.LogCaptureFixture) -> None:
-    """Below the host's logger; the default is the library's own."""
+    """Below the host's logger; by default below the library's."""
     with caplog.at_level(logging.INFO):
-        seen(lambda rt: rt.logger.info("hello %s", "you"))
-        seen(lambda rt: rt.logger.warning("other"), host=Host(logger=logging.getLogger("mine")))
+        value_of(lambda rt: rt.logger.info("hello %s", "you"))
+        value_of(lambda rt: rt.logger.warning("other"), host=Host(logger=logging.getLogger("mine")))
 
     assert [(each.name, each.getMessage()) for each in caplog.records] == [
         ("neuroscript.g.t", "hello you"),
@@ -164,8 +166,8 @@ def test_a_tool_logs_under_its_own_name(caplog: pytest.LogCaptureFixture) -> Non
     ]
 
 
-def test_a_logger_may_be_anything_of_that_shape() -> None:
-    """Such as one of an embedder's own, without children."""
+def test_a_logger_may_be_any_similar_object() -> None:
+    """For example a custom one without children."""
     said: list[str] = []
 
     class Lines:
@@ -174,7 +176,7 @@ def test_a_logger_may_be_anything_of_that_shape() -> None:
 
         debug = warning = error = info
 
-    seen(lambda rt: rt.logger.info("%d", 5), host=Host(logger=Lines()))
+    value_of(lambda rt: rt.logger.info("%d", 5), host=Host(logger=Lines()))
 
     assert said == ["5"]
 
@@ -182,8 +184,8 @@ def test_a_logger_may_be_anything_of_that_shape() -> None:
 # Variables
 
 
-def test_each_session_has_variables_of_its_own() -> None:
-    """A tool sees those of its caller, however deep it stands."""
+def test_each_session_has_its_own_variables() -> None:
+    """A tool sees those of its caller, also in nested calls."""
     tools = tool_of(lambda rt, *xs: rt.set_var("x", xs[0]) if xs else rt.get_var("x"))
     tools.add(ToolSpec("through", "g"), lambda rt: rt.call_tool("g.t"))
     with Engine(host=Host(variables={"x": 0}), toolsets=[tools], plugins="none") as engine:
@@ -201,8 +203,8 @@ def test_each_session_has_variables_of_its_own() -> None:
         assert engine.call("g.t") == 2
 
 
-def test_a_host_can_drop_a_variable_of_a_session_and_no_constant() -> None:
-    """What is not there is no error."""
+def test_a_host_can_delete_a_variable_but_no_constant() -> None:
+    """Deleting an unknown variable is not an error."""
     with Engine(plugins="none", host=Host(variables={"x": 1}, constants={"c": 2})) as engine:
         variables = engine.memory.variables
         for name in ("x", "c", "nothing"):
@@ -211,7 +213,7 @@ def test_a_host_can_drop_a_variable_of_a_session_and_no_constant() -> None:
         assert (["c"], None, 2) == (list(variables), variables.get("x", None), variables.get("c", None))
 
 
-def test_constants_can_not_be_set() -> None:
+def test_constants_cannot_be_set() -> None:
     """Neither set nor updated; they can be read, and are copied."""
     host = Host(variables={"x": 1, "limits": 5}, constants={"limits": {"most": [3]}})
 
@@ -225,11 +227,11 @@ def test_constants_can_not_be_set() -> None:
         assert codes == [("var.constant", "limits is a constant", "model")] * 2
         return [rt.get_var("limits"), list(rt.variables)]
 
-    assert seen(changed, host=host) == [{"most": [3]}, ["limits", "x"]]
+    assert value_of(changed, host=host) == [{"most": [3]}, ["limits", "x"]]
 
 
 def test_sixteen_threads_lose_no_update() -> None:
-    """Sixteen times five thousand are eighty thousand."""
+    """Sixteen times five thousand updates are eighty thousand."""
     tools = tool_of(lambda rt, *xs: rt.update_var("n", lambda n: (n or 0) + 1) and None)
     with Engine(toolsets=[tools], plugins="none") as engine:
 
@@ -249,8 +251,8 @@ def test_sixteen_threads_lose_no_update() -> None:
 # Handles
 
 
-class Answering:
-    """A prompter that always says the same."""
+class FixedPrompter:
+    """A prompter that always gives the same answer."""
 
     def __init__(self, answer: str) -> None:
         self.answer = answer
@@ -259,8 +261,8 @@ class Answering:
         return self.answer
 
 
-def test_a_session_may_have_somebody_else_who_is_asked_and_told() -> None:
-    """Everything else comes from the host of the engine, even if the session has its own host."""
+def test_a_session_may_have_its_own_prompter_and_logger() -> None:
+    """The rest comes from the engine's host, even if the session has its own host."""
     told: list[str] = []
 
     def look(rt: Runtime, *xs: Any) -> list[Any]:
@@ -270,7 +272,7 @@ def test_a_session_may_have_somebody_else_who_is_asked_and_told() -> None:
 
     def lent(name: str, now: float) -> Host:
         return Host(
-            prompter=Answering(name),
+            prompter=FixedPrompter(name),
             stdout=io.StringIO(),
             progress=lambda progress: told.append(name),
             constants={"who": name},
@@ -289,8 +291,8 @@ def test_a_session_may_have_somebody_else_who_is_asked_and_told() -> None:
     assert theirs.output.getvalue() == "printed\nprinted\n"  # type: ignore[attr-defined]
 
 
-def test_a_handle_names_a_thing_of_its_session() -> None:
-    """It is opaque, checked for its kind, and of no use to another session."""
+def test_a_handle_belongs_to_its_session() -> None:
+    """It is opaque, its kind is checked, and other sessions cannot use it."""
     tools = Toolset("g")
     handle = ArgSpec("h", ArgType.HANDLE)
     released: list[str] = []
@@ -323,16 +325,16 @@ def test_a_handle_names_a_thing_of_its_session() -> None:
 
 
 @pytest.mark.parametrize("kind", ["", "a b", "é", "x" * 200, "a:b"])
-def test_a_kind_is_a_word(kind: str) -> None:
-    """Else its handle could not be given back as an argument."""
+def test_a_kind_is_an_identifier(kind: str) -> None:
+    """Otherwise its handle could not be passed as an argument."""
     with pytest.raises(ToolFailed) as caught:
-        seen(lambda rt: rt.handles.new(1, kind))
+        value_of(lambda rt: rt.handles.new(1, kind))
 
     assert isinstance(caught.value.__cause__, ValueError)
 
 
-def test_a_handle_whose_release_fails_is_released() -> None:
-    """And so are the others."""
+def test_a_handle_is_released_even_if_its_release_fails() -> None:
+    """Other handles are released too."""
     released: list[int] = []
 
     def made(rt: Runtime) -> None:
@@ -340,41 +342,41 @@ def test_a_handle_whose_release_fails_is_released() -> None:
         rt.handles.new(2, "a", lambda: 1 / 0)
         rt.handles.new(3, "a", lambda: released.append(3))
 
-    seen(made)
+    value_of(made)
 
     assert released == [3, 1]
 
 
-# Clock, chance, secrets, progress
+# Clock, random numbers, secrets, progress
 
 
-def test_the_clock_and_chance_are_the_hosts() -> None:
-    """So that a test can hold them still; the defaults are the process's."""
+def test_clock_and_random_numbers_come_from_the_host() -> None:
+    """So a test can control them; the defaults are those of the process."""
     host = Host(clock=lambda: 5.5, random=random.Random(7))
 
-    assert seen(lambda rt: [rt.now(), rt.random.randrange(10**9)], host=host) == [
+    assert value_of(lambda rt: [rt.now(), rt.random.randrange(10**9)], host=host) == [
         5.5,
         random.Random(7).randrange(10**9),
     ]
-    assert seen(lambda rt: rt.now() > 1e9 and 0 <= rt.random.random() < 1) is True
+    assert value_of(lambda rt: rt.now() > 1e9 and 0 <= rt.random.random() < 1) is True
 
 
 def test_progress_reaches_the_host_and_never_fails_the_tool() -> None:
-    """It is an observer."""
+    """Its exceptions are ignored."""
     told: list[Progress] = []
 
     def tell(progress: Progress) -> None:
         told.append(progress)
         raise RuntimeError
 
-    seen(lambda rt: rt.progress(1, 4, "quarter"), host=Host(progress=tell))
-    seen(lambda rt: rt.progress(1))
+    value_of(lambda rt: rt.progress(1, 4, "quarter"), host=Host(progress=tell))
+    value_of(lambda rt: rt.progress(1))
 
     assert told == [Progress("g.t", 1, 4, "quarter")]
 
 
 def test_a_secret_needs_a_grant_and_a_declared_need() -> None:
-    """Both, and neither error tells what it is."""
+    """Both are required, and the errors do not reveal the secret."""
     host = Host(secrets={"key": "canary"})
     policy = ExecutionPolicy(grants=["secret:read:k*"])
     needy = ToolPolicy(capabilities=("secret:read:key", "secret:read:kay"))
@@ -406,7 +408,7 @@ def test_a_secret_needs_a_grant_and_a_declared_need() -> None:
 
 
 class Parrot:
-    """A model of an embedder's own."""
+    """A custom model."""
 
     def ask(self, turns: Sequence[Turn]) -> Turn:
         return Turn("assistant", turns[-1].content.upper())
@@ -418,8 +420,8 @@ class Parrot:
         return [float(len(text))]
 
 
-def test_a_model_is_lent_under_model_use() -> None:
-    """In the seed's three members; without the grant, or the need, it is refused."""
+def test_a_model_is_available_with_model_use() -> None:
+    """With three methods; without the grant or the need it is refused."""
     needs = ToolPolicy(capabilities=("model:use",))
 
     def asked(rt: Runtime, *xs: Any) -> Any:
@@ -437,10 +439,10 @@ def test_a_model_is_lent_under_model_use() -> None:
             engine_of(declared, host=Host(llm=Parrot()), **options).call("g.t")
 
 
-def test_a_host_without_a_model_says_so() -> None:
-    """With an error that a tool may catch, and that keeps its code when it does not."""
+def test_a_host_without_a_model_is_reported() -> None:
+    """A tool may catch the error; otherwise it keeps its code."""
     with pytest.raises(ToolFailed) as caught:
-        seen(lambda rt: rt.llm.embed("x"))
+        value_of(lambda rt: rt.llm.embed("x"))
 
     assert (caught.value.code, caught.value.text, caught.value.retry) == (
         "llm.no_model",
@@ -453,8 +455,8 @@ def test_a_host_without_a_model_says_so() -> None:
 # Other tools
 
 
-def test_a_tool_sees_the_tools_that_may_be_called_without_their_functions() -> None:
-    """Read-only, with spec, policy and origin; what is denied is not there."""
+def test_a_tool_can_list_the_permitted_tools() -> None:
+    """Read-only, with spec, policy and origin, but without functions; denied tools are missing."""
     tools = tool_of(lambda rt, *xs: None)
     for name in ("open", "shut", "trusted"):
         tools.add(ToolSpec(name, "g"), lambda rt: None, ToolPolicy(requires_trust=name == "trusted"))
@@ -478,7 +480,7 @@ def test_a_tool_sees_the_tools_that_may_be_called_without_their_functions() -> N
 
 
 def files_of(policy: ExecutionPolicy, **needs: tuple[str, ...]) -> Engine:
-    """Return an engine in which each tool takes the tools to call, in order, and the last one looks at ``data/a``."""
+    """Return an engine whose tools call the tools that they are passed, in order; the last one reads ``data/a``."""
     tools = Toolset("n")
 
     def run(rt: Runtime, path: list[str]) -> Any:
@@ -506,8 +508,8 @@ def files_of(policy: ExecutionPolicy, **needs: tuple[str, ...]) -> Engine:
         (["all", "none"], False),
     ],
 )
-def test_nested_calls_only_lose_authority(path: list[str], ok: bool) -> None:
-    """A need must be covered by the host and by every tool above; what is not declared is not there."""
+def test_nested_calls_never_gain_authority(path: list[str], ok: bool) -> None:
+    """A need must be covered by the host and declared by every outer tool."""
     engine = files_of(
         ExecutionPolicy(grants=["fs:read,write:*"]),
         a=("fs:read:data/a",),
@@ -525,8 +527,8 @@ def test_nested_calls_only_lose_authority(path: list[str], ok: bool) -> None:
         assert (caught.value.code, caught.value.retry) == ("policy.capability", "host")
 
 
-def test_the_hosts_grant_is_asked_for_each_call() -> None:
-    """From the coerced arguments, before the function runs; through every entry point."""
+def test_grants_are_checked_for_each_call() -> None:
+    """With coerced arguments, before the function runs, through every entry point."""
     tools = Toolset("g")
     ran: list[str] = []
     tools.add(
@@ -555,8 +557,8 @@ def test_the_hosts_grant_is_asked_for_each_call() -> None:
     assert len(ran) == 3
 
 
-def test_a_url_without_a_host_is_the_callers_to_mend() -> None:
-    """It is said with the tool's name, as every argument that does not fit."""
+def test_a_url_without_a_host_is_an_error_for_the_caller() -> None:
+    """It names the tool, like every invalid argument."""
     tools = Toolset("g")
     spec = ToolSpec("get", "g", (ArgSpec("url", ArgType.STRING),))
     tools.add(spec, lambda rt, url: url, ToolPolicy(capabilities=("net:read:{url.host}",)))
@@ -569,7 +571,7 @@ def test_a_url_without_a_host_is_the_callers_to_mend() -> None:
     assert [problem.where for problem in caught.value.problems] == ["url"]
 
 
-def test_a_session_does_not_take_what_is_no_plain_value() -> None:
-    """As the host does not."""
+def test_a_session_rejects_values_that_are_not_plain_data() -> None:
+    """As a host does."""
     with Engine(plugins="none") as engine, pytest.raises(CoercionError):
         engine.session(variables={"x": object()})

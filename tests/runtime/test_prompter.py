@@ -45,14 +45,14 @@ def ask(prompt="Name?", **options):
 
 
 def refused(prompter: Prompter, *, secret: bool = False) -> tuple[str, str, str]:
-    """Return what the caller of the prompter receives."""
+    """Return the error that the caller of the prompter receives."""
     with pytest.raises(PromptError) as caught:
         prompter.ask("Name?", secret=secret)
     return str(caught.value), caught.value.code, caught.value.retry
 
 
-def piped(data: bytes) -> io.TextIOWrapper:
-    """Return the reading end of a pipe that holds *data* and whose other end is closed."""
+def open_pipe(data: bytes) -> io.TextIOWrapper:
+    """Return the reading end of a pipe that contains *data*, with its writing end closed."""
     ours, theirs = os.pipe()
     threading.Thread(target=fill, args=(theirs, data)).start()
     return os.fdopen(ours, encoding="utf-8")
@@ -66,9 +66,9 @@ def fill(descriptor: int, data: bytes) -> None:
 # Piped answers
 
 
-def test_piped_answers_are_used_one_by_one() -> None:
-    """Lines with either end, an empty one, and a last one without an end; then the input has ended, and stays so."""
-    with piped("Ada\n\r\n  blanks stay \r\ngrüße\nlast".encode()) as stdin:
+def test_piped_answers_are_read_one_by_one() -> None:
+    """With any line end, empty lines, and a last line without an end; afterwards the input has ended."""
+    with open_pipe("Ada\n\r\n  blanks stay \r\ngrüße\nlast".encode()) as stdin:
         prompter = ConsolePrompter(stdin, io.StringIO())
         answers = [prompter.ask("?") for _ in range(5)]
 
@@ -76,16 +76,16 @@ def test_piped_answers_are_used_one_by_one() -> None:
         assert ENDED == refused(prompter) == refused(prompter)
 
 
-def test_no_byte_behind_the_answer_is_taken() -> None:
+def test_input_after_the_answer_is_not_read() -> None:
     """A second prompter, and a later reader of the descriptor, find the remaining input."""
-    with piped(b"first\nsecond\nrest of it\n") as stdin:
+    with open_pipe(b"first\nsecond\nrest of it\n") as stdin:
         answers = [ConsolePrompter(stdin, io.StringIO()).ask("?") for _ in range(2)]
 
         assert ["first", "second"] == answers
         assert b"rest of it\n" == os.read(stdin.fileno(), 100)
 
 
-def test_a_descriptor_that_does_not_wait_is_waited_for() -> None:
+def test_a_nonblocking_descriptor_is_awaited() -> None:
     """Another process that shares the pipe can set it; an answer in two parts is still one answer."""
     answers_out, answers_in = os.pipe()
     questions_out, questions_in = os.pipe()
@@ -117,17 +117,17 @@ def wait_until_read(pipe: int) -> None:
     [(b"\xff\xfe\n", "\ufffd\ufffd"), (b"ab\xc3\n", "ab\ufffd"), (b"\xed\xa0\x80\n", "\ufffd\ufffd\ufffd")],
     ids=["no-utf8", "cut", "surrogate"],
 )
-def test_what_is_no_unicode_is_replaced(data: bytes, expected: str) -> None:
+def test_invalid_unicode_is_replaced(data: bytes, expected: str) -> None:
     """An answer is a valid string; the next one is complete."""
-    with piped(data + b"next\n") as stdin:
+    with open_pipe(data + b"next\n") as stdin:
         prompter = ConsolePrompter(stdin, io.StringIO())
 
         assert [expected, "next"] == [prompter.ask("?"), prompter.ask("?")]
 
 
-def test_an_answer_may_be_as_long_as_it_says() -> None:
-    """65,536 bytes, with or without an end of the line."""
-    with piped(b"a" * MAX_ANSWER_BYTES + b"\n" + b"b" * MAX_ANSWER_BYTES) as stdin:
+def test_an_answer_may_have_the_maximum_length() -> None:
+    """65,536 bytes, with or without a line end."""
+    with open_pipe(b"a" * MAX_ANSWER_BYTES + b"\n" + b"b" * MAX_ANSWER_BYTES) as stdin:
         prompter = ConsolePrompter(stdin, io.StringIO())
 
         assert ["a" * MAX_ANSWER_BYTES, "b" * MAX_ANSWER_BYTES] == [prompter.ask("?"), prompter.ask("?")]
@@ -137,8 +137,8 @@ def test_an_answer_may_be_as_long_as_it_says() -> None:
     "length", [MAX_ANSWER_BYTES + 1, 2 * MAX_ANSWER_BYTES, 2 * MAX_ANSWER_BYTES + 1, 3 * MAX_ANSWER_BYTES]
 )
 def test_a_longer_answer_is_refused_and_dropped(length: int) -> None:
-    """Nothing of it is taken for the next answer."""
-    with piped(b"a" * length + b"\nnext\n" + b"b" * length) as stdin:
+    """No part of it becomes the next answer."""
+    with open_pipe(b"a" * length + b"\nnext\n" + b"b" * length) as stdin:
         prompter = ConsolePrompter(stdin, io.StringIO())
 
         assert TOO_LONG == refused(prompter)
@@ -147,8 +147,8 @@ def test_a_longer_answer_is_refused_and_dropped(length: int) -> None:
         assert ENDED == refused(prompter)
 
 
-def test_answers_may_stand_in_a_file(tmp_path: Path) -> None:
-    """A regular file is data, as a pipe is."""
+def test_answers_can_come_from_a_file(tmp_path: Path) -> None:
+    """A regular file is read like a pipe."""
     (tmp_path / "answers").write_text("one\ntwo\n")
     with (tmp_path / "answers").open() as stdin:
         prompter = ConsolePrompter(stdin, io.StringIO())
@@ -156,8 +156,8 @@ def test_answers_may_stand_in_a_file(tmp_path: Path) -> None:
         assert ["one", "two"] == [prompter.ask("?"), prompter.ask("?", secret=True)]
 
 
-def test_answers_may_come_on_a_socket() -> None:
-    """Some hosts give their children sockets for pipes."""
+def test_answers_can_come_from_a_socket() -> None:
+    """Some hosts use sockets instead of pipes for child processes."""
     ours, theirs = socket.socketpair()
     with ours, theirs, ours.makefile(encoding="utf-8") as stdin:
         theirs.sendall(b"one\n")
@@ -170,7 +170,7 @@ def test_answers_may_come_on_a_socket() -> None:
     [io.StringIO("one\ntwo"), io.TextIOWrapper(io.BytesIO(b"one\ntwo"), encoding="utf-8")],
     ids=["text", "bytes"],
 )
-def test_answers_may_come_from_a_stream_without_a_descriptor(stdin: Any) -> None:
+def test_answers_can_come_from_a_stream_without_a_descriptor(stdin: Any) -> None:
     """As hosts without a console provide it."""
     prompter = ConsolePrompter(stdin, io.StringIO())
 
@@ -181,8 +181,8 @@ def test_answers_may_come_from_a_stream_without_a_descriptor(stdin: Any) -> None
 # No user to ask
 
 
-def test_a_closed_input_answers_nothing() -> None:
-    """Neither a closed stream, nor one whose descriptor has been closed under it."""
+def test_a_closed_input_has_no_answer() -> None:
+    """A closed stream, or one whose descriptor is closed."""
     with Path(os.devnull).open() as closed:
         pass
     ours, theirs = os.pipe()
@@ -195,8 +195,8 @@ def test_a_closed_input_answers_nothing() -> None:
 
 
 @pytest.mark.parametrize("device", ["/dev/null", "/dev/zero"])
-def test_a_device_that_is_no_terminal_answers_nothing(device: str) -> None:
-    """Neither one that is empty nor one that never ends, and no question is written."""
+def test_a_device_that_is_not_a_terminal_has_no_answer(device: str) -> None:
+    """Neither an empty nor an endless one, and no question is written."""
     output = io.StringIO()
     with Path(device).open() as stdin:
         assert NOBODY == refused(ConsolePrompter(stdin, output))
@@ -204,13 +204,13 @@ def test_a_device_that_is_no_terminal_answers_nothing(device: str) -> None:
     assert "" == output.getvalue()
 
 
-def test_nobody_is_asked_where_nobody_sees_the_question(tmp_path: Path) -> None:
+def test_no_question_is_asked_without_a_readable_output(tmp_path: Path) -> None:
     """A closed output, a full disk and a pipe without a reader; the answer is not consumed."""
     closed = io.StringIO()
     closed.close()
     ours, theirs = os.pipe()
     os.close(ours)
-    with piped(b"one\n") as stdin:
+    with open_pipe(b"one\n") as stdin:
         assert NO_OUTPUT == refused(ConsolePrompter(stdin, closed))
         for descriptor in (theirs, os.open("/dev/full", os.O_WRONLY)):
             output = io.TextIOWrapper(io.FileIO(descriptor, "w"), write_through=True)
@@ -229,8 +229,8 @@ def test_nobody_is_asked_where_nobody_sees_the_question(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("secret", [False, True])
-def test_a_process_without_a_console_is_told_so(redirections: str, expected: str, secret: bool) -> None:
-    """At once, and with no traceback."""
+def test_a_process_without_a_console_receives_an_error(redirections: str, expected: str, secret: bool) -> None:
+    """At once, and without a traceback."""
     command = f'exec "$0" -c "$1" {redirections}'
     code = f"{ASK}\nask(secret={secret})"
 
@@ -241,8 +241,8 @@ def test_a_process_without_a_console_is_told_so(redirections: str, expected: str
     assert (f"{expected}\n".encode(), b"", 0) == (done.stdout, done.stderr, done.returncode)
 
 
-def test_a_process_takes_its_answers_from_its_pipe() -> None:
-    """Questions stand on the error output alone, whatever the encodings of the process."""
+def test_a_process_reads_answers_from_its_pipe() -> None:
+    """Questions are only written to stderr, for any encodings of the process."""
     code = f"{ASK}\nask('Name →'); ask(); ask(secret=True); ask()"
     environment = {**os.environ, "PYTHONIOENCODING": "latin-1:strict"}
 
@@ -254,8 +254,8 @@ def test_a_process_takes_its_answers_from_its_pipe() -> None:
     assert "Name \\u2192 Name? Name? Name? " == done.stderr.decode("latin-1")
 
 
-def test_the_streams_are_those_of_the_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A prompter that was made before the host changed its streams asks on the new ones."""
+def test_the_current_streams_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A prompter that was created before the host replaced its streams uses the new ones."""
     prompter = ConsolePrompter()
     monkeypatch.setattr(sys, "stdin", io.StringIO("Ada\n"))
     monkeypatch.setattr(sys, "stderr", io.StringIO())
@@ -264,7 +264,7 @@ def test_the_streams_are_those_of_the_moment(monkeypatch: pytest.MonkeyPatch) ->
     assert "Name? " == sys.stderr.getvalue()  # type: ignore[attr-defined]
 
 
-# What is written
+# Output
 
 
 @pytest.mark.parametrize(
@@ -283,8 +283,8 @@ def test_the_streams_are_those_of_the_moment(monkeypatch: pytest.MonkeyPatch) ->
     ],
     ids=ascii,
 )
-def test_a_question_can_not_steer_the_terminal(prompt: str, expected: str) -> None:
-    """One line, in which everything that moves, turns or hides is an escape."""
+def test_a_question_cannot_control_the_terminal(prompt: str, expected: str) -> None:
+    """It is one line, and control characters are escaped."""
     output = io.StringIO()
 
     ConsolePrompter(io.StringIO("\n"), output).ask(prompt)
@@ -293,7 +293,7 @@ def test_a_question_can_not_steer_the_terminal(prompt: str, expected: str) -> No
 
 
 def test_one_question_at_a_time(full_counts: bool) -> None:
-    """Each of eight threads receives the answer to its own question, for none is written before the last is answered."""
+    """Each of eight threads receives the answer to its own question, because questions wait for previous answers."""
     rounds, threads = (1000 if full_counts else 50), 8
     answers_out, answers_in = os.pipe()
     questions_out, questions_in = os.pipe()
@@ -327,7 +327,7 @@ def test_one_question_at_a_time(full_counts: bool) -> None:
 
 @pytest.fixture
 def terminal() -> Iterator[Any]:
-    """Takes the code of a process, and gives the terminal it runs in."""
+    """Return a function that runs code in a process with a terminal."""
     terminals: list[Terminal] = []
 
     def started(code: str) -> Terminal:
@@ -340,7 +340,7 @@ def terminal() -> Iterator[Any]:
 
 
 def test_a_terminal_echoes_an_answer(terminal: Any) -> None:
-    """What is typed is to be seen, unless it is a secret."""
+    """Unless it is a secret."""
     seen = terminal("ask()")
 
     seen.see("Name? ")
@@ -351,7 +351,7 @@ def test_a_terminal_echoes_an_answer(terminal: Any) -> None:
 
 
 def test_a_secret_is_not_echoed(terminal: Any) -> None:
-    """Only the end of the line is; afterwards the terminal echoes again, and the next answer is to be seen."""
+    """Only its line end is; afterwards the terminal echoes again."""
     seen = terminal("ask(secret=True); ask('Again?')")
 
     assert "Name? " == seen.see("Name? ")
@@ -364,8 +364,8 @@ def test_a_secret_is_not_echoed(terminal: Any) -> None:
     assert "Ada\r\n'Ada'\r\n" == seen.see("'Ada'\r\n")
 
 
-def test_a_terminal_that_did_not_echo_before_does_not_afterwards(terminal: Any) -> None:
-    """What was there is restored, whatever it was."""
+def test_the_echo_of_a_terminal_is_restored(terminal: Any) -> None:
+    """Whether it was on or off."""
     seen = terminal("ask(secret=True); ask('Again?')")
     settings = termios.tcgetattr(seen.theirs)
     settings[3] &= ~termios.ECHO
@@ -387,7 +387,7 @@ def test_a_terminal_that_did_not_echo_before_does_not_afterwards(terminal: Any) 
     ids=["ctrl-c", "ctrl-d", "ctrl-d-in-a-line"],
 )
 def test_control_keys_end_a_question(terminal: Any, secret: bool, keys: str, expected: str) -> None:
-    """Ctrl-C interrupts, Ctrl-D ends the input for this question alone; the terminal is as it was before."""
+    """Ctrl-C interrupts, Ctrl-D ends the input for this question only; the terminal is restored."""
     seen = terminal(f"ask(secret={secret}); ask('Again?')")
 
     seen.see("Name? ")
@@ -399,8 +399,8 @@ def test_control_keys_end_a_question(terminal: Any, secret: bool, keys: str, exp
     seen.see("'Ada'\r\n")
 
 
-def test_what_is_typed_ahead_is_the_next_answer(terminal: Any) -> None:
-    """Also where the next one is a secret: no line is lost."""
+def test_type_ahead_is_the_next_answer(terminal: Any) -> None:
+    """Also for a secret: no line is lost."""
     seen = terminal("ask(); ask(secret=True); ask('Again?')")
 
     seen.see("Name? ")
@@ -411,8 +411,8 @@ def test_what_is_typed_ahead_is_the_next_answer(terminal: Any) -> None:
 
 
 @pytest.mark.parametrize("secret", [False, True])
-def test_a_terminal_that_goes_away_ends_a_question(secret: bool) -> None:
-    """The user has closed the window; a process that receives no signal gets an error without a traceback."""
+def test_a_closed_terminal_ends_a_question(secret: bool) -> None:
+    """A process that receives no signal gets an error without a traceback."""
     ours, theirs = pty.openpty()
     child = subprocess.Popen(
         [sys.executable, "-c", f"{ASK}\nask(secret={secret})"],
@@ -437,8 +437,8 @@ signal.sigwait([signal.SIGUSR1])
 """
 
 
-def test_a_terminal_echoes_again_when_a_thread_is_left_behind_with_a_secret(terminal: Any) -> None:
-    """An interrupted process ends while its thread still waits for the answer."""
+def test_the_echo_is_restored_if_a_thread_still_waits_for_a_secret(terminal: Any) -> None:
+    """An interrupted process ends while its thread waits for the answer."""
     seen = terminal(IN_A_THREAD)
 
     seen.see("Name? ")

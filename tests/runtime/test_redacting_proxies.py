@@ -1,4 +1,4 @@
-"""Canaries through everything that a tool says to the world: output, questions, progress, models and logs, all real."""
+"""Canaries in every output of a tool: stdout, questions, progress, models and logs, all real."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
 
 
 class Recorder:
-    """A model that keeps what it is asked, and answers that it has understood."""
+    """A model that records its input, and returns a fixed reply."""
 
     def __init__(self) -> None:
         self.heard: list[object] = []
@@ -69,7 +69,7 @@ class Recorder:
 
 
 class Place:
-    """Everything that a host provides, with real objects, and what they received."""
+    """Every output that a host provides, with real objects, and the data that they received."""
 
     def __init__(self, directory: Path) -> None:
         self.model = Recorder()
@@ -105,13 +105,13 @@ class Place:
 
     @property
     def printed(self) -> str:
-        """What was printed; no more can be."""
+        """The content of stdout, which is then closed."""
         self._output.close()
         return self._lines.read()
 
     @property
     def asked(self) -> str:
-        """What came to the terminal until now."""
+        """The output of the terminal so far."""
         self._questions.write("<end>")
         self._questions.flush()
         came = b""
@@ -126,7 +126,7 @@ class Place:
 
     @property
     def everything(self) -> dict[str, str]:
-        """What came, by where it came."""
+        """The data of each output."""
         return {
             "println": self.printed,
             "prompt": self.asked,
@@ -136,7 +136,7 @@ class Place:
         }
 
     def close(self) -> None:
-        """Close whatever is open."""
+        """Close everything that is open."""
         for each in (self._handler, self._lines, self._output, self._answers, self._questions):
             each.close()
         os.close(self._terminal)
@@ -144,7 +144,7 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    """A world whose every end is looked at."""
+    """A host all of whose outputs are inspected."""
     place = Place(tmp_path)
     yield place
     place.close()
@@ -187,7 +187,7 @@ def say(rt: Runtime, text: str) -> None:
 
 
 def origins(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    """Yield engines that know the canary, each from elsewhere."""
+    """Yield engines that know the canary from different sources."""
     yield Engine(plugins="none", policy=POLICY, host=place.host(secrets={"key": CANARY}))
     monkeypatch.setenv("NS_CANARY", CANARY)
     yield Engine(plugins="none", policy=POLICY, host=place.host())
@@ -199,8 +199,8 @@ def origins(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
 
 @pytest.mark.parametrize("origin", [0, 1, 2], ids=["host", "environment", "argument"])
 @pytest.mark.parametrize("name", ENCODINGS)
-def test_a_canary_is_found_nowhere(name: str, origin: int, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In no encoding, wherever the secret comes from."""
+def test_a_secret_is_in_no_output(name: str, origin: int, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In any encoding, from any source."""
     text = ENCODINGS[name](CANARY)
     place.answer("yes")
     with [*origins(place, monkeypatch)][origin] as engine:
@@ -216,8 +216,8 @@ def test_a_canary_is_found_nowhere(name: str, origin: int, place: Place, monkeyp
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
-def test_a_text_that_is_no_secret_is_found_everywhere(name: str, place: Place) -> None:
-    """So the canary would have been found: nothing else is hidden, and the places are looked at."""
+def test_a_string_that_is_not_secret_is_in_every_output(name: str, place: Place) -> None:
+    """So the test above would find a canary, and nothing else is redacted."""
     text = ENCODINGS[name]("no secret at all")
     place.answer("yes")
     with Engine(
@@ -231,8 +231,8 @@ def test_a_text_that_is_no_secret_is_found_everywhere(name: str, place: Place) -
     assert place.logged.count(text) > 20
 
 
-def test_a_secret_answer_is_hidden_from_then_on(place: Place) -> None:
-    """An answer that is to be seen is not; what the tool itself gets is the answer."""
+def test_a_secret_answer_is_redacted_afterwards(place: Place) -> None:
+    """Other answers are not; the tool itself receives the answer."""
 
     def ask(rt: Runtime) -> list[str]:
         answers = [rt.prompt_user("Name?"), rt.prompt_user("Password?", secret=True)]
@@ -251,8 +251,8 @@ def test_a_secret_answer_is_hidden_from_then_on(place: Place) -> None:
     assert place.logged == f"test_redacting_proxies.py:ask INFO Ada Lovelace has {MARK} \n"
 
 
-def test_a_secret_is_escaped_after_it_is_looked_for(place: Place) -> None:
-    """A line break in it does not save it."""
+def test_a_string_is_redacted_before_it_is_escaped(place: Place) -> None:
+    """So a line break in a secret does not hide it."""
     with Engine(
         plugins="none", host=place.host(secrets={"key": "line 1\nline 2 of it"}), toolsets=[tool_of_lines()]
     ) as engine:
@@ -272,14 +272,14 @@ def tool_of_lines() -> Toolset:
 
 
 def logging_tool(place: Place, tell: Callable[[Any], Any], **options: Any) -> Any:
-    """Return what a tool gets that logs, in an engine that has a secret."""
+    """Return the logger that a tool receives in an engine with a secret."""
     host = place.host(secrets={"key": "canary"}, **options)
     with Engine(plugins="none", policy=POLICY, host=host, toolsets=[tool_of(lambda rt: tell(rt.logger))]) as engine:
         return engine.call("g.t")
 
 
-def test_a_discreet_logger_names_the_line_of_the_tool(place: Place) -> None:
-    """Not its own, whichever way a message takes; also below an adapter of the host's."""
+def test_a_redacting_logger_reports_the_line_of_the_tool(place: Place) -> None:
+    """Through every method, and below an adapter of the host."""
 
     def tell(log: Any) -> None:
         log.info("100 %")
@@ -301,8 +301,8 @@ def test_a_discreet_logger_names_the_line_of_the_tool(place: Place) -> None:
     ]
 
 
-def test_a_message_that_is_not_wanted_is_not_written_out(place: Place) -> None:
-    """As with any logger, unread messages cost nothing."""
+def test_a_disabled_message_is_not_formatted(place: Place) -> None:
+    """As with any logger, it costs nothing."""
     written: list[str] = []
 
     class Dear:
@@ -317,8 +317,8 @@ def test_a_message_that_is_not_wanted_is_not_written_out(place: Place) -> None:
 
 
 @pytest.mark.parametrize("form", ["error", "triple", "handled"])
-def test_an_exception_is_written_below_its_message(form: str, place: Place) -> None:
-    """Redacted, with its cause; also one that is not being handled any more."""
+def test_an_exception_is_logged_after_its_message(form: str, place: Place) -> None:
+    """Redacted and with its cause, even if it is no longer being handled."""
 
     def tell(log: Any) -> None:
         try:
@@ -338,8 +338,8 @@ def test_an_exception_is_written_below_its_message(form: str, place: Place) -> N
     assert lines[-1] == f"ValueError: a {MARK} "
 
 
-def test_what_does_not_fit_a_message_is_left_out(place: Place, capfd: pytest.CaptureFixture[str]) -> None:
-    """The default would print it, with all values, to where errors go."""
+def test_an_unformattable_message_is_omitted(place: Place, capfd: pytest.CaptureFixture[str]) -> None:
+    """The default would print it with all values to stderr."""
     logging_tool(place, lambda log: log.info("%d of the %d", "canary"))
 
     assert (
@@ -348,8 +348,8 @@ def test_what_does_not_fit_a_message_is_left_out(place: Place, capfd: pytest.Cap
     assert capfd.readouterr() == ("", "")
 
 
-def test_the_rest_of_a_logger_is_the_hosts(place: Place) -> None:
-    """Its name and its level; what can be called gets redacted values."""
+def test_other_attributes_of_a_logger_are_unchanged(place: Place) -> None:
+    """Its name and level; methods receive redacted values."""
 
     class Leveled(logging.Logger):
         def notice(self, msg: str, *args: object, **options: Any) -> None:
@@ -366,8 +366,8 @@ def test_the_rest_of_a_logger_is_the_hosts(place: Place) -> None:
     assert f"Level 25 a {MARK}" in place.logged
 
 
-def test_a_logger_of_another_shape_gets_one_text(place: Place) -> None:
-    """A percent sign in it does no harm."""
+def test_a_custom_logger_receives_one_string(place: Place) -> None:
+    """A percent sign in it is not a format."""
     said: list[str] = []
 
     class Lines:
@@ -381,8 +381,8 @@ def test_a_logger_of_another_shape_gets_one_text(place: Place) -> None:
     assert said == [f"{MARK} is 100 %"]
 
 
-def test_without_secrets_a_tool_gets_what_the_host_lends(place: Place) -> None:
-    """The same objects, without a proxy."""
+def test_without_secrets_a_tool_receives_the_objects_of_the_host(place: Place) -> None:
+    """Without a proxy."""
     got: list[object] = []
     with Engine(
         plugins="none",
@@ -395,11 +395,11 @@ def test_without_secrets_a_tool_gets_what_the_host_lends(place: Place) -> None:
     assert got == [place.logger.getChild("g.t"), place.model]
 
 
-# What a host tells a model itself
+# Results that a host sends to a model
 
 
 def test_a_result_is_redacted_as_a_whole() -> None:
-    """Value, paths, error, and an unknown name; id and time stay."""
+    """Value, paths, error, and an unknown name; id and time are unchanged."""
     known = SecretSet()
     known.add("canary")
     secrets = Redactor(known)
@@ -414,8 +414,8 @@ def test_a_result_is_redacted_as_a_whole() -> None:
     assert (redacted_result(secrets, failed).tool, str(failed.error)) == (MARK, f"unknown tool {MARK}")
 
 
-def test_a_model_that_takes_other_turns_gets_them_redacted(place: Place) -> None:
-    """Such as maps; what it answers is given to the tool as it is."""
+def test_a_custom_model_receives_redacted_turns(place: Place) -> None:
+    """For example maps; its reply is returned unchanged."""
     turn: Any = {"role": "user", "content": "a canary"}
     host = place.host(secrets={"key": "canary"})
     tool = tool_of(lambda rt: rt.llm.ask([turn]).content)

@@ -1,4 +1,4 @@
-"""Names of tools as the APIs of models take them, and the way back."""
+"""Tool names in the form that model APIs accept, and their resolution."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def spec(name: str) -> ToolSpec:
 
 
 @given(st.lists(PATHS, unique=True, max_size=5))
-def test_each_name_comes_back(names: list[str]) -> None:
-    """Long and short: as the APIs take them, one for each tool, and the way back is that tool."""
+def test_each_name_can_be_resolved(names: list[str]) -> None:
+    """For short and long names; each tool has its own, which the APIs accept."""
     table = WireNames.of(map(spec, names))
 
     wires = [table.wire(name) for name in names]
@@ -35,8 +35,8 @@ def test_each_name_comes_back(names: list[str]) -> None:
 
 
 @given(PATHS)
-def test_a_name_in_no_table_is_spelt_by_the_rule(name: str) -> None:
-    """And comes back as long as it was not cut."""
+def test_a_name_outside_the_table_follows_the_rule(name: str) -> None:
+    """It can be resolved unless it was truncated."""
     wire = WireNames().wire(name)
 
     assert wire == WireNames.of([spec(name)]).wire(name)
@@ -44,8 +44,8 @@ def test_a_name_in_no_table_is_spelt_by_the_rule(name: str) -> None:
         assert WireNames().tool(wire) == name
 
 
-def test_long_names_that_begin_alike_stay_different() -> None:
-    """Each is cut to 64 characters, of which the last nine tell it from others."""
+def test_long_names_with_the_same_beginning_differ() -> None:
+    """Each is truncated to 64 characters, of which the last nine are unique."""
     one, other = truncate("x" * 80), truncate("x" * 81)
 
     assert one != other
@@ -53,8 +53,8 @@ def test_long_names_that_begin_alike_stay_different() -> None:
     assert truncate("x" * 64) == "x" * 64
 
 
-def test_two_tools_of_one_name_are_refused() -> None:
-    """A tool may be called as another one is cut to; both are named, in whichever order they come."""
+def test_two_tools_with_one_name_are_refused() -> None:
+    """A name may equal another's truncated name; the error names both in any order."""
     other = ToolSpec(WireNames().wire(LONG.full_name).removeprefix("g__"), "g")
 
     with pytest.raises(RegistryError) as caught:
@@ -70,8 +70,8 @@ def test_one_tool_twice_is_one_tool() -> None:
     assert WireNames.of([LONG, LONG]) == WireNames.of([LONG])
 
 
-def test_what_a_model_makes_up_is_told_as_it_wrote_it() -> None:
-    """In the spelling of tools, with dots or without."""
+def test_an_invented_name_is_reported_unchanged() -> None:
+    """In the spelling of tools, with or without dots."""
     table = WireNames.of([spec("math.add")])
 
     assert [table.tool(name) for name in ("math__add", "Math.Add", "tool.math.add", "made__up", "made up")] == [
@@ -84,13 +84,13 @@ def test_what_a_model_makes_up_is_told_as_it_wrote_it() -> None:
 
 
 @pytest.mark.parametrize("name", ["look up!", "größe", "a.b/c", "{x}", "é" * 65])
-def test_what_a_model_makes_up_goes_back_as_apis_take_it(name: str) -> None:
-    """For one that is refused spoils the whole conversation, with another model too."""
+def test_an_invented_name_is_sent_back_in_a_valid_form(name: str) -> None:
+    """An invalid one would make the API reject the whole conversation."""
     assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", WireNames().wire(name))
 
 
-def test_names_are_taken_of_every_form_of_a_tool() -> None:
-    """Implementations, what a tool knows of others, and specs."""
+def test_names_are_read_from_every_form_of_a_tool() -> None:
+    """Implementations, tool information, and specs."""
     with Engine() as engine:
         tool = engine.tools["math.add"]
     info = ToolInfo(tool.spec, ToolPolicy(), "host")

@@ -1,4 +1,4 @@
-"""When the disk is full, the process is killed or the system refuses: the old content or the new, and nothing left over."""
+"""Full disks, killed processes and system errors: files have their old or new content, and nothing else remains."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def files(backend="auto"):
 
 
 def run(code: str, root: Path, *words: str, before: tuple[str, ...] = ()) -> Any:
-    """Run code in a process of its own and return what it prints, as JSON."""
+    """Run code in a separate process, and return its JSON output."""
     command = [*before, sys.executable, "-c", BEGIN + code, str(root), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -72,8 +72,8 @@ print(json.dumps([torn, left]))
 """
 
 
-def test_a_writer_that_is_killed_leaves_the_old_content_or_the_new(tmp_path: Path, full_counts: bool) -> None:
-    """The file has no name while it is written, so nearly all of the killed writers leave nothing else."""
+def test_a_killed_writer_leaves_the_old_or_the_new_content(tmp_path: Path, full_counts: bool) -> None:
+    """The file has no name while it is written, so most killed writers leave nothing else."""
     kills = 300 if full_counts else 60
 
     torn, left = run(KILL, tmp_path, str(kills))
@@ -84,7 +84,7 @@ def test_a_writer_that_is_killed_leaves_the_old_content_or_the_new(tmp_path: Pat
 
 @pytest.mark.parametrize("name", [".report.4194304-0123456789abcdef.tmp", ".report.0123456789abcdef.tmp", ".x.1-0.tmp"])
 def test_a_start_deletes_no_file(name: str, tmp_path: Path) -> None:
-    """Not even one that is named as a temporary file, by a process that does not run: a name proves nothing."""
+    """Not even one with the name of a temporary file of an ended process, because a name proves nothing."""
     file = tmp_path / "data" / name
     file.parent.mkdir()
     file.write_text("a user's own")
@@ -95,8 +95,8 @@ def test_a_start_deletes_no_file(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("unnamed", [True, False], ids=["without a name", "with a name"])
-def test_a_file_is_replaced_whole_on_every_file_system(unnamed: bool, tmp_path: Path) -> None:
-    """On those that have no files without names too; its permissions stay, and nothing is left next to it."""
+def test_a_file_is_replaced_atomically_on_every_file_system(unnamed: bool, tmp_path: Path) -> None:
+    """Also without support for unnamed files; its permissions are preserved, and nothing else remains."""
     sandbox = Sandbox(str(tmp_path))
     sandbox._root = attrs.evolve(sandbox._root, has_unnamed=unnamed)  # type: ignore[arg-type]
     use = sandbox.files(free, free)
@@ -135,7 +135,7 @@ NEW_MOUNTS = (
 
 
 def can_mount() -> bool:
-    """Tell whether a process may have mounts of its own."""
+    """Return whether a process may have its own mounts."""
     return (
         shutil.which("unshare") is not None
         and subprocess.run([*NEW_MOUNTS, "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0
@@ -145,7 +145,7 @@ def can_mount() -> bool:
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("reason", ["tmpfs", "limit"])
 def test_a_full_disk_leaves_the_old_content(reason: str, backend: str, tmp_path: Path) -> None:
-    """Of what is replaced and of what is added to; nothing is left over, and smaller things can still be written."""
+    """For replacing and appending; nothing else remains, and smaller writes still work."""
     if reason == "tmpfs" and not can_mount():
         pytest.skip("no file system may be mounted here")
 
@@ -173,8 +173,8 @@ print(json.dumps([codes, use.read_text("f")]))
 """
 
 
-def test_a_file_system_that_becomes_read_only_is_told(tmp_path: Path) -> None:
-    """While it is used, and at the next start; nothing is moved to another file system."""
+def test_a_read_only_file_system_is_reported(tmp_path: Path) -> None:
+    """During use, and at the next start; nothing is moved to another file system."""
     if not can_mount():
         pytest.skip("no file system may be mounted here")
 
@@ -200,8 +200,8 @@ print(json.dumps([sorted(set(map(str, codes))), before == after, use.read_text("
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_process_without_descriptors_is_told_and_loses_nothing(backend: str, tmp_path: Path) -> None:
-    """Wherever they run out."""
+def test_missing_descriptors_are_reported_and_nothing_is_lost(backend: str, tmp_path: Path) -> None:
+    """At any point."""
     codes, same, content, names = run(NO_DESCRIPTORS, tmp_path, backend)
 
     assert "sandbox.io" in codes
@@ -227,14 +227,14 @@ print(json.dumps([sandbox.backend, use.read_text("a/b"), outcome(lambda: Sandbox
 
 @pytest.mark.skipif(sys.platform != "linux", reason="not Linux")
 @pytest.mark.parametrize("number", [1, 38], ids=["EPERM", "ENOSYS"])
-def test_where_openat2_is_not_offered_the_walk_is_taken(number: int, tmp_path: Path) -> None:
-    """By an old kernel or the filter of a container; requiring openat2 is an error."""
+def test_paths_are_resolved_step_by_step_without_openat2(number: int, tmp_path: Path) -> None:
+    """On an old kernel or in a container with a filter; requiring openat2 is an error."""
     assert run(FILTERED, tmp_path, str(number)) == ["walk", "x", "sandbox.backend"]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_move_without_renameat2_replaces_nothing_either(backend: Any, tmp_path: Path) -> None:
-    """As on systems that do not have it."""
+def test_a_move_without_renameat2_replaces_nothing(backend: Any, tmp_path: Path) -> None:
+    """On systems that do not have it."""
     sandbox = build(tmp_path, ["file f 1", "file g 2", "dir d", "dir e"]).sandbox(backend)
     sandbox._root = attrs.evolve(sandbox._root, rename=None)  # type: ignore[arg-type]
     files = sandbox.files(free, free)
@@ -254,7 +254,7 @@ DATA = some.binary(max_size=20)
 
 
 class Model(RuleBasedStateMachine):
-    """Random operations on both ways, against a dict from names to bytes, or to None for a directory."""
+    """Random operations with both strategies, compared with a dict of names to bytes, or to None for a directory."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -270,13 +270,13 @@ class Model(RuleBasedStateMachine):
         shutil.rmtree(self.base)
 
     def do(self, operation: str, *args: Any) -> Any:
-        """Return what both ways answer."""
+        """Return the result of both strategies."""
         answers = [outcome(lambda: getattr(sandbox.files(free, free), operation)(*args)) for sandbox in self.sandboxes]
         assert answers[0] == answers[1]
         return answers[0]
 
     def why_not(self, path: tuple[str, ...], missing: str | None = ":sandbox.notfound") -> str | None:
-        """Return why there can be nothing of that path."""
+        """Return why the path cannot be used."""
         for length in range(len(path)):
             if path[:length] not in self.tree:
                 return missing
@@ -336,7 +336,7 @@ class Model(RuleBasedStateMachine):
         assert self.do("exists", "/".join(path)) is (path in self.tree)
 
     @invariant()
-    def what_is_there_is_what_was_put_there(self) -> None:
+    def content_matches_the_model(self) -> None:
         for sandbox in self.sandboxes:
             files = sandbox.files(free, free)
             found = {each.path: None if each.is_dir else files.read_bytes(each.path) for each in files.walk()}
@@ -345,7 +345,7 @@ class Model(RuleBasedStateMachine):
 
 
 class TestModel(Model.TestCase):  # type: ignore[misc,name-defined]
-    """Any sequence of operations has the effect that it has on a dict."""
+    """Any sequence of operations has the same effect as on a dict."""
 
     settings = settings(
         max_examples=1_000 if os.environ.get("NEUROSCRIPT_TEST_ALL") == "1" else 30,

@@ -30,11 +30,11 @@ def files(root: Path, backend: Any) -> Iterator[Files]:
     sandbox.close()
 
 
-# What each operation promises.
+# The result of each operation.
 
 
-def test_a_text_comes_back_as_it_was_written(files: Files, root: Path) -> None:
-    """Line ends too, and directories are made for it."""
+def test_written_text_is_read_unchanged(files: Files, root: Path) -> None:
+    """Including line ends; directories are created."""
     files.write_text("a/b/c.txt", "é\r\nx\n")
 
     assert files.read_text("a/b/c.txt") == "é\r\nx\n"
@@ -44,8 +44,8 @@ def test_a_text_comes_back_as_it_was_written(files: Files, root: Path) -> None:
     assert files.hash("a/b/c.txt") == hashlib.sha256("é\r\nx\n".encode()).hexdigest()
 
 
-def test_a_file_that_is_replaced_keeps_its_permissions(files: Files, root: Path) -> None:
-    """A new one has those that the process gives."""
+def test_a_replaced_file_keeps_its_permissions(files: Files, root: Path) -> None:
+    """A new file has those of the process."""
     files.write_bytes("old", b"1")
     (root / "old").chmod(0o640)
     files.write_bytes("old", b"2")
@@ -58,8 +58,8 @@ def test_a_file_that_is_replaced_keeps_its_permissions(files: Files, root: Path)
     assert sorted(os.listdir(root)) == ["new", "old"]
 
 
-def test_a_name_as_long_as_names_may_be_can_be_written(files: Files) -> None:
-    """Its temporary name is no longer."""
+def test_a_name_of_maximum_length_can_be_written(files: Files) -> None:
+    """Its temporary name is not longer."""
     name = "é" * 127 + "x"
     files.write_bytes(name, b"1")
     files.append(name, "2")
@@ -68,8 +68,8 @@ def test_a_name_as_long_as_names_may_be_can_be_written(files: Files) -> None:
 
 
 @pytest.mark.parametrize("data", [bytearray(b"12"), memoryview(b"12"), memoryview(b"1x2x")[::2]])
-def test_whatever_holds_bytes_can_be_written(files: Files, data: Any) -> None:
-    """As they are."""
+def test_any_bytes_like_object_can_be_written(files: Files, data: Any) -> None:
+    """Unchanged."""
     files.write_bytes("f", data)
     files.append("f", data)
 
@@ -113,8 +113,8 @@ def test_whatever_holds_bytes_can_be_written(files: Files, data: Any) -> None:
         (lambda files: files.read_bytes("mine", limit=-1), "limit.fs_bytes"),
     ],
 )
-def test_what_can_not_be_done_is_refused_and_changes_nothing(files: Files, run: Any, code: str) -> None:
-    """With a word for each reason."""
+def test_an_impossible_operation_is_refused_and_changes_nothing(files: Files, run: Any, code: str) -> None:
+    """Each reason has its own code."""
     files.write_bytes("mine", b"\xe9\xe9\xe9\xe9\xe9")
     files.mkdir("d/e")
     before = files.walk()
@@ -123,8 +123,8 @@ def test_what_can_not_be_done_is_refused_and_changes_nothing(files: Files, run: 
     assert files.walk() == before
 
 
-def test_errors_name_the_path_below_the_sandbox_and_no_other(files: Files) -> None:
-    """As its one spelling, escaped and cut."""
+def test_errors_contain_only_the_path_in_the_sandbox(files: Files) -> None:
+    """In its canonical form, escaped and truncated."""
     with pytest.raises(SandboxError) as raised:
         files.read_bytes("a/./b")
     with pytest.raises(SandboxError) as long:
@@ -135,8 +135,8 @@ def test_errors_name_the_path_below_the_sandbox_and_no_other(files: Files) -> No
     assert str(long.value) == f"{'x' * 64}…: no such file or directory"
 
 
-def test_what_is_outside_is_refused_alike_whether_it_is_there_or_not(tmp_path: Path, backend: Any) -> None:
-    """No operation tells what a link leads to."""
+def test_paths_outside_are_refused_whether_they_exist_or_not(tmp_path: Path, backend: Any) -> None:
+    """No operation reveals the target of a link."""
     world = build(tmp_path, ["symlink l $OUT", "symlink there ../OUT/secret", "symlink gone ../OUT/nothing"])
     files = world.sandbox(backend).files(free, free)
     for word in ("read", "open", "hash", "list", "walk", "pinned", "write", "append", "rename", "stat", "exists"):
@@ -153,7 +153,7 @@ def answer(files: Files, word: str, path: str) -> str:
         return f"{error.code} {error.retry} {error}"
 
 
-def test_directories_are_made_and_things_deleted_once(files: Files) -> None:
+def test_directories_are_created_and_entries_deleted_once(files: Files) -> None:
     """The second call reports that nothing was changed."""
     assert [files.mkdir("a/b"), files.mkdir("a/b"), files.mkdir("."), files.mkdir("a/")] == [True, False, False, False]
     assert [files.delete("a/b/"), files.delete("a/b"), files.delete("no/thing"), files.exists("a/b")] == [
@@ -165,7 +165,7 @@ def test_directories_are_made_and_things_deleted_once(files: Files) -> None:
 
 
 def test_files_and_directories_are_moved(files: Files) -> None:
-    """Whole."""
+    """With all their content."""
     files.write_bytes("a/f", b"1")
     files.mkdir("d")
     files.move("a", "d/b")
@@ -174,8 +174,8 @@ def test_files_and_directories_are_moved(files: Files) -> None:
     assert [each.path for each in files.walk()] == ["d", "d/b", "g"]
 
 
-def test_an_entry_says_what_a_name_is(files: Files, root: Path) -> None:
-    """The same for stat, list, walk and glob; a link is shown as itself."""
+def test_an_entry_has_the_kind_of_its_name(files: Files, root: Path) -> None:
+    """The same for stat, list, walk and glob; a link is not followed."""
     files.write_bytes("d/f.txt", b"123")
     os.utime(root / "d/f.txt", (1, 1.5))
     (root / "l").symlink_to("d")
@@ -208,8 +208,8 @@ def test_an_entry_says_what_a_name_is(files: Files, root: Path) -> None:
     assert files.list() == files.list(".") == [each for each in files.walk() if "/" not in each.path]
 
 
-def test_a_name_that_no_path_can_spell_is_shown_escaped_and_not_entered(files: Files, root: Path) -> None:
-    """So that it is seen, forges no line, and what is shown is refused."""
+def test_a_name_that_is_not_a_valid_path_is_shown_escaped(files: Files, root: Path) -> None:
+    """It is visible, cannot forge a line, and is refused as a path."""
     for name in (b"a\nb", b"\xff", b"\xe2\x80\xaex"):
         os.mkdir(os.path.join(os.fsencode(root), name))
         (root / os.fsdecode(name) / "f").write_text("x")
@@ -240,16 +240,16 @@ def test_a_name_that_no_path_can_spell_is_shown_escaped_and_not_entered(files: F
         (".", []),
     ],
 )
-def test_a_pattern_finds_what_fits(files: Files, pattern: str, paths: list[str]) -> None:
-    """A star stays in a name, two stars cross."""
+def test_a_pattern_matches_names_and_directories(files: Files, pattern: str, paths: list[str]) -> None:
+    """One star matches within a name, two stars across directories."""
     for path in ("a/b/c.txt", "a/d.txt", "b.txt", ".h"):
         files.write_bytes(path, b"")
 
     assert [each.path for each in files.glob(pattern)] == paths
 
 
-def test_a_pattern_of_many_stars_takes_no_longer(files: Files) -> None:
-    """The watchdog would end a search that tries every way to divide a name or a path."""
+def test_a_pattern_with_many_stars_is_fast(files: Files) -> None:
+    """The watchdog would end a search with exponential time."""
     files.write_bytes("a" * 250, b"")
     files.write_bytes("/".join("a" * 100), b"")
 
@@ -257,8 +257,8 @@ def test_a_pattern_of_many_stars_takes_no_longer(files: Files) -> None:
     assert files.glob("**/a/" * 60 + "b") == []
 
 
-def test_what_a_tool_may_is_asked_before_anything_is_touched(root: Path, backend: Any) -> None:
-    """With the verb and the one spelling of the path; a refusal leaves everything as it was."""
+def test_permissions_are_checked_before_any_access(root: Path, backend: Any) -> None:
+    """With the verb and the canonical path; a refusal changes nothing."""
     asked: list[tuple[str, str]] = []
 
     def may(verb: str, path: str) -> None:
@@ -276,8 +276,8 @@ def test_what_a_tool_may_is_asked_before_anything_is_touched(root: Path, backend
     assert os.listdir(root) == []
 
 
-def test_a_move_asks_for_both_ends(files: Files, root: Path, backend: Any) -> None:
-    """To delete one and to write the other."""
+def test_a_move_needs_permissions_for_both_paths(files: Files, root: Path, backend: Any) -> None:
+    """To delete the source and to write the target."""
     files.write_bytes("a", b"")
     asked: list[tuple[str, str]] = []
     with_record = Sandbox(str(root), backend=backend).files(lambda *ask: asked.append(ask), free)
@@ -286,8 +286,8 @@ def test_a_move_asks_for_both_ends(files: Files, root: Path, backend: Any) -> No
     assert asked == [("delete", "a"), ("write", "b")]
 
 
-def test_a_directory_that_is_moved_is_asked_for_with_all_that_is_below(root: Path, backend: Any) -> None:
-    """What may not be deleted there, or not be written here, stays with all the rest."""
+def test_moving_a_directory_needs_permissions_for_its_content(root: Path, backend: Any) -> None:
+    """One entry that may not be deleted or written prevents the whole move."""
     (root / "d" / "deep").mkdir(parents=True)
     (root / "d" / "deep" / "f").write_text("x")
     asked: list[tuple[str, str]] = []
@@ -311,8 +311,8 @@ def test_a_directory_that_is_moved_is_asked_for_with_all_that_is_below(root: Pat
     assert (root / "d" / "deep" / "f").exists() and not (root / "e").exists()
 
 
-def test_what_may_not_be_read_is_not_listed_and_not_entered(files: Files, root: Path, backend: Any) -> None:
-    """The rest is."""
+def test_unreadable_entries_are_neither_listed_nor_entered(files: Files, root: Path, backend: Any) -> None:
+    """Other entries are."""
     for path in ("a/f", "b/f", "c/secret/f", "c/g"):
         files.write_bytes(path, b"")
 
@@ -326,8 +326,8 @@ def test_what_may_not_be_read_is_not_listed_and_not_entered(files: Files, root: 
     assert [each.path for each in some.glob("**/f")] == []
 
 
-def test_bytes_are_spent_before_a_write_and_after_each_part_of_a_read(root: Path, backend: Any) -> None:
-    """A limit that is reached leaves no file behind, a temporary one neither."""
+def test_bytes_are_spent_before_a_write_and_after_each_read(root: Path, backend: Any) -> None:
+    """A reached limit leaves no file, not even a temporary one."""
     spent: list[int] = []
 
     def spend(what: str, count: int) -> None:
@@ -370,8 +370,8 @@ def test_bytes_are_spent_before_a_write_and_after_each_part_of_a_read(root: Path
     ],
     ids=["list", "list deep", "walk", "glob", "glob all", "move", "stat", "exists"],
 )
-def test_the_names_that_are_looked_at_are_spent(look: Any, count: int, root: Path, backend: Any) -> None:
-    """Those of each directory that is read, whether or not they fit or may be read; one name that is known is not."""
+def test_names_that_are_read_are_spent(look: Any, count: int, root: Path, backend: Any) -> None:
+    """All names of each directory that is read, whether they match or not; a known name costs nothing."""
     for name in ("d/a.txt", "d/b", *(f"d/deep/{each}" for each in range(4))):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("")
@@ -382,9 +382,7 @@ def test_the_names_that_are_looked_at_are_spent(look: Any, count: int, root: Pat
     assert sum(each for _, each in spent) == count
 
 
-def test_names_are_spent_before_any_is_returned_and_a_long_walk_ends_early(
-    root: Path, backend: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_are_spent_before_any_is_returned(root: Path, backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A large directory is charged in parts, so that listing stops when the budget is used up."""
     monkeypatch.setattr("neuroscript.sandbox.listing.FREE_ENTRIES", 10)
     for number in range(5):
@@ -406,8 +404,8 @@ def test_names_are_spent_before_any_is_returned_and_a_long_walk_ends_early(
     assert spent == [5, 10, 10, 5]
 
 
-def test_a_file_is_added_to_by_its_only_name(files: Files, root: Path) -> None:
-    """In place: whoever has it open sees it; one with a second name may lie outside, and is refused."""
+def test_appending_needs_a_file_with_one_name(files: Files, root: Path) -> None:
+    """It happens in place, so other readers see it; a second name may be outside, and is refused."""
     files.append("log", "1")
     with (root / "log").open() as seen:
         files.append("log", b"2")
@@ -419,7 +417,7 @@ def test_a_file_is_added_to_by_its_only_name(files: Files, root: Path) -> None:
 
 
 def test_a_fifo_and_a_device_are_refused_at_once(files: Files, root: Path) -> None:
-    """Also when somebody has the other end open."""
+    """Even if another process has opened the other end."""
     os.mkfifo(root / "p")
     reader = os.open(root / "p", os.O_RDONLY | os.O_NONBLOCK)
     try:
@@ -431,7 +429,7 @@ def test_a_fifo_and_a_device_are_refused_at_once(files: Files, root: Path) -> No
 
 
 def test_too_many_names_are_refused(files: Files, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one directory or in all; so are too many levels."""
+    """In one directory or in total; so are too many levels."""
     for each in range(20):
         files.write_bytes(f"{each % 4}/{each}", b"")
     monkeypatch.setattr("neuroscript.sandbox.listing.MAX_ENTRIES", 10)
@@ -442,8 +440,8 @@ def test_too_many_names_are_refused(files: Files, root: Path, monkeypatch: pytes
     assert outcome(lambda: files.list()) == ":limit.fs_entries"
 
 
-def test_a_shaft_of_directories_is_refused(files: Files, root: Path) -> None:
-    """256 levels are looked at."""
+def test_deeply_nested_directories_are_refused(files: Files, root: Path) -> None:
+    """The limit is 256 levels."""
     files.mkdir("/".join("d" * 256))
     assert len(files.walk("/".join("d" * 255))) == 1
     here = os.open(root.joinpath(*"d" * 255), os.O_RDONLY)
@@ -455,8 +453,8 @@ def test_a_shaft_of_directories_is_refused(files: Files, root: Path) -> None:
     assert outcome(lambda: files.walk("/".join("d" * 250))) == ":limit.fs_entries"
 
 
-def test_a_pinned_name_leads_to_what_was_opened(files: Files, root: Path) -> None:
-    """Whatever has its name by then; and errors of the block are the block's own."""
+def test_a_pinned_name_refers_to_the_opened_file(files: Files, root: Path) -> None:
+    """Even if its name now belongs to another file; errors of the block propagate."""
     files.write_bytes("d/f", b"1")
     with files.pinned("d") as name, files.pinned("d/f") as file:
         files.move("d", "e")
@@ -474,8 +472,8 @@ def test_a_pinned_name_leads_to_what_was_opened(files: Files, root: Path) -> Non
         raise FileNotFoundError
 
 
-def test_a_name_is_resolved_for_those_who_can_use_nothing_else(tmp_path: Path, backend: Any) -> None:
-    """It is looked at now, and may be missing."""
+def test_a_path_can_be_resolved_for_other_libraries(tmp_path: Path, backend: Any) -> None:
+    """It is checked at that time, and may be missing."""
     world = build(tmp_path, ["file a/f inside", "symlink l $OUT"])
     sandbox = world.sandbox(backend)
 

@@ -69,15 +69,15 @@ ESCAPES |= {"P105", "P107", "P109", "P117", "P121", "P136"}
 """Cases that leave the sandbox where nobody guards it."""
 
 
-def given_path(case: dict[str, Any], world: World) -> Any:
+def case_path(case: dict[str, Any], world: World) -> Any:
     """Return the path of a case."""
     return eval(case["input_expr"]) if "input_expr" in case else world.expanded(case["input"])
 
 
 def run_case(case: dict[str, Any], world: World, files: Files) -> Any:
-    """Carry out a case, all the time while names are exchanged where it says so."""
+    """Run a case, optionally while names are exchanged."""
     operation = OPERATIONS[case["op"]]
-    path, other = given_path(case, world), world.expanded(case.get("dest", "other"))
+    path, other = case_path(case, world), world.expanded(case.get("dest", "other"))
     swap = next((line.split(" ")[1:] for line in case.get("setup", ()) if line.startswith("swap")), None)
     if swap is None:
         return outcome(lambda: operation(files, path, other))
@@ -91,8 +91,8 @@ def run_case(case: dict[str, Any], world: World, files: Files) -> Any:
 
 
 @pytest.mark.parametrize("case", HERE, ids=lambda case: case["id"])
-def test_a_path_of_the_corpus_is_used_or_refused_as_listed(case: dict[str, Any], tmp_path: Path) -> None:
-    """With the same value and the same code on both ways, and nothing outside is touched."""
+def test_each_path_of_the_corpus_has_its_listed_outcome(case: dict[str, Any], tmp_path: Path) -> None:
+    """With the same value and code for both strategies, and no access outside."""
     answers = []
     for backend in BACKENDS:
         (tmp_path / backend).mkdir()
@@ -119,10 +119,10 @@ def test_a_path_of_the_corpus_is_used_or_refused_as_listed(case: dict[str, Any],
 
 
 def unguarded(case: dict[str, Any], world: World) -> Any:
-    """Do what a tool without a sandbox does: join the paths and go."""
+    """Access the joined path as a tool without a sandbox would."""
     import glob
 
-    path = os.path.join(world.root, given_path(case, world))
+    path = os.path.join(world.root, case_path(case, world))
     match case["op"]:
         case "read":
             return Path(path).read_bytes()
@@ -145,8 +145,8 @@ def unguarded(case: dict[str, Any], world: World) -> Any:
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case["id"] in ESCAPES], ids=lambda case: case["id"])
-def test_the_same_path_escapes_where_nobody_guards_it(case: dict[str, Any], tmp_path: Path) -> None:
-    """So that the refusal above proves something: what is outside is read, listed or changed."""
+def test_the_same_path_escapes_without_a_sandbox(case: dict[str, Any], tmp_path: Path) -> None:
+    """So the refusals above prove something: the outside is read, listed or changed."""
     world = build(tmp_path, case.get("setup", []))
     before = world.outside()
 
@@ -164,8 +164,8 @@ def test_the_same_path_escapes_where_nobody_guards_it(case: dict[str, Any], tmp_
 
 
 @pytest.mark.parametrize("case", UPSTREAM, ids=lambda case: case["id"])
-def test_upstreams_own_cases_hold(root: Path, backend: Any, case: Mapping[str, Any]) -> None:
-    """What it resolves to a path below the sandbox leads there here, and what it refuses is refused."""
+def test_cases_of_upstream_hold(root: Path, backend: Any, case: Mapping[str, Any]) -> None:
+    """Paths that it resolves in its sandbox are resolved here, and refused ones are refused."""
     sandbox = Sandbox(str(root), backend=backend)
 
     def resolved() -> Any:
@@ -209,10 +209,10 @@ def public() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("case", AS_OTHER.values(), ids=lambda case: case["id"])
-def test_what_the_system_refuses_is_told_without_the_directorys_own_path(
+def test_a_system_error_does_not_contain_the_path_of_the_sandbox(
     case: dict[str, Any], public: Path, backend: Any
 ) -> None:
-    """To a process whose user may not do everything; the tests may run as one who may."""
+    """In a process of an unprivileged user, because the tests may run as root."""
     world = build(public, case["setup"])
     command = [sys.executable, "-c", AS_NOBODY, case["op"], backend, case["input"]]
 
@@ -266,7 +266,7 @@ DISCLOSED = {
 def test_no_operation_leaves_the_sandbox_in_any_layout(
     layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each gives a value or an error of ours, the same on both ways, and opens nothing that is not below the root."""
+    """Each returns a value or raises our error, equal for both strategies, and opens nothing outside."""
     setup, path = LAYOUTS[layout]
     seen: list[str] = []
     for word, operation in OPERATIONS.items():
@@ -292,7 +292,7 @@ def test_no_operation_leaves_the_sandbox_in_any_layout(
 
 
 def watch(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list that comes to hold the path of everything that is opened from now on."""
+    """Return a list to which the path of every opened file is appended."""
     opened: list[str] = []
     system_open, folder = os.open, sandbox._root
 
@@ -309,8 +309,8 @@ def watch(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return opened
 
 
-def test_a_listed_difference_and_a_listed_escape_is_a_case() -> None:
-    """A row that names no case would promise what nothing holds."""
+def test_each_documented_difference_is_a_case() -> None:
+    """And each documented escape, so every row is tested."""
     assert {*DEPARTURES} | ESCAPES <= {case["id"] for case in HERE}
     assert len(ELSEWHERE) == 7
     assert len(LATER) == 4
@@ -323,7 +323,7 @@ def test_a_listed_difference_and_a_listed_escape_is_a_case() -> None:
 
 def test_no_descriptor_stays_open(tmp_path: Path, backend: Any) -> None:
     """After any operation in any layout."""
-    gc.collect()  # what other tests have forgotten
+    gc.collect()  # descriptors that other tests have left open
     before = sorted(os.listdir("/proc/self/fd"))
     for number, (setup, path) in enumerate(LAYOUTS.values()):
         base = tmp_path / str(number)
@@ -340,8 +340,8 @@ def test_no_descriptor_stays_open(tmp_path: Path, backend: Any) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_way_by_names_gives_the_same_where_nobody_else_changes_anything(layout: str, tmp_path: Path) -> None:
-    """It is for Windows, which has no descriptors of directories; here it is only seen to refuse links and escapes."""
+def test_resolution_by_names_is_equal_without_races(layout: str, tmp_path: Path) -> None:
+    """It is for Windows, which has no directory descriptors; here it only refuses links and escapes."""
     setup, path = LAYOUTS[layout]
     for word, operation in OPERATIONS.items():
         answers = []

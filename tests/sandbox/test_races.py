@@ -1,4 +1,4 @@
-"""While another process exchanges what a path leads to: both sides are met, and nothing outside is read or changed."""
+"""Races with a process that exchanges the target of a path: nothing outside is read or changed."""
 
 from __future__ import annotations
 
@@ -121,8 +121,8 @@ RACES: list[tuple[Callable[[Files, Ground], None], tuple[int, int], tuple[str, s
 ]
 
 
-def raced(run: Callable[[], Any], count: int) -> Counter[Any]:
-    """Count the outcomes of *count* tries, and of more where the two processes have run one after the other so far."""
+def run_race(run: Callable[[], Any], count: int) -> Counter[Any]:
+    """Count the outcomes of *count* attempts, and of more if both outcomes have not occurred."""
     met: Counter[Any] = Counter()
 
     def is_one_sided() -> bool:
@@ -135,7 +135,7 @@ def raced(run: Callable[[], Any], count: int) -> Counter[Any]:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("run", "counts", "names"), RACES, ids=[race[0].__name__ for race in RACES])
-def test_an_operation_that_is_raced_stays_inside(
+def test_an_operation_in_a_race_stays_inside(
     run: Callable[[Files, Ground], None],
     counts: tuple[int, int],
     names: tuple[str, str],
@@ -143,11 +143,11 @@ def test_an_operation_that_is_raced_stays_inside(
     ground: Ground,
     full_counts: bool,
 ) -> None:
-    """It is done inside or refused, each often enough; what is outside is not even looked at."""
+    """It succeeds inside or is refused, each often enough; nothing outside is accessed."""
     sandbox = ground.world.sandbox(backend)
     files, before = sandbox.files(free, free), ground.world.outside()
     with swapping(ground.world.root, *names):
-        met = raced(lambda: outcome(lambda: run(files, ground)), counts[full_counts])
+        met = run_race(lambda: outcome(lambda: run(files, ground)), counts[full_counts])
     sandbox.close()
 
     assert ground.world.outside() == before
@@ -157,8 +157,8 @@ def test_an_operation_that_is_raced_stays_inside(
     assert not [name for name in os.listdir(ground.true) if name.endswith(".tmp")]
 
 
-def test_a_path_that_is_looked_at_and_then_opened_does_escape(ground: Ground) -> None:
-    """In the same race, so that the test above proves something."""
+def test_checking_a_path_before_opening_it_does_escape(ground: Ground) -> None:
+    """In the same race, so the test above proves something."""
     path = os.path.join(ground.world.root, "d", "f")
 
     def escapes() -> bool:
@@ -172,10 +172,8 @@ def test_a_path_that_is_looked_at_and_then_opened_does_escape(ground: Ground) ->
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_whoever_reads_while_others_write_sees_one_of_the_contents(
-    backend: Any, tmp_path: Path, full_counts: bool
-) -> None:
-    """Whole, whatever the threads do."""
+def test_a_concurrent_reader_sees_one_complete_content(backend: Any, tmp_path: Path, full_counts: bool) -> None:
+    """For any timing of the threads."""
     sandbox = build(tmp_path, []).sandbox(backend)
     files = sandbox.files(free, free)
     contents = [bytes([each]) * 50_000 for each in b"abcd"]
@@ -201,7 +199,7 @@ def test_whoever_reads_while_others_write_sees_one_of_the_contents(
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_of_many_who_move_to_one_name_one_succeeds(backend: Any, tmp_path: Path) -> None:
+def test_one_of_many_concurrent_moves_succeeds(backend: Any, tmp_path: Path) -> None:
     """No file is lost."""
     sandbox = build(tmp_path, []).sandbox(backend)
     files = sandbox.files(free, free)

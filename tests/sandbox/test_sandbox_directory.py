@@ -23,8 +23,8 @@ from neuroscript.sandbox import Sandbox
 from neuroscript.sandbox.by_path import PathFolder
 
 
-def test_the_directory_is_made_and_nothing_is_left_in_it(tmp_path: Path) -> None:
-    """Its path is absolute, and the best way is taken."""
+def test_the_directory_is_created_empty(tmp_path: Path) -> None:
+    """Its path is absolute, and the best strategy is used."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
         sandbox = Sandbox("a/b")
@@ -47,10 +47,10 @@ def test_the_directory_is_made_and_nothing_is_left_in_it(tmp_path: Path) -> None
         ("/proc/nothing/here", "sandbox.missing"),
     ],
 )
-def test_a_directory_that_can_not_be_one_is_refused_at_the_start(
+def test_an_unusable_directory_is_refused_at_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, directory: str, code: str
 ) -> None:
-    """Without its path in the text, and nothing stays open."""
+    """The error does not contain its path, and no descriptor stays open."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")
     (tmp_path / "dangling").symlink_to("nowhere")
@@ -65,8 +65,8 @@ def test_a_directory_that_can_not_be_one_is_refused_at_the_start(
     assert len(os.listdir("/proc/self/fd")) == len(before)
 
 
-def test_a_closed_sandbox_is_gone(root: Path, backend: Any) -> None:
-    """Closing twice is as once."""
+def test_a_closed_sandbox_is_unusable(root: Path, backend: Any) -> None:
+    """It can be closed twice."""
     sandbox = Sandbox(str(root), backend=backend)
     files = sandbox.files(free, free)
     files.write_bytes("f", b"1")
@@ -78,8 +78,8 @@ def test_a_closed_sandbox_is_gone(root: Path, backend: Any) -> None:
 
 
 @pytest.mark.parametrize("change", ["removed", "moved", "replaced"])
-def test_a_directory_that_is_not_where_it_was_is_gone(root: Path, backend: Any, change: str) -> None:
-    """Also when another one has taken its name."""
+def test_a_removed_directory_is_reported(root: Path, backend: Any, change: str) -> None:
+    """Even if another directory has its name."""
     sandbox = Sandbox(str(root), backend=backend)
     root.rename(root.with_name("elsewhere"))
     if change == "removed":
@@ -93,8 +93,8 @@ def test_a_directory_that_is_not_where_it_was_is_gone(root: Path, backend: Any, 
         assert outcome(lambda: OPERATIONS[word](files, "f", "other")) == ":sandbox.gone", word
 
 
-def test_a_sandbox_is_closed_when_those_who_use_it_have_done(root: Path, backend: Any) -> None:
-    """Its descriptor is not given to another file in the middle of an operation."""
+def test_a_sandbox_is_closed_after_its_last_operation(root: Path, backend: Any) -> None:
+    """Its descriptor is not reused during an operation."""
     sandbox = Sandbox(str(root), backend=backend)
     started, closed = threading.Event(), threading.Event()
 
@@ -118,8 +118,8 @@ def test_a_sandbox_is_closed_when_those_who_use_it_have_done(root: Path, backend
         os.fstat(descriptor)
 
 
-def test_a_sandbox_that_is_forgotten_is_closed(root: Path) -> None:
-    """With the last reference to it."""
+def test_an_unreferenced_sandbox_is_closed(root: Path) -> None:
+    """With its last reference."""
     gc.collect()
     before = len(os.listdir("/proc/self/fd"))
     Sandbox(str(root)).files(free, free).write_bytes("f", b"")
@@ -128,8 +128,8 @@ def test_a_sandbox_that_is_forgotten_is_closed(root: Path) -> None:
 
 
 @pytest.mark.skipif(not can_swap(), reason="names cannot be exchanged here")
-def test_a_descriptor_that_was_opened_elsewhere_is_given_back(tmp_path: Path) -> None:
-    """The last look of the way by names: where the file really lies."""
+def test_a_descriptor_opened_outside_is_closed(tmp_path: Path) -> None:
+    """The last check of resolution by names: where the file really is."""
     world = build(tmp_path, [])
     folder = PathFolder(str(world.root), str(world.root))
     before = len(os.listdir("/proc/self/fd"))
