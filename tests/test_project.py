@@ -142,7 +142,7 @@ def test_references_to_the_contract_use_a_heading() -> None:
 
 
 CODE = re.compile(r"[a-z]+\.[a-z_]+")
-WORDED = {"_refused": ("sandbox", 0), "failed": ("tree", 1), "fault": ("http", 0)}
+WORDED = {"_refused": ("sandbox", 0), "tree_error": ("tree", 1), "fault": ("http", 0)}
 """Functions that take the last part of an error code: the group of the code, and the position of the argument."""
 
 
