@@ -89,8 +89,7 @@ LAZY_IMPORTS: Final = {
     "spec.tool_spec": "coercion.problems coercion.schema_validation spec.annotations spec.fields",
     "testing.checks.shipping": "discovery.index_builder",
     "testing.plugin": (
-        "discovery.catalog discovery.entry_points discovery.installed engine.engine errors "
-        "policy.execution_policy runtime.host testing.checks.check testing.fake"
+        "engine.engine errors policy.execution_policy runtime.host testing.checks.check testing.fake testing.installed"
     ),
     "tools.injection": "coercion.schema_inspection",
     "tools.serialization": "coercion.plain_data",

@@ -430,6 +430,7 @@ OTHERS = {
     "testing.Violation": lambda s: (testing.Violation, {"check": "check", "tool": "demo.add", "faults": ("why",)}),
     "testing.check_toolset": lambda s: (testing.check_toolset, {"toolsets": ns.Toolset("empty"), "raises": False}),
     "testing.fuzz_toolset": lambda s: (testing.fuzz_toolset, {"toolsets": ns.Toolset("empty")}),
+    "testing.installed_toolsets": lambda s: (testing.installed_toolsets, {"distribution": "neuroscript-std"}),
     "testing.checks_for": lambda s: (testing.checks_for, {"toolsets": ns.Toolset("empty")}),
 }
 ROWS: dict[str, Row] = {**SPECS, **TOOLS, **AUTHORITY, **ENGINE, **RECORDS, **ERRORS, **OTHERS}

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from importlib.metadata import distribution
 from typing import Final
 
 import pytest
 
 from neuroscript import Engine, PolicyError, ToolImplementation
-from neuroscript.testing import ENTRY_POINTS
+from neuroscript.testing import ENTRY_POINTS, installed_toolsets
 
-TOOLSETS: Final = [
-    entry.load() for entry in distribution("neuroscript-git").entry_points if entry.group == "neuroscript.toolsets"
-]
+TOOLSETS: Final = installed_toolsets("neuroscript-git")
 TOOLS: Final[Mapping[str, ToolImplementation]] = {tool.name: tool for toolset in TOOLSETS for tool in toolset}
 NAME: Final = re.compile(r"\b[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+\b")
 

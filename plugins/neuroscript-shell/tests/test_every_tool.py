@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from importlib.metadata import distribution
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from neuroscript import UNSET, Engine, PolicyError, ToolImplementation
-from neuroscript.testing import ENTRY_POINTS
+from neuroscript.testing import ENTRY_POINTS, installed_toolsets
 
-TOOLSETS: Final = [
-    toolset
-    for entry in distribution("neuroscript-shell").entry_points
-    if entry.group == "neuroscript.plugins"
-    for toolset in entry.load().neuroscript_toolsets()
-]
+TOOLSETS: Final = installed_toolsets("neuroscript-shell")
 TOOLS: Final[Mapping[str, ToolImplementation]] = {tool.name: tool for toolset in TOOLSETS for tool in toolset}
 UNFORESEEN: Final = {"os.hostname", "os.now", "shell.execute"}
 """Tools whose results are never the same twice, or on two machines."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from neuroscript.testing.checks.trials import ENTRY_POINTS
     from neuroscript.testing.fake import FakeRuntime, ScriptError
     from neuroscript.testing.fuzzing import fuzz_toolset
+    from neuroscript.testing.installed import installed_toolsets
 
 __all__ = [
     "CHECKS",
@@ -31,6 +32,7 @@ __all__ = [
     "check_toolset",
     "checks_for",
     "fuzz_toolset",
+    "installed_toolsets",
 ]
 
 __getattr__ = lazy_getattr(
@@ -42,6 +44,7 @@ __getattr__ = lazy_getattr(
         "checks.trials": "ENTRY_POINTS",
         "fake": "FakeRuntime ScriptError",
         "fuzzing": "fuzz_toolset",
+        "installed": "installed_toolsets",
     },
 )
 

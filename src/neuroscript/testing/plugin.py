@@ -59,29 +59,19 @@ class Distribution(pytest.Collector):
         Raises:
             pytest.UsageError: If the distribution is not installed or provides no usable toolset.
         """
+        from neuroscript.errors import PluginError
         from neuroscript.testing.checks.check import checks_for
+        from neuroscript.testing.installed import installed_toolsets
 
+        try:
+            toolsets = installed_toolsets(self.name)
+        except PluginError as error:
+            raise pytest.UsageError(f"{OPTION}: {error}") from None
         setup = self.config.hook.pytest_neuroscript_setup(distribution=self.name)
-        cases = checks_for(_toolsets(self.name), setup, name=self.name)
+        cases = checks_for(toolsets, setup, name=self.name)
         return [
             CheckItem.from_parent(self, name=f"{case.subject}[{case.contract_check.name}]", case=case) for case in cases
         ]
-
-
-def _toolsets(name: str) -> list[Any]:
-    from neuroscript.discovery.catalog import select_offers
-    from neuroscript.discovery.entry_points import loaded_entry
-    from neuroscript.discovery.installed import installed_distributions
-    from neuroscript.errors import PluginError
-
-    order, problems = select_offers(installed_distributions(), [name])
-    try:
-        found = [loaded_entry(each, point) for each in order for point in each.entry_points]
-    except PluginError as error:
-        problems.append(error)
-    if problems:
-        raise pytest.UsageError(f"{OPTION}: {'; '.join(map(str, problems))}")
-    return [toolset for each in found for toolset in each.sets]
 
 
 class CheckItem(pytest.Item):

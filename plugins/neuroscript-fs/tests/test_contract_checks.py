@@ -1,19 +1,16 @@
 """The checks that every tool of the distribution must pass: the contract checks of the test kit.
 
-The toolsets are those that its entry points name, so a new one is held to all of this as soon as it is listed there.
+They cover every toolset that its entry points name.
 """
 
 from __future__ import annotations
 
-from importlib.metadata import distribution
 from typing import Final
 
-from neuroscript import Engine, Toolset
-from neuroscript.testing import Setup, check_toolset, fuzz_toolset
+from neuroscript import Engine
+from neuroscript.testing import Setup, check_toolset, fuzz_toolset, installed_toolsets
 
-TOOLSETS: Final[list[Toolset]] = [
-    entry.load() for entry in distribution("neuroscript-fs").entry_points if entry.group == "neuroscript.toolsets"
-]
+TOOLSETS: Final = installed_toolsets("neuroscript-fs")
 
 
 def test_distribution_has_its_tools(engine: Engine) -> None:

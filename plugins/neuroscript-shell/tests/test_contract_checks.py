@@ -1,27 +1,21 @@
 """The checks that every tool of the distribution must pass: the contract checks of the test kit.
 
-The toolsets are those that the hook of its entry point gives on this machine, so a new one is held to all of this too.
+They cover every toolset that the hook of its entry point provides on this machine.
 """
 
 from __future__ import annotations
 
 import os
-from importlib.metadata import distribution
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from neuroscript import Engine, Host, Toolset
-from neuroscript.testing import Setup, check_toolset, fuzz_toolset
+from neuroscript import Engine, Host
+from neuroscript.testing import Setup, check_toolset, fuzz_toolset, installed_toolsets
 from neuroscript_shell import plugin
 
-TOOLSETS: Final[list[Toolset]] = [
-    toolset
-    for entry in distribution("neuroscript-shell").entry_points
-    if entry.group == "neuroscript.plugins"
-    for toolset in entry.load().neuroscript_toolsets()
-]
+TOOLSETS: Final = installed_toolsets("neuroscript-shell")
 
 
 def test_distribution_has_its_tools(engine: Engine) -> None:

@@ -1,20 +1,17 @@
 """The checks that every tool of the distribution must pass: the contract checks of the test kit.
 
-The toolsets are those that its entry points name, so a new one is held to all of this as soon as it is listed there.
+They cover every toolset that its entry points name.
 The network is the real one; in the examples ``api.example.com`` is a server on loopback.
 """
 
 from __future__ import annotations
 
-from importlib.metadata import distribution
 from typing import Final
 
-from neuroscript import Engine, Toolset
-from neuroscript.testing import Setup, check_toolset
+from neuroscript import Engine
+from neuroscript.testing import Setup, check_toolset, installed_toolsets
 
-TOOLSETS: Final[list[Toolset]] = [
-    entry.load() for entry in distribution("neuroscript-http").entry_points if entry.group == "neuroscript.toolsets"
-]
+TOOLSETS: Final = installed_toolsets("neuroscript-http")
 
 
 def test_distribution_has_its_tools() -> None:
