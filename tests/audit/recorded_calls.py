@@ -30,7 +30,7 @@ def lab(give: Callable[[Any], Any] = lambda value: value, description: str = "")
     """Return tools for every kind of value.
 
     Args:
-        give: What ``lab.give`` makes of its argument; its definition says nothing of that.
+        give: The function of ``lab.give``; it is not part of the tool's definition.
     """
     tools = Toolset("lab")
 
@@ -75,19 +75,19 @@ def engine(tools: Toolset | None = None, **how: Any) -> Engine:
     return Engine(toolsets=(lab() if tools is None else tools,), plugins="none", **how)
 
 
-def record(recording: Recording, lent: Engine, name: str, args: Any = (), **how: Any) -> bool:
-    """Make a call, and write it down as the engine's line does when the call has ended."""
-    tool = lent.tools[name]
+def record(recording: Recording, lab_engine: Engine, name: str, args: Any = (), **how: Any) -> bool:
+    """Make a call, and record it as the engine does after the call."""
+    tool = lab_engine.tools[name]
     values = bind_named(tool.spec, args) if isinstance(args, Mapping) else bind(tool.spec, args)
-    done = lent.execute(ToolCall(name, args))
+    done = lab_engine.execute(ToolCall(name, args))
     return recording.write(tool, fingerprint(tool), values, done.value, error=done.error, **how)
 
 
 def recorded(path: Path, *calls: tuple[str, Any], tools: Toolset | None = None) -> list[dict[str, Any]]:
     """Record calls and return the lines."""
-    with engine(tools) as lent, Recording(path) as recording:
+    with engine(tools) as lab_engine, Recording(path) as recording:
         for name, args in calls:
-            record(recording, lent, name, args)
+            record(recording, lab_engine, name, args)
     return lines(path)
 
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 
 def ended(process: subprocess.Popen[bytes]) -> tuple[int, bytes]:
-    """Return the exit code of a process at its end, and what it wrote."""
+    """Return the exit code and the output of a process after its end."""
     written, _ = process.communicate(timeout=120)
     return process.returncode, written
 
 
 def in_threads(count: int, work: Callable[[int], None]) -> None:
-    """Run some work in threads at once, to the end of all of them."""
+    """Run a function in several threads at once, and wait for all of them."""
     threads = [threading.Thread(target=work, args=[number]) for number in range(count)]
     for thread in threads:
         thread.start()

@@ -1,4 +1,4 @@
-"""Whatever is done to a trail is found."""
+"""Verification of the audit log finds every change."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ TORN, TORN_HEAD = trail(6, torn_at=3)
 TRAILS = {"whole": (WHOLE, WHOLE_HEAD), "torn": (TORN, TORN_HEAD)}
 
 
-def found_in(data: bytes, **how: Any) -> VerificationReport:
-    """Return what is found out about these bytes."""
+def verify_bytes(data: bytes, **how: Any) -> VerificationReport:
+    """Return the report for these bytes."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "trail.jsonl")
         path.write_bytes(data)
@@ -62,63 +62,63 @@ def kinds(found: VerificationReport) -> list[tuple[int, str]]:
     return [(problem.line, problem.kind) for problem in found.problems]
 
 
-class TestLaws:
-    """Under the key no change of a trail goes unseen, and with a head no end of it either."""
+class TestProperties:
+    """With the key every change of an audit log is found, and with a head every truncation."""
 
     @pytest.mark.parametrize("name", TRAILS)
-    def test_a_trail_is_intact_before_anybody_changes_it(self, name: str) -> None:
+    def test_an_unchanged_audit_log_is_intact(self, name: str) -> None:
         """Otherwise the properties would prove nothing."""
         lines, head = TRAILS[name]
 
-        assert found_in(b"".join(lines), head=head).is_intact
+        assert verify_bytes(b"".join(lines), head=head).is_intact
 
     @pytest.mark.parametrize("name", TRAILS)
     @given(data=st.data())
-    def test_a_byte_that_is_edited_is_found(self, name: str, data: st.DataObject) -> None:
-        """Whichever it is, and whatever it becomes; also one more, and one less."""
+    def test_a_changed_byte_is_found(self, name: str, data: st.DataObject) -> None:
+        """For any byte and any value; also an inserted or a removed one."""
         lines, head = TRAILS[name]
         whole = b"".join(lines)
         place = data.draw(st.integers(0, len(whole) - 1))
         byte = data.draw(st.binary(max_size=2).filter(lambda byte: byte != whole[place : place + 1]))
 
-        assert not found_in(whole[:place] + byte + whole[place + 1 :], head=head).is_intact
+        assert not verify_bytes(whole[:place] + byte + whole[place + 1 :], head=head).is_intact
 
     @pytest.mark.parametrize("name", TRAILS)
     @given(data=st.data())
-    def test_a_line_that_is_taken_out_put_in_or_moved_is_found(self, name: str, data: st.DataObject) -> None:
-        """One or many."""
+    def test_a_removed_inserted_or_moved_line_is_found(self, name: str, data: st.DataObject) -> None:
+        """For one line or several."""
         lines, head = TRAILS[name]
         changed = data.draw(st.lists(st.sampled_from(lines), max_size=9).filter(lambda changed: changed != lines))
 
-        assert not found_in(b"".join(changed), head=head).is_intact
+        assert not verify_bytes(b"".join(changed), head=head).is_intact
 
     @pytest.mark.parametrize("name", TRAILS)
     @given(data=st.data())
-    def test_without_a_head_all_but_the_end_is_found(self, name: str, data: st.DataObject) -> None:
-        """Only a prefix of the log may remain, with unchanged whole records."""
+    def test_without_a_head_only_truncation_is_not_found(self, name: str, data: st.DataObject) -> None:
+        """The remaining log is then a prefix with unchanged whole records."""
         lines, _ = TRAILS[name]
         changed = data.draw(st.lists(st.sampled_from(lines), max_size=9))
 
-        assert (changed == lines[: len(changed)] or not found_in(b"".join(changed)).is_intact) is True
+        assert (changed == lines[: len(changed)] or not verify_bytes(b"".join(changed)).is_intact) is True
 
     @given(cut=st.integers(1, len(b"".join(WHOLE))))
-    def test_a_tail_that_is_cut_is_found_by_the_head(self, cut: int) -> None:
-        """Wherever it was cut."""
-        assert not found_in(b"".join(WHOLE)[:-cut], head=WHOLE_HEAD).is_intact
+    def test_a_truncated_log_is_found_by_the_head(self, cut: int) -> None:
+        """At any position."""
+        assert not verify_bytes(b"".join(WHOLE)[:-cut], head=WHOLE_HEAD).is_intact
 
     @given(st.binary(max_size=300).filter(lambda data: not data.startswith(b"SQLite format 3")))
-    def test_any_bytes_are_looked_at(self, data: bytes) -> None:
-        """Nothing raises, and nothing but an empty file is a trail."""
-        assert (not data) == found_in(data).is_intact
+    def test_any_bytes_can_be_verified(self, data: bytes) -> None:
+        """Nothing is raised, and no file except an empty one is intact."""
+        assert (not data) == verify_bytes(data).is_intact
 
     @given(seq=st.integers(0, 8), text=st.text(max_size=5))
-    def test_a_record_of_somebody_without_the_key_is_found(self, seq: int, text: str) -> None:
-        """Although its plain hash is right."""
+    def test_a_forged_record_without_the_key_is_found(self, seq: int, text: str) -> None:
+        """Although its plain hash is correct."""
         body = json.dumps({"seq": seq, "prev": WHOLE_HEAD[2:], "kind": "outcome", "run": text, "call": 7})
         raw = body.replace(": ", ":").replace(", ", ",")[:-1].encode()
         forged = b'%b,"hash":"%b"}\n' % (raw, hashlib.sha256(raw).hexdigest().encode())
 
-        assert not found_in(b"".join([*WHOLE, forged])).is_intact
+        assert not verify_bytes(b"".join([*WHOLE, forged])).is_intact
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_problem_is_named_where_it_is(
     change: Callable[[list[bytes]], list[bytes]], expected: list[tuple[int, str]]
 ) -> None:
     """By the number of the line and a word for it."""
-    found = found_in(b"".join(change(WHOLE)), head=WHOLE_HEAD)
+    found = verify_bytes(b"".join(change(WHOLE)), head=WHOLE_HEAD)
 
     if expected == [(0, "damaged")]:
         assert found.problems[0] == ChainProblem(0, "damaged", "no line is a record: the file is not an audit log")
@@ -163,8 +163,8 @@ def test_a_problem_is_named_where_it_is(
         assert expected == kinds(found)
 
 
-def test_a_trail_that_was_cut_and_gone_on_with_is_found_by_the_head(tmp_path: Path) -> None:
-    """The number is there again, and another record has it."""
+def test_a_truncated_and_continued_log_is_found_by_the_head(tmp_path: Path) -> None:
+    """Its number exists again, with another record."""
     path = tmp_path / "trail.jsonl"
     head = written(path, 5)
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:3]))
@@ -179,8 +179,8 @@ def test_a_trail_that_was_cut_and_gone_on_with_is_found_by_the_head(tmp_path: Pa
 
 
 @pytest.mark.parametrize("key", [None, KEY])
-def test_a_record_of_another_trail_with_the_same_key_is_found(key: bytes | None) -> None:
-    """Its hash is right and its number is, but it does not follow."""
+def test_a_record_of_another_log_with_the_same_key_is_found(key: bytes | None) -> None:
+    """Its hash and its number are valid, but it does not follow the previous record."""
     lines, _ = trail(6, key=key)
     with tempfile.TemporaryDirectory() as directory:
         audit = FileAudit(Path(directory, "other.jsonl"), key=key)
@@ -189,23 +189,23 @@ def test_a_record_of_another_trail_with_the_same_key_is_found(key: bytes | None)
         audit.close()
         others = Path(directory, "other.jsonl").read_bytes().splitlines(keepends=True)
 
-    one = found_in(b"".join([*lines[:3], others[3], *lines[4:]]), key=key)
-    rest = found_in(b"".join([*lines[:3], *others[3:]]), key=key)
+    one = verify_bytes(b"".join([*lines[:3], others[3], *lines[4:]]), key=key)
+    rest = verify_bytes(b"".join([*lines[:3], *others[3:]]), key=key)
 
     assert [(4, "edited"), (5, "edited")] == kinds(one)
     assert [(4, "edited")] == kinds(rest)
 
 
-def test_an_older_head_is_found_in_a_trail_that_has_grown(tmp_path: Path) -> None:
-    """So it is enough to keep one now and then."""
+def test_an_older_head_matches_a_longer_log(tmp_path: Path) -> None:
+    """So it is enough to store a head from time to time."""
     heads = [written(tmp_path / "trail.jsonl", 2) for _ in range(3)]
 
     assert [True] * 3 == [verify(tmp_path / "trail.jsonl", key=KEY, head=head).is_intact for head in heads]
 
 
 @pytest.mark.parametrize("cut", [2, 30, 100, 400])
-def test_a_torn_tail_is_finished_and_told(cut: int, tmp_path: Path) -> None:
-    """By a record that says how many bytes are none, and by verify, which takes it for no harm."""
+def test_a_torn_tail_is_completed_and_reported(cut: int, tmp_path: Path) -> None:
+    """By a record with the number of torn bytes, and by verify, which does not count it as damage."""
     path = tmp_path / "trail.jsonl"
     written(path, 3)
     with path.open("rb+") as file:
@@ -224,16 +224,16 @@ def test_a_torn_tail_is_finished_and_told(cut: int, tmp_path: Path) -> None:
     assert (True, 4) == (found.is_intact, found.records)
 
 
-def test_torn_bytes_that_were_taken_out_are_missed() -> None:
+def test_removed_torn_bytes_are_reported() -> None:
     """The record about them contains their number."""
     place = next(index for index, line in enumerate(TORN) if b'"kind":"recovered"' in line)
     without = b"".join([*TORN[: place - 1], *TORN[place:]])
 
-    assert (place, "removed") in kinds(found_in(without, head=TORN_HEAD))
+    assert (place, "removed") in kinds(verify_bytes(without, head=TORN_HEAD))
 
 
-def test_a_record_that_lost_its_end_of_line_is_kept(tmp_path: Path) -> None:
-    """The record is whole, so nothing is cut; the repair is reported all the same."""
+def test_a_record_without_its_line_end_is_retained(tmp_path: Path) -> None:
+    """It is complete, so nothing is removed; the repair is reported."""
     path = tmp_path / "trail.jsonl"
     written(path, 3)
     with path.open("rb+") as file:
@@ -246,8 +246,8 @@ def test_a_record_that_lost_its_end_of_line_is_kept(tmp_path: Path) -> None:
     assert (True, 5) == (found.is_intact, found.records)
 
 
-def test_a_torn_tail_of_a_long_record_is_found(tmp_path: Path) -> None:
-    """However far back the last whole record ends."""
+def test_a_torn_tail_after_a_long_record_is_found(tmp_path: Path) -> None:
+    """At any distance from the last complete record."""
     path = tmp_path / "trail.jsonl"
     audit = FileAudit(path)
     audit.write(outcome(1, needs=("x" * 300_000,)))
@@ -273,7 +273,7 @@ def test_a_repair_that_was_torn_itself_is_repaired(tmp_path: Path) -> None:
     assert verify(path, key=KEY, head=head).is_intact
 
 
-def test_blocks_of_nothing_after_a_power_cut_are_a_torn_tail(tmp_path: Path) -> None:
+def test_zero_blocks_after_a_power_failure_are_a_torn_tail(tmp_path: Path) -> None:
     """As some file systems leave them."""
     path = tmp_path / "trail.jsonl"
     written(path, 2)
@@ -288,7 +288,7 @@ def test_blocks_of_nothing_after_a_power_cut_are_a_torn_tail(tmp_path: Path) -> 
     )
 
 
-def test_a_writer_finishes_what_another_one_has_torn(tmp_path: Path) -> None:
+def test_a_writer_completes_a_tail_that_another_one_has_torn(tmp_path: Path) -> None:
     """While it has the file open."""
     path = tmp_path / "trail.jsonl"
     audit = FileAudit(path, key=KEY)
@@ -317,7 +317,7 @@ def test_a_writer_finishes_what_another_one_has_torn(tmp_path: Path) -> None:
 def test_a_wrong_key_is_one_problem(
     written_with: bytes | None, asked_with: bytes | None, text: str, tmp_path: Path
 ) -> None:
-    """And not one for each record; the links are looked at all the same."""
+    """Not one for each record; the links are still checked."""
     path = tmp_path / "trail.jsonl"
     written(path, 5, written_with)
     whole = verify(path, key=asked_with)
@@ -331,8 +331,8 @@ def test_a_wrong_key_is_one_problem(
 
 
 @pytest.mark.parametrize("key", [None, KEY])
-def test_an_answer_says_what_it_is_worth(key: bytes | None, tmp_path: Path) -> None:
-    """Without a key, a forger can make every hash anew."""
+def test_a_report_states_its_guarantee(key: bytes | None, tmp_path: Path) -> None:
+    """Without a key, a forger can recompute every hash."""
     head = written(tmp_path / "trail.jsonl", 3, key)
 
     found = verify(tmp_path / "trail.jsonl", key=key, head=head)
@@ -343,8 +343,8 @@ def test_an_answer_says_what_it_is_worth(key: bytes | None, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("head", ["", "1", "1:abc", "01:" + "a" * 64, "1:" + "A" * 64, "1:" + "a" * 64 + "\n"])
-def test_a_head_that_is_none_is_refused(head: str, tmp_path: Path) -> None:
-    """It is not taken for one that fits nothing."""
+def test_an_invalid_head_is_refused(head: str, tmp_path: Path) -> None:
+    """It is not reported as a head that does not match."""
     written(tmp_path / "trail.jsonl", 1)
 
     with pytest.raises(SpecError) as caught:
@@ -354,14 +354,14 @@ def test_a_head_that_is_none_is_refused(head: str, tmp_path: Path) -> None:
 
 def test_problems_without_an_end_are_counted() -> None:
     """So that no file can take all memory."""
-    found = found_in(b"".join([*WHOLE, b"x\n" * 5000]))
+    found = verify_bytes(b"".join([*WHOLE, b"x\n" * 5000]))
 
     assert (MAX_LISTED_PROBLEMS, 4000) == (len(found.problems), found.unlisted)
     assert not found.is_intact
 
 
-def test_calls_without_outcome_are_named(tmp_path: Path) -> None:
-    """By tool, run and number, and by the line that says that they began."""
+def test_calls_without_outcome_are_reported(tmp_path: Path) -> None:
+    """By tool, run and number, and by the line of their start."""
     audit = FileAudit(tmp_path / "trail.jsonl")
     for record in (intent(1), intent(2), outcome(2), refused(3), intent(1, run="run2"), intent(4), refused(4)):
         audit.write(record)
@@ -371,7 +371,7 @@ def test_calls_without_outcome_are_named(tmp_path: Path) -> None:
     assert expected == verify(tmp_path / "trail.jsonl").without_outcome
 
 
-def test_a_line_that_is_being_written_is_waited_for(tmp_path: Path) -> None:
+def test_a_line_being_written_is_awaited(tmp_path: Path) -> None:
     """Verifying a log that is in use does not report it as torn."""
     path = tmp_path / "trail.jsonl"
     path.write_bytes(b"".join(WHOLE[:5]) + WHOLE[5][:200])
@@ -388,8 +388,8 @@ def test_a_line_that_is_being_written_is_waited_for(tmp_path: Path) -> None:
     assert [True] == [each.is_intact for each in found]
 
 
-def test_kill_9_loses_no_record_that_was_acknowledged(tmp_path: Path) -> None:
-    """In the middle of 1,000 of them; what is left is a chain, and says which call has no outcome."""
+def test_a_killed_writer_loses_no_acknowledged_record(tmp_path: Path) -> None:
+    """Within 1,000 of them; the rest is a valid chain, and shows which call has no outcome."""
     path = tmp_path / "trail.jsonl"
     with child("acknowledge", path, 1000) as writer:
         assert writer.stdout is not None
@@ -402,6 +402,6 @@ def test_kill_9_loses_no_record_that_was_acknowledged(tmp_path: Path) -> None:
 
     found = verify(path, key=KEY)
     assert 501 <= acknowledged < 1000
-    assert {each.kind for each in found.problems} <= {"torn tail"}  # which Linux may leave where a page ends
+    assert {each.kind for each in found.problems} <= {"torn tail"}  # Linux may end a partial write at a page boundary
     assert found.records in (acknowledged, acknowledged + 1)
     assert [(found.records + 1) // 2] * (found.records % 2) == [call.call for call in found.without_outcome]

@@ -78,18 +78,18 @@ def child(path: Path, kind: str, threads: int, last: int) -> Iterator[subprocess
 
 
 def killed(path: Path, kind: str, threads: int = 1, last: int = 0) -> list[int]:
-    """Kill the child when it has acknowledged half of its calls, or is within *last*; return what it acknowledged."""
-    told: list[bytes] = []
+    """Kill the child after half of its calls, or within *last*; return the calls that it acknowledged."""
+    open_calls: list[bytes] = []
     with child(path, kind, threads, last) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            told.append(line.strip())
-            if told[-1] == b"within" or (not last and len(told) == COUNT // 2):
+            open_calls.append(line.strip())
+            if open_calls[-1] == b"within" or (not last and len(open_calls) == COUNT // 2):
                 break
         os.kill(process.pid, signal.SIGKILL)
-        told += process.stdout.read().split()
+        open_calls += process.stdout.read().split()
         assert process.wait() == -signal.SIGKILL
-    return [int(each) for each in told if each != b"within"]
+    return [int(each) for each in open_calls if each != b"within"]
 
 
 def outcomes(path: Path) -> Counter[tuple[str, int]]:
@@ -104,13 +104,13 @@ def without_outcome(path: Path) -> list[tuple[str, int]]:
     return [(each["tool"], each["call"]) for each in records if each["kind"] == "intent" and each["call"] not in ended]
 
 
-def told(found: VerificationReport) -> list[tuple[str, int]]:
-    """Return the calls that `verify` says have no outcome."""
+def open_calls(found: VerificationReport) -> list[tuple[str, int]]:
+    """Return the calls without an outcome according to `verify`."""
     return [(each.tool, each.call) for each in found.without_outcome]
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_a_kill_between_calls_loses_none_that_was_acknowledged(threads: int, tmp_path: Path) -> None:
+def test_a_kill_between_calls_loses_no_acknowledged_call(threads: int, tmp_path: Path) -> None:
     """Every acknowledged call is recorded; calls without an outcome were running in a thread.
 
     Linux may cut the write during which it kills a process, at the end of a page of the file. This is reported, and the
@@ -123,33 +123,33 @@ def test_a_kill_between_calls_loses_none_that_was_acknowledged(threads: int, tmp
     assert len(acknowledged) >= COUNT // 2
     assert [number for number in acknowledged if (kept["g.outer", number], kept["g.inner", number]) != (1, 1)] == []
     assert found.keyed and {each.kind for each in found.problems} <= {"torn tail"}
-    assert told(found) == without_outcome(path)
-    assert len(told(found)) <= 2 * threads
+    assert open_calls(found) == without_outcome(path)
+    assert len(open_calls(found)) <= 2 * threads
 
     FileAudit(path, key=KEY).close()
     again = verify(path, key=KEY, head=found.head)
-    assert (again.is_intact, told(again)) == (True, told(found))
+    assert (again.is_intact, open_calls(again)) == (True, open_calls(found))
 
 
-def test_a_kill_within_a_call_leaves_that_call_without_outcome(tmp_path: Path) -> None:
-    """The enclosing call has no outcome either; later records do not change that."""
+def test_a_call_during_a_kill_has_no_outcome(tmp_path: Path) -> None:
+    """Neither has the enclosing call; later records do not change that."""
     path = tmp_path / "trail.jsonl"
     acknowledged = killed(path, "file", last=COUNT // 2)
 
     found = verify(path, key=KEY)
     assert acknowledged == [*range(1, COUNT // 2)]
-    assert told(found) == [("g.outer", COUNT - 1), ("g.inner", COUNT)] == without_outcome(path)
+    assert open_calls(found) == [("g.outer", COUNT - 1), ("g.inner", COUNT)] == without_outcome(path)
     assert (found.is_intact, found.records) == (True, 2 * COUNT - 2)
 
     FileAudit(path, key=KEY).close()
     assert killed(path, "file", last=3) == [1, 2]
     again = verify(path, key=KEY, head=found.head)
     assert (again.is_intact, again.records) == (True, found.records + 2 * 6 - 2)
-    assert told(again) == [*told(found), ("g.outer", 5), ("g.inner", 6)]
+    assert open_calls(again) == [*open_calls(found), ("g.outer", 5), ("g.inner", 6)]
 
 
-def test_a_cut_tail_is_found_although_the_process_was_killed(tmp_path: Path) -> None:
-    """A stored head of the acknowledged records shows it; no killed process has this effect."""
+def test_a_truncated_log_is_found_after_a_kill(tmp_path: Path) -> None:
+    """A stored head of the acknowledged records shows it; a kill never has this effect."""
     path = tmp_path / "trail.jsonl"
     killed(path, "file", last=10)
     head = verify(path, key=KEY).head
@@ -170,8 +170,8 @@ def test_a_database_loses_no_call_that_may_do_harm(threads: int, tmp_path: Path)
     kept = Counter((each["tool"], each["sizes"][0]) for each in records)
     assert [number for number in acknowledged if (kept["g.outer", number], kept["g.inner", number]) != (1, 1)] == []
     assert found.is_intact
-    assert told(found) == without_outcome(path)
-    assert len(told(found)) <= 2 * 2 * threads
+    assert open_calls(found) == without_outcome(path)
+    assert len(open_calls(found)) <= 2 * 2 * threads
 
 
 def test_a_database_that_commits_each_row_loses_no_outcome(tmp_path: Path) -> None:
@@ -182,14 +182,14 @@ def test_a_database_that_commits_each_row_loses_no_outcome(tmp_path: Path) -> No
     kept: Any = outcomes(path)
     assert [number for number in acknowledged if (kept["g.outer", number], kept["g.inner", number]) != (1, 1)] == []
     assert verify(path).is_intact
-    assert told(verify(path)) == without_outcome(path)
+    assert open_calls(verify(path)) == without_outcome(path)
 
 
-def test_a_database_says_which_call_was_under_way(tmp_path: Path) -> None:
-    """When the process was killed within it; of the call before it the outcome was written with its beginning."""
+def test_a_database_shows_the_running_call(tmp_path: Path) -> None:
+    """After a kill during the call; the outcome of the previous call was committed with its start."""
     path = tmp_path / "trail.db"
     acknowledged = killed(path, "database", last=50)
 
     assert acknowledged == [*range(1, 50)]
-    assert told(verify(path)) == [("g.outer", 99), ("g.inner", 100)]
+    assert open_calls(verify(path)) == [("g.outer", 99), ("g.inner", 100)]
     assert {number for _, number in outcomes(path)} == {*range(1, 50)}

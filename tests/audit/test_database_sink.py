@@ -19,7 +19,7 @@ from neuroscript.audit import read, verify
 
 
 def queried(path: Path, sql: str) -> list[tuple[Any, ...]]:
-    """Return what a connection of its own reads in a database."""
+    """Return the result of a query in a separate connection."""
     with closing(sqlite3.connect(path)) as connection:
         return connection.execute(sql).fetchall()
 
@@ -50,8 +50,8 @@ class TestDatabase:
         lines = [{key: each[key] for key in each if key not in links} for each in read(tmp_path / "a.jsonl")]
         assert lines[1:] == [*read(tmp_path / "a.db")]
 
-    def test_a_call_that_may_do_harm_is_there_when_it_begins(self, tmp_path: Path) -> None:
-        """Committed, so that others see it; its outcome takes its place."""
+    def test_a_call_with_effects_is_committed_at_its_start(self, tmp_path: Path) -> None:
+        """Other connections see it; its outcome replaces it."""
         audit = SqliteAudit(tmp_path / "trail.db")
         sql = "SELECT call, kind FROM calls"
         for number, effect in enumerate(("writes", "deletes", "exec", "net"), 1):
@@ -65,8 +65,8 @@ class TestDatabase:
         assert [(4, "intent"), (1, "outcome"), (2, "outcome"), (3, "outcome")] == queried(tmp_path / "trail.db", sql)
         assert [4] == [call.call for call in verify(tmp_path / "trail.db").without_outcome]
 
-    def test_of_a_harmless_call_only_the_outcome_is_written(self, tmp_path: Path) -> None:
-        """With those that come by then, when there are enough."""
+    def test_only_the_outcome_of_a_harmless_call_is_written(self, tmp_path: Path) -> None:
+        """In a batch with later records."""
         audit = SqliteAudit(tmp_path / "trail.db", batch=3)
         seen = []
         for call in range(1, 5):
@@ -78,8 +78,8 @@ class TestDatabase:
         assert [0, 0, 3, 3] == seen
         assert [(4,)] == queried(tmp_path / "trail.db", "SELECT count(*) FROM calls")
 
-    def test_a_row_does_not_wait_for_others_for_ever(self, tmp_path: Path) -> None:
-        """After a second it is committed, though nothing else comes."""
+    def test_a_record_is_committed_after_a_second(self, tmp_path: Path) -> None:
+        """Even if no other record follows."""
         audit = SqliteAudit(tmp_path / "trail.db")
         audit.write(outcome())
         end = time.monotonic() + 30
@@ -98,7 +98,7 @@ class TestDatabase:
 
         assert [("fs.write",), ("no.tool\\ud800",)] == queried(tmp_path / "trail.db", "SELECT tool FROM calls")
 
-    def test_rows_that_can_not_be_written_raise_and_are_tried_again(self, tmp_path: Path) -> None:
+    def test_records_that_cannot_be_written_raise_and_are_retried(self, tmp_path: Path) -> None:
         """A call with effects is refused; outcomes are written when possible."""
         audit = SqliteAudit(tmp_path / "trail.db", batch=1)
         schema = [sql for (sql,) in queried(tmp_path / "trail.db", "SELECT sql FROM sqlite_master WHERE sql <> ''")]
@@ -114,8 +114,8 @@ class TestDatabase:
         assert schema
         assert [(1,), (3,)] == queried(tmp_path / "trail.db", "SELECT call FROM calls")
 
-    def test_threads_share_it(self, tmp_path: Path) -> None:
-        """Rows of all of them are there at the end."""
+    def test_threads_can_share_a_sink(self, tmp_path: Path) -> None:
+        """All of their records are stored."""
         audit = SqliteAudit(tmp_path / "trail.db", batch=7)
 
         in_threads(20, lambda number: [audit.write(outcome(call, run=str(number))) for call in range(1, 51)] and None)
@@ -123,7 +123,7 @@ class TestDatabase:
         audit.close()
         assert [(1000,)] == queried(tmp_path / "trail.db", "SELECT count(*) FROM calls")
 
-    def test_kill_9_leaves_the_calls_that_had_begun(self, tmp_path: Path) -> None:
+    def test_a_kill_leaves_the_started_calls(self, tmp_path: Path) -> None:
         """Committed records stay, and show which call has an unknown outcome."""
         with child("begin", tmp_path / "trail.db") as begun:
             assert begun.stdout is not None
@@ -135,7 +135,7 @@ class TestDatabase:
         assert (True, False) == (found.is_intact, found.chained)
 
     def test_a_forked_process_is_refused(self, tmp_path: Path) -> None:
-        """SQLite would lose rows of its parent; what that wrote is all there."""
+        """SQLite could lose records of the parent, all of which are stored."""
         text = b"SQLite cannot be used in a forked process; create the audit log there, or use FileAudit"
         assert (0, text) == ended(child("fork", tmp_path / "trail", "database"))
 
@@ -157,16 +157,16 @@ class TestDatabase:
         assert [(1,)] == queried(tmp_path / "trail.db", "SELECT call FROM calls")
 
     @pytest.mark.parametrize(("batch", "got"), [(0, ""), (True, ", not bool"), ("1", ", not str")])
-    def test_a_batch_that_is_none_is_refused(self, batch: Any, got: str, tmp_path: Path) -> None:
-        """Before a file is made."""
+    def test_an_invalid_batch_size_is_refused(self, batch: Any, got: str, tmp_path: Path) -> None:
+        """Before a file is created."""
         with pytest.raises(SpecError) as caught:
             SqliteAudit(tmp_path / "trail.db", batch=batch)
 
         assert f"SqliteAudit: batch must be a positive integer{got}" == str(caught.value)
         assert not [*tmp_path.iterdir()]
 
-    def test_a_file_that_is_no_database_is_left_alone(self, tmp_path: Path) -> None:
-        """SQLite says so when the audit is made."""
+    def test_a_file_that_is_not_a_database_is_unchanged(self, tmp_path: Path) -> None:
+        """SQLite reports it when the sink is created."""
         (tmp_path / "notes").write_text("notes " * 1000)
 
         with pytest.raises(sqlite3.DatabaseError):

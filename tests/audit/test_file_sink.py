@@ -26,7 +26,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 class TestFile:
     """JSON lines in a chain."""
 
-    def test_a_record_is_a_line_with_all_that_is_known(self, tmp_path: Path) -> None:
+    def test_a_record_is_a_line_with_all_its_fields(self, tmp_path: Path) -> None:
         """Plain JSON, in the order in which it was written."""
         record = outcome(
             2,
@@ -71,8 +71,8 @@ class TestFile:
         assert {"code", "spent", "seconds"} == ended.keys() - begun.keys()
         assert [begun, ended] == [*read(tmp_path / "trail.jsonl")]
 
-    def test_what_a_limit_can_not_count_is_told_by_its_type(self, tmp_path: Path) -> None:
-        """No value is written, whatever the caller puts there."""
+    def test_an_unknown_kind_of_amount_is_written_as_its_type(self, tmp_path: Path) -> None:
+        """Its value is not written."""
         audit = FileAudit(tmp_path / "trail.jsonl")
         audit.write(outcome(spent={"odd": Path("secret")}))
         audit.close()
@@ -82,7 +82,7 @@ class TestFile:
     @pytest.mark.parametrize("field", ["time", "seconds"])
     @pytest.mark.parametrize("value", [float("nan"), float("inf"), "now", None])
     @pytest.mark.parametrize("make", [FileAudit, SqliteAudit])
-    def test_a_clock_that_tells_nonsense_is_refused(self, make: Any, value: Any, field: str, tmp_path: Path) -> None:
+    def test_an_invalid_time_is_refused(self, make: Any, value: Any, field: str, tmp_path: Path) -> None:
         """Nothing is written, and the next record is."""
         audit = make(tmp_path / "trail")
         with pytest.raises(AuditError, match="a time in a record is not a finite number of seconds"):
@@ -92,8 +92,8 @@ class TestFile:
 
         assert [2] == [record["call"] for record in read(tmp_path / "trail")]
 
-    def test_a_file_is_gone_on_with(self, tmp_path: Path) -> None:
-        """Number and hash are those of its last line; the head tells both."""
+    def test_an_existing_file_is_continued(self, tmp_path: Path) -> None:
+        """Number and hash are those of its last line; the head contains both."""
         path = tmp_path / "trail.jsonl"
         heads = []
         for call in range(1, 4):
@@ -106,8 +106,8 @@ class TestFile:
         assert ["0:" + "0" * 64, *(f"{each['seq']}:{each['hash']}" for each in lines_of(path))] == heads
         assert verify(path, key=KEY, head=heads[-1]).is_intact
 
-    def test_the_file_is_made_for_its_owner_alone(self, tmp_path: Path) -> None:
-        """Whatever the umask lets through; a file that is there keeps its mode."""
+    def test_the_file_is_created_for_its_owner_only(self, tmp_path: Path) -> None:
+        """For any umask; an existing file keeps its mode."""
         before = os.umask(0)
         try:
             FileAudit(tmp_path / "a.jsonl").close()
@@ -119,7 +119,7 @@ class TestFile:
 
     @pytest.mark.parametrize(("key", "got"), [(b"", ""), (b"x" * 31, ""), ("x" * 32, ", not str")])
     def test_a_short_key_is_refused(self, key: Any, got: str, tmp_path: Path) -> None:
-        """Before a file is made."""
+        """Before a file is created."""
         with pytest.raises(SpecError) as caught:
             FileAudit(tmp_path / "trail.jsonl", key=key)
 
@@ -127,10 +127,8 @@ class TestFile:
         assert not [*tmp_path.iterdir()]
 
     @pytest.mark.parametrize(("first", "then"), [(KEY, None), (None, KEY), (KEY, KEY[::-1])])
-    def test_another_key_does_not_go_on_with_a_trail(
-        self, first: bytes | None, then: bytes | None, tmp_path: Path
-    ) -> None:
-        """The chain would break where the key changes; the file stays as it is."""
+    def test_another_key_does_not_continue_a_log(self, first: bytes | None, then: bytes | None, tmp_path: Path) -> None:
+        """The chain would break where the key changes; the file is unchanged."""
         audit = FileAudit(tmp_path / "trail.jsonl", key=first)
         audit.write(outcome())
         audit.close()
@@ -143,8 +141,8 @@ class TestFile:
     @pytest.mark.parametrize(
         "data", [b"notes", b"notes\n", b"{}\n", b"SQLite format 3\0", b'{"seq":1\n{"seq":1\n{"seq":1\n']
     )
-    def test_a_file_that_is_no_trail_is_left_alone(self, data: bytes, tmp_path: Path) -> None:
-        """A mistyped name destroys no file."""
+    def test_a_file_that_is_not_a_log_is_unchanged(self, data: bytes, tmp_path: Path) -> None:
+        """A wrong name destroys no file."""
         (tmp_path / "notes").write_bytes(data)
 
         with pytest.raises(AuditError) as caught:
@@ -152,7 +150,7 @@ class TestFile:
         assert "the file is not an audit log; verify it, and write to another file" == str(caught.value)
         assert data == (tmp_path / "notes").read_bytes()
 
-    def test_what_follows_the_last_record_must_be_torn_and_nothing_else(self, tmp_path: Path) -> None:
+    def test_bytes_after_the_last_record_must_be_a_torn_tail(self, tmp_path: Path) -> None:
         """An edited tail stays detectable when another process continues the log."""
         write(tmp_path / "trail.jsonl", 2)
         with (tmp_path / "trail.jsonl").open("ab") as file:
@@ -161,13 +159,13 @@ class TestFile:
         with pytest.raises(AuditError, match="the data after record 2 in the audit log is not a record"):
             FileAudit(tmp_path / "trail.jsonl", key=KEY)
 
-    def test_a_directory_is_none(self, tmp_path: Path) -> None:
-        """What the system says of files is said as it says it."""
+    def test_a_directory_is_refused(self, tmp_path: Path) -> None:
+        """With the error of the operating system."""
         with pytest.raises(IsADirectoryError):
             FileAudit(tmp_path)
 
-    def test_a_closed_audit_takes_nothing(self, tmp_path: Path) -> None:
-        """And may be closed again."""
+    def test_a_closed_sink_accepts_no_record(self, tmp_path: Path) -> None:
+        """It can be closed again."""
         for audit in (FileAudit(tmp_path / "a.jsonl"), SqliteAudit(tmp_path / "a.db")):
             audit.close()
             audit.close()
@@ -175,7 +173,7 @@ class TestFile:
             with pytest.raises(AuditError, match="the audit log is closed"):
                 audit.write(outcome())
 
-    def test_a_durable_audit_writes_the_same(self, tmp_path: Path) -> None:
+    def test_a_durable_sink_writes_the_same(self, tmp_path: Path) -> None:
         """It only takes longer."""
         for durable in (False, True):
             audit = FileAudit(tmp_path / f"{durable}.jsonl", durable=durable)
@@ -202,8 +200,8 @@ class TestFile:
         found = verify(tmp_path / "trail.jsonl", key=KEY)
         assert (True, 2400, ()) == (found.is_intact, found.records, found.problems)
 
-    def test_a_forked_process_goes_on_with_the_same_audit(self, tmp_path: Path) -> None:
-        """Side by side with its parent."""
+    def test_a_forked_process_continues_the_same_log(self, tmp_path: Path) -> None:
+        """At the same time as its parent."""
         assert (0, b"") == ended(child("fork", tmp_path / "trail", "file"))
 
         runs = [record["run"] for record in read(tmp_path / "trail")]
@@ -211,7 +209,7 @@ class TestFile:
         assert verify(tmp_path / "trail", key=KEY).is_intact
 
     def test_a_full_disk_raises(self) -> None:
-        """A device that is full stands for it."""
+        """The test uses a device that is always full."""
         audit = FileAudit("/dev/full")
 
         with pytest.raises(OSError, match="No space left on device"):
@@ -244,7 +242,7 @@ class TestFile:
         audit.close()
 
     @pytest.mark.parametrize("room", [0, 1, 200])
-    def test_a_write_that_is_cut_leaves_no_trace(self, room: int, tmp_path: Path) -> None:
+    def test_a_partial_write_is_removed(self, room: int, tmp_path: Path) -> None:
         """It raises, so does the next one, and the chain continues when the disk has space again."""
         told = ended(child("cramped", tmp_path / "trail.jsonl", room))[1].decode().splitlines()
 
@@ -255,7 +253,7 @@ class TestFile:
         assert (True, 2, ()) == (found.is_intact, found.records, found.problems)
 
     @pytest.mark.parametrize("how", ["removed", "cut", "replaced"])
-    def test_a_trail_that_is_taken_away_is_noticed_by_its_writer(self, how: str, tmp_path: Path) -> None:
+    def test_a_removed_log_is_noticed_by_its_writer(self, how: str, tmp_path: Path) -> None:
         """At the next record, which is refused."""
         path = tmp_path / "trail.jsonl"
         audit = FileAudit(path, key=KEY)
@@ -279,7 +277,7 @@ class TestFile:
         assert expected == str(caught.value)
 
     def test_a_record_that_is_too_long_is_refused(self, tmp_path: Path) -> None:
-        """It could not be read again; the next one is written."""
+        """It could not be read; the next one is written."""
         audit = FileAudit(tmp_path / "trail.jsonl")
         with pytest.raises(AuditError, match="a record has more than 16777216 bytes"):
             audit.write(outcome(needs=("x" * 17_000_000,)))

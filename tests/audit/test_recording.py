@@ -33,13 +33,13 @@ from neuroscript.tools.fingerprints import canonical_text, fingerprint
 ROOT = Path(__file__).parents[2]
 
 
-# What a line holds
+# The content of a line
 
 
-def test_a_call_is_a_line_with_all_that_it_takes_to_run_it_again(path: Path) -> None:
+def test_a_call_is_a_line_with_everything_for_a_replay(path: Path) -> None:
     """The tool, its definition and effects, the arguments in order, and the result or the code of the error."""
-    with engine() as lent:
-        marks = {name: fingerprint(tool) for name, tool in lent.tools.items()}
+    with engine() as lab_engine:
+        marks = {name: fingerprint(tool) for name, tool in lab_engine.tools.items()}
 
     def line(name: str, effects: list[str], args: list[Any], **end: Any) -> dict[str, Any]:
         return {"recording": 1, "tool": name, "fingerprint": marks[name], "effects": effects, "args": args, **end}
@@ -78,8 +78,8 @@ VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dic
 
 
 @given(VALUES)
-def test_a_value_comes_back_as_it_is(value: Any) -> None:
-    """Through JSON, with its type at every level, whatever its keys look like."""
+def test_a_value_survives_a_round_trip(value: Any) -> None:
+    """Through JSON, with its type at every level, for any keys."""
     assert canonical_text(value) == canonical_text(decode(json.loads(json.dumps(encode(value), allow_nan=False))))
 
 
@@ -101,7 +101,7 @@ def test_a_value_comes_back_as_it_is(value: Any) -> None:
     ],
     ids=str,
 )
-def test_what_no_value_is_written_like_can_not_be_read(data: Any) -> None:
+def test_an_invalid_encoding_cannot_be_read(data: Any) -> None:
     """It would be a value that no call has had."""
     with pytest.raises(ValueError) as caught:
         decode(data)
@@ -109,7 +109,7 @@ def test_what_no_value_is_written_like_can_not_be_read(data: Any) -> None:
     assert "the value has an unknown format" == str(caught.value)
 
 
-# What is left out
+# Omitted content
 
 
 @pytest.mark.parametrize(
@@ -141,31 +141,31 @@ def test_what_no_value_is_written_like_can_not_be_read(data: Any) -> None:
         pytest.param("lab.odd", (2,), {"error": PolicyError("")}, "host", id="a refusal"),
     ],
 )
-def test_what_could_not_be_run_again_or_is_secret_is_left_out(
+def test_content_that_is_secret_or_cannot_be_replayed_is_omitted(
     path: Path, name: str, values: tuple[Any, ...], end: dict[str, Any], reason: str
 ) -> None:
-    """The line says why; it holds neither arguments nor a result."""
-    with engine() as lent, Recording(path) as recording:
-        tool = lent.tools[name]
+    """The line gives the reason, and contains neither arguments nor a result."""
+    with engine() as lab_engine, Recording(path) as recording:
+        tool = lab_engine.tools[name]
         done = recording.write(tool, fingerprint(tool), values, is_secret=lambda each: SECRET in repr(each), **end)
 
     assert (False, 0, 1, 0) == (done, recording.written, recording.not_recorded, recording.lost)
     assert [{"recording": 1, "tool": name, "not_recorded": reason}] == lines(path)
 
 
-def test_a_look_for_secrets_that_fails_has_found_one(path: Path) -> None:
-    """A gate fails closed."""
+def test_a_failed_search_for_secrets_omits_the_content(path: Path) -> None:
+    """As if it had found one."""
 
     def is_secret(value: Any) -> bool:
         raise RuntimeError
 
-    with engine() as lent, Recording(path) as recording:
-        record(recording, lent, "lab.give", ["a"], is_secret=is_secret)
+    with engine() as lab_engine, Recording(path) as recording:
+        record(recording, lab_engine, "lab.give", ["a"], is_secret=is_secret)
 
     assert [{"recording": 1, "tool": "lab.give", "not_recorded": "secret"}] == lines(path)
 
 
-def test_a_secret_argument_that_is_not_given_keeps_no_call_out(path: Path) -> None:
+def test_an_omitted_secret_argument_omits_no_content(path: Path) -> None:
     """Nor does one among the keys of a map."""
     found = recorded(path, ("lab.login", ["ada"]), ("lab.connect", [{"host": "a"}]))
 
@@ -175,8 +175,8 @@ def test_a_secret_argument_that_is_not_given_keeps_no_call_out(path: Path) -> No
 # The file
 
 
-def test_a_recording_is_for_its_user_alone(path: Path) -> None:
-    """From the moment when it is made, whatever the process lets others do with new files."""
+def test_a_recording_is_private_to_its_user(path: Path) -> None:
+    """From its creation, for any umask."""
     before = os.umask(0)
     try:
         Recording(path).close()
@@ -216,8 +216,8 @@ def make_notes(path: Path) -> None:
     ],
     ids=["a directory", "a pipe", "a link", "a file for others", "a file of something else"],
 )
-def test_what_is_no_recording_is_left_as_it_is(path: Path, make: Callable[[Path], None], reason: str) -> None:
-    """Neither overwritten nor added to."""
+def test_a_file_that_is_not_a_recording_is_unchanged(path: Path, make: Callable[[Path], None], reason: str) -> None:
+    """It is neither overwritten nor appended to."""
     make(path)
     before = path.read_bytes() if path.is_file() else None
 
@@ -236,43 +236,43 @@ def test_what_is_no_recording_is_left_as_it_is(path: Path, make: Callable[[Path]
     ],
     ids=["no directory", "no name"],
 )
-def test_a_file_that_can_not_be_made_is_said(tmp_path: Path, name: str, text: str) -> None:
-    """When the recording is made, and not when a call ends."""
+def test_a_file_that_cannot_be_created_is_reported(tmp_path: Path, name: str, text: str) -> None:
+    """When the recording is created, not when a call ends."""
     with pytest.raises(SpecError, match=text):
         Recording(f"{tmp_path}/{name}")
 
 
-def test_a_recording_is_gone_on_with(path: Path) -> None:
-    """Behind what it holds."""
+def test_an_existing_recording_is_continued(path: Path) -> None:
+    """After its last line."""
     recorded(path, ("lab.odd", [1]))
     recorded(path, ("lab.odd", [3]))
 
     assert [[1], [3]] == [line["args"] for line in lines(path)]
 
 
-def test_a_line_that_was_cut_off_costs_no_other(path: Path) -> None:
-    """A process that was killed while it wrote left half of one."""
+def test_a_truncated_line_affects_no_other_line(path: Path) -> None:
+    """A killed process can leave half a line."""
     recorded(path, ("lab.odd", [1]), ("lab.odd", [3]))
     path.write_bytes(path.read_bytes()[:-20])
 
-    with engine() as lent, Recording(path) as recording:
-        record(recording, lent, "lab.odd", [5])
-        assert Replayed(run=2, unreadable=1, error="line 2 is not JSON") == replay(path, lent)
+    with engine() as lab_engine, Recording(path) as recording:
+        record(recording, lab_engine, "lab.odd", [5])
+        assert Replayed(run=2, unreadable=1, error="line 2 is not JSON") == replay(path, lab_engine)
 
 
 def test_threads_and_processes_may_write_into_one_recording(path: Path) -> None:
     """A call is one write at the end of the file, so lines do not run into each other."""
     code = (
         "import sys; from tests.audit.recorded_calls import *\n"
-        "with engine() as lent, Recording(sys.argv[1]) as recording:\n"
-        "    for _ in range(50): record(recording, lent, 'lab.give', ['x' * 20_000])"
+        "with engine() as lab_engine, Recording(sys.argv[1]) as recording:\n"
+        "    for _ in range(50): record(recording, lab_engine, 'lab.give', ['x' * 20_000])"
     )
     others = [subprocess.Popen([sys.executable, "-c", code, str(path)], cwd=ROOT) for _ in range(2)]
-    with engine() as lent, Recording(path) as recording:
+    with engine() as lab_engine, Recording(path) as recording:
 
         def run() -> None:
             for _ in range(50):
-                record(recording, lent, "lab.give", ["x" * 20_000])
+                record(recording, lab_engine, "lab.give", ["x" * 20_000])
 
         threads = [threading.Thread(target=run) for _ in range(4)]
         for thread in threads:
@@ -289,10 +289,10 @@ FULL = """
 import resource, signal, sys
 from tests.audit.recorded_calls import *
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-with engine() as lent, Recording(sys.argv[1]) as recording:
+with engine() as lab_engine, Recording(sys.argv[1]) as recording:
     for most in (-1, 400, 400, -1):
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, -1))
-        print(record(recording, lent, "lab.odd", [1]))
+        print(record(recording, lab_engine, "lab.odd", [1]))
     print(recording.written, recording.lost)
 """
 
@@ -302,14 +302,14 @@ def test_a_full_disk_fails_no_call(path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", FULL, str(path)], cwd=ROOT, capture_output=True, text=True, check=True)
 
     assert "True\nTrue\nFalse\nTrue\n3 1\n" == done.stdout
-    with engine() as lent:
-        assert Replayed(run=3, unreadable=1, error="line 3 is not JSON") == replay(path, lent)
+    with engine() as lab_engine:
+        assert Replayed(run=3, unreadable=1, error="line 3 is not JSON") == replay(path, lab_engine)
 
 
-def test_what_is_written_into_a_closed_recording_is_lost(path: Path) -> None:
-    """And nowhere else, for its descriptor may be another file by then; it may be closed twice."""
-    with engine() as lent, Recording(path) as recording:
+def test_writing_to_a_closed_recording_is_ignored(path: Path) -> None:
+    """Its descriptor may belong to another file by then; it can be closed twice."""
+    with engine() as lab_engine, Recording(path) as recording:
         recording.close()
 
-        assert not record(recording, lent, "lab.odd", [1])
+        assert not record(recording, lab_engine, "lab.odd", [1])
     assert (0, 0, 1, b"") == (recording.written, recording.not_recorded, recording.lost, path.read_bytes())

@@ -28,8 +28,8 @@ from neuroscript.testing.replay import Difference, Replayed, replay, replay_line
 from neuroscript.tools.fingerprints import fingerprint
 
 
-def test_calls_of_pure_tools_are_run_again(path: Path) -> None:
-    """All others are counted, and so are those that were left out."""
+def test_calls_of_pure_tools_are_replayed(path: Path) -> None:
+    """Other calls are counted, and so are those without content."""
     ran.clear()
     recorded(
         path,
@@ -43,8 +43,8 @@ def test_calls_of_pure_tools_are_run_again(path: Path) -> None:
         ("lab.connect", [{"host": "a"}]),
     )
 
-    with engine() as lent:
-        done = replay(path, lent)
+    with engine() as lab_engine:
+        done = replay(path, lab_engine)
 
     assert Replayed(run=6, skipped=1, not_recorded=1) == done
     assert (True, ["wipe"]) == (done.ok, ran)
@@ -122,15 +122,15 @@ def changed(**more: Any) -> Callable[[Any], Any]:
         ),
     ],
 )  # fmt: skip
-def test_the_first_difference_is_told(
+def test_the_first_difference_is_reported(
     path: Path, give: Callable[[Any], Any], difference: tuple[Any, ...], text: str
 ) -> None:
-    """With its line, its tool and its place; types and sizes of values, and none of them."""
+    """With its line, tool and path; types and sizes are included, values are not."""
     recorded(path, ("lab.odd", [1]), ("lab.give", [GIVEN]), ("lab.give", [GIVEN]), ("lab.odd", [1]))
     what, where, was, now = difference
 
-    with engine(lab(give)) as lent:
-        done = replay(path, lent)
+    with engine(lab(give)) as lab_engine:
+        done = replay(path, lab_engine)
 
     assert Replayed(run=2, difference=Difference(2, "lab.give", what, where, was, now)) == done
     assert (f"line 2: lab.give: {text}", False) == (str(done.difference), done.ok)
@@ -140,37 +140,37 @@ def test_the_order_of_keys_is_no_difference(path: Path) -> None:
     """Two maps are one where they hold the same."""
     recorded(path, ("lab.give", [GIVEN]))
 
-    with engine(lab(lambda value: dict(reversed(value.items())))) as lent:
-        assert Replayed(run=1) == replay(path, lent)
+    with engine(lab(lambda value: dict(reversed(value.items())))) as lab_engine:
+        assert Replayed(run=1) == replay(path, lab_engine)
 
 
-def test_an_error_that_has_gone_is_a_difference(path: Path) -> None:
-    """And so is one of another code."""
-    with engine() as lent, Recording(path) as recording:
-        tool = lent.tools["lab.give"]
+def test_a_missing_error_is_a_difference(path: Path) -> None:
+    """So is an error with another code."""
+    with engine() as lab_engine, Recording(path) as recording:
+        tool = lab_engine.tools["lab.give"]
         recording.write(tool, fingerprint(tool), (1,), error=ToolFailed("", code="lab.\x1b[2J" + "x" * 99))
-        done = replay(path, lent)
+        done = replay(path, lab_engine)
 
     assert f"line 1: lab.give: was lab.\\x1b[2J{'x' * 56}…, is ok" == str(done.difference)
 
 
 def test_another_definition_is_a_difference(path: Path) -> None:
-    """Nothing is run then: what was recorded was another tool."""
+    """The call is not made, because the recorded tool was a different one."""
     recorded(path, ("lab.wipe", []), ("lab.give", [1]))
 
-    with engine(lab(description="Give it back.")) as lent:
-        done = replay(path, lent)
+    with engine(lab(description="Give it back.")) as lab_engine:
+        done = replay(path, lab_engine)
 
     assert Replayed(skipped=1, difference=Difference(2, "lab.give", "definition")) == done
     assert "line 2: lab.give: its definition differs from the recorded one" == str(done.difference)
 
 
-def test_a_tool_that_has_gone_is_a_difference(path: Path) -> None:
-    """Of a tool that is not pure nothing is asked."""
+def test_a_missing_tool_is_a_difference(path: Path) -> None:
+    """A tool that is not pure is not looked up."""
     recorded(path, ("lab.wipe", []), ("lab.odd", [1]))
 
-    with engine(Toolset("none")) as lent:
-        done = replay(path, lent)
+    with engine(Toolset("none")) as lab_engine:
+        done = replay(path, lab_engine)
 
     assert Replayed(skipped=1, difference=Difference(2, "lab.odd", "tool")) == done
     assert "line 2: lab.odd: unknown tool" == str(done.difference)
@@ -180,27 +180,27 @@ def test_a_replay_has_no_more_authority_than_its_engine(path: Path) -> None:
     """It is a call like any other."""
     recorded(path, ("lab.odd", [1]))
 
-    with engine(policy=ExecutionPolicy(deny=("lab.*",))) as lent:
-        done = replay(path, lent)
+    with engine(policy=ExecutionPolicy(deny=("lab.*",))) as lab_engine:
+        done = replay(path, lab_engine)
 
     assert "line 1: lab.odd: was ok, is policy.denied" == str(done.difference)
 
 
-def test_nothing_but_a_pure_tool_runs_whatever_a_recording_says(path: Path) -> None:
-    """Its tools are asked what they do, and not the file."""
+def test_only_pure_tools_run_for_any_recording(path: Path) -> None:
+    """The installed tools decide that, not the file."""
     ran.clear()
-    with engine() as lent:
+    with engine() as lab_engine:
         line = {
             "recording": 1,
             "tool": "lab.wipe",
-            "fingerprint": fingerprint(lent.tools["lab.wipe"]),
+            "fingerprint": fingerprint(lab_engine.tools["lab.wipe"]),
             "effects": ["pure"],
             "args": [],
             "result": "wiped",
         }
         path.write_text(json.dumps(line))
 
-        done = replay(path, lent)
+        done = replay(path, lab_engine)
 
     assert (Replayed(unreadable=1, error="line 1 declares lab.wipe as pure, which it is not"), []) == (done, ran)
 
@@ -244,26 +244,26 @@ def test_a_line_that_is_no_recorded_call_is_counted(path: Path, line: Any, fault
     bad = line if isinstance(line, bytes) else json.dumps(line).encode()
     path.write_bytes(good + b"\n \r\n" + bad + b"\n" + bad + b"\n" + good)
 
-    with engine() as lent:
-        assert Replayed(run=2, unreadable=2, error=f"line 4 {fault}") == replay(path, lent)
+    with engine() as lab_engine:
+        assert Replayed(run=2, unreadable=2, error=f"line 4 {fault}") == replay(path, lab_engine)
 
 
-def test_a_last_line_that_is_cut_off_is_said(path: Path) -> None:
+def test_a_truncated_last_line_is_reported(path: Path) -> None:
     """The calls before it have run."""
     recorded(path, ("lab.odd", [1]), ("lab.odd", [3]))
     path.write_bytes(path.read_bytes()[:-9])
 
-    with engine() as lent:
-        assert Replayed(run=1, unreadable=1, error="line 2 is truncated") == replay(path, lent)
+    with engine() as lab_engine:
+        assert Replayed(run=1, unreadable=1, error="line 2 is truncated") == replay(path, lab_engine)
 
 
-def test_a_last_line_without_its_end_is_a_line(path: Path) -> None:
-    """An editor may have left that out."""
+def test_a_last_line_without_a_line_end_is_valid(path: Path) -> None:
+    """An editor may have removed it."""
     recorded(path, ("lab.odd", [1]))
     path.write_bytes(path.read_bytes().rstrip())
 
-    with engine() as lent:
-        assert Replayed(run=1) == replay(path, lent)
+    with engine() as lab_engine:
+        assert Replayed(run=1) == replay(path, lab_engine)
 
 
 @pytest.mark.parametrize("depth", [60, 300, 900, 990, 5_000])
@@ -274,48 +274,48 @@ def test_values_that_nest_are_read_or_refused(path: Path, depth: int) -> None:
     nested = "[" * depth + "]" * depth
     path.write_text(json.dumps({**line, "args": "ARGS"}).replace('"ARGS"', f"[{nested}]"))
 
-    with engine() as lent:
-        done = replay(path, lent)
+    with engine() as lab_engine:
+        done = replay(path, lab_engine)
 
     assert (1, 0) == (done.run, done.unreadable) or (0, 1) == (done.run, done.unreadable)
     assert not done.ok
 
 
 @given(st.data())
-def test_a_damaged_recording_ends_in_no_error(data: st.DataObject) -> None:
-    """Whatever bytes are changed, cut out or put in."""
-    with engine() as lent:
-        tool = lent.tools["lab.odd"]
+def test_a_damaged_recording_raises_no_error(data: st.DataObject) -> None:
+    """For any changed, removed or inserted bytes."""
+    with engine() as lab_engine:
+        tool = lab_engine.tools["lab.odd"]
         line = json.dumps({**PURELY, "fingerprint": fingerprint(tool)}).encode() + b"\n"
         text = bytearray(line * 3)
         for _ in range(data.draw(st.integers(1, 4))):
             start = data.draw(st.integers(0, len(text)))
             text[start : start + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=9))
         file = iter(bytes(text).splitlines(keepends=True))
-        done = replay_lines(lambda most: next(file, b""), lent)
+        done = replay_lines(lambda most: next(file, b""), lab_engine)
 
     assert done.run + done.skipped + done.unreadable + (done.difference is not None) > 0
 
 
-def test_a_file_that_is_not_there_is_an_os_error(path: Path) -> None:
-    """The caller knows which one it asked for."""
-    with engine() as lent, pytest.raises(FileNotFoundError):
-        replay(path, lent)
+def test_a_missing_file_is_an_os_error(path: Path) -> None:
+    """The caller knows which file it requested."""
+    with engine() as lab_engine, pytest.raises(FileNotFoundError):
+        replay(path, lab_engine)
 
 
-def test_every_example_of_an_installed_pure_tool_gives_what_it_gave(path: Path) -> None:
-    """Which says as much of the tools as of recordings: what is called pure is pure."""
+def test_examples_of_installed_pure_tools_give_the_same_results(path: Path) -> None:
+    """So tools that are declared pure are pure."""
     calls = 0
-    with Engine() as lent, Recording(path) as recording:
-        for name, tool in lent.tools.items():
+    with Engine() as lab_engine, Recording(path) as recording:
+        for name, tool in lab_engine.tools.items():
             for example in tool.spec.examples if "pure" in tool.policy.effects else ():
-                done = lent.execute(ToolCall(name, example.args))
+                done = lab_engine.execute(ToolCall(name, example.args))
                 if done.error is None or not done.error.code.startswith(("arg.", "coercion.")):
                     calls += 1
-                    record(recording, lent, name, example.args)
+                    record(recording, lab_engine, name, example.args)
 
-    with Engine() as lent:
-        done_again = replay(path, lent)
+    with Engine() as lab_engine:
+        done_again = replay(path, lab_engine)
 
     assert Replayed(run=recording.written, not_recorded=recording.not_recorded) == done_again
     assert calls == recording.written + recording.not_recorded
@@ -335,10 +335,10 @@ def test_the_rules_of_arguments_reach_further_values(path: Path) -> None:
 
 
 def test_sequences_of_any_kind_are_written(path: Path) -> None:
-    """The line hands on a tuple; a stored call has a list."""
+    """The call pipeline passes a tuple; a recorded call has a list."""
     given: Sequence[Any] = [3]
-    with engine() as lent, Recording(path) as recording:
-        tool = lent.tools["lab.odd"]
+    with engine() as lab_engine, Recording(path) as recording:
+        tool = lab_engine.tools["lab.odd"]
 
         assert recording.write(tool, fingerprint(tool), given, 3)
-        assert Replayed(run=1) == replay(path, lent)
+        assert Replayed(run=1) == replay(path, lab_engine)

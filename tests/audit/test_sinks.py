@@ -20,8 +20,8 @@ from neuroscript.errors import AuditError
 class TestMemory:
     """A ring of the last calls."""
 
-    def test_the_last_records_are_kept_the_oldest_first(self) -> None:
-        """As many as the ring holds."""
+    def test_the_last_records_are_retained_in_order(self) -> None:
+        """As many as the size permits."""
         audit = MemoryAudit(size=2)
         for call in (1, 2, 3):
             audit.write(outcome(call))
@@ -29,8 +29,8 @@ class TestMemory:
 
         assert (outcome(2), outcome(3)) == audit.records
 
-    def test_beginnings_are_left_out(self) -> None:
-        """The engine is told not to bring them, and those that come all the same are not shown."""
+    def test_starts_of_calls_are_omitted(self) -> None:
+        """The engine does not send them, and others are not shown."""
         audit = MemoryAudit()
         for record in (intent(1), outcome(1), refused(2)):
             audit.write(record)
@@ -39,8 +39,8 @@ class TestMemory:
         assert (outcome(1), refused(2)) == audit.records
 
     @pytest.mark.parametrize(("size", "got"), [(0, ""), (-1, ""), (True, ", not bool"), (1.5, ", not float")])
-    def test_a_size_that_is_none_is_refused(self, size: Any, got: str) -> None:
-        """When the ring is made."""
+    def test_an_invalid_size_is_refused(self, size: Any, got: str) -> None:
+        """When the sink is created."""
         with pytest.raises(SpecError) as caught:
             MemoryAudit(size)
 
@@ -48,7 +48,7 @@ class TestMemory:
 
 
 class TestReading:
-    """Trails that are none."""
+    """Reading of files that are not audit logs."""
 
     @pytest.mark.parametrize(
         "data",
@@ -63,7 +63,7 @@ class TestReading:
             b'{"kind": "a", "kind": "b"}',
         ],
     )
-    def test_what_is_no_record_is_passed_over(self, data: bytes, tmp_path: Path) -> None:
+    def test_lines_that_are_not_records_are_skipped(self, data: bytes, tmp_path: Path) -> None:
         """The caller can count them."""
         (tmp_path / "trail").write_bytes(data)
         unread: list[int] = []
@@ -72,7 +72,7 @@ class TestReading:
         assert [*range(1, len(data.splitlines()) + 1)] == unread
 
     def test_a_line_without_an_end_is_refused(self, tmp_path: Path) -> None:
-        """Before it takes all memory."""
+        """Before it uses all memory."""
         with (tmp_path / "trail").open("wb") as file:
             file.truncate(20_000_000)
 
@@ -92,8 +92,8 @@ class TestReading:
                 list(reader(tmp_path / "other.db"))  # type: ignore[operator]
             assert "the file is not an audit log database, or cannot be read (SQLITE_ERROR)" == str(caught.value)
 
-    def test_a_trail_is_read_while_it_is_written(self, tmp_path: Path) -> None:
-        """Each record as soon as it is there."""
+    def test_a_log_is_read_while_it_is_written(self, tmp_path: Path) -> None:
+        """Each record is available at once."""
         audit = FileAudit(tmp_path / "trail.jsonl")
         seen = []
         for call in (1, 2, 3):
@@ -125,8 +125,8 @@ class TestKeys:
         assert "KeyFile(is_private=True)" == repr(read_key(tmp_path / "key"))
 
     @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620])
-    def test_a_key_that_others_may_read_is_told(self, mode: int, tmp_path: Path) -> None:
-        """Or write."""
+    def test_a_key_file_that_others_can_access_is_refused(self, mode: int, tmp_path: Path) -> None:
+        """For reading or for writing."""
         (tmp_path / "key").write_bytes(KEY)
         (tmp_path / "key").chmod(mode)
 
@@ -140,8 +140,8 @@ class TestKeys:
             (b"x" * 5000, "the key file has more than 4096 bytes; a key has at least 32"),
         ],
     )
-    def test_what_is_no_key_is_refused(self, data: bytes, text: str, tmp_path: Path) -> None:
-        """And not repeated."""
+    def test_an_invalid_key_is_refused(self, data: bytes, text: str, tmp_path: Path) -> None:
+        """It is not repeated."""
         (tmp_path / "key").write_bytes(data)
 
         with pytest.raises(AuditError) as caught:
@@ -149,16 +149,16 @@ class TestKeys:
         assert text == str(caught.value)
 
 
-def test_a_ring_loads_nothing_of_files_and_databases() -> None:
-    """Each sink brings what it needs when it is first asked for."""
+def test_the_memory_sink_does_not_import_other_sinks() -> None:
+    """Each sink imports its dependencies on first use."""
     code = "import sys, neuroscript; neuroscript.MemoryAudit(); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
 
     assert set() == {"json", "hashlib", "sqlite3", "pathlib", "neuroscript.audit.log_file"} & {*loaded}
 
 
-def test_the_facts_of_many_tools_are_not_kept_for_ever(tmp_path: Path) -> None:
-    """A model may ask for names that are none without an end."""
+def test_cached_facts_of_tools_are_limited(tmp_path: Path) -> None:
+    """A model may request any number of unknown names."""
     audit = FileAudit(tmp_path / "trail.jsonl")
     for number in range(5000):
         audit.write(refused(number, about=ToolFacts(f"no.tool{number}")))

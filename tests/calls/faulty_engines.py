@@ -130,9 +130,9 @@ class Bench:
 
         return {"plain": plain, "coroutine": coroutine, "stream": stream}[manner]
 
-    def call(self, door: str, value: str = CANARY) -> Any:
+    def call(self, entry_point: str, value: str = CANARY) -> Any:
         """Call the tool through an entry point, and return its result, or the one item of a stream."""
-        given = DOORS[door](self.engine, value)
+        given = ENTRY_POINTS[entry_point](self.engine, value)
         return given[0] if isinstance(given, list) else given
 
     def counts(self) -> dict[str, Any]:
@@ -166,7 +166,7 @@ async def _drained(items: Any) -> list[Any]:
     return [item async for item in items]
 
 
-DOORS: dict[str, Callable[[Engine, str], Any]] = {
+ENTRY_POINTS: dict[str, Callable[[Engine, str], Any]] = {
     "call": lambda engine, value: engine.call("g.t", (value,)),
     "call_named": lambda engine, value: engine.call_named("g.t", {"x": value}),
     "timed": lambda engine, value: engine.call("g.t", (value,), timeout=60),

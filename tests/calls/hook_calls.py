@@ -20,7 +20,7 @@ def record(code: str = "ok") -> CallRecord:
 
 
 class Answering:
-    """A gate that gives one answer."""
+    """A gate with a fixed answer."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
@@ -33,7 +33,7 @@ class Answering:
 
 
 class Telling:
-    """A plugin with every hook but the gate."""
+    """A plugin with every hook except the gate."""
 
     def __init__(self, told: list[Any]) -> None:
         self.told = told

@@ -22,7 +22,7 @@ def refusal(answer: Any) -> PolicyError:
     return refused
 
 
-# What a gate may answer
+# Answers of gates
 
 
 @pytest.mark.parametrize("answer", [None, True, Decision("shop.refund", True)], ids=["None", "True", "a Decision"])
@@ -105,15 +105,15 @@ def test_a_gate_may_raise_its_refusal() -> None:
     ],
     ids=["a Decision", "a PolicyError", "a sentence", "nonsense"],
 )
-def test_a_gate_says_who_can_make_the_call_succeed(answer: Any, retry: str, need: str) -> None:
-    """And what the call would need; where it does not, the host has the word."""
+def test_a_gate_can_set_retry_and_needs(answer: Any, retry: str, need: str) -> None:
+    """Without them, the host must resolve the refusal."""
     refused = refusal(answer)
 
     assert (retry, need) == (refused.retry, refused.need)
 
 
-def test_a_policy_error_whose_text_is_none_refuses() -> None:
-    """Whatever a plugin has made of it."""
+def test_a_policy_error_with_an_invalid_text_refuses() -> None:
+    """For anything that a plugin has stored there."""
     odd = PolicyError("")
     odd.text = 5  # type: ignore[assignment]
 
@@ -127,7 +127,7 @@ def test_an_interrupt_of_the_main_thread_passes_a_gate() -> None:
 
 
 def test_an_interrupt_that_another_thread_raises_refuses() -> None:
-    """No user pressed a key."""
+    """The user did not press a key."""
     refused: list[PolicyError] = []
     thread = threading.Thread(target=lambda: refused.append(refusal(KeyboardInterrupt())))
     thread.start()
@@ -146,7 +146,7 @@ def test_the_first_gate_that_refuses_decides() -> None:
 
 
 class Changing:
-    """A gate that meddles with what it is shown."""
+    """A gate that modifies its argument."""
 
     def __init__(self) -> None:
         self.seen: list[Any] = []
@@ -157,8 +157,8 @@ class Changing:
         call.arguments["items"].append("more")
 
 
-def test_no_gate_meets_what_another_made_of_the_arguments() -> None:
-    """Each is shown the values that the tool will get."""
+def test_a_gate_does_not_see_changes_of_another_gate() -> None:
+    """Each receives the values that the tool will receive."""
     first, second = Changing(), Changing()
     pending = call(items=["one"])
 
@@ -181,8 +181,8 @@ class Broken:
         raise SystemExit("secret")
 
 
-def tell(hooks: Hooks, logger: Any) -> None:
-    """Tell of one call, as the line does."""
+def notify(hooks: Hooks, logger: Any) -> None:
+    """Notify of one call, as the call pipeline does."""
     for observers in (hooks.started, hooks.finished):
         for observer in observers:
             try:
@@ -191,11 +191,11 @@ def tell(hooks: Hooks, logger: Any) -> None:
                 hooks.failed(observer, error, logger)
 
 
-def test_an_observer_that_fails_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
-    """Once for each hook of each plugin: its name and the type of the error, never the text."""
+def test_a_failing_observer_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Once for each hook of each plugin, with its name and the type of the error, never the message."""
     hooks = Hooks([Broken(), Broken()])
     for _ in range(3):
-        tell(hooks, logging.getLogger("test"))
+        notify(hooks, logging.getLogger("test"))
 
     assert [
         f"the hook {hook} of the plugin {plugin} failed ({error}); further failures of it are not logged"
@@ -204,7 +204,7 @@ def test_an_observer_that_fails_is_told_of_once(caplog: pytest.LogCaptureFixture
     ] == caplog.messages
 
 
-def test_a_call_that_began_under_other_hooks_is_told_to_those(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_call_ends_with_the_hooks_of_its_start(caplog: pytest.LogCaptureFixture) -> None:
     """Hooks may be added while it runs; a failure then belongs to a hook that is no longer registered."""
     before, since = Hooks([Broken()]), Hooks([Broken(), Telling([])])
     since.failed(before.started[0], ValueError(), logging.getLogger("test"))
@@ -222,7 +222,7 @@ def test_a_logger_that_fails_is_no_affair_of_a_call() -> None:
     logger = logging.Logger("full")
     logger.addHandler(Full())
 
-    tell(Hooks([Broken()]), logger)
+    notify(Hooks([Broken()]), logger)
 
 
 def test_an_interrupt_of_the_main_thread_passes_an_observer() -> None:

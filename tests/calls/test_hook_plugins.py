@@ -23,11 +23,11 @@ from neuroscript.runtime.records import CallRecord, PendingCall
 from neuroscript.tools import hookspecs
 from neuroscript.tools.hookspecs import ARGUMENTS
 
-# What is called, and in which order
+# Calls of hooks and their order
 
 
-def test_each_hook_stands_in_its_tuple() -> None:
-    """As the plain function that it is, which takes all arguments in their order."""
+def test_each_hook_is_in_its_tuple() -> None:
+    """As a plain function with all arguments in order."""
     told: list[Any] = []
     plugin = Telling(told)
     hooks = Hooks([plugin])
@@ -58,7 +58,7 @@ def test_no_plugin_is_no_hook() -> None:
 
 
 def test_the_order_is_that_of_pluggy() -> None:
-    """A plugin may ask for a place of its own; among the others those come first that were given last."""
+    """A plugin may request a position; among the others, later plugins come first."""
     told: list[str] = []
 
     def plugin(name: str, **options: bool) -> object:
@@ -84,7 +84,7 @@ def test_the_order_is_that_of_pluggy() -> None:
 
 
 class Few:
-    """A plugin that takes fewer arguments, or in an order of its own."""
+    """A plugin that accepts fewer arguments, or in another order."""
 
     def __init__(self) -> None:
         self.told: list[Any] = []
@@ -102,8 +102,8 @@ class Few:
         self.told.append((record.tool, more))
 
 
-def test_a_hook_takes_the_arguments_that_it_wants() -> None:
-    """By their names, as pluggy gives them; one with a default of its own keeps it."""
+def test_a_hook_receives_the_arguments_that_it_names() -> None:
+    """As in pluggy; a parameter with a default keeps it."""
     plugin = Few()
     hooks = Hooks([plugin])
 
@@ -134,7 +134,7 @@ def test_a_module_is_a_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 class Static:
-    """A plugin whose class holds functions without an instance."""
+    """A plugin whose class has functions without an instance."""
 
     @staticmethod
     @hookimpl
@@ -164,8 +164,8 @@ def test_functions_of_a_class_are_hooks(plugin: object, text: str) -> None:
     assert text == refused.text
 
 
-def test_one_function_may_serve_several_plugins_and_hooks(caplog: pytest.LogCaptureFixture) -> None:
-    """Each is known by the name of its own plugin."""
+def test_a_function_can_serve_several_plugins_and_hooks(caplog: pytest.LogCaptureFixture) -> None:
+    """Each is known by the name of its plugin."""
 
     @hookimpl
     def broken(record: CallRecord) -> None:
@@ -188,7 +188,7 @@ def test_one_function_may_serve_several_plugins_and_hooks(caplog: pytest.LogCapt
     ] == [message.partition(" failed")[0] for message in caplog.messages]
 
 
-# What is no plugin
+# Invalid plugins
 
 
 class Unmarked:
@@ -307,8 +307,8 @@ WRAPPER = "is a wrapper, which could override another plugin's refusal; use a pl
         ),
     ],
 )
-def test_what_could_never_be_called_as_it_is_meant_is_no_plugin(plugin: object, text: str) -> None:
-    """All that is wrong with it is said at once, and by its name."""
+def test_an_invalid_plugin_is_refused_with_all_problems(plugin: object, text: str) -> None:
+    """Each contains the name of the plugin."""
     with pytest.raises(PluginError) as caught:
         Hooks([plugin])
 
@@ -327,8 +327,8 @@ def test_a_function_in_an_object_is_called_as_it_is() -> None:
     assert "shop.refund: shop.refund" == str(refused)
 
 
-def test_a_hook_of_a_later_version_may_be_left_out() -> None:
-    """Where its plugin says so."""
+def test_an_optional_hook_of_a_later_version_is_ignored() -> None:
+    """If its plugin marks it as optional."""
 
     class Newer:
         @hookimpl(optionalhook=True)
@@ -350,8 +350,8 @@ class Equal:
 
 
 @pytest.mark.parametrize("other", [False, True], ids=["the same", "an equal one"])
-def test_a_plugin_is_given_once(other: bool) -> None:
-    """Twice is a mistake, of which pluggy would take notice only in some cases."""
+def test_a_duplicate_plugin_is_refused(other: bool) -> None:
+    """pluggy itself would notice it only in some cases."""
     plugin = Equal()
 
     with pytest.raises(PluginError) as caught:
@@ -361,8 +361,8 @@ def test_a_plugin_is_given_once(other: bool) -> None:
 
 
 @pytest.mark.parametrize("plugins", ["acme", 5, Answering(None)], ids=["a text", "a number", "a plugin alone"])
-def test_plugins_are_given_as_a_list(plugins: Any) -> None:
-    """One alone too."""
+def test_plugins_are_passed_as_a_list(plugins: Any) -> None:
+    """A single one too."""
     with pytest.raises(SpecError) as caught:
         Hooks(plugins)
 
@@ -384,7 +384,7 @@ def documented(pattern: str) -> dict[str, tuple[str, ...]]:
     return {name: tuple(filter(None, taken.split(", "))) for name, taken in re.findall(r"`(\w+)\((.*?)\)`", lines)}
 
 
-def test_each_hook_is_called_with_what_its_specification_names() -> None:
+def test_each_hook_is_called_with_its_specified_arguments() -> None:
     """All hooks are in the specification."""
     assert SPECS == ARGUMENTS
 
@@ -395,15 +395,15 @@ def test_each_hook_is_documented_with_its_arguments(pattern: str) -> None:
     assert [*ARGUMENTS.items()] == [*documented(pattern).items()]
 
 
-def test_each_hook_says_what_it_is_for_and_shows_one() -> None:
+def test_each_hook_is_documented_with_an_example() -> None:
     """The specification documents each hook, so editors can show it."""
     texts = {name: inspect.getdoc(getattr(hookspecs, name)) or "" for name in SPECS}
 
     assert [] == [name for name, text in texts.items() if "@hookimpl" not in text or f"def {name}(" not in text]
 
 
-def test_the_mark_loads_pluggy_and_an_engine_does_not() -> None:
-    """Who has no hooks does not pay for them."""
+def test_the_marker_imports_pluggy_and_an_engine_does_not() -> None:
+    """An engine without hooks does not need it."""
     code = (
         "import sys; from neuroscript import Engine; Engine(plugins='none').close();"
         "print('pluggy' in sys.modules); from neuroscript import hookimpl; print('pluggy' in sys.modules)"

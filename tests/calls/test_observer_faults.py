@@ -10,7 +10,7 @@ import attrs
 import pytest
 from tests.calls.faults import CANARY, NO_APPROVAL, RAISED
 from tests.calls.faulty_engines import (
-    DOORS,
+    ENTRY_POINTS,
     GATES,
     Bench,
     Part,
@@ -78,21 +78,21 @@ OBSERVERS: dict[str, Observer] = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 @pytest.mark.parametrize("observer", OBSERVERS)
-def test_failing_observer_changes_nothing(observer: str, door: str) -> None:
+def test_failing_observer_changes_nothing(observer: str, entry_point: str) -> None:
     """The result or error of the tool is unchanged, and the log line contains no value."""
     for fault, manner in cells(RAISED):
         with cell(fault, manner):
-            changes_nothing(OBSERVERS[observer], fault, manner, door)
+            changes_nothing(OBSERVERS[observer], fault, manner, entry_point)
 
 
-def changes_nothing(observer: Observer, fault: str, manner: str, door: str) -> None:
+def changes_nothing(observer: Observer, fault: str, manner: str, entry_point: str) -> None:
     part = Part(RAISED[fault])
     bench = Bench(observer(part), manner)
     with bench.engine as engine:
         for _ in range(2):
-            assert bench.call(door) == f"{CANARY}!"
+            assert bench.call(entry_point) == f"{CANARY}!"
         with pytest.raises(ArgumentError):
             engine.call("g.t", ([],))
         assert bench.ran == [CANARY, CANARY]
@@ -117,8 +117,8 @@ def test_failing_observer_and_log_change_nothing(observer: str) -> None:
     part = Part(RAISED["ValueError"])
     bench = Bench(OBSERVERS[observer](part), "plain", Broken())
     with bench.engine:
-        for door in DOORS:
-            assert bench.call(door) == f"{CANARY}!"
+        for entry_point in ENTRY_POINTS:
+            assert bench.call(entry_point) == f"{CANARY}!"
     assert part.asked > 0
 
 
@@ -156,9 +156,9 @@ CLOCKS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 @pytest.mark.parametrize("clock", CLOCKS)
-def test_unusual_clock_time_is_not_a_fault(clock: str, door: str) -> None:
+def test_unusual_clock_time_is_not_a_fault(clock: str, entry_point: str) -> None:
     """Records contain the time as it is; durations come from another clock."""
     for gate in (by_clock, by_clock_of_an_observer, by_clock_of_a_rate):
         sinks: list[Sink] = []
@@ -167,7 +167,7 @@ def test_unusual_clock_time_is_not_a_fault(clock: str, door: str) -> None:
             sinks.append(setting.options["audit"])
         bench = Bench(setting, "plain")
         with bench.engine:
-            assert bench.call(door) == f"{CANARY}!"
+            assert bench.call(entry_point) == f"{CANARY}!"
         assert all(record.seconds >= 0 for sink in sinks for record in sink.records)
 
 

@@ -326,8 +326,8 @@ def test_file_changed_during_the_write_is_an_error(
         assert str(result.error).endswith(".jsonl was changed meanwhile (after 1000 items)")
 
 
-@pytest.mark.parametrize("door", ["execute", "aexecute"])
-def test_failed_last_write_is_recorded(tmp_path: Path, door: str) -> None:
+@pytest.mark.parametrize("entry_point", ["execute", "aexecute"])
+def test_failed_last_write_is_recorded(tmp_path: Path, entry_point: str) -> None:
     """The call has failed, whatever the tool returned."""
     audit = MemoryAudit()
     policy = ExecutionPolicy(limits=Limits(fs_bytes=250))
@@ -340,7 +340,7 @@ def test_failed_last_write_is_recorded(tmp_path: Path, door: str) -> None:
         spill=Spill(threshold_bytes=100),
     ) as engine:
         call = ToolCall("t.astream", [200])
-        result = engine.execute(call) if door == "execute" else asyncio.run(engine.aexecute(call))
+        result = engine.execute(call) if entry_point == "execute" else asyncio.run(engine.aexecute(call))
 
     (record,), (file,) = audit.records, (tmp_path / "results").iterdir()
     written = len(file.read_text().splitlines())

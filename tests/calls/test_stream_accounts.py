@@ -193,8 +193,8 @@ def test_stream_timeout_reports_its_progress() -> None:
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-@pytest.mark.parametrize("door", ["call", "execute", "aexecute", "stream", "astream"])
-def test_endless_stream_ends_at_its_timeout(asynchronous: bool, door: str) -> None:
+@pytest.mark.parametrize("entry_point", ["call", "execute", "aexecute", "stream", "astream"])
+def test_endless_stream_ends_at_its_timeout(asynchronous: bool, entry_point: str) -> None:
     """This holds for fast items, and if only the reader takes time."""
 
     def fast(rt: Runtime) -> Iterator[int]:
@@ -224,7 +224,7 @@ def test_endless_stream_ends_at_its_timeout(asynchronous: bool, door: str) -> No
             slow(each)
 
     with pytest.raises(CallTimeout) as caught:
-        match door:
+        match entry_point:
             case "call":
                 engine.call(name, timeout=0.1)
             case "execute":
@@ -281,9 +281,9 @@ def test_host_limits_the_items_of_a_stream(name: str) -> None:
     assert ["abc"] * 3 == [next(items) for _ in range(3)]
     with pytest.raises(LimitError) as caught:
         next(items)
-    for door in (lambda: engine.call(name, (4,)), lambda: asyncio.run(gathered(engine.astream(name, (4,))))):
+    for entry_point in (lambda: engine.call(name, (4,)), lambda: asyncio.run(gathered(engine.astream(name, (4,))))):
         with pytest.raises(LimitError):
-            door()
+            entry_point()
 
     assert (f"{name}: yielded more than 3 items", "limit.items", "host", 3) == (
         str(caught.value),

@@ -1,4 +1,4 @@
-"""The lock file: what it holds, what is wrong with one, and what is not as it says."""
+"""The lock file: its content, its problems, and differences from installed distributions."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ WHOLE = Lock(
 )
 
 
-# As a file
+# Files
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
-    """All of it, through a file of ASCII with lines."""
+def test_a_lock_survives_a_round_trip(tmp_path: Path) -> None:
+    """Through an ASCII file with line breaks."""
     file = tmp_path / "neuroscript.lock"
 
     WHOLE.write(file)
@@ -64,8 +64,8 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert [each.name for each in Lock.read(file).distributions] == ["Acme.Tools", "empty", "zeta"]
 
 
-def test_equal_locks_have_one_text() -> None:
-    """In whatever order their parts were found."""
+def test_equal_locks_have_the_same_text() -> None:
+    """For any order of their parts."""
     turned = Lock(
         tuple(evolve(each, tools=dict(reversed(each.tools.items()))) for each in reversed(WHOLE.distributions))
     )
@@ -85,8 +85,8 @@ def test_every_tool_that_is_installed_can_be_locked() -> None:
         }
 
 
-def test_a_file_that_can_not_be_written_stays_as_it_was(tmp_path: Path) -> None:
-    """And nothing is left beside it."""
+def test_a_file_that_cannot_be_written_is_unchanged(tmp_path: Path) -> None:
+    """No other file remains."""
     file = tmp_path / "neuroscript.lock"
     file.mkdir()
 
@@ -108,11 +108,11 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == [file]
 
 
-# What is wrong with one
+# Problems
 
 
-def told(data: Any) -> list[str]:
-    """Return what is said of a lock with these data."""
+def problem_of(data: Any) -> list[str]:
+    """Return the error for a lock with these data."""
     with pytest.raises(SpecError) as raised:
         Lock.of_text(data if isinstance(data, str) else json.dumps(data))
     assert raised.value.subject == "neuroscript.lock"
@@ -189,17 +189,17 @@ SPEC = pinned_tool("acme.b").data["spec"]
         (with_tool(extra=1), ['distributions.acme.tools."acme.b".extra: unknown key']),
     ],
 )
-def test_what_is_wrong_is_named_by_its_place(data: Any, expected: list[str]) -> None:
+def test_a_problem_is_reported_with_its_path(data: Any, expected: list[str]) -> None:
     """Never with a traceback."""
-    assert told(data) == expected
+    assert problem_of(data) == expected
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
-    """Of every distribution, and a name that is there in two spellings."""
+def test_all_problems_are_reported_at_once() -> None:
+    """Of every distribution, and a name in two spellings."""
     data = locked(version=None, hooks=5)
     data["distributions"]["Acme"] = data["distributions"]["acme"]
 
-    assert told(data) == [
+    assert problem_of(data) == [
         "distributions.acme.version: must be a string",
         "distributions.acme.hooks: must be an array of unique strings",
         "distributions.Acme.version: must be a string",
@@ -216,7 +216,7 @@ def test_a_definition_that_nests_without_end_is_a_fault() -> None:
         deep = [deep]
     arg = {"name": "a", "type": "any", "required": False, "description": "", "defaultValue": deep}
 
-    (problem,) = told(with_tool(spec={**SPEC, "args": [arg]}))
+    (problem,) = problem_of(with_tool(spec={**SPEC, "args": [arg]}))
 
     assert problem.startswith('distributions.acme.tools."acme.b": ')
 
@@ -248,8 +248,8 @@ def test_no_damage_is_a_crash(data: st.DataObject) -> None:
         assert Lock.of_text(lock.text) == lock
 
 
-def test_a_file_that_is_not_there_or_too_large_is_said_to_be_so(tmp_path: Path) -> None:
-    """By the name that was given."""
+def test_a_missing_too_large_or_invalid_file_is_reported(tmp_path: Path) -> None:
+    """With its name."""
     file = tmp_path / "neuroscript.lock"
     with pytest.raises(SpecError, match=r"neuroscript\.lock: cannot be read: no such file or directory$"):
         Lock.read(file)
@@ -261,7 +261,7 @@ def test_a_file_that_is_not_there_or_too_large_is_said_to_be_so(tmp_path: Path) 
         Lock.read(file)
 
 
-# What is not as it says
+# Differences
 
 
 def lines(old: Pinned, new: Pinned) -> list[str]:
@@ -323,13 +323,13 @@ GONE = ArgSpec("n", "int")
         ),
     ],
 )
-def test_what_changed_in_a_distribution_is_told(old: Pinned, new: Pinned, expected: list[str]) -> None:
+def test_changes_of_a_distribution_are_reported(old: Pinned, new: Pinned, expected: list[str]) -> None:
     """Its version, its tools, their old names, its hooks."""
     assert lines(old, new) == expected
 
 
-def test_a_distribution_is_refused_unless_it_is_what_is_locked() -> None:
-    """In any spelling of its name; the sentence counts what changed, and names the first."""
+def test_a_distribution_that_differs_from_its_lock_is_refused() -> None:
+    """For any spelling of its name; the error counts the changes, and names the first."""
     lock = Lock((pinned("acme.b", "acme.c", "acme.d"),))
 
     same = evolve(pinned("acme.b", "acme.c", "acme.d"), name="acme_tools")
@@ -354,13 +354,13 @@ def test_one_change_is_one_change() -> None:
     assert summarise(differences) == "1 compatible change (version: changed from 1.0 to 1.1)"
 
 
-def test_what_is_locked_and_not_installed_is_missing() -> None:
-    """By the name that was locked; what a host leaves out is not looked for."""
+def test_a_locked_distribution_that_is_not_installed_is_missing() -> None:
+    """With its locked name; distributions that the host excludes do not count."""
     (error,) = WHOLE.missing(["acme-tools", "Zeta"])
 
     assert (error.code, str(error)) == ("plugin.missing", "empty ?: is in neuroscript.lock but not installed")
 
 
-def test_the_command_and_the_lock_call_the_file_alike() -> None:
-    """The command says it before anything of locks is loaded."""
+def test_the_command_and_the_lock_use_the_same_file_name() -> None:
+    """The command has its own copy, so that it need not import locks."""
     assert LOCK_FILE == FILE

@@ -1,4 +1,4 @@
-"""Servers that a file names: what their tables state, and each fault with its line and its name, but without a value."""
+"""MCP servers in a policy file: their settings, and problems with a line and a path, but without values."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ timeout = 5
 """
 
 
-def test_each_table_is_a_server_in_the_words_of_from_mcp(tmp_path: Path) -> None:
-    """Relative paths begin at the file, a name is a group too, and what is not stated is as `from_mcp` has it."""
+def test_each_table_is_a_call_of_from_mcp(tmp_path: Path) -> None:
+    """Paths are relative to the file, the name is also the group, and other settings have the usual defaults."""
     file = tmp_path / "p.toml"
     file.write_text(WHOLE)
 
@@ -162,10 +162,10 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("text", "expected"), FAULTS, ids=[text.replace("\n", " ")[:40] for text, _ in FAULTS])
-def test_everything_that_is_wrong_is_named_by_its_path_and_no_value_is_said(
+def test_each_problem_is_reported_with_its_path_and_without_a_value(
     text: str, expected: list[str], tmp_path: Path
 ) -> None:
-    """The parser of the policy and the parser of the servers both report it."""
+    """By the parser of the policy, and by that of the servers."""
     (tmp_path / "p.toml").write_text(text)
 
     for read in (load_policy, load_servers):

@@ -1,4 +1,4 @@
-"""A policy as a file: what it states, what its profiles replace, and each fault with its line and its name."""
+"""Policy files: their fields, their profiles, and problems with a line and a path."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXAMPLES = [
     (f"{page.name} {index}", text)
     for page in PAGES
     for index, text in enumerate(re.findall(r"^```toml\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL))
-    if not text.startswith(("[project", "[build-system"))  # of a publisher's pyproject.toml
+    if not text.startswith(("[project", "[build-system"))  # for the pyproject.toml of a publisher
 ] + [(path.name, path.read_text()) for path in sorted(DOCS.glob("examples/*.toml"))]
 
 WHOLE = """\
@@ -63,8 +63,8 @@ def faults(text: str, profile: str | None = None) -> list[str]:
     return [*caught.value.sentences]
 
 
-def test_a_file_states_what_a_policy_has(tmp_path: Path) -> None:
-    """Each field, with decimals that are exact."""
+def test_a_file_has_the_fields_of_a_policy(tmp_path: Path) -> None:
+    """With exact decimals."""
     path = tmp_path / "neuroscript.toml"
     path.write_text(WHOLE)
 
@@ -82,8 +82,8 @@ def test_a_file_states_what_a_policy_has(tmp_path: Path) -> None:
     assert expected == load_policy(path) == load_policy(str(path)) == policy_of_toml(WHOLE)
 
 
-def test_a_profile_replaces_what_it_states() -> None:
-    """Each key of its own, and each key of its limits; what it does not state stays."""
+def test_a_profile_replaces_the_keys_that_it_sets() -> None:
+    """Including single limits; other keys are unchanged."""
     base, careful, idle = (policy_of_toml(WHOLE, profile=name) for name in (None, "careful", "idle"))
 
     assert careful == attrs.evolve(
@@ -95,8 +95,8 @@ def test_a_profile_replaces_what_it_states() -> None:
 @pytest.mark.parametrize(
     "text", ["", "# nothing\n", "[policy]\n", "[mcp.a]\ncommand = ['x']\n", "[policy.limits]\n", "\ufeff"]
 )
-def test_a_file_that_states_nothing_is_the_default(text: str, tmp_path: Path) -> None:
-    """It permits what needs nothing; a table of MCP states nothing of it."""
+def test_an_empty_file_is_the_default_policy(text: str, tmp_path: Path) -> None:
+    """It permits tools without needs; a table of MCP servers does not change it."""
     (tmp_path / "p.toml").write_text(text)
 
     assert ExecutionPolicy() == load_policy(tmp_path / "p.toml")
@@ -187,7 +187,7 @@ def test_each_fault_has_its_line_and_its_name(text: str, expected: list[str]) ->
     assert [f"neuroscript.toml:{each}" for each in expected] == faults(text)
 
 
-def test_all_faults_of_all_tables_are_told_at_once() -> None:
+def test_all_problems_of_all_tables_are_reported_at_once() -> None:
     """Including those of unselected profiles, and a missing profile."""
     text = "[other]\n[policy]\ntrusted = 0\n[policy.limits]\ncalls = 'x'\n[policy.profiles.careful]\nallow = 3\n"
 
@@ -201,15 +201,15 @@ def test_all_faults_of_all_tables_are_told_at_once() -> None:
 
 
 @pytest.mark.parametrize("profile", ["", "x", "policy", "limits"])
-def test_a_profile_that_is_not_there_is_a_fault(profile: str) -> None:
+def test_a_missing_profile_is_a_problem(profile: str) -> None:
     """A typo never grants more than intended."""
     (fault,) = faults("[policy]\nallow = []\n", profile)
 
     assert fault.endswith(": unknown profile")
 
 
-def test_the_error_holds_its_parts() -> None:
-    """The name of the file alone, the problems, the lines; it can be pickled."""
+def test_the_error_has_its_parts() -> None:
+    """The file name, the problems, and the lines; it can be pickled."""
     with pytest.raises(SpecError) as caught:
         policy_of_toml("[policy]\nallow = 1\ndeny = 2", source="p.toml")
     error: Any = pickle.loads(pickle.dumps(caught.value))
@@ -244,14 +244,14 @@ def test_a_file_that_can_not_be_read_is_a_fault(make: Any, text: str, tmp_path: 
 
 
 def test_the_largest_file_is_read(tmp_path: Path) -> None:
-    """A byte less than too many; so is a device that holds nothing."""
+    """One byte below the limit; an empty device can be read too."""
     (tmp_path / "p.toml").write_bytes(b'policy.deny = ["x"]\n'.ljust(MAX_FILE_BYTES, b"#"))
 
     assert load_policy(tmp_path / "p.toml").deny == ("x",)
     assert load_policy("/dev/null") == ExecutionPolicy()
 
 
-def test_nobody_is_waited_for() -> None:
+def test_reading_never_waits() -> None:
     """A terminal without input returns nothing immediately."""
     ours, theirs = os.openpty()
     try:
@@ -262,7 +262,7 @@ def test_nobody_is_waited_for() -> None:
         os.close(theirs)
 
 
-def test_many_faults_are_listed_up_to_a_hundred() -> None:
+def test_at_most_a_hundred_problems_are_listed() -> None:
     """The others are counted."""
     text = "[policy]\n" + "".join(f"alow{index} = 1\n" for index in range(5_000))
 
@@ -271,8 +271,8 @@ def test_many_faults_are_listed_up_to_a_hundred() -> None:
     assert faults(text)[-1] == "neuroscript.toml: and 4900 more"
 
 
-def test_a_file_narrows_what_a_program_permits() -> None:
-    """The policy of the program is the ceiling: each has to permit a call."""
+def test_a_file_narrows_the_policy_of_a_program() -> None:
+    """Each of the two policies must permit a call."""
     ceiling = ExecutionPolicy(deny=("math.add",), grants=("fs:read:data/**",))
     policy = attrs.evolve(policy_of_toml('policy.allow = ["math.*"]\npolicy.grants = ["fs:*:*"]'), within=ceiling)
 
@@ -290,13 +290,13 @@ def test_the_examples_of_the_documents_are_right(name: str, text: str) -> None:
         assert isinstance(policy_of_toml(text, source=name, profile=profile), ExecutionPolicy)
 
 
-def test_there_are_examples() -> None:
-    """The test above has something to do."""
+def test_examples_exist() -> None:
+    """Otherwise the test above would test nothing."""
     assert len(EXAMPLES) >= 3
 
 
-def test_nothing_of_it_is_loaded_for_a_call() -> None:
-    """Neither the file nor the reader of TOML."""
+def test_a_call_does_not_import_the_file_parser() -> None:
+    """Nor the TOML library."""
     code = (
         "import sys\nfrom neuroscript import Engine\nEngine(plugins='none').close()\n"
         "print([name for name in sys.modules if name in ('tomllib', 'neuroscript.config.policy_file', 'neuroscript.io.toml')])"
@@ -306,7 +306,7 @@ def test_nothing_of_it_is_loaded_for_a_call() -> None:
     assert done.stdout == "[]\n"
 
 
-# Calls looked at before they run
+# Dry runs
 
 RUNS: list[str] = []
 shop = Toolset("shop")

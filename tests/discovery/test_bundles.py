@@ -1,4 +1,4 @@
-"""Bundles: our own distributions by one name, the extras that bring them, and what is said of those that are missing."""
+"""Bundles: names for several first-party distributions, their extras, and errors for missing members."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def test_each_extra_brings_the_distribution_of_its_name(extra: str) -> None:
     assert (ROOT / "plugins" / EXTRAS[extra] / "pyproject.toml").is_file()
 
 
-def test_each_distribution_of_ours_has_an_extra() -> None:
-    """Those that are in the workspace, and those whose names are kept for us."""
+def test_each_first_party_distribution_has_an_extra() -> None:
+    """Those of the workspace, and reserved names."""
     assert {*EXTRAS.values()} == {*FIRST_PARTY} == {path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml")}
 
 
@@ -42,8 +42,8 @@ def test_each_bundle_is_the_extra_of_its_name(name: str) -> None:
     assert bundle(name) == tuple(PROJECT[extra][0] for extra in BUNDLES[name])
 
 
-def test_an_engine_takes_a_bundle() -> None:
-    """Its tools, and those of no other distribution."""
+def test_an_engine_accepts_a_bundle() -> None:
+    """It has the tools of its members and of no other distribution."""
     with Engine(plugins=bundle("files")) as engine:
         origins = {info.origin.partition(" ")[0] for info in engine.infos.values()}
         every = {tool.partition(".")[0] for tool in engine.tools}
@@ -63,8 +63,8 @@ def test_an_engine_takes_a_bundle() -> None:
     ],
     ids=["alike", "unlike", "empty"],
 )
-def test_a_name_of_no_bundle_is_said(name: str, said: str) -> None:
-    """With the names that are like it, or all of them."""
+def test_an_unknown_bundle_is_reported(name: str, said: str) -> None:
+    """With similar names, or all names."""
     with pytest.raises(PluginError) as caught:
         bundle(name)
 
@@ -72,8 +72,8 @@ def test_a_name_of_no_bundle_is_said(name: str, said: str) -> None:
     assert caught.value.code == "plugin.bundle"
 
 
-def test_bundles_stand_among_names_of_distributions() -> None:
-    """Each member once, where it is named first."""
+def test_bundles_can_be_mixed_with_distributions() -> None:
+    """Each member is loaded once, at its first position."""
     names = ("@files", "acme-tools", "@web")
 
     assert expand_bundles(names) == ("neuroscript-std", "neuroscript-fs", "acme-tools", "neuroscript-http")
@@ -88,8 +88,8 @@ with Engine(plugins=bundle("coding")) as engine:
 """
 
 
-def test_a_member_that_is_not_installed_is_told_of_with_the_line_that_brings_it(tmp_path: Path) -> None:
-    """In a process that finds the four libraries of the core, and no other distribution."""
+def test_a_missing_member_is_reported_with_its_install_command(tmp_path: Path) -> None:
+    """In a process with only the core and its four libraries."""
     from importlib.metadata import distribution
 
     folders = {str(distribution(name).locate_file("")) for name in ("attrs", "cattrs", "pluggy", "platformdirs")}

@@ -127,7 +127,7 @@ async def items(stream: Any) -> list[Any]:
     return [each async for each in stream]
 
 
-DOORS: dict[str, Callable[[Engine], Any]] = {
+ENTRY_POINTS: dict[str, Callable[[Engine], Any]] = {
     "call": lambda engine: engine.call("acme.who"),
     "call_named": lambda engine: engine.call_named("acme.who", {}),
     "acall": lambda engine: asyncio.run(engine.acall("acme.who")),
@@ -148,10 +148,13 @@ def outer(rt: Runtime) -> Any:
     return rt.call_tool("acme.who")
 
 
-@pytest.mark.parametrize("door", DOORS)
-def test_tool_is_imported_when_it_is_called(acme: Engine, counted: Counted, door: str) -> None:
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS)
+def test_tool_is_imported_when_it_is_called(acme: Engine, counted: Counted, entry_point: str) -> None:
     """Every entry point imports it, once."""
-    assert [DOORS[door](acme), DOORS[door](acme) if door != "nested" else "acme"] == ["acme", "acme"]
+    assert [
+        ENTRY_POINTS[entry_point](acme),
+        ENTRY_POINTS[entry_point](acme) if entry_point != "nested" else "acme",
+    ] == ["acme", "acme"]
     assert counted.imports == ["acme_tools_module"]
 
 
@@ -213,12 +216,12 @@ def test_tool_of_one_engine_works_in_another(acme: Engine, counted: Counted) -> 
 # Failed imports
 
 
-@pytest.mark.parametrize("door", [each for each in DOORS if each not in ("execute", "nested")])
-def test_call_of_a_tool_that_cannot_be_imported_fails(broken: Engine, counted: Counted, door: str) -> None:
+@pytest.mark.parametrize("entry_point", [each for each in ENTRY_POINTS if each not in ("execute", "nested")])
+def test_call_of_a_tool_that_cannot_be_imported_fails(broken: Engine, counted: Counted, entry_point: str) -> None:
     """Each call raises an error for the host; the import is tried and logged once, and other tools work."""
     for _ in range(3):
         with pytest.raises(ToolFailed) as caught:
-            DOORS[door](broken)
+            ENTRY_POINTS[entry_point](broken)
     (error,) = broken.plugin_errors
 
     assert (caught.value.code, caught.value.retry, caught.value.tool) == ("plugin.import", "host", "acme.who")

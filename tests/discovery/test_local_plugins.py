@@ -1,4 +1,4 @@
-"""Plugins that register their own tools: files, modules and objects, and whatever is wrong with one of them."""
+"""Plugins that register their own tools: files, modules and objects, and their problems."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_file_registers_its_tools(tmp_path: Path) -> None:
 
 
 def test_a_module_or_an_object_registers_its_tools() -> None:
-    """Whatever has the function."""
+    """Any object with the function is accepted."""
 
     class Plugin:
         def register(self, registrar: Registrar) -> None:
@@ -95,8 +95,8 @@ def test_a_file_may_hold_toolsets_at_its_top_level(tmp_path: Path) -> None:
         assert str(path) == engine.infos["tea.brew"].origin
 
 
-def test_toolsets_of_a_package_may_come_from_its_modules(tmp_path: Path) -> None:
-    """What the package imports by name is at its top level too."""
+def test_a_package_may_import_its_toolsets_from_its_modules(tmp_path: Path) -> None:
+    """Imported names are attributes of the package too."""
     package = tmp_path / "kitchen"
     written(package / "__init__.py", "from .kettle import tea as drinks\n")
     written(package / "kettle.py", HELD)
@@ -106,8 +106,8 @@ def test_toolsets_of_a_package_may_come_from_its_modules(tmp_path: Path) -> None
         assert ["tea.brew"] == list(engine.tools)
 
 
-def test_register_decides_alone_where_there_is_one(tmp_path: Path) -> None:
-    """Toolsets beside it are its material."""
+def test_register_takes_precedence_over_toolsets(tmp_path: Path) -> None:
+    """Toolsets of the module are only used by the function."""
     text = f"{HELD}\ndef register(registrar):\n    registrar.register(tea.prefixed('my'))\n"
     with Engine(plugins="none") as engine:
         engine.load_plugin(written(tmp_path / "kitchen.py", text))
@@ -115,8 +115,8 @@ def test_register_decides_alone_where_there_is_one(tmp_path: Path) -> None:
         assert ["my.tea.brew"] == list(engine.tools)
 
 
-def test_toolsets_of_a_file_are_replaced_when_it_is_loaded_again(tmp_path: Path) -> None:
-    """As they are in the file by then; a directory of plugins takes such a file too."""
+def test_reloading_a_file_replaces_its_toolsets(tmp_path: Path) -> None:
+    """With the current content; also in a directory of plugins."""
     path = written(tmp_path / "plugins" / "kitchen.py", HELD)
     path.parent.chmod(0o700)
     with Engine(plugins="none") as engine:
@@ -187,8 +187,8 @@ def test_a_plugin_that_fails_adds_nothing(tmp_path: Path, text: str, reason: str
         assert not engine.tools
 
 
-def test_a_plugin_that_claims_what_is_there_adds_nothing(tmp_path: Path) -> None:
-    """The first one stays."""
+def test_a_plugin_with_a_name_conflict_adds_nothing(tmp_path: Path) -> None:
+    """The first plugin is unchanged."""
     path = written(tmp_path / "plugin.py", GOOD)
     with Engine(plugins="none") as engine:
         engine.load_plugin(path)
@@ -200,8 +200,8 @@ def test_a_plugin_that_claims_what_is_there_adds_nothing(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["nowhere.py", "", "notes.txt"])
-def test_what_is_no_file_of_python_is_said(tmp_path: Path, name: str) -> None:
-    """As it was given, cut and escaped."""
+def test_a_path_that_is_not_python_is_reported(tmp_path: Path, name: str) -> None:
+    """As it was passed, truncated and escaped."""
     written(tmp_path / "notes.txt", "not Python")
     with Engine(plugins="none") as engine, pytest.raises(PluginError, match="no such Python file or package"):
         engine.load_plugin(tmp_path / name if name else tmp_path)

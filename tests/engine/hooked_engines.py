@@ -29,7 +29,7 @@ RAN: list[tuple[str, Any]] = []
 
 
 def shop(timeout: float | None = None, *, approval: bool = False) -> Toolset:
-    """Return tools that note that they ran; with a *timeout* their lines are not compiled."""
+    """Return tools that record their runs; with a *timeout* their call pipelines are not compiled."""
     made = Toolset("shop")
     items = ArgSpec("items", ArgType.SLICE_INT, required=False)
     args = (ArgSpec("euros", ArgType.INT), items)
@@ -64,7 +64,7 @@ def shop(timeout: float | None = None, *, approval: bool = False) -> Toolset:
 
 
 def engine_of(*hooks: object, timeout: float | None = None, approval: bool = False, **options: Any) -> Engine:
-    """Return an engine with the tools, and nothing that has run so far."""
+    """Return an engine with the tools, after clearing the record."""
     RAN.clear()
     return Engine(toolsets=[shop(timeout, approval=approval)], plugins="none", hooks=hooks, **options)
 
@@ -73,7 +73,7 @@ async def _drained(items: Any) -> list[Any]:
     return [item async for item in items]
 
 
-def executed(session: Session, name: str, given: dict[str, Any]) -> Any:
+def execute(session: Session, name: str, given: dict[str, Any]) -> Any:
     """Call as a model does, and raise the error of the result."""
     result = session.execute(ToolCall(name.replace(".", "__"), given))
     if result.error is not None:
@@ -81,34 +81,34 @@ def executed(session: Session, name: str, given: dict[str, Any]) -> Any:
     return result.value
 
 
-Door = Callable[[Any, str, dict[str, Any]], Any]
+EntryPoint = Callable[[Any, str, dict[str, Any]], Any]
 
-DOORS: dict[str, Door] = {
+ENTRY_POINTS: dict[str, EntryPoint] = {
     "call": lambda session, name, given: session.call(name, [*given.values()]),
     "call_named": lambda session, name, given: session.call_named(name, given),
     "acall": lambda session, name, given: asyncio.run(session.acall(name, [*given.values()])),
     "acall_named": lambda session, name, given: asyncio.run(session.acall_named(name, given)),
-    "execute": executed,
+    "execute": execute,
     "stream": lambda session, name, given: list(session.stream(name, given)),
     "astream": lambda session, name, given: asyncio.run(_drained(session.astream(name, given))),
     "timed": lambda session, name, given: session.call_named(name, given, timeout=60),
     "session": lambda engine, name, given: engine.session().call_named(name, given),
 }
 
-door = pytest.mark.parametrize("door", DOORS)
+entry_point = pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 way = pytest.mark.parametrize("timeout", [None, 60.0], ids=["compiled", "steps"])
 
 
 class Gate:
-    """A hook that keeps what it is asked, and answers what a function says."""
+    """A hook that stores its calls, and answers with a function."""
 
     def __init__(self, answer: Callable[[PendingCall], Any] = lambda call: None) -> None:
-        self.asked: list[PendingCall] = []
+        self.calls: list[PendingCall] = []
         self.answer = answer
 
     @hookimpl
     def neuroscript_decide(self, call: PendingCall) -> Any:
-        self.asked.append(call)
+        self.calls.append(call)
         return self.answer(call)
 
 

@@ -103,14 +103,14 @@ def engine_of(limits: Limits | None, *, clock: Callable[[], float] = time.time, 
     return Engine(toolsets=[tools()], plugins="none", policy=policy, host=Host(clock=clock), **options)
 
 
-Door = Callable[[Session, str, tuple[Any, ...]], Any]
+EntryPoint = Callable[[Session, str, tuple[Any, ...]], Any]
 
 
 async def drained(items: Any) -> list[Any]:
     return [item async for item in items]
 
 
-def executed(session: Session, name: str, args: tuple[Any, ...]) -> Any:
+def execute(session: Session, name: str, args: tuple[Any, ...]) -> Any:
     """Call as a model does, and raise the error of the result."""
     result = session.execute(ToolCall(name, args))
     if result.error is not None:
@@ -118,17 +118,17 @@ def executed(session: Session, name: str, args: tuple[Any, ...]) -> Any:
     return result.value
 
 
-DOORS: dict[str, Door] = {
+ENTRY_POINTS: dict[str, EntryPoint] = {
     "call": lambda session, name, args: session.call(name, args),
     "call_named": lambda session, name, args: session.call_named(name, _named(session, name, args)),
     "acall": lambda session, name, args: asyncio.run(session.acall(name, args)),
-    "execute": executed,
+    "execute": execute,
     "stream": lambda session, name, args: list(session.stream(name, args)),
     "astream": lambda session, name, args: asyncio.run(drained(session.astream(name, args))),
     "timed": lambda session, name, args: session.call(name, args, timeout=60),
 }
 
-door = pytest.mark.parametrize("door", DOORS)
+entry_point = pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 
 
 def _named(session: Session, name: str, args: tuple[Any, ...]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.engine.error_codes import code
-from tests.engine.hooked_engines import DOORS, Door, Gate, Observer, door, engine_of, shop, way
+from tests.engine.hooked_engines import ENTRY_POINTS, EntryPoint, Gate, Observer, engine_of, entry_point, shop, way
 
 import neuroscript.calls.gate
 import neuroscript.engine.entries
@@ -34,16 +34,16 @@ from neuroscript import (
     hookimpl,
 )
 
-# Hooks that come later
+# Adding hooks
 
 
 @way
-@door
-def test_hooks_that_are_added_are_asked_and_told_from_the_next_call_on(door: str, timeout: float | None) -> None:
-    """Of the engine, and of sessions that were there before, with a policy of their own or without."""
+@entry_point
+def test_added_hooks_apply_from_the_next_call(entry_point: str, timeout: float | None) -> None:
+    """To the engine and to existing sessions, with or without a policy of their own."""
     engine = engine_of(timeout=timeout)
     sessions = [engine, engine.session(), engine.session(policy=ExecutionPolicy(deny=["shop.each"]))]
-    run = {**DOORS, "session": DOORS["call"]}[door]
+    run = {**ENTRY_POINTS, "session": ENTRY_POINTS["call"]}[entry_point]
     for session in sessions:
         run(session, "shop.twice", {"euros": 1})
     gate, observer = Gate(lambda call: "no" if call.depth > 1 else None), Observer()
@@ -56,11 +56,11 @@ def test_hooks_that_are_added_are_asked_and_told_from_the_next_call_on(door: str
     assert observer.kinds() == [
         ("intent", "twice", ""), ("refused", "refund", "policy.hook"), ("outcome", "twice", "policy.hook")
     ] * 3  # fmt: skip
-    assert len(gate.asked) == 6
+    assert len(gate.calls) == 6
 
 
-def test_a_call_that_runs_while_hooks_are_added_goes_on() -> None:
-    """What it calls from then on is asked about; it ends as those were told who heard that it began."""
+def test_a_running_call_continues_when_hooks_are_added() -> None:
+    """Its later nested calls are checked by them; its end is sent to the observers that received its start."""
     before, after, gate = Observer(), Observer(), Gate(lambda call: "no" if call.tool == "shop.refund" else None)
     engine = engine_of(before)
     made = Toolset("adding")
@@ -80,8 +80,8 @@ def test_a_call_that_runs_while_hooks_are_added_goes_on() -> None:
     assert Counter(each.kind for each in before.told) == {"intent": 2, "outcome": 2, "refused": 1}
 
 
-def test_hooks_are_added_while_many_threads_call() -> None:
-    """Every call is told at most once to each; of calls that begin when one has been added, none is missing."""
+def test_hooks_can_be_added_while_threads_call() -> None:
+    """Each observer receives a call at most once, and every call that starts after it was added."""
     engine = engine_of()
     observers: list[Observer] = []
     ended, begun = threading.Event(), threading.Barrier(5)
@@ -119,8 +119,8 @@ def test_hooks_are_added_while_many_threads_call() -> None:
 OURS = {module.__file__ for module in (neuroscript.engine.session, neuroscript.engine.entries, neuroscript.calls.gate)}
 
 
-def with_a_line(number: int, act: Callable[[], object], run: Callable[[], object]) -> bool:
-    """Do *run*, and *act* before its line of that number in our modules; tell whether it has so many."""
+def run_with_interruption(number: int, act: Callable[[], object], run: Callable[[], object]) -> bool:
+    """Run *run*, and call *act* before a line of our modules, by its number; return whether it was reached."""
     left = number
 
     def on_line(frame: FrameType, event: str, value: Any) -> Any:
@@ -143,26 +143,26 @@ def with_a_line(number: int, act: Callable[[], object], run: Callable[[], object
     return left < 0
 
 
-@pytest.mark.parametrize("door", ["call", "call_named", "execute", "session"])
-def test_a_gate_that_is_added_in_the_middle_of_a_call_is_asked_of_the_next_one(door: str) -> None:
-    """Before whichever line of ours: no session goes on with a line that was made when the gate was not there."""
+@pytest.mark.parametrize("entry_point", ["call", "call_named", "execute", "session"])
+def test_a_gate_added_during_a_call_applies_to_the_next(entry_point: str) -> None:
+    """Before any line of ours: no session reuses a call pipeline that was compiled without the gate."""
     number = 0
     reached = True
     while reached:
         engine = engine_of()
-        session = engine.session() if door == "session" else engine
-        run = DOORS["call_named"] if door == "session" else DOORS[door]
+        session = engine.session() if entry_point == "session" else engine
+        run = ENTRY_POINTS["call_named"] if entry_point == "session" else ENTRY_POINTS[entry_point]
         gate = Gate(lambda call: "no")
 
         def add(engine: Engine = engine, gate: Gate = gate) -> None:
-            if not engine._world._lock.locked():  # then another thread would wait
+            if not engine._world._lock.locked():  # another thread would wait otherwise
                 engine.add_hooks(gate)
 
-        def first(session: Session = session, run: Door = run) -> None:
+        def first(session: Session = session, run: EntryPoint = run) -> None:
             with suppress(PolicyError):
                 run(session, "shop.tries", {"euros": 5})
 
-        reached = with_a_line(number, add, first)
+        reached = run_with_interruption(number, add, first)
         if reached and gate in engine._world._watching.get("hooks", Gate()).plugins:
             assert code(lambda: run(session, "shop.refund", {"euros": 5})) == "policy.hook", number
             assert code(lambda: run(session, "shop.tries", {"euros": 5})) == "policy.hook", number
@@ -171,9 +171,9 @@ def test_a_gate_that_is_added_in_the_middle_of_a_call_is_asked_of_the_next_one(d
     assert number > 50
 
 
-@pytest.mark.parametrize("door", ["call", "call_named", "execute"])
-def test_an_engine_that_is_closed_in_the_middle_of_a_call_makes_no_other(door: str) -> None:
-    """Before whichever line of ours that happens."""
+@pytest.mark.parametrize("entry_point", ["call", "call_named", "execute"])
+def test_an_engine_closed_during_a_call_makes_no_other(entry_point: str) -> None:
+    """Before any line of ours."""
     number = 0
     reached = True
     while reached:
@@ -181,32 +181,36 @@ def test_an_engine_that_is_closed_in_the_middle_of_a_call_makes_no_other(door: s
 
         def first(engine: Engine = engine) -> None:
             with suppress(CallError):
-                DOORS[door](engine, "shop.refund", {"euros": 5})
+                ENTRY_POINTS[entry_point](engine, "shop.refund", {"euros": 5})
 
-        reached = with_a_line(number, lambda engine=engine: engine._world._lock.locked() or engine._refuse_all(), first)
+        reached = run_with_interruption(
+            number, lambda engine=engine: engine._world._lock.locked() or engine._refuse_all(), first
+        )
         if engine.is_closed:
-            assert code(lambda: DOORS[door](engine, "shop.refund", {"euros": 5})) == "engine.closed", number
+            assert code(lambda: ENTRY_POINTS[entry_point](engine, "shop.refund", {"euros": 5})) == "engine.closed", (
+                number
+            )
         number += 1
 
     assert number > 20
 
 
-# What hooks cost
+# Cost
 
 
-def line_of(engine: Engine, name: str = "shop.refund", by_name: bool = False) -> Any:
-    """Return the code of the compiled line of a tool."""
+def compiled_code(engine: Engine, name: str = "shop.refund", by_name: bool = False) -> Any:
+    """Return the code of the compiled call pipeline of a tool."""
     return engine._entry(name).function(by_name).__code__
 
 
 @pytest.mark.parametrize("by_name", [False, True], ids=["in order", "by name"])
-def test_without_hooks_a_call_is_the_very_same(by_name: bool) -> None:
-    """The same statements, compiled once: of an engine that was never told of hooks, and of one with none of them."""
+def test_without_hooks_the_compiled_code_is_the_same(by_name: bool) -> None:
+    """For an engine without the parameter and for one with empty lists."""
     plain = Engine(toolsets=[shop()], plugins="none")
     none = Engine(toolsets=[shop()], plugins="none", hooks=[], audit=[], recording=None)
 
-    assert line_of(plain, by_name=by_name) is line_of(none, by_name=by_name)
-    assert line_of(plain, by_name=by_name) is line_of(plain.session(), by_name=by_name)  # type: ignore[arg-type]
+    assert compiled_code(plain, by_name=by_name) is compiled_code(none, by_name=by_name)
+    assert compiled_code(plain, by_name=by_name) is compiled_code(plain.session(), by_name=by_name)  # type: ignore[arg-type]
 
 
 class Bringing:
@@ -218,12 +222,16 @@ class Bringing:
 
 
 @pytest.mark.parametrize("by_name", [False, True], ids=["in order", "by name"])
-def test_plugins_that_bring_toolsets_alone_cost_a_call_nothing(by_name: bool) -> None:
-    """Whether they are given or added; a gate that comes later is asked, and none of them is given twice."""
+def test_plugins_with_only_toolsets_do_not_change_the_compiled_code(by_name: bool) -> None:
+    """Passed or added; a gate can be added later, and no plugin twice."""
     plain, given, added = engine_of(), engine_of(bringing := Bringing()), engine_of()
     added.add_hooks(Bringing())
 
-    assert line_of(plain, by_name=by_name) is line_of(given, by_name=by_name) is line_of(added, by_name=by_name)
+    assert (
+        compiled_code(plain, by_name=by_name)
+        is compiled_code(given, by_name=by_name)
+        is compiled_code(added, by_name=by_name)
+    )
     with pytest.raises(PluginError):
         given.add_hooks(bringing)
     given.add_hooks(Gate(lambda call: "no"))
@@ -231,19 +239,19 @@ def test_plugins_that_bring_toolsets_alone_cost_a_call_nothing(by_name: bool) ->
 
 
 @pytest.mark.parametrize("by_name", [False, True], ids=["in order", "by name"])
-def test_with_hooks_a_call_is_another(by_name: bool) -> None:
-    """So the test above does look at what calls are made of; each kind of hook is paid for by itself."""
+def test_hooks_change_the_compiled_code(by_name: bool) -> None:
+    """So the test above can fail; each kind of hook has its own code."""
     plain, gate, observer = engine_of(), engine_of(Gate()), engine_of(Observer())
-    codes = {line_of(each, by_name=by_name) for each in (plain, gate, observer, engine_of(Gate(), Observer()))}
-    before = line_of(plain, by_name=by_name)
+    codes = {compiled_code(each, by_name=by_name) for each in (plain, gate, observer, engine_of(Gate(), Observer()))}
+    before = compiled_code(plain, by_name=by_name)
 
     assert len(codes) == 4
     plain.add_hooks(Gate())
-    assert line_of(plain, by_name=by_name) is line_of(gate, by_name=by_name) is not before
+    assert compiled_code(plain, by_name=by_name) is compiled_code(gate, by_name=by_name) is not before
 
 
-def test_what_is_asked_and_told_agrees_with_an_audit() -> None:
-    """One record for one call: a sink and an observer are given the same one."""
+def test_observers_and_audit_log_receive_the_same_records() -> None:
+    """One record for each call."""
     observer, audit = Observer(), MemoryAudit()
     engine = engine_of(observer, audit=audit, host=Host(clock=lambda: 5.0))
     for name, euros in (("twice", 5), ("refund", "x"), ("nothing", 1), ("later", 5)):

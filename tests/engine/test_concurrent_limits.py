@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests import races
 from tests.engine.error_codes import code
-from tests.engine.limited_tools import DOORS, INT, ONE, Failing, door, drained, engine_of, tools
+from tests.engine.limited_tools import ENTRY_POINTS, INT, ONE, Failing, drained, engine_of, entry_point, tools
 
 import neuroscript.calls.gate
 import neuroscript.policy.counters
@@ -63,14 +63,16 @@ def test_no_more_calls_run_at_once_than_are_permitted() -> None:
         assert inside.acquire(timeout=30)
 
     assert engine.ledger.spent == {"concurrency": 2}
-    for name in DOORS:
-        assert code(lambda name=name: DOORS[name](engine, "g.add", (1,))) == "limit.concurrency"
+    for name in ENTRY_POINTS:
+        assert code(lambda name=name: ENTRY_POINTS[name](engine, "g.add", (1,))) == "limit.concurrency"
     go.set()
     for each in threads:
         each.join()
     assert sorted(ended) == ["ok", "tool.failed"]
     assert engine.ledger.spent == {"concurrency": 0}
-    assert [code(lambda name=name: DOORS[name](engine, "g.outer", (1,))) for name in DOORS] == ["ok"] * len(DOORS)
+    assert [code(lambda name=name: ENTRY_POINTS[name](engine, "g.outer", (1,))) for name in ENTRY_POINTS] == [
+        "ok"
+    ] * len(ENTRY_POINTS)
 
 
 def test_tasks_of_a_loop_run_at_once_as_many_as_are_permitted() -> None:
@@ -134,8 +136,8 @@ def test_a_stream_makes_room_when_it_has_ended(way: str) -> None:
     assert engine.call("g.add", (1,)) == 1
 
 
-@door
-def test_a_call_that_fails_makes_room(door: str) -> None:
+@entry_point
+def test_a_call_that_fails_makes_room(entry_point: str) -> None:
     """By an error of its tool, a result that does not fit, or a time that is over."""
     engine = engine_of(Limits(concurrency=1, seconds=0.1))
     wrong = Toolset("w")
@@ -143,7 +145,8 @@ def test_a_call_that_fails_makes_room(door: str) -> None:
     engine.register(wrong)
 
     codes = [
-        code(lambda: DOORS[door](engine, *each)) for each in (("g.fail", (1,)), ("w.wrong", ()), ("g.sleeps", (0.3,)))
+        code(lambda: ENTRY_POINTS[entry_point](engine, *each))
+        for each in (("g.fail", (1,)), ("w.wrong", ()), ("g.sleeps", (0.3,)))
     ]
     assert codes == ["tool.failed", "return.type", "call.timeout"]
     assert engine.ledger.spent == {"concurrency": 0}

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import pytest
 from tests.engine.error_codes import code
-from tests.engine.hooked_engines import DOORS, RAN, Gate, Observer, door, engine_of, way
+from tests.engine.hooked_engines import ENTRY_POINTS, RAN, Gate, Observer, engine_of, entry_point, way
 
 from neuroscript import (
     ArgSpec,
@@ -29,11 +29,11 @@ from neuroscript import (
 from neuroscript.approval.request import Approval
 from neuroscript.policy.limits import Limits
 
-# The hooks
+# Gates
 
 
 def raising(error: BaseException) -> Callable[[Any], Any]:
-    """Return what raises an error, whatever it is asked."""
+    """Return a function that raises an error."""
 
     def answer(call: Any) -> Any:
         raise error
@@ -52,18 +52,18 @@ ANSWERS: dict[str, tuple[Callable[[Any], Any], str]] = {
 
 
 @way
-@door
+@entry_point
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_a_gate_refuses_at_every_door(answer: str, door: str, timeout: float | None) -> None:
+def test_a_gate_refuses_calls_of_every_entry_point(answer: str, entry_point: str, timeout: float | None) -> None:
     """The tool does not run, observers are notified once, and the refusal is stored."""
     decide, expected = ANSWERS[answer]
     gate, observer = Gate(decide), Observer()
     engine = engine_of(observer, gate, timeout=timeout)
 
-    assert code(lambda: DOORS[door](engine, "shop.refund", {"euros": "5"})) == expected
+    assert code(lambda: ENTRY_POINTS[entry_point](engine, "shop.refund", {"euros": "5"})) == expected
 
     assert RAN == []
-    assert len(gate.asked) == 1
+    assert len(gate.calls) == 1
     assert observer.kinds() == [("refused", "refund", expected)]
     assert [(each.code, each.rule, each.types) for each in engine.refusals] == [
         (expected, "hook Gate", (int, type(None)))
@@ -71,18 +71,18 @@ def test_a_gate_refuses_at_every_door(answer: str, door: str, timeout: float | N
 
 
 @way
-@door
+@entry_point
 @pytest.mark.parametrize("outer", ["twice", "later", "each"])
-def test_a_gate_refuses_a_call_within_at_every_door(outer: str, door: str, timeout: float | None) -> None:
-    """It gets the number of the outer call; its refusal passes through the outer tool unchanged."""
+def test_a_gate_refuses_nested_calls_of_every_entry_point(outer: str, entry_point: str, timeout: float | None) -> None:
+    """It receives the number of the outer call; its refusal passes through the outer tool unchanged."""
     gate, observer = Gate(lambda call: "not within" if call.depth > 1 else None), Observer()
     engine = engine_of(gate, observer, timeout=timeout)
 
-    assert code(lambda: DOORS[door](engine, f"shop.{outer}", {"euros": 5})) == "policy.hook"
+    assert code(lambda: ENTRY_POINTS[entry_point](engine, f"shop.{outer}", {"euros": 5})) == "policy.hook"
 
     assert [name for name, _ in RAN] == [outer]
-    asked = [(call.tool, call.depth, call.above) for call in gate.asked]
-    assert asked == [(f"shop.{outer}", 1, ()), ("shop.refund", 2, (f"shop.{outer}",))]
+    nested = [(call.tool, call.depth, call.above) for call in gate.calls]
+    assert nested == [(f"shop.{outer}", 1, ()), ("shop.refund", 2, (f"shop.{outer}",))]
     intent, refused, outcome = observer.told
     assert [each.kind for each in observer.told] == ["intent", "refused", "outcome"]
     assert (refused.parent, refused.depth) == (intent.call, 2)
@@ -90,9 +90,9 @@ def test_a_gate_refuses_a_call_within_at_every_door(outer: str, door: str, timeo
 
 
 @way
-@door
-def test_a_gate_sees_the_values_that_the_tool_gets(door: str, timeout: float | None) -> None:
-    """Of another spelling, and with defaults; whatever it does to them, the tool gets what was asked for."""
+@entry_point
+def test_a_gate_receives_the_values_of_the_tool(entry_point: str, timeout: float | None) -> None:
+    """Coerced, and with defaults; a gate cannot change them."""
 
     def spoil(call: Any) -> None:
         call.arguments["items"].clear()
@@ -102,18 +102,18 @@ def test_a_gate_sees_the_values_that_the_tool_gets(door: str, timeout: float | N
     engine = engine_of(second, first, timeout=timeout)
     items = [1, 2.0, "3"]
 
-    DOORS[door](engine, "shop.refund", {"euros": " 5 ", "items": items})
+    ENTRY_POINTS[entry_point](engine, "shop.refund", {"euros": " 5 ", "items": items})
 
     assert RAN == [("refund", (5, [1, 2, 3]))]
-    assert second.asked[0].arguments == {"euros": 5, "items": [1, 2, 3]}
+    assert second.calls[0].arguments == {"euros": 5, "items": [1, 2, 3]}
     assert items == [1, 2.0, "3"]
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
-        second.asked[0].tool = "shop.other"  # type: ignore[misc]
+        second.calls[0].tool = "shop.other"  # type: ignore[misc]
 
 
 @way
-def test_what_a_gate_keeps_of_a_call_is_its_own(timeout: float | None) -> None:
-    """A tool that changes what it was given changes nothing that a gate has seen."""
+def test_a_gate_receives_its_own_copy_of_the_values(timeout: float | None) -> None:
+    """A tool that modifies its arguments does not change it."""
     gate = Gate()
     made = Toolset("m")
 
@@ -124,12 +124,12 @@ def test_what_a_gate_keeps_of_a_call_is_its_own(timeout: float | None) -> None:
     made.add(spec, change, ToolPolicy(timeout=timeout))
     Engine(toolsets=[made], plugins="none", hooks=[gate]).call("m.change", ([{"a": 1}],))
 
-    assert gate.asked[0].arguments == {"items": [{"a": 1}]}
+    assert gate.calls[0].arguments == {"items": [{"a": 1}]}
 
 
-@door
-def test_a_gate_is_asked_when_nothing_else_has_refused(door: str) -> None:
-    """Neither the name, nor the policy, nor the arguments; and it is asked before an approver and before any limit."""
+@entry_point
+def test_a_gate_is_the_last_check_before_approval_and_limits(entry_point: str) -> None:
+    """It is not called if the name, the policy or the arguments were refused."""
     approved: list[Any] = []
     gate = Gate(lambda call: "no" if call.arguments["euros"] == 13 else None)
     policy = ExecutionPolicy(
@@ -138,7 +138,7 @@ def test_a_gate_is_asked_when_nothing_else_has_refused(door: str) -> None:
     )  # fmt: skip
     engine = engine_of(gate, approval=True, policy=policy)
     codes = [
-        code(lambda name=name, given=given: DOORS[door](engine, f"shop.{name}", given))
+        code(lambda name=name, given=given: ENTRY_POINTS[entry_point](engine, f"shop.{name}", given))
         for name, given in (
             ("nothing", {"euros": 1}), ("twice", {"euros": 1}), ("refund", {"euros": "x"}), ("refund", {"euros": 13}),
             ("refund", {"euros": 1}),
@@ -146,23 +146,23 @@ def test_a_gate_is_asked_when_nothing_else_has_refused(door: str) -> None:
     ]  # fmt: skip
 
     assert codes == ["tool.not_found", "policy.denied", "coercion.format", "policy.hook", "ok"]
-    assert [call.arguments["euros"] for call in gate.asked] == [13, 1]
+    assert [call.arguments["euros"] for call in gate.calls] == [13, 1]
     assert approved == [1]
     assert engine.ledger.spent == {"calls": 1}
 
 
-@door
-def test_a_gate_is_asked_again_about_what_an_approver_has_changed(door: str) -> None:
-    """With the new values, in their exact form."""
+@entry_point
+def test_a_gate_checks_arguments_that_an_approver_has_edited(entry_point: str) -> None:
+    """With the new values after coercion."""
     gate = Gate(lambda call: "no" if call.arguments["euros"] == 13 else None)
     answers = [Approval.modify({"euros": "12"}), Approval.modify({"euros": "13"})]
     policy = ExecutionPolicy(approver=lambda request: answers.pop(0))
     engine = engine_of(gate, approval=True, policy=policy)
 
-    assert code(lambda: DOORS[door](engine, "shop.refund", {"euros": 1})) == "ok"
-    assert code(lambda: DOORS[door](engine, "shop.refund", {"euros": 1})) == "policy.hook"
+    assert code(lambda: ENTRY_POINTS[entry_point](engine, "shop.refund", {"euros": 1})) == "ok"
+    assert code(lambda: ENTRY_POINTS[entry_point](engine, "shop.refund", {"euros": 1})) == "policy.hook"
 
-    assert [call.arguments["euros"] for call in gate.asked] == [1, 12, 1, 13]
+    assert [call.arguments["euros"] for call in gate.calls] == [1, 12, 1, 13]
     assert [values[0] for _, values in RAN] == [12]
 
 
@@ -170,13 +170,13 @@ def test_a_gate_is_asked_again_about_what_an_approver_has_changed(door: str) -> 
 
 
 @way
-@door
-def test_observers_are_told_of_calls_within_calls(door: str, timeout: float | None) -> None:
+@entry_point
+def test_observers_receive_nested_calls(entry_point: str, timeout: float | None) -> None:
     """Each starts after its outer call, ends before it, and contains its number."""
     observer = Observer()
     engine = engine_of(observer, timeout=timeout)
 
-    DOORS[door](engine, "shop.twice", {"euros": 5})
+    ENTRY_POINTS[entry_point](engine, "shop.twice", {"euros": 5})
 
     assert observer.kinds() == [
         ("intent", "twice", ""), ("intent", "refund", ""), ("outcome", "refund", "ok"), ("intent", "refund", ""),
@@ -192,8 +192,8 @@ def test_observers_are_told_of_calls_within_calls(door: str, timeout: float | No
 
 
 @way
-def test_a_refusal_that_a_tool_catches_is_told_all_the_same(timeout: float | None) -> None:
-    """Its outer call has ended well."""
+def test_a_refusal_that_a_tool_catches_is_observed(timeout: float | None) -> None:
+    """Its outer call succeeds."""
     observer = Observer()
     engine = engine_of(observer, timeout=timeout, policy=ExecutionPolicy(deny=["shop.refund"]))
 
@@ -225,19 +225,19 @@ class Broken(Observer):
 
 
 @way
-@door
+@entry_point
 @pytest.mark.parametrize("error", [ValueError("canary"), SystemExit("canary")], ids=lambda each: type(each).__name__)
 def test_an_observer_that_fails_is_logged_once_and_changes_nothing(
-    error: BaseException, door: str, timeout: float | None, caplog: pytest.LogCaptureFixture
+    error: BaseException, entry_point: str, timeout: float | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     """This holds for each hook and outcome, and later observers are notified."""
     broken, observer = Broken(error), Observer()
     engine = engine_of(observer, broken, timeout=timeout)
 
     with caplog.at_level(logging.DEBUG, "neuroscript"):
-        assert code(lambda: DOORS[door](engine, "shop.twice", {"euros": 5})) == "ok"
-        assert code(lambda: DOORS[door](engine, "shop.twice", {"euros": "x"})) == "coercion.format"
-        assert code(lambda: DOORS[door](engine, "shop.refund", {"euros": 6})) == "ok"
+        assert code(lambda: ENTRY_POINTS[entry_point](engine, "shop.twice", {"euros": 5})) == "ok"
+        assert code(lambda: ENTRY_POINTS[entry_point](engine, "shop.twice", {"euros": "x"})) == "coercion.format"
+        assert code(lambda: ENTRY_POINTS[entry_point](engine, "shop.refund", {"euros": 6})) == "ok"
 
     assert observer.told == broken.told and len(observer.told) == 6 + 1 + 2
     assert [values[0] for _, values in RAN] == [5, 5, 5, 6]
@@ -249,8 +249,8 @@ def test_an_observer_that_fails_is_logged_once_and_changes_nothing(
     assert [record.name for record in caplog.records].count("neuroscript.traceback") == 2
 
 
-def test_an_engine_tells_of_its_tools_and_of_its_end(tmp_path: Any) -> None:
-    """Of those that it is made with, of those that come later by whatever way, and once that it is closed."""
+def test_an_engine_reports_its_tools_and_its_end(tmp_path: Any) -> None:
+    """Initial tools, tools that are added in any way, and the end of the engine once."""
     observer = Observer()
     plugin = tmp_path / "more.py"
     plugin.write_text(
@@ -275,8 +275,8 @@ def test_an_engine_tells_of_its_tools_and_of_its_end(tmp_path: Any) -> None:
     assert observer.left == [()]
 
 
-def test_the_end_of_an_engine_names_the_calls_that_are_left_behind() -> None:
-    """Their records come when they end after all."""
+def test_the_end_of_an_engine_lists_running_calls() -> None:
+    """Their records follow when they end."""
     observer, inside, free = Observer(), threading.Event(), threading.Event()
     made = Toolset("slow")
 
@@ -297,8 +297,8 @@ def test_the_end_of_an_engine_names_the_calls_that_are_left_behind() -> None:
     assert [(each.kind, each.tool) for each in observer.told] == [("intent", "slow.wait"), ("outcome", "slow.wait")]
 
 
-def test_what_is_no_plugin_makes_no_engine() -> None:
-    """A gate that would never be asked stands open."""
+def test_an_object_without_hooks_is_refused() -> None:
+    """Otherwise a misspelled gate would never be called."""
 
     class Unmarked:
         def neuroscript_decide(self, call: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 from tests.engine.error_codes import code
-from tests.engine.limited_tools import DOORS, INT, ONE, STRING, Failing, door, engine_of, tools
+from tests.engine.limited_tools import ENTRY_POINTS, INT, ONE, STRING, Failing, engine_of, entry_point, tools
 
 from neuroscript import (
     ArgSpec,
@@ -25,16 +25,16 @@ from neuroscript import (
 from neuroscript.approval.request import Approval
 from neuroscript.policy.limits import Limits
 
-# Each limit, by each door
+# Each limit, through each entry point
 
 
 @attrs.frozen
 class Case:
-    """A limit, and calls in a row with what comes of each.
+    """A limit, and consecutive calls with their outcomes.
 
     Attributes:
-        steps: The tool, its arguments and the code; or a number, by which the clock goes on.
-        spent: What the ledger has at the end.
+        steps: The tool, its arguments and the code; or the seconds by which the clock advances.
+        spent: The counts of the ledger at the end.
     """
 
     limits: dict[str, Any]
@@ -118,10 +118,10 @@ CASES: dict[str, Case] = {
 }  # fmt: skip
 
 
-@door
+@entry_point
 @pytest.mark.parametrize("name", CASES)
-def test_a_limit_holds_by_each_door(name: str, door: str) -> None:
-    """In the compiled line and in the steps; the ledger has what the calls have used, and none of those refused."""
+def test_a_limit_applies_to_every_entry_point(name: str, entry_point: str) -> None:
+    """With and without compilation; the ledger counts the permitted calls only."""
     case, now = CASES[name], [1_000.0]
     engine = engine_of(Limits(**case.limits), clock=lambda: now[0])
 
@@ -130,36 +130,39 @@ def test_a_limit_holds_by_each_door(name: str, door: str) -> None:
             now[0] += each
         else:
             tool, args, expected = each
-            assert code(lambda tool=tool, args=args: DOORS[door](engine, tool, args)) == expected, (tool, args)
+            assert code(lambda tool=tool, args=args: ENTRY_POINTS[entry_point](engine, tool, args)) == expected, (
+                tool,
+                args,
+            )
 
     assert ({} if engine.ledger is None else dict(engine.ledger.spent)) == case.spent
 
 
-@door
-def test_an_outermost_call_has_so_many_seconds_with_all_that_is_within(door: str) -> None:
-    """Each of the calls within has what is left of them."""
+@entry_point
+def test_seconds_limit_an_outermost_call_with_its_nested_calls(entry_point: str) -> None:
+    """Each nested call has the remaining time."""
     engine = engine_of(Limits(seconds=0.2))
 
-    assert code(lambda: DOORS[door](engine, "g.sleeps", (0.0,))) == "ok"
-    assert code(lambda: DOORS[door](engine, "g.sleeps_within", (0.1,))) == "call.timeout"
-    assert code(lambda: DOORS[door](engine, "g.sleeps", (0.0,))) == "ok"
+    assert code(lambda: ENTRY_POINTS[entry_point](engine, "g.sleeps", (0.0,))) == "ok"
+    assert code(lambda: ENTRY_POINTS[entry_point](engine, "g.sleeps_within", (0.1,))) == "call.timeout"
+    assert code(lambda: ENTRY_POINTS[entry_point](engine, "g.sleeps", (0.0,))) == "ok"
 
 
-@door
-def test_the_sentence_of_repeats_says_what_to_do(door: str) -> None:
-    """A model that repeats itself receives it; it contains no value."""
+@entry_point
+def test_a_refused_repetition_says_what_to_do(entry_point: str) -> None:
+    """The model that repeats itself receives the message; it contains no value."""
     engine = engine_of(Limits(max_identical_calls=3))
     for _ in range(3):
-        DOORS[door](engine, "g.add", (987_654,))
+        ENTRY_POINTS[entry_point](engine, "g.add", (987_654,))
 
     with pytest.raises(LimitError) as caught:
-        DOORS[door](engine, "g.add", (987_654,))
+        ENTRY_POINTS[entry_point](engine, "g.add", (987_654,))
 
     text = "the same call was made 3 times in a row; change the arguments, or do something else"
     assert (str(caught.value), caught.value.retry) == (f"g.add: {text}", "model")
 
 
-# What never began
+# Calls that did not begin
 
 
 class Deciding:
@@ -211,10 +214,10 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("timeout", [None, 60.0], ids=["compiled", "steps"])
-@pytest.mark.parametrize("door", ["call", "acall", "execute", "stream"])
+@pytest.mark.parametrize("entry_point", ["call", "acall", "execute", "stream"])
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_call_that_never_began_costs_nothing(case: str, door: str, timeout: float | None) -> None:
-    """Neither in a count, nor in a rate, nor in a row; nor does it hold a place."""
+def test_a_call_that_did_not_begin_costs_nothing(case: str, entry_point: str, timeout: float | None) -> None:
+    """Neither a count, nor a rate, nor a repetition, nor a slot."""
     engine, sink = counting(timeout)
     name, args, expected = REFUSED[case]
     for _ in range(2):
@@ -224,7 +227,7 @@ def test_a_call_that_never_began_costs_nothing(case: str, door: str, timeout: fl
     sink.is_full = case == "an audit that fails"
 
     for _ in range(3):
-        assert code(lambda: DOORS[door](engine, name, args)) == expected
+        assert code(lambda: ENTRY_POINTS[entry_point](engine, name, args)) == expected
         assert dict(engine.ledger.spent) == before
         assert list(engine.ledger._windows["n.*"]._moments) == moments
 
@@ -235,7 +238,7 @@ def test_a_call_that_never_began_costs_nothing(case: str, door: str, timeout: fl
 
 
 @pytest.mark.parametrize("timeout", [None, 60.0], ids=["compiled", "steps"])
-def test_a_call_within_that_never_began_costs_the_outer_one_alone(timeout: float | None) -> None:
+def test_a_nested_call_that_did_not_begin_costs_only_the_outer_call(timeout: float | None) -> None:
     """The outer call has run."""
     engine, _ = counting(timeout)
     engine.register(tools(tries=lambda rt, a: code(lambda: rt.call_tool("n.needs", (a,)))))
@@ -244,7 +247,7 @@ def test_a_call_within_that_never_began_costs_the_outer_one_alone(timeout: float
     assert engine.ledger.spent == {"calls": 1, "calls of n.plain": 0, "concurrency": 0}
 
 
-def test_one_count_that_refuses_gives_back_what_the_others_reserved() -> None:
+def test_a_refusal_by_one_limit_refunds_the_others() -> None:
     """Of the session and of the engine."""
     engine = engine_of(Limits(calls=10, tool_calls={"g.add": 1}))
     session = engine.session(policy=ExecutionPolicy(limits=Limits(calls=5)))
@@ -258,13 +261,13 @@ def test_one_count_that_refuses_gives_back_what_the_others_reserved() -> None:
 # Sessions
 
 
-@door
-def test_sessions_count_in_their_own_ledger_and_in_that_of_the_engine(door: str) -> None:
-    """Nested calls, bytes and money add up in both; a session that has none of its own uses that of the engine."""
+@entry_point
+def test_sessions_count_in_their_own_ledger_and_the_engines(entry_point: str) -> None:
+    """Nested calls, bytes and money count in both; a session without limits uses the engine's ledger."""
     engine = engine_of(Limits(calls=9, money={"EUR": 1}))
     small = engine.session(policy=ExecutionPolicy(limits=Limits(calls=3, money={"EUR": "0.3"})))
     plain = engine.session()
-    run = DOORS[door]
+    run = ENTRY_POINTS[entry_point]
 
     assert code(lambda: run(small, "g.pays_twice", ("EUR", "0.1"))) == "ok"
     assert code(lambda: run(small, "g.pays_twice", ("EUR", "0.2"))) == "limit.money"
@@ -278,8 +281,8 @@ def test_sessions_count_in_their_own_ledger_and_in_that_of_the_engine(door: str)
     assert code(lambda: run(plain, "g.add", (1,))) == "limit.calls"
 
 
-def test_a_new_session_begins_at_nothing_under_what_the_engine_has_used() -> None:
-    """As hosts that have one for each caller need it."""
+def test_a_new_session_starts_at_zero_below_the_engines_counts() -> None:
+    """For hosts with one session per caller."""
     engine = engine_of(Limits(calls=5))
     for _ in range(2):
         session = engine.session(policy=ExecutionPolicy(limits=Limits(calls=2)))

@@ -70,7 +70,7 @@ def words() -> Iterator[str]:
 
 
 NAMES = ["s.plain", "s.waits", "s.aup"]
-DOORS = ["execute", "aexecute", "aexecute, awaited"]
+ENTRY_POINTS = ["execute", "aexecute", "aexecute, awaited"]
 Carried = Callable[[str, Any, Callable[[Any], object]], ToolResult]
 
 
@@ -85,7 +85,7 @@ def engine() -> Iterator[Engine]:
         yield engine
 
 
-@pytest.fixture(params=DOORS)
+@pytest.fixture(params=ENTRY_POINTS)
 def carried(request: pytest.FixtureRequest, engine: Engine) -> Carried:
     """Executes a call by either entry point, and collects its items."""
 
@@ -198,9 +198,9 @@ def test_denied_tool_stays_denied() -> None:
     policy = ExecutionPolicy(deny=("s.plain",))
     with Engine(toolsets=[tools], plugins="none", policy=policy) as engine:
         refused = engine.execute(ToolCall("s__plain", [1]), on_item=EVENTS.append).error
-        for door in (engine.stream, engine.astream):
+        for entry_point in (engine.stream, engine.astream):
             with pytest.raises(PolicyError) as caught:
-                door(ToolCall("s__plain", [1]))
+                entry_point(ToolCall("s__plain", [1]))
             assert ("policy.denied", "host", "s.plain") == (caught.value.code, caught.value.retry, caught.value.rule)
 
     assert refused is not None

@@ -34,8 +34,8 @@ from neuroscript import (
 )
 
 
-@pytest.mark.parametrize("door", ["call", "call_named", "acall", "acall_named", "execute", "stream", "astream"])
-def test_each_entry_point_takes_a_timeout(never: threading.Event, door: str) -> None:
+@pytest.mark.parametrize("entry_point", ["call", "call_named", "acall", "acall_named", "execute", "stream", "astream"])
+def test_each_entry_point_takes_a_timeout(never: threading.Event, entry_point: str) -> None:
     """The caller returns; a sync tool is abandoned, and its Runtime stops working."""
     kept: list[Runtime] = []
 
@@ -46,7 +46,7 @@ def test_each_entry_point_takes_a_timeout(never: threading.Event, door: str) -> 
     engine = engine_of(wait=wait)
 
     async def awaited() -> Any:
-        match door:
+        match entry_point:
             case "acall":
                 return await engine.acall("g.wait", timeout=0.1)
             case "acall_named":
@@ -55,7 +55,7 @@ def test_each_entry_point_takes_a_timeout(never: threading.Event, door: str) -> 
                 return [item async for item in engine.astream("g.wait", timeout=0.1)]
 
     def called() -> Any:
-        match door:
+        match entry_point:
             case "call":
                 return engine.call("g.wait", timeout=0.1)
             case "call_named":
@@ -212,8 +212,8 @@ def test_abandoned_threads_are_limited(never: threading.Event) -> None:
     assert engine.call("g.quick", timeout=10) == 1
 
 
-@pytest.mark.parametrize("door", ["stream", "astream"])
-def test_stream_without_a_free_thread_fails_and_is_recorded(never: threading.Event, door: str) -> None:
+@pytest.mark.parametrize("entry_point", ["stream", "astream"])
+def test_stream_without_a_free_thread_fails_and_is_recorded(never: threading.Event, entry_point: str) -> None:
     """The error and the record contain its progress, and its generator is closed even if it is referenced elsewhere."""
     audit, kept = MemoryAudit(), []
 
@@ -238,7 +238,7 @@ def test_stream_without_a_free_thread_fails_and_is_recorded(never: threading.Eve
         await anext(items)
 
     with pytest.raises(LimitError) as caught:
-        if door == "astream":
+        if entry_point == "astream":
             asyncio.run(read())
         items = engine.stream("g.numbers", timeout=20)
         next(items)

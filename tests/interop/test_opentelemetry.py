@@ -418,17 +418,17 @@ def trees(world: World) -> list[tuple[str, str | None]]:
 OUTER = [("add", "middle"), ("middle", "outer"), ("add", "outer"), ("outer", None)]
 
 
-@pytest.mark.parametrize("door", ["call", "acall", "execute", "timed"])
-def test_nested_calls_of_an_engine_are_nested_spans(door: str, engine: Engine, world: World) -> None:
+@pytest.mark.parametrize("entry_point", ["call", "acall", "execute", "timed"])
+def test_nested_calls_of_an_engine_are_nested_spans(entry_point: str, engine: Engine, world: World) -> None:
     """Through every entry point, and on any thread."""
-    doors: dict[str, Any] = {
+    entry_points: dict[str, Any] = {
         "call": lambda: engine.call("g.outer", (5,)),
         "acall": lambda: asyncio.run(engine.acall("g.outer", (5,))),
         "execute": lambda: engine.execute(ToolCall("g__outer", '{"a": 5}')).value,
         "timed": lambda: engine.call("g.outer", (5,), timeout=60),
     }
 
-    assert doors[door]() == 12
+    assert entry_points[entry_point]() == 12
 
     assert trees(world) == OUTER
     assert 1 == len({span.context.trace_id for span in world.spans if span.context is not None})

@@ -75,7 +75,7 @@ def asks(*calls: tuple[str, Any]) -> Turn:
     return Turn("assistant", tool_calls=tuple(ToolCall(n, a, id=f"c{i}") for i, (n, a) in enumerate(calls, start=1)))
 
 
-class Doors:
+class EntryPoints:
     """``converse`` and ``aconverse`` behind one interface, so that each test runs with both."""
 
     @staticmethod
@@ -90,7 +90,7 @@ class Doors:
 @pytest.fixture(params=["sync", "awaited"])
 def talk(request: pytest.FixtureRequest) -> Any:
     """``converse`` or ``aconverse``."""
-    return getattr(Doors, request.param)
+    return getattr(EntryPoints, request.param)
 
 
 def made(**options: Any) -> Engine:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 import pytest
-from tests.llm.scripted_models import Doors, Script, made, says
+from tests.llm.scripted_models import EntryPoints, Script, made, says
 
 from neuroscript import LLMError, ToolCall, Turn
 from neuroscript.interop.smith.planner import plan_task
@@ -21,7 +21,7 @@ from neuroscript.workflow import amake_plan, make_plan
 @pytest.fixture(params=["sync", "awaited"])
 def talk(request: pytest.FixtureRequest) -> Any:
     """``converse`` or ``aconverse``."""
-    return getattr(Doors, request.param)
+    return getattr(EntryPoints, request.param)
 
 
 @attrs.frozen

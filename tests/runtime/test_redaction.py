@@ -365,19 +365,19 @@ def test_records_of_repairs_contain_no_secret(name: str, timeout: float | None) 
 
 
 @pytest.mark.parametrize("watched", [True, False], ids=["watched", "unwatched"])
-@pytest.mark.parametrize("door", ["call_named", "acall_named", "stream", "execute"])
-def test_argument_errors_contain_no_secret(door: str, watched: bool) -> None:
+@pytest.mark.parametrize("entry_point", ["call_named", "acall_named", "stream", "execute"])
+def test_argument_errors_contain_no_secret(entry_point: str, watched: bool) -> None:
     """The name of an unknown argument may be a secret, at every entry point, with or without observers."""
     engine = engine_of(lambda rt, counts: None, COUNTS, audit=[MemoryAudit()] * watched)
     given = {"counts": {}, "canary_0123456789": 1}
-    doors: dict[str, Callable[[], Any]] = {
+    entry_points: dict[str, Callable[[], Any]] = {
         "call_named": lambda: engine.call_named("g.t", given),
         "acall_named": lambda: asyncio.run(engine.acall_named("g.t", given)),
         "stream": lambda: list(engine.stream("g.t", given)),
         "execute": lambda: engine.execute(ToolCall("g.t", given)),
     }
 
-    error = doors[door]().error if door == "execute" else refusal(doors[door])
+    error = entry_points[entry_point]().error if entry_point == "execute" else refusal(entry_points[entry_point])
     assert str(error) == f"g.t: {MARK}: expected only counts, got an unknown name of type int"
 
 
