@@ -152,13 +152,13 @@ def test_progress_is_sent_for_every_token(place: Place, session: dict[str, str],
 
 
 IGNORED = {
-    "a cancel of nobody": told("notifications/cancelled", {"requestId": 12_345}),
-    "a cancel of what is no id": told("notifications/cancelled", {"requestId": {}}),
+    "a cancel of an unknown request": told("notifications/cancelled", {"requestId": 12_345}),
+    "a cancel with an invalid id": told("notifications/cancelled", {"requestId": {}}),
     "a cancel of nothing": told("notifications/cancelled", {}),
     "an unknown notification": told("notifications/no-such", {}),
-    "an answer that nobody asked for": b'{"jsonrpc":"2.0","id":77,"result":{}}',
-    "an error that nobody asked for": b'{"jsonrpc":"2.0","id":77,"error":{"code":1,"message":"x"}}',
-    "an id that is no id": LIST.replace(b'"id": 1', b'"id": 1.5'),
+    "an unrequested answer": b'{"jsonrpc":"2.0","id":77,"result":{}}',
+    "an unrequested error": b'{"jsonrpc":"2.0","id":77,"error":{"code":1,"message":"x"}}',
+    "an invalid id": LIST.replace(b'"id": 1', b'"id": 1.5'),
 }
 
 

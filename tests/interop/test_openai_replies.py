@@ -53,7 +53,7 @@ FILTER = {"incomplete_details": {"reason": "content_filter"}}
         pytest.param(CHAT, wire.chat_reply(content="Hello."), "Hello.", "end", id="chat"),
         pytest.param(CHAT, wire.chat_reply([ADD], "Wait."), "Wait.", "tools", id="chat, text and calls"),
         pytest.param(CHAT, wire.chat_reply([ADD], finish="stop"), "", "tools", id="chat, calls and stop"),
-        pytest.param(CHAT, wire.chat_reply(content="Hel", finish="length"), "Hel", "length", id="chat, no room"),
+        pytest.param(CHAT, wire.chat_reply(content="Hel", finish="length"), "Hel", "length", id="chat, length limit"),
         pytest.param(CHAT, wire.chat_reply([ADD], finish="length"), "", "length", id="chat, no room for all calls"),
         pytest.param(CHAT, wire.chat_reply(finish="length"), "", "length", id="chat, no room for a word"),
         pytest.param(CHAT, wire.chat_reply(refusal="No."), "No.", "refused", id="chat, refused"),
@@ -78,7 +78,7 @@ FILTER = {"incomplete_details": {"reason": "content_filter"}}
             wire.response([wire.said(wire.text("Hel"))], "incomplete", **MAX),
             "Hel",
             "length",
-            id="responses, no room",
+            id="responses, length limit",
         ),
         pytest.param(RESPONSES, wire.response([wire.said(refusal("No."))]), "No.", "refused", id="responses, refused"),
         pytest.param(RESPONSES, wire.response([], "incomplete", **FILTER), "", "refused", id="responses, filtered"),
@@ -111,7 +111,7 @@ def test_a_reply_has_its_text_and_finish_reason(api: Wire, data: dict[str, Any],
             id="chat, refused",
         ),
         pytest.param(
-            CHAT, [wire.chat_chunk({"content": "Hel"}, "length"), wire.LAST_CHUNK], "Hel", "length", id="chat, no room"
+            CHAT, [wire.chat_chunk({"content": "Hel"}, "length"), wire.LAST_CHUNK], "Hel", "length", id="chat, length limit"
         ),
         pytest.param(
             CHAT, [wire.chat_chunk({}, "content_filter"), wire.LAST_CHUNK], "", "refused", id="chat, filtered"
@@ -149,7 +149,7 @@ def test_a_reply_has_its_text_and_finish_reason(api: Wire, data: dict[str, Any],
             [delta("output_text", "Hel"), completed([wire.said(wire.text("Hel"))], "incomplete", **MAX)],
             "Hel",
             "length",
-            id="responses, no room",
+            id="responses, length limit",
         ),
     ],
 )  # fmt: skip

@@ -81,12 +81,12 @@ MEND = "Fix the arguments and call again."
 @pytest.mark.parametrize(
     ("sent", "ours", "theirs"),
     [
-        pytest.param({"count": "2"}, "2 0.5 []", "2 0.5 []", id="a text that is a number"),
-        pytest.param({"tags": '["a"]'}, "7 0.5 ['a']", None, id="a list as a text"),
+        pytest.param({"count": "2"}, "2 0.5 []", "2 0.5 []", id="a string with a number"),
+        pytest.param({"tags": '["a"]'}, "7 0.5 ['a']", None, id="a list as a string"),
         pytest.param({"count": None}, "7 0.5 []", None, id="null for what may be left out"),
         pytest.param({"count": True}, "error coercion.bool_as_number", "1 0.5 []", id="a truth for a number"),
         pytest.param({"share": 2**53 + 1}, "error coercion.lossy", f"7 {2.0**53!r} []", id="a number that is rounded"),
-        pytest.param({"share": "NaN"}, "error coercion.format", "7 nan []", id="what is no number"),
+        pytest.param({"share": "NaN"}, "error coercion.format", "7 nan []", id="not a number"),
     ],
 )
 def test_arguments_are_exact_that_the_framework_alone_changes(

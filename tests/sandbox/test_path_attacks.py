@@ -66,7 +66,7 @@ ESCAPES = {
     "P093",
 }
 ESCAPES |= {"P105", "P107", "P109", "P117", "P121", "P136"}
-"""Cases that leave the sandbox where nobody guards it."""
+"""Cases that leave the sandbox without a check."""
 
 
 def case_path(case: dict[str, Any], world: World) -> Any:
