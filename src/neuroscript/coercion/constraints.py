@@ -139,10 +139,16 @@ def coerce_argument(walk: CoercionPass, rule: Rule, value: object, where: Where)
 
 
 def _says_nothing(walk: CoercionPass, rule: Rule, value: object) -> bool:
-    if walk.terms.mode != "lax" or rule.type in TEXT_HOLDERS:
+    if walk.terms.mode != "lax" or (rule.type in TEXT_HOLDERS and not (rule.is_refined and _takes_no_text(rule))):
         return False
     text = to_builtin(value)
     return type(text) is str and (text == "" or text == "null")
+
+
+def _takes_no_text(rule: Rule) -> bool:
+    from neuroscript.coercion.unions import holds_text
+
+    return not holds_text(rule)
 
 
 def coerce_trailing(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
@@ -157,15 +163,19 @@ def coerce_trailing(walk: CoercionPass, rule: Rule, value: object, where: Where)
 
 def coerce_present(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
     """Return the exact value for a rule after checking type, keys, choices and bounds; `FAILED` if a check fails."""
-    if not rule.keys:
+    if rule.is_refined:
+        from neuroscript.coercion.refinements import coerce_refined
+
+        result = coerce_refined(walk, rule, value, where)
+    elif not rule.keys:
         result = coerce_value(walk, rule.type, value, where)
     elif rule.type in ELEMENTS:
         items = items_of(walk, rule.type, value, where)
         result = INVALID if items is INVALID else walk.within(where, _maps, rule, items)
     else:
-        result = _map(walk, rule, value, where)
-    if result is not INVALID and check_bounds(rule) and _faults(walk, rule, result, where):
-        return INVALID
+        result = coerce_map(walk, rule, value, where)
+    if result is not INVALID and check_bounds(rule):
+        return _checked(walk, rule, result, where)
     return result
 
 
@@ -173,12 +183,13 @@ def _maps(walk: CoercionPass, rule: Rule, items: list[Any], where: Where) -> lis
     return [
         coerce_element(walk, ArgType.MAP, None, (where, index))
         if item is None
-        else _map(walk, rule, item, (where, index))
+        else coerce_map(walk, rule, item, (where, index))
         for index, item in enumerate(items)
     ]
 
 
-def _map(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
+def coerce_map(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
+    """Return the exact value of a map with declared keys."""
     pairs = pairs_of(walk, ArgType.MAP, value, where)
     return INVALID if pairs is INVALID else walk.within(where, _declared, rule, pairs)
 
@@ -197,28 +208,52 @@ def check_bounds(rule: Rule) -> bool:
     return bool(rule.choices) or bounds != (None, None, None, None)
 
 
-def _faults(walk: CoercionPass, rule: Rule, result: Any, where: Where) -> bool:
+def _checked(walk: CoercionPass, rule: Rule, result: Any, where: Where) -> Any:
+    """Return a value whose length, choices and bounds were checked, with choices in their own spelling."""
     before = walk.noted
     if type(result) in _SIZED and not _between(len(result), rule.min_length, rule.max_length):
         _note_length(walk, rule, len(result), where)
     if rule.type in ELEMENTS:
         choices = frozenset(rule.choices)
         for index, item in enumerate(result):
-            _fault(walk, rule, choices, item, (where, index))
+            fit = _fit(walk, rule, choices, item, (where, index))
+            if fit is not item:
+                result[index] = fit
     else:
-        _fault(walk, rule, rule.choices, result, where)
-    return walk.noted > before
+        result = _fit(walk, rule, rule.choices, result, where)
+    return INVALID if walk.noted > before else result
 
 
-def _fault(walk: CoercionPass, rule: Rule, choices: Container[Any], result: Any, where: Where) -> None:
-    """Report a value that is not one of the choices or is out of bounds.
+def _fit(walk: CoercionPass, rule: Rule, choices: Container[Any], result: Any, where: Where) -> Any:
+    """Return a value that is one of the choices and within the bounds; report any other.
 
-    The value and the choices have the same type, so ``==`` is enough.
+    The value and the choices have the same type, so ``==`` is enough. A string that equals exactly one choice but for
+    case and surrounding whitespace becomes that choice in lax mode.
     """
     if rule.choices and result not in choices:
-        _note_choice(walk, rule, result, where)
+        same = _same_choices(rule, result) if walk.terms.mode == "lax" and type(result) is str else []
+        if len(same) != 1:
+            _note_choice(walk, rule, result, where)
+            return result
+        result = same[0]
     if type(result) in _NUMBERS and not _between(result, rule.minimum, rule.maximum):
         walk.note(where, BOUNDS, type(result))
+    elif rule.is_refined and rule.format == "decimal" and not _is_decimal_between(result, rule):
+        walk.note(where, BOUNDS, "decimal number")
+    return result
+
+
+def _same_choices(rule: Rule, text: str) -> list[str]:
+    folded = text.strip().casefold()
+    return [each for each in rule.choices if type(each) is str and each.strip().casefold() == folded]
+
+
+def _is_decimal_between(text: str, rule: Rule) -> bool:
+    from decimal import Decimal
+
+    bounds = [None if bound is None else Decimal(repr(bound)) for bound in (rule.minimum, rule.maximum)]
+    number = Decimal(text)
+    return (bounds[0] is None or number >= bounds[0]) and (bounds[1] is None or number <= bounds[1])
 
 
 def _note_length(walk: CoercionPass, rule: Rule, length: int, where: Where) -> None:

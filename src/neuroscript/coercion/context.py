@@ -92,11 +92,15 @@ class CoercionPass:
         notes: The first `MAX_PROBLEMS` problems: place, fault, and the type received or a description of it.
         nodes: How many values have been counted.
         text: How many bytes of text have been counted.
+        work: How many of the counted values belong to alternatives of unions that were tried and not taken.
+        chosen: The alternative whose problems were recorded, by the place of its union.
     """
 
     noted = 0
     nodes = 0
     text = 0
+    work = 0
+    chosen: Mapping[Where, Any] = {}
     _depth = 0
 
     def __init__(self, terms: CoercionSettings) -> None:
@@ -109,6 +113,10 @@ class CoercionPass:
         if self.noted <= MAX_PROBLEMS:
             self.notes.append((where, misfit, got))
         return INVALID
+
+    def choose(self, where: Where, alternative: Any) -> None:
+        """Record that the problems at and below a place are those of one alternative of a union."""
+        self.chosen = {**self.chosen, where: alternative}
 
     def within(self, where: Where, fill: Callable[..., Any], *parts: Any) -> Any:
         """Fill a container one level deeper; return `FAILED` if one of its parts does not fit."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import types
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, MutableSequence, MutableSet, Sequence
+from collections.abc import Set as AbstractSet
 from enum import Enum, Flag
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import attrs
 
@@ -120,27 +122,43 @@ def _next(name: str, bound: Any, kind: ArgType) -> tuple[str, Any]:
     return field, bound + step
 
 
-Class = type
-"""An alias of `type` that a field called ``type`` does not hide."""
-
-
 @attrs.frozen(eq=False, repr=False)
 class Hint:
-    """The meaning of an annotation.
+    """The meaning of an annotation, as the fields of an `ArgSpec`.
 
     Attributes:
         type: The ArgType.
         nullable: Whether ``None`` is allowed.
         choices: The values of a ``Literal`` or an Enum, possibly inside a list.
-        cls: The class of a map, or of each map in a slice, or the Enum of the choices.
+        cls: The class that the function receives.
         said: The metadata from ``Annotated``.
+        items: The meaning of each item of a list.
+        prefix_items: The meaning of each item of a tuple of fixed length.
+        unique_items: Whether it is a set.
+        value_spec: The meaning of each value of a map.
+        key_spec: The meaning of each key of a map.
+        any_of: The meaning of each member of a union.
+        format: The format of a string.
     """
 
     type: ArgType
     nullable: bool = False
     choices: tuple[Any, ...] = ()
-    cls: Class | None = None
+    cls: Any = None
     said: Arg = UNMARKED
+    items: Hint | None = None
+    prefix_items: tuple[Hint, ...] = ()
+    unique_items: bool = False
+    value_spec: Hint | None = None
+    key_spec: Hint | None = None
+    any_of: tuple[Hint, ...] = ()
+    format: str = ""
+
+    @property
+    def nested(self) -> tuple[Hint, ...]:
+        """The hints directly within this one."""
+        parts = (self.items, *self.prefix_items, self.value_spec, self.key_spec, *self.any_of)
+        return tuple(each for each in parts if each is not None)
 
 
 class UnsupportedAnnotation(Exception):
@@ -157,6 +175,8 @@ PLAIN: Final[Mapping[Any, ArgType]] = {
     None: ArgType.NIL,
     type(None): ArgType.NIL,
     array: ArgType.EMBEDDING,
+    list: ArgType.SLICE_ANY,
+    dict: ArgType.MAP,
 }
 
 
@@ -166,6 +186,7 @@ LISTS: Final[Mapping[Any, ArgType]] = {
     float: ArgType.SLICE_FLOAT,
     bool: ArgType.SLICE_BOOL,
     Any: ArgType.SLICE_ANY,
+    dict: ArgType.SLICE_MAP,
     dict[str, Any]: ArgType.SLICE_MAP,
 }
 
@@ -180,25 +201,24 @@ DICTS: Final[Mapping[Any, ArgType]] = {
 }
 
 
+CONTAINERS: Final[frozenset[Any]] = frozenset({tuple, set, frozenset, deque})
+"""The classes that a function may receive instead of a list."""
+
+
 KNOWN: Final = (
-    "str, int, float, bool, bytes, array, Any, list[T], dict[str, T], Literal[…], an Enum, a TypedDict, "
-    "a dataclass, an attrs class, or one of these | None"
+    "str, int, float, bool, bytes, array, Any, list, dict, tuple or set of T, a union, Literal, an Enum, a class with "
+    "annotated fields, datetime, date, time, timedelta, UUID, Decimal, Path, or one of these | None"
 )
 
 
 INSTEAD: Final[Mapping[Any, str]] = {
-    list: "list[Any]",
-    Sequence: "Sequence[Any]",
-    Iterable: "list[Any], or list[T]",
-    tuple: "list[Any], or list[T]",
-    set: "list[Any], or list[T]",
-    frozenset: "list[Any], or list[T]",
-    dict: "dict[str, Any]",
-    Mapping: "Mapping[str, Any]",
     object: "Any",
     bytearray: "bytes",
     memoryview: "bytes",
     complex: "list[float]",
+    Sequence: "Sequence[Any]",
+    Iterable: "Iterable[Any]",
+    Mapping: "Mapping[str, Any]",
 }
 """The replacement for unsupported types that are close to a supported one."""
 
@@ -207,18 +227,17 @@ MEANINGS: Final = ("__supertype__", "__value__")
 """The attributes with the target of a ``NewType`` and of an alias made by the ``type`` statement."""
 
 
-TEXTUAL: Final = frozenset({"Path", "PurePath", "UUID", "Decimal", "Fraction", "datetime", "date", "time", "timedelta"})
-"""Standard library classes that JSON represents as a string."""
-
-
 def hint_of(annotation: Any) -> Hint:
     """Return the meaning of *annotation*.
 
     Raises:
-        Unreadable: There is no ArgType for it.
+        UnsupportedAnnotation: There is no ArgType for it.
     """
-    if _hashable(annotation) and annotation in PLAIN:
-        return Hint(PLAIN[annotation])
+    if _hashable(annotation):
+        if annotation in PLAIN:
+            return Hint(PLAIN[annotation])
+        if annotation in CONTAINERS:
+            return Hint(ArgType.SLICE_ANY, cls=annotation, unique_items=annotation in _SETS)
     form = _FORMS.get(get_origin(annotation))
     if form is not None:
         return form(annotation)
@@ -226,6 +245,12 @@ def hint_of(annotation: Any) -> Hint:
         return _enum(annotation)
     if is_record(annotation):
         return Hint(ArgType.MAP, cls=annotation)
+    if isinstance(annotation, type):
+        from neuroscript.coercion.string_formats import format_of_class
+
+        name = format_of_class(annotation)
+        if name is not None:
+            return Hint(ArgType.STRING, cls=annotation, format=name)
     for meaning in MEANINGS:
         if hasattr(annotation, meaning):
             return hint_of(getattr(annotation, meaning))
@@ -233,10 +258,21 @@ def hint_of(annotation: Any) -> Hint:
 
 
 def is_record(annotation: Any) -> bool:
-    """Return whether an annotation is a class with declared fields: an attrs class, a dataclass or a TypedDict."""
-    if not isinstance(annotation, type):
+    """Return whether an annotation is a class with declared fields, possibly with type arguments.
+
+    These are attrs classes, dataclasses, TypedDicts, NamedTuples, pydantic models and msgspec Structs.
+    """
+    cls = get_origin(annotation) or annotation
+    if not isinstance(cls, type):
         return False
-    return attrs.has(annotation) or hasattr(annotation, "__dataclass_fields__") or is_typed_dict(annotation)
+    return (
+        attrs.has(cls)
+        or hasattr(cls, "__dataclass_fields__")
+        or is_typed_dict(cls)
+        or is_named_tuple(cls)
+        or is_pydantic_model(cls)
+        or is_struct(cls)
+    )
 
 
 def is_typed_dict(cls: type) -> bool:
@@ -244,11 +280,26 @@ def is_typed_dict(cls: type) -> bool:
     return issubclass(cls, dict) and hasattr(cls, "__required_keys__")
 
 
+def is_named_tuple(cls: type) -> bool:
+    """Return whether a class is a NamedTuple with annotated fields."""
+    return issubclass(cls, tuple) and hasattr(cls, "_field_defaults") and hasattr(cls, "__annotations__")
+
+
+def is_pydantic_model(cls: type) -> bool:
+    """Return whether a class is a pydantic model."""
+    return hasattr(cls, "__pydantic_validator__") and hasattr(cls, "model_fields")
+
+
+def is_struct(cls: type) -> bool:
+    """Return whether a class is a msgspec Struct."""
+    return hasattr(cls, "__struct_fields__") and hasattr(cls, "__struct_config__")
+
+
 def annotations_of(thing: Any) -> dict[str, Any]:
     """Return the annotations of a function or class, evaluated only by `typing.get_type_hints`.
 
     Raises:
-        Unreadable: One of them cannot be evaluated.
+        UnsupportedAnnotation: One of them cannot be evaluated.
     """
     try:
         return get_type_hints(thing, include_extras=True)
@@ -262,11 +313,13 @@ def annotation_text(annotation: Any) -> str:
     return str(name).replace("typing.", "").replace("collections.abc.", "")
 
 
-def _optional(annotation: Any) -> Hint:
-    others = [each for each in get_args(annotation) if each is not type(None)]
-    if len(others) != 1 or len(others) == len(get_args(annotation)):
-        raise UnsupportedAnnotation(f"{annotation_text(annotation)} has several types; use one of them, or Any")
-    return attrs.evolve(hint_of(others[0]), nullable=True)
+def _union(annotation: Any) -> Hint:
+    members = get_args(annotation)
+    hints = [hint_of(each) for each in members if each is not type(None)]
+    nullable = len(hints) < len(members)
+    if len(hints) == 1:
+        return attrs.evolve(hints[0], nullable=nullable or hints[0].nullable)
+    return Hint(ArgType.ANY, nullable=nullable, any_of=tuple(hints))
 
 
 def _annotated(annotation: Any) -> Hint:
@@ -279,51 +332,116 @@ def _annotated(annotation: Any) -> Hint:
 
 
 def _literal(annotation: Any) -> Hint:
-    values = [value for value in get_args(annotation) if value is not None]
-    kinds = {type(value) for value in values}
-    if len(kinds) != 1 or not kinds <= {str, int, bool}:
-        raise UnsupportedAnnotation(f"{annotation_text(annotation)} must hold values of one type, str, int or bool")
-    return Hint(PLAIN[kinds.pop()], nullable=None in get_args(annotation), choices=tuple(values))
+    values = tuple(value for value in get_args(annotation) if value is not None)
+    nullable = None in get_args(annotation)
+    if not values:
+        return Hint(ArgType.NIL)
+    members = [value for value in values if isinstance(value, Enum)]
+    if members:
+        return _literal_members(annotation, values, nullable)
+    if not {*map(type, values)} <= {str, int, bool}:
+        raise UnsupportedAnnotation(f"{annotation_text(annotation)} must hold strings, ints, booleans or Enum members")
+    return attrs.evolve(_choices(values), nullable=nullable)
+
+
+def _literal_members(annotation: Any, values: tuple[Any, ...], nullable: bool) -> Hint:
+    """Return the meaning of some members of one Enum."""
+    classes = {type(value) for value in values}
+    hint = hint_of(classes.pop())
+    if classes or not hint.choices:
+        raise UnsupportedAnnotation(f"{annotation_text(annotation)} must hold members of one Enum")
+    return attrs.evolve(hint, nullable=nullable, choices=tuple(choice_of(value) for value in values))
+
+
+def _choices(values: tuple[Any, ...], cls: Any = None) -> Hint:
+    """Return the meaning of a choice among scalars: one type with choices, or alternatives by type."""
+    kinds = dict.fromkeys(map(type, values))
+    if len(kinds) == 1:
+        return Hint(PLAIN[type(values[0])], choices=values, cls=cls)
+    parts = (tuple(value for value in values if type(value) is kind) for kind in kinds)
+    return Hint(ArgType.ANY, any_of=tuple(_choices(part) for part in parts), cls=cls)
 
 
 def _enum(cls: type[Enum]) -> Hint:
-    values = tuple(member.value for member in cls)
-    kinds = {type(value) for value in values}
+    names = tuple(cls.__members__)
+    if not names:
+        raise UnsupportedAnnotation(f"{annotation_text(cls)} has no members")
     if issubclass(cls, Flag):
-        raise UnsupportedAnnotation(f"{annotation_text(cls)} is a Flag; use an Enum, or a list of an Enum")
-    if len(kinds) != 1 or not kinds <= {str, int, float, bool}:
-        raise UnsupportedAnnotation(
-            f"{annotation_text(cls)} must have members whose values are of one type, str, int, float or bool"
-        )
-    return Hint(PLAIN[kinds.pop()], choices=values, cls=cls)
+        return Hint(ArgType.SLICE_STRING, choices=names, cls=cls, unique_items=True)
+    return _choices(tuple(choice_of(member) for member in cls), cls)
+
+
+def choice_of(member: Enum) -> Any:
+    """Return the plain value of an Enum member: its value if all members have scalars as values, else its name."""
+    has_scalars = all(type(each.value) in (str, int, float, bool) for each in type(member))
+    return member.value if has_scalars else member.name
 
 
 def _list(annotation: Any) -> Hint:
-    if not get_args(annotation):
-        raise UnsupportedAnnotation(
-            f"{annotation_text(annotation)} is not supported; use {_instead(get_origin(annotation))}"
-        )
-    (element,) = get_args(annotation)
-    if _hashable(element) and element in LISTS:
-        return Hint(LISTS[element])
-    hint = hint_of(element)
-    if hint.said.min_length is not None or hint.said.max_length is not None or hint.said.secret:
-        raise UnsupportedAnnotation("list items support only a minimum and a maximum")
-    kind = _SLICES.get(hint.type)
-    if kind is not None and not hint.nullable:
-        return Hint(kind, choices=hint.choices, cls=hint.cls, said=hint.said)
-    said = annotation_text(annotation).replace("Sequence[", "list[", 1)
-    raise UnsupportedAnnotation(f"{said} is not supported; use list[Any] and describe its items")
+    return _items(annotation, None)
+
+
+def _items(annotation: Any, cls: Any) -> Hint:
+    """Return the meaning of a list, set, or tuple of any length."""
+    is_set = cls in _SETS
+    element = (*get_args(annotation), Any)[0]
+    hint = Hint(LISTS[element]) if _hashable(element) and element in LISTS else None
+    if hint is None:
+        inner = hint_of(element)
+        kind = _SLICES.get(inner.type)
+        if kind is not None and _is_simple(inner) and (cls is None or inner.cls is None):
+            bounds = attrs.evolve(inner.said, description="")
+            hint = Hint(kind, choices=inner.choices, cls=inner.cls, said=bounds)
+        else:
+            hint = Hint(ArgType.SLICE_ANY, items=inner)
+    return hint if cls is None else attrs.evolve(hint, cls=cls, unique_items=is_set)
+
+
+def _is_simple(hint: Hint) -> bool:
+    """Return whether a hint for the items of a list can be expressed by a slice type with choices, bounds and keys."""
+    said = hint.said
+    is_plain = not (hint.nullable or hint.nested or hint.unique_items or hint.format or hint.any_of)
+    return is_plain and said.min_length is None and said.max_length is None and not said.secret
+
+
+def _container(annotation: Any) -> Hint:
+    return _items(annotation, get_origin(annotation))
+
+
+def _set(annotation: Any) -> Hint:
+    return _items(annotation, set)
+
+
+def _tuple(annotation: Any) -> Hint:
+    parts = get_args(annotation)
+    if len(parts) == 2 and parts[1] is Ellipsis:
+        return _items(annotation, tuple)
+    if not parts:
+        raise UnsupportedAnnotation("tuple[()] is not supported; leave the argument out")
+    return Hint(ArgType.SLICE_ANY, cls=tuple, prefix_items=tuple(map(hint_of, parts)))
 
 
 def _dict(annotation: Any) -> Hint:
-    pair = get_args(annotation)
+    pair = get_args(annotation) or (str, Any)
     if _hashable(pair) and pair in DICTS:
         return Hint(DICTS[pair])
-    raise UnsupportedAnnotation(
-        f"{annotation_text(annotation)} is not supported; use dict[str, Any] and describe its keys and values"
-    )
+    key, value = map(hint_of, pair)
+    if key.type not in KEY_TYPES or key.nullable or key.unique_items:
+        raise UnsupportedAnnotation(
+            f"{annotation_text(annotation)} is not supported; use str, int, float, bool, an Enum, a Literal or a class "
+            "with a string format as key"
+        )
+    has_texts = key.type is ArgType.STRING
+    is_plain = has_texts and key.cls is None and not key.choices and not key.format and key.said == UNMARKED
+    kind = ArgType.MAP if has_texts else ArgType.MAP_ANY_ANY
+    return Hint(kind, key_spec=None if is_plain else key, value_spec=value)
 
+
+KEY_TYPES: Final = frozenset({ArgType.STRING, ArgType.INT, ArgType.FLOAT, ArgType.BOOL})
+"""The types of keys that a map may declare."""
+
+
+_SETS: Final[frozenset[Any]] = frozenset({set, frozenset})
 
 _SLICES: Final[Mapping[ArgType, ArgType]] = {
     ArgType.MAP: ArgType.SLICE_MAP,
@@ -332,14 +450,15 @@ _SLICES: Final[Mapping[ArgType, ArgType]] = {
 
 
 _FORMS: Final[Mapping[Any, Callable[[Any], Hint]]] = {
-    Union: _optional,
-    types.UnionType: _optional,
+    Union: _union,
+    types.UnionType: _union,
     Annotated: _annotated,
     Literal: _literal,
-    list: _list,
-    Sequence: _list,
-    dict: _dict,
-    Mapping: _dict,
+    **dict.fromkeys((list, Sequence, Iterable, Collection, MutableSequence), _list),
+    **dict.fromkeys((dict, Mapping, MutableMapping), _dict),
+    **dict.fromkeys((set, frozenset, deque), _container),
+    **dict.fromkeys((AbstractSet, MutableSet), _set),
+    tuple: _tuple,
     array: lambda annotation: Hint(ArgType.EMBEDDING),
 }
 """The function that reads each form of typing."""
@@ -348,10 +467,8 @@ _FORMS: Final[Mapping[Any, Callable[[Any], Hint]]] = {
 def _instead(annotation: Any) -> str:
     if _hashable(annotation) and annotation in INSTEAD:
         return INSTEAD[annotation]
-    if get_origin(annotation) in (tuple, set, frozenset, Iterable):
-        return INSTEAD[get_origin(annotation)]
-    if isinstance(annotation, type) and annotation.__name__ in TEXTUAL:
-        return "str and parse it in the function"
+    if isinstance(annotation, TypeVar):
+        return "a concrete type"
     return KNOWN
 
 

@@ -1,10 +1,14 @@
-"""The fields of a class that describes a map: an attrs class, a dataclass or a TypedDict."""
+"""The fields of a class that describes a map.
+
+Supported are attrs classes, dataclasses, TypedDicts and NamedTuples, and with their packages pydantic models and
+msgspec Structs. Type arguments of a generic class replace its type variables.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import Annotated, Any, Final, NotRequired, Required, get_args, get_origin
+from typing import Annotated, Any, Final, NotRequired, Required, TypeVar, get_args, get_origin
 
 import attrs
 
@@ -13,9 +17,13 @@ from neuroscript.spec.annotations import (
     KNOWN,
     Hint,
     UnsupportedAnnotation,
+    annotation_text,
     annotations_of,
     hint_of,
+    is_named_tuple,
+    is_pydantic_model,
     is_record,
+    is_struct,
     is_typed_dict,
 )
 
@@ -33,68 +41,106 @@ class Field:
         hint: The meaning of its annotation.
         default: The default of the class, or `UNSET`.
         optional: Whether it may be omitted because the class supplies a value.
+        attribute: The attribute of an instance that has the value.
     """
 
     name: str
     hint: Hint
     default: Any = UNSET
     optional: bool = False
+    attribute: str = ""
 
 
-def fields_of(cls: type, above: tuple[type, ...] = ()) -> tuple[Field, ...]:
+@attrs.frozen(eq=False, repr=False)
+class Declared:
+    """A field as its class declares it."""
+
+    name: str
+    annotation: Any
+    default: Any = UNSET
+    optional: bool = False
+    attribute: str = ""
+
+
+def fields_of(cls: Any, above: tuple[Any, ...] = ()) -> tuple[Field, ...]:
     """Return the constructor fields of a class, in order.
 
     A field with a plain default has that default; one with a factory is optional and left to the class.
 
     Raises:
-        Unreadable: *cls* is not a supported class, contains itself, or has a field without an ArgType.
+        UnsupportedAnnotation: *cls* is not a supported class, contains itself, or has a field without an ArgType.
     """
     if not is_record(cls):
-        raise UnsupportedAnnotation("cls must be an attrs class, a dataclass, a TypedDict or an Enum")
+        raise UnsupportedAnnotation("cls must be a class with annotated fields")
     if cls in above:
-        raise UnsupportedAnnotation(f"{cls.__name__} contains itself; use keys and Any instead")
+        cycle = " -> ".join(map(annotation_text, (*above[above.index(cls) :], cls)))
+        raise UnsupportedAnnotation(f"{annotation_text(cls)} contains itself ({cycle}); use dict[str, Any] there")
+    origin = get_origin(cls) or cls
+    replaced = dict(zip(getattr(origin, "__parameters__", ()), get_args(cls), strict=False))
     return tuple(
-        Field(name, _hint(name, annotation, (*above, cls)), default, optional)
-        for name, annotation, default, optional in _declared(cls, annotations_of(cls))
+        Field(
+            each.name,
+            _hint(each.name, _substituted(each.annotation, replaced), (*above, cls)),
+            each.default,
+            each.optional,
+            each.attribute or each.name,
+        )
+        for each in _declared(origin)
     )
 
 
-DeclaredFields = tuple[str, Any, Any, bool]
-"""A name, an annotation, a default, and whether the field may be omitted."""
+def _substituted(annotation: Any, replaced: Mapping[Any, Any]) -> Any:
+    """Return an annotation with type variables replaced by type arguments."""
+    if not replaced:
+        return annotation
+    if isinstance(annotation, TypeVar):
+        return replaced.get(annotation, annotation)
+    free = getattr(annotation, "__parameters__", ())
+    return annotation[tuple(replaced.get(each, each) for each in free)] if free else annotation
 
 
-def _declared(cls: Any, annotations: dict[str, Any]) -> Iterator[DeclaredFields]:
+def _declared(cls: Any) -> Iterator[Declared]:
+    if is_pydantic_model(cls):
+        yield from _model_fields(cls)
+        return
+    annotations = annotations_of(cls)
     if is_typed_dict(cls):
         yield from (
             _key(name, annotation, name not in cls.__required_keys__) for name, annotation in annotations.items()
         )
     elif attrs.has(cls):
         yield from _attributes(cls, annotations)
+    elif is_named_tuple(cls):
+        defaults = cls._field_defaults
+        yield from (Declared(name, annotations.get(name, Any), defaults.get(name, UNSET)) for name in cls._fields)
+    elif is_struct(cls):
+        yield from _struct_fields(cls, annotations)
     else:
         yield from _members(cls, annotations)
 
 
-def _key(name: str, annotation: Any, optional: bool) -> DeclaredFields:
+def _key(name: str, annotation: Any, optional: bool) -> Declared:
     """Return a key of a TypedDict. Markers in its annotation take precedence over ``__required_keys__``."""
     marks: list[Any] = []
     while (form := get_origin(annotation)) in (*OPTIONAL, Annotated) or str(form).endswith(FROZEN_KEY):
         optional = OPTIONAL.get(form, optional)
         annotation, *added = get_args(annotation)
         marks = [*added, *marks]
-    return name, Annotated[(annotation, *marks)] if marks else annotation, UNSET, optional
+    return Declared(name, Annotated[(annotation, *marks)] if marks else annotation, UNSET, optional)
 
 
-def _attributes(cls: Any, annotations: dict[str, Any]) -> Iterator[DeclaredFields]:
+def _attributes(cls: Any, annotations: dict[str, Any]) -> Iterator[Declared]:
     for field in attrs.fields(cls):
         if field.init:
-            left = isinstance(field.default, attrs.Factory)  # type: ignore[arg-type]
-            default = UNSET if left or field.default is attrs.NOTHING else field.default
+            has_factory = isinstance(field.default, attrs.Factory)  # type: ignore[arg-type]
+            default = UNSET if has_factory or field.default is attrs.NOTHING else field.default
             if field.name not in annotations and field.type is None:
                 raise UnsupportedAnnotation(f"field {field.name}: has no annotation; use {KNOWN}")
-            yield field.alias or field.name, annotations.get(field.name, field.type), default, left
+            annotation = annotations.get(field.name, field.type)
+            yield Declared(field.alias or field.name, annotation, default, has_factory, field.name)
 
 
-def _members(cls: Any, annotations: dict[str, Any]) -> Iterator[DeclaredFields]:
+def _members(cls: Any, annotations: dict[str, Any]) -> Iterator[Declared]:
     import dataclasses  # already imported by the class's module, and slow to import otherwise
 
     for name, annotation in annotations.items():
@@ -102,48 +148,53 @@ def _members(cls: Any, annotations: dict[str, Any]) -> Iterator[DeclaredFields]:
             raise UnsupportedAnnotation(f"field {name}: InitVar is not supported; use a field")
     for field in dataclasses.fields(cls):
         if field.init:
-            left = field.default_factory is not dataclasses.MISSING
+            has_factory = field.default_factory is not dataclasses.MISSING
             default = UNSET if field.default is dataclasses.MISSING else field.default
-            yield field.name, annotations[field.name], default, left
+            yield Declared(field.name, annotations[field.name], default, has_factory)
 
 
-def _hint(name: str, annotation: Any, above: tuple[type, ...]) -> Hint:
+def _struct_fields(cls: Any, annotations: dict[str, Any]) -> Iterator[Declared]:
+    import msgspec
+
+    for field in msgspec.structs.fields(cls):
+        has_factory = field.default_factory is not msgspec.NODEFAULT
+        default = UNSET if field.default is msgspec.NODEFAULT else field.default
+        yield Declared(field.encode_name, annotations[field.name], default, has_factory, field.name)
+
+
+def _model_fields(cls: Any) -> Iterator[Declared]:
+    """Yield the fields of a pydantic model; constraints that a spec cannot express are left to its validators."""
+    from pydantic_core import PydanticUndefined
+
+    for name, field in cls.model_fields.items():
+        alias = field.validation_alias if isinstance(field.validation_alias, str) else field.alias or name
+        has_factory = field.default_factory is not None
+        default = UNSET if has_factory or field.default is PydanticUndefined else field.default
+        marks = [each for each in field.metadata if _is_expressible(each)]
+        if field.description:
+            marks.append(field.description)
+        annotation = Annotated[(field.annotation, *marks)] if marks else field.annotation
+        yield Declared(alias, annotation, default, has_factory, name)
+
+
+def _is_expressible(mark: Any) -> bool:
+    from neuroscript.spec.annotations import FIELDS
+
+    names = {name for name in getattr(mark, "__slots__", ()) if getattr(mark, name, None) is not None}
+    return bool(names) and names <= set(FIELDS) - {"description", "documentation"}
+
+
+def _hint(name: str, annotation: Any, above: tuple[Any, ...]) -> Hint:
     try:
         hint = hint_of(annotation)
-        if hint.cls is not None and not issubclass(hint.cls, Enum):
-            fields_of(hint.cls, above)
+        _check_cycles(hint, above)
     except UnsupportedAnnotation as error:
         raise UnsupportedAnnotation(f"field {name}: {error}") from error
     return hint
 
 
-def plain(default: Any) -> Any:
-    """Return a default as a caller would pass it: Enum members and instances become plain values."""
-    if default is UNSET:  # UNSET is itself a member of an Enum
-        return default
-    if isinstance(default, Enum):
-        return default.value
-    if type(default) in (list, tuple):
-        return [plain(each) for each in default]
-    if type(default) is dict:
-        return {name: plain(each) for name, each in default.items()}
-    if is_record(type(default)):
-        return _taken_apart(default)
-    return default
-
-
-def _taken_apart(instance: Any) -> Any:
-    """Return an instance as a map of its fields, or unchanged if its class is not supported."""
-    try:
-        fields = fields_of(type(instance))
-    except UnsupportedAnnotation:
-        return instance
-    return {field.name: plain(getattr(instance, _attribute(instance, field.name))) for field in fields}
-
-
-def _attribute(instance: Any, name: str) -> str:
-    """Return the attribute that stores the constructor argument *name*."""
-    if not attrs.has(type(instance)):
-        return name
-    names: dict[str | None, str] = {field.alias: field.name for field in attrs.fields(type(instance))}
-    return names[name]
+def _check_cycles(hint: Hint, above: tuple[Any, ...]) -> None:
+    if hint.cls is not None and is_record(hint.cls) and not (isinstance(hint.cls, type) and issubclass(hint.cls, Enum)):
+        fields_of(hint.cls, above)
+    for each in hint.nested:
+        _check_cycles(each, above)

@@ -1,63 +1,336 @@
-"""Conversion of exact values to instances of the classes that a function declares: classes with fields, and Enums.
+"""Conversion between exact plain values and instances of the classes that a spec names.
 
-All checks are done by this point, so no value needs conversion: an Enum member is looked up by value, and a class is
-called with its fields by name.
+Instances are made after all checks, for the function alone: an Enum member is looked up by its choice, the text of a
+format is parsed, and a class is called with its fields by name. The results of a function are converted back before
+they are checked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from enum import Enum
-from typing import Any
+from collections.abc import Callable, Mapping
+from enum import Enum, Flag
+from functools import reduce
+from operator import or_
+from typing import Any, get_origin
 
 from neuroscript.coercion.context import type_name
-from neuroscript.coercion.types import ELEMENTS, ArgType
-from neuroscript.errors import ArgumentError, Problem
+from neuroscript.coercion.types import ELEMENTS
+from neuroscript.errors import UNSET, ArgumentError, Problem
+from neuroscript.spec.annotations import (
+    CONTAINERS,
+    annotation_text,
+    choice_of,
+    is_pydantic_model,
+
+    is_struct,
+    is_typed_dict,
+)
 from neuroscript.spec.fields import fields_of
 from neuroscript.spec.tool_spec import ArgSpec
 
-Maker = Callable[[Any], Any]
+Convert = Callable[[Any], Any]
 
 
-def maker_of(arg: ArgSpec, tool: str) -> Maker | None:
-    """Return the function that creates the instance for an argument of *tool*, or None if it has no class.
+def maker_of(arg: ArgSpec, tool: str) -> Convert | None:
+    """Return the function that creates the instances in an argument of *tool*, or None if its spec names no class.
 
     Raises:
-        ArgumentError: From the returned function, if the class rejects the values.
+        ArgumentError: From the returned function, if a class rejects the values.
     """
-    if arg.cls is None:
+    make = _maker(arg)
+    if make is None:
         return None
-    cls = arg.cls
-    make = _maker(cls, arg.type)
 
     def made(value: Any) -> Any:
         try:
             return make(value)
         except Exception as error:
-            problem = Problem(arg.name, "coercion.class", f"a value that {cls.__name__} accepts", type_name(value))
-            raise ArgumentError([problem], tool) from error
+            raise ArgumentError(_problems(arg, value, error), tool) from error
 
     return made
 
 
-def _maker(cls: type, kind: ArgType) -> Maker:
-    """Return a function that converts an exact value to one instance or a list of them; None stays None."""
-    one = _member(cls) if issubclass(cls, Enum) else _record(cls)
-    if kind in ELEMENTS:
-        return lambda values: None if values is None else [one(value) for value in values]
-    return lambda value: None if value is None else one(value)
+def _problems(arg: ArgSpec, value: Any, error: Exception) -> list[Problem]:
+    """Return the problems that a class reports, by path and without values."""
+    rejected = error.__cause__ if isinstance(error, _Rejected) else error
+    where, cls = (error.where, error.cls) if isinstance(error, _Rejected) else ("", arg.cls)
+    place = f"{arg.name}{where}"
+    expected = f"a value that {annotation_text(cls)} accepts"
+    details = getattr(rejected, "errors", None)
+    if is_pydantic_model(cls) and callable(details):
+        return [
+            Problem(f"{place}{_path(each['loc'])}", "coercion.class", f"{expected} ({each['type']})", "a rejected value")
+            for each in details(include_url=False, include_context=False, include_input=False)
+        ]
+    return [Problem(place, "coercion.class", expected, type_name(value))]
 
 
-def _member(cls: type[Enum]) -> Maker:
-    return {member.value: member for member in cls}.__getitem__
+def _path(steps: tuple[Any, ...]) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f"['{step}']" for step in steps)
 
 
-def _record(cls: type) -> Maker:
-    inner = {
-        field.name: _maker(field.hint.cls, field.hint.type) for field in fields_of(cls) if field.hint.cls is not None
-    }
+class _Rejected(Exception):
+    """A class rejected the values at a place within an argument."""
+
+    def __init__(self, where: str, cls: Any) -> None:
+        super().__init__(where)
+        self.where = where
+        self.cls = cls
+
+
+def _maker(arg: ArgSpec) -> Convert | None:
+    """Return the function that converts an exact value to instances, or None if there is nothing to convert."""
+    make = _maker_of_value(arg)
+    return None if make is None else lambda value: None if value is None else make(value)
+
+
+def _maker_of_value(arg: ArgSpec) -> Convert | None:
+    cls = arg.cls
+    if isinstance(cls, type) and issubclass(cls, Flag):
+        return lambda names: reduce(or_, (cls[name] for name in names), cls(0))
+    if arg.any_of:
+        member = _member(cls) if cls is not None else None
+        return member or _maker_of_union(arg)
+    if arg.type in ELEMENTS:
+        return _maker_of_items(arg)
+    if arg.format:
+        if cls is None:
+            return None
+        from neuroscript.coercion.string_formats import make_instance
+
+        return lambda text: make_instance(arg.format, text, cls)
+    if isinstance(cls, type) and issubclass(cls, Enum):
+        return _member(cls)
+    if arg.keys or arg.value_spec is not None or arg.key_spec is not None:
+        return _maker_of_map(arg)
+    return None if cls is None else _caller(cls)
+
+
+def _member(cls: type[Enum]) -> Convert:
+    members = [(choice_of(member), member) for member in cls]
+    table = {(type(choice), choice): member for choice, member in members}
+    return lambda value: table[type(value), value]
+
+
+def _maker_of_items(arg: ArgSpec) -> Convert | None:
+    container: Any = arg.cls if arg.cls in CONTAINERS else None
+    if arg.prefix_items:
+        makers = [_maker(each) for each in arg.prefix_items]
+        if not any(makers) and container is None:
+            return None
+        return lambda values: (container or list)(
+            value if make is None else make(value) for make, value in zip(makers, values, strict=True)
+        )
+    inner = _maker(arg.items) if arg.items is not None else _maker_of_element(arg, None if container else arg.cls)
+    if inner is None:
+        return container
+    return lambda values: (container or list)(map(inner, values))
+
+
+def _maker_of_element(arg: ArgSpec, cls: Any) -> Convert | None:
+    """Return the maker for the elements of a slice whose type says everything but their class."""
+    if cls is None and not arg.keys:
+        return None
+    if isinstance(cls, type) and issubclass(cls, Enum):
+        return _optional(_member(cls))
+    return _optional(_maker_of_record(cls, arg.keys))
+
+
+def _optional(make: Convert | None) -> Convert | None:
+    return None if make is None else lambda value: None if value is None else make(value)
+
+
+def _maker_of_map(arg: ArgSpec) -> Convert | None:
+    if arg.cls is not None or (arg.keys and arg.value_spec is None):
+        return _maker_of_record(arg.cls, arg.keys)
+    keys = {each.name: _maker(each) for each in arg.keys}
+    make_key = _maker(arg.key_spec) if arg.key_spec is not None else None
+    make_value = _maker(arg.value_spec) if arg.value_spec is not None else None
+    if make_key is None and make_value is None and not any(keys.values()):
+        return None
+
+    def made(values: dict[Any, Any]) -> dict[Any, Any]:
+        result = {}
+        for key, value in values.items():
+            make = keys[key] if key in keys else make_value
+            name = key if make_key is None or key in keys else make_key(key)
+            result[name] = value if make is None else make(value)
+        return result
+
+    return made
+
+
+def _maker_of_record(cls: Any, keys: tuple[ArgSpec, ...]) -> Convert | None:
+    """Return the function that makes an instance, and the instances in its fields, from a map of its fields."""
+    inner = {key.name: make for key in keys if (make := _maker(key)) is not None}
+    call = None if cls is None else _caller(cls)
     if not inner:
-        return lambda values: cls(**values)
-    return lambda values: cls(
-        **{name: inner[name](value) if name in inner else value for name, value in values.items()}
-    )
+        return call
+
+    def made(values: dict[str, Any]) -> Any:
+        fields = {}
+        for name, value in values.items():
+            try:
+                fields[name] = inner[name](value) if name in inner else value
+            except _Rejected as error:
+                raise _Rejected(f"['{name}']{error.where}", error.cls) from error.__cause__
+        return fields if call is None else call(fields)
+
+    return made
+
+
+def _caller(cls: Any) -> Convert:
+    """Return the function that makes an instance of a class from its fields by name."""
+    origin = get_origin(cls) or cls
+    if is_pydantic_model(origin):
+        create: Convert = cls.model_validate
+    elif is_struct(origin):
+        names = {field.name: field.attribute for field in fields_of(cls)}
+        create = lambda fields: origin(**{names[name]: value for name, value in fields.items()})  # noqa: E731
+    elif is_typed_dict(origin):
+        return lambda fields: fields
+    else:
+        create = lambda fields: origin(**fields)  # noqa: E731
+
+    def called(fields: dict[str, Any]) -> Any:
+        try:
+            return create(fields)
+        except Exception as error:
+            raise _Rejected("", origin) from error
+
+    return called
+
+
+def _maker_of_union(arg: ArgSpec) -> Convert | None:
+    """Return the function that makes an instance of the alternative that an exact value strictly is."""
+    makers = {id(each): make for each in arg.any_of if (make := _maker(each)) is not None}
+    if not makers:
+        return None
+    from neuroscript.coercion.unions import alternative_of
+
+    def made(value: Any) -> Any:
+        make = makers.get(id(alternative_of(arg, value)))
+        return value if make is None else make(value)
+
+    return made
+
+
+def plain_of(arg: ArgSpec) -> Convert | None:
+    """Return the function that converts instances in a result to plain data, or None if the spec names no class.
+
+    It takes instances of the declared classes apart, at every depth. It returns any other value unchanged, because the
+    check of the result then reports its place. It calls no code but the attributes of instances.
+    """
+    if arg.any_of:
+        parts = [plain for each in arg.any_of if (plain := plain_of(each)) is not None]
+        if arg.cls is not None:
+            parts.append(_plain_member)
+        return _first_change(parts) if parts else None
+    if arg.type in ELEMENTS:
+        return _plain_of_items(arg)
+    if arg.format:
+        return None  # the check of a format accepts instances
+    if isinstance(arg.cls, type) and issubclass(arg.cls, Enum):
+        return _plain_member
+    if arg.keys or arg.value_spec is not None or arg.key_spec is not None:
+        return _plain_of_map(arg)
+    return None
+
+
+def _first_change(parts: list[Convert]) -> Convert:
+    def converted(value: Any) -> Any:
+        for plain in parts:
+            changed = plain(value)
+            if changed is not value:
+                return changed
+        return value
+
+    return converted
+
+
+def _plain_member(value: Any) -> Any:
+    return choice_of(value) if isinstance(value, Enum) and value is not UNSET else value
+
+
+def _plain_of_items(arg: ArgSpec) -> Convert | None:
+    cls = arg.cls
+    if isinstance(cls, type) and issubclass(cls, Flag):
+        return lambda value: [each.name for each in cls if each in value] if isinstance(value, cls) else value
+    if arg.prefix_items:
+        parts = [plain_of(each) for each in arg.prefix_items]
+
+        def of_tuple(value: Any) -> Any:
+            if not isinstance(value, (list, tuple)):
+                return value
+            plains = (*parts, *[None] * (len(value) - len(parts)))
+            return [each if plain is None else plain(each) for plain, each in zip(plains, value, strict=False)]
+
+        return of_tuple
+    element = None if cls in CONTAINERS else cls
+    inner = plain_of(arg.items) if arg.items is not None else None
+    if arg.items is None and isinstance(element, type) and issubclass(element, Enum):
+        inner = _plain_member
+    elif arg.items is None and (arg.keys or element is not None):
+        inner = _plain_of_record(element, arg.keys)
+    if inner is None and cls not in CONTAINERS and not arg.unique_items:
+        return None
+
+    def of_items(value: Any) -> Any:
+        if not isinstance(value, (list, tuple, *CONTAINERS)):
+            return value
+        return [*value] if inner is None else [inner(each) for each in value]
+
+    return of_items
+
+
+def _plain_of_map(arg: ArgSpec) -> Convert | None:
+    if arg.cls is not None or (arg.keys and arg.value_spec is None):
+        return _plain_of_record(arg.cls, arg.keys)
+    keys = {each.name: plain_of(each) for each in arg.keys}
+    plain_key = plain_of(arg.key_spec) if arg.key_spec is not None else None
+    plain_value = plain_of(arg.value_spec) if arg.value_spec is not None else None
+    if plain_key is None and plain_value is None and not any(keys.values()):
+        return None
+
+    def converted(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        result = {}
+        for key, each in value.items():
+            plain = keys.get(key, plain_value) if type(key) is str else plain_value
+            result[key if plain_key is None else plain_key(key)] = each if plain is None else plain(each)
+        return result
+
+    return converted
+
+
+def _plain_of_record(cls: Any, keys: tuple[ArgSpec, ...]) -> Convert | None:
+    inner = {key.name: plain for key in keys if (plain := plain_of(key)) is not None}
+    origin = get_origin(cls) or cls
+    has_instances = cls is not None and not is_typed_dict(origin)
+    if not inner and not has_instances:
+        return None
+    attributes = {field.name: field.attribute for field in fields_of(cls)} if has_instances else {}
+
+    def converted(value: Any) -> Any:
+        if has_instances and isinstance(value, origin):
+            value = {name: getattr(value, attribute) for name, attribute in attributes.items()}
+        elif not isinstance(value, dict):
+            return value
+        return {name: inner[name](each) if name in inner else each for name, each in value.items()}
+
+    return converted
+
+
+def plain_default(arg: ArgSpec, default: Any) -> Any:
+    """Return a default as a caller would pass it: Enum members and instances become plain values."""
+    plain = plain_of(arg)
+    return default if plain is None or default is None else plain(default)
+
+
+def plain_result(arg: ArgSpec, result: Any) -> Any:
+    """Return the result of a function with its instances as plain data."""
+    plain: Mapping[str, Any] | Any = plain_of(arg)
+    return result if plain is None else plain(result)
+
+

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from enum import Enum
+from types import GenericAlias
 from typing import Any, Final, Literal
 
 import attrs
@@ -66,7 +66,7 @@ ARGUMENTS: Final = Form(
     "a list or tuple, or a mapping with string keys",
     lambda args: isinstance(args, (list, tuple)) or BY_NAME.accepts(args),
 )
-CLASS: Final = optional(instance(type))
+CLASS: Final = Form("a class", lambda cls: isinstance(cls, (type, GenericAlias)) or hasattr(cls, "__origin__"))
 FINITE: Final = Form(
     "a finite number",
     lambda number: type(number) in (int, float),
@@ -105,9 +105,18 @@ class ArgSpec:
         maximum: The maximum of a number, or of each element of a slice of numbers.
         min_length: The minimum number of characters, bytes, items or keys.
         max_length: The maximum number of characters, bytes, items or keys.
-        cls: An attrs class, dataclass or TypedDict for a map, or for each map of a slice; its fields are the keys. Or
-            an Enum, whose values are the choices. Only the tool's function receives instances, created after all
-            checks.
+        cls: The class whose instances the tool's function receives, created after all checks; everything else sees
+            exact plain values. A class with fields (attrs, dataclass, TypedDict, NamedTuple, pydantic, msgspec) for a
+            map, or for each map of a slice; its fields are the keys. An Enum, whose values are the choices, or a Flag,
+            whose names are. A class of a *format*, such as `datetime.datetime`, for a string. ``tuple``, ``set``,
+            ``frozenset`` or `collections.deque` for a slice.
+        items: The spec of each item of a `slice`: an `ArgSpec`, an `ArgType` or its name.
+        prefix_items: The specs of the items of a `slice` of fixed length, in order.
+        unique_items: Whether the items of a slice must differ. Repeated items are dropped, or refused in strict mode.
+        value_spec: The spec of each value of a `map`, or of each value without a spec in *keys*.
+        key_spec: The spec of each key of a `map_any_any`.
+        any_of: Alternative specs for `any`. See docs/reference/types.md, "Unions", for how one is chosen.
+        format: The format of a string, such as ``date-time``; see docs/reference/types.md, "Formats".
 
     Raises:
         SpecError: With every problem.
@@ -128,6 +137,17 @@ class ArgSpec:
     min_length: int | None = attrs.field(default=None, kw_only=True)
     max_length: int | None = attrs.field(default=None, kw_only=True)
     cls: Class | None = attrs.field(default=None, kw_only=True)
+    items: ArgSpec | None = attrs.field(default=None, kw_only=True)
+    prefix_items: tuple[ArgSpec, ...] = attrs.field(default=(), kw_only=True)
+    unique_items: bool = attrs.field(default=False, kw_only=True)
+    value_spec: ArgSpec | None = attrs.field(default=None, kw_only=True)
+    key_spec: ArgSpec | None = attrs.field(default=None, kw_only=True)
+    any_of: tuple[ArgSpec, ...] = attrs.field(default=(), kw_only=True)
+    format: str = attrs.field(default="", kw_only=True)
+    is_refined: bool = attrs.field(init=False, eq=False, repr=False, default=False)
+    """Whether the type alone does not say how a value is read: one of the last seven fields is set."""
+    discriminator: str = attrs.field(init=False, eq=False, repr=False, default="")
+    """The key that tells the maps among the alternatives apart, or ``""``."""
 
     def __attrs_post_init__(self) -> None:
         faults = list(_settled(self))
@@ -135,9 +155,17 @@ class ArgSpec:
             raise SpecError(f"argument {_label(self.name)}", faults)
 
     @property
+    def nested(self) -> tuple[ArgSpec, ...]:
+        """The specs directly within this one: keys, items, values and alternatives."""
+        if not self.is_refined:
+            return self.keys
+        parts = (self.items, *self.prefix_items, self.key_spec, self.value_spec, *self.any_of)
+        return (*self.keys, *(each for each in parts if each is not None))
+
+    @property
     def holds_secret(self) -> bool:
-        """Whether it or one of its keys is secret."""
-        return self.secret or any(key.holds_secret for key in self.keys)
+        """Whether it or a spec within it is secret."""
+        return self.secret or any(each.holds_secret for each in self.nested)
 
     @property
     def element(self) -> ArgType:
@@ -156,11 +184,23 @@ def _settled(arg: ArgSpec) -> Iterator[str]:
         yield "void is valid for results only"
     if arg.type is ArgType.NIL:
         _set(arg, "nullable", True)
-    yield from field_problems(arg, nullable=FLAG, extra_keys=FLAG, secret=FLAG, cls=CLASS, description=TEXT)
-    if isinstance(arg.cls, type) and issubclass(arg.cls, Enum):
-        yield from _settled_members(arg, arg.cls)
-    else:
-        yield from _settled_keys(arg)
+    yield from field_problems(arg, nullable=FLAG, extra_keys=FLAG, secret=FLAG, cls=optional(CLASS), description=TEXT)
+    if arg.cls is not None or (
+        arg.items is not None
+        or arg.value_spec is not None
+        or arg.key_spec is not None
+        or arg.prefix_items
+        or arg.unique_items
+        or arg.any_of
+        or arg.format
+    ):
+        from neuroscript.spec.refinements import settle_refinements
+
+        faults = list(settle_refinements(arg))
+        if faults:
+            yield from faults
+            return
+    yield from _settled_keys(arg)
     yield from _settled_choices(arg)
     yield from _bound_faults(arg)
     yield from _settled_default(arg)
@@ -189,10 +229,10 @@ def _settled_keys(arg: ArgSpec) -> Iterator[str]:
     if keys is None:
         yield from _SPECS.problems("keys", arg.keys)
         return
-    if (keys or arg.cls is not None or arg.extra_keys) and arg.type not in DECLARED:
-        yield f"keys, extra_keys and cls are valid for map and slice_map, not for {arg.type}"
+    if (keys or arg.extra_keys) and arg.type not in DECLARED:
+        yield f"keys and extra_keys are valid for map and slice_map, not for {arg.type}"
         return
-    if arg.cls is not None:
+    if arg.cls is not None and arg.type in DECLARED and not _is_container(arg.cls):
         from neuroscript.spec.annotations import UnsupportedAnnotation
 
         try:
@@ -209,18 +249,15 @@ def _settled_keys(arg: ArgSpec) -> Iterator[str]:
     _set(arg, "keys", keys)
 
 
+def _is_container(cls: Any) -> bool:
+    from neuroscript.spec.annotations import CONTAINERS
+
+    return cls in CONTAINERS
+
+
 def _repeated(what: str, names: Sequence[str]) -> Iterator[str]:
     for name in sorted(name for name, count in Counter(names).items() if count > 1):
         yield f"duplicate {what} {_label(name)}"
-
-
-def _settled_members(arg: ArgSpec, cls: type[Enum]) -> Iterator[str]:
-    choices = tuple(member.value for member in cls)
-    if arg.keys or arg.extra_keys:
-        yield "keys and extra_keys are not valid for an Enum"
-    if arg.choices and _tuple_of(object, arg.choices) != choices:
-        yield "choices are derived from cls; pass only one of them"
-    _set(arg, "choices", choices)
 
 
 def _settled_choices(arg: ArgSpec) -> Iterator[str]:
@@ -252,7 +289,7 @@ def _bound_faults(arg: ArgSpec) -> Iterator[str]:
     for low, high, fitting in (("minimum", "maximum", NUMBERS), ("min_length", "max_length", LENGTH_TYPES)):
         bounds = {name: getattr(arg, name) for name in (low, high) if getattr(arg, name) is not None}
         kind = arg.element if fitting is NUMBERS else arg.type
-        if bounds and kind not in fitting:
+        if bounds and kind not in fitting and not (fitting is NUMBERS and arg.format == "decimal"):
             yield f"{low} and {high} are not valid for {arg.type}"
         elif faults := [*problems(**{name: (bound, BOUNDS[fitting]) for name, bound in bounds.items()})]:
             yield from faults
@@ -279,11 +316,11 @@ def _settled_default(arg: ArgSpec) -> Iterator[str]:
 
 def _plain_default(arg: ArgSpec) -> Any:
     """Return a default as a caller would pass it; the author may have used an instance of the class."""
-    if arg.cls is None:
+    if arg.cls is None and not arg.nested:
         return arg.default
-    from neuroscript.spec.fields import plain
+    from neuroscript.spec.instances import plain_default
 
-    return plain(arg.default)
+    return plain_default(arg, arg.default)
 
 
 def _exactly(kind: ArgType, value: object) -> Any:
@@ -335,6 +372,13 @@ def argument(
         nullable=hint.nullable,
         choices=hint.choices,
         cls=hint.cls,
+        items=hint.items and argument("item", hint.items),
+        prefix_items=tuple(argument("item", each) for each in hint.prefix_items),
+        unique_items=hint.unique_items,
+        value_spec=hint.value_spec and argument("value", hint.value_spec),
+        key_spec=hint.key_spec and argument("key", hint.key_spec),
+        any_of=tuple(argument("alternative", each) for each in hint.any_of),
+        format=hint.format,
         **{**said, "description": said["description"] or description},
     )
 
@@ -384,6 +428,8 @@ class ToolSpec:
         stream: Whether the function returns a sync or async iterator of items of ``return_type``. With ``"maybe"``,
             each call decides: an iterator is a stream, anything else is a single result.
         return_nullable: Whether None is a valid result or item.
+        returns: The spec of the result or item, if *return_type* alone does not describe it: its name is ``result``,
+            and *return_type* and *return_nullable* are derived from it. It has no default, and is not secret.
         deprecated: What to use instead, such as ``use math.sum``; empty if the tool is not deprecated.
         schema: The original JSON Schema of the arguments, as JSON text, if it has constraints that *args* cannot
             express. `spec_from_schema` sets it. Those constraints are checked against the exact values of each call.
@@ -406,6 +452,7 @@ class ToolSpec:
     variadic: bool = attrs.field(default=False, kw_only=True)
     stream: bool | Literal["maybe"] = attrs.field(default=False, kw_only=True)
     return_nullable: bool = attrs.field(default=False, kw_only=True)
+    returns: ArgSpec | None = attrs.field(default=None, kw_only=True)
     deprecated: str = attrs.field(default="", kw_only=True)
     schema: str = attrs.field(default="", kw_only=True, repr=False)
     full_name: str = attrs.field(init=False, eq=False, repr=False)
@@ -454,6 +501,10 @@ class ToolSpec:
 
 def _settled_tool(spec: ToolSpec) -> Iterator[str]:
     yield from _settled_name(spec)
+    if spec.returns is not None:
+        from neuroscript.spec.refinements import settle_returns
+
+        yield from settle_returns(spec)
     yield from _settled_type(spec, "return_type")
     yield from field_problems(spec, **TEXTS)
     args, examples = _tuple_of(ArgSpec, spec.args), _tuple_of(Example, spec.examples)

@@ -1,0 +1,239 @@
+"""Unions: which alternative a value is.
+
+A value that strictly is one alternative takes the first such. Otherwise it takes the alternative that can repair it,
+and of several the first declared, except that a boolean yields to a number. A string stays a string where one
+alternative is a plain string, unless a format that is declared before it can be read from the text. Maps with a
+discriminator are told apart by it.
+
+All work on alternatives counts against the limit of values, so nested unions cannot multiply it without bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from neuroscript.coercion.constraints import coerce_present
+from neuroscript.coercion.context import INVALID, MISSING, CoercionPass, CoercionSettings, LimitExceeded, Where, type_name
+from neuroscript.coercion.rule_text import rule_phrase
+from neuroscript.coercion.scalars import BLANKS, Rejection, entry, to_builtin
+from neuroscript.coercion.types import ELEMENTS, TEXT_HOLDERS, VALUES, ArgType
+from neuroscript.coercion.values import adapt
+from neuroscript.io.text import NotJSON, parse_json
+
+if TYPE_CHECKING:
+    from neuroscript.coercion.rule_text import Rule
+
+NUMERIC: Final = frozenset({ArgType.INT, ArgType.FLOAT})
+
+
+class _Trial(CoercionPass):
+    """A pass that tries one alternative. Its work counts against the limits of the pass it belongs to."""
+
+    def __init__(self, outer: CoercionPass, terms: CoercionSettings) -> None:
+        super().__init__(terms)
+        self._outer = outer
+        self._depth = outer._depth
+        self._before = (outer.nodes, outer.text)
+
+    def spend(self, where: Where, nodes: int, text: int = 0) -> None:
+        self.nodes += nodes
+        self.text += text
+        self._outer.spend(where, nodes)
+        if self._before[1] + self.text > self.terms.sizes.text:
+            raise self.too_much_text(where)
+
+    @property
+    def text_left(self) -> int:
+        return self.terms.sizes.text - self._before[1] - self.text
+
+    @property
+    def nodes_left(self) -> int:
+        return self._outer.nodes_left
+
+    def _exceed(self, where: Where, code: str, most: int, what: str) -> LimitExceeded:
+        return self._outer._exceed(where, code, most, what)
+
+
+def coerce_union(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> Any:
+    """Return the exact value for a union, or `INVALID`. *value* is not None."""
+    value = adapt(walk, value)
+    nodes = walk.nodes
+    if walk.terms.mode == "lax" and not holds_text(rule):
+        value = _decoded(walk, value, where)
+    tagged = _tagged(walk, rule, value, where)
+    if tagged is not None:
+        alternative, value = tagged
+        return INVALID if alternative is None else _chosen(walk, alternative, value, where)
+    found = _first_strict(walk, rule, value, where)
+    if found is None and walk.terms.mode == "lax":
+        found = _first_repaired(walk, rule, value, where)
+    if found is None:
+        return _refused(walk, rule, value, where)
+    result, trial = found
+    walk.spend(where, 0, trial.text)
+    walk.work += walk.nodes - nodes - trial.nodes
+    return result
+
+
+def holds_text(rule: Rule) -> bool:
+    """Return whether strings such as ``""`` and ``"null"`` can be values for a rule rather than a missing value."""
+    if rule.any_of:
+        return any(map(holds_text, rule.any_of))
+    if rule.format:
+        from neuroscript.coercion.string_formats import FORMATS
+
+        return FORMATS[rule.format].takes_blank
+    return rule.type in TEXT_HOLDERS
+
+
+def alternative_of(rule: Rule, value: Any) -> Any:
+    """Return the first alternative that an exact value strictly is, or None."""
+    walk = CoercionPass(CoercionSettings("strict"))
+    for alternative in _strict_order(walk, rule, value):
+        trial = CoercionPass(walk.terms)
+        if trial.limited(coerce_present, alternative, value, None) is not INVALID:
+            return alternative
+    return None
+
+
+def _decoded(walk: CoercionPass, value: Any, where: Where) -> Any:
+    """Return the container in a JSON string, or the value itself."""
+    text = to_builtin(value)
+    if type(text) is not str or text.lstrip(BLANKS)[:1] not in ("{", "["):
+        return value
+    if len(text) > walk.text_left:
+        raise walk.too_much_text(where)
+    try:
+        return parse_json(text, walk.nodes_left)
+    except NotJSON:
+        return value
+
+
+def _tagged(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> tuple[Any, Any] | None:
+    """Return the map alternative that the discriminator of a map selects, or None if there is no discriminator.
+
+    If the discriminator is missing and no alternative can do without it, or if it has no valid value, this is recorded
+    and the alternative is None.
+    """
+    name = rule.discriminator
+    cls = type(value)
+    if not name or not (cls is dict or (walk.terms.mode != "strict" and issubclass(cls, dict))):
+        return None
+    maps = [each for each in rule.any_of if each.keys]
+    tags = {id(each): next(key for key in each.keys if key.name == name) for each in maps}
+    found = to_builtin(entry(value, name))
+    if found is None:
+        if any(not tag.required for tag in tags.values()):
+            return None
+        choices = tuple(choice for tag in tags.values() for choice in tag.choices)
+        walk.note((where, name), Rejection(MISSING.code, _one_of(choices)), "nothing")
+        return None, value
+    for exactly in (True, False):
+        for alternative in maps:
+            if _selects(walk, tags[id(alternative)], found, exactly):
+                return alternative, value
+    choices = tuple(choice for tag in tags.values() for choice in tag.choices)
+    walk.note((where, name), Rejection("coercion.choice", _one_of(choices)), f"another {type_name(found)}")
+    return None, value
+
+
+def _one_of(choices: tuple[Any, ...]) -> str:
+    from neuroscript.coercion.rule_text import MAX_LISTED, format_choice
+
+    more = f" and {len(choices) - MAX_LISTED} more" if len(choices) > MAX_LISTED else ""
+    return f"one of {', '.join(map(format_choice, choices[:MAX_LISTED]))}{more}"
+
+
+def _selects(walk: CoercionPass, tag: Rule, found: Any, exactly: bool) -> bool:
+    if exactly:
+        return any(type(choice) is type(found) and choice == found for choice in tag.choices)
+    trial = _Trial(walk, walk.terms)
+    return coerce_present(trial, tag, found, None) is not INVALID
+
+
+def _chosen(walk: CoercionPass, alternative: Rule, value: Any, where: Where) -> Any:
+    """Coerce by one alternative; its problems are those of the union."""
+    walk.choose(where, alternative)
+    return coerce_present(walk, alternative, value, where)
+
+
+def _strict_order(walk: CoercionPass, rule: Rule, value: Any) -> Iterator[Rule]:
+    """Yield the alternatives to try strictly, those that the type of the value excludes left out."""
+    cls = type(value)
+    for each in rule.any_of:
+        if cls is dict and (each.type in ELEMENTS or each.format):
+            continue
+        if cls is list and (each.type in VALUES or each.format):
+            continue
+        yield each
+
+
+def _first_strict(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> Any:
+    """Return the exact value and the trial of the first alternative that a value strictly is, or None."""
+    strict = walk.terms if walk.terms.mode == "result" else attrs.evolve(walk.terms, mode="strict", adapters=())
+    text = to_builtin(value)
+    for alternative in _strict_order(walk, rule, value):
+        if type(text) is str and walk.terms.mode == "lax" and _is_plain_text(alternative):
+            read = _first_format(walk, rule, alternative, text, where)
+            if read is not None:
+                return read
+            value = text
+        trial = _Trial(walk, strict)
+        result = coerce_present(trial, alternative, value, where)
+        if result is not INVALID and not trial.noted:
+            return result, trial
+    return None
+
+
+def _is_plain_text(rule: Rule) -> bool:
+    return rule.type is ArgType.STRING and not rule.choices and not rule.format
+
+
+def _first_format(walk: CoercionPass, rule: Rule, until: Rule, text: str, where: Where) -> Any:
+    """Return the canonical text and the trial of the first format before an alternative that takes a text, or None."""
+    for alternative in rule.any_of:
+        if alternative is until:
+            return None
+        if alternative.format:
+            trial = _Trial(walk, walk.terms)
+            result = coerce_present(trial, alternative, text, where)
+            if result is not INVALID and not trial.noted:
+                return result, trial
+    return None
+
+
+def _first_repaired(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> Any:
+    """Return the exact value and the trial of the alternative that can repair a value, or None."""
+    found: list[tuple[Rule, Any, _Trial]] = []
+    for alternative in rule.any_of:
+        trial = _Trial(walk, walk.terms)
+        result = coerce_present(trial, alternative, value, where)
+        if result is not INVALID and not trial.noted:
+            found.append((alternative, result, trial))
+            if alternative.type is not ArgType.BOOL:
+                break
+    if not found:
+        return None
+    others = [each for each in found if each[0].type in NUMERIC]
+    _, result, trial = others[0] if others and found[0][0].type is ArgType.BOOL else found[0]
+    return result, trial
+
+
+def _refused(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> Any:
+    """Record that no alternative fits: with the problems of the only one of the same shape, or of the whole union."""
+    cls = type(value)
+    kinds: Any = VALUES if issubclass(cls, dict) else ELEMENTS if issubclass(cls, (list, tuple)) else ()
+    shaped = [each for each in rule.any_of if each.type in kinds]
+    if len(shaped) == 1:
+        return _chosen(walk, shaped[0], value, where)
+    return walk.note(where, Rejection("coercion.type", rule_phrase(rule), _hint(rule)), type(value))
+
+
+def _hint(rule: Rule) -> str:
+    choices = tuple(choice for each in rule.any_of for choice in each.choices)
+    return f"choose {_one_of(choices)}" if choices and all(each.choices for each in rule.any_of) else ""
+
+

@@ -1,0 +1,251 @@
+"""The fields of an `ArgSpec` that refine its type: items, keys and values, alternatives, formats and classes.
+
+Each refinement has one canonical form. What a type of the contract can express is expressed by it: a `slice` whose
+items are ints becomes a `slice_int`, and a `map` whose values are strings a `map_string_string`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import Any, Final
+
+import attrs
+
+from neuroscript.coercion.parameters import FLAG, STRING, Form, field_problems
+from neuroscript.coercion.string_formats import FORMATS, format_of_class
+from neuroscript.coercion.types import ELEMENTS, LISTS, MAPS, UNTYPED_LISTS, VALUES, ArgType
+from neuroscript.errors import UNSET, SpecError
+from neuroscript.spec.annotations import (
+    CONTAINERS,
+    KEY_TYPES,
+    Hint,
+    UnsupportedAnnotation,
+    annotation_text,
+    choice_of,
+    hint_of,
+    is_record,
+)
+from neuroscript.spec.tool_spec import DECLARED, ArgSpec, ToolSpec, _set, argument
+
+FORMAT: Final = Form(
+    f"one of {', '.join(FORMATS)}", STRING.accepts, lambda name: not name or name in FORMATS
+)
+NESTED: Final = Form("an ArgSpec, an ArgType or its name", lambda spec: isinstance(spec, (ArgSpec, str)))
+NESTED_ALL: Final = Form("a list or tuple of ArgSpecs, ArgTypes or their names", lambda specs: isinstance(specs, (list, tuple)))
+ROLES: Final = {"items": "item", "value_spec": "value", "key_spec": "key", "prefix_items": "item", "any_of": "alternative"}
+"""The name of a nested spec, by the field that holds it."""
+
+MAP_VALUES: Final = {value: kind for kind, value in VALUES.items() if value is not ArgType.ANY}
+ANY_MAPS: Final = MAPS | {ArgType.MAP_ANY_ANY}
+
+
+def settle_refinements(arg: ArgSpec) -> Iterator[str]:
+    """Convert the refining fields to their canonical form, and yield a sentence for each that is invalid."""
+    faults = [*field_problems(arg, unique_items=FLAG, format=FORMAT), *_settle_nested(arg)]
+    if not faults:
+        faults = [*_settle_class(arg), *_settle_alternatives(arg)] or [*_misplaced(arg)]
+    if faults:
+        yield from faults
+        return
+    _lift_items(arg)
+    _lift_values(arg)
+    refined = (arg.items, arg.value_spec, arg.key_spec) != (None, None, None)
+    _set(arg, "is_refined", bool(refined or arg.prefix_items or arg.unique_items or arg.any_of or arg.format))
+    if arg.any_of:
+        _set(arg, "discriminator", _discriminator(arg.any_of))
+
+
+def settle_returns(spec: ToolSpec) -> Iterator[str]:
+    """Convert the spec of a result, and derive the type of the result from it."""
+    faults: list[str] = []
+    returns = _nested_spec(spec.returns, "result", "returns", faults, may_be_null=True)
+    if returns is None:
+        yield from faults
+        return
+    is_bare = returns == ArgSpec("result", returns.type, nullable=returns.nullable)
+    _set(spec, "returns", None if is_bare else returns)
+    _set(spec, "return_type", returns.type)
+    _set(spec, "return_nullable", spec.return_nullable or (returns.nullable and returns.type is not ArgType.NIL))
+
+
+def _settle_nested(arg: ArgSpec) -> Iterator[str]:
+    faults: list[str] = []
+    for name in ("items", "value_spec", "key_spec"):
+        if getattr(arg, name) is not None:
+            _set(arg, name, _nested_spec(getattr(arg, name), ROLES[name], name, faults))
+    for name in ("prefix_items", "any_of"):
+        specs = getattr(arg, name)
+        if NESTED_ALL.accepts(specs):
+            _set(arg, name, tuple(_nested_spec(each, ROLES[name], name, faults) for each in specs))
+        else:
+            faults.extend(NESTED_ALL.problems(name, specs))
+    yield from faults
+
+
+def _nested_spec(spec: Any, role: str, field: str, faults: list[str], *, may_be_null: bool = False) -> Any:
+    """Return a nested spec under the name of its role, or None after recording why it is invalid."""
+    if not NESTED.accepts(spec):
+        faults.extend(NESTED.problems(field, spec))
+        return None
+    if not isinstance(spec, ArgSpec):
+        try:
+            return ArgSpec(role, spec)  # type: ignore[arg-type]
+        except SpecError as error:
+            faults.extend(f"{field}: {problem}" for problem in error.problems)
+            return None
+    if not spec.required or spec.default is not UNSET:
+        faults.append(f"{field}: required and default are valid for arguments and keys only")
+    if spec.secret:
+        faults.append(f"{field}: secret is valid for arguments and keys only")
+    return spec if spec.name == role or not spec.required else attrs.evolve(spec, name=role)
+
+
+def _settle_class(arg: ArgSpec) -> Iterator[str]:
+    cls = arg.cls
+    if cls is None:
+        return
+    if isinstance(cls, type) and issubclass(cls, Enum):
+        yield from _settle_members(arg, cls)
+    elif cls in CONTAINERS:
+        if arg.type not in ELEMENTS:
+            yield f"cls {annotation_text(cls)} is valid for a slice, not for {arg.type}"
+        elif cls in (set, frozenset):
+            _set(arg, "unique_items", True)
+    elif is_record(cls):
+        if arg.type not in DECLARED:
+            yield f"cls {annotation_text(cls)} is valid for map and slice_map, not for {arg.type}"
+    else:
+        name = format_of_class(cls) if isinstance(cls, type) else None
+        if name is None:
+            yield "cls must be an Enum, a class with annotated fields, a class of a format, tuple, set, frozenset or deque"
+        elif arg.type is not ArgType.STRING or arg.format not in ("", name):
+            yield f"cls {annotation_text(cls)} is valid for a string of the format {name}"
+        else:
+            _set(arg, "format", name)
+
+
+def _settle_members(arg: ArgSpec, cls: type[Enum]) -> Iterator[str]:
+    """Derive the choices of an Enum; some of its members may be selected."""
+    try:
+        hint = hint_of(cls)
+    except UnsupportedAnnotation as error:
+        yield str(error)
+        return
+    if arg.keys or arg.extra_keys:
+        yield "keys and extra_keys are not valid for an Enum"
+    elif hint.any_of:
+        if arg.type is not hint.type:
+            yield f"the values of {annotation_text(cls)} have several types; use any"
+        elif not arg.any_of:
+            _set(arg, "any_of", tuple(argument("alternative", each) for each in hint.any_of))
+    else:
+        chosen = tuple(choice_of(each) if isinstance(each, Enum) else each for each in arg.choices or hint.choices)
+        if not {*map(repr, chosen)} <= {*map(repr, hint.choices)}:
+            yield "choices are derived from cls; pass only members of it"
+        _set(arg, "choices", chosen)
+        _set(arg, "unique_items", arg.unique_items or hint.unique_items)
+
+
+def _settle_alternatives(arg: ArgSpec) -> Iterator[str]:
+    """Flatten unions of unions, and make None a property of the union itself."""
+    if not arg.any_of:
+        return
+    alternatives: list[ArgSpec] = []
+    for each in arg.any_of:
+        if each.nullable:
+            _set(arg, "nullable", True)
+        if each.type is ArgType.NIL:
+            continue
+        plain = attrs.evolve(each, nullable=False) if each.nullable else each
+        is_union = bool(plain.any_of) and plain.cls is None and not plain.description
+        alternatives.extend(one for one in (plain.any_of if is_union else [plain]) if one not in alternatives)
+    _set(arg, "any_of", tuple(alternatives))
+    if len(alternatives) < 2:
+        yield "any_of requires two different alternatives besides null; use the only one"
+
+
+def _misplaced(arg: ArgSpec) -> Iterator[str]:
+    """Yield a sentence for each refinement that does not belong to the type."""
+    kind = arg.type
+    if (arg.items or arg.prefix_items) and kind not in UNTYPED_LISTS:
+        yield f"items and prefix_items refine slice, not {kind}"
+    if arg.items and arg.prefix_items:
+        yield "pass either items or prefix_items"
+    if (arg.items or arg.prefix_items or arg.any_of) and _has_constraints(arg):
+        yield "choices, keys, minimum and maximum belong to the nested specs"
+    if arg.prefix_items and (arg.min_length is not None or arg.max_length is not None):
+        yield "the length follows from prefix_items"
+    if arg.unique_items and kind not in ELEMENTS:
+        yield f"unique_items refines slices, not {kind}"
+    if arg.value_spec and kind not in ANY_MAPS:
+        yield f"value_spec refines map and map_any_any, not {kind}"
+    if arg.value_spec and arg.extra_keys:
+        yield "value_spec describes the values of further keys; leave extra_keys out"
+    if arg.key_spec and kind not in ANY_MAPS:
+        yield f"key_spec refines map and map_any_any, not {kind}"
+    elif arg.key_spec and not _fits_key(arg.key_spec, kind):
+        yield f"key_spec of {kind} must be a {'string' if kind in MAPS else 'string, int, float or bool'} that is not None"
+    if arg.any_of and kind is not ArgType.ANY:
+        yield f"any_of refines any, not {kind}"
+    if arg.format and kind is not ArgType.STRING:
+        yield f"format refines string, not {kind}"
+    if arg.format and arg.choices:
+        yield "pass either format or choices"
+
+
+def _has_constraints(arg: ArgSpec) -> bool:
+    return bool(arg.choices or arg.keys or arg.extra_keys) or (arg.minimum, arg.maximum) != (None, None)
+
+
+def _fits_key(key: ArgSpec, kind: ArgType) -> bool:
+    allowed = {ArgType.STRING} if kind in MAPS else KEY_TYPES
+    return key.type in allowed and not key.nullable
+
+
+def _lift_items(arg: ArgSpec) -> None:
+    """Express the items by the type of the slice if it can."""
+    items = arg.items
+    if items is None or items.type not in LISTS or items.is_refined or items.nullable or items.description:
+        return
+    if (items.min_length, items.max_length) != (None, None) or (items.cls is not None and arg.cls is not None):
+        return
+    _set(arg, "items", None)
+    if items.type is ArgType.ANY:
+        return
+    _set(arg, "type", LISTS[items.type])
+    for name in ("choices", "keys", "extra_keys", "minimum", "maximum"):
+        _set(arg, name, getattr(items, name))
+    if items.cls is not None:
+        _set(arg, "cls", items.cls)
+
+
+def _lift_values(arg: ArgSpec) -> None:
+    """Express keys and values by the type of the map if it can."""
+    key, value = arg.key_spec, arg.value_spec
+    if key is not None and key == ArgSpec("key", ArgType.STRING):
+        _set(arg, "key_spec", None)
+        if arg.type is ArgType.MAP_ANY_ANY:
+            _set(arg, "type", ArgType.MAP)
+    if value is None or arg.keys:
+        return
+    if value == ArgSpec("value", ArgType.ANY):
+        _set(arg, "value_spec", None)
+    elif arg.key_spec is None and arg.type in MAPS and value.type in MAP_VALUES and value == ArgSpec("value", value.type):
+        _set(arg, "value_spec", None)
+        _set(arg, "type", MAP_VALUES[value.type])
+
+
+def _discriminator(alternatives: Sequence[ArgSpec]) -> str:
+    """Return the key whose choices tell the maps among the alternatives apart, or ``""``."""
+    maps = [each for each in alternatives if each.type in MAPS]
+    if len(maps) < 2:
+        return ""
+    for key in maps[0].keys:
+        tags = [next((other for other in each.keys if other.name == key.name), None) for each in maps]
+        choices = [choice for tag in tags if tag is not None for choice in tag.choices]
+        if all(tag is not None and tag.choices for tag in tags) and len({*map(repr, choices)}) == len(choices):
+            return key.name
+    return ""
+
+
