@@ -153,16 +153,23 @@ def _fixed_nodes(spec: ToolSpec) -> int:
 
 
 def _is_plain(arg: ArgSpec) -> bool:
-    return arg.type in EXACT
+    return arg.type in EXACT and not arg.is_refined
 
 
 def _is_list(arg: ArgSpec) -> bool:
-    return arg.element in EXACT and arg.type in ELEMENTS and not check_bounds(arg) and arg.default is UNSET
+    is_list = arg.element in EXACT and arg.type in ELEMENTS and not arg.is_refined
+    return is_list and not check_bounds(arg) and arg.default is UNSET
 
 
 def _is_declared(arg: ArgSpec) -> bool:
     plain = all(_is_plain(key) for key in arg.keys)
-    return bool(arg.keys) and plain and not arg.extra_keys and not check_bounds(arg) and arg.default is UNSET
+    return (
+        bool(arg.keys)
+        and plain
+        and not (arg.extra_keys or arg.is_refined)
+        and not check_bounds(arg)
+        and arg.default is UNSET
+    )
 
 
 def _may_be_omitted(arg: ArgSpec) -> bool:

@@ -119,7 +119,8 @@ def _add_call(source: CodeWriter, line: CallPipeline, values: list[str]) -> None
             after.insert(1, "    own = rt._frame")
     source.add(*before, "try:", f"    result = {call}({', '.join(values)})", "except BaseException as error:")
     source.add("    raise failed(error, frame)", *after)
-    test = "False" if line.most is not None else EXACT.get(line.tool.spec.return_type, "False").format("result")
+    has_exact_type = line.most is None and line.tool.spec.returns is None
+    test = EXACT.get(line.tool.spec.return_type, "False").format("result") if has_exact_type else "False"
     source.add(f"if not ({test}):", f"    result = {source.name(line.check_result)}(result, frame)")
 
 

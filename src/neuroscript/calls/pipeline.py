@@ -117,7 +117,7 @@ class CallPipeline:
 
     @makers.default
     def _find_makers(self) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
-        if all(arg.cls is None for arg in self.tool.spec.args):
+        if all(arg.cls is None and not arg.nested for arg in self.tool.spec.args):
             return ()
         from neuroscript.spec.instances import maker_of
 
@@ -340,14 +340,14 @@ class CallPipeline:
             from neuroscript.coercion.problems import sentences
 
             close(result)
-            text = "; ".join(sentences(walk, subject="result"))
+            text = "; ".join(sentences(walk, self.tool.spec.returns, subject="result"))
             secrets = frame.session.secrets
             raise ReturnError(text if secrets is None else secrets.text(text), tool=self.tool.name)
         return exact
 
     def _sized(self, walk: CoercionPass, exact: object, before: int) -> int:
         """Return the bytes of a result, with *before*: its text and bytes, and 8 for each value."""
-        values = len(exact) if type(exact) is array else walk.nodes
+        values = len(exact) if type(exact) is array else walk.nodes - walk.work
         size = before + walk.text + BYTES_PER_VALUE * values
         if self.most is not None and size > self.most:
             text = f"returned a result of more than {self.most} bytes"

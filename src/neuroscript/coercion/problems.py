@@ -5,7 +5,7 @@ The messages are built when the problems are first read, because most callers ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, Final
 
@@ -66,15 +66,16 @@ def sentences(walk: CoercionPass, rule: Rule | None = None, subject: str = "") -
 
 def problems_of(walk: CoercionPass, rules: Rules) -> list[Problem]:
     """Return the problems recorded in a pass, in order, at most `MAX_PROBLEMS`."""
-    words = _Words(rules)
+    words = _Words(rules, walk.chosen)
     return [words.problem(*note) for note in walk.notes]
 
 
 class _Words:
     """The rules for each place of one pass, with an index of the names at each place."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, chosen: Mapping[Where, Any]) -> None:
         self._rules = rules
+        self._chosen = chosen
         self._near: dict[int, NearNames] = {}
 
     def problem(self, where: Where, misfit: Rejection, got: str | type) -> Problem:
@@ -103,15 +104,15 @@ class _Words:
     def _at(self, where: Where) -> _Place:
         """Return the rule for a place."""
         steps = _steps(where)
-        rule = self._rules.whole
+        rule, at = self._rules.whole, ROOT
         if rule is None and steps:
-            name = steps.pop(0)
+            at, name = steps.pop(0)
             rule = next((each for each in self._rules.args if each.name == name), None)
         if rule is not None and rule is self._rules.further:
             if not steps:
                 return _Place(rule, "values", rule.secret)
-            steps.pop(0)
-        return _within(rule, steps)
+            at, _ = steps.pop(0)
+        return _within(rule, steps, self._chosen, at)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -128,17 +129,39 @@ class _Place:
     is_secret: bool = False
 
 
-def _within(rule: Rule | None, steps: Sequence[object]) -> _Place:
+def _within(rule: Rule | None, steps: Sequence[tuple[Where, object]], chosen: Mapping[Where, Any], at: Where) -> _Place:
+    """Return the rule for a place within a value.
+
+    Args:
+        steps: The steps from the value to the place, each with the place that it leads to.
+        chosen: The alternative whose problems were recorded, by the place of its union.
+        at: The place of the value.
+    """
     part, is_secret = "", rule is not None and rule.secret
-    for step in steps:
+    rule = _alternative(rule, chosen, at)
+    for inside, step in steps:
         if rule is None:
             break
-        if rule.type in ELEMENTS and not part:
-            part = "element"
-        else:
-            rule, part = next((key for key in rule.keys if key.name == step), None), ""
-            is_secret = is_secret or (rule is not None and rule.secret)
+        rule, part = _part(rule, step, part)
+        is_secret = is_secret or (rule is not None and rule.secret)
+        rule = _alternative(rule, chosen, inside)
     return _Place(rule, part, is_secret)
+
+
+def _alternative(rule: Rule | None, chosen: Mapping[Where, Any], at: Where) -> Rule | None:
+    while rule is not None and rule.any_of and at in chosen and chosen[at] in rule.any_of:
+        rule = chosen[at]
+    return rule
+
+
+def _part(rule: Rule, step: object, part: str) -> tuple[Rule | None, str]:
+    """Return the rule for an item, key or value, and whether the rule describes an element of it."""
+    if rule.type in ELEMENTS and not part:
+        if rule.prefix_items:
+            return (rule.prefix_items[step] if type(step) is int and step < len(rule.prefix_items) else None), ""
+        return (rule, "element") if rule.items is None else (rule.items, "")
+    key = next((key for key in rule.keys if key.name == step), None)
+    return (rule.value_spec if key is None else key), ""
 
 
 def _expected(found: _Place, misfit: Rejection) -> str:
@@ -146,7 +169,7 @@ def _expected(found: _Place, misfit: Rejection) -> str:
     rule = found.rule
     if rule is None:
         return misfit.expected
-    if misfit.expected not in ("", type_phrase(_kind(found))):
+    if misfit.expected not in ("", type_phrase(_kind(found))) and not (rule.is_refined and misfit.code in _BY_RULE):
         return misfit.expected
     match found.part:
         case "values":
@@ -154,6 +177,10 @@ def _expected(found: _Place, misfit: Rejection) -> str:
         case "element":
             return expected_element(rule)
     return expected_text(rule)
+
+
+_BY_RULE: Final = frozenset({"coercion.type", "coercion.format", "coercion.null_element"})
+"""Faults of refined rules for which the rule says more than the fault."""
 
 
 def _kind(found: _Place) -> ArgType:
@@ -165,12 +192,12 @@ def _kind(found: _Place) -> ArgType:
     return ELEMENTS[kind] if found.part == "element" else kind
 
 
-def _steps(where: Where) -> list[object]:
-    """Return the names, keys and indexes that lead to a place, outermost first."""
-    steps: list[object] = []
+def _steps(where: Where) -> list[tuple[Where, object]]:
+    """Return the places from the outermost to *where*, each with its name, key or index."""
+    steps: list[tuple[Where, object]] = []
     while where is not None and where is not ROOT:
-        where, step = where
-        steps.append(step)
+        steps.append((where, where[1]))
+        where = where[0]
     return steps[::-1]
 
 

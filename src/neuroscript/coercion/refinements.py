@@ -38,7 +38,7 @@ def coerce_refined(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> 
 
 
 def coerce_item(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
-    """Return the exact value of an item or map value, possibly None. Only nullable rules and plain `any` accept None."""
+    """Return the exact value of an item or map value; only nullable rules and plain `any` accept None."""
     if value is None and not rule.nullable and rule.is_refined:
         return walk.note(where, NULL, "None")
     return coerce_trailing(walk, rule, value, where)
@@ -54,10 +54,9 @@ def _text(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> Any:
 
 
 def _sequence(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> Any:
-    cls = type(value)
-    if rule.unique_items and walk.terms.mode != "strict" and (cls is set or cls is frozenset):
-        value = [*value]
-    elif walk.terms.mode == "result" and cls is deque:
+    cls, mode = type(value), walk.terms.mode
+    is_set = rule.unique_items and mode != "strict" and (cls is set or cls is frozenset)
+    if is_set or (mode == "result" and cls is deque):
         value = [*value]
     items = items_of(walk, rule.type, value, where)
     if items is INVALID:
@@ -127,8 +126,10 @@ def _entries(walk: CoercionPass, rule: Rule, pairs: list[tuple[Any, Any]], where
 
 
 def _value(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
-    return coerce_element(walk, ArgType.ANY, value, where) if rule.value_spec is None else coerce_item(
-        walk, rule.value_spec, value, where
+    return (
+        coerce_element(walk, ArgType.ANY, value, where)
+        if rule.value_spec is None
+        else coerce_item(walk, rule.value_spec, value, where)
     )
 
 

@@ -81,6 +81,52 @@ def expected_text(rule: Rule) -> str:
     return _together(rule, f"{_bounds(rule)}{_choices(rule, MAX_LISTED)}{_keys(rule)}")
 
 
+def rule_phrase(rule: Rule) -> str:
+    """Return the type of a rule with its refinements, such as ``list of date`` or ``int or 'auto'``.
+
+    >>> from neuroscript import ArgSpec
+    >>> rule_phrase(ArgSpec("days", "slice", items=ArgSpec("day", "string", format="date")))
+    'list of date'
+    """
+    if not rule.is_refined:
+        return type_phrase(rule.type)
+    if rule.any_of:
+        return " or ".join(dict.fromkeys(map(_alternative, rule.any_of)))
+    if rule.format:
+        from neuroscript.coercion.string_formats import FORMATS
+
+        return FORMATS[rule.format].expected
+    if rule.type in ELEMENTS:
+        return _sequence(rule)
+    values = "" if rule.value_spec is None else f" of {_alternative(rule.value_spec)}"
+    keys = "" if rule.key_spec is None else f" by {_alternative(rule.key_spec)}"
+    return f"map{values}{keys}"
+
+
+def _sequence(rule: Rule) -> str:
+    unique = "unique " if rule.unique_items else ""
+    if rule.prefix_items:
+        return f"list of {len(rule.prefix_items)} {unique}items ({', '.join(map(_alternative, rule.prefix_items))})"
+    if rule.items is None:
+        element = ELEMENTS[rule.type]
+        what = "items" if element is ArgType.ANY else element
+        return f"list of {unique}{what}" if unique or what != "items" else "list"
+    return f"list of {unique}{_alternative(rule.items)}"
+
+
+def _alternative(rule: Rule) -> str:
+    """Return the phrase of a nested rule: its choices if it has some, otherwise its type."""
+    if rule.choices and rule.type not in ELEMENTS:
+        return " or ".join(_shown_choices(rule.choices))
+    null = " or null" if rule.nullable and rule.type is not ArgType.NIL else ""
+    return f"{rule_phrase(rule)}{_length(rule)}{_bounds(rule)}{null}"
+
+
+def _shown_choices(choices: Sequence[Any]) -> list[str]:
+    shown = [*map(format_choice, choices[:MAX_LISTED])]
+    return [*shown, f"{len(choices) - MAX_LISTED} more"] if len(choices) > MAX_LISTED else shown
+
+
 def expected_element(rule: Rule) -> str:
     """Return the rule for each element of a list."""
     return f"{type_phrase(ELEMENTS[rule.type])}{_bounds(rule)}{_choices(rule, MAX_LISTED)}{_keys(rule)}"
@@ -122,7 +168,7 @@ _UNITS: Final = {ArgType.STRING: "character", ArgType.BLOB: "byte"}
 
 def _together(rule: Rule, asked: str) -> str:
     """Return the type and length of a value with its constraints, or with those of its elements."""
-    head = f"{type_phrase(rule.type)}{_length(rule)}"
+    head = f"{rule_phrase(rule)}{_length(rule)}"
     return f"{head}{_of_each(asked)}" if rule.type in ELEMENTS else f"{head}{asked}"
 
 

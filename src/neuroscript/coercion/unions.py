@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 
 from neuroscript.coercion.constraints import coerce_present
-from neuroscript.coercion.context import INVALID, MISSING, CoercionPass, CoercionSettings, LimitExceeded, Where, type_name
+from neuroscript.coercion.context import (
+    INVALID,
+    MISSING,
+    CoercionPass,
+    CoercionSettings,
+    LimitExceeded,
+    Where,
+    type_name,
+)
 from neuroscript.coercion.rule_text import rule_phrase
 from neuroscript.coercion.scalars import BLANKS, Rejection, entry, to_builtin
 from neuroscript.coercion.types import ELEMENTS, TEXT_HOLDERS, VALUES, ArgType
@@ -36,18 +44,18 @@ class _Trial(CoercionPass):
         super().__init__(terms)
         self._outer = outer
         self._depth = outer._depth
-        self._before = (outer.nodes, outer.text)
+        self._text_before: int = getattr(outer, "_text_before", 0) + outer.text
 
     def spend(self, where: Where, nodes: int, text: int = 0) -> None:
         self.nodes += nodes
         self.text += text
         self._outer.spend(where, nodes)
-        if self._before[1] + self.text > self.terms.sizes.text:
+        if self._text_before + self.text > self.terms.sizes.text:
             raise self.too_much_text(where)
 
     @property
     def text_left(self) -> int:
-        return self.terms.sizes.text - self._before[1] - self.text
+        return self.terms.sizes.text - self._text_before - self.text
 
     @property
     def nodes_left(self) -> int:
@@ -74,7 +82,7 @@ def coerce_union(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> An
         return _refused(walk, rule, value, where)
     result, trial = found
     walk.spend(where, 0, trial.text)
-    walk.work += walk.nodes - nodes - trial.nodes
+    walk.work += walk.nodes - nodes - trial.nodes + trial.work
     return result
 
 
@@ -235,5 +243,3 @@ def _refused(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> Any:
 def _hint(rule: Rule) -> str:
     choices = tuple(choice for each in rule.any_of for choice in each.choices)
     return f"choose {_one_of(choices)}" if choices and all(each.choices for each in rule.any_of) else ""
-
-

@@ -10,7 +10,16 @@ from __future__ import annotations
 import types
 from array import array
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, MutableSequence, MutableSet, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    MutableMapping,
+    MutableSequence,
+    MutableSet,
+    Sequence,
+)
 from collections.abc import Set as AbstractSet
 from enum import Enum, Flag
 from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints

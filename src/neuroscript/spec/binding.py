@@ -238,7 +238,9 @@ class Repair:
 
     Attributes:
         where: Its place, as in an error: ``tags[1]``.
-        got: The name of the type that the caller sent.
+        got: The name of the type that the caller sent. The same as *became* for a string that was changed to the
+            canonical form of its format or to the spelling of a choice. With the number of items for a list in which
+            items were repeated.
         became: The name of the type that the tool received.
     """
 
@@ -288,15 +290,25 @@ def _converted(where: Where, before: Any, after: Any) -> Iterator[Repair]:
     """Yield a repair for each value whose type changed. Places are formatted only for those."""
     if type(before) is not type(after):
         yield Repair(place(where), type_name(before), type_name(after))
+    elif type(after) is str:
+        if before != after:
+            yield Repair(place(where), "str", "str")
+    elif type(after) is list and len(before) != len(after):
+        yield Repair(place(where), f"list of {len(before)} items", f"list of {len(after)} unique items")
     elif type(after) is list:
         for index, (old, new) in enumerate(zip(before, after, strict=False)):
-            if type(old) is not type(new) or type(new) in (list, dict):
+            if type(old) is not type(new) or type(new) in (list, dict) or (type(new) is str and old != new):
                 yield from _converted((where, index), old, new)
     elif type(after) is dict:
         old_keys = _plain_keys(before)
         for key, new in after.items():
             if key in old_keys:
                 yield from _converted((where, key), old_keys[key], new)
+        if len(old_keys) == len(after) and old_keys.keys() != after.keys():
+            for old_key, (key, new) in zip(old_keys, after.items(), strict=True):
+                if key not in old_keys:
+                    yield Repair(place((where, key)), f"{type_name(old_key)} key", f"{type_name(key)} key")
+                    yield from _converted((where, key), old_keys[old_key], new)
 
 
 def _plain_keys(value: dict[Any, Any]) -> dict[Any, Any]:

@@ -7,7 +7,7 @@ they are checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import Enum, Flag
 from functools import reduce
 from operator import or_
@@ -21,12 +21,11 @@ from neuroscript.spec.annotations import (
     annotation_text,
     choice_of,
     is_pydantic_model,
-
     is_struct,
     is_typed_dict,
 )
 from neuroscript.spec.fields import fields_of
-from neuroscript.spec.tool_spec import ArgSpec
+from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 
 Convert = Callable[[Any], Any]
 
@@ -52,14 +51,17 @@ def maker_of(arg: ArgSpec, tool: str) -> Convert | None:
 
 def _problems(arg: ArgSpec, value: Any, error: Exception) -> list[Problem]:
     """Return the problems that a class reports, by path and without values."""
+    cls: Any
     rejected = error.__cause__ if isinstance(error, _Rejected) else error
     where, cls = (error.where, error.cls) if isinstance(error, _Rejected) else ("", arg.cls)
     place = f"{arg.name}{where}"
     expected = f"a value that {annotation_text(cls)} accepts"
     details = getattr(rejected, "errors", None)
-    if is_pydantic_model(cls) and callable(details):
+    if callable(details) and is_pydantic_model(cls):
         return [
-            Problem(f"{place}{_path(each['loc'])}", "coercion.class", f"{expected} ({each['type']})", "a rejected value")
+            Problem(
+                f"{place}{_path(each['loc'])}", "coercion.class", f"{expected} ({each['type']})", "a rejected value"
+            )
             for each in details(include_url=False, include_context=False, include_input=False)
         ]
     return [Problem(place, "coercion.class", expected, type_name(value))]
@@ -85,12 +87,11 @@ def _maker(arg: ArgSpec) -> Convert | None:
 
 
 def _maker_of_value(arg: ArgSpec) -> Convert | None:
-    cls = arg.cls
+    cls: Any = arg.cls
     if isinstance(cls, type) and issubclass(cls, Flag):
         return lambda names: reduce(or_, (cls[name] for name in names), cls(0))
     if arg.any_of:
-        member = _member(cls) if cls is not None else None
-        return member or _maker_of_union(arg)
+        return _maker_of_union(arg) if cls is None else _member(cls)
     if arg.type in ELEMENTS:
         return _maker_of_items(arg)
     if arg.format:
@@ -106,7 +107,7 @@ def _maker_of_value(arg: ArgSpec) -> Convert | None:
     return None if cls is None else _caller(cls)
 
 
-def _member(cls: type[Enum]) -> Convert:
+def _member(cls: Any) -> Convert:
     members = [(choice_of(member), member) for member in cls]
     table = {(type(choice), choice): member for choice, member in members}
     return lambda value: table[type(value), value]
@@ -123,7 +124,8 @@ def _maker_of_items(arg: ArgSpec) -> Convert | None:
         )
     inner = _maker(arg.items) if arg.items is not None else _maker_of_element(arg, None if container else arg.cls)
     if inner is None:
-        return container
+        make: Convert | None = container
+        return make
     return lambda values: (container or list)(map(inner, values))
 
 
@@ -152,7 +154,7 @@ def _maker_of_map(arg: ArgSpec) -> Convert | None:
     def made(values: dict[Any, Any]) -> dict[Any, Any]:
         result = {}
         for key, value in values.items():
-            make = keys[key] if key in keys else make_value
+            make = keys.get(key, make_value)
             name = key if make_key is None or key in keys else make_key(key)
             result[name] = value if make is None else make(value)
         return result
@@ -253,9 +255,10 @@ def _plain_member(value: Any) -> Any:
 
 
 def _plain_of_items(arg: ArgSpec) -> Convert | None:
-    cls = arg.cls
+    cls: Any = arg.cls
     if isinstance(cls, type) and issubclass(cls, Flag):
-        return lambda value: [each.name for each in cls if each in value] if isinstance(value, cls) else value
+        flags: Any = cls
+        return lambda value: [each.name for each in flags if each in value] if isinstance(value, flags) else value
     if arg.prefix_items:
         parts = [plain_of(each) for each in arg.prefix_items]
 
@@ -276,7 +279,7 @@ def _plain_of_items(arg: ArgSpec) -> Convert | None:
         return None
 
     def of_items(value: Any) -> Any:
-        if not isinstance(value, (list, tuple, *CONTAINERS)):
+        if not isinstance(value, (list, *CONTAINERS)):
             return value
         return [*value] if inner is None else [inner(each) for each in value]
 
@@ -314,7 +317,7 @@ def _plain_of_record(cls: Any, keys: tuple[ArgSpec, ...]) -> Convert | None:
 
     def converted(value: Any) -> Any:
         if has_instances and isinstance(value, origin):
-            value = {name: getattr(value, attribute) for name, attribute in attributes.items()}
+            value = {name: getattr(value, at) for name, at in attributes.items() if hasattr(value, at)}
         elif not isinstance(value, dict):
             return value
         return {name: inner[name](each) if name in inner else each for name, each in value.items()}
@@ -328,9 +331,10 @@ def plain_default(arg: ArgSpec, default: Any) -> Any:
     return default if plain is None or default is None else plain(default)
 
 
-def plain_result(arg: ArgSpec, result: Any) -> Any:
-    """Return the result of a function with its instances as plain data."""
-    plain: Mapping[str, Any] | Any = plain_of(arg)
-    return result if plain is None else plain(result)
-
-
+def plain_result(spec: ToolSpec, result: Any) -> Any:
+    """Return the result of a function, as *spec.returns* describes it, with its instances as plain data."""
+    plain = spec.exports.get("plain result", UNSET)
+    if plain is UNSET:
+        assert spec.returns is not None
+        plain = spec.exports["plain result"] = plain_of(spec.returns)
+    return result if plain is None or result is None else plain(result)

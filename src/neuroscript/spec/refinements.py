@@ -19,7 +19,6 @@ from neuroscript.errors import UNSET, SpecError
 from neuroscript.spec.annotations import (
     CONTAINERS,
     KEY_TYPES,
-    Hint,
     UnsupportedAnnotation,
     annotation_text,
     choice_of,
@@ -28,12 +27,18 @@ from neuroscript.spec.annotations import (
 )
 from neuroscript.spec.tool_spec import DECLARED, ArgSpec, ToolSpec, _set, argument
 
-FORMAT: Final = Form(
-    f"one of {', '.join(FORMATS)}", STRING.accepts, lambda name: not name or name in FORMATS
-)
+FORMAT: Final = Form(f"one of {', '.join(FORMATS)}", STRING.accepts, lambda name: not name or name in FORMATS)
 NESTED: Final = Form("an ArgSpec, an ArgType or its name", lambda spec: isinstance(spec, (ArgSpec, str)))
-NESTED_ALL: Final = Form("a list or tuple of ArgSpecs, ArgTypes or their names", lambda specs: isinstance(specs, (list, tuple)))
-ROLES: Final = {"items": "item", "value_spec": "value", "key_spec": "key", "prefix_items": "item", "any_of": "alternative"}
+SPECS: Final = Form(
+    "a list or tuple of ArgSpecs, ArgTypes or their names", lambda specs: isinstance(specs, (list, tuple))
+)
+ROLES: Final = {
+    "items": "item",
+    "value_spec": "value",
+    "key_spec": "key",
+    "prefix_items": "item",
+    "any_of": "alternative",
+}
 """The name of a nested spec, by the field that holds it."""
 
 MAP_VALUES: Final = {value: kind for kind, value in VALUES.items() if value is not ArgType.ANY}
@@ -76,10 +81,10 @@ def _settle_nested(arg: ArgSpec) -> Iterator[str]:
             _set(arg, name, _nested_spec(getattr(arg, name), ROLES[name], name, faults))
     for name in ("prefix_items", "any_of"):
         specs = getattr(arg, name)
-        if NESTED_ALL.accepts(specs):
+        if SPECS.accepts(specs):
             _set(arg, name, tuple(_nested_spec(each, ROLES[name], name, faults) for each in specs))
         else:
-            faults.extend(NESTED_ALL.problems(name, specs))
+            faults.extend(SPECS.problems(name, specs))
     yield from faults
 
 
@@ -90,7 +95,7 @@ def _nested_spec(spec: Any, role: str, field: str, faults: list[str], *, may_be_
         return None
     if not isinstance(spec, ArgSpec):
         try:
-            return ArgSpec(role, spec)  # type: ignore[arg-type]
+            return ArgSpec(role, spec)
         except SpecError as error:
             faults.extend(f"{field}: {problem}" for problem in error.problems)
             return None
@@ -118,7 +123,7 @@ def _settle_class(arg: ArgSpec) -> Iterator[str]:
     else:
         name = format_of_class(cls) if isinstance(cls, type) else None
         if name is None:
-            yield "cls must be an Enum, a class with annotated fields, a class of a format, tuple, set, frozenset or deque"
+            yield "cls must be an Enum, a class with fields or of a format, tuple, set, frozenset or deque"
         elif arg.type is not ArgType.STRING or arg.format not in ("", name):
             yield f"cls {annotation_text(cls)} is valid for a string of the format {name}"
         else:
@@ -185,7 +190,8 @@ def _misplaced(arg: ArgSpec) -> Iterator[str]:
     if arg.key_spec and kind not in ANY_MAPS:
         yield f"key_spec refines map and map_any_any, not {kind}"
     elif arg.key_spec and not _fits_key(arg.key_spec, kind):
-        yield f"key_spec of {kind} must be a {'string' if kind in MAPS else 'string, int, float or bool'} that is not None"
+        allowed = "string" if kind in MAPS else "string, int, float or bool"
+        yield f"key_spec of {kind} must be a {allowed} that is not nullable"
     if arg.any_of and kind is not ArgType.ANY:
         yield f"any_of refines any, not {kind}"
     if arg.format and kind is not ArgType.STRING:
@@ -231,7 +237,9 @@ def _lift_values(arg: ArgSpec) -> None:
         return
     if value == ArgSpec("value", ArgType.ANY):
         _set(arg, "value_spec", None)
-    elif arg.key_spec is None and arg.type in MAPS and value.type in MAP_VALUES and value == ArgSpec("value", value.type):
+    elif (
+        arg.key_spec is None and arg.type in MAPS and value.type in MAP_VALUES and value == ArgSpec("value", value.type)
+    ):
         _set(arg, "value_spec", None)
         _set(arg, "type", MAP_VALUES[value.type])
 
@@ -247,5 +255,3 @@ def _discriminator(alternatives: Sequence[ArgSpec]) -> str:
         if all(tag is not None and tag.choices for tag in tags) and len({*map(repr, choices)}) == len(choices):
             return key.name
     return ""
-
-

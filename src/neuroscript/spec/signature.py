@@ -71,6 +71,7 @@ class Signature:
     name: str
     args: tuple[ArgSpec, ...]
     return_type: ArgType
+    returns: ArgSpec | None
     return_nullable: bool
     stream: bool
     variadic: bool
@@ -102,12 +103,14 @@ def read(func: Callable[..., Any]) -> Signature:
     if callables.is_generator(func) and not stream:
         faults.append("the result: the function yields; use Iterator[T] or AsyncIterator[T]")
     faults.extend(_strangers(func, described))
+    returns = None if faults else _returns(result, faults)
     if faults:
         raise SpecError(name, faults)
     return Signature(
         name,
         tuple(arg for arg in args if arg is not None),
         result.type,
+        returns,
         result.nullable,
         stream,
         any(parameter.kind is parameter.VAR_POSITIONAL for parameter in given),
@@ -173,9 +176,22 @@ def read_return(annotation: Any, faults: list[str]) -> Hint:
     except UnsupportedAnnotation as error:
         faults.append(f"the result: {error}")
         return Hint(ArgType.NIL)
-    if hint.cls is not None or hint.choices or attrs.evolve(hint.said, description="") != UNMARKED:
-        faults.append("the result: use a built-in type, such as dict[str, Any] or str")
     return hint
+
+
+def _returns(hint: Hint, faults: list[str]) -> ArgSpec | None:
+    """Return the spec of a result, or None if its type says everything."""
+    said = attrs.evolve(hint.said, description="")
+    is_refined = hint.nested or hint.unique_items or hint.format
+    if not (is_refined or hint.choices or hint.cls is not None or said != UNMARKED):
+        return None
+    try:
+        return argument("result", attrs.evolve(hint, said=said))
+    except UnsupportedAnnotation as error:
+        faults.append(f"the result: {error}")
+    except SpecError as error:
+        faults.extend(f"the result: {problem}" for problem in error.problems)
+    return None
 
 
 def _strangers(func: Callable[..., Any], described: Docstring) -> list[str]:

@@ -29,6 +29,11 @@ ARG_KEYS: Final = {
     "extra_keys": "extraKeys",
     "min_length": "minLength",
     "max_length": "maxLength",
+    "prefix_items": "prefixItems",
+    "unique_items": "uniqueItems",
+    "value_spec": "valueSpec",
+    "key_spec": "keySpec",
+    "any_of": "anyOf",
 }
 SPEC_KEYS: Final = {
     "group": "groupname",
@@ -146,11 +151,21 @@ def _converter() -> Any:
             lambda values: [converter.unstructure(each) for each in values],
         )
 
+    def one(kind: type) -> tuple[Hook, Hook]:
+        return (
+            lambda value, *_: None if value is None else converter.structure(value, kind),
+            lambda value: None if value is None else converter.unstructure(value),
+        )
+
     as_it_is: tuple[Hook, Hook] = (lambda value, *_: from_plain(value), to_plain)
     words = many(str)
     _register(converter, Example, {}, {"args": (_example_args, to_plain), "result": as_it_is})
-    _register(converter, ArgSpec, ARG_KEYS, {"default": as_it_is, "choices": as_it_is, "keys": many(ArgSpec)})
+    arg = {"default": as_it_is, "choices": as_it_is}
+    arg |= {name: many(ArgSpec) for name in ("keys", "prefix_items", "any_of")}
+    arg |= {name: one(ArgSpec) for name in ("items", "value_spec", "key_spec")}
+    _register(converter, ArgSpec, ARG_KEYS, arg)
     tool = {"args": many(ArgSpec), "examples": many(Example), "stream": (_stream, lambda value: value)}
+    tool["returns"] = one(ArgSpec)
     _register(converter, ToolSpec, SPEC_KEYS, tool)
     _register(converter, ToolPolicy, POLICY_KEYS, {"capabilities": (_capabilities, _parts), "effects": words})
     return converter

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from neuroscript._version import is_api
+from neuroscript.coercion.constraints import coerce_present
 from neuroscript.coercion.context import RESULT, ROOT, CoercionPass
 from neuroscript.coercion.parameters import (
     FUNCTION,
@@ -210,13 +211,17 @@ def _example_faults(spec: ToolSpec, example: Example) -> Iterator[str]:
         if walk.noted:
             from neuroscript.coercion.problems import sentences
 
-            yield from (f"its result does not fit: {problem}" for problem in sentences(walk))
+            yield from (f"its result does not fit: {problem}" for problem in sentences(walk, spec.returns))
 
 
 def fit_result(walk: CoercionPass, spec: ToolSpec, result: object) -> Any:
     """Return a result as the exact value of the spec's return type; problems are recorded in *walk*."""
     if result is None and spec.return_nullable:
         return None
+    if spec.returns is not None:
+        from neuroscript.spec.instances import plain_result
+
+        return walk.limited(coerce_present, spec.returns, plain_result(spec, result), ROOT)
     return walk.limited(coerce_value, spec.return_type, result, ROOT)
 
 
@@ -258,6 +263,7 @@ def tool(
         group,
         found.args,
         return_type=found.return_type,
+        returns=found.returns,
         return_nullable=found.return_nullable,
         description=description or found.described.summary,
         return_help=found.described.returns,
