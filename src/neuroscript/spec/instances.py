@@ -7,6 +7,7 @@ they are checked.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from enum import Enum, Flag
 from functools import reduce
@@ -279,7 +280,7 @@ def _plain_of_items(arg: ArgSpec) -> Convert | None:
         return None
 
     def of_items(value: Any) -> Any:
-        if not isinstance(value, (list, *CONTAINERS)):
+        if not isinstance(value, (list, tuple, set, frozenset, deque)):
             return value
         return [*value] if inner is None else [inner(each) for each in value]
 
