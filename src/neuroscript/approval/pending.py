@@ -194,7 +194,7 @@ def _unfit(faults: Iterable[str]) -> SpecError:
 
 
 def _data(pending: PendingApproval) -> dict[str, Any]:
-    arguments = {name: to_plain(value) for name, value in _named(pending.call).items()}
+    arguments = {name: to_plain(value) for name, value in _arguments_by_name(pending.call).items()}
     rest = {name: getattr(pending, name) for name in FIELDS if name not in ("version", "arguments")}
     return {"version": VERSION, **rest, "arguments": arguments}
 
@@ -205,7 +205,7 @@ def _file_name(pending: PendingApproval) -> str:
     return f"{tool}-{os.urandom(8).hex()}.json"
 
 
-def _named(call: ToolCall) -> Mapping[str, Any]:
+def _arguments_by_name(call: ToolCall) -> Mapping[str, Any]:
     """Return the arguments of a call, which are by name, as those of a request are."""
     if not isinstance(call.arguments, Mapping):
         raise _unfit(["the arguments of its call must be by name"])
@@ -214,7 +214,7 @@ def _named(call: ToolCall) -> Mapping[str, Any]:
 
 def _inexact(call: ToolCall) -> Iterator[str]:
     """Yield a sentence for each argument that would not be the same when it is read again."""
-    for name, value in _named(call).items():
+    for name, value in _arguments_by_name(call).items():
         if not _comes_back(value):
             yield f"{quote_untrusted(name)} cannot be stored and read back exactly ({type_name(value)})"
 

@@ -107,7 +107,7 @@ def select_offers(
     names = sorted(only) if isinstance(only, AbstractSet) else [*(only or ())]
     wanted = [normalize_name(name) for name in names]
     found = [each for each in found if only is None or each.key in wanted]
-    left = [_cut(each, without) for each in found]
+    left = [_without_excluded(each, without) for each in found]
     order = sorted((each for each in left if each.entry_points), key=lambda each: _rank(each, wanted))
     keys = {each.key for each in found}
     missing = [(name, key) for name, key in zip(names, wanted, strict=True) if key not in keys]
@@ -125,7 +125,7 @@ def _rank(distribution: Distribution, wanted: list[str]) -> tuple[bool, int, str
     return distribution.key not in FIRST_PARTY, place, distribution.key
 
 
-def _cut(distribution: Distribution, without: Collection[str]) -> Distribution:
+def _without_excluded(distribution: Distribution, without: Collection[str]) -> Distribution:
     """Return a distribution without its excluded entry points; without any if the distribution itself is excluded."""
     if not without:
         return distribution
@@ -217,7 +217,7 @@ def _indexed(order: Sequence[Distribution]) -> list[DistributionOffer | Fault]:
     found: dict[str, DistributionOffer | Fault] = {}
     for each in order:
         entries = shipped_index(each)
-        offer = _kept(each) if entries is None else DistributionOffer(each, entries)
+        offer = _cached_result(each) if entries is None else DistributionOffer(each, entries)
         if offer is not None:
             found[each.key] = offer
     missing = [each for each in order if each.key not in found]
@@ -228,7 +228,7 @@ def _indexed(order: Sequence[Distribution]) -> list[DistributionOffer | Fault]:
     return [found[each.key] for each in order]
 
 
-def _place(distribution: Distribution) -> str | None:
+def _cache_file(distribution: Distribution) -> str | None:
     """Return the cache file for the index of a distribution, for this Python version and these folders."""
     return cache_path("index", *_whose(distribution))
 
@@ -237,9 +237,9 @@ def _whose(distribution: Distribution) -> tuple[object, ...]:
     return (sys.version, RUNTIME_API, sys.path, *distribution)
 
 
-def _kept(distribution: Distribution) -> DistributionOffer | Fault | None:
+def _cached_result(distribution: Distribution) -> DistributionOffer | Fault | None:
     """Return the cached result for a distribution if none of its files has changed."""
-    file = _place(distribution)
+    file = _cache_file(distribution)
     kept = None if file is None else read_json(file)
     kept = PROCESS_CACHE.get(distribution) if kept is None else kept
     if not isinstance(kept, dict) or not _is_current(kept, distribution):
@@ -289,7 +289,7 @@ def cache_report(report: Any) -> DistributionOffer | Fault:
 
 def _write(distribution: Distribution, found: dict[str, Any]) -> None:
     """Cache the result for a distribution: for all processes or, without a cache directory, for this one."""
-    file = _place(distribution)
+    file = _cache_file(distribution)
     if file is not None and write_json(file, found):
         tidy(os.path.dirname(file), (INDEX_HEAD, HEAD))
     else:
@@ -320,6 +320,6 @@ def check_distributions(found: Iterable[Distribution], limit: float) -> Iterator
 def forget(distribution: Distribution) -> None:
     """Remove the cached result of a distribution that turned out to be wrong, so that the next start reads it again."""
     PROCESS_CACHE.pop(distribution, None)
-    file = _place(distribution)
+    file = _cache_file(distribution)
     if file is not None:
         remove(file)

@@ -153,12 +153,12 @@ class Deferred:
         """
         if self._found is None:
             tool = self._source.tool(self.name)
-            if tool.policy != self.policy or not self._is_told(tool):
+            if tool.policy != self.policy or not self._matches_index(tool):
                 raise self._source.stale(self.name)
             self._found = tool
         return self._found
 
-    def _is_told(self, tool: ToolImplementation) -> bool:
+    def _matches_index(self, tool: ToolImplementation) -> bool:
         """Return whether a tool matches its index; checked only if it is pinned or its spec has been used."""
         if not self._source.is_pinned and "spec" not in self.__dict__:
             return True

@@ -137,14 +137,14 @@ def _register(offered: object, registrar: Registrar, origin: str) -> None:
     if callable(register):
         register(registrar)
         return
-    toolsets = _held(offered) if isinstance(offered, ModuleType) else ()
+    toolsets = _module_toolsets(offered) if isinstance(offered, ModuleType) else ()
     if not toolsets:
         raise PluginError(quote_path(origin), NO_TOOLSET)
     for toolset in toolsets:
         registrar.register(toolset)
 
 
-def _held(module: ModuleType) -> tuple[Toolset, ...]:
+def _module_toolsets(module: ModuleType) -> tuple[Toolset, ...]:
     """Return the distinct toolsets at the top level of a module, in order, except those whose names start with ``_``.
 
     Imported toolsets count too, so a package can have a module for each of its toolsets.

@@ -141,9 +141,9 @@ class _Child:
 
     def report(self) -> Report:
         """Return its result."""
-        return attrs.evolve(self._told(), began=self._began)
+        return attrs.evolve(self._finish(), began=self._began)
 
-    def _told(self) -> Report:
+    def _finish(self) -> Report:
         if self._process is None:
             return self._fault("plugin.process", "cannot be checked because this Python cannot start processes")
         status = self._process.poll()

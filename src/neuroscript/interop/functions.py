@@ -181,7 +181,7 @@ def docstring(spec: ToolSpec) -> str:
     texts = (spec.description, spec.when_to_use)
     paragraphs = ["\n".join(map(escape, text.strip().splitlines())) for text in texts if text.strip()]
     sections = {
-        "Args": [f"{name}: {_said(arg)}" for name, arg in zip(parameters(spec), spec.args, strict=True)],
+        "Args": [f"{name}: {_argument_text(arg)}" for name, arg in zip(parameters(spec), spec.args, strict=True)],
         "Returns": [one_line(spec.return_help)] if spec.return_help.strip() else [],
         "Raises": [one_line(spec.error_conditions)] if spec.error_conditions.strip() else [],
     }
@@ -191,5 +191,5 @@ def docstring(spec: ToolSpec) -> str:
     return "\n\n".join(paragraphs) or f"Call {spec.full_name}."
 
 
-def _said(arg: ArgSpec) -> str:
+def _argument_text(arg: ArgSpec) -> str:
     return f"{one_line(arg.description).rstrip('.')}. ({rule_phrase(arg)})".lstrip(". ")

@@ -190,17 +190,19 @@ class ConversationDriver:
 
     def _called(self, call: ToolCall, asked: CallStep) -> ToolResult:
         self.tell(CallStarted(call))
-        return self._ended(call, self.session.execute(call, asked.seconds, on_item=self._hearing(call)))
+        return self._report_end(call, self.session.execute(call, asked.seconds, on_item=self._item_callback(call)))
 
     async def _acalled(self, call: ToolCall, asked: CallStep) -> ToolResult:
         self.tell(CallStarted(call))
-        return self._ended(call, await self.session.aexecute(call, asked.seconds, on_item=self._hearing(call)))
+        return self._report_end(
+            call, await self.session.aexecute(call, asked.seconds, on_item=self._item_callback(call))
+        )
 
-    def _hearing(self, call: ToolCall) -> Callable[[Any], object] | None:
+    def _item_callback(self, call: ToolCall) -> Callable[[Any], object] | None:
         """Return a function that reports each stream item, or None without a listener."""
         return None if self.listener is None else lambda item: self.tell(ItemProduced(call, item))
 
-    def _ended(self, call: ToolCall, result: ToolResult) -> ToolResult:
+    def _report_end(self, call: ToolCall, result: ToolResult) -> ToolResult:
         secrets = self.session.secrets
         self.tell(CallEnded(call if secrets is None else redacted_call(secrets, call), result))
         return result

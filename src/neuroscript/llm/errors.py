@@ -136,14 +136,14 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
         return exact / 1000
     text = headers.get("retry-after")
     seconds = _number(text)
-    return seconds if seconds is not None or text is None else _until(text)
+    return seconds if seconds is not None or text is None else _seconds_until(text)
 
 
 def _number(text: str | None) -> float | None:
     return float(text) if text and re.fullmatch(r"\d{1,12}(\.\d{1,12})?", text.strip(), re.ASCII) else None
 
 
-def _until(date: str) -> float | None:
+def _seconds_until(date: str) -> float | None:
     try:
         moment = parsedate_to_datetime(date)
     except ValueError:

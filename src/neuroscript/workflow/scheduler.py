@@ -208,7 +208,9 @@ class Schedule:
         try:
             if node.condition is not None and not node.condition.holds(lookup, self._state):
                 return self._end(state, "skipped", reason="its condition does not hold")
-            given = self._many(node, node.items, lookup) if node.items is not None else _arguments(node, lookup)
+            given = (
+                self._map_arguments(node, node.items, lookup) if node.items is not None else _arguments(node, lookup)
+            )
         except SkippedNode as error:
             return self._end(state, "skipped", reason=str(error))
         except UnresolvedReference as error:
@@ -226,7 +228,7 @@ class Schedule:
             self._end(state, "succeeded")
         return None
 
-    def _many(self, node: Node, over: Template, lookup: Lookup) -> list[dict[str, Any]]:
+    def _map_arguments(self, node: Node, over: Template, lookup: Lookup) -> list[dict[str, Any]]:
         """Return the arguments for each item of a map."""
         items = over.filled(lookup)
         if type(items) is not list:

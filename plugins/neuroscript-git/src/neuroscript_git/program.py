@@ -175,10 +175,10 @@ def run(
     end = 0.0
     try:
         with process.stdout, process.stderr:  # type: ignore[union-attr]
-            output, complaints = _read(rt, process, _end(rt, seconds), most)
+            output, complaints = _read_outputs(rt, process, _end(rt, seconds), most)
         end = _end(rt, seconds)
     finally:
-        status = _gone(process, end)
+        status = _kill_group(process, end)
     return status, output, complaints.decode(errors="backslashreplace")
 
 
@@ -217,7 +217,7 @@ def _end(rt: Runtime, seconds: float) -> float:
     return min(time.monotonic() + seconds, rt.deadline or float("inf"))
 
 
-def _read(rt: Runtime, process: subprocess.Popen[bytes], end: float, most: int) -> tuple[bytes, bytes]:
+def _read_outputs(rt: Runtime, process: subprocess.Popen[bytes], end: float, most: int) -> tuple[bytes, bytes]:
     """Read both outputs as they arrive."""
     output, complaints = bytearray(), bytearray()
     for stream, data in _pieces(rt, [each for each in (process.stdout, process.stderr) if each], end):
@@ -248,7 +248,7 @@ def _pieces(rt: Runtime, streams: list[IO[bytes]], end: float) -> Iterator[tuple
                 yield key.data, data
 
 
-def _gone(process: subprocess.Popen[bytes], end: float) -> int:
+def _kill_group(process: subprocess.Popen[bytes], end: float) -> int:
     """Kill what is left of a process group, and return the status of its process.
 
     The process is reaped last, so its id cannot belong to another group before.

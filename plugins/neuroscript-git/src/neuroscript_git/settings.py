@@ -59,11 +59,11 @@ def parse_settings(listed: str) -> Settings:
     given = dict(_pairs(listed))
     _require_format(given)
     plain = {name: value for name, value in given.items() if _is_kept(name, value)}
-    remotes = {name: url for name, url in _named(given, "remote", "url") if _is_remote(name, url)}
-    merges = dict(_named(given, "branch", "merge"))
+    remotes = {name: url for name, url in _subsections(given, "remote", "url") if _is_remote(name, url)}
+    merges = dict(_subsections(given, "branch", "merge"))
     tracked = {
         name: (remote, merges.get(name, "").removeprefix("refs/heads/"))
-        for name, remote in _named(given, "branch", "remote")
+        for name, remote in _subsections(given, "branch", "remote")
         if remote in remotes and is_ref(name) and '"' not in name
     }
     return Settings(
@@ -94,7 +94,7 @@ def _is_kept(name: str, value: str) -> bool:
     return PERSON.fullmatch(name) is not None and PLAIN.fullmatch(value) is not None
 
 
-def _named(given: Mapping[str, str], section: str, key: str) -> Iterator[tuple[str, str]]:
+def _subsections(given: Mapping[str, str], section: str, key: str) -> Iterator[tuple[str, str]]:
     """Yield the subsection and the value of each setting with that section and key."""
     for full, value in given.items():
         first, _, rest = full.partition(".")

@@ -115,7 +115,7 @@ class Tools:
         private: list[str],
     ) -> dict[str, Any]:
         """Make a GET request."""
-        return self._told(rt, "GET", url, headers, b"", seconds, limit, follow)
+        return self._fetch_content(rt, "GET", url, headers, b"", seconds, limit, follow)
 
     def request(
         self,
@@ -131,7 +131,7 @@ class Tools:
         private: list[str],
     ) -> dict[str, Any]:
         """Send a request with any method."""
-        return self._told(rt, method, url, headers, body or b"", seconds, limit, follow)
+        return self._fetch_content(rt, method, url, headers, body or b"", seconds, limit, follow)
 
     def download(
         self,
@@ -157,7 +157,7 @@ class Tools:
         digest = sha256(body).hexdigest()
         return {**told, "path": path, "size": len(body), "sha256": digest, "seconds": monotonic() - began}
 
-    def _told(self, rt: Runtime, *asked: Any) -> dict[str, Any]:
+    def _fetch_content(self, rt: Runtime, *asked: Any) -> dict[str, Any]:
         from neuroscript_http.bodies import as_map, content_of
 
         with self._fetched(rt, *asked) as (answer, began):

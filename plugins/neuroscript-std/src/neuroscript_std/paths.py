@@ -96,7 +96,7 @@ class Reader:
         for depth, segment in enumerate(segments):
             value = self._step(value, segments[: depth + 1], segment)
             if value is ABSENT:
-                return _missing(segments[: depth + 1], missing_ok)
+                return _check_missing(segments[: depth + 1], missing_ok)
         return value
 
     def _step(self, value: Any, way: Segments, segment: str | int) -> Any:
@@ -173,7 +173,7 @@ def _bad_path(got: str) -> ToolFailed:
     return ToolFailed(f"path: expected {expected}, got {got}", code="shape.bad_path", retry="model")
 
 
-def _missing(way: Segments, missing_ok: bool) -> None:
+def _check_missing(way: Segments, missing_ok: bool) -> None:
     if not missing_ok:
         text = f"{format_path(way)}: expected a value, got nothing; set missing_ok to allow this"
         raise ToolFailed(text, code="shape.missing", retry="model")

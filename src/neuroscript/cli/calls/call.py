@@ -43,7 +43,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     with open_engine(make_engine, output, options) as engine, output.tools_aside(options.json):
         became = _became(engine, options, text, output)
         hints = _hints(engine, options, became, text, make_engine is None)
-    code = _told(became, options, output)
+    code = _print_outcome(became, options, output)
     for hint in hints:
         output.say(hint)
     return code
@@ -63,7 +63,7 @@ def _call_again(options: Namespace, output: Output, make_engine: MakeEngine | No
     watched = watcher(options, is_own=make_engine is None)
     with open_engine(make_engine, output, options) as engine, output.tools_aside(options.json):
         while True:
-            _told(_became(engine, options, text, output), options, output)
+            _print_outcome(_became(engine, options, text, output), options, output)
             wait(watched, engine, output)
     raise AssertionError
 
@@ -81,7 +81,7 @@ def _became(
     return engine.execute(call, options.timeout) if tool is None else print_stream(engine, tool, call, options, output)
 
 
-def _told(became: ToolResult | StreamSummary | Decision, options: Namespace, output: Output) -> int:
+def _print_outcome(became: ToolResult | StreamSummary | Decision, options: Namespace, output: Output) -> int:
     if isinstance(became, Decision):
         return _foreseen(became, options, output)
     if isinstance(became, ToolResult):

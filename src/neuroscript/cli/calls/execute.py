@@ -38,7 +38,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
             from neuroscript.cli.calls.report import report
 
             return report(source.title, outcomes(engine, source, options.timeout), output)
-        return _written(outcomes(engine, source, options.timeout), output)
+        return _print_outcomes(outcomes(engine, source, options.timeout), output)
 
 
 def _foreseen(engine: Engine, all_calls: Iterable[ParsedLine], output: Output) -> int:
@@ -51,7 +51,7 @@ def _foreseen(engine: Engine, all_calls: Iterable[ParsedLine], output: Output) -
     return code
 
 
-def _written(all_outcomes: Iterable[Outcome], output: Output) -> int:
+def _print_outcomes(all_outcomes: Iterable[Outcome], output: Output) -> int:
     code = OK
     for outcome in all_outcomes:
         output.json(_data(outcome))

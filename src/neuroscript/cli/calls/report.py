@@ -58,7 +58,7 @@ def _rows(result: ToolResult) -> Iterator[tuple[Cell, Cell]]:
         repairs = ", ".join(f"{each.where}: {each.got} -> {each.became}" for each in result.repairs)
         yield Cell("repaired", "mended"), cell(repairs)
     if result.error is None:
-        yield Cell("result", "good"), cell(_written(result.value))
+        yield Cell("result", "good"), cell(_format_value(result.value))
         return
     yield Cell(_verdict(result.error), "bad"), cell(_reason(result.error))
     yield Cell("retry", "dim"), Cell(RETRY_LABELS[result.error.retry], "dim")
@@ -67,7 +67,7 @@ def _rows(result: ToolResult) -> Iterator[tuple[Cell, Cell]]:
         yield Cell("remedy", "dim"), cell(todo, "dim")
 
 
-def _written(value: Any) -> str:
+def _format_value(value: Any) -> str:
     text = value if isinstance(value, str) else json_text(to_plain(value))
     return text if len(text) <= MAX_RESULT_CHARS else f"{text[:MAX_RESULT_CHARS]}… ({len(text)} characters)"
 

@@ -81,7 +81,7 @@ class ConversationListener:
                 case ReplyReceived(reply):
                     self._replied(reply)
                 case CallStarted(call):
-                    self._tell(f"calls {self._line(call)}")
+                    self._tell(f"calls {self._format_call(call)}")
                 case CallEnded(call, result):
                     self._called(call, result)
 
@@ -139,7 +139,7 @@ class ConversationListener:
             secrets = self.session.secrets
             self.output.say(todo if secrets is None else secrets.text(todo))
 
-    def _line(self, call: ToolCall) -> str:
+    def _format_call(self, call: ToolCall) -> str:
         """Return a call in one line; only the name if the tool takes secrets, which are not registered yet."""
         info = self.session.infos.get(from_wire(call.name))
         if info is not None and any(arg.secret for arg in info.spec.args):
@@ -160,14 +160,14 @@ class ConversationListener:
             self._advise(result.error)
         if self._asked is None:
             return
-        self._results[self._place(call)] = shorten(result, DEFAULT_MAX_CHARS)
+        self._results[self._call_index(call)] = shorten(result, DEFAULT_MAX_CHARS)
         if len(self._results) == len(self._asked.tool_calls):
             results = tuple(self._results[at] for at in sorted(self._results))
             self.turns += [self._asked, Turn("tool", tool_results=results)]
             self._asked = None
             self.waiting.start()
 
-    def _place(self, call: ToolCall) -> int:
+    def _call_index(self, call: ToolCall) -> int:
         """Return the index of a call that has ended; calls end in any order, and their secrets are redacted."""
         calls = self._asked.tool_calls if self._asked is not None else ()
         left = [at for at in range(len(calls)) if at not in self._results]

@@ -114,7 +114,7 @@ def _list(options: Namespace, output: Output) -> int:
         with _opened(options, "") as server:
             found: list[dict[str, Any]] = [{"name": name} for name in server.names()]
     else:
-        found = [*_known()]
+        found = [*_known_models()]
     chosen = [each for each in found if _is_named(each, options.name)]
     if not chosen:
         output.say(f"no model matches {quote_untrusted(options.name)}" if options.name else "no models are available")
@@ -125,7 +125,7 @@ def _list(options: Namespace, output: Output) -> int:
     return OK
 
 
-def _known() -> Iterator[dict[str, Any]]:
+def _known_models() -> Iterator[dict[str, Any]]:
     from neuroscript.llm import models
 
     for each in models.list_models():

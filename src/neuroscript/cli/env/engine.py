@@ -60,7 +60,7 @@ def open_engine(
     policy = _policy(settings, output, asking)
     servers = tables(settings, make_engine is None, output)
     mode: Mode = "strict" if settings.get("strict") else "lax"
-    with _stdin_for_prompts(settings) as stdin, _kept(settings, output) as keywords:
+    with _stdin_for_prompts(settings) as stdin, _open_sinks(settings, output) as keywords:
         sandbox = _sandbox(settings)
         logger = logger_for(output)
         host = Host(sandbox_dir=sandbox, stdin=stdin, llm=llm, secrets=secrets_of(servers), logger=logger)
@@ -151,7 +151,7 @@ def _policy(settings: Mapping[str, Any], output: Output, asking: Callable[..., A
     return policy_of(settings, asking)
 
 
-def _kept(settings: Mapping[str, Any], output: Output) -> AbstractContextManager[dict[str, Any]]:
+def _open_sinks(settings: Mapping[str, Any], output: Output) -> AbstractContextManager[dict[str, Any]]:
     """Open the audit log and the recording of the command, or neither if the command makes no calls."""
     is_asked = any(settings.get(name) is not None for name in ("audit", "audit_key", "record"))
     if not is_asked or not _runs(settings):

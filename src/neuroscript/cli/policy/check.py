@@ -205,7 +205,7 @@ def _blocks(title: str, found: PolicyReport, names: Collection[str]) -> Iterator
 def _unusable_blocks(refused: Iterable[UnusableTool], names: Collection[str]) -> Iterator[Rows]:
     """Yield each tool with its reason; tools that are merely not allowed are many, so they share one line."""
     others = {each.tool for each in refused if each.code == "policy.not_allowed"}
-    rows = [(cell(each.tool, "name"), cell(_why(each))) for each in refused if each.tool not in others]
+    rows = [(cell(each.tool, "name"), cell(_reason(each))) for each in refused if each.tool not in others]
     if rows:
         yield Rows(tuple(rows), indent=INDENT)
     if others:
@@ -218,7 +218,7 @@ def _group(name: str) -> str:
     return name.rpartition(".")[0]
 
 
-def _why(each: UnusableTool) -> str:
+def _reason(each: UnusableTool) -> str:
     return f"{each.text} ({each.rule})" if each.rule not in ("grants", "trust", "approval") else each.text
 
 

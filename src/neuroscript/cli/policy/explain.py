@@ -177,12 +177,12 @@ def _needs(policy: ExecutionPolicy, tool: ToolImplementation, values: Values) ->
     for template in tool.templates:
         if isinstance(values, tuple):
             is_hidden = not tool.spec.secret_names.isdisjoint(named_in(template.text))
-            yield from _filled(policy, template, values, is_hidden)
+            yield from _need_checks(policy, template, values, is_hidden)
         else:
             yield _template(policy, template.text)
 
 
-def _filled(policy: ExecutionPolicy, template: Any, values: Sequence[Any], is_hidden: bool) -> Iterator[Check]:
+def _need_checks(policy: ExecutionPolicy, template: Any, values: Sequence[Any], is_hidden: bool) -> Iterator[Check]:
     try:
         needs: tuple[Capability, ...] = template.fill(values)
     except ArgumentError as error:
@@ -191,7 +191,7 @@ def _filled(policy: ExecutionPolicy, template: Any, values: Sequence[Any], is_hi
     if not needs:
         yield Check("needs", "passes", text=f"nothing (from {template.text})")
     for need in (each for whole in needs for each in split_need(whole)):
-        covering = [_first(layer.grants, need) for layer in policy.layers]
+        covering = [_first_grant(layer.grants, need) for layer in policy.layers]
         said = f"{filled_text(need, is_hidden=is_hidden)} (from {template.text})"
         if None in covering:
             yield Check("needs", "refuses", "grants", f"{said}, which no grant covers")
@@ -199,7 +199,7 @@ def _filled(policy: ExecutionPolicy, template: Any, values: Sequence[Any], is_hi
             yield Check("needs", "passes", ", ".join(dict.fromkeys(map(str, covering))), said)
 
 
-def _first(grants: Sequence[Grant], need: Capability) -> Grant | None:
+def _first_grant(grants: Sequence[Grant], need: Capability) -> Grant | None:
     return next((grant for grant in grants if grant.covers(need)), None)
 
 

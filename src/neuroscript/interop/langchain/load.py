@@ -39,13 +39,13 @@ def function_of(tool: BaseTool, args: tuple[ArgSpec, ...]) -> Callable[..., Any]
 
     def call(rt: Runtime, *values: Any) -> Any:
         try:
-            return _value(tool.invoke(_sent(tool, args, values)))
+            return _value(tool.invoke(_tool_input(tool, args, values)))
         except ToolException as error:
             raise _failed(error) from error
 
     async def acall(rt: Runtime, *values: Any) -> Any:
         try:
-            return _value(await tool.ainvoke(_sent(tool, args, values)))
+            return _value(await tool.ainvoke(_tool_input(tool, args, values)))
         except ToolException as error:
             raise _failed(error) from error
 
@@ -58,7 +58,7 @@ def _is_async(tool: BaseTool) -> bool:
     return type(tool)._arun is not BaseTool._arun
 
 
-def _sent(tool: BaseTool, args: tuple[ArgSpec, ...], values: tuple[Any, ...]) -> Any:
+def _tool_input(tool: BaseTool, args: tuple[ArgSpec, ...], values: tuple[Any, ...]) -> Any:
     """Return the input for LangChain: the arguments alone, which return the raw value, or a tool call.
 
     A tool call is needed to tell a handled error from a result, to separate content from an artifact, and to pass an
@@ -137,7 +137,7 @@ def from_langchain(
     ).items():
         try:
             needs = policy or default_policy("langchain", group, each.name, trusted)
-            found.append(_taken(each, word, group, needs, sources))
+            found.append(_import_tool(each, word, group, needs, sources))
         except SpecError as error:
             faults.extend(f"{quote_untrusted(each.name)}: {problem}" for problem in error.problems)
     used = {name for each in found for name in each.injected}
@@ -149,7 +149,7 @@ def from_langchain(
     return Toolset(group, tuple(found))
 
 
-def _taken(
+def _import_tool(
     tool: BaseTool, word: str, group: str, policy: ToolPolicy, sources: Mapping[str, Source]
 ) -> ToolImplementation:
     """Return one tool, or raise a `SpecError` with every problem found."""

@@ -51,15 +51,15 @@ def function_of(tool: Any, args: tuple[ArgSpec, ...], context: Mapping[str, Any]
         return found
 
     def call(rt: Runtime, *values: Any) -> Any:
-        return _answered(rt, tool(**inputs(rt, values)))
+        return _observation(rt, tool(**inputs(rt, values)))
 
     async def acall(rt: Runtime, *values: Any) -> Any:
-        return _answered(rt, await tool(**inputs(rt, values)))
+        return _observation(rt, await tool(**inputs(rt, values)))
 
     return acall if is_coroutine(tool) else call
 
 
-def _answered(rt: Runtime, answer: Any) -> Any:
+def _observation(rt: Runtime, answer: Any) -> Any:
     """Return the observation of a response; store the rest for later calls."""
     if not hasattr(answer, "observation") or not hasattr(answer, "final_answer"):
         close(answer)
@@ -142,7 +142,7 @@ def from_neurosurfer(
     faults: list[str] = []
     context = copy_context(context, faults)
     found: list[ToolImplementation] = []
-    for word, each in tools_by_name(_named(tools, faults), faults).items():
+    for word, each in tools_by_name(_labelled_tools(tools, faults), faults).items():
         try:
             needs = policy_with_secrets(policy or default_policy("neurosurfer", group, each.name, trusted), context)
             spec = convert_spec(each.tool, each.spec, word, group)
@@ -167,7 +167,7 @@ class Found:
     spec: ToolSpec
 
 
-def _named(tools: Any, faults: list[str]) -> Iterator[tuple[str, Found]]:
+def _labelled_tools(tools: Any, faults: list[str]) -> Iterator[tuple[str, Found]]:
     """Yield each tool with the label that makes its name; record the ones that cannot be loaded."""
     registry = getattr(tools, "registry", None)
     if is_tool(tools):

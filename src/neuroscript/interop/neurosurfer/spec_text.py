@@ -116,14 +116,16 @@ def spec_of(tool: Any) -> ToolSpec:
 
 
 def _adopted(spec: Any) -> ToolSpec:
-    inputs = [ToolParam(each.name, _meant(each.type), each.description, bool(each.required)) for each in spec.inputs]
-    returns = ToolReturn(_meant(spec.returns.type), spec.returns.description)
+    inputs = [
+        ToolParam(each.name, _canonical_type(each.type), each.description, bool(each.required)) for each in spec.inputs
+    ]
+    returns = ToolReturn(_canonical_type(spec.returns.type), spec.returns.description)
     made = ToolSpec(spec.name, spec.description, spec.when_to_use, inputs, returns)
     made.validate()
     return made
 
 
-def _meant(kind: Any) -> Any:
+def _canonical_type(kind: Any) -> Any:
     return ALIASES.get(kind, kind) if isinstance(kind, str) else kind
 
 

@@ -104,9 +104,9 @@ class OperationCall:
         self._put_path(request, given)
         for each in self.parameters:
             if each.where != "path":
-                _put(request, each, given[each.arg])
+                _write_parameter(request, each, given[each.arg])
         body = self.content.written(given, self.always) if self.content else None
-        return value_of(self._answer(rt, self._asked(request, body)), self.promise)
+        return value_of(self._answer(rt, self._http_arguments(request, body)), self.promise)
 
     def _put_credentials(self, rt: Runtime, request: Request) -> None:
         for each in self.credentials:
@@ -128,7 +128,7 @@ class OperationCall:
             if names and (not segment or has_dots(segment)):
                 raise value_error(names[0], "expected a path segment other than . or ..")
 
-    def _asked(self, request: Request, body: bytes | None) -> dict[str, Any]:
+    def _http_arguments(self, request: Request, body: bytes | None) -> dict[str, Any]:
         query = join_pairs(request.query)
         headers = {"Accept": self.promise.accept, **request.headers}
         if request.cookies:
@@ -161,7 +161,7 @@ class OperationCall:
         return answer
 
 
-def _put(request: Request, parameter: Parameter, value: Any) -> None:
+def _write_parameter(request: Request, parameter: Parameter, value: Any) -> None:
     """Write the value of a parameter into its part of the request; an omitted parameter is not written."""
     style = parameter.style
     if value is None:

@@ -127,7 +127,7 @@ def from_openapi(
     require("from_openapi", **{name: (each, FORMS[name]) for name, each in parts.items()})
     read = document_of(document)
     faults, notes = Problems(), Problems()
-    giving = _giving(read, group, base_url, secrets or {}, RequestSettings(seconds, limit, places), faults)
+    giving = _read_settings(read, group, base_url, secrets or {}, RequestSettings(seconds, limit, places), faults)
     operations = list(_operations(read, faults, notes))
     if faults.texts:
         raise SpecError(SUBJECT, [*faults.texts, *notes.texts])
@@ -139,7 +139,7 @@ def from_openapi(
     return LoadResult(toolset, tuple(notes.texts)) if skip else toolset
 
 
-def _giving(
+def _read_settings(
     document: Document,
     group: str | None,
     base_url: str,

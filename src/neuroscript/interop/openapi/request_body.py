@@ -123,8 +123,8 @@ def content_of(
     if data is None:
         return None
     body = document.followed(data, path)
-    media_type, kind = _chosen(body.get("content"), at(path, "content"))
-    word = _word(media_type)
+    media_type, kind = _preferred_media_type(body.get("content"), at(path, "content"))
+    word = _bare_media_type(media_type)
     place = at(path, "content", media_type)
     media = document.followed(body["content"][media_type], place)
     given = media.get("schema", {})
@@ -138,11 +138,11 @@ def content_of(
     name = next((name for name in ("body", "request_body") if name not in taken), "")
     if not name:
         raise InvalidPart(path, "cannot name the body argument: parameters already use both body and request_body")
-    whole = _whole(schema, kind, one_line(body.get("description"), MAX_DESCRIPTION_CHARS))
+    whole = _body_schema(schema, kind, one_line(body.get("description"), MAX_DESCRIPTION_CHARS))
     return RequestBody(word, kind, required, name, {name: whole}, (name,) if required else (), styles)
 
 
-def _whole(schema: Any, kind: Kind, text: str) -> Any:
+def _body_schema(schema: Any, kind: Kind, text: str) -> Any:
     if isinstance(schema, bool):
         schema = {} if schema else {"not": {}}
     if not isinstance(schema, dict):
@@ -154,13 +154,13 @@ def _whole(schema: Any, kind: Kind, text: str) -> Any:
     return {"description": text, **schema} if text else schema
 
 
-def _chosen(content: Any, path: str) -> tuple[str, Kind]:
+def _preferred_media_type(content: Any, path: str) -> tuple[str, Kind]:
     """Return the preferred media type as the document spells it, and its kind."""
     if not isinstance(content, dict) or not content:
         raise InvalidPart(path, "expected an object with media types as keys")
     known: dict[Kind, str] = {}
     for spelling in content:
-        word = _word(spelling)
+        word = _bare_media_type(spelling)
         kind: Kind | None = "json" if JSON.fullmatch(word) else WORDS.get(word)
         if kind is not None:
             known.setdefault(kind, spelling)
@@ -171,7 +171,7 @@ def _chosen(content: Any, path: str) -> tuple[str, Kind]:
     raise InvalidPart(path, f"expected JSON, {FORM} or {TEXT}, got {listed}")
 
 
-def _word(spelling: str) -> str:
+def _bare_media_type(spelling: str) -> str:
     """Return a media type without its parameters."""
     return spelling.partition(";")[0].strip().lower()
 

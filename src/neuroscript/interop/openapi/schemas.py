@@ -94,13 +94,13 @@ class Schemas:
         Raises:
             Unfit: A reference leads out of the document, or to nothing.
         """
-        found = self._taken(schema, path, (), 0)
+        found = self._convert(schema, path, (), 0)
         while self._waiting:  # no recursion, because the description determines the length of a chain of references
             name, reference, target = self._waiting.pop()
-            self.definitions[name] = self._taken(target, path, (reference,), 0)
+            self.definitions[name] = self._convert(target, path, (reference,), 0)
         return found
 
-    def _taken(self, schema: Any, path: str, above: tuple[str, ...], depth: int) -> Any:
+    def _convert(self, schema: Any, path: str, above: tuple[str, ...], depth: int) -> Any:
         if not isinstance(schema, dict):
             return schema
         self._count += 1
@@ -113,13 +113,13 @@ class Schemas:
             if word in COPIED_KEYWORDS:
                 kept[word] = value
             elif word in ONE and isinstance(value, (dict, bool)):
-                kept[word] = self._taken(value, path, above, depth + 1)
+                kept[word] = self._convert(value, path, above, depth + 1)
             elif word in MANY and isinstance(value, list):
-                kept[word] = [self._taken(each, path, above, depth + 1) for each in value]
+                kept[word] = [self._convert(each, path, above, depth + 1) for each in value]
             elif word in NAMED and word not in DEFINITION_KEYWORDS and isinstance(value, dict):
-                kept[word] = {name: self._taken(each, path, above, depth + 1) for name, each in value.items()}
+                kept[word] = {name: self._convert(each, path, above, depth + 1) for name, each in value.items()}
         self._say(schema, kept)
-        self._leave_out(schema, kept, path)
+        self._remove_read_only(schema, kept, path)
         if self.document.is_old:
             _say_as_now(schema, kept)
         return kept
@@ -134,7 +134,7 @@ class Schemas:
             case str() as word if word in FORMATS:
                 kept["format"] = word
 
-    def _leave_out(self, schema: dict[str, Any], kept: dict[str, Any], path: str) -> None:
+    def _remove_read_only(self, schema: dict[str, Any], kept: dict[str, Any], path: str) -> None:
         """Remove the properties that only the server sets."""
         properties = schema.get("properties")
         if not isinstance(properties, dict):
@@ -163,7 +163,7 @@ class Schemas:
             found: Any = {"$ref": f"#/$defs/{self._defined(reference, target)}"}
         else:
             found = self._shared(reference, target, path, above, depth)
-        beside = self._taken(rest, path, above, depth + 1) if rest else {}
+        beside = self._convert(rest, path, above, depth + 1) if rest else {}
         if not beside:
             return found
         if isinstance(found, dict) and rest.keys() <= NOTES:
@@ -178,7 +178,7 @@ class Schemas:
             self._inlined += known.inlined
             return known.schema
         count, inlined, left = self._count, self._inlined, self._left
-        found = self._taken(target, path, (*above, reference), depth + 1)
+        found = self._convert(target, path, (*above, reference), depth + 1)
         if self._left == left:
             made = InlinedSchema(found, self._count - count, self._inlined - inlined, len(above), depth)
             self.document.read[reference] = made

@@ -41,7 +41,7 @@ def function_of(function: Callable[..., Any], args: tuple[ArgSpec, ...]) -> Call
 
     def called(rt: Runtime, *values: Any) -> Any:
         try:
-            return _told(function(**passed_arguments(args, values)))
+            return _check_json(function(**passed_arguments(args, values)))
         except (CallError, HostError):  # these errors already say who can fix them
             raise
         except (Exception, SystemExit) as error:
@@ -49,7 +49,7 @@ def function_of(function: Callable[..., Any], args: tuple[ArgSpec, ...]) -> Call
 
     async def awaited(rt: Runtime, *values: Any) -> Any:
         try:
-            return _told(await function(**passed_arguments(args, values)))
+            return _check_json(await function(**passed_arguments(args, values)))
         except (CallError, HostError):
             raise
         except (Exception, SystemExit) as error:
@@ -58,7 +58,7 @@ def function_of(function: Callable[..., Any], args: tuple[ArgSpec, ...]) -> Call
     return awaited if is_coroutine(function) else called
 
 
-def _told(result: Any) -> Any:
+def _check_json(result: Any) -> Any:
     """Return the result if JSON can represent it; otherwise raise an error, because the tool is at fault."""
     strange = [*islice(iter_non_json(result, RESULT), MAX_LISTED_PROBLEMS)]
     if strange:

@@ -55,9 +55,9 @@ class Ids:
 
     def told(self, calls: Iterable[ToolCall]) -> list[str]:
         """Return the ids to send for the calls of a turn that has no native form."""
-        return [self._told(call.id) for call in calls]
+        return [self._unique_id(call.id) for call in calls]
 
-    def _told(self, id: str) -> str:
+    def _unique_id(self, id: str) -> str:
         if id in self.known or not self.fits.fullmatch(id):
             id = _free(
                 id[:KEPT_ID_CHARS] if self.fits.fullmatch(id[:KEPT_ID_CHARS]) else "call",

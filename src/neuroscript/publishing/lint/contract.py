@@ -37,7 +37,7 @@ MAKERS: Final = frozenset({"builtins.list()", "builtins.dict()", "builtins.set()
 
 def check_function_tool(module: Module, tool: FunctionTool) -> Iterator[Finding]:
     """Yield the findings for a tool that is derived from a function."""
-    yield from _named(module, tool.call, "tool", tool.name)
+    yield from _name_findings(module, tool.call, "tool", tool.name)
     yield from _documented(module, tool)
     yield from _parameters(module, tool)
     yield from _result(module, tool)
@@ -45,7 +45,7 @@ def check_function_tool(module: Module, tool: FunctionTool) -> Iterator[Finding]
 
 def check_spec_tool(module: Module, tool: SpecTool) -> Iterator[Finding]:
     """Yield the findings for a tool with an explicit spec."""
-    yield from _named(module, tool.spec, "tool", tool.name)
+    yield from _name_findings(module, tool.spec, "tool", tool.name)
     if not is_open(tool.spec):
         given = keyword(tool.spec, "description")
         text = "" if given is None else text_of(given)
@@ -91,10 +91,10 @@ def check_groups(module: Module) -> Iterator[Finding]:
     """Yield a finding for each invalid group name."""
     for node, group in groups(module):
         for word in group.split("."):
-            yield from _named(module, node, "group", word)
+            yield from _name_findings(module, node, "group", word)
 
 
-def _named(module: Module, node: ast.AST, what: str, name: str) -> Iterator[Finding]:
+def _name_findings(module: Module, node: ast.AST, what: str, name: str) -> Iterator[Finding]:
     if name and not is_word(canonical(name)):
         told = f"{quote_untrusted(name)} is not a valid {what} name; use lowercase letters, digits and single _"
         yield module.finding(node, "lint.name", told)
@@ -215,7 +215,7 @@ def _defaults(module: Module, function: Function) -> Iterator[Finding]:
 
 def _callable(module: Module, tool: SpecTool, function: Function) -> Iterator[Finding]:
     """Yield a finding if the parameters of a function do not match its spec, when both are in the source."""
-    wanted = _wanted(module, tool.spec)
+    wanted = _argument_names(module, tool.spec)
     if wanted is None or function.args.vararg is not None:
         return
     found = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
@@ -232,7 +232,7 @@ def _callable(module: Module, tool: SpecTool, function: Function) -> Iterator[Fi
         yield module.finding(function, "lint.parameter", told)
 
 
-def _wanted(module: Module, spec: ast.Call) -> list[str] | None:
+def _argument_names(module: Module, spec: ast.Call) -> list[str] | None:
     if is_open(spec):
         return None
     args = argument(spec, 2, "args")

@@ -87,7 +87,7 @@ def observe(tool: ToolImplementation, log: Log) -> ToolImplementation:
 def _called(func: Callable[..., Any], log: Log, free: bool) -> Callable[..., Any]:
     @wraps(func)
     def watching(*values: Any) -> Any:
-        seen, values, before = _begun(values, log, free)
+        seen, values, before = _start_trial(values, log, free)
         try:
             seen.source = result = func(*values)
             return result
@@ -104,7 +104,7 @@ def _called(func: Callable[..., Any], log: Log, free: bool) -> Callable[..., Any
 def _awaited(func: Callable[..., Any], log: Log, free: bool) -> Callable[..., Any]:
     @wraps(func)
     async def watching(*values: Any) -> Any:
-        seen, values, before = _begun(values, log, free)
+        seen, values, before = _start_trial(values, log, free)
         try:
             return await func(*values)
         except BaseException as error:
@@ -117,7 +117,7 @@ def _awaited(func: Callable[..., Any], log: Log, free: bool) -> Callable[..., An
     return watching
 
 
-def _begun(values: tuple[Any, ...], log: Log, free: bool) -> tuple[Observation, tuple[Any, ...], str]:
+def _start_trial(values: tuple[Any, ...], log: Log, free: bool) -> tuple[Observation, tuple[Any, ...], str]:
     seen = Observation()
     if not free:
         values = (WatchedRuntime(values[0], seen), *values[1:])

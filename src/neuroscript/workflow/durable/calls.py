@@ -97,7 +97,7 @@ class Calls:
             "tool": work.node.tool,
             "arguments": text_of(work.arguments),
             "timeout": work.node.timeout,
-            "patience": _patience(work) if may_rerun else 0.0,
+            "patience": _seconds_to_wait(work) if may_rerun else 0.0,
             "rerun": may_rerun,
             "takes": 0,
         }
@@ -179,9 +179,9 @@ class Calls:
             Fenced: If the worker was declared dead.
         """
         token = os.urandom(8).hex()
-        return self._database.transaction(lambda connection: self._begun(connection, id, worker, token), is_over)
+        return self._database.transaction(lambda connection: self._start_call(connection, id, worker, token), is_over)
 
-    def _begun(self, connection: sa.Connection, id: str, worker: str, token: str) -> StartedCall | None:
+    def _start_call(self, connection: sa.Connection, id: str, worker: str, token: str) -> StartedCall | None:
         alive = sa.and_(WORKERS.c.id == worker, WORKERS.c.ended.is_(None))
         if not connection.execute(sa.update(WORKERS).where(alive).values(seen=self._database.now)).rowcount:
             raise WorkerFenced(worker)
@@ -210,7 +210,7 @@ class Calls:
         self._database.transaction(lambda connection: connection.execute(change), is_over)
 
 
-def _patience(work: ScheduledCall) -> float:
+def _seconds_to_wait(work: ScheduledCall) -> float:
     """Return how long to wait for an abandoned call, so that no two attempts at a node run at once."""
     return (work.node.timeout or ABANDONED_WAIT_SECONDS) if work.number <= work.node.retry.count else 0.0
 

@@ -109,7 +109,7 @@ async def arun_durably(
         raise SpecError(f"run {quote_untrusted(run_id)}", ["an id must be at most 64 letters, digits, _ and -"])
     exact = bind_arguments(plan.signature, session._world.coercion, dict(inputs or {}), by_name=True)
     given = dict(plan.signature.by_name(list(exact)))
-    run = _begun(run_id or os.urandom(8).hex(), plan, given, parallel)
+    run = _new_run(run_id or os.urandom(8).hex(), plan, given, parallel)
     driver = await asyncio.to_thread(Driver, session, url, lease)
     try:
         await asyncio.to_thread(driver.runs.add, run, driver.leader, driver.lease)
@@ -165,7 +165,7 @@ def _waited_for(session: Session, drive: Callable[[], Coroutine[Any, Any, Trace]
     return trace
 
 
-def _begun(run_id: str, plan: Plan, inputs: dict[str, Any], parallel: int) -> Run:
+def _new_run(run_id: str, plan: Plan, inputs: dict[str, Any], parallel: int) -> Run:
     try:
         given = text_of(inputs)
     except NotStorable as error:

@@ -90,7 +90,7 @@ async def amake_plan(
     steps = _steps(session, goal, tools, attempts, llm)
     turns = next(steps)
     while True:
-        asked = Invocation("plan", lambda turns=turns: _asked(llm, turns), (), "waits")
+        asked = Invocation("plan", lambda turns=turns: _ask_model(llm, turns), (), "waits")
         said = (await session._world.threads.awaitable(asked)).result()
         if isinstance(said, LLMError):
             raise said
@@ -101,7 +101,7 @@ async def amake_plan(
             return plan
 
 
-def _asked(llm: LLM, turns: Sequence[Turn]) -> str | LLMError:
+def _ask_model(llm: LLM, turns: Sequence[Turn]) -> str | LLMError:
     """Return the model's reply, or its error."""
     try:
         return turn_of(llm.ask(turns), "ask").content

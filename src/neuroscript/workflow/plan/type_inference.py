@@ -54,10 +54,10 @@ def can_fit(given: ArgType, wanted: ArgType) -> bool:
     """Return whether some value of a type is accepted where another type is declared."""
     if wanted in UNKNOWN or given == wanted:
         return True
-    return any(_taken(sample, wanted) for sample in sample_values(given))
+    return any(_is_accepted(sample, wanted) for sample in sample_values(given))
 
 
-def _taken(sample: Any, wanted: ArgType) -> bool:
+def _is_accepted(sample: Any, wanted: ArgType) -> bool:
     try:
         coerce(sample, wanted)
     except ArgumentError:

@@ -143,7 +143,7 @@ def _problems(tools: _Tools, node: Node) -> Iterable[str]:
     if node.condition is not None:
         found.extend(_undecided(tools, node, node.condition))
     if node.arguments.references:
-        found.extend(_refused(tools, node, known))
+        found.extend(_call_problems(tools, node, known))
         if not found:
             found.extend(_refused_items(tools, node, known))
     else:
@@ -214,18 +214,20 @@ def _no_list(tools: _Tools, items: Any) -> Iterator[str]:
         yield "map: expected a list"
 
 
-def _refused(tools: _Tools, node: Node, known: SessionTool) -> Iterator[str]:
+def _call_problems(tools: _Tools, node: Node, known: SessionTool) -> Iterator[str]:
     """Yield the problems of the known arguments, and what the policy refuses."""
     line, held, values = known.line, node.arguments.held, None
     try:
         values = known.bind({**node.arguments.value, **tools.samples(line.tool.spec, held)})
     except ArgumentError as error:
-        yield from (_told(problem) for problem in error.problems[:MAX_LISTED_PROBLEMS] if _is_known(problem, held))
+        yield from (
+            _input_problem(problem) for problem in error.problems[:MAX_LISTED_PROBLEMS] if _is_known(problem, held)
+        )
     if line.tool.policy.capabilities:
         try:
             texts = [*_uncovered(tools, line, held, values)]
         except ArgumentError as error:  # a URL without a host
-            yield from map(_told, error.problems)
+            yield from map(_input_problem, error.problems)
         else:
             yield from (f"tool: needs {quote_untrusted(text)}, which is not granted" for text in texts)
 
@@ -238,14 +240,14 @@ def _refused_items(tools: _Tools, node: Node, known: SessionTool) -> Iterator[st
         return
     for index, item in enumerate(node.items.value):
         try:
-            arguments = node.arguments.filled(partial(_here, {"item": item, "index": index}))
+            arguments = node.arguments.filled(partial(_resolve, {"item": item, "index": index}))
         except UnresolvedReference as lost:
             yield f"map[{index}]: {lost}"
         else:
             yield from (f"map[{index}].{problem}" for problem in _refused_as_it_is(tools, arguments, known))
 
 
-def _here(values: Mapping[str, Any], reference: Reference) -> Any:
+def _resolve(values: Mapping[str, Any], reference: Reference) -> Any:
     return reference.within(values[reference.root])
 
 
@@ -255,7 +257,7 @@ def _refused_as_it_is(tools: _Tools, arguments: Mapping[str, Any], known: Sessio
     try:
         known.bind(arguments)
     except ArgumentError as error:
-        yield from map(_told, error.problems[:MAX_LISTED_PROBLEMS])
+        yield from map(_input_problem, error.problems[:MAX_LISTED_PROBLEMS])
         return
     if line.gate is None and not line.tool.templates:
         return
@@ -277,7 +279,7 @@ def _is_known(problem: Problem, sampled: Collection[str]) -> bool:
     return problem.code == "arg.unknown" or problem.where.partition("[")[0] not in sampled
 
 
-def _told(problem: Problem) -> str:
+def _input_problem(problem: Problem) -> str:
     return f"inputs.{problem}" if problem.where else f"inputs: {problem}"
 
 

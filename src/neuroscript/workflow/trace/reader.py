@@ -62,7 +62,7 @@ class _Reader:
         names = tuple(field.name for field in attrs.fields(Trace))
         self.faults.only((), data, ("trace", *names))
         fields = {name: self._part((), data, name) for name in names if name != "nodes"}
-        told = self._list(("nodes",), data["nodes"]) if "nodes" in data else self._missing(("nodes",))
+        told = self._list(("nodes",), data["nodes"]) if "nodes" in data else self._note_missing(("nodes",))
         fields["nodes"] = tuple(self._node(("nodes", index), each) for index, each in enumerate(told))
         if all(NAME.fullmatch(node.name) for node in fields["nodes"]):
             self._graph(fields["nodes"])
@@ -99,7 +99,7 @@ class _Reader:
         if name not in table:
             if name in NODE_DEFAULTS and NODE_DEFAULTS[name] is not attrs.NOTHING and place:
                 return NODE_DEFAULTS[name]
-            return self._missing((*place, name)) or None
+            return self._note_missing((*place, name)) or None
         is_right, expected = PARTS.get(name if place else f"trace.{name}", PARTS.get(name, ANYTHING))
         value = table[name]
         try:
@@ -123,7 +123,7 @@ class _Reader:
         self.faults.note(place, f"must be a list, got {type_name(told)}")
         return []
 
-    def _missing(self, place: Place) -> list[Any]:
+    def _note_missing(self, place: Place) -> list[Any]:
         self.faults.note(place, "is missing")
         return []
 

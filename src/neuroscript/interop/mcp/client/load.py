@@ -171,14 +171,18 @@ def from_mcp(
     connection = Connection(place.dialogue, timeout)
     server = load_tools(connection, word, Trust(trusted, trust_annotations), accepted, select, skip)
     given = (*(env or {}).values(), *(headers or {}).values())
-    told = [*_told(server.definitions, [(secrets or {})[each.name] for each in given if isinstance(each, Secret)])]
+    told = [
+        *_definitions_with_secrets(
+            server.definitions, [(secrets or {})[each.name] for each in given if isinstance(each, Secret)]
+        )
+    ]
     if told:
         server.close()
         raise SpecError(f"{SUBJECT} {word}", told)
     return server
 
 
-def _told(definitions: file.Definitions, secrets: Iterable[str]) -> Iterable[str]:
+def _definitions_with_secrets(definitions: file.Definitions, secrets: Iterable[str]) -> Iterable[str]:
     """Yield the definitions that contain a secret the server received, because models would read it."""
     received = SecretSet()
     for secret in secrets:

@@ -45,12 +45,12 @@ def _items(exchange: Exchange, names: WireNames, known: Ids) -> Iterator[dict[st
         return
     native = (turn.native or {}).get(KEY)
     ids = [call.id for call in turn.tool_calls] if native else known.told(turn.tool_calls)
-    yield from map(dict, native) if native else _said(turn, ids, names)
+    yield from map(dict, native) if native else _assistant_items(turn, ids, names)
     for id, result in zip(ids, exchange.results, strict=True):
         yield _result(id, result, names)
 
 
-def _said(turn: Turn, ids: Sequence[str], names: WireNames) -> Iterator[dict[str, Any]]:
+def _assistant_items(turn: Turn, ids: Sequence[str], names: WireNames) -> Iterator[dict[str, Any]]:
     if turn.content or not turn.tool_calls:
         yield {"type": "message", "role": "assistant", "content": turn.content}
     for call, id in zip(turn.tool_calls, ids, strict=True):

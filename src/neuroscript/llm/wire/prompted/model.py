@@ -56,7 +56,7 @@ class PromptedModel:
         """
         told = list(tools)
         names = WireNames.of(told)
-        reply = self._asked(as_texts(turns, instructions(told, names), names), on_retry)
+        reply = self._request_reply(as_texts(turns, instructions(told, names), names), on_retry)
         said = reply.turn.content
         text, calls = read(said, names) if told else (said, ())
         if on_text is not None and text:
@@ -64,7 +64,7 @@ class PromptedModel:
         turn = Turn("assistant", text, calls, native={KEY: said} if calls else None)
         return attrs.evolve(reply, turn=turn, stop="tools" if calls and reply.stop == "end" else reply.stop)
 
-    def _asked(self, turns: Sequence[Turn], on_retry: Callable[[RetriedRequest], object] | None) -> Reply:
+    def _request_reply(self, turns: Sequence[Turn], on_retry: Callable[[RetriedRequest], object] | None) -> Reply:
         started = perf_counter()
         if hasattr(self.model, "reply"):
             return reply_of(self.model.reply(turns, on_retry=on_retry))
