@@ -93,9 +93,11 @@ class PendingApproval:
         """
         parts = {"request": (request, REQUEST), "reason": (reason, STRING), "created": (created, optional(DURATION))}
         require(SUBJECT, **parts)
-        given = [name for name, value in request.arguments.items() if name in request.secrets and value is not None]
-        if given:
-            raise _unfit(f"{quote_untrusted(name)} is secret and must not be stored" for name in given)
+        secret_names = [
+            name for name, value in request.arguments.items() if name in request.secrets and value is not None
+        ]
+        if secret_names:
+            raise _unfit(f"{quote_untrusted(name)} is secret and must not be stored" for name in secret_names)
         bound = [getattr(request, name) for name in BOUND]
         when = time.time() if created is None else created
         call = ToolCall(request.tool, dict(request.arguments))

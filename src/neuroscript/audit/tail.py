@@ -79,9 +79,9 @@ def _last_line(file: int, size: int) -> tuple[Line | None, bytes, bool]:
 
     The result includes the missing newline, because a record without it is complete and becomes valid with it.
     """
-    wanted = FIRST_READ_BYTES
+    size_to_read = FIRST_READ_BYTES
     while True:
-        start = max(0, size - wanted)
+        start = max(0, size - size_to_read)
         lines = BytesIO(_read_range(file, start, size)).readlines()
         is_open = bool(lines) and not lines[-1].endswith(b"\n")
         if is_open:
@@ -92,9 +92,9 @@ def _last_line(file: int, size: int) -> tuple[Line | None, bytes, bool]:
             if line is not None:
                 return line, b"".join(reversed(rest)), is_open
             rest.append(raw)
-        if start == 0 or wanted > 2 * MAX_LINE_BYTES:
+        if start == 0 or size_to_read > 2 * MAX_LINE_BYTES:
             return None, b"".join(reversed(rest)), is_open
-        wanted *= 4
+        size_to_read *= 4
 
 
 def _read_range(file: int, start: int, end: int) -> bytes:

@@ -144,9 +144,9 @@ class Lock:
         names = as_tuple(without)
         require("lock", without=(names, STRINGS))
         keys = {*(each.key for each in installed_distributions()), *map(normalize_name, names)}
-        gone = (each for each in self.distributions if each.key not in keys)
+        absent = (each for each in self.distributions if each.key not in keys)
         reason = f"is in {self.source} but not installed"
-        return tuple(PluginError(str(each), reason, code="plugin.missing") for each in gone)
+        return tuple(PluginError(str(each), reason, code="plugin.missing") for each in absent)
 
 
 def _data(pinned: Pinned) -> dict[str, Any]:

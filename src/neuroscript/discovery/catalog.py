@@ -120,8 +120,8 @@ def _lacking(name: str, key: str) -> PluginError:
     return PluginError(quote_untrusted(name), not_installed_reason(key), code="plugin.missing")
 
 
-def _rank(distribution: Distribution, wanted: list[str]) -> tuple[bool, int, str]:
-    place = wanted.index(distribution.key) if wanted else 0
+def _rank(distribution: Distribution, order: list[str]) -> tuple[bool, int, str]:
+    place = order.index(distribution.key) if order else 0
     return distribution.key not in FIRST_PARTY, place, distribution.key
 
 
@@ -240,22 +240,22 @@ def _whose(distribution: Distribution) -> tuple[object, ...]:
 def _cached_result(distribution: Distribution) -> DistributionOffer | Fault | None:
     """Return the cached result for a distribution if none of its files has changed."""
     file = _cache_file(distribution)
-    kept = None if file is None else read_json(file)
-    kept = PROCESS_CACHE.get(distribution) if kept is None else kept
-    if not isinstance(kept, dict) or not _is_current(kept, distribution):
+    cached = None if file is None else read_json(file)
+    cached = PROCESS_CACHE.get(distribution) if cached is None else cached
+    if not isinstance(cached, dict) or not _is_current(cached, distribution):
         return None
-    if "code" in kept:
-        return Fault(distribution, str(kept["code"]), str(kept.get("reason")))
-    entries = entries_of(kept.get("index"), distribution)
+    if "code" in cached:
+        return Fault(distribution, str(cached["code"]), str(cached.get("reason")))
+    entries = entries_of(cached.get("index"), distribution)
     return None if entries is None else DistributionOffer(distribution, entries)
 
 
-def _is_current(kept: Mapping[str, Any], distribution: Distribution) -> bool:
+def _is_current(cached: Mapping[str, Any], distribution: Distribution) -> bool:
     """Return whether a cached result is for this distribution and none of its files has changed."""
-    if kept.get("of") != repr(_whose(distribution)) or not are_unchanged(kept.get("stamps")):
+    if cached.get("of") != repr(_whose(distribution)) or not are_unchanged(cached.get("stamps")):
         return False
     try:
-        return bool(kept["files"] == stamps_below(kept["roots"]))
+        return bool(cached["files"] == stamps_below(cached["roots"]))
     except (KeyError, TypeError, ValueError):
         return False
 

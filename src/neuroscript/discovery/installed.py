@@ -119,9 +119,9 @@ def installed_distributions() -> tuple[Distribution, ...]:
     """
     start, path = time_ns(), [*_absolute(sys.path)]
     file = cache_path("installed", SHAPE, path)
-    kept = None if file is None else _cached_distributions(read_text(file), path)
-    if kept is not None:
-        return kept
+    cached = None if file is None else _cached_distributions(read_text(file), path)
+    if cached is not None:
+        return cached
     found = distributions(path)
     looked_at = stamps([*dict.fromkeys(path), *_files_of(path, found)])
     if file is not None and are_settled(looked_at, start):

@@ -149,8 +149,8 @@ def _module_toolsets(module: ModuleType) -> tuple[Toolset, ...]:
 
     Imported toolsets count too, so a package can have a module for each of its toolsets.
     """
-    held = {id(each): each for name, each in vars(module).items() if name[0] != "_" and isinstance(each, Toolset)}
-    return tuple(held.values())
+    toolsets = {id(each): each for name, each in vars(module).items() if name[0] != "_" and isinstance(each, Toolset)}
+    return tuple(toolsets.values())
 
 
 def origin_of(plugin: str | os.PathLike[str] | object) -> str:

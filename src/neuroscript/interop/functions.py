@@ -82,9 +82,11 @@ def to_function(session: Session, tool: str, *, name: str = "", is_async: bool =
 
     def call_of(args: tuple[Any, ...], named: Mapping[str, Any]) -> ToolCall:
         known = {each: value for each, value in named.items() if each in names}
-        given = {**named, **signature.bind_partial(*args, **known).arguments}
-        empty = {each for each, value in given.items() if each in names and value is None is defaults[each]}
-        return ToolCall(spec.full_name, {names.get(each, each): given[each] for each in given if each not in empty})
+        arguments = {**named, **signature.bind_partial(*args, **known).arguments}
+        empty = {each for each, value in arguments.items() if each in names and value is None is defaults[each]}
+        return ToolCall(
+            spec.full_name, {names.get(each, each): arguments[each] for each in arguments if each not in empty}
+        )
 
     def function(*args: Any, **named: Any) -> Any:
         return _value(session.execute(call_of(args, named)))

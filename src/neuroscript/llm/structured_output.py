@@ -57,8 +57,8 @@ def exact_answer(spec: ToolSpec, text: str) -> Any:
 def _parse_value(spec: ToolSpec, arg: ArgSpec, text: str) -> Any:
     """Return the value in *text*; text that is not JSON is used as a string, which may be valid."""
     if arg.type is ArgType.STRING:
-        said = _parse_json(text, text) if instruction(spec) else text
-        return said if type(said) is str or (said is None and (arg.nullable or not arg.required)) else text
+        value = _parse_json(text, text) if instruction(spec) else text
+        return value if type(value) is str or (value is None and (arg.nullable or not arg.required)) else text
     return _parse_json(text, _candidates(text)[-1].strip())
 
 

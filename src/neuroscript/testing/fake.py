@@ -126,9 +126,9 @@ class FakeRuntime:
     ) -> None:
         answers, model, tools, grants = map(as_tuple, (answers, model, tools, grants))
         clock = clock if isinstance(clock, (int, float)) else as_tuple(clock)
-        given = {"answers": answers, "model": model, "clock": clock, "files": files, "variables": variables}
-        given |= {"secrets": secrets, "calls": calls, "tools": tools, "grants": grants, "deadline": deadline}
-        require("FakeRuntime", **{name: (each, FORMS[name]) for name, each in given.items()})
+        parameters = {"answers": answers, "model": model, "clock": clock, "files": files, "variables": variables}
+        parameters |= {"secrets": secrets, "calls": calls, "tools": tools, "grants": grants, "deadline": deadline}
+        require("FakeRuntime", **{name: (each, FORMS[name]) for name, each in parameters.items()})
         self.prompts: list[str] = []
         self.turns: list[tuple[Turn, ...]] = []
         self.told: list[Progress] = []
@@ -277,10 +277,10 @@ class FakeRuntime:
         self.called.append(ToolCall(name, args))
         if name not in self._calls:
             raise self.misused(f"the tool calls {name}, but the script has no result for it: calls={{...}}")
-        given = self._calls[name]
-        if isinstance(given, Exception):
-            raise given
-        return given(args) if callable(given) else given
+        results = self._calls[name]
+        if isinstance(results, Exception):
+            raise results
+        return results(args) if callable(results) else results
 
     @property
     def tools(self) -> Mapping[str, ToolInfo]:
@@ -364,10 +364,10 @@ class _Model:
 
     def ask(self, turns: Sequence[Turn]) -> Turn:
         self.rt.turns.append(tuple(turns))
-        said = self.rt._said.next("the tool asks the model")
-        if isinstance(said, Exception):
-            raise said
-        return said if isinstance(said, Turn) else Turn("assistant", str(said))
+        reply = self.rt._said.next("the tool asks the model")
+        if isinstance(reply, Exception):
+            raise reply
+        return reply if isinstance(reply, Turn) else Turn("assistant", str(reply))
 
     def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[ToolSpec]) -> Turn:
         return self.ask(turns)

@@ -52,14 +52,14 @@ class Difference:
     def __str__(self) -> str:
         match self.kind:
             case "tool":
-                told = "unknown tool"
+                change = "unknown tool"
             case "definition":
-                told = "its definition differs from the recorded one"
+                change = "its definition differs from the recorded one"
             case "value":
-                told = f"was {self.was}, is a different value"
+                change = f"was {self.was}, is a different value"
             case _:
-                told = f"was {self.was}, is {self.now}"
-        return ": ".join(each for each in (f"line {self.line}", self.tool, self.where, told) if each)
+                change = f"was {self.was}, is {self.now}"
+        return ": ".join(each for each in (f"line {self.line}", self.tool, self.where, change) if each)
 
 
 @attrs.frozen
@@ -111,8 +111,8 @@ def replay_lines(readline: Callable[[int], bytes], engine: Engine) -> Replayed:
             call = _call(line)
             difference = None if isinstance(call, str) else again.difference(number, call)
         except _Unreadable as fault:
-            told = so_far.error or f"line {number} {fault}"
-            so_far = attrs.evolve(so_far, unreadable=so_far.unreadable + 1, error=told)
+            message = so_far.error or f"line {number} {fault}"
+            so_far = attrs.evolve(so_far, unreadable=so_far.unreadable + 1, error=message)
             continue
         count = call if isinstance(call, str) else "run"
         if difference is None or difference.kind not in ("tool", "definition"):

@@ -140,8 +140,8 @@ async def arun(
         raise SpecError(plan.subject, problems)
     if parallel < 1:
         raise ValueError("parallel must be 1 or more")
-    given = {} if inputs is None else inputs
-    exact = bind_arguments(plan.signature, session._world.coercion, given, by_name=True)
+    inputs_data = {} if inputs is None else inputs
+    exact = bind_arguments(plan.signature, session._world.coercion, inputs_data, by_name=True)
     for secret in secret_values(plan.signature, exact):
         session._hide(secret)
     driver = _Driver(session, plan, dict(plan.signature.by_name(list(exact))), parallel, watch, caller, is_behind)
@@ -357,9 +357,9 @@ class _Driver:
 
     def _node_trace(self, state: NodeState) -> NodeTrace:
         node, tool = state.node, self._tools[state.node.tool]
-        given = state.given
-        if given is not None:
-            given = tool.shown(given) if node.items is None else [tool.shown(each) for each in given]
+        arguments = state.given
+        if arguments is not None:
+            arguments = tool.shown(arguments) if node.items is None else [tool.shown(each) for each in arguments]
         result = state.result if state.status == "succeeded" else None
         error = None if state.error is None else error_to_data(state.error)
         return NodeTrace(
@@ -367,7 +367,7 @@ class _Driver:
             tool.line.tool.name,
             state.status or "unstarted",
             node.needs,
-            given,
+            arguments,
             result,
             error,
             state.reason,

@@ -106,10 +106,10 @@ def _prepare(rt: Runtime, path: str, settings: Settings) -> None:
 
 def _fetched(git: Repository, address: Address) -> tuple[str, str]:
     """Fetch all branches and tags, check out the default branch, and return it and its commit."""
-    asked = git.run("ls-remote", "--symref", "--", address.url, "HEAD", protocol=address.scheme)
-    branch, digest = parsing.default_branch(asked)
-    wanted = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
-    git.run("fetch", *FETCHING, "--", address.url, *wanted, protocol=address.scheme)
+    listing = git.run("ls-remote", "--symref", "--", address.url, "HEAD", protocol=address.scheme)
+    branch, digest = parsing.default_branch(listing)
+    refspecs = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
+    git.run("fetch", *FETCHING, "--", address.url, *refspecs, protocol=address.scheme)
     if not branch or not digest:
         return "", ""
     head = f"refs/remotes/origin/{validation.ref(branch)}"
@@ -190,8 +190,8 @@ def pull(
         refs = f"+refs/heads/{branch}:{target}"
         git.run("fetch", *FETCHING, "--", address.url, refs, protocol=address.scheme)
         fetched = git.known(target)
-        came = merge_commit(git, fetched, f"Merge {branch} of {remote_name}")
-        return {**came, "remote": remote_name, "branch": branch, "fetched": fetched}
+        merged = merge_commit(git, fetched, f"Merge {branch} of {remote_name}")
+        return {**merged, "remote": remote_name, "branch": branch, "fetched": fetched}
 
 
 def _branch_there(git: Repository, remote: str, branch: str) -> str:
@@ -277,8 +277,10 @@ def push(
         _require_host(rt, "write", address)
         options = ("--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no", "--no-follow-tags")
         name = f"refs/heads/{branch}"
-        said = git.run("push", *options, "--", address.url, f"{name}:{name}", protocol=address.scheme, statuses=(0, 1))
-        result = parsing.push_result(said)
+        output = git.run(
+            "push", *options, "--", address.url, f"{name}:{name}", protocol=address.scheme, statuses=(0, 1)
+        )
+        result = parsing.push_result(output)
         if result == "rejected":
             text = "the remote has new commits or rejects the branch; pull first"
             raise ToolFailed(text, code="git.rejected", retry="model")

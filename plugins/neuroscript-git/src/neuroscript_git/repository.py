@@ -166,13 +166,13 @@ class Repository:
         }
         env = program.environment(self.rt.sandbox_dir, self._common, {**place, **dict(more)})
         settings = (f"protocol.{protocol}.allow=always",) if protocol else ()
-        held = DESCRIPTOR.fullmatch(self.folder)
+        descriptor = DESCRIPTOR.fullmatch(self.folder)
         return program.run(
             self.rt,
             program.words(self._program, settings, args),
             folder=self.folder,
             env=env,
-            keep=(int(held[1]),) if held else (),
+            keep=(int(descriptor[1]),) if descriptor else (),
             given=given,
             seconds=NETWORK_SECONDS if protocol else LOCAL_SECONDS,
             most=most,

@@ -85,6 +85,6 @@ def _require_small(response: httpcore.Response, target: Target) -> None:
         len(raw) > MAX_RESPONSE_HEADERS
         or sum(len(name) + len(value) for name, value in raw) > MAX_RESPONSE_HEADER_BYTES
     ):
-        most = f"{MAX_RESPONSE_HEADERS} headers or {MAX_RESPONSE_HEADER_BYTES} bytes of headers"
-        text = f"{target.place} answered with more than {most}"
+        limits = f"{MAX_RESPONSE_HEADERS} headers or {MAX_RESPONSE_HEADER_BYTES} bytes of headers"
+        text = f"{target.place} answered with more than {limits}"
         raise fault("too_large", text)

@@ -143,8 +143,8 @@ def toolshelp(rt: Runtime, filter: str = "") -> str:
 
 
 def _matching_tools(rt: Runtime, filter: str) -> list[ToolInfo]:
-    wanted = filter.lower()
-    return [info for name, info in sorted(rt.tools.items()) if wanted in name]
+    pattern = filter.lower()
+    return [info for name, info in sorted(rt.tools.items()) if pattern in name]
 
 
 def _described(info: ToolInfo) -> dict[str, Any]:

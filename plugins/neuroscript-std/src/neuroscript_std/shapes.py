@@ -59,20 +59,20 @@ Fields = Mapping[str, Field]
 class Faults:
     """The faults that were found: the messages of the first ones, and the number of all."""
 
-    told: list[str] = attrs.field(factory=list)
+    problems: list[str] = attrs.field(factory=list)
     count: int = 0
 
     def add(self, where: Where, expected: str, got: str) -> None:
         """Add a fault."""
         self.count += 1
         if self.count <= MAX_LISTED_FAULTS:
-            self.told.append(f"{_format_path(where)}: expected {expected}, got {got}")
+            self.problems.append(f"{_format_path(where)}: expected {expected}, got {got}")
 
     def refuse(self, code: str) -> None:
         """Raise `ToolFailed` with *code* if there are any faults."""
         if self.count:
             more = [f"and {self.count - MAX_LISTED_FAULTS} more"] if self.count > MAX_LISTED_FAULTS else []
-            raise ToolFailed("; ".join([*self.told, *more]), code=code, retry="model")
+            raise ToolFailed("; ".join([*self.problems, *more]), code=code, retry="model")
 
 
 def parse_shape(shape: Mapping[str, Any], *, case_insensitive: bool = False) -> Fields:

@@ -151,18 +151,20 @@ def call_of(engine: Engine, options: Namespace, text: str | None) -> ToolCall | 
 
 def call_from_arguments(tool: ToolImplementation, options: Namespace) -> ToolCall | ToolResult:
     """Return the call of *tool* with the command-line arguments, or an error result if they are inconsistent."""
-    given = arguments(tool.spec, options.words, options.values)
-    if not given.problems:
-        return ToolCall(options.name, given.named if given.named else given.positional)
-    return ToolResult("", tool.name, error=ArgumentError(_all_problems(tool.spec, given), tool=tool.name))
+    arguments_by_name = arguments(tool.spec, options.words, options.values)
+    if not arguments_by_name.problems:
+        return ToolCall(
+            options.name, arguments_by_name.named if arguments_by_name.named else arguments_by_name.positional
+        )
+    return ToolResult("", tool.name, error=ArgumentError(_all_problems(tool.spec, arguments_by_name), tool=tool.name))
 
 
-def _all_problems(spec: ToolSpec, given: CallArguments) -> list[Problem]:
+def _all_problems(spec: ToolSpec, call_arguments: CallArguments) -> list[Problem]:
     try:
-        bind_named(spec, given.named)
+        bind_named(spec, call_arguments.named)
     except ArgumentError as error:
-        return [*given.problems, *error.problems]
-    return [*given.problems]
+        return [*call_arguments.problems, *error.problems]
+    return [*call_arguments.problems]
 
 
 @attrs.frozen

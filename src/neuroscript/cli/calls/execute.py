@@ -43,10 +43,10 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
 
 def _foreseen(engine: Engine, all_calls: Iterable[ParsedLine], output: Output) -> int:
     code = OK
-    for asked in all_calls:
-        decision = decide(engine, asked.call)
-        number = {} if isinstance(asked.call, ToolCall) else {"line": asked.line}
-        output.json({"id": asked.call.id, **decision_to_data(decision), **number})
+    for parsed in all_calls:
+        decision = decide(engine, parsed.call)
+        number = {} if isinstance(parsed.call, ToolCall) else {"line": parsed.line}
+        output.json({"id": parsed.call.id, **decision_to_data(decision), **number})
         code = code or code_of(decision)
     return code
 

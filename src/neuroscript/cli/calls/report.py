@@ -94,9 +94,9 @@ def _summary(results: list[ToolResult]) -> Iterator[Rows]:
         (len(refused), "refused before the tool ran", "bad"),
         (len(errors) - len(refused), "failed in the tool", "bad"),
     )
-    told = [*counts[:2], *(each for each in counts[2:] if each[0])]
+    parts = [*counts[:2], *(each for each in counts[2:] if each[0])]
     yield EMPTY
-    yield Rows(tuple((Cell(f"{count:>4}"), Cell(text, style)) for count, text, style in told))
+    yield Rows(tuple((Cell(f"{count:>4}"), Cell(text, style)) for count, text, style in parts))
     if errors:
         yield EMPTY
         yield line("Errors, and when to retry", "title")

@@ -58,16 +58,16 @@ def _prompt(options: Namespace) -> str:
 
 
 def _print_answer(engine: Session, model: Model, prompt: str, options: Namespace, output: Output) -> int:
-    hearing = listener(options, output, engine, prompt)
+    listening = listener(options, output, engine, prompt)
     try:
-        conversation = answer(engine, model, prompt, options, hearing)
+        conversation = answer(engine, model, prompt, options, listening)
     except ConversationError as error:
-        return _failed(error, hearing.with_rest(error.conversation), options, output)
+        return _failed(error, listening.with_rest(error.conversation), options, output)
     except OutputClosedEarly as gone:
-        write_transcript(options.transcript, hearing.conversation(_system_turns(options)), "output closed")
+        write_transcript(options.transcript, listening.conversation(_system_turns(options)), "output closed")
         raise gone.__cause__ or gone from None
     except KeyboardInterrupt:
-        _interrupted(hearing, options, output)
+        _interrupted(listening, options, output)
         raise
     write_transcript(options.transcript, conversation)
     print_answer(conversation, options, output)

@@ -129,8 +129,8 @@ class ConversationListener:
     def _tell(self, sentence: str) -> None:
         self.end()
         secrets = self.session.secrets
-        told = sentence if secrets is None else secrets.text(sentence)
-        self.output.say(told if len(told) <= MAX_SHOWN_CHARS else f"{told[:MAX_SHOWN_CHARS]}…")
+        line = sentence if secrets is None else secrets.text(sentence)
+        self.output.say(line if len(line) <= MAX_SHOWN_CHARS else f"{line[:MAX_SHOWN_CHARS]}…")
 
     def _advise(self, error: CallError) -> None:
         """Print the option that permits the call, without shortening it."""

@@ -153,10 +153,10 @@ def _check(options: Namespace, output: Output) -> int:
         checked = models.check(model)
     error = checked.error
     if options.json:
-        told = {"ok": checked.ok, "model": checked.name, "api": checked.api, "seconds": round(checked.seconds, 3)}
+        data = {"ok": checked.ok, "model": checked.name, "api": checked.api, "seconds": round(checked.seconds, 3)}
         usage = {"input_tokens": checked.usage.input_tokens, "output_tokens": checked.usage.output_tokens}
         wrong = error and {"code": error.code, "retry": error.retry, "text": error.text}
-        output.json({**told, "usage": usage, "error": wrong})
+        output.json({**data, "usage": usage, "error": wrong})
     elif error is None:
         tokens = f"{checked.usage.input_tokens} + {checked.usage.output_tokens} tokens"
         output.text(f"{quote_untrusted(checked.name)} answers ({checked.api}, {checked.seconds:.2f} s, {tokens})")

@@ -99,10 +99,10 @@ def _tried(path: str, seconds: float) -> Finding:
             tools = len(json.loads(out.splitlines()[-1]))
             return Finding(name, "ok", f"{tools} tool{'s' * (tools != 1)}")
         return Finding(name, "ok", "loads")
-    said = err.splitlines()[-1] if err else ""
-    if not said.startswith(SAYS):
+    message = err.splitlines()[-1] if err else ""
+    if not message.startswith(SAYS):
         return Finding(name, "broken", f"exited the process while it was loaded (exit code {code})")
-    return Finding(name, "broken", said.removeprefix(SAYS).removeprefix(f"{quote_path(file)}: "))
+    return Finding(name, "broken", message.removeprefix(SAYS).removeprefix(f"{quote_path(file)}: "))
 
 
 def sandbox(options: Namespace) -> Iterator[Finding]:

@@ -61,9 +61,9 @@ def versions(options: Namespace) -> Iterator[Finding]:
     python = ".".join(map(str, sys.version_info[:3]))
     yield Finding("Python", "ok", f"{python}, {sys.implementation.name} on {sys.platform}")
     yield Finding("neuroscript", "ok", f"{__version__}, runtime API {'.'.join(map(str, RUNTIME_API))}")
-    wanted = _minimum_versions()
+    minimums = _minimum_versions()
     for name in CORE:
-        found, least = _version(name), wanted.get(name, "")
+        found, least = _version(name), minimums.get(name, "")
         fix = f'pip install "{name}>={least}"' if least else f"pip install {name}"
         if found is None:
             yield Finding(name, "broken", "is not installed", fix)
@@ -150,8 +150,8 @@ def _probed(report: Any) -> Finding:
     name = str(report.distribution)
     if report.is_usable:
         counts = ((len(report.tools), "tool"), (len(report.hooks), "hook"))
-        told = ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts if count) or "no tools"
-        return Finding(name, "ok", f"{told}; {report.reason}" if report.reason else told)
+        text = ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts if count) or "no tools"
+        return Finding(name, "ok", f"{text}; {report.reason}" if report.reason else text)
     action = "uninstall" if report.code in CONFLICT_CODES else "install --upgrade"
     return Finding(name, "broken", f"{report.reason} ({report.code})", f"pip {action} {report.distribution.key}")
 
@@ -195,7 +195,7 @@ def _git() -> Finding:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=GIT_SECONDS)  # noqa: S603
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         return Finding("git", "broken", f"cannot be run ({type(error).__name__})", "apt-get install --reinstall git")
-    said = re.search(r"\d+(?:\.\d+)+", done.stdout)
-    if done.returncode != 0 or said is None:
+    version = re.search(r"\d+(?:\.\d+)+", done.stdout)
+    if done.returncode != 0 or version is None:
         return Finding("git", "broken", "does not print its version", "apt-get install --reinstall git")
-    return Finding("git", "ok", said[0])
+    return Finding("git", "ok", version[0])

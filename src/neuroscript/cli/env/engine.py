@@ -117,14 +117,14 @@ def _locked(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _spilling(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keyword arguments of an engine that writes large results to files, or none without ``--spill``."""
-    given = settings.get("spill")
-    if given is None:
+    threshold = settings.get("spill")
+    if threshold is None:
         return {}
     from neuroscript.calls.spill import Spill
 
-    if not (given.isascii() and given.isdigit() and len(given) < MAX_SIZE_DIGITS):
+    if not (threshold.isascii() and threshold.isdigit() and len(threshold) < MAX_SIZE_DIGITS):
         raise UsageError("--spill takes a number of bytes, such as 100000")
-    return {"spill": Spill(threshold_bytes=int(given), max_bytes=max(int(given), Spill().max_bytes))}
+    return {"spill": Spill(threshold_bytes=int(threshold), max_bytes=max(int(threshold), Spill().max_bytes))}
 
 
 def directories(settings: Mapping[str, Any], is_own: bool) -> list[str]:
@@ -183,8 +183,8 @@ def _stdin_for_prompts(settings: Mapping[str, Any]) -> AbstractContextManager[Te
 
 def find_tool(engine: Engine, name: str) -> ToolImplementation | None:
     """Return the tool with a name or alias in any spelling, or None."""
-    asked = from_wire(name)
-    return engine.tools.get(engine.aliases.get(asked, asked))
+    requested = from_wire(name)
+    return engine.tools.get(engine.aliases.get(requested, requested))
 
 
 def require_tool(engine: Engine, name: str, *, is_own: bool) -> ToolImplementation:

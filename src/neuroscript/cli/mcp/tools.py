@@ -111,8 +111,8 @@ def _data(now: Mapping[str, Definition], found: Sequence[Difference], group: str
 
 def _annotations(definition: Definition) -> list[str]:
     """Return the properties that the annotations of a tool claim."""
-    said = definition.data.get("annotations", {})
-    return [word for key, word in ANNOTATIONS.items() if said.get(key) is True]
+    annotations = definition.data.get("annotations", {})
+    return [word for key, word in ANNOTATIONS.items() if annotations.get(key) is True]
 
 
 def _blocks(

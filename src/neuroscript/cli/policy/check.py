@@ -210,8 +210,8 @@ def _unusable_blocks(refused: Iterable[UnusableTool], names: Collection[str]) ->
         yield Rows(tuple(rows), indent=INDENT)
     if others:
         allowed = {_group(name) for name in names if name not in others}
-        told = dict.fromkeys(name if _group(name) in allowed else f"{_group(name)}.*" for name in sorted(others))
-        yield line(f"not matched by any allow pattern: {', '.join(told)}", indent=INDENT)
+        labels = dict.fromkeys(name if _group(name) in allowed else f"{_group(name)}.*" for name in sorted(others))
+        yield line(f"not matched by any allow pattern: {', '.join(labels)}", indent=INDENT)
 
 
 def _group(name: str) -> str:

@@ -67,8 +67,8 @@ def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _strict_keywords(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the keywords for strict mode, or None if they would not express the same restrictions."""
-    kept = {word: each for word, each in schema.items() if word not in NOTES}
-    return kept if kept.keys() <= STRICT_KEYWORDS else None
+    keywords = {word: each for word, each in schema.items() if word not in NOTES}
+    return keywords if keywords.keys() <= STRICT_KEYWORDS else None
 
 
 def _part(schema: Any, required: bool) -> dict[str, Any] | None:

@@ -74,11 +74,11 @@ def docstring(spec: ToolSpec, *, defaults: bool = True) -> str:
 
 
 def _described(arg: ArgSpec, defaults: bool) -> str:
-    said = one_line(arg.description)
+    description = one_line(arg.description)
     if not defaults or arg.default is UNSET:
-        return said
-    said = f"{said.rstrip('.')}. " if said else ""
-    return f"{said}Defaults to {_shown(arg, arg.default)}."
+        return description
+    description = f"{description.rstrip('.')}. " if description else ""
+    return f"{description}Defaults to {_shown(arg, arg.default)}."
 
 
 def _returned(spec: ToolSpec) -> str:

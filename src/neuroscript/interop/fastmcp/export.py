@@ -42,7 +42,7 @@ class EngineTool(Tool):
 
 
 def engine_tool(
-    offer: OfferedTool, schema: dict[str, Any] | None, told: Callable[[ToolResult], dict[str, Any]]
+    offer: OfferedTool, schema: dict[str, Any] | None, structure: Callable[[ToolResult], dict[str, Any]]
 ) -> Tool:
     """Return a FastMCP tool, with the schema of its result and the function that converts a result to MCP data."""
     hints = hints_of(offer.info.policy)
@@ -54,7 +54,7 @@ def engine_tool(
         output_schema=schema,
         annotations=ToolAnnotations.model_validate(dict(hints)) if hints else None,
     )
-    made._offered, made._told = offer, told
+    made._offered, made._told = offer, structure
     return made
 
 

@@ -126,12 +126,12 @@ class Invoker:
         except BaseException:
             self._give_up(frozenset(variables.get(ANSWER, DEFAULT_RESPONSE_DATA)["extras"]) - self._extras)
             raise
-        told = variables.get(ANSWER, None) or {**DEFAULT_RESPONSE_DATA, "stream": self._gives_items(name)}
-        extras = frozenset(told["extras"])
+        data = variables.get(ANSWER, None) or {**DEFAULT_RESPONSE_DATA, "stream": self._gives_items(name)}
+        extras = frozenset(data["extras"])
         self._give_up(self._extras - extras)
         self._extras = extras
-        given = {name: extra_value(handles, variables.get(name, None)) for name in told["extras"]}
-        return ToolResponse(told["final_answer"], _remaining_items(first, items) if told["stream"] else first, given)
+        given = {name: extra_value(handles, variables.get(name, None)) for name in data["extras"]}
+        return ToolResponse(data["final_answer"], _remaining_items(first, items) if data["stream"] else first, given)
 
     def _gives_items(self, name: str) -> bool:
         """Return whether the session's tool with this name is a stream, for tools that are not from neurosurfer."""

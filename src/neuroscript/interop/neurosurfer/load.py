@@ -39,12 +39,12 @@ def function_of(tool: Any, args: tuple[ArgSpec, ...], context: Mapping[str, Any]
         args: The inputs of the tool, in order.
         context: Additional arguments from the host.
     """
-    wanted = Parameters.of(tool)
+    parameters = Parameters.of(tool)
 
     def inputs(rt: Runtime, values: tuple[Any, ...]) -> dict[str, Any]:
         declared = {arg.name for arg in args}
-        found = {**additional_arguments(rt, wanted, context, declared), **passed_arguments(args, values)}
-        lacking = [quote_untrusted(name) for name in sorted(wanted.needed - found.keys())]
+        found = {**additional_arguments(rt, parameters, context, declared), **passed_arguments(args, values)}
+        lacking = [quote_untrusted(name) for name in sorted(parameters.needed - found.keys())]
         if lacking:
             text = f"{', '.join(lacking)}: required by the tool, but not supplied by its host"
             raise ToolFailed(text, code="inject.missing", retry="host")
@@ -66,8 +66,8 @@ def _observation(rt: Runtime, answer: Any) -> Any:
         text = f"result: expected a ToolResponse, got {type_name(answer)}"
         raise ToolFailed(text, code="neurosurfer.answer", retry="host")
     try:
-        told = {"final_answer": bool(answer.final_answer), "stream": is_iterator(answer.observation)}
-        rt.set_var(ANSWER, {**told, "extras": store_extras(rt, getattr(answer, "extras", None))})
+        data = {"final_answer": bool(answer.final_answer), "stream": is_iterator(answer.observation)}
+        rt.set_var(ANSWER, {**data, "extras": store_extras(rt, getattr(answer, "extras", None))})
     except BaseException:
         close(answer.observation)
         raise

@@ -116,12 +116,12 @@ def policy_with_secrets(policy: ToolPolicy, context: Mapping[str, Any]) -> ToolP
 
 
 def additional_arguments(
-    rt: Runtime, wanted: Parameters, context: Mapping[str, Any], declared: set[str]
+    rt: Runtime, parameters: Parameters, context: Mapping[str, Any], declared: set[str]
 ) -> dict[str, Any]:
     """Return the additional arguments of a tool: session variables, overridden by values from the host."""
 
     def is_taken(name: str) -> bool:
-        return name not in declared and wanted.takes(name)
+        return name not in declared and parameters.takes(name)
 
     names = [name for name in rt.variables if is_taken(name) and not name.startswith(PREFIX)]
     found = {name: extra_value(rt.handles, rt.get_var(name)) for name in names if name not in context}

@@ -179,14 +179,14 @@ def _operations(document: Document, faults: Problems, notes: Problems) -> Iterat
         faults.add("paths", "expected an object with paths as keys")
         return
     count = 0
-    for route, given in paths.items():
+    for route, item in paths.items():
         if route.startswith("x-"):
             continue
         path = at("paths", route)
         if not route.startswith("/"):
             notes.add(path, "expected a path that begins with /")
             continue
-        found = list(_of_path(document, given, path, route, notes))
+        found = list(_of_path(document, item, path, route, notes))
         count += len(found)
         yield from found
     if count > MAX_OPERATIONS:

@@ -65,20 +65,20 @@ class RequestBody:
     needed: tuple[str, ...]
     styles: Mapping[str, Style]
 
-    def written(self, given: Mapping[str, Any], always: Collection[str]) -> bytes | None:
+    def written(self, arguments: Mapping[str, Any], always: Collection[str]) -> bytes | None:
         """Return the body as bytes, or None if there is none.
 
         Args:
-            given: The value of each argument, None for an omitted one.
+            arguments: The value of each argument, None for an omitted one.
             always: The arguments that are always passed, so that None is one of their values.
 
         Raises:
             ToolFailed: ``openapi.value``.
         """
         if self.arg:
-            value = given[self.arg]
+            value = arguments[self.arg]
             return None if value is None and self.arg not in always else self._bytes(value)
-        properties = {name: given[name] for name in self.schemas if given[name] is not None or name in always}
+        properties = {name: arguments[name] for name in self.schemas if arguments[name] is not None or name in always}
         return self._bytes(properties) if properties or self.required else None
 
     def _bytes(self, value: Any) -> bytes:
@@ -109,13 +109,13 @@ def _field_text(name: str, value: Any) -> str:
 
 
 def content_of(
-    document: Document, data: Any, path: str, schemas: Schemas, taken: Collection[str]
+    document: Document, data: Any, path: str, schemas: Schemas, used_names: Collection[str]
 ) -> RequestBody | None:
     """Return the request body of an operation, or None if it has none.
 
     Args:
         data: The ``requestBody`` of the operation.
-        taken: The argument names already in use.
+        used_names: The argument names already in use.
 
     Raises:
         Unfit: None of its media types is supported.
@@ -127,15 +127,15 @@ def content_of(
     word = _bare_media_type(media_type)
     place = at(path, "content", media_type)
     media = document.followed(body["content"][media_type], place)
-    given = media.get("schema", {})
-    schema = schemas.taken(given, at(place, "schema"))
+    declared = media.get("schema", {})
+    schema = schemas.taken(declared, at(place, "schema"))
     required = body.get("required") is True
-    spread = _spread(schema, required, taken) if kind != "text" else None
+    spread = _spread(schema, required, used_names) if kind != "text" else None
     styles = _styles(document, media.get("encoding", {}), at(place, "encoding")) if kind == "form" else {}
     if spread is not None:
         needed = tuple(name for name in schema.get("required", ()) if name in spread)
         return RequestBody(word, kind, required, "", spread, needed, styles)
-    name = next((name for name in ("body", "request_body") if name not in taken), "")
+    name = next((name for name in ("body", "request_body") if name not in used_names), "")
     if not name:
         raise InvalidPart(path, "cannot name the body argument: parameters already use both body and request_body")
     whole = _body_schema(schema, kind, one_line(body.get("description"), MAX_DESCRIPTION_CHARS))
@@ -176,7 +176,7 @@ def _bare_media_type(spelling: str) -> str:
     return spelling.partition(";")[0].strip().lower()
 
 
-def _spread(schema: Any, required: bool, taken: Collection[str]) -> dict[str, Any] | None:
+def _spread(schema: Any, required: bool, used_names: Collection[str]) -> dict[str, Any] | None:
     """Return the properties that become arguments, or None if the body is one argument."""
     if not isinstance(schema, dict) or schema.get("type") != "object" or schema.keys() - PLAIN:
         return None
@@ -189,7 +189,7 @@ def _spread(schema: Any, required: bool, taken: Collection[str]) -> dict[str, An
         return None
     must = {*needed}
     for name, each in properties.items():
-        if name in taken or argument_name(name) != name or (name not in must and _may_be_null(each)):
+        if name in used_names or argument_name(name) != name or (name not in must and _may_be_null(each)):
             return None
     return properties
 

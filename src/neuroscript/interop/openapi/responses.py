@@ -76,12 +76,12 @@ def promise_of(document: Document, method: str, responses: Any, path: str) -> Re
         kinds = [(ArgType.NIL, True)]
     names = {kind for kind, _ in kinds} - {ArgType.NIL}
     nullable = any(null for _, null in kinds)
-    told = next((one_line(response.get("description"), MAX_DESCRIPTION_CHARS) for _, response, _ in good), "")
+    description = next((one_line(response.get("description"), MAX_DESCRIPTION_CHARS) for _, response, _ in good), "")
     accept = ", ".join(dict.fromkeys(_media_types(good))) or "*/*"
     if not kinds or len(names) > 1 or ArgType.ANY in names:
-        return ReturnSpec(ArgType.ANY, False, accept, told)
+        return ReturnSpec(ArgType.ANY, False, accept, description)
     kind = names.pop() if names else ArgType.NIL
-    return ReturnSpec(kind, nullable and kind is not ArgType.NIL, accept, told)
+    return ReturnSpec(kind, nullable and kind is not ArgType.NIL, accept, description)
 
 
 def _media_types(good: list[tuple[str, dict[str, Any], str]]) -> Iterator[str]:

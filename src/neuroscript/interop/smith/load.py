@@ -194,15 +194,15 @@ def tool_from_metadata(
     problems = problems_of(metadata, names=names)
     if problems:
         raise SpecError(subject, problems)
-    kept: dict[str, Any] = json.loads(json.dumps(metadata))
+    copied: dict[str, Any] = json.loads(json.dumps(metadata))
     spec = spec_from_schema(
-        to_snake_case(kept["name"]),
-        bounded_schema(kept["parameters"], subject),
+        to_snake_case(copied["name"]),
+        bounded_schema(copied["parameters"], subject),
         group=group,
-        description=one_line(kept.get("description", ""), MAX_DESCRIPTION_CHARS),
+        description=one_line(copied.get("description", ""), MAX_DESCRIPTION_CHARS),
     )
-    function = function_of(names[kept["function"]], spec.args)
-    return SmithTool(kept, ToolImplementation(spec, function, policy_of(kept, policy)))
+    function = function_of(names[copied["function"]], spec.args)
+    return SmithTool(copied, ToolImplementation(spec, function, policy_of(copied, policy)))
 
 
 def policy_of(metadata: Mapping[str, Any], policy: ToolPolicy | None) -> ToolPolicy:

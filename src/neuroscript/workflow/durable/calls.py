@@ -101,8 +101,8 @@ class Calls:
             "rerun": may_rerun,
             "takes": 0,
         }
-        mine = sa.and_(RUNS.c.id == run, RUNS.c.leader == leader, RUNS.c.status == "running")
-        beat = sa.update(RUNS).where(mine).values(seen=self._database.now)
+        own_run = sa.and_(RUNS.c.id == run, RUNS.c.leader == leader, RUNS.c.status == "running")
+        beat = sa.update(RUNS).where(own_run).values(seen=self._database.now)
 
         def given_out(connection: sa.Connection) -> str | None:
             is_mine = connection.execute(beat).rowcount
@@ -199,14 +199,14 @@ class Calls:
             ended = {"ended": self._database.now, "code": error.code, "outcome": failure(error)}
             connection.execute(which.values(**ended))
             return None
-        begun = {"begun": self._database.now, "worker": worker, "token": token, "takes": row.takes + 1}
-        connection.execute(which.values(**begun))
+        values = {"begun": self._database.now, "worker": worker, "token": token, "takes": row.takes + 1}
+        connection.execute(which.values(**values))
         return StartedCall(id, row.tool, arguments, row.timeout, row.patience, token)
 
-    def end(self, begun: StartedCall, code: str, outcome: str, is_over: Callable[[], bool]) -> None:
+    def end(self, call: StartedCall, code: str, outcome: str, is_over: Callable[[], bool]) -> None:
         """Record the outcome of a call, unless another worker has begun it since."""
-        mine = sa.and_(CALLS.c.id == begun.id, CALLS.c.token == begun.token, CALLS.c.ended.is_(None))
-        change = sa.update(CALLS).where(mine).values(ended=self._database.now, code=code, outcome=outcome)
+        own_call = sa.and_(CALLS.c.id == call.id, CALLS.c.token == call.token, CALLS.c.ended.is_(None))
+        change = sa.update(CALLS).where(own_call).values(ended=self._database.now, code=code, outcome=outcome)
         self._database.transaction(lambda connection: connection.execute(change), is_over)
 
 

@@ -95,9 +95,9 @@ class Dispatcher:
             self._waiting.pop(id, None)
 
     async def _enqueue(self, work: ScheduledCall) -> None:
-        given = (self._run, self._leader, work, self._may_rerun(work), self._queue.put, self._is_over.is_set)
+        arguments = (self._run, self._leader, work, self._may_rerun(work), self._queue.put, self._is_over.is_set)
         try:
-            await asyncio.to_thread(self._calls.put, *given)
+            await asyncio.to_thread(self._calls.put, *arguments)
         except NotStorable as error:
             raise CallError(f"its arguments: {error}", tool=work.node.tool, code="plan.not_storable") from None
 

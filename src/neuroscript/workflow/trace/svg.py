@@ -175,8 +175,8 @@ def _head(trace: Trace, room: float) -> Iterator[str]:
     yield _text(MARGIN, 36, 18, "", fit_text(_title(trace), room, 18, bold=True), bold=True)
     nodes = f"{len(trace.nodes)} node{'s' * (len(trace.nodes) != 1)}"
     run = one_line(trace.run, MAX_LABEL_CHARS)
-    told = f"{trace.status}, {nodes}, {duration(trace.seconds)}{f', run {run}' if run else ''}"
-    yield _text(MARGIN, 56, 12, "quiet", fit_text(told, room, 12))
+    summary = f"{trace.status}, {nodes}, {duration(trace.seconds)}{f', run {run}' if run else ''}"
+    yield _text(MARGIN, 56, 12, "quiet", fit_text(summary, room, 12))
     x = MARGIN
     for word in get_args(Status):
         yield f'<rect class="{word}" x="{number(x)}" y="68" width="10" height="10"/>'
@@ -185,9 +185,9 @@ def _head(trace: Trace, room: float) -> Iterator[str]:
 
 
 def _edges(graph: GraphLayout) -> Iterator[str]:
-    for (needed, name), way in graph.ways.items():
+    for (needed, name), route in graph.ways.items():
         ends = f'data-from="{safe(needed)}" data-to="{safe(name)}"'
-        yield f'<path class="edge" {ends} d="{way}" marker-end="url(#tip)"/>'
+        yield f'<path class="edge" {ends} d="{route}" marker-end="url(#tip)"/>'
 
 
 # Boxes
@@ -217,13 +217,13 @@ def _box(node: NodeTrace, x: float, y: float, wide: float) -> Iterator[str]:
     dashes = ' stroke-dasharray="4 3"' if not node.attempts else ""
     name, tool, took, more = _lines(node)
     room, left, right = wide - 2 * PAD, x + PAD, x + wide - PAD
-    said = {"name": (name, "", True), "tool": (tool, "quiet", False), "status": (node.status, node.status, True)}
+    texts = {"name": (name, "", True), "tool": (tool, "quiet", False), "status": (node.status, node.status, True)}
     yield f'<g class="node" data-node="{safe(node.name)}"><title>{safe(_full_text(node))}</title>'
     corner, high = f'x="{number(x)}" y="{number(y)}"', f'height="{number(HEIGHT)}"'
     yield f'<rect class="box" {corner} width="{number(wide)}" {high}{dashes}/>'
     yield f'<rect class="{node.status}" {corner} width="4" {high}/>'
     for line, size, down in LINES:
-        text, style, bold = said.get(line, (more, "quiet", False))
+        text, style, bold = texts.get(line, (more, "quiet", False))
         yield _text(left, y + down, size, style, fit_text(text, room, size, bold=bold), bold=bold)
         if line == "status" and took:
             yield _text(right, y + down, size, "quiet", took, anchor="end")

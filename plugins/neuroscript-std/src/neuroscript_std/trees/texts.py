@@ -54,10 +54,10 @@ def _quoted(leaf: Any) -> str:
 
 
 def _join_pieces(pieces: Iterable[str]) -> str:
-    kept, total = [], 0
+    parts, total = [], 0
     for piece in pieces:
         total += utf8_length(piece)
         if total > MAX_RESULT_BYTES:
             raise tree_error("the result would exceed 8 MiB", "too_large")
-        kept.append(piece)
-    return "".join(kept)
+        parts.append(piece)
+    return "".join(parts)

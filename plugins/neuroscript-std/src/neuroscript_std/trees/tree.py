@@ -166,16 +166,16 @@ class Tree:
                 return id
 
 
-def _step(node: Node, segment: str | int, way: Segments) -> Node | None:
+def _step(node: Node, segment: str | int, path: Segments) -> Node | None:
     match node.content, segment:
         case dict() as nodes, str():
             return nodes.get(segment)
         case list() as nodes, int() | str() if _is_index(segment):
             return nodes[int(segment)] if int(segment) < len(nodes) else None
         case _:
-            wanted = "an array" if isinstance(segment, int) else "an object"
-            place = format_path(way) if way else "the root"
-            raise tree_error(f"{place}: expected {wanted}, got a node of type {node.type}", "wrong_type")
+            expected = "an array" if isinstance(segment, int) else "an object"
+            place = format_path(path) if path else "the root"
+            raise tree_error(f"{place}: expected {expected}, got a node of type {node.type}", "wrong_type")
 
 
 def _is_index(segment: str | int) -> bool:

@@ -163,7 +163,9 @@ class Dialogue:
                 return Listing(found, faults)
         raise response_error(f"lists its tools on more than {MAX_PAGES} pages")
 
-    async def call(self, definition: Definition, arguments: dict[str, Any], told: ProgressFnT) -> Mapping[str, Any]:
+    async def call(
+        self, definition: Definition, arguments: dict[str, Any], on_progress: ProgressFnT
+    ) -> Mapping[str, Any]:
         """Call a tool if its definition has not changed, and return the result in the wire format of MCP.
 
         Raises:
@@ -175,15 +177,15 @@ class Dialogue:
             raise ToolFailed(f"the tool {what}; review and accept it again", code="mcp.changed", retry="host")
         request = types.CallToolRequest(params=types.CallToolRequestParams(name=definition.name, arguments=arguments))
         try:
-            answer = await _response(self._send_call(request, told))
+            answer = await _response(self._send_call(request, on_progress))
         except ToolFailed as error:
             if error.code == "mcp.closed":
                 self._end()
             raise
         return _data_of(answer)
 
-    async def _send_call(self, request: types.CallToolRequest, told: ProgressFnT) -> Any:
-        return await self.client.session.send_request(request, types.CallToolResult, progress_callback=told)
+    async def _send_call(self, request: types.CallToolRequest, on_progress: ProgressFnT) -> Any:
+        return await self.client.session.send_request(request, types.CallToolResult, progress_callback=on_progress)
 
 
 def _data_of(model: BaseModel) -> dict[str, Any]:
@@ -191,10 +193,10 @@ def _data_of(model: BaseModel) -> dict[str, Any]:
     return model.model_dump(mode="python", by_alias=True, exclude_unset=True, warnings=False)
 
 
-async def _response(asked: Awaitable[Any]) -> Any:
+async def _response(request: Awaitable[Any]) -> Any:
     """Return a response; raise any error as a `ToolFailed`."""
     try:
-        return await asked
+        return await request
     except ToolFailed:
         raise
     except MCPError as error:

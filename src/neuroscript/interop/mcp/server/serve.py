@@ -125,11 +125,15 @@ class Service:
         return to_result(result, client.spec(result.tool), names)
 
     async def _carried_out(
-        self, client: Client, call: ToolCall, on_item: Callable[[Any], object] | None, gone: asyncio.Event | None
+        self,
+        client: Client,
+        call: ToolCall,
+        on_item: Callable[[Any], object] | None,
+        disconnected: asyncio.Event | None,
     ) -> ToolResult:
         """Return the result of a call; it ends early if its client cancels it or disconnects."""
         task = asyncio.create_task(client.session.aexecute(call, on_item=on_item))
-        leaving = None if gone is None else asyncio.create_task(gone.wait())
+        leaving = None if disconnected is None else asyncio.create_task(disconnected.wait())
         try:
             await asyncio.wait({task, leaving} if leaving else {task}, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
@@ -215,5 +219,5 @@ async def _greeted(ctx: Any, call_next: Any) -> Any:
 def _disconnection(context: Any) -> asyncio.Event | None:
     """Return the event for the disconnection of an HTTP client."""
     request = context.request
-    gone: asyncio.Event | None = None if request is None else request.scope.get(CLIENT_GONE)
-    return gone
+    event: asyncio.Event | None = None if request is None else request.scope.get(CLIENT_GONE)
+    return event

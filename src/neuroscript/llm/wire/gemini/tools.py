@@ -41,5 +41,5 @@ def tools(tools: Iterable[Any], names: WireNames) -> list[dict[str, Any]]:
 
 def _declaration(spec: ToolSpec, name: str) -> dict[str, Any]:
     text = tool_description(spec)
-    said = {"description": text} if text else {}
-    return {"name": name, **said, "parametersJsonSchema": input_schema(spec)}
+    description = {"description": text} if text else {}
+    return {"name": name, **description, "parametersJsonSchema": input_schema(spec)}

@@ -128,8 +128,8 @@ def recover_call(text: str) -> ParsedCall:
     Asked(name='math__add', arguments='{"num1": 2,}}')
     """
     named = NAMED.search(text)
-    given = ARGUMENTS_KEY.search(text)
-    return ParsedCall(named[1] if named else "", (text[given.end() :] if given else text).strip())
+    match = ARGUMENTS_KEY.search(text)
+    return ParsedCall(named[1] if named else "", (text[match.end() :] if match else text).strip())
 
 
 MARK: Final = re.compile(
