@@ -106,7 +106,7 @@ class Recording:
             _refuse_secrets(tool.spec, values, result, is_secret)
             line = _encode_line({**head, **_content(tool, fingerprint, values, result, error)})
         except Unwritable as reason:
-            self.leave_out(tool, str(reason))
+            self.omit(tool, str(reason))
             return False
         with self._lock:
             is_written = self._append(line)
@@ -114,7 +114,7 @@ class Recording:
             self.lost += not is_written
         return is_written
 
-    def leave_out(self, tool: ToolImplementation, reason: str) -> None:
+    def omit(self, tool: ToolImplementation, reason: str) -> None:
         """Record that a call was left out, with the reason."""
         require("Recording", tool=(tool, TOOL), reason=(reason, STRING))
         with self._lock:

@@ -314,7 +314,7 @@ def check_distributions(found: Iterable[Distribution], limit: float) -> Iterator
                 claims.taken(offer)
             yield report
         except PluginError as error:
-            yield report.told(error)
+            yield report.with_error(error)
 
 
 def forget(distribution: Distribution) -> None:

@@ -83,7 +83,7 @@ class Report:
         """Return the error that says why it cannot be used."""
         return PluginError(str(self.distribution), self.reason, code=self.code)
 
-    def told(self, error: PluginError) -> Report:
+    def with_error(self, error: PluginError) -> Report:
         """Return the report with an error that is caused by other distributions."""
         return attrs.evolve(self, code=error.code, reason=error.reason)
 

@@ -98,7 +98,7 @@ class FakeRuntime:
         lines: The printed lines.
         prompts: The prompts shown to the user.
         turns: The turns passed to the model, in order.
-        told: Each reported `Progress`.
+        progress_updates: Each reported `Progress`.
         called: The calls of other tools, as `ToolCall`.
         logged: The level and the message of each log entry.
         is_cancelled: The value of `cancelled`; a test may set it.
@@ -131,7 +131,7 @@ class FakeRuntime:
         require("FakeRuntime", **{name: (each, FORMS[name]) for name, each in parameters.items()})
         self.prompts: list[str] = []
         self.turns: list[tuple[Turn, ...]] = []
-        self.told: list[Progress] = []
+        self.progress_updates: list[Progress] = []
         self.called: list[ToolCall] = []
         self.logged: list[tuple[str, str]] = []
         self.is_cancelled = False
@@ -165,7 +165,7 @@ class FakeRuntime:
             secrets=secrets,
             clock=self._now,
             random=SeededRandom(SEED),  # noqa: S311
-            progress=self.told.append,
+            progress=self.progress_updates.append,
         )
         self._engine = Engine(host=host, policy=ExecutionPolicy(grants=grants), plugins="none")
         for tool in tools:
@@ -310,7 +310,7 @@ class FakeRuntime:
         return self._rt.secret(name)
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
-        """Add to `told`."""
+        """Add to `progress_updates`."""
         self._rt.progress(done, total, text)
 
     @property

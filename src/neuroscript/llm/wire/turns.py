@@ -53,7 +53,7 @@ class Ids:
         native = (turn for turn in turns if (turn.native or {}).get(key))
         return cls(fits, {call.id for turn in native for call in turn.tool_calls})
 
-    def told(self, calls: Iterable[ToolCall]) -> list[str]:
+    def ids_to_send(self, calls: Iterable[ToolCall]) -> list[str]:
         """Return the ids to send for the calls of a turn that has no native form."""
         return [self._unique_id(call.id) for call in calls]
 

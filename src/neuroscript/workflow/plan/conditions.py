@@ -116,9 +116,9 @@ class Condition:
             case word if word in STATES:
                 return state(self.operands[0]) == word
             case "is":
-                return _true(self.operands[0].filled(lookup))
+                return _true(self.operands[0].fill(lookup))
             case word:
-                return _compared(word, self.operands[0].filled(lookup), self.operands[1].filled(lookup))
+                return _compared(word, self.operands[0].fill(lookup), self.operands[1].fill(lookup))
 
 
 def _truth(text: str, where: str, faults: list[str]) -> Condition:

@@ -114,12 +114,12 @@ class Template:
     Attributes:
         value: The value, with a `Reference` or a `MixedString` in the place of each string that has references.
         references: Each reference with its path.
-        held: For a dict, the keys whose values contain references.
+        referring_keys: For a dict, the keys whose values contain references.
     """
 
     value: Any
     references: tuple[tuple[str, Reference], ...] = ()
-    held: tuple[str, ...] = ()
+    referring_keys: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, value: Any, where: str, faults: list[str]) -> Template:
@@ -129,19 +129,19 @@ class Template:
             where: The name of the value in *faults*, in front of each path.
         """
         found: list[tuple[str, Reference]] = []
-        read, held = {}, []
+        read, referring = {}, []
         try:
             if not isinstance(value, Mapping):
                 return cls(_read(value, where, found, faults), tuple(found))
             for key, each in value.items():
                 before = len(found)
                 read[key] = _read(each, _key_path(where, key, faults), found, faults, 1)
-                held += [key] * (len(found) > before)
+                referring += [key] * (len(found) > before)
         except TooDeep:
             faults.append(f"{where}: nests deeper than {MAX_DEPTH} levels")
-        return cls(read, tuple(found), tuple(held))
+        return cls(read, tuple(found), tuple(referring))
 
-    def filled(self, lookup: Callable[[Reference], Any]) -> Any:
+    def fill(self, lookup: Callable[[Reference], Any]) -> Any:
         """Return the value with each reference replaced by the result of *lookup*.
 
         Raises:

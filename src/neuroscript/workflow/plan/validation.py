@@ -157,7 +157,7 @@ def _unfit(tools: _Tools, node: Node, spec: ToolSpec) -> Iterator[str]:
         yield from _no_list(tools, node.items.value)
     rules, arguments = tools.rules(spec), node.arguments.value
     yield from _astray(tools, node.references, node)
-    for name in node.arguments.held:
+    for name in node.arguments.referring_keys:
         if name in rules:
             yield from _misfits(tools, node, arguments[name], rules[name].type, f"inputs.{quote_untrusted(name)}")
 
@@ -216,7 +216,7 @@ def _no_list(tools: _Tools, items: Any) -> Iterator[str]:
 
 def _call_problems(tools: _Tools, node: Node, known: SessionTool) -> Iterator[str]:
     """Yield the problems of the known arguments, and what the policy refuses."""
-    line, referring_keys, values = known.line, node.arguments.held, None
+    line, referring_keys, values = known.line, node.arguments.referring_keys, None
     try:
         values = known.bind({**node.arguments.value, **tools.samples(line.tool.spec, referring_keys)})
     except ArgumentError as error:
@@ -242,7 +242,7 @@ def _refused_items(tools: _Tools, node: Node, known: SessionTool) -> Iterator[st
         return
     for index, item in enumerate(node.items.value):
         try:
-            arguments = node.arguments.filled(partial(_resolve, {"item": item, "index": index}))
+            arguments = node.arguments.fill(partial(_resolve, {"item": item, "index": index}))
         except UnresolvedReference as lost:
             yield f"map[{index}]: {lost}"
         else:
