@@ -353,7 +353,7 @@ def test_key_is_sent_but_never_shown(api: Api, server: ModelServer, reach: Reach
     headers = server.requests[0].headers
     assert "sk-canary" in (headers.get("X-Api-Key", ""), headers.get("Authorization", "").removeprefix("Bearer "))
     assert repr(client) == "Model(name='tiny')"
-    assert "sk-canary" not in f"{caught.value!r}{client._way!r}"
+    assert "sk-canary" not in f"{caught.value!r}{client._connection!r}"
 
 
 @apis

@@ -356,8 +356,8 @@ RECORDS = {
     "Lock.write": lambda s: (ns.Lock(()).write, {"path": s.path("b.lock")}),
     "MemoryAudit": lambda s: (ns.MemoryAudit, {}),
     "Recording": lambda s: (ns.Recording, {"path": s.path("calls.jsonl")}),
-    "Recording.leave_out": lambda s: (
-        s.closed(ns.Recording(s.path("calls.jsonl"))).leave_out,
+    "Recording.omit": lambda s: (
+        s.closed(ns.Recording(s.path("calls.jsonl"))).omit,
         {"tool": s.tool, "reason": "size"},
     ),
     "Recording.write": lambda s: (

@@ -49,24 +49,28 @@ def card(request: ApprovalRequest, columns: int, encoding: str = "utf-8") -> str
     room = columns - LABEL_CELLS - 3  # the bar, a space, and the last cell
     lines = [
         "-" * (columns - 1),
-        *_ours("tool", request.tool, room),
-        *_theirs("about", [request.description] if request.description else [], room, encoding),
-        *_theirs("needs", _needs(request), room, encoding, len(request.needs) - MAX_NEEDS),
-        *_ours("effects", ", ".join(request.effects) or "none", room),
-        *_ours("called by", " < ".join(request.above), room),
-        *(_theirs("arguments", _arguments(request), room, encoding) if request.arguments else ["arguments: none"]),
-        *_theirs("injected", (f"{name}, by the host" for name in request.injected), room, encoding),
+        *_trusted_lines("tool", request.tool, room),
+        *_untrusted_lines("about", [request.description] if request.description else [], room, encoding),
+        *_untrusted_lines("needs", _needs(request), room, encoding, len(request.needs) - MAX_NEEDS),
+        *_trusted_lines("effects", ", ".join(request.effects) or "none", room),
+        *_trusted_lines("called by", " < ".join(request.above), room),
+        *(
+            _untrusted_lines("arguments", _arguments(request), room, encoding)
+            if request.arguments
+            else ["arguments: none"]
+        ),
+        *_untrusted_lines("injected", (f"{name}, by the host" for name in request.injected), room, encoding),
     ]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _ours(label: str, text: str, room: int) -> Iterator[str]:
+def _trusted_lines(label: str, text: str, room: int) -> Iterator[str]:
     """Yield the lines with text of the registry and the engine."""
     for index, row in enumerate(rows(text, room)):
         yield f"{'' if index else f'{label}:':{LABEL_CELLS}}{row}"
 
 
-def _theirs(label: str, texts: Iterable[str], room: int, encoding: str, untold: int = 0) -> Iterator[str]:
+def _untrusted_lines(label: str, texts: Iterable[str], room: int, encoding: str, untold: int = 0) -> Iterator[str]:
     """Yield the lines with text of authors and callers: each text begins with a bar, and continues with a colon."""
     head = f"{label}:"
     for text in texts:

@@ -93,9 +93,11 @@ class PendingApproval:
         """
         parts = {"request": (request, REQUEST), "reason": (reason, STRING), "created": (created, optional(DURATION))}
         require(SUBJECT, **parts)
-        given = [name for name, value in request.arguments.items() if name in request.secrets and value is not None]
-        if given:
-            raise _unfit(f"{quote_untrusted(name)} is secret and must not be stored" for name in given)
+        secret_names = [
+            name for name, value in request.arguments.items() if name in request.secrets and value is not None
+        ]
+        if secret_names:
+            raise _unfit(f"{quote_untrusted(name)} is secret and must not be stored" for name in secret_names)
         bound = [getattr(request, name) for name in BOUND]
         when = time.time() if created is None else created
         call = ToolCall(request.tool, dict(request.arguments))
@@ -194,7 +196,7 @@ def _unfit(faults: Iterable[str]) -> SpecError:
 
 
 def _data(pending: PendingApproval) -> dict[str, Any]:
-    arguments = {name: to_plain(value) for name, value in _named(pending.call).items()}
+    arguments = {name: to_plain(value) for name, value in _arguments_by_name(pending.call).items()}
     rest = {name: getattr(pending, name) for name in FIELDS if name not in ("version", "arguments")}
     return {"version": VERSION, **rest, "arguments": arguments}
 
@@ -205,7 +207,7 @@ def _file_name(pending: PendingApproval) -> str:
     return f"{tool}-{os.urandom(8).hex()}.json"
 
 
-def _named(call: ToolCall) -> Mapping[str, Any]:
+def _arguments_by_name(call: ToolCall) -> Mapping[str, Any]:
     """Return the arguments of a call, which are by name, as those of a request are."""
     if not isinstance(call.arguments, Mapping):
         raise _unfit(["the arguments of its call must be by name"])
@@ -214,7 +216,7 @@ def _named(call: ToolCall) -> Mapping[str, Any]:
 
 def _inexact(call: ToolCall) -> Iterator[str]:
     """Yield a sentence for each argument that would not be the same when it is read again."""
-    for name, value in _named(call).items():
+    for name, value in _arguments_by_name(call).items():
         if not _comes_back(value):
             yield f"{quote_untrusted(name)} cannot be stored and read back exactly ({type_name(value)})"
 

@@ -149,8 +149,8 @@ def _ask_arguments(talk: _Terminal, request: ApprovalRequest) -> Approval:
             return Approval.reject("no new arguments were entered")
         arguments, fault = _object(line)
         if not fault:
-            kept = {name: value for name, value in request.arguments.items() if name in request.secrets}
-            return Approval.modify({**kept, **arguments})
+            secret_arguments = {name: value for name, value in request.arguments.items() if name in request.secrets}
+            return Approval.modify({**secret_arguments, **arguments})
         text = f"{fault}\n{ask}"
     return Approval.reject(f"no valid arguments in {MAX_ATTEMPTS} tries")
 

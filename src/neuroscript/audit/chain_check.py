@@ -86,8 +86,8 @@ class Pending:
 
     def is_cut_by(self, record: Mapping[str, Any]) -> bool:
         """Return whether a ``recovered`` record declares exactly these bytes as the torn end of a line."""
-        told = (record.get("kind"), record.get("cut"), record.get("sha256"))
-        return told == ("recovered", self.size, self.digest.hexdigest())
+        fields = (record.get("kind"), record.get("cut"), record.get("sha256"))
+        return fields == ("recovered", self.size, self.digest.hexdigest())
 
 
 @attrs.define

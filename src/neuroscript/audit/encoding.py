@@ -54,9 +54,9 @@ class Forms:
 
     def facts_text(self, about: ToolFacts) -> str:
         """Return the members that all records of a tool share."""
-        kept = self._facts.get(id(about))
-        if kept is not None and kept[0] is about:
-            return kept[1]
+        cached = self._facts.get(id(about))
+        if cached is not None and cached[0] is about:
+            return cached[1]
         text = (
             f'"tool":{quoted(about.tool)},"fingerprint":{quoted(about.fingerprint)},'
             f'"distribution":{quoted(about.distribution)},"version":{quoted(about.version)},'

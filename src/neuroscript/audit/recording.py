@@ -104,9 +104,9 @@ class Recording:
         head = {"recording": FORM, "tool": tool.name}
         try:
             _refuse_secrets(tool.spec, values, result, is_secret)
-            line = _line({**head, **_content(tool, fingerprint, values, result, error)})
+            line = _encode_line({**head, **_content(tool, fingerprint, values, result, error)})
         except Unwritable as reason:
-            self.leave_out(tool, str(reason))
+            self.omit(tool, str(reason))
             return False
         with self._lock:
             is_written = self._append(line)
@@ -114,12 +114,12 @@ class Recording:
             self.lost += not is_written
         return is_written
 
-    def leave_out(self, tool: ToolImplementation, reason: str) -> None:
+    def omit(self, tool: ToolImplementation, reason: str) -> None:
         """Record that a call was left out, with the reason."""
         require("Recording", tool=(tool, TOOL), reason=(reason, STRING))
         with self._lock:
             self.not_recorded += 1
-            self._append(_line({"recording": FORM, "tool": tool.name, "not_recorded": reason}))
+            self._append(_encode_line({"recording": FORM, "tool": tool.name, "not_recorded": reason}))
 
     def _append(self, line: bytes) -> bool:
         """Append a line in one write, and return whether it was written completely."""
@@ -221,7 +221,7 @@ def _content(
     }
 
 
-def _line(data: dict[str, Any]) -> bytes:
+def _encode_line(data: dict[str, Any]) -> bytes:
     try:
         line = json.dumps(data, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
     except (ValueError, TypeError, RecursionError):

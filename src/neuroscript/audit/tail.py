@@ -48,7 +48,7 @@ def tail_of(file: int, size: int, seal: Seal) -> Tail:
         AuditError: If the file is not an audit log, or its last record does not match the key.
         OSError: If the file cannot be read.
     """
-    line, rest, is_open = _last(file, size)
+    line, rest, is_open = _last_line(file, size)
     if line is not None and not seal.fits(line):
         raise AuditError(
             f"record {line.seq} at the end of the audit log does not match the key: it was edited, or written with "
@@ -74,15 +74,15 @@ def recovery_members(torn: bytes, time: str) -> str:
     return f'"kind":"recovered","time":{time},"cut":{len(torn)},"sha256":"{hashlib.sha256(torn).hexdigest()}"'
 
 
-def _last(file: int, size: int) -> tuple[Line | None, bytes, bool]:
+def _last_line(file: int, size: int) -> tuple[Line | None, bytes, bool]:
     """Return the last line with the format of a record, all bytes after it, and whether the final newline is missing.
 
     The result includes the missing newline, because a record without it is complete and becomes valid with it.
     """
-    wanted = FIRST_READ_BYTES
+    size_to_read = FIRST_READ_BYTES
     while True:
-        start = max(0, size - wanted)
-        lines = BytesIO(_read(file, start, size)).readlines()
+        start = max(0, size - size_to_read)
+        lines = BytesIO(_read_range(file, start, size)).readlines()
         is_open = bool(lines) and not lines[-1].endswith(b"\n")
         if is_open:
             lines[-1] += b"\n"
@@ -92,12 +92,12 @@ def _last(file: int, size: int) -> tuple[Line | None, bytes, bool]:
             if line is not None:
                 return line, b"".join(reversed(rest)), is_open
             rest.append(raw)
-        if start == 0 or wanted > 2 * MAX_LINE_BYTES:
+        if start == 0 or size_to_read > 2 * MAX_LINE_BYTES:
             return None, b"".join(reversed(rest)), is_open
-        wanted *= 4
+        size_to_read *= 4
 
 
-def _read(file: int, start: int, end: int) -> bytes:
+def _read_range(file: int, start: int, end: int) -> bytes:
     parts: list[bytes] = []
     while start < end:
         part = os.pread(file, end - start, start)

@@ -210,7 +210,7 @@ class Observers:
             return
         try:
             if is_cut:
-                self.recording.leave_out(tool, "size")
+                self.recording.omit(tool, "size")
                 return
             self.recording.write(tool, fingerprint, values, result, error=error, is_secret=self._is_secret)
         except Exception as failure:

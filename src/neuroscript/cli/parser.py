@@ -126,7 +126,7 @@ def _without_tool_words(argv: Sequence[str]) -> argparse.Namespace:
     if not argv:
         raise NoArguments(build().format_help())
     _check_command(argv)
-    words, program = _apart(argv)
+    words, program = _split_server_command(argv)
     namespace = build(argv[0]).parse_args(with_lock_value(words))
     if namespace.command == "help":
         return _help(namespace.words)
@@ -156,7 +156,7 @@ def _check_command(argv: Sequence[str]) -> None:
         )
 
 
-def _apart(argv: Sequence[str]) -> tuple[Sequence[str], list[str] | None]:
+def _split_server_command(argv: Sequence[str]) -> tuple[Sequence[str], list[str] | None]:
     """Return the arguments before ``--`` and, for ``mcp tools``, the command line of the server after it."""
     if [*argv[:2]] != ["mcp", "tools"] or "--" not in argv:
         return argv, None

@@ -150,7 +150,7 @@ def format_of_class(cls: type) -> str | None:
 
 
 def _loaded_class(dotted: str) -> object:
-    """Return a class if its module is already imported, otherwise a value that is no class."""
+    """Return a class if its module is already imported, otherwise an object that is not a class."""
     module, _, name = dotted.rpartition(".")
     return getattr(sys.modules.get(module), name, NO_FORMAT)
 
@@ -242,7 +242,7 @@ def _zone(sign: str, hour: str, minute: str | None, second: str | None, fraction
 
 
 def _microseconds(fraction: str | None) -> int | None:
-    """Return the digits after a decimal point as microseconds, or None if there are more digits than zeros allow."""
+    """Return the digits after a decimal point as microseconds, or None if one beyond the sixth is not zero."""
     digits = fraction or ""
     return None if digits[6:].strip("0") else int(digits[:6].ljust(6, "0"))
 
@@ -479,6 +479,8 @@ def _write_ip_network(value: Any) -> str | Fault:
     return f"{text}/{prefix}" if type(text) is str and type(prefix) is int else text
 
 
+# Encoded bytes and patterns
+
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*(?:[AQgw]==|[AEIMQUYcgkosw048]=)?")
 _BASE64_FAULT: Final = Fault("coercion.format", "use the standard alphabet of RFC 4648 with padding")
 _REGEX_FAULT: Final = Fault("coercion.format", "the pattern must compile with Python's re without a warning")
@@ -486,7 +488,7 @@ _WIDE_RANGES: Final = Fault(
     "coercion.format", f"use at most {MAX_WIDE_RANGES} ranges that end in an escape or a non-ASCII character"
 )
 _WIDE_RANGE: Final = re.compile(r"-(?:[^\x00-\x7f]|\\[xuUN0-7])")
-_CHARACTER_SET: Final = re.compile(r"\\.|\[\^?(\]?(?:\\.|[^\]\\])*)\]", re.DOTALL)
+_CHARACTER_SET: Final = re.compile(r"\\.|\[(\^?)(\]?(?:\\.|[^\]\\])*)", re.DOTALL)
 _COMMENT: Final = re.compile(r"\(\?#[^)]*\)|#[^\n]*")
 _ESCAPE: Final = re.compile(r"\\.", re.DOTALL)
 _SET_OPERATOR: Final = re.compile(r"--|&&|~~|\|\|")
@@ -513,8 +515,10 @@ def _read_regex(text: str) -> str | Fault:
 def _has_ambiguous_set(text: str) -> bool:
     """Return whether re would warn about a character set. Catching the warning would change filters of all threads."""
     texts = (text, _COMMENT.sub("", text))  # a comment may contain a bracket
-    bodies = [each[1] for part in texts for each in _CHARACTER_SET.finditer(part) if each[1] is not None]
-    return any(each.startswith("[") or _SET_OPERATOR.search(_ESCAPE.sub("x", each), 1) for each in bodies)
+    sets = [each for part in texts for each in _CHARACTER_SET.finditer(part) if each[2] is not None]
+    return any(
+        (not each[1] and each[2].startswith("[")) or _SET_OPERATOR.search(_ESCAPE.sub("x", each[2]), 1) for each in sets
+    )
 
 
 _ISO_DATE_TIME: Final = "2026-01-31T09:30:00+01:00"

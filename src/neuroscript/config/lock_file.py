@@ -144,9 +144,9 @@ class Lock:
         names = as_tuple(without)
         require("lock", without=(names, STRINGS))
         keys = {*(each.key for each in installed_distributions()), *map(normalize_name, names)}
-        gone = (each for each in self.distributions if each.key not in keys)
+        absent = (each for each in self.distributions if each.key not in keys)
         reason = f"is in {self.source} but not installed"
-        return tuple(PluginError(str(each), reason, code="plugin.missing") for each in gone)
+        return tuple(PluginError(str(each), reason, code="plugin.missing") for each in absent)
 
 
 def _data(pinned: Pinned) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class _Reader:
         if type(data.get("lock")) is not int or data["lock"] != SCHEMA:
             self.faults.append(f"lock: must be {SCHEMA}, the supported version of the format")
             return ()
-        self._known((), data, ("lock", "distributions"))
+        self._check_keys((), data, ("lock", "distributions"))
         place: Place = ("distributions",)
         found = tuple(self._pinned((*place, name), name, each) for name, each in self._map(data, place).items())
         counted = Counter(each.key for each in found)
@@ -189,7 +189,7 @@ class _Reader:
 
     def _pinned(self, place: Place, name: str, data: object) -> Pinned:
         table = self._table(place, data)
-        self._known(place, table, ("version", "hooks", "aliases", "tools"))
+        self._check_keys(place, table, ("version", "hooks", "aliases", "tools"))
         version = table.get("version")
         if not isinstance(version, str):
             self._note((*place, "version"), "must be a string")
@@ -203,7 +203,7 @@ class _Reader:
 
     def _tool(self, place: Place, name: str, data: object) -> PinnedTool:
         table = self._table(place, data)
-        self._known(place, table, ("fingerprint", "spec", "policy"))
+        self._check_keys(place, table, ("fingerprint", "spec", "policy"))
         tool = PinnedTool(str(table.get("fingerprint")), {key: table.get(key) for key in ("spec", "policy")})
         try:
             definition = tool.definition
@@ -240,7 +240,7 @@ class _Reader:
         self._note(place, "must be a JSON object")
         return {}
 
-    def _known(self, place: Place, data: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    def _check_keys(self, place: Place, data: Mapping[str, Any], known: tuple[str, ...]) -> None:
         for key in data:
             if key not in known:
                 self._note((*place, key), f"unknown key{did_you_mean(key, known)}")

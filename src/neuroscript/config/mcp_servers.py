@@ -71,8 +71,8 @@ class ServerTable:
     @property
     def secrets(self) -> frozenset[str]:
         """The names of the secrets that it uses."""
-        given = (*self.env.values(), *self.headers.values())
-        return frozenset(each.name for each in given if isinstance(each, Secret))
+        values = (*self.env.values(), *self.headers.values())
+        return frozenset(each.name for each in values if isinstance(each, Secret))
 
 
 def tables_in(faults: Faults, place: Place, value: object, directory: str) -> tuple[ServerTable, ...]:
@@ -228,16 +228,16 @@ def _secret(value: object) -> Secret | None:
 
 def _patterns(faults: Faults, place: Place, value: object) -> tuple[str, ...]:
     """Return tool patterns; a single pattern needs no brackets."""
-    given = [value] if isinstance(value, str) else value
-    if not isinstance(given, list) or not given:
+    patterns = [value] if isinstance(value, str) else value
+    if not isinstance(patterns, list) or not patterns:
         faults.note(place, "must be an array of patterns such as files.read_*, in brackets")
         return ()
     found: list[str] = []
-    for index, each in enumerate(given):
+    for index, each in enumerate(patterns):
         if isinstance(each, str) and is_tool_pattern(canonical(each)):
             found.append(each)
         else:
-            here = place if given is not value else (*place, index)
+            here = place if patterns is not value else (*place, index)
             faults.note(here, "must be the name of a tool, or a pattern such as files.read_*")
     return tuple(found)
 

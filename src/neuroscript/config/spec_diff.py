@@ -154,14 +154,14 @@ def _absence_changes(path: str, old: ArgSpec, new: ArgSpec, place: _Place) -> It
         yield change_of(goes_on, f"{path}.nullable", text)
     if not same(old.default, new.default) and not (old.required or new.required):
         text = "has a different default" if UNSET not in (old.default, new.default) else _DEFAULT[new.default is UNSET]
-        goes_on = _goes_on(_nothing(old, place), _nothing(new, place), new)
+        goes_on = _goes_on(_omitted_value(old, place), _omitted_value(new, place), new)
         yield change_of(goes_on, f"{path}.default", text)
 
 
 _DEFAULT: Final = {True: "no longer has a default", False: "now has a default"}
 
 
-def _nothing(arg: ArgSpec, place: _Place) -> Any:
+def _omitted_value(arg: ArgSpec, place: _Place) -> Any:
     """Return the value of an omitted argument, or `UNSET` for a key that stays missing."""
     if arg.required:
         return REFUSED

@@ -158,13 +158,13 @@ def _need_changes(old: ToolPolicy, new: ToolPolicy) -> Iterator[Change]:
     found: list[Change] = []
     for need in sorted(after - before):
         if need[:2] not in {each[:2] for each in before if not each[2]}:
-            found.append(breaking_change("capabilities", f"now also needs {_written(need)}"))
+            found.append(breaking_change("capabilities", f"now also needs {_format_need(need)}"))
         elif (*need[:2], "") not in after:
-            found.append(compatible("capabilities", f"now needs only {_written(need)}"))
+            found.append(compatible("capabilities", f"now needs only {_format_need(need)}"))
     for need in sorted(before - after):
         rest = {each[2] for each in after if each[:2] == need[:2]}
         if "" not in rest and (need[2] or not rest):
-            found.append(compatible("capabilities", f"no longer needs {_written(need)}"))
+            found.append(compatible("capabilities", f"no longer needs {_format_need(need)}"))
     if not found and old.capabilities != new.capabilities:
         found.append(compatible("capabilities", "the capabilities are written differently"))
     yield from found
@@ -179,7 +179,7 @@ def _singles(policy: ToolPolicy) -> Iterator[tuple[str, str, str]]:
                 yield resource, verb, scope
 
 
-def _written(need: tuple[str, str, str]) -> str:
+def _format_need(need: tuple[str, str, str]) -> str:
     return quote_untrusted(":".join(filter(None, need)))
 
 

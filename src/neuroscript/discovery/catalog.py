@@ -107,7 +107,7 @@ def select_offers(
     names = sorted(only) if isinstance(only, AbstractSet) else [*(only or ())]
     wanted = [normalize_name(name) for name in names]
     found = [each for each in found if only is None or each.key in wanted]
-    left = [_cut(each, without) for each in found]
+    left = [_without_excluded(each, without) for each in found]
     order = sorted((each for each in left if each.entry_points), key=lambda each: _rank(each, wanted))
     keys = {each.key for each in found}
     missing = [(name, key) for name, key in zip(names, wanted, strict=True) if key not in keys]
@@ -120,12 +120,12 @@ def _lacking(name: str, key: str) -> PluginError:
     return PluginError(quote_untrusted(name), not_installed_reason(key), code="plugin.missing")
 
 
-def _rank(distribution: Distribution, wanted: list[str]) -> tuple[bool, int, str]:
-    place = wanted.index(distribution.key) if wanted else 0
+def _rank(distribution: Distribution, order: list[str]) -> tuple[bool, int, str]:
+    place = order.index(distribution.key) if order else 0
     return distribution.key not in FIRST_PARTY, place, distribution.key
 
 
-def _cut(distribution: Distribution, without: Collection[str]) -> Distribution:
+def _without_excluded(distribution: Distribution, without: Collection[str]) -> Distribution:
     """Return a distribution without its excluded entry points; without any if the distribution itself is excluded."""
     if not without:
         return distribution
@@ -217,7 +217,7 @@ def _indexed(order: Sequence[Distribution]) -> list[DistributionOffer | Fault]:
     found: dict[str, DistributionOffer | Fault] = {}
     for each in order:
         entries = shipped_index(each)
-        offer = _kept(each) if entries is None else DistributionOffer(each, entries)
+        offer = _cached_result(each) if entries is None else DistributionOffer(each, entries)
         if offer is not None:
             found[each.key] = offer
     missing = [each for each in order if each.key not in found]
@@ -228,7 +228,7 @@ def _indexed(order: Sequence[Distribution]) -> list[DistributionOffer | Fault]:
     return [found[each.key] for each in order]
 
 
-def _place(distribution: Distribution) -> str | None:
+def _cache_file(distribution: Distribution) -> str | None:
     """Return the cache file for the index of a distribution, for this Python version and these folders."""
     return cache_path("index", *_whose(distribution))
 
@@ -237,25 +237,25 @@ def _whose(distribution: Distribution) -> tuple[object, ...]:
     return (sys.version, RUNTIME_API, sys.path, *distribution)
 
 
-def _kept(distribution: Distribution) -> DistributionOffer | Fault | None:
+def _cached_result(distribution: Distribution) -> DistributionOffer | Fault | None:
     """Return the cached result for a distribution if none of its files has changed."""
-    file = _place(distribution)
-    kept = None if file is None else read_json(file)
-    kept = PROCESS_CACHE.get(distribution) if kept is None else kept
-    if not isinstance(kept, dict) or not _is_current(kept, distribution):
+    file = _cache_file(distribution)
+    cached = None if file is None else read_json(file)
+    cached = PROCESS_CACHE.get(distribution) if cached is None else cached
+    if not isinstance(cached, dict) or not _is_current(cached, distribution):
         return None
-    if "code" in kept:
-        return Fault(distribution, str(kept["code"]), str(kept.get("reason")))
-    entries = entries_of(kept.get("index"), distribution)
+    if "code" in cached:
+        return Fault(distribution, str(cached["code"]), str(cached.get("reason")))
+    entries = entries_of(cached.get("index"), distribution)
     return None if entries is None else DistributionOffer(distribution, entries)
 
 
-def _is_current(kept: Mapping[str, Any], distribution: Distribution) -> bool:
+def _is_current(cached: Mapping[str, Any], distribution: Distribution) -> bool:
     """Return whether a cached result is for this distribution and none of its files has changed."""
-    if kept.get("of") != repr(_whose(distribution)) or not are_unchanged(kept.get("stamps")):
+    if cached.get("of") != repr(_whose(distribution)) or not are_unchanged(cached.get("stamps")):
         return False
     try:
-        return bool(kept["files"] == stamps_below(kept["roots"]))
+        return bool(cached["files"] == stamps_below(cached["roots"]))
     except (KeyError, TypeError, ValueError):
         return False
 
@@ -289,7 +289,7 @@ def cache_report(report: Any) -> DistributionOffer | Fault:
 
 def _write(distribution: Distribution, found: dict[str, Any]) -> None:
     """Cache the result for a distribution: for all processes or, without a cache directory, for this one."""
-    file = _place(distribution)
+    file = _cache_file(distribution)
     if file is not None and write_json(file, found):
         tidy(os.path.dirname(file), (INDEX_HEAD, HEAD))
     else:
@@ -314,12 +314,12 @@ def check_distributions(found: Iterable[Distribution], limit: float) -> Iterator
                 claims.taken(offer)
             yield report
         except PluginError as error:
-            yield report.told(error)
+            yield report.with_error(error)
 
 
 def forget(distribution: Distribution) -> None:
     """Remove the cached result of a distribution that turned out to be wrong, so that the next start reads it again."""
     PROCESS_CACHE.pop(distribution, None)
-    file = _place(distribution)
+    file = _cache_file(distribution)
     if file is not None:
         remove(file)

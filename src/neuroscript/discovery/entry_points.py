@@ -113,15 +113,15 @@ def toolsets_from_hooks(plugins: Iterable[object]) -> tuple[Toolset, ...]:
     toolsets: list[Toolset] = []
     for hook, function in hookspecs.Plugins(plugins).of(hookspecs.TOOLSETS).items():
         try:
-            given = [*function()]
+            results = [*function()]
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             raise PluginError(hook.plugin, f"{hook.name} failed: {_summary(error)}", code="plugin.hook") from error
-        wrong = [type_name(each) for each in given if not isinstance(each, Toolset)]
+        wrong = [type_name(each) for each in results if not isinstance(each, Toolset)]
         if wrong:
             raise PluginError(hook.plugin, f"{hook.name} returned {wrong[0]} instead of a Toolset", code="plugin.hook")
-        toolsets += given
+        toolsets += results
     return tuple(toolsets)
 
 

@@ -119,9 +119,9 @@ def installed_distributions() -> tuple[Distribution, ...]:
     """
     start, path = time_ns(), [*_absolute(sys.path)]
     file = cache_path("installed", SHAPE, path)
-    kept = None if file is None else _kept(read_text(file), path)
-    if kept is not None:
-        return kept
+    cached = None if file is None else _cached_distributions(read_text(file), path)
+    if cached is not None:
+        return cached
     found = distributions(path)
     looked_at = stamps([*dict.fromkeys(path), *_files_of(path, found)])
     if file is not None and are_settled(looked_at, start):
@@ -150,7 +150,7 @@ def _end(content: str) -> str:
     return f"{END} {number}"
 
 
-def _kept(text: str, path: list[str]) -> tuple[Distribution, ...] | None:
+def _cached_distributions(text: str, path: list[str]) -> tuple[Distribution, ...] | None:
     """Return the distributions from the content of `_text`, if it is complete and nothing has changed since."""
     content, _, end = text.rpartition("\n")
     lines = [line.split(FIELD) for line in content.split("\n")]

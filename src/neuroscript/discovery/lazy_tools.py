@@ -153,12 +153,12 @@ class Deferred:
         """
         if self._found is None:
             tool = self._source.tool(self.name)
-            if tool.policy != self.policy or not self._is_told(tool):
+            if tool.policy != self.policy or not self._matches_index(tool):
                 raise self._source.stale(self.name)
             self._found = tool
         return self._found
 
-    def _is_told(self, tool: ToolImplementation) -> bool:
+    def _matches_index(self, tool: ToolImplementation) -> bool:
         """Return whether a tool matches its index; checked only if it is pinned or its spec has been used."""
         if not self._source.is_pinned and "spec" not in self.__dict__:
             return True
@@ -250,7 +250,7 @@ class LazyPlugin:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._functions: Mapping[str, Callable[..., Any]] | None = None
-        self._told: list[tuple[Any, ...]] = []
+        self._notifications: list[tuple[Any, ...]] = []
         self._lock = RLock()
 
     def later(self, hook: str, names: tuple[str, ...]) -> Callable[..., Any]:
@@ -259,7 +259,7 @@ class LazyPlugin:
 
         def called(*arguments: Any) -> Any:
             if self._functions is None and hook == REGISTERED:
-                self._told.append(arguments)
+                self._notifications.append(arguments)
             elif self._functions is not None or hook != CLOSED:
                 return self._loaded()[hook](*arguments)
             return None
@@ -274,7 +274,7 @@ class LazyPlugin:
 
                 found = Plugins([self._source.loaded().plugin])
                 self._functions = {hook: next(iter(found.of(hook).values())) for hook in found.options}
-                for arguments in self._told:
+                for arguments in self._notifications:
                     with suppress(Exception):  # failures of observers are ignored
                         self._functions[REGISTERED](*arguments)
         return self._functions

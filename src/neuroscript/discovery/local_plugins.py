@@ -137,20 +137,20 @@ def _register(offered: object, registrar: Registrar, origin: str) -> None:
     if callable(register):
         register(registrar)
         return
-    toolsets = _held(offered) if isinstance(offered, ModuleType) else ()
+    toolsets = _module_toolsets(offered) if isinstance(offered, ModuleType) else ()
     if not toolsets:
         raise PluginError(quote_path(origin), NO_TOOLSET)
     for toolset in toolsets:
         registrar.register(toolset)
 
 
-def _held(module: ModuleType) -> tuple[Toolset, ...]:
+def _module_toolsets(module: ModuleType) -> tuple[Toolset, ...]:
     """Return the distinct toolsets at the top level of a module, in order, except those whose names start with ``_``.
 
     Imported toolsets count too, so a package can have a module for each of its toolsets.
     """
-    held = {id(each): each for name, each in vars(module).items() if name[0] != "_" and isinstance(each, Toolset)}
-    return tuple(held.values())
+    toolsets = {id(each): each for name, each in vars(module).items() if name[0] != "_" and isinstance(each, Toolset)}
+    return tuple(toolsets.values())
 
 
 def origin_of(plugin: str | os.PathLike[str] | object) -> str:

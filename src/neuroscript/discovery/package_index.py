@@ -106,7 +106,7 @@ def shipped_index(distribution: Distribution) -> tuple[IndexedEntry, ...] | None
     """
     if is_computed(distribution):
         return None
-    for file in _places(distribution):
+    for file in _index_locations(distribution):
         entries = entries_of(read_json(file), distribution)
         if entries is not None:
             return entries
@@ -118,7 +118,7 @@ def is_computed(distribution: Distribution) -> bool:
     return any(each.group != TOOLSETS for each in distribution.entry_points)
 
 
-def _places(distribution: Distribution) -> Iterator[str]:
+def _index_locations(distribution: Distribution) -> Iterator[str]:
     """Yield the possible locations of an index, in the metadata and in each package, if all packages are next to it."""
     if not distribution.folder.endswith(".dist-info"):  # older tools create other folders, next to live sources
         return

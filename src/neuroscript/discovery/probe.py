@@ -83,7 +83,7 @@ class Report:
         """Return the error that says why it cannot be used."""
         return PluginError(str(self.distribution), self.reason, code=self.code)
 
-    def told(self, error: PluginError) -> Report:
+    def with_error(self, error: PluginError) -> Report:
         """Return the report with an error that is caused by other distributions."""
         return attrs.evolve(self, code=error.code, reason=error.reason)
 
@@ -141,9 +141,9 @@ class _Child:
 
     def report(self) -> Report:
         """Return its result."""
-        return attrs.evolve(self._told(), began=self._began)
+        return attrs.evolve(self._finish(), began=self._began)
 
-    def _told(self) -> Report:
+    def _finish(self) -> Report:
         if self._process is None:
             return self._fault("plugin.process", "cannot be checked because this Python cannot start processes")
         status = self._process.poll()

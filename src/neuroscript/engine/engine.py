@@ -540,7 +540,7 @@ def _is_spill(value: object) -> bool:
 
 # The form of each parameter
 
-RECORDING: Final = object_form("a Recording", "write", "leave_out", "close")
+RECORDING: Final = object_form("a Recording", "write", "omit", "close")
 SINK: Final = object_form("an audit log", "write", "close")
 PLUGINS: Final = collection(STRING, "names of distributions")
 FORMS: Final = {

@@ -63,10 +63,10 @@ def plain_schema(schema: Any) -> Any:
     """
     if not isinstance(schema, dict):
         return schema
-    return {word: _plain(word, each) for word, each in schema.items() if word in KNOWN_KEYWORDS}
+    return {word: _safe_value(word, each) for word, each in schema.items() if word in KNOWN_KEYWORDS}
 
 
-def _plain(word: str, value: Any) -> Any:
+def _safe_value(word: str, value: Any) -> Any:
     """Return the safe value of a keyword."""
     match value:
         case str() if word in TEXT_KEYWORDS:

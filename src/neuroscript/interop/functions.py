@@ -82,9 +82,11 @@ def to_function(session: Session, tool: str, *, name: str = "", is_async: bool =
 
     def call_of(args: tuple[Any, ...], named: Mapping[str, Any]) -> ToolCall:
         known = {each: value for each, value in named.items() if each in names}
-        given = {**named, **signature.bind_partial(*args, **known).arguments}
-        empty = {each for each, value in given.items() if each in names and value is None is defaults[each]}
-        return ToolCall(spec.full_name, {names.get(each, each): given[each] for each in given if each not in empty})
+        arguments = {**named, **signature.bind_partial(*args, **known).arguments}
+        empty = {each for each, value in arguments.items() if each in names and value is None is defaults[each]}
+        return ToolCall(
+            spec.full_name, {names.get(each, each): arguments[each] for each in arguments if each not in empty}
+        )
 
     def function(*args: Any, **named: Any) -> Any:
         return _value(session.execute(call_of(args, named)))
@@ -181,7 +183,7 @@ def docstring(spec: ToolSpec) -> str:
     texts = (spec.description, spec.when_to_use)
     paragraphs = ["\n".join(map(escape, text.strip().splitlines())) for text in texts if text.strip()]
     sections = {
-        "Args": [f"{name}: {_said(arg)}" for name, arg in zip(parameters(spec), spec.args, strict=True)],
+        "Args": [f"{name}: {_argument_text(arg)}" for name, arg in zip(parameters(spec), spec.args, strict=True)],
         "Returns": [one_line(spec.return_help)] if spec.return_help.strip() else [],
         "Raises": [one_line(spec.error_conditions)] if spec.error_conditions.strip() else [],
     }
@@ -191,5 +193,5 @@ def docstring(spec: ToolSpec) -> str:
     return "\n\n".join(paragraphs) or f"Call {spec.full_name}."
 
 
-def _said(arg: ArgSpec) -> str:
+def _argument_text(arg: ArgSpec) -> str:
     return f"{one_line(arg.description).rstrip('.')}. ({rule_phrase(arg)})".lstrip(". ")

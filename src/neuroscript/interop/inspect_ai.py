@@ -39,10 +39,10 @@ def to_inspect_ai(session: Session, *, tools: str | Iterable[str] = "*") -> list
         SpecError: A pattern is invalid, or matches no permitted tool.
         RegistryError: Two tools would have the same name.
     """
-    return [_lent(each) for each in offer_tools(session, tools, subject="to_inspect_ai")]
+    return [_export_tool(each) for each in offer_tools(session, tools, subject="to_inspect_ai")]
 
 
-def _lent(each: OfferedTool) -> Tool:
+def _export_tool(each: OfferedTool) -> Tool:
     async def call(**kwargs: Any) -> str:  # Inspect passes all arguments on because of this name and type
         result = await each.aexecute(kwargs)
         if not result.ok:

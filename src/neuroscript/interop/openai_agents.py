@@ -46,11 +46,11 @@ def _tool(tool: OfferedTool) -> FunctionTool:
             return tool.text(result)
         return ToolOutputImage(image_url=f"data:{kind};base64,{b2a_base64(value, newline=False).decode('ascii')}")
 
-    (told,) = to_tools([tool.info], api="responses", names=tool.names)
+    (definition,) = to_tools([tool.info], api="responses", names=tool.names)
     return FunctionTool(
-        name=told["name"],
-        description=told.get("description", ""),
-        params_json_schema=deepcopy(told["parameters"]),
+        name=definition["name"],
+        description=definition.get("description", ""),
+        params_json_schema=deepcopy(definition["parameters"]),
         on_invoke_tool=invoke,
-        strict_json_schema=told["strict"],
+        strict_json_schema=definition["strict"],
     )

@@ -65,7 +65,7 @@ class Tracing:
     @hookimpl
     def neuroscript_call_started(self, record: CallRecord) -> None:
         """Start a span."""
-        span = self._begun(record)
+        span = self._start_span(record)
         if not span.get_span_context().is_valid:  # no SDK is installed, and there is no parent span
             return
         with self._lock:
@@ -83,7 +83,7 @@ class Tracing:
         if known is not None:
             self._end(known.span, record)
         elif record.kind == "refused":
-            self._end(self._begun(record, time.time_ns() - round(record.seconds * 1e9)), record)
+            self._end(self._start_span(record, time.time_ns() - round(record.seconds * 1e9)), record)
 
     @hookimpl
     def neuroscript_engine_closed(self, left: tuple[str, ...]) -> None:
@@ -95,18 +95,18 @@ class Tracing:
             if known is not None:
                 known.abandon()
 
-    def _begun(self, record: CallRecord, start: int | None = None) -> Span:
+    def _start_span(self, record: CallRecord, start: int | None = None) -> Span:
         around = self._open.get((record.run, record.parent))
         is_known = bool(record.about.fingerprint)  # span names must not contain names that a caller invented
         return self._tracer.start_span(
             f"{OPERATION} {record.tool}" if is_known else OPERATION,
             None if around is None else set_span_in_context(around.span),
             SpanKind.INTERNAL,
-            dict(self._first(record)),
+            dict(self._start_attributes(record)),
             start_time=start,
         )
 
-    def _first(self, record: CallRecord) -> Iterator[tuple[str, Any]]:
+    def _start_attributes(self, record: CallRecord) -> Iterator[tuple[str, Any]]:
         """Yield the attributes known when a call starts."""
         about = record.about
         yield "gen_ai.operation.name", OPERATION
@@ -127,14 +127,14 @@ class Tracing:
                 yield "neuroscript.argument.digest", record.digest.hex()
 
     def _end(self, span: Span, record: CallRecord) -> None:
-        span.set_attributes(dict(_last(record)))
+        span.set_attributes(dict(_end_attributes(record)))
         if record.code not in ("ok", CLOSED):
             span.set_attribute("error.type", record.code or "_OTHER")
             span.set_status(Status(StatusCode.ERROR))
         span.end()
 
 
-def _last(record: CallRecord) -> Iterator[tuple[str, Any]]:
+def _end_attributes(record: CallRecord) -> Iterator[tuple[str, Any]]:
     """Yield the attributes known when a call has ended."""
     yield "neuroscript.outcome", record.kind
     yield "neuroscript.repairs", len(record.repairs)

@@ -61,12 +61,12 @@ class OfferedToolset(AbstractToolset[Any]):
             ModelRetry: The model can correct the call.
             ToolFailed: The call failed for another reason.
         """
-        asked = self._tools[name]
+        offered = self._tools[name]
         arguments = tool_args["text"] if isinstance(tool_args, UnparsedArguments) else tool_args
-        result = await asked.aexecute(arguments, ctx.tool_call_id or "")
+        result = await offered.aexecute(arguments, ctx.tool_call_id or "")
         if result.error is None:
             return _value(result.value)
-        raise (ModelRetry if result.error.retry == "model" else ToolFailed)(asked.text(result))
+        raise (ModelRetry if result.error.retry == "model" else ToolFailed)(offered.text(result))
 
 
 class PassthroughValidator:
@@ -79,10 +79,10 @@ class PassthroughValidator:
     def validate_json(self, input: Any, **context: Any) -> dict[str, Any]:
         """Return the arguments in a JSON object, or `UnparsedArguments` with the original string."""
         try:
-            given = parse_arguments(input, "")
+            arguments = parse_arguments(input, "")
         except ArgumentError:
             return UnparsedArguments(text=input)
-        return given if isinstance(given, dict) else UnparsedArguments(text=input)
+        return arguments if isinstance(arguments, dict) else UnparsedArguments(text=input)
 
 
 class UnparsedArguments(dict[str, Any]):

@@ -157,8 +157,8 @@ def _messages(strict: bool) -> Api:
 def _tools(
     api: Literal["chat", "responses"], strict: bool, tools: Iterable[Any], names: WireNames
 ) -> list[dict[str, Any]]:
-    told: list[dict[str, Any]] = to_tools(tools, api=api, strict=strict, names=names)
-    return told
+    definitions: list[dict[str, Any]] = to_tools(tools, api=api, strict=strict, names=names)
+    return definitions
 
 
 APIS: Final[Mapping[ApiName, ApiAccess]] = {

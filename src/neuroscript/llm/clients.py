@@ -111,13 +111,13 @@ class Model:
     """
 
     name: str
-    _way: Connection = attrs.field(repr=False)
-    _patience: RetryPolicy = attrs.field(repr=False)
+    _connection: Connection = attrs.field(repr=False)
+    _retry_policy: RetryPolicy = attrs.field(repr=False)
 
     @property
     def api(self) -> str:
         """The display name of the API, for example ``OpenAI Chat``."""
-        return self._way.title
+        return self._connection.title
 
     def reply(
         self,
@@ -145,17 +145,17 @@ class Model:
             on_retry=(on_retry, CALLBACK),
         )
         began = time.monotonic()
-        said: list[None] = []
+        delivered: list[None] = []
 
         def hear(text: str) -> None:
             if on_text is not None and text:
-                said.append(None)
+                delivered.append(None)
                 on_text(text)
 
         reply, retries = retry(
-            lambda until: self._way.attempt(turns, tools, hear, until),
-            self._patience,
-            said=lambda: bool(said),
+            lambda until: self._connection.attempt(turns, tools, hear, until),
+            self._retry_policy,
+            said=lambda: bool(delivered),
             on_retry=on_retry,
         )
         return attrs.evolve(reply, retries=retries, seconds=time.monotonic() - began)
@@ -171,15 +171,15 @@ class Model:
     def embed(self, text: str) -> Sequence[float]:
         """Return the embedding of *text*; `LLMError` as `reply`, ``llm.request`` if the API has no embeddings."""
         require("embed", text=(text, STRING))
-        return retry(lambda until: self._way.embed(text, until), self._patience)[0]
+        return retry(lambda until: self._connection.embed(text, until), self._retry_policy)[0]
 
     def names(self) -> list[str]:
         """Return the sorted names of the models that the server lists; `LLMError` as `reply`."""
-        return retry(self._way.names, self._patience)[0]
+        return retry(self._connection.names, self._retry_policy)[0]
 
     def close(self) -> None:
         """Close the connections."""
-        self._way.close()
+        self._connection.close()
 
     def __enter__(self) -> Model:
         return self
@@ -260,27 +260,29 @@ def model(
     }
     parts |= {"attempts": attempts, "backoff": backoff, "max_tokens": max_tokens, "stream": stream, "strict": strict}
     require("model", options=(options, FORMS["options"]), **{each: (parts[each], FORMS[each]) for each in parts})
-    wishes = ClientSettings(key, timeout, total_timeout, max_tokens, stream, strict, dict(options or {}))
-    way = _direct(name, base_url, api or "openai-chat", wishes) if base_url or api else _by_name(name, wishes)
-    return Model(name, way, RetryPolicy(attempts, backoff, total_timeout))
+    settings = ClientSettings(key, timeout, total_timeout, max_tokens, stream, strict, dict(options or {}))
+    connection = (
+        _direct(name, base_url, api or "openai-chat", settings) if base_url or api else _by_name(name, settings)
+    )
+    return Model(name, connection, RetryPolicy(attempts, backoff, total_timeout))
 
 
-def _direct(name: str, base_url: str, api: ApiName, wishes: ClientSettings) -> Connection:
+def _direct(name: str, base_url: str, api: ApiName, settings: ClientSettings) -> Connection:
     """Return the connection to a model at *base_url*, or at the vendor's own server."""
     known = APIS[api]
-    key = wishes.text or (
+    key = settings.text or (
         PLACEHOLDER_KEY if base_url else os.environ.get(known.variable) or library.stored_key(known.alias)
     )
     if not key:
         raise library.missing_key_error(known.variable, known.alias)
     client = _opened(lambda: known.opened(base_url, key), key)
-    return _transport(known.api(wishes.strict), name, client, wishes, own=not base_url)
+    return _transport(known.api(settings.strict), name, client, settings, own=not base_url)
 
 
-def _by_name(name: str, wishes: ClientSettings) -> Connection:
+def _by_name(name: str, settings: ClientSettings) -> Connection:
     """Return the connection to a model that ``llm`` knows."""
     found = library.find_model(name)
-    key = library.key_of(found.model, wishes.text)
+    key = library.key_of(found.model, settings.text)
     match found.way:
         case "openai-chat" | "openai-responses" as api:
             client, own = _opened(lambda: found.model.get_client(key), key), not found.model.api_base
@@ -293,8 +295,8 @@ def _by_name(name: str, wishes: ClientSettings) -> Connection:
             api, called, own = "openai-chat", found.model.openai_model_id, True
             client = _opened(lambda: APIS["openai-chat"].opened("", key or PLACEHOLDER_KEY), key)
         case _:
-            return library.Library(found, key, wishes.stream, wishes.seconds, wishes.options)
-    return _transport(APIS[api].api(wishes.strict), called, client, wishes, own=own)
+            return library.Library(found, key, settings.stream, settings.seconds, settings.options)
+    return _transport(APIS[api].api(settings.strict), called, client, settings, own=own)
 
 
 def _opened(opened: Callable[[], Any], key: str | None) -> Any:
@@ -315,9 +317,11 @@ def _opened(opened: Callable[[], Any], key: str | None) -> Any:
     raise LLMError(text, code="llm.connect", retry="host")
 
 
-def _transport(api: Api, called: str, client: Any, wishes: ClientSettings, *, own: bool) -> Transport:
+def _transport(api: Api, called: str, client: Any, settings: ClientSettings, *, own: bool) -> Transport:
     """Return the connection for an API; *own* means that the server is the API vendor's own."""
-    silence = min(wishes.timeout, wishes.seconds)
+    silence = min(settings.timeout, settings.seconds)
     limited = api.limited(client, min(CONNECT_TIMEOUT_SECONDS, silence), silence, own)
     longest = api.own_longest if own else ""
-    return Transport(api, called, limited, wishes.max_tokens, wishes.stream, wishes.seconds, wishes.options, longest)
+    return Transport(
+        api, called, limited, settings.max_tokens, settings.stream, settings.seconds, settings.options, longest
+    )

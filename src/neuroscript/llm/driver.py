@@ -41,13 +41,13 @@ POLL_SECONDS: Final = 0.2
 """Seconds between two checks for an interrupt during a wait."""
 
 
-def run_concurrently(acts: Sequence[Callable[[], T]], most: int) -> tuple[T, ...]:
+def run_concurrently(acts: Sequence[Callable[[], T]], max_threads: int) -> tuple[T, ...]:
     """Run functions at the same time and return their results in order.
 
     If the wait ends early, functions that have not started do not start.
 
     Args:
-        most: Maximum number of functions that run at once.
+        max_threads: Maximum number of functions that run at once.
 
     Raises:
         BaseException: The exception of the first function, in order, that fails.
@@ -62,7 +62,7 @@ def run_concurrently(acts: Sequence[Callable[[], T]], most: int) -> tuple[T, ...
                 context.run(_settle, future, act)
 
     try:
-        for _ in range(min(most, len(futures))):
+        for _ in range(min(max_threads, len(futures))):
             Thread(target=work, name="neuroscript-calls", daemon=True).start()
         return tuple(map(_result, futures))
     finally:
@@ -137,13 +137,13 @@ class ConversationDriver:
     is_over: bool = False
     _has_listener_failed: bool = attrs.field(default=False, init=False)
 
-    def ask(self, asked: AskStep) -> Reply:
+    def ask(self, step: AskStep) -> Reply:
         """Return the model's reply."""
-        reply = self._reply(asked, self.tell)
+        reply = self._reply(step, self.tell)
         self.tell(ReplyReceived(reply))
         return reply
 
-    async def aask(self, asked: AskStep) -> Reply:
+    async def aask(self, step: AskStep) -> Reply:
         """Return the model's reply; the request runs on a thread."""
         import asyncio
 
@@ -154,28 +154,28 @@ class ConversationDriver:
                 raise Cancelled
             loop.call_soon_threadsafe(self.tell, event)
 
-        reply = await run_in_thread(lambda: self._reply(asked, tell))
+        reply = await run_in_thread(lambda: self._reply(step, tell))
         self.tell(ReplyReceived(reply))
         return reply
 
-    def run(self, asked: CallStep) -> tuple[ToolResult, ...]:
+    def run(self, step: CallStep) -> tuple[ToolResult, ...]:
         """Run the calls of one turn, each with ``execute``."""
-        calls = [partial(self._called, call, asked) for call in asked.calls]
-        return run_concurrently(calls, MAX_PARALLEL_CALLS) if asked.together else tuple(call() for call in calls)
+        calls = [partial(self._called, call, step) for call in step.calls]
+        return run_concurrently(calls, MAX_PARALLEL_CALLS) if step.together else tuple(call() for call in calls)
 
-    async def arun(self, asked: CallStep) -> tuple[ToolResult, ...]:
+    async def arun(self, step: CallStep) -> tuple[ToolResult, ...]:
         """Run the calls of one turn, each with ``aexecute``."""
         import asyncio
 
-        if not asked.together:
-            return tuple([await self._acalled(call, asked) for call in asked.calls])
+        if not step.together:
+            return tuple([await self._acalled(call, step) for call in step.calls])
         free = asyncio.Semaphore(MAX_PARALLEL_CALLS)
 
         async def called(call: ToolCall) -> ToolResult:
             async with free:
-                return await self._acalled(call, asked)
+                return await self._acalled(call, step)
 
-        return tuple(await asyncio.gather(*map(called, asked.calls)))
+        return tuple(await asyncio.gather(*map(called, step.calls)))
 
     def tell(self, event: Event) -> None:
         """Pass an event to the listener and log the listener's first failure."""
@@ -188,31 +188,33 @@ class ConversationDriver:
                 self._has_listener_failed = True
                 self.session._log_failure("the listener of a conversation", error)
 
-    def _called(self, call: ToolCall, asked: CallStep) -> ToolResult:
+    def _called(self, call: ToolCall, step: CallStep) -> ToolResult:
         self.tell(CallStarted(call))
-        return self._ended(call, self.session.execute(call, asked.seconds, on_item=self._hearing(call)))
+        return self._report_end(call, self.session.execute(call, step.seconds, on_item=self._item_callback(call)))
 
-    async def _acalled(self, call: ToolCall, asked: CallStep) -> ToolResult:
+    async def _acalled(self, call: ToolCall, step: CallStep) -> ToolResult:
         self.tell(CallStarted(call))
-        return self._ended(call, await self.session.aexecute(call, asked.seconds, on_item=self._hearing(call)))
+        return self._report_end(
+            call, await self.session.aexecute(call, step.seconds, on_item=self._item_callback(call))
+        )
 
-    def _hearing(self, call: ToolCall) -> Callable[[Any], object] | None:
+    def _item_callback(self, call: ToolCall) -> Callable[[Any], object] | None:
         """Return a function that reports each stream item, or None without a listener."""
         return None if self.listener is None else lambda item: self.tell(ItemProduced(call, item))
 
-    def _ended(self, call: ToolCall, result: ToolResult) -> ToolResult:
+    def _report_end(self, call: ToolCall, result: ToolResult) -> ToolResult:
         secrets = self.session.secrets
         self.tell(CallEnded(call if secrets is None else redacted_call(secrets, call), result))
         return result
 
-    def _turn(self, asked: AskStep) -> Turn:
+    def _turn(self, step: AskStep) -> Turn:
         """Return the turn of a model that has no ``reply`` method."""
         model: Any = self.model
-        if asked.tools:
-            return turn_of(model.ask_with_tools(asked.turns, asked.tools), "ask_with_tools")
-        return turn_of(model.ask(asked.turns), "ask")
+        if step.tools:
+            return turn_of(model.ask_with_tools(step.turns, step.tools), "ask_with_tools")
+        return turn_of(model.ask(step.turns), "ask")
 
-    def _reply(self, asked: AskStep, listen: Callable[[Event], object]) -> Reply:
+    def _reply(self, step: AskStep, listen: Callable[[Event], object]) -> Reply:
         started = time.perf_counter()
         ended_by: list[BaseException] = []
 
@@ -227,13 +229,13 @@ class ConversationDriver:
             if hasattr(self.model, "reply"):
                 return reply_of(
                     self.model.reply(
-                        asked.turns,
-                        asked.tools,
+                        step.turns,
+                        step.tools,
                         on_text=lambda text: tell(TextReceived(text)),
                         on_retry=lambda retried: tell(RetryScheduled(retried)),
                     )
                 )
-            turn = self._turn(asked)
+            turn = self._turn(step)
         except (LLMError, Cancelled):
             raise
         except BaseException as error:  # SystemExit and CancelledError too: a model must end only its conversation

@@ -57,8 +57,8 @@ def missing_package_error(package: str, extra: str) -> LLMError:
 
 def format_error(kind: str) -> LLMError:
     """Return the error for a response in the wrong format; *kind* is its content type."""
-    told = kind if re.fullmatch(r"[a-z0-9.+-]{1,40}/[a-z0-9.+-]{1,40}", kind) else "something else"
-    text = f"the model's server answered with {told}, which is not a reply of this API; check the address"
+    description = kind if re.fullmatch(r"[a-z0-9.+-]{1,40}/[a-z0-9.+-]{1,40}", kind) else "something else"
+    text = f"the model's server answered with {description}, which is not a reply of this API; check the address"
     return LLMError(text, code="llm.format", retry="host")
 
 
@@ -106,8 +106,8 @@ def fault_of_status(status: int, headers: Mapping[str, str], body: Any = None) -
     word = error_code(body)
     code, retry = code_of_status(status, word)
     text = NO_CREDIT if status == 402 or (code, retry) == ("llm.rate", "host") else MESSAGES[code]
-    told = f"{status} {word}".strip()
-    return Fault(LLMError(f"{text} ({told})", code=code, retry=retry), retry_after_seconds(headers))
+    description = f"{status} {word}".strip()
+    return Fault(LLMError(f"{text} ({description})", code=code, retry=retry), retry_after_seconds(headers))
 
 
 def error_code(body: Any) -> str:
@@ -136,14 +136,14 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
         return exact / 1000
     text = headers.get("retry-after")
     seconds = _number(text)
-    return seconds if seconds is not None or text is None else _until(text)
+    return seconds if seconds is not None or text is None else _seconds_until(text)
 
 
 def _number(text: str | None) -> float | None:
     return float(text) if text and re.fullmatch(r"\d{1,12}(\.\d{1,12})?", text.strip(), re.ASCII) else None
 
 
-def _until(date: str) -> float | None:
+def _seconds_until(date: str) -> float | None:
     try:
         moment = parsedate_to_datetime(date)
     except ValueError:

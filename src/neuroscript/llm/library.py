@@ -156,17 +156,21 @@ class Library:
         if tools and not self.found.model.supports_tools:
             raise LLMError("this model does not support tools", code="llm.request", retry="host")
         names = WireNames.of(tools)
-        asked = {"stream": self.stream and self.found.model.can_stream, "key": self.key, "options": dict(self.options)}
+        options = {
+            "stream": self.stream and self.found.model.can_stream,
+            "key": self.key,
+            "options": dict(self.options),
+        }
         offered = {"tools": [_tool(spec, names) for spec in tools]} if tools else {}
-        said = _guarded(
-            lambda: self.found.model.prompt(messages=[*_messages(turns, names)], **offered, **asked),
+        response = _guarded(
+            lambda: self.found.model.prompt(messages=[*_messages(turns, names)], **offered, **options),
         )
-        pieces = iter(said)
+        pieces = iter(response)
         while (piece := _guarded(lambda: next(pieces, None))) is not None:
             if time.monotonic() > until:
                 raise timeout_error(self.seconds)
             hear(piece)
-        reply: Reply = _guarded(lambda: _reply(said, names))
+        reply: Reply = _guarded(lambda: _reply(response, names))
         return reply
 
     def embed(self, text: str, until: float) -> list[float]:
@@ -217,9 +221,9 @@ def _messages(turns: Sequence[Turn], names: WireNames) -> Iterator[Any]:
     from llm.parts import Message, TextPart, ToolCallPart
 
     for turn in turns:
-        kept = (turn.native or {}).get(KEY)
-        if kept is not None:
-            yield from map(Message.from_dict, kept)
+        messages = (turn.native or {}).get(KEY)
+        if messages is not None:
+            yield from map(Message.from_dict, messages)
             continue
         if turn.tool_results:
             yield Message("tool", [_result(each, names) for each in turn.tool_results])
@@ -237,14 +241,14 @@ def _result(result: ToolResult, names: WireNames) -> Any:
     return ToolResultPart(names.wire(result.tool), result_text(result, names), result.id)
 
 
-def _reply(said: Any, names: WireNames) -> Reply:
-    calls = [_call(each, at, names) for at, each in enumerate(said.tool_calls(), 1)]
-    text = said.text()
+def _reply(response: Any, names: WireNames) -> Reply:
+    calls = [_call(each, at, names) for at, each in enumerate(response.tool_calls(), 1)]
+    text = response.text()
     if not text.strip() and not calls:
         raise LLMError("the model returned an empty reply", code="llm.empty", retry="later")
-    counted = said.usage()
-    kept = [message.to_dict() for message in said.messages()]
-    turn = Turn("assistant", text, tuple(calls), native={KEY: kept})
+    counted = response.usage()
+    messages = [message.to_dict() for message in response.messages()]
+    turn = Turn("assistant", text, tuple(calls), native={KEY: messages})
     return Reply(turn, "tools" if calls else "end", Usage(counted.input or 0, counted.output or 0))
 
 

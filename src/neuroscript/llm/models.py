@@ -69,10 +69,10 @@ def list_models() -> list[KnownModel]:
     Raises:
         LLMError: ``llm.not_installed``.
     """
-    return sorted(_known(), key=lambda each: each.name)
+    return sorted(_iter_models(), key=lambda each: each.name)
 
 
-def _known() -> Iterator[KnownModel]:
+def _iter_models() -> Iterator[KnownModel]:
     package = library.package()
     for entry in package.get_models_with_aliases():
         if entry.model is not None:

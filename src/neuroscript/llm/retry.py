@@ -66,7 +66,7 @@ def retry(
             return made[0], tuple(retries)
         wait = None if said() else _wait(policy, fault, len(retries), until)
         if wait is None:
-            raise _told(fault)
+            raise _error_with_delay(fault)
         retries.append(RetriedRequest(fault.error.code, wait))
         if on_retry is not None:
             on_retry(retries[-1])
@@ -97,7 +97,7 @@ def _wait(policy: RetryPolicy, fault: Fault, before: int, until: float) -> float
     return wait if wait <= MAX_SERVER_WAIT_SECONDS and time.monotonic() + wait < until else None
 
 
-def _told(fault: Fault) -> LLMError:
+def _error_with_delay(fault: Fault) -> LLMError:
     if fault.wait is None or fault.wait < 1 or fault.error.retry != "later":
         return fault.error
     text = f"{fault.error.text}; try again after {fault.wait:.0f} s"

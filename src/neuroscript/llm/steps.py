@@ -86,7 +86,7 @@ class ConversationState:
         if secrets is None:
             return Conversation(tuple(self.turns), tuple(self.replies), answer)
         replies = tuple(attrs.evolve(reply, turn=redacted_turn(secrets, reply.turn)) for reply in self.replies)
-        return Conversation(self._sent(), replies, answer if self.is_secret else secrets.plain(answer))
+        return Conversation(self._turns_to_send(), replies, answer if self.is_secret else secrets.plain(answer))
 
     def steps(self) -> Steps:
         """Yield steps until the model has answered, and return the conversation.
@@ -99,7 +99,7 @@ class ConversationState:
         while True:
             self._require_open()
             self._require_turn(fault)
-            reply: Reply = yield AskStep(self._sent(), self.tools)
+            reply: Reply = yield AskStep(self._turns_to_send(), self.tools)
             self.replies.append(reply)
             self.turns.append(reply.turn)
             complete_turn(reply)
@@ -111,16 +111,16 @@ class ConversationState:
                 fault = ""
                 continue
             try:
-                return self.conversation(self._answered(reply.turn.content))
+                return self.conversation(self._parse_answer(reply.turn.content))
             except ArgumentError as error:
                 fault = str(error)
                 self.turns.append(Turn("user", correction_request(error)))
 
-    def _sent(self) -> tuple[Turn, ...]:
+    def _turns_to_send(self) -> tuple[Turn, ...]:
         secrets = self.session.secrets
         return tuple(self.turns) if secrets is None else tuple(redacted_turn(secrets, turn) for turn in self.turns)
 
-    def _answered(self, text: str) -> Any:
+    def _parse_answer(self, text: str) -> Any:
         if self.answer is None:
             return text
         value = exact_answer(self.answer, text)
@@ -132,15 +132,15 @@ class ConversationState:
     def _require_turn(self, fault: str) -> None:
         if len(self.replies) >= self.most_turns:
             if fault:
-                raise _ended(f"none of {self.most_turns} turns gave a valid answer: {fault}", "llm.answer", "never")
-            raise _ended(f"the model did not finish within {self.most_turns} turns", "llm.turn_limit")
+                raise _end_error(f"none of {self.most_turns} turns gave a valid answer: {fault}", "llm.answer", "never")
+            raise _end_error(f"the model did not finish within {self.most_turns} turns", "llm.turn_limit")
         if self.until is not None and time.monotonic() >= self.until:
-            raise _ended("the conversation did not finish in time", "llm.time_limit")
+            raise _end_error("the conversation did not finish in time", "llm.time_limit")
 
     def _run(self, calls: tuple[ToolCall, ...]) -> CallStep:
         self.made += len(calls)
         if self.made > self.most_calls:
-            raise _ended(f"the model requested more than {self.most_calls} calls", "llm.call_limit")
+            raise _end_error(f"the model requested more than {self.most_calls} calls", "llm.call_limit")
         calls = _of_distinct_ids(calls)
         infos = self.session.infos
         together = len(calls) > 1 and all(is_read_only(infos.get(_name(call))) for call in calls)
@@ -148,7 +148,7 @@ class ConversationState:
 
     def _require_open(self) -> None:
         if self.session._is_stopped or self.session.is_closed:
-            raise _ended("the conversation ended because its session ended", "llm.stopped")
+            raise _end_error("the conversation ended because its session ended", "llm.stopped")
 
 
 REPEATED: Final = "not called, because an earlier call of this turn has the same id; use a new id for each call"
@@ -191,5 +191,5 @@ def is_read_only(tool: ToolInfo | None) -> bool:
     return tool is not None and tool.policy.is_read_only
 
 
-def _ended(text: str, code: str, retry: Retry = "host") -> LLMError:
+def _end_error(text: str, code: str, retry: Retry = "host") -> LLMError:
     return LLMError(text, code=code, retry=retry)

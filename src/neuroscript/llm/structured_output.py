@@ -49,20 +49,20 @@ def exact_answer(spec: ToolSpec, text: str) -> Any:
     """
     (arg,) = spec.args
     try:
-        return bind_named(spec, {arg.name: _given(spec, arg, text)})[0]
+        return bind_named(spec, {arg.name: _parse_value(spec, arg, text)})[0]
     except ArgumentError as error:
         raise ArgumentError(error.problems, found=error.total) from None  # without the name of a tool
 
 
-def _given(spec: ToolSpec, arg: ArgSpec, text: str) -> Any:
+def _parse_value(spec: ToolSpec, arg: ArgSpec, text: str) -> Any:
     """Return the value in *text*; text that is not JSON is used as a string, which may be valid."""
     if arg.type is ArgType.STRING:
-        said = _said(text, text) if instruction(spec) else text
-        return said if type(said) is str or (said is None and (arg.nullable or not arg.required)) else text
-    return _said(text, _candidates(text)[-1].strip())
+        value = _parse_json(text, text) if instruction(spec) else text
+        return value if type(value) is str or (value is None and (arg.nullable or not arg.required)) else text
+    return _parse_json(text, _candidates(text)[-1].strip())
 
 
-def _said(text: str, otherwise: str) -> Any:
+def _parse_json(text: str, otherwise: str) -> Any:
     for candidate in _candidates(text):
         try:
             return parse_json(candidate)

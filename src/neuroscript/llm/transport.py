@@ -107,13 +107,13 @@ class Transport:
         assembler = self.api.wire.assembler(names)
         for event in body.events():
             if event == DONE:  # the reply is complete even if the connection then breaks
-                return self._ended(assembler) if self.api.end else assembler.reply()
+                return self._finish_reply(assembler) if self.api.end else assembler.reply()
             text = assembler.take(event)
             if text:
                 hear(text)
         return assembler.reply()
 
-    def _ended(self, assembler: Assembler) -> Reply:
+    def _finish_reply(self, assembler: Assembler) -> Reply:
         """Return the reply of a stream that ended with `DONE`, even if no chunk named the reason."""
         try:
             return assembler.reply()

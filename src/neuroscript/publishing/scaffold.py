@@ -164,10 +164,10 @@ def render_files(names: Names, author: str = "") -> dict[str, str]:
         "api": str(RUNTIME_API),
     }
     texts = {path: (TEMPLATE / f"{source}.txt").read_text("utf-8") for path, source in FILES.items()}
-    return {_filled(path, words): _filled(text, words) for path, text in texts.items()}
+    return {_render(path, words): _render(text, words) for path, text in texts.items()}
 
 
-def _filled(text: str, words: Mapping[str, str]) -> str:
+def _render(text: str, words: Mapping[str, str]) -> str:
     return WORD.sub(lambda match: words[match[1]], text)
 
 

@@ -71,8 +71,8 @@ def encode_text(text: object) -> memoryview:
 
 def temporary_name(name: str) -> str:
     """Return a file name that is not in use."""
-    kept = name.encode()[:NAME_KEPT].decode(errors="ignore")
-    return f".{kept}.{os.urandom(8).hex()}.tmp"
+    stem = name.encode()[:NAME_KEPT].decode(errors="ignore")
+    return f".{stem}.{os.urandom(8).hex()}.tmp"
 
 
 def append(folder: Folder, name: str, data: memoryview) -> None:

@@ -99,7 +99,7 @@ class Files:
             raise SandboxError(
                 "files are opened for reading, with mode 'r' or 'rb'", code="sandbox.argtype", retry="model"
             )
-        place = self._place("read", path)
+        place = self._check_path("read", path)
         with self._root.open_root(place.path) as root:
             file = io.BufferedReader(self._opened(root, place))
         return file if mode == "rb" else io.TextIOWrapper(file, encoding="utf-8", newline="")
@@ -111,7 +111,7 @@ class Files:
 
     def stat(self, path: str) -> DirEntry:
         """Return the metadata of an entry; for a link, of the link itself."""
-        place = self._place("read", path)
+        place = self._check_path("read", path)
         with self._root.open_root(place.path) as root, root.below(place.segments[:-1]) as folder:
             status = folder.status(place.segments[-1] if place.segments else ".")
             _require_directory(place, status)
@@ -157,7 +157,7 @@ class Files:
         On Linux the path leads to the opened file or directory, even if the tree changes meanwhile. On other systems it
         is an ordinary absolute path. Operations through this path, including writes, are neither checked nor counted.
         """
-        place = self._place("read", path)
+        place = self._check_path("read", path)
         if sys.platform != "linux":
             yield self._root.resolve(place.path)
             return
@@ -172,7 +172,7 @@ class Files:
 
     def resolve(self, path: str) -> str:
         """Return an absolute path, valid only as long as no other process changes the tree."""
-        place = self._place("read", path)
+        place = self._check_path("read", path)
         return self._root.resolve(place.path)
 
     def write_bytes(self, path: str, data: bytes) -> None:
@@ -192,7 +192,7 @@ class Files:
 
     def mkdir(self, path: str) -> bool:
         """Create a directory and its missing parents; return whether it was missing."""
-        place = self._place("write", path)
+        place = self._check_path("write", path)
         with self._root.open_root(place.path) as root:
             if not place.segments:
                 return False
@@ -201,7 +201,7 @@ class Files:
 
     def delete(self, path: str) -> bool:
         """Delete a file, a link or an empty directory; return whether it existed."""
-        place = self._place("delete", path)
+        place = self._check_path("delete", path)
         with self._root.open_root(place.path) as root:
             try:
                 with root.below(place.segments[:-1]) as folder:
@@ -228,14 +228,14 @@ class Files:
                 _require_elsewhere(origin, target)
                 folder.move(name, new_folder, new)
 
-    def _place(self, verb: str, path: object) -> CheckedPath:
+    def _check_path(self, verb: str, path: object) -> CheckedPath:
         place = _placed(path)
         self._may(verb, place.path)
         return place
 
     @contextmanager
     def _reading(self, path: str) -> Iterator[tuple[MeteredFile, CheckedPath]]:
-        place = self._place("read", path)
+        place = self._check_path("read", path)
         with self._root.open_root(place.path) as root, self._opened(root, place) as file:
             yield file, place
 
@@ -247,7 +247,7 @@ class Files:
         return file
 
     def _below(self, path: str, pattern: Pattern) -> Entries:
-        place = self._place("read", "." if type(path) is str and not path else path)
+        place = self._check_path("read", "." if type(path) is str and not path else path)
         with self._root.open_root(place.path) as root:
             return find_entries(root, place.segments, pattern, self._may_read, self._spend)
 
@@ -267,7 +267,7 @@ class Files:
         return permits
 
     def _change(self, path: str, data: memoryview, change: Callable[[Folder, str, memoryview], None]) -> None:
-        place = self._place("write", path)
+        place = self._check_path("write", path)
         name = place.name
         self._spend("fs_bytes", len(data))
         with self._root.open_root(place.path) as root:

@@ -100,7 +100,7 @@ class Sandbox:
         """Hold the root open for one operation on *path*, and convert OSError to SandboxError."""
         with self._lock:
             if self._closed:
-                raise _gone()
+                raise _missing_directory_error()
             self._users += 1
         try:
             self._require()
@@ -136,9 +136,9 @@ class Sandbox:
         except PermissionError:
             return
         except OSError:
-            raise _gone() from None
+            raise _missing_directory_error() from None
         if (status.st_dev, status.st_ino) != self._identity:
-            raise _gone()
+            raise _missing_directory_error()
 
 
 def _opened(directory: str, backend: Backend) -> tuple[str, Folder]:
@@ -176,5 +176,5 @@ def _try_to_write(root: Folder) -> None:
         raise refusal(error, "sandbox") from None
 
 
-def _gone() -> SandboxError:
+def _missing_directory_error() -> SandboxError:
     return SandboxError("the sandbox directory no longer exists", code="sandbox.gone")

@@ -98,7 +98,7 @@ class FakeRuntime:
         lines: The printed lines.
         prompts: The prompts shown to the user.
         turns: The turns passed to the model, in order.
-        told: Each reported `Progress`.
+        progress_updates: Each reported `Progress`.
         called: The calls of other tools, as `ToolCall`.
         logged: The level and the message of each log entry.
         is_cancelled: The value of `cancelled`; a test may set it.
@@ -126,12 +126,12 @@ class FakeRuntime:
     ) -> None:
         answers, model, tools, grants = map(as_tuple, (answers, model, tools, grants))
         clock = clock if isinstance(clock, (int, float)) else as_tuple(clock)
-        given = {"answers": answers, "model": model, "clock": clock, "files": files, "variables": variables}
-        given |= {"secrets": secrets, "calls": calls, "tools": tools, "grants": grants, "deadline": deadline}
-        require("FakeRuntime", **{name: (each, FORMS[name]) for name, each in given.items()})
+        parameters = {"answers": answers, "model": model, "clock": clock, "files": files, "variables": variables}
+        parameters |= {"secrets": secrets, "calls": calls, "tools": tools, "grants": grants, "deadline": deadline}
+        require("FakeRuntime", **{name: (each, FORMS[name]) for name, each in parameters.items()})
         self.prompts: list[str] = []
         self.turns: list[tuple[Turn, ...]] = []
-        self.told: list[Progress] = []
+        self.progress_updates: list[Progress] = []
         self.called: list[ToolCall] = []
         self.logged: list[tuple[str, str]] = []
         self.is_cancelled = False
@@ -165,7 +165,7 @@ class FakeRuntime:
             secrets=secrets,
             clock=self._now,
             random=SeededRandom(SEED),  # noqa: S311
-            progress=self.told.append,
+            progress=self.progress_updates.append,
         )
         self._engine = Engine(host=host, policy=ExecutionPolicy(grants=grants), plugins="none")
         for tool in tools:
@@ -277,10 +277,10 @@ class FakeRuntime:
         self.called.append(ToolCall(name, args))
         if name not in self._calls:
             raise self.misused(f"the tool calls {name}, but the script has no result for it: calls={{...}}")
-        given = self._calls[name]
-        if isinstance(given, Exception):
-            raise given
-        return given(args) if callable(given) else given
+        results = self._calls[name]
+        if isinstance(results, Exception):
+            raise results
+        return results(args) if callable(results) else results
 
     @property
     def tools(self) -> Mapping[str, ToolInfo]:
@@ -310,7 +310,7 @@ class FakeRuntime:
         return self._rt.secret(name)
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
-        """Add to `told`."""
+        """Add to `progress_updates`."""
         self._rt.progress(done, total, text)
 
     @property
@@ -364,10 +364,10 @@ class _Model:
 
     def ask(self, turns: Sequence[Turn]) -> Turn:
         self.rt.turns.append(tuple(turns))
-        said = self.rt._said.next("the tool asks the model")
-        if isinstance(said, Exception):
-            raise said
-        return said if isinstance(said, Turn) else Turn("assistant", str(said))
+        reply = self.rt._said.next("the tool asks the model")
+        if isinstance(reply, Exception):
+            raise reply
+        return reply if isinstance(reply, Turn) else Turn("assistant", str(reply))
 
     def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[ToolSpec]) -> Turn:
         return self.ask(turns)

@@ -52,14 +52,14 @@ class Difference:
     def __str__(self) -> str:
         match self.kind:
             case "tool":
-                told = "unknown tool"
+                change = "unknown tool"
             case "definition":
-                told = "its definition differs from the recorded one"
+                change = "its definition differs from the recorded one"
             case "value":
-                told = f"was {self.was}, is a different value"
+                change = f"was {self.was}, is a different value"
             case _:
-                told = f"was {self.was}, is {self.now}"
-        return ": ".join(each for each in (f"line {self.line}", self.tool, self.where, told) if each)
+                change = f"was {self.was}, is {self.now}"
+        return ": ".join(each for each in (f"line {self.line}", self.tool, self.where, change) if each)
 
 
 @attrs.frozen
@@ -111,8 +111,8 @@ def replay_lines(readline: Callable[[int], bytes], engine: Engine) -> Replayed:
             call = _call(line)
             difference = None if isinstance(call, str) else again.difference(number, call)
         except _Unreadable as fault:
-            told = so_far.error or f"line {number} {fault}"
-            so_far = attrs.evolve(so_far, unreadable=so_far.unreadable + 1, error=told)
+            message = so_far.error or f"line {number} {fault}"
+            so_far = attrs.evolve(so_far, unreadable=so_far.unreadable + 1, error=message)
             continue
         count = call if isinstance(call, str) else "run"
         if difference is None or difference.kind not in ("tool", "definition"):
@@ -228,24 +228,24 @@ class _Again:
 def _differences(where: Where, was: Any, now: Any) -> Iterator[tuple[Kind, Where, str, str]]:
     """Yield the differences between two values and their paths; maps and lists of equal length are compared by item."""
     if type(was) is not type(now):
-        yield "type", where, _told(was), _told(now)
+        yield "type", where, _type_and_size(was), _type_and_size(now)
     elif isinstance(was, dict):
         for key in sorted({*was, *now}):
             if key not in was or key not in now:
-                old, new = (_told(each[key]) if key in each else "nothing" for each in (was, now))
+                old, new = (_type_and_size(each[key]) if key in each else "nothing" for each in (was, now))
                 yield "key", (where, key), old, new
             else:
                 yield from _differences((where, key), was[key], now[key])
-    elif _told(was) != _told(now):
-        yield "size", where, _told(was), _told(now)
+    elif _type_and_size(was) != _type_and_size(now):
+        yield "size", where, _type_and_size(was), _type_and_size(now)
     elif isinstance(was, list):
         for index, (old, new) in enumerate(zip(was, now, strict=True)):
             yield from _differences((where, index), old, new)
     elif repr(was) != repr(now):  # -0.0 equals 0.0, and equal times may be in two time zones
-        yield "value", where, _told(was), _told(now)
+        yield "value", where, _type_and_size(was), _type_and_size(now)
 
 
-def _told(value: Any) -> str:
+def _type_and_size(value: Any) -> str:
     """Return the type of a value, and its size if it has one."""
     name = type_name(value)
     return f"{name} of {len(value)}" if hasattr(value, "__len__") else name

@@ -140,8 +140,8 @@ async def arun(
         raise SpecError(plan.subject, problems)
     if parallel < 1:
         raise ValueError("parallel must be 1 or more")
-    given = {} if inputs is None else inputs
-    exact = bind_arguments(plan.signature, session._world.coercion, given, by_name=True)
+    inputs_data = {} if inputs is None else inputs
+    exact = bind_arguments(plan.signature, session._world.coercion, inputs_data, by_name=True)
     for secret in secret_values(plan.signature, exact):
         session._hide(secret)
     driver = _Driver(session, plan, dict(plan.signature.by_name(list(exact))), parallel, watch, caller, is_behind)
@@ -238,12 +238,12 @@ class _Driver:
             elif work.node.timeout is None and self._tools[work.node.tool].is_plain:
                 self._make_at_once(work)
             else:
-                task = asyncio.ensure_future(self._made(work))
+                task = asyncio.ensure_future(self._make_call(work))
                 self._running.add(task)
-                task.add_done_callback(self._over)
+                task.add_done_callback(self._finish_task)
                 breath = 0.0  # start it before a non-blocking call delays it
 
-    def _over(self, task: asyncio.Task[None]) -> None:
+    def _finish_task(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
         if not task.cancelled():
             self._fault = self._fault or task.exception()
@@ -265,38 +265,38 @@ class _Driver:
         finally:
             timer.cancel()
 
-    async def _made(self, work: ScheduledCall) -> None:
+    async def _make_call(self, work: ScheduledCall) -> None:
         """Make one call and report its outcome to the schedule."""
-        self._tell("started", work.node, work.item, work.number)
+        self._notify("started", work.node, work.item, work.number)
         started = self._clock()
         try:
-            self._ended(work, started, await self._call(work), None)
+            self._record_attempt(work, started, await self._call(work), None)
         except CallError as error:
-            self._ended(work, started, None, error)
+            self._record_attempt(work, started, None, error)
         except CallNotMade:
             self._schedule.give_up(work)
         except asyncio.CancelledError:
             text = "was interrupted, and may have had its effect"
-            self._ended(work, started, None, CallError(text, tool=work.node.tool, code="call.interrupted"))
+            self._record_attempt(work, started, None, CallError(text, tool=work.node.tool, code="call.interrupted"))
             raise
 
     def _make_at_once(self, work: ScheduledCall) -> None:
         """Make a non-blocking call without a task and report its outcome to the schedule."""
-        self._tell("started", work.node, work.item, work.number)
+        self._notify("started", work.node, work.item, work.number)
         started = self._clock()
         try:
             result, error = self._session.call_named(work.node.tool, work.arguments), None
         except CallError as failure:
             result, error = None, failure
-        self._ended(work, started, result, error)
+        self._record_attempt(work, started, result, error)
 
-    def _ended(self, work: ScheduledCall, started: float, result: Any, error: CallError | None) -> None:
+    def _record_attempt(self, work: ScheduledCall, started: float, result: Any, error: CallError | None) -> None:
         code = "ok" if error is None else error.code
         now = self._clock()
         began, seconds, ago = work.made or (started, now - started, 0.0)
         attempt = Attempt(work.number, work.item, began, seconds, code)
         self._schedule.ended(work, attempt, now - ago, result, error)
-        self._tell("ended", work.node, work.item, attempt.number, code)
+        self._notify("ended", work.node, work.item, attempt.number, code)
         if self._schedule.over:
             self._finished()
 
@@ -309,9 +309,9 @@ class _Driver:
             state.given = None
             last = state.attempts[-1] if state.attempts else None
             item, number = (None, 0) if last is None else (last.item, last.number)
-            self._tell("finished", state.node, item, number, state.status or "", len(over))
+            self._notify("finished", state.node, item, number, state.status or "", len(over))
 
-    def _tell(self, kind: str, node: Node, item: int | None, number: int, code: str = "", later: int = 0) -> None:
+    def _notify(self, kind: str, node: Node, item: int | None, number: int, code: str = "", later: int = 0) -> None:
         if self._watch is None:
             return
         done, total = self._schedule.done - later, len(self._plan.nodes)
@@ -357,9 +357,9 @@ class _Driver:
 
     def _node_trace(self, state: NodeState) -> NodeTrace:
         node, tool = state.node, self._tools[state.node.tool]
-        given = state.given
-        if given is not None:
-            given = tool.shown(given) if node.items is None else [tool.shown(each) for each in given]
+        arguments = state.given
+        if arguments is not None:
+            arguments = tool.shown(arguments) if node.items is None else [tool.shown(each) for each in arguments]
         result = state.result if state.status == "succeeded" else None
         error = None if state.error is None else error_to_data(state.error)
         return NodeTrace(
@@ -367,7 +367,7 @@ class _Driver:
             tool.line.tool.name,
             state.status or "unstarted",
             node.needs,
-            given,
+            arguments,
             result,
             error,
             state.reason,
@@ -421,12 +421,14 @@ def _caller(session: Session) -> Caller:
         if timeout is None or not hasattr(clock, "wait"):
             return await session.acall_named(work.node.tool, work.arguments, timeout)
         ends = session._entry(work.node.tool).line.manner == "coroutine"  # a thread cannot be cancelled
-        return await _within(session.acall_named(work.node.tool, work.arguments), work.node, timeout, clock, ends)
+        return await _call_with_timeout(
+            session.acall_named(work.node.tool, work.arguments), work.node, timeout, clock, ends
+        )
 
     return made
 
 
-async def _within(call: Any, node: Node, seconds: float, clock: Any, ends: bool) -> Any:
+async def _call_with_timeout(call: Any, node: Node, seconds: float, clock: Any, ends: bool) -> Any:
     """Return the result of a call, or raise `CallTimeout` after *seconds* on the clock.
 
     Args:

@@ -208,7 +208,9 @@ class Schedule:
         try:
             if node.condition is not None and not node.condition.holds(lookup, self._state):
                 return self._end(state, "skipped", reason="its condition does not hold")
-            given = self._many(node, node.items, lookup) if node.items is not None else _arguments(node, lookup)
+            given = (
+                self._map_arguments(node, node.items, lookup) if node.items is not None else _arguments(node, lookup)
+            )
         except SkippedNode as error:
             return self._end(state, "skipped", reason=str(error))
         except UnresolvedReference as error:
@@ -226,9 +228,9 @@ class Schedule:
             self._end(state, "succeeded")
         return None
 
-    def _many(self, node: Node, over: Template, lookup: Lookup) -> list[dict[str, Any]]:
+    def _map_arguments(self, node: Node, over: Template, lookup: Lookup) -> list[dict[str, Any]]:
         """Return the arguments for each item of a map."""
-        items = over.filled(lookup)
+        items = over.fill(lookup)
         if type(items) is not list:
             raise UnresolvedReference("map: expected a list")
         return [_arguments(node, partial(_value_within, index, item, lookup)) for index, item in enumerate(items)]
@@ -356,14 +358,14 @@ class Schedule:
             Lost: If a node that the output refers to has no result.
         """
         if self.plan.answer is not None:
-            return self.plan.answer.filled(self._with_trace([outcome_data(state) for state in self.states.values()]))
+            return self.plan.answer.fill(self._with_trace([outcome_data(state) for state in self.states.values()]))
         ends = self.plan.ends
         results = {name: self.states[name].result for name in ends if self.states[name].status == "succeeded"}
         return results.get(ends[0]) if len(ends) == 1 else results
 
 
 def _arguments(node: Node, lookup: Lookup) -> dict[str, Any]:
-    return node.arguments.filled(lookup)  # type: ignore[no-any-return]  # may be shared, because the call binds new values
+    return node.arguments.fill(lookup)  # type: ignore[no-any-return]  # may be shared, because the call binds new values
 
 
 def _value_within(index: int, item: Any, lookup: Lookup, reference: Reference) -> Any:

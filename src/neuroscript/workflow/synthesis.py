@@ -48,11 +48,11 @@ def trace_prompt(trace: Trace) -> str:
     for node in data["nodes"]:
         node |= {part: _short(node[part], share) for part in LONG_FIELDS if part in node}
     data |= {part: _short(data[part], MAX_TRACE_CHARS // 8) for part in ("inputs", "output")}
-    data["nodes"] = _first(data["nodes"], MAX_TRACE_CHARS // 2)
+    data["nodes"] = _select_nodes(data["nodes"], MAX_TRACE_CHARS // 2)
     return json_text(data)
 
 
-def _first(nodes: list[dict[str, Any]], longest: int) -> list[dict[str, Any]]:
+def _select_nodes(nodes: list[dict[str, Any]], longest: int) -> list[dict[str, Any]]:
     """Return the nodes that fit into *longest* characters; nodes that did not succeed come first."""
     room, kept = longest, set[int]()
     for number in sorted(range(len(nodes)), key=lambda number: nodes[number]["status"] == "succeeded"):
@@ -72,7 +72,7 @@ def _short(value: Any, longest: int) -> Any:
 async def add_answer(session: Session, llm: LLM, plan: Plan, trace: Trace) -> Trace:
     """Return a trace with the model's answer, or with the error of the model."""
     outcome = await session._world.threads.awaitable(
-        Invocation("plan", lambda: _asked(session, llm, turns_of(plan, trace)), (), "waits")
+        Invocation("plan", lambda: _ask_model(session, llm, turns_of(plan, trace)), (), "waits")
     )
     said, secrets = outcome.result(), session.secrets
     if isinstance(said, str):
@@ -81,7 +81,7 @@ async def add_answer(session: Session, llm: LLM, plan: Plan, trace: Trace) -> Tr
     return attrs.evolve(trace, status="failed", error=error if secrets is None else secrets.plain(error))
 
 
-def _asked(session: Session, llm: LLM, turns: list[Turn]) -> str | CallError:
+def _ask_model(session: Session, llm: LLM, turns: list[Turn]) -> str | CallError:
     """Return the model's reply, or its failure as a `CallError`."""
     try:
         content = turn_of(llm.ask(turns), "ask").content

@@ -71,9 +71,9 @@ def _parsed(number: int, line: str) -> tuple[str, str]:
 def _state(rt: Runtime, path: str, digest: str) -> str:
     rt.require(Capability.literal("fs", "read", path))
     try:
-        came = rt.fs.hash(path, ALGORITHMS[len(digest)])
+        digest_found = rt.fs.hash(path, ALGORITHMS[len(digest)])
     except SandboxError as error:
         if error.code not in NO_FILE:
             raise
         return "missing"
-    return "ok" if came == digest else "changed"
+    return "ok" if digest_found == digest else "changed"

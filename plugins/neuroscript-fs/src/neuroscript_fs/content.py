@@ -23,7 +23,7 @@ toolset = Toolset("fs")
 def _read(rt: Runtime, filepath: str, offset: int, limit: int | None) -> str:
     with rt.fs.open(filepath) as file:
         data = b"".join(
-            _within(MAX_READ_BYTES, islice(_lines(file), offset, None if limit is None else offset + limit))
+            _limit_bytes(MAX_READ_BYTES, islice(_lines(file), offset, None if limit is None else offset + limit))
         )
     try:
         return data.decode()
@@ -72,7 +72,7 @@ def _lines(file: IO[bytes]) -> Iterator[bytes]:
     return iter(partial(file.readline, MAX_READ_BYTES + 1), b"")
 
 
-def _within(limit: int, lines: Iterator[bytes]) -> Iterator[bytes]:
+def _limit_bytes(limit: int, lines: Iterator[bytes]) -> Iterator[bytes]:
     for line in lines:
         limit -= len(line)
         if limit < 0:

@@ -54,9 +54,9 @@ def sanitizefilename(name: str) -> str:
     known = DOTS.sub("_", DROPPED.sub("", REPLACED.sub("_", name)))
     plain = RUN.sub(r"\1", known).strip(EDGE) or NOTHING_LEFT
     if DEVICE.match(plain):
-        return DEVICE.sub(r"\1_\2", _cut(plain, MAX_NAME_CHARS - 1))
-    return _cut(plain, MAX_NAME_CHARS)
+        return DEVICE.sub(r"\1_\2", _truncate(plain, MAX_NAME_CHARS - 1))
+    return _truncate(plain, MAX_NAME_CHARS)
 
 
-def _cut(name: str, length: int) -> str:
+def _truncate(name: str, length: int) -> str:
     return name[:length].rstrip(EDGE)

@@ -29,16 +29,16 @@ def executables(program: str) -> tuple[str, ...]:
 @cache
 def _tried(program: str) -> tuple[str, ...]:
     """Return the executables, or nothing if git does not run with these alone: it may be a script or a wrapper."""
-    found = _found(program)
+    found = _git_executables(program)
     try:
-        output = _output(landlock.start(found, lambda: _popen(program, "version")))
+        output = _run_output(landlock.start(found, lambda: _popen(program, "version")))
     except PermissionError:
         return ()
     return found if output.startswith("git version") else ()
 
 
-def _found(program: str) -> tuple[str, ...]:
-    directory = _output(_popen(program, "--exec-path"))
+def _git_executables(program: str) -> tuple[str, ...]:
+    directory = _run_output(_popen(program, "--exec-path"))
     loaders = {_loader(Path(each)) for each in (program, f"{directory}/git-remote-http")}
     return (program, directory, *sorted(each for each in loaders if each))
 
@@ -47,7 +47,7 @@ def _popen(*words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(words, env={}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # noqa: S603
 
 
-def _output(process: subprocess.Popen[bytes]) -> str:
+def _run_output(process: subprocess.Popen[bytes]) -> str:
     """Return what a program prints.
 
     Raises:

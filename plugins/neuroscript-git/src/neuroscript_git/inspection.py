@@ -133,13 +133,13 @@ def diff(
         commits = [git.known(each) for each in (commit1, commit2) if each]
         paths = [validation.path(path)] if path else []
         git.nesting.require_outside(paths)
-        wanted = [*INERT, *(["--cached"] if cached else []), *commits]
-        files = parsing.changes(git.run("diff", "--raw", "--numstat", "-z", *wanted, "--", *paths))
+        arguments = [*INERT, *(["--cached"] if cached else []), *commits]
+        files = parsing.changes(git.run("diff", "--raw", "--numstat", "-z", *arguments, "--", *paths))
         roots = {} if cached or commit2 else git.nesting.roots(each["path"] for each in files)
         scope = pathspecs(paths, roots.values())
-        patch = git.run("diff", "--patch", *wanted, "--", *scope, more=MAGIC)
-        kept = [each for each in files if each["path"] not in roots]
-        return {"files": kept, "patch": patch, "nested_repositories": _nested(git, path, roots.values())}
+        patch = git.run("diff", "--patch", *arguments, "--", *scope, more=MAGIC)
+        listed = [each for each in files if each["path"] not in roots]
+        return {"files": listed, "patch": patch, "nested_repositories": _nested(git, path, roots.values())}
 
 
 @toolset.tool(
@@ -182,7 +182,7 @@ def log(rt: Runtime, relative_path: str, commit: str = "HEAD", limit: int = 20, 
     with open_repository(rt, relative_path) as git:
         paths = [validation.path(path)] if path else []
         git.nesting.require_outside(paths)
-        wanted = [git.known(commit), "--", *paths]
+        arguments = [git.known(commit), "--", *paths]
         count = max(0, min(limit, MAX_COMMITS))
         shape = ("-z", "--no-color", "--no-show-signature", "--no-mailmap", f"--format=tformat:{parsing.LOG_FORMAT}")
-        return parsing.log(git.run("log", *shape, f"--max-count={count}", *wanted))
+        return parsing.log(git.run("log", *shape, f"--max-count={count}", *arguments))

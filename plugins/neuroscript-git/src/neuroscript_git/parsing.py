@@ -154,9 +154,9 @@ def default_branch(text: str) -> tuple[str, str]:
     """Return the branch and the commit in the output of ``ls-remote --symref``, or ``""`` for a missing one."""
     branch = digest = ""
     for line in text.split("\n"):
-        said, _, name = line.partition("\t")
-        if name == "HEAD" and said.startswith("ref: refs/heads/"):
-            branch = said.removeprefix("ref: refs/heads/")
+        target, _, name = line.partition("\t")
+        if name == "HEAD" and target.startswith("ref: refs/heads/"):
+            branch = target.removeprefix("ref: refs/heads/")
         elif name == "HEAD":
-            digest = said
+            digest = target
     return branch, digest

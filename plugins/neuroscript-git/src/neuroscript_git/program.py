@@ -125,9 +125,9 @@ def find_git(sandbox: str) -> str:
 def search_path(sandbox: str) -> str:
     """Return the absolute directories of PATH that are not in the sandbox."""
     root = Path(sandbox).resolve()
-    given = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    directories = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join(
-        each for each in given if Path(each).is_absolute() and not Path(each).resolve().is_relative_to(root)
+        each for each in directories if Path(each).is_absolute() and not Path(each).resolve().is_relative_to(root)
     )
 
 
@@ -138,8 +138,8 @@ def environment(sandbox: str, home: str, more: Mapping[str, str]) -> dict[str, s
         home: A directory without user settings.
         more: Further variables for this run.
     """
-    lent = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
-    return {**lent, **FIXED_VARIABLES, "PATH": search_path(sandbox), "HOME": home, "XDG_CONFIG_HOME": home, **more}
+    passed = {name: os.environ[name] for name in PASSED_VARIABLES if name in os.environ}
+    return {**passed, **FIXED_VARIABLES, "PATH": search_path(sandbox), "HOME": home, "XDG_CONFIG_HOME": home, **more}
 
 
 def words(program: str, settings: Sequence[str], args: Sequence[str]) -> list[str]:
@@ -175,10 +175,10 @@ def run(
     end = 0.0
     try:
         with process.stdout, process.stderr:  # type: ignore[union-attr]
-            output, complaints = _read(rt, process, _end(rt, seconds), most)
+            output, complaints = _read_outputs(rt, process, _end(rt, seconds), most)
         end = _end(rt, seconds)
     finally:
-        status = _gone(process, end)
+        status = _kill_group(process, end)
     return status, output, complaints.decode(errors="backslashreplace")
 
 
@@ -217,7 +217,7 @@ def _end(rt: Runtime, seconds: float) -> float:
     return min(time.monotonic() + seconds, rt.deadline or float("inf"))
 
 
-def _read(rt: Runtime, process: subprocess.Popen[bytes], end: float, most: int) -> tuple[bytes, bytes]:
+def _read_outputs(rt: Runtime, process: subprocess.Popen[bytes], end: float, max_bytes: int) -> tuple[bytes, bytes]:
     """Read both outputs as they arrive."""
     output, complaints = bytearray(), bytearray()
     for stream, data in _pieces(rt, [each for each in (process.stdout, process.stderr) if each], end):
@@ -225,9 +225,9 @@ def _read(rt: Runtime, process: subprocess.Popen[bytes], end: float, most: int) 
             output += data
         elif len(complaints) < MAX_ERROR_BYTES:
             complaints += data
-        if len(output) > most:
+        if len(output) > max_bytes:
             raise ToolFailed(
-                f"the output of git exceeds {most} bytes; narrow the request", code="git.too_large", retry="model"
+                f"the output of git exceeds {max_bytes} bytes; narrow the request", code="git.too_large", retry="model"
             )
     return bytes(output), bytes(complaints)
 
@@ -248,7 +248,7 @@ def _pieces(rt: Runtime, streams: list[IO[bytes]], end: float) -> Iterator[tuple
                 yield key.data, data
 
 
-def _gone(process: subprocess.Popen[bytes], end: float) -> int:
+def _kill_group(process: subprocess.Popen[bytes], end: float) -> int:
     """Kill what is left of a process group, and return the status of its process.
 
     The process is reaped last, so its id cannot belong to another group before.

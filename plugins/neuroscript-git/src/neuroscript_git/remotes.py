@@ -78,7 +78,7 @@ def clone(
         with open_repository(rt, relative_path) as git:
             branch, digest = _fetched(git, address)
     except BaseException:
-        _clear(rt, relative_path)
+        _remove_clone(rt, relative_path)
         raise
     if branch:
         settings = Settings({}, {"origin": address.url}, {branch: ("origin", branch)})
@@ -106,10 +106,10 @@ def _prepare(rt: Runtime, path: str, settings: Settings) -> None:
 
 def _fetched(git: Repository, address: Address) -> tuple[str, str]:
     """Fetch all branches and tags, check out the default branch, and return it and its commit."""
-    asked = git.run("ls-remote", "--symref", "--", address.url, "HEAD", protocol=address.scheme)
-    branch, digest = parsing.default_branch(asked)
-    wanted = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
-    git.run("fetch", *FETCHING, "--", address.url, *wanted, protocol=address.scheme)
+    listing = git.run("ls-remote", "--symref", "--", address.url, "HEAD", protocol=address.scheme)
+    branch, digest = parsing.default_branch(listing)
+    refspecs = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
+    git.run("fetch", *FETCHING, "--", address.url, *refspecs, protocol=address.scheme)
     if not branch or not digest:
         return "", ""
     head = f"refs/remotes/origin/{validation.ref(branch)}"
@@ -120,7 +120,7 @@ def _fetched(git: Repository, address: Address) -> tuple[str, str]:
     return branch, commit
 
 
-def _clear(rt: Runtime, path: str) -> None:
+def _remove_clone(rt: Runtime, path: str) -> None:
     """Remove an unfinished clone; the directory itself stays, empty."""
     with suppress(SandboxError, OSError), rt.fs.pinned(path) as folder:
         for each in Path(folder).iterdir():
@@ -185,13 +185,13 @@ def pull(
     with open_repository(rt, relative_path) as git:
         branch = _branch_there(git, remote_name, branch_name)
         address = _address(git, remote_name, protocol)
-        _may(rt, "read", address)
+        _require_host(rt, "read", address)
         target = f"refs/remotes/{remote_name}/{branch}"
         refs = f"+refs/heads/{branch}:{target}"
         git.run("fetch", *FETCHING, "--", address.url, refs, protocol=address.scheme)
         fetched = git.known(target)
-        came = merge_commit(git, fetched, f"Merge {branch} of {remote_name}")
-        return {**came, "remote": remote_name, "branch": branch, "fetched": fetched}
+        merged = merge_commit(git, fetched, f"Merge {branch} of {remote_name}")
+        return {**merged, "remote": remote_name, "branch": branch, "fetched": fetched}
 
 
 def _branch_there(git: Repository, remote: str, branch: str) -> str:
@@ -217,7 +217,7 @@ def _address(git: Repository, remote: str, protocol: str) -> Address:
     return validation.address(url, protocol)
 
 
-def _may(rt: Runtime, verb: str, address: Address) -> None:
+def _require_host(rt: Runtime, verb: str, address: Address) -> None:
     """Require a grant for the actual host of the remote, and count the network call."""
     rt.require(f"net:{verb}:{address.place}")
     rt.spend("net_calls", 1)
@@ -274,11 +274,13 @@ def push(
         branch = validation.ref(branch_name) if branch_name else _branch_here(git)
         address = _address(git, remote_name, protocol)
         digest = git.known(f"refs/heads/{branch}")
-        _may(rt, "write", address)
+        _require_host(rt, "write", address)
         options = ("--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no", "--no-follow-tags")
         name = f"refs/heads/{branch}"
-        said = git.run("push", *options, "--", address.url, f"{name}:{name}", protocol=address.scheme, statuses=(0, 1))
-        result = parsing.push_result(said)
+        output = git.run(
+            "push", *options, "--", address.url, f"{name}:{name}", protocol=address.scheme, statuses=(0, 1)
+        )
+        result = parsing.push_result(output)
         if result == "rejected":
             text = "the remote has new commits or rejects the branch; pull first"
             raise ToolFailed(text, code="git.rejected", retry="model")

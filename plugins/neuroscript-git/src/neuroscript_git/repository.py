@@ -84,7 +84,7 @@ class Repository:
         Raises:
             ToolFailed: git.timeout, git.cancelled, git.too_large, or the error that git reports.
         """
-        status, output, complaints = self._ran(args, given, protocol, more)
+        status, output, complaints = self._run_git(args, given, protocol, more)
         if status not in statuses:
             raise program.failure(complaints)
         return output.decode(errors="backslashreplace")
@@ -97,7 +97,7 @@ class Repository:
         Raises:
             ToolFailed: As `run` does.
         """
-        status, output, complaints = self._ran(args, b"", "", (), program.MAX_LIST_BYTES)
+        status, output, complaints = self._run_git(args, b"", "", (), program.MAX_LIST_BYTES)
         if status not in statuses:
             raise program.failure(complaints)
         return status, output.decode(errors="surrogateescape")
@@ -108,7 +108,7 @@ class Repository:
 
     def tells(self, *args: str) -> str | None:
         """Return the stripped output of git, or None if it fails."""
-        status, output, _ = self._ran(args, b"", "", ())
+        status, output, _ = self._run_git(args, b"", "", ())
         return output.decode(errors="backslashreplace").strip() if status == 0 else None
 
     def commit(self, text: str) -> str | None:
@@ -150,7 +150,7 @@ class Repository:
                 "the commit has files at the path of a nested repository; move that repository away first"
             )
 
-    def _ran(
+    def _run_git(
         self,
         args: Sequence[str],
         given: bytes,
@@ -166,13 +166,13 @@ class Repository:
         }
         env = program.environment(self.rt.sandbox_dir, self._common, {**place, **dict(more)})
         settings = (f"protocol.{protocol}.allow=always",) if protocol else ()
-        held = DESCRIPTOR.fullmatch(self.folder)
+        descriptor = DESCRIPTOR.fullmatch(self.folder)
         return program.run(
             self.rt,
             program.words(self._program, settings, args),
             folder=self.folder,
             env=env,
-            keep=(int(held[1]),) if held else (),
+            keep=(int(descriptor[1]),) if descriptor else (),
             given=given,
             seconds=NETWORK_SECONDS if protocol else LOCAL_SECONDS,
             most=most,
@@ -241,7 +241,7 @@ def _settings(rt: Runtime, here: str, home: str) -> Settings:
         folder=home,
         env=program.environment(sandbox, home, {"GIT_DIR": f"{home}/none"}),
         keep=(),
-        given=_held(rt, f"{here}/.git/config"),
+        given=_read_bytes(rt, f"{here}/.git/config"),
         seconds=LOCAL_SECONDS,
     )
     if status != 0:
@@ -249,7 +249,7 @@ def _settings(rt: Runtime, here: str, home: str) -> Settings:
     return parse_settings(listed.decode(errors="backslashreplace"))
 
 
-def _held(rt: Runtime, path: str) -> bytes:
+def _read_bytes(rt: Runtime, path: str) -> bytes:
     with suppress(SandboxError):
         return rt.fs.read_bytes(path)
     return b""
@@ -258,7 +258,7 @@ def _held(rt: Runtime, path: str) -> bytes:
 def _furnish(rt: Runtime, here: str, common: Path, folder: str, settings: Settings) -> None:
     (common / "config").write_text(settings.text(), encoding="utf-8")
     (common / "info").mkdir()
-    (common / "info" / "exclude").write_bytes(_held(rt, f"{here}/.git/info/exclude"))
+    (common / "info" / "exclude").write_bytes(_read_bytes(rt, f"{here}/.git/info/exclude"))
     for name in SHARED:
         if name != "shallow" or rt.fs.exists(f"{here}/.git/{name}"):
             (common / name).symlink_to(f"{folder}/.git/{name}")

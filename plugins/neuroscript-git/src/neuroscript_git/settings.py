@@ -56,14 +56,14 @@ def parse_settings(listed: str) -> Settings:
     Raises:
         ToolFailed: git.format, if the repository cannot be read without a dropped setting.
     """
-    given = dict(_pairs(listed))
-    _require_format(given)
-    plain = {name: value for name, value in given.items() if _is_kept(name, value)}
-    remotes = {name: url for name, url in _named(given, "remote", "url") if _is_remote(name, url)}
-    merges = dict(_named(given, "branch", "merge"))
+    settings = dict(_pairs(listed))
+    _require_format(settings)
+    plain = {name: value for name, value in settings.items() if _is_kept(name, value)}
+    remotes = {name: url for name, url in _subsections(settings, "remote", "url") if _is_remote(name, url)}
+    merges = dict(_subsections(settings, "branch", "merge"))
     tracked = {
         name: (remote, merges.get(name, "").removeprefix("refs/heads/"))
-        for name, remote in _named(given, "branch", "remote")
+        for name, remote in _subsections(settings, "branch", "remote")
         if remote in remotes and is_ref(name) and '"' not in name
     }
     return Settings(
@@ -77,12 +77,12 @@ def _pairs(listed: str) -> Iterator[tuple[str, str]]:
         yield name, value
 
 
-def _require_format(given: Mapping[str, str]) -> None:
-    for name, value in given.items():
+def _require_format(settings: Mapping[str, str]) -> None:
+    for name, value in settings.items():
         strange = name.startswith("extensions.") or name in FORMATS
         if strange and value not in FORMATS.get(name, ()):
             raise ToolFailed("the repository has an unsupported format", code="git.format", retry="host")
-    if given.get("core.bare", "false").lower() not in ("false", "no", "off", "0"):
+    if settings.get("core.bare", "false").lower() not in ("false", "no", "off", "0"):
         raise ToolFailed("the repository is bare and has no working tree", code="git.format", retry="model")
 
 
@@ -94,9 +94,9 @@ def _is_kept(name: str, value: str) -> bool:
     return PERSON.fullmatch(name) is not None and PLAIN.fullmatch(value) is not None
 
 
-def _named(given: Mapping[str, str], section: str, key: str) -> Iterator[tuple[str, str]]:
+def _subsections(settings: Mapping[str, str], section: str, key: str) -> Iterator[tuple[str, str]]:
     """Yield the subsection and the value of each setting with that section and key."""
-    for full, value in given.items():
+    for full, value in settings.items():
         first, _, rest = full.partition(".")
         name, _, last = rest.rpartition(".")
         if (first, last) == (section, key) and name:

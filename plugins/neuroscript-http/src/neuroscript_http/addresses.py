@@ -67,12 +67,12 @@ def class_of(text: str) -> AddressClass:
         address = ip_address(text)
     except ValueError:
         return AddressClass.NEVER
-    if "%" in text or _within(address, (*METADATA, *NEVER)):
+    if "%" in text or _is_in_networks(address, (*METADATA, *NEVER)):
         return AddressClass.NEVER
-    if _within(address, PRIVATE):
+    if _is_in_networks(address, PRIVATE):
         return AddressClass.PRIVATE
     return AddressClass.PUBLIC if isinstance(address, IPv4Address) or address in GLOBAL else AddressClass.NEVER
 
 
-def _within(address: IPv4Address | IPv6Address, networks: tuple[Network, ...]) -> bool:
+def _is_in_networks(address: IPv4Address | IPv6Address, networks: tuple[Network, ...]) -> bool:
     return any(address.version == network.version and address in network for network in networks)

@@ -45,24 +45,24 @@ CONTENT: Final = "content-"
 AGENT: Final = "neuroscript-http"
 
 
-def request_headers(given: Mapping[str, str]) -> Pairs:
+def request_headers(headers: Mapping[str, str]) -> Pairs:
     """Return the headers of the first request.
 
     Raises:
         ToolFailed: ``http.bad_header``.
     """
-    names = [name.lower() for name in given]
-    if len(names) > MAX_HEADERS or sum(len(name) + len(value) for name, value in given.items()) > MAX_HEADER_BYTES:
+    names = [name.lower() for name in headers]
+    if len(names) > MAX_HEADERS or sum(len(name) + len(value) for name, value in headers.items()) > MAX_HEADER_BYTES:
         raise fault(
             "bad_header", f"headers: expected at most {MAX_HEADERS}, with {MAX_HEADER_BYTES} bytes in total, got more"
         )
     if len(set(names)) < len(names):
         raise fault("bad_header", "headers: expected unique names, got a duplicate that may differ in case")
-    for name, value in given.items():
+    for name, value in headers.items():
         _require_fit(name, value)
     preset = {"accept": "*/*", "user-agent": AGENT}
     missing = ((name, value) for name, value in preset.items() if name not in names)
-    return (*given.items(), *missing, ("accept-encoding", "gzip"))
+    return (*headers.items(), *missing, ("accept-encoding", "gzip"))
 
 
 def cross_host_headers(headers: Pairs) -> Pairs:

@@ -35,12 +35,12 @@ class Stream(httpcore.NetworkStream):
             return self.connection.recv(max_bytes)
 
         try:
-            came = self.patience.waited(attempt)
+            data = self.patience.waited(attempt)
         except OSError as error:
             raise httpcore.ReadError(type(error).__name__) from None
-        if came:
-            self.rt.spend("net_bytes", len(came))
-        return came
+        if data:
+            self.rt.spend("net_bytes", len(data))
+        return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         self.rt.spend("net_bytes", len(buffer))

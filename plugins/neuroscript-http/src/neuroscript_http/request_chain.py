@@ -69,7 +69,7 @@ def fetch(rt: Runtime, network: Network, sent: Request, patience: RequestTimeout
     """
     _require(rt, sent)
     while True:
-        with _one(rt, network, sent, patience) as response:
+        with _fetch_hop(rt, network, sent, patience) as response:
             following = _following(sent, response)
             if following is None:
                 yield _answer(sent, response)
@@ -79,7 +79,7 @@ def fetch(rt: Runtime, network: Network, sent: Request, patience: RequestTimeout
 
 
 @contextmanager
-def _one(rt: Runtime, network: Network, sent: Request, patience: RequestTimeout) -> Iterator[httpx.Response]:
+def _fetch_hop(rt: Runtime, network: Network, sent: Request, patience: RequestTimeout) -> Iterator[httpx.Response]:
     found = addresses(rt, network, sent.target, patience)
     rt.spend("net_calls", 1)
     backend = Pinned(rt, network, patience, found, sent.target.place)

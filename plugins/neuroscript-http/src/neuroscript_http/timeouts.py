@@ -43,8 +43,8 @@ class RequestTimeout:
         end = monotonic() + seconds
         return cls(rt, end if rt.deadline is None else min(end, rt.deadline), seconds)
 
-    def left(self, most: float = SLICE) -> float:
-        """Return how many seconds to wait at once, at most *most*.
+    def left(self, limit: float = SLICE) -> float:
+        """Return how many seconds to wait at once, at most *limit*.
 
         Raises:
             ToolFailed: ``http.timeout``, ``http.cancelled``.
@@ -54,7 +54,7 @@ class RequestTimeout:
         left = self.until - monotonic()
         if left <= 0:
             raise fault("timeout", f"the response was not complete within {self.seconds:g} seconds")
-        return min(left, most)
+        return min(left, limit)
 
     def waited(self, attempt: Callable[[float], T]) -> T:
         """Return the result of *attempt*, which is called repeatedly for a slice of time each.

@@ -92,9 +92,9 @@ ANSWER: Final = (
 )
 
 
-def _limit(default: int, most: int) -> ArgSpec:
+def _limit(default: int, maximum: int) -> ArgSpec:
     text = "Maximum bytes of the decompressed response body; a longer one is an error."
-    return ArgSpec("limit", ArgType.INT, default=default, minimum=0, maximum=most, description=text)
+    return ArgSpec("limit", ArgType.INT, default=default, minimum=0, maximum=maximum, description=text)
 
 
 @attrs.frozen(eq=False)
@@ -115,7 +115,7 @@ class Tools:
         private: list[str],
     ) -> dict[str, Any]:
         """Make a GET request."""
-        return self._told(rt, "GET", url, headers, b"", seconds, limit, follow)
+        return self._fetch_content(rt, "GET", url, headers, b"", seconds, limit, follow)
 
     def request(
         self,
@@ -131,7 +131,7 @@ class Tools:
         private: list[str],
     ) -> dict[str, Any]:
         """Send a request with any method."""
-        return self._told(rt, method, url, headers, body or b"", seconds, limit, follow)
+        return self._fetch_content(rt, method, url, headers, body or b"", seconds, limit, follow)
 
     def download(
         self,
@@ -149,22 +149,22 @@ class Tools:
         from hashlib import sha256
 
         with self._fetched(rt, "GET", url, headers, b"", seconds, limit, follow) as (answer, began):
-            told = {"status": answer.status, "url": answer.url, "headers": answer.headers}
+            result = {"status": answer.status, "url": answer.url, "headers": answer.headers}
             if answer.status != 200:
-                return {**told, "path": None, "size": 0, "sha256": None, "seconds": monotonic() - began}
+                return {**result, "path": None, "size": 0, "sha256": None, "seconds": monotonic() - began}
             body = b"".join(answer.pieces)
         rt.fs.write_bytes(path, body)
         digest = sha256(body).hexdigest()
-        return {**told, "path": path, "size": len(body), "sha256": digest, "seconds": monotonic() - began}
+        return {**result, "path": path, "size": len(body), "sha256": digest, "seconds": monotonic() - began}
 
-    def _told(self, rt: Runtime, *asked: Any) -> dict[str, Any]:
+    def _fetch_content(self, rt: Runtime, *request: Any) -> dict[str, Any]:
         from neuroscript_http.bodies import as_map, content_of
 
-        with self._fetched(rt, *asked) as (answer, began):
+        with self._fetched(rt, *request) as (answer, began):
             body = b"".join(answer.pieces)
         content = content_of(body, answer.headers.get("content-type", ""))
-        told = {"status": answer.status, "url": answer.url, "headers": answer.headers}
-        return {**told, **as_map(body, content), "seconds": monotonic() - began}
+        result = {"status": answer.status, "url": answer.url, "headers": answer.headers}
+        return {**result, **as_map(body, content), "seconds": monotonic() - began}
 
     @contextmanager
     def _fetched(

@@ -33,7 +33,10 @@ def send(
     """
     context = backend.network.tls() if target.scheme == "https" else None
     request = httpx.Request(method, target.url, headers=list(headers), content=body or None)
-    with httpcore.ConnectionPool(context, max_connections=1, network_backend=backend) as pool, _told(target.place):
+    with (
+        httpcore.ConnectionPool(context, max_connections=1, network_backend=backend) as pool,
+        _translated_errors(target.place),
+    ):
         response = pool.handle_request(_as_sent(target, request))
         try:
             _require_small(response, target)
@@ -54,7 +57,7 @@ class _Body(httpx.SyncByteStream):
     place: str
 
     def __iter__(self) -> Iterator[bytes]:
-        with _told(self.place):
+        with _translated_errors(self.place):
             yield from self.stream.iter_stream()
 
     def close(self) -> None:
@@ -62,7 +65,7 @@ class _Body(httpx.SyncByteStream):
 
 
 @contextmanager
-def _told(place: str) -> Iterator[None]:
+def _translated_errors(place: str) -> Iterator[None]:
     """Replace errors of httpcore, because their messages can contain data from the server."""
     try:
         yield
@@ -82,6 +85,6 @@ def _require_small(response: httpcore.Response, target: Target) -> None:
         len(raw) > MAX_RESPONSE_HEADERS
         or sum(len(name) + len(value) for name, value in raw) > MAX_RESPONSE_HEADER_BYTES
     ):
-        most = f"{MAX_RESPONSE_HEADERS} headers or {MAX_RESPONSE_HEADER_BYTES} bytes of headers"
-        text = f"{target.place} answered with more than {most}"
+        limits = f"{MAX_RESPONSE_HEADERS} headers or {MAX_RESPONSE_HEADER_BYTES} bytes of headers"
+        text = f"{target.place} answered with more than {limits}"
         raise fault("too_large", text)

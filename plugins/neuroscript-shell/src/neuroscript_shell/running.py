@@ -158,7 +158,7 @@ def run(launch: Launch, fence: SandboxFence, is_left: Callable[[], bool]) -> Out
         streams = {_descriptor(running.process.stdout): stdout, _descriptor(running.process.stderr): stderr}
         reason = _watched(running, {**streams, running.report: report}, started + launch.seconds, is_left)
     lines = dict(line.partition(" ")[::2] for line in report.text().splitlines())
-    code, number = _ended(lines)
+    code, number = _exit_status(lines)
     name = None if number is None else _name(number)
     confinement = cast(Confinement, lines["confinement"])
     return Outcome(code, name, stdout, stderr, time.monotonic() - started, reason, confinement)
@@ -242,7 +242,7 @@ def _watched(
             selector.register(descriptor, selectors.EVENT_READ)
         while selector.get_map() and time.monotonic() < over:
             for key, _ in selector.select(POLL_SECONDS):
-                _read(key.fd, heads[key.fd], selector)
+                _read_chunk(key.fd, heads[key.fd], selector)
             if running.report not in selector.get_map():  # a process that escaped can hold a stream open
                 over = min(over, time.monotonic() + DRAIN_SECONDS)
             elif reason:
@@ -253,7 +253,7 @@ def _watched(
     return reason
 
 
-def _read(descriptor: int, head: TruncatedOutput, selector: selectors.BaseSelector) -> None:
+def _read_chunk(descriptor: int, head: TruncatedOutput, selector: selectors.BaseSelector) -> None:
     data = os.read(descriptor, CHUNK_BYTES)
     if data:
         head.add(data)
@@ -279,7 +279,7 @@ def _close(process: subprocess.Popen[bytes]) -> None:
             stream.close()
 
 
-def _ended(lines: Mapping[str, str]) -> tuple[int | None, int | None]:
+def _exit_status(lines: Mapping[str, str]) -> tuple[int | None, int | None]:
     """Return the exit code of a program or the number of the signal that ended it, as its supervisor reported."""
     match lines:
         case {"exec": number}:

@@ -281,9 +281,9 @@ def become(task: Task, parent: int, confinement: str) -> NoReturn:
     try:
         os.setsid()
         end_with_parent(parent)
-        for kind, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, task.file_bytes)):
+        for kind, limit in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, task.file_bytes)):
             hard = resource.getrlimit(kind)[1]
-            least = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            least = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
             resource.setrlimit(kind, (least, least))
         for number in (*ASKING, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)

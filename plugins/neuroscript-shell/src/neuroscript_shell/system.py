@@ -82,7 +82,7 @@ def now(rt: Runtime) -> float:
 
 
 def _slept(rt: Runtime, duration_seconds: float) -> bool:
-    start, told = time.monotonic(), 0
+    start, reported = time.monotonic(), 0
     end = start + duration_seconds
     _require_time(rt, end)
     reserved = rt.spend("sleep", duration_seconds)
@@ -91,8 +91,8 @@ def _slept(rt: Runtime, duration_seconds: float) -> bool:
             if rt.cancelled:
                 raise ToolFailed("the call was cancelled", code="os.cancelled", retry="later")
             time.sleep(min(left, SLICE))
-            if (whole := int(time.monotonic() - start)) > told:
-                rt.progress(told := whole, duration_seconds)
+            if (whole := int(time.monotonic() - start)) > reported:
+                rt.progress(reported := whole, duration_seconds)
     finally:
         reserved.settle(min(time.monotonic() - start, duration_seconds))  # oversleeping is not charged to the caller
     return True

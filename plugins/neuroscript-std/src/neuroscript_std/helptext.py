@@ -42,11 +42,11 @@ def _argument(arg: ArgSpec, further: bool) -> str:
     if further:
         return f"*{arg.name}: {kind}"
     if arg.default is not UNSET:
-        return f"{arg.name}: {kind} = {_written(arg)}"
+        return f"{arg.name}: {kind} = {_format_default(arg)}"
     return f"{arg.name}: {kind}" if arg.required else f"{arg.name}?: {kind}"
 
 
-def _written(arg: ArgSpec) -> str:
+def _format_default(arg: ArgSpec) -> str:
     from neuroscript_std.text.jsontext import compact
 
     return compact(arg.default)

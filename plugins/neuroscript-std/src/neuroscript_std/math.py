@@ -237,7 +237,7 @@ def floor(number: float) -> int:
     Raises:
         ToolFailed: math.overflow.
     """
-    return _whole(math.floor(number))
+    return _check_int_range(math.floor(number))
 
 
 @toolset.tool(
@@ -261,7 +261,7 @@ def ceil(number: float) -> int:
     Raises:
         ToolFailed: math.overflow.
     """
-    return _whole(math.ceil(number))
+    return _check_int_range(math.ceil(number))
 
 
 def _rounded(rt: Runtime, number: float, digits: int) -> float:
@@ -340,7 +340,7 @@ def _too_large() -> ToolFailed:
     return ToolFailed("the result is too large for a float", code="math.overflow", retry="model")
 
 
-def _whole(number: int) -> int:
+def _check_int_range(number: int) -> int:
     if not -(2**63) <= number < 2**63:
         raise ToolFailed("the result is too large for an int", code="math.overflow", retry="model")
     return number

@@ -45,7 +45,7 @@ def listtoolnames(rt: Runtime, filter: str = "") -> str:
     Returns:
         One signature per line, sorted by name.
     """
-    return "\n".join(signature(each.spec) for each in _found(rt, filter))
+    return "\n".join(signature(each.spec) for each in _matching_tools(rt, filter))
 
 
 @toolset.tool(
@@ -66,7 +66,7 @@ def listtools(rt: Runtime, filter: str = "") -> list[dict[str, Any]]:
     Returns:
         One map for each tool, sorted by name, as returned by meta.show.
     """
-    return [_described(each) for each in _found(rt, filter)]
+    return [_described(each) for each in _matching_tools(rt, filter)]
 
 
 @toolset.tool(
@@ -139,12 +139,12 @@ def toolshelp(rt: Runtime, filter: str = "") -> str:
     Returns:
         One section for each tool, sorted by name, or a message if no tool matches.
     """
-    return "\n\n".join(help_of(each) for each in _found(rt, filter)) or NONE
+    return "\n\n".join(help_of(each) for each in _matching_tools(rt, filter)) or NONE
 
 
-def _found(rt: Runtime, filter: str) -> list[ToolInfo]:
-    wanted = filter.lower()
-    return [info for name, info in sorted(rt.tools.items()) if wanted in name]
+def _matching_tools(rt: Runtime, filter: str) -> list[ToolInfo]:
+    pattern = filter.lower()
+    return [info for name, info in sorted(rt.tools.items()) if pattern in name]
 
 
 def _described(info: ToolInfo) -> dict[str, Any]:

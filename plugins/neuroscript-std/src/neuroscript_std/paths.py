@@ -62,8 +62,8 @@ def format_path(segments: Sequence[str | int]) -> str:
 
 def escape_name(name: str) -> str:
     """Return a name from the caller for an error message: truncated, with non-printable characters escaped."""
-    cut = name if len(name) <= MAX_SHOWN_CHARS else f"{name[:MAX_SHOWN_CHARS]}…"
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in cut)
+    shortened = name if len(name) <= MAX_SHOWN_CHARS else f"{name[:MAX_SHOWN_CHARS]}…"
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in shortened)
 
 
 def type_name(value: object) -> str:
@@ -96,30 +96,30 @@ class Reader:
         for depth, segment in enumerate(segments):
             value = self._step(value, segments[: depth + 1], segment)
             if value is ABSENT:
-                return _missing(segments[: depth + 1], missing_ok)
+                return _check_missing(segments[: depth + 1], missing_ok)
         return value
 
-    def _step(self, value: Any, way: Segments, segment: str | int) -> Any:
+    def _step(self, value: Any, path: Segments, segment: str | int) -> Any:
         match value, segment:
             case None, _:
                 return ABSENT
             case dict(), str():
-                return value[segment] if segment in value else self._in_another_case(value, way, segment)
+                return value[segment] if segment in value else self._in_another_case(value, path, segment)
             case list(), int():
                 return value[segment] if segment < len(value) else ABSENT
             case _:
                 expected = "map" if isinstance(segment, str) else "list"
-                text = f"{format_path(way[:-1])}: expected {expected}, got {type_name(value)}"
+                text = f"{format_path(path[:-1])}: expected {expected}, got {type_name(value)}"
                 raise ToolFailed(text, code="shape.wrong_type", retry="model")
 
-    def _in_another_case(self, value: dict[str, Any], way: Segments, key: str) -> Any:
+    def _in_another_case(self, value: dict[str, Any], path: Segments, key: str) -> Any:
         if not self.case_insensitive:
             return ABSENT
         if id(value) not in self._folded:
             self._folded[id(value)] = fold_keys(value)
         alike = self._folded[id(value)].get(key.casefold(), [])
         if len(alike) > 1:
-            text = f"{format_path(way)}: expected one key, got {len(alike)} that differ only in case"
+            text = f"{format_path(path)}: expected one key, got {len(alike)} that differ only in case"
             raise ToolFailed(text, code="shape.ambiguous", retry="model")
         return value[alike[0]] if alike else ABSENT
 
@@ -173,9 +173,9 @@ def _bad_path(got: str) -> ToolFailed:
     return ToolFailed(f"path: expected {expected}, got {got}", code="shape.bad_path", retry="model")
 
 
-def _missing(way: Segments, missing_ok: bool) -> None:
+def _check_missing(path: Segments, missing_ok: bool) -> None:
     if not missing_ok:
-        text = f"{format_path(way)}: expected a value, got nothing; set missing_ok to allow this"
+        text = f"{format_path(path)}: expected a value, got nothing; set missing_ok to allow this"
         raise ToolFailed(text, code="shape.missing", retry="model")
 
 

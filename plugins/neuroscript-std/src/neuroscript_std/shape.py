@@ -83,18 +83,18 @@ toolset.add(
 
 def _all_selected(rt: Runtime, value: Any, extracts: dict[str, Any], options: dict[str, bool]) -> dict[str, Any]:
     reader = paths.Reader(options["case_insensitive"])
-    ways = {name: _named(name, paths.parse_path, path) for name, path in extracts.items()}
+    ways = {name: _run_step(name, paths.parse_path, path) for name, path in extracts.items()}
     found: dict[str, Any] = {}
     for name, way in ways.items():
         try:
-            found[name] = _named(name, reader.read, value, way)
+            found[name] = _run_step(name, reader.read, value, way)
         except ToolFailed as error:
             if not (options["missing_ok"] and error.code == "shape.missing"):
                 raise
     return found
 
 
-def _named(name: str, step: Callable[..., Any], *values: Any) -> Any:
+def _run_step(name: str, step: Callable[..., Any], *values: Any) -> Any:
     """Run one step and prefix its error message with the name of the extract."""
     try:
         return step(*values)

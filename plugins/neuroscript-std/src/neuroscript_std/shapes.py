@@ -59,20 +59,20 @@ Fields = Mapping[str, Field]
 class Faults:
     """The faults that were found: the messages of the first ones, and the number of all."""
 
-    told: list[str] = attrs.field(factory=list)
+    problems: list[str] = attrs.field(factory=list)
     count: int = 0
 
     def add(self, where: Where, expected: str, got: str) -> None:
         """Add a fault."""
         self.count += 1
         if self.count <= MAX_LISTED_FAULTS:
-            self.told.append(f"{_place(where)}: expected {expected}, got {got}")
+            self.problems.append(f"{_format_path(where)}: expected {expected}, got {got}")
 
     def refuse(self, code: str) -> None:
         """Raise `ToolFailed` with *code* if there are any faults."""
         if self.count:
             more = [f"and {self.count - MAX_LISTED_FAULTS} more"] if self.count > MAX_LISTED_FAULTS else []
-            raise ToolFailed("; ".join([*self.told, *more]), code=code, retry="model")
+            raise ToolFailed("; ".join([*self.problems, *more]), code=code, retry="model")
 
 
 def parse_shape(shape: Mapping[str, Any], *, case_insensitive: bool = False) -> Fields:
@@ -134,14 +134,14 @@ class Validation:
 
     def _value(self, value: Any, field: Field, where: Where) -> None:
         if not field.many:
-            self._one(value, field.type, where)
+            self._check_value(value, field.type, where)
         elif isinstance(value, list):
             for index, item in enumerate(value):
-                self._one(item, field.type, (where, index))
+                self._check_value(item, field.type, (where, index))
         else:
             self.faults.add(where, field.expected, type_name(value))
 
-    def _one(self, value: Any, type: str | Fields, where: Where) -> None:
+    def _check_value(self, value: Any, type: str | Fields, where: Where) -> None:
         if isinstance(type, str):
             if not TYPES[type](value):
                 wrong_form = type in TEXTS and isinstance(value, str)
@@ -187,7 +187,7 @@ def _field(key: str, type: Any, fold: bool, where: Where, depth: int, faults: Fa
     return Field(name, held, "?" in suffixes, "[]" in suffixes)
 
 
-def _place(where: Where) -> str:
+def _format_path(where: Where) -> str:
     steps: list[str | int] = []
     while where is not None:
         where, step = where

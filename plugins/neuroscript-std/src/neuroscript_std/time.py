@@ -145,7 +145,7 @@ toolset.add(
 
 
 def _slept(rt: Runtime, duration_seconds: float) -> bool:
-    start, told = time.monotonic(), 0
+    start, reported = time.monotonic(), 0
     end = start + duration_seconds
     _require_time(rt, end)
     reserved = rt.spend("sleep", duration_seconds)
@@ -154,8 +154,8 @@ def _slept(rt: Runtime, duration_seconds: float) -> bool:
             if rt.cancelled:
                 raise ToolFailed("the call was cancelled", code="time.cancelled", retry="later")
             time.sleep(min(left, POLL_SECONDS))
-            if (whole := int(time.monotonic() - start)) > told:
-                rt.progress(told := whole, duration_seconds)
+            if (whole := int(time.monotonic() - start)) > reported:
+                rt.progress(reported := whole, duration_seconds)
     finally:
         reserved.settle(min(time.monotonic() - start, duration_seconds))  # oversleeping is not charged to the caller
     return True

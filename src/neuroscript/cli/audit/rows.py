@@ -70,7 +70,7 @@ def page(entries: list[Entry], begun: str) -> Rows:
     Args:
         begun: The text for a call that began.
     """
-    rows = [(_moment(each.time), cell(each.tool, "name"), _what(each, begun)) for each in entries]
+    rows = [(_moment(each.time), cell(each.tool, "name"), _subject(each, begun)) for each in entries]
     return Rows(tuple(rows), widths=WIDTHS)
 
 
@@ -81,12 +81,14 @@ def _moment(seconds: float) -> Cell:
         return Cell("?", "dim")
 
 
-def _what(entry: Entry, begun: str) -> Cell:
+def _subject(entry: Entry, begun: str) -> Cell:
     call = f"call {entry.key[1]}" + (f" in {entry.parent}" if entry.parent else "")
     needs = f"; {', '.join(entry.needs)}" if entry.needs else ""
     match entry.kind:
         case "outcome":
-            return cell(f"{entry.code}, {duration(entry.seconds)}, {call}{_given(entry)}{needs}", _style(entry.code))
+            return cell(
+                f"{entry.code}, {duration(entry.seconds)}, {call}{_stream_size(entry)}{needs}", _style(entry.code)
+            )
         case "refused":
             by = f" by {entry.rule}" if entry.rule else ""
             return cell(f"refused{by}: {entry.code}, {call}{needs}", "bad")
@@ -102,7 +104,7 @@ def _style(code: str) -> Style:
     return "good" if code == "ok" else "mended" if code == CLOSED else "bad"
 
 
-def _given(entry: Entry) -> str:
+def _stream_size(entry: Entry) -> str:
     """Return the size of a stream, or ``""`` for other calls."""
     if entry.items is None:
         return ""

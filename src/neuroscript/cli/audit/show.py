@@ -45,7 +45,7 @@ class Unread:
         if len(self.lines) < 5:
             self.lines.append(number)
 
-    def told(self, name: str, read: int, output: Output) -> None:
+    def report(self, name: str, read: int, output: Output) -> None:
         """Report the lines that are not records, or an empty audit log.
 
         Raises:
@@ -79,7 +79,7 @@ def show(options: Namespace, output: Output) -> int:
         entries = (entry for entry in _calls(map(entry_of, counted())) if _matches(entry, options))
         while part := list(islice(entries, ROWS_PER_PAGE)):
             show_page([page(part, NO_OUTCOME)], output)
-    unread.told(options.file, count, output)
+    unread.report(options.file, count, output)
     return OK
 
 
@@ -146,7 +146,7 @@ def _tail_of_lines(options: Namespace, output: Output, stream: BinaryIO, tell: C
         else:
             count += 1
             kept.append((line, raw))
-    unread.told(options.file, count, output)
+    unread.report(options.file, count, output)
     records = [record for _, raw in kept if (record := data_of(raw)) is not None]
     tell(records if options.count else [])
     if kept:

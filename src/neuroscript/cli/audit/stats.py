@@ -72,7 +72,7 @@ def stats(options: Namespace, output: Output) -> int:
     """Show the numbers of an audit log and return the exit code."""
     unread, numbers = Unread(), AuditStats()
     numbers.take(map(entry_of, read(options.file, unread=unread)))
-    unread.told(options.file, numbers.records, output)
+    unread.report(options.file, numbers.records, output)
     if options.json:
         output.json(_data(numbers))
     elif numbers.records:

@@ -49,18 +49,18 @@ def _answering(pending: PendingApproval, file: Path, options: Namespace, others:
     def answer(request: ApprovalRequest) -> Approval | Awaitable[Approval]:
         if request.digest != pending.digest:
             return Approval.reject("no approver is available here") if others is None else others(request)
-        given = _given(options) or ask_at_terminal(request)
-        if given.verdict in ("approve", "modify") or options.reject is not None:
+        approval = _answer_from_options(options) or ask_at_terminal(request)
+        if approval.verdict in ("approve", "modify") or options.reject is not None:
             try:
                 file.unlink()
             except FileNotFoundError:
                 return Approval.reject("it has already been answered")
-        return given
+        return approval
 
     return answer
 
 
-def _given(options: Namespace) -> Approval | None:
+def _answer_from_options(options: Namespace) -> Approval | None:
     """Return the answer in the options, or None if the user must be asked."""
     if options.reject is not None:
         return Approval.reject(options.reject)

@@ -43,7 +43,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     with open_engine(make_engine, output, options) as engine, output.tools_aside(options.json):
         became = _became(engine, options, text, output)
         hints = _hints(engine, options, became, text, make_engine is None)
-    code = _told(became, options, output)
+    code = _print_outcome(became, options, output)
     for hint in hints:
         output.say(hint)
     return code
@@ -63,7 +63,7 @@ def _call_again(options: Namespace, output: Output, make_engine: MakeEngine | No
     watched = watcher(options, is_own=make_engine is None)
     with open_engine(make_engine, output, options) as engine, output.tools_aside(options.json):
         while True:
-            _told(_became(engine, options, text, output), options, output)
+            _print_outcome(_became(engine, options, text, output), options, output)
             wait(watched, engine, output)
     raise AssertionError
 
@@ -81,7 +81,7 @@ def _became(
     return engine.execute(call, options.timeout) if tool is None else print_stream(engine, tool, call, options, output)
 
 
-def _told(became: ToolResult | StreamSummary | Decision, options: Namespace, output: Output) -> int:
+def _print_outcome(became: ToolResult | StreamSummary | Decision, options: Namespace, output: Output) -> int:
     if isinstance(became, Decision):
         return _foreseen(became, options, output)
     if isinstance(became, ToolResult):
@@ -151,18 +151,20 @@ def call_of(engine: Engine, options: Namespace, text: str | None) -> ToolCall | 
 
 def call_from_arguments(tool: ToolImplementation, options: Namespace) -> ToolCall | ToolResult:
     """Return the call of *tool* with the command-line arguments, or an error result if they are inconsistent."""
-    given = arguments(tool.spec, options.words, options.values)
-    if not given.problems:
-        return ToolCall(options.name, given.named if given.named else given.positional)
-    return ToolResult("", tool.name, error=ArgumentError(_all_problems(tool.spec, given), tool=tool.name))
+    arguments_by_name = arguments(tool.spec, options.words, options.values)
+    if not arguments_by_name.problems:
+        return ToolCall(
+            options.name, arguments_by_name.named if arguments_by_name.named else arguments_by_name.positional
+        )
+    return ToolResult("", tool.name, error=ArgumentError(_all_problems(tool.spec, arguments_by_name), tool=tool.name))
 
 
-def _all_problems(spec: ToolSpec, given: CallArguments) -> list[Problem]:
+def _all_problems(spec: ToolSpec, call_arguments: CallArguments) -> list[Problem]:
     try:
-        bind_named(spec, given.named)
+        bind_named(spec, call_arguments.named)
     except ArgumentError as error:
-        return [*given.problems, *error.problems]
-    return [*given.problems]
+        return [*call_arguments.problems, *error.problems]
+    return [*call_arguments.problems]
 
 
 @attrs.frozen

@@ -38,20 +38,20 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
             from neuroscript.cli.calls.report import report
 
             return report(source.title, outcomes(engine, source, options.timeout), output)
-        return _written(outcomes(engine, source, options.timeout), output)
+        return _print_outcomes(outcomes(engine, source, options.timeout), output)
 
 
 def _foreseen(engine: Engine, all_calls: Iterable[ParsedLine], output: Output) -> int:
     code = OK
-    for asked in all_calls:
-        decision = decide(engine, asked.call)
-        number = {} if isinstance(asked.call, ToolCall) else {"line": asked.line}
-        output.json({"id": asked.call.id, **decision_to_data(decision), **number})
+    for parsed in all_calls:
+        decision = decide(engine, parsed.call)
+        number = {} if isinstance(parsed.call, ToolCall) else {"line": parsed.line}
+        output.json({"id": parsed.call.id, **decision_to_data(decision), **number})
         code = code or code_of(decision)
     return code
 
 
-def _written(all_outcomes: Iterable[Outcome], output: Output) -> int:
+def _print_outcomes(all_outcomes: Iterable[Outcome], output: Output) -> int:
     code = OK
     for outcome in all_outcomes:
         output.json(_data(outcome))

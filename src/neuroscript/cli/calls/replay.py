@@ -29,7 +29,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     if options.json:
         output.json({"ok": found.ok, **attrs.asdict(found)})
     else:
-        output.text("\n".join(_told(found)))
+        output.text("\n".join(_summary_lines(found)))
     if found.unreadable:
         output.say(f"{source.title}: {_lines(found.unreadable)} unreadable: {found.error}")
     if found.difference is not None:
@@ -37,7 +37,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     return USAGE if found.unreadable else OK
 
 
-def _told(found: Replayed) -> Iterator[str]:
+def _summary_lines(found: Replayed) -> Iterator[str]:
     if found.difference is not None:
         yield str(found.difference)
     verdict = "same results" if found.difference is None else "up to the first difference"

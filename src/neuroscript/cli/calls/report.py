@@ -58,7 +58,7 @@ def _rows(result: ToolResult) -> Iterator[tuple[Cell, Cell]]:
         repairs = ", ".join(f"{each.where}: {each.got} -> {each.became}" for each in result.repairs)
         yield Cell("repaired", "mended"), cell(repairs)
     if result.error is None:
-        yield Cell("result", "good"), cell(_written(result.value))
+        yield Cell("result", "good"), cell(_format_value(result.value))
         return
     yield Cell(_verdict(result.error), "bad"), cell(_reason(result.error))
     yield Cell("retry", "dim"), Cell(RETRY_LABELS[result.error.retry], "dim")
@@ -67,7 +67,7 @@ def _rows(result: ToolResult) -> Iterator[tuple[Cell, Cell]]:
         yield Cell("remedy", "dim"), cell(todo, "dim")
 
 
-def _written(value: Any) -> str:
+def _format_value(value: Any) -> str:
     text = value if isinstance(value, str) else json_text(to_plain(value))
     return text if len(text) <= MAX_RESULT_CHARS else f"{text[:MAX_RESULT_CHARS]}… ({len(text)} characters)"
 
@@ -94,9 +94,9 @@ def _summary(results: list[ToolResult]) -> Iterator[Rows]:
         (len(refused), "refused before the tool ran", "bad"),
         (len(errors) - len(refused), "failed in the tool", "bad"),
     )
-    told = [*counts[:2], *(each for each in counts[2:] if each[0])]
+    parts = [*counts[:2], *(each for each in counts[2:] if each[0])]
     yield EMPTY
-    yield Rows(tuple((Cell(f"{count:>4}"), Cell(text, style)) for count, text, style in told))
+    yield Rows(tuple((Cell(f"{count:>4}"), Cell(text, style)) for count, text, style in parts))
     if errors:
         yield EMPTY
         yield line("Errors, and when to retry", "title")

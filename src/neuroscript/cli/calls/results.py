@@ -63,10 +63,10 @@ def outcomes(engine: Engine, source: Input, timeout: float | None = None) -> Ite
 
 def calls(source: Input) -> Iterator[ParsedLine]:
     """Yield each non-blank line, parsed."""
-    return map(_asked, lines(source))
+    return map(_parse_line, lines(source))
 
 
-def _asked(line: Line) -> ParsedLine:
+def _parse_line(line: Line) -> ParsedLine:
     title = id = ""
     try:
         data = _object(line)
@@ -75,11 +75,11 @@ def _asked(line: Line) -> ParsedLine:
         title = shape.title
         return ParsedLine(line.number, title, shape.read(data))
     except ArgumentError as error:
-        problems = [each._replace(where=_place(line, each.where)) for each in error.problems]
+        problems = [each._replace(where=_location(line, each.where)) for each in error.problems]
         return ParsedLine(line.number, title, ToolResult(id, "", error=ArgumentError(problems, found=error.total)))
 
 
-def _place(line: Line, where: str) -> str:
+def _location(line: Line, where: str) -> str:
     return f"line {line.number}: {where}" if where else f"line {line.number}"
 
 

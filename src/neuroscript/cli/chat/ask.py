@@ -38,7 +38,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     try:
         with open_model(options) as model, open_engine(make_engine, output, options, llm=model) as engine:
             offered_tools(engine, options.tools)
-            return _answered(engine, model, prompt, options, output)
+            return _print_answer(engine, model, prompt, options, output)
     except LLMError as error:  # the model could not be reached, so there is no conversation yet
         return _failed(error, Conversation((Turn("user", prompt),)), options, output)
 
@@ -57,17 +57,17 @@ def _prompt(options: Namespace) -> str:
     return text
 
 
-def _answered(engine: Session, model: Model, prompt: str, options: Namespace, output: Output) -> int:
-    hearing = listener(options, output, engine, prompt)
+def _print_answer(engine: Session, model: Model, prompt: str, options: Namespace, output: Output) -> int:
+    listening = listener(options, output, engine, prompt)
     try:
-        conversation = answer(engine, model, prompt, options, hearing)
+        conversation = answer(engine, model, prompt, options, listening)
     except ConversationError as error:
-        return _failed(error, hearing.with_rest(error.conversation), options, output)
+        return _failed(error, listening.with_rest(error.conversation), options, output)
     except OutputClosedEarly as gone:
-        write_transcript(options.transcript, hearing.conversation(_before(options)), "output closed")
+        write_transcript(options.transcript, listening.conversation(_system_turns(options)), "output closed")
         raise gone.__cause__ or gone from None
     except KeyboardInterrupt:
-        _interrupted(hearing, options, output)
+        _interrupted(listening, options, output)
         raise
     write_transcript(options.transcript, conversation)
     print_answer(conversation, options, output)
@@ -76,12 +76,12 @@ def _answered(engine: Session, model: Model, prompt: str, options: Namespace, ou
     return OK
 
 
-def _before(options: Namespace) -> tuple[Turn, ...]:
+def _system_turns(options: Namespace) -> tuple[Turn, ...]:
     return (Turn("system", options.system),) if options.system else ()
 
 
 def _interrupted(hearing: ConversationListener, options: Namespace, output: Output) -> None:
-    conversation = hearing.conversation(_before(options))
+    conversation = hearing.conversation(_system_turns(options))
     write_transcript(options.transcript, conversation, "interrupted")
     if options.json:
         output.json({**as_data(conversation), "error": {"code": "interrupted", "retry": "host", "message": ""}})

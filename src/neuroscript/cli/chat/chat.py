@@ -145,7 +145,7 @@ class Chat:
             conversation = answer(self.session, self.model, prompt, self.options, hearing, self.turns)
         except ConversationError as error:
             self._fail(error_text(error), exit_code(error))
-            failed = _said(error.conversation)[self.before :]
+            failed = _without_system_turn(error.conversation)[self.before :]
         except OutputClosedEarly as gone:
             raise gone.__cause__ or gone from None
         except KeyboardInterrupt:
@@ -154,13 +154,13 @@ class Chat:
             self.output.say("the turn was interrupted")
             failed = hearing.whole
         else:
-            self.turns = _said(conversation)
+            self.turns = _without_system_turn(conversation)
             self.answer = conversation.answer
             self._count(conversation.replies)
             print_answer(conversation, self.options, self.output)
             return
         self._count(tuple(hearing.replies))
-        self.turns += _whole(failed)
+        self.turns += _completed_part(failed)
 
     def _count(self, replies: tuple[Reply, ...]) -> None:
         self.replies += replies
@@ -212,12 +212,12 @@ class Chat:
             self.output.say(each)
 
 
-def _said(conversation: Conversation) -> tuple[Turn, ...]:
+def _without_system_turn(conversation: Conversation) -> tuple[Turn, ...]:
     """Return the turns of a conversation without the system turn, which every prompt adds again."""
     return tuple(turn for turn in conversation.turns if turn.role != "system")
 
 
-def _whole(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+def _completed_part(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
     """Return the part of a failed turn up to its last completed call.
 
     The model must know the calls because their effects remain. A prompt without calls is dropped, and so is an invalid

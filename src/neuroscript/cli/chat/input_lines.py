@@ -35,13 +35,13 @@ def terminal_lines() -> Iterator[InputLine]:
         import readline  # noqa: F401  -- from now on input() edits lines
     while True:
         try:
-            yield InputLine(clean(_line()))
+            yield InputLine(clean(_read_line()))
         except EOFError:
             _to_terminal("\n")
             return
 
 
-def _line() -> str:
+def _read_line() -> str:
     while True:
         try:
             if is_terminal(sys.stdout):

@@ -81,7 +81,7 @@ class ConversationListener:
                 case ReplyReceived(reply):
                     self._replied(reply)
                 case CallStarted(call):
-                    self._tell(f"calls {self._line(call)}")
+                    self._tell(f"calls {self._format_call(call)}")
                 case CallEnded(call, result):
                     self._called(call, result)
 
@@ -129,8 +129,8 @@ class ConversationListener:
     def _tell(self, sentence: str) -> None:
         self.end()
         secrets = self.session.secrets
-        told = sentence if secrets is None else secrets.text(sentence)
-        self.output.say(told if len(told) <= MAX_SHOWN_CHARS else f"{told[:MAX_SHOWN_CHARS]}…")
+        line = sentence if secrets is None else secrets.text(sentence)
+        self.output.say(line if len(line) <= MAX_SHOWN_CHARS else f"{line[:MAX_SHOWN_CHARS]}…")
 
     def _advise(self, error: CallError) -> None:
         """Print the option that permits the call, without shortening it."""
@@ -139,7 +139,7 @@ class ConversationListener:
             secrets = self.session.secrets
             self.output.say(todo if secrets is None else secrets.text(todo))
 
-    def _line(self, call: ToolCall) -> str:
+    def _format_call(self, call: ToolCall) -> str:
         """Return a call in one line; only the name if the tool takes secrets, which are not registered yet."""
         info = self.session.infos.get(from_wire(call.name))
         if info is not None and any(arg.secret for arg in info.spec.args):
@@ -160,14 +160,14 @@ class ConversationListener:
             self._advise(result.error)
         if self._asked is None:
             return
-        self._results[self._place(call)] = shorten(result, DEFAULT_MAX_CHARS)
+        self._results[self._call_index(call)] = shorten(result, DEFAULT_MAX_CHARS)
         if len(self._results) == len(self._asked.tool_calls):
             results = tuple(self._results[at] for at in sorted(self._results))
             self.turns += [self._asked, Turn("tool", tool_results=results)]
             self._asked = None
             self.waiting.start()
 
-    def _place(self, call: ToolCall) -> int:
+    def _call_index(self, call: ToolCall) -> int:
         """Return the index of a call that has ended; calls end in any order, and their secrets are redacted."""
         calls = self._asked.tool_calls if self._asked is not None else ()
         left = [at for at in range(len(calls)) if at not in self._results]

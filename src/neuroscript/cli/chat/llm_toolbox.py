@@ -37,7 +37,7 @@ class NeuroScript(llm.Toolbox):  # type: ignore[no-untyped-call]
 
     def __init__(self, tools: str | Sequence[str] = "*", policy: str | None = None, profile: str | None = None) -> None:
         with ExitStack() as stack:
-            self._offered = _told(lambda: _offered(stack, tools, policy, profile))
+            self._offered = _click_errors(lambda: _offered(stack, tools, policy, profile))
             self._close = finalize(self, stack.pop_all().close)
 
     def tools(self) -> Iterable[llm.Tool]:
@@ -81,7 +81,7 @@ def with_toolbox_prefix(tools: Iterable[Any]) -> list[Any]:
     return [attrs.evolve(each, name=names.wires[name], names=names) for name, each in under.items()]
 
 
-def _told(make: Callable[[], Any]) -> Any:
+def _click_errors(make: Callable[[], Any]) -> Any:
     """Return the value of *make*; errors in arguments or policy become one-line errors of ``llm``."""
     from click import ClickException
 

@@ -114,7 +114,7 @@ def _list(options: Namespace, output: Output) -> int:
         with _opened(options, "") as server:
             found: list[dict[str, Any]] = [{"name": name} for name in server.names()]
     else:
-        found = [*_known()]
+        found = [*_known_models()]
     chosen = [each for each in found if _is_named(each, options.name)]
     if not chosen:
         output.say(f"no model matches {quote_untrusted(options.name)}" if options.name else "no models are available")
@@ -125,7 +125,7 @@ def _list(options: Namespace, output: Output) -> int:
     return OK
 
 
-def _known() -> Iterator[dict[str, Any]]:
+def _known_models() -> Iterator[dict[str, Any]]:
     from neuroscript.llm import models
 
     for each in models.list_models():
@@ -153,10 +153,10 @@ def _check(options: Namespace, output: Output) -> int:
         checked = models.check(model)
     error = checked.error
     if options.json:
-        told = {"ok": checked.ok, "model": checked.name, "api": checked.api, "seconds": round(checked.seconds, 3)}
+        data = {"ok": checked.ok, "model": checked.name, "api": checked.api, "seconds": round(checked.seconds, 3)}
         usage = {"input_tokens": checked.usage.input_tokens, "output_tokens": checked.usage.output_tokens}
         wrong = error and {"code": error.code, "retry": error.retry, "text": error.text}
-        output.json({**told, "usage": usage, "error": wrong})
+        output.json({**data, "usage": usage, "error": wrong})
     elif error is None:
         tokens = f"{checked.usage.input_tokens} + {checked.usage.output_tokens} tokens"
         output.text(f"{quote_untrusted(checked.name)} answers ({checked.api}, {checked.seconds:.2f} s, {tokens})")

@@ -43,12 +43,17 @@ class Finding:
 
 def with_variable_names(finding: Finding) -> Finding:
     """Return a finding in which names of variables replace their directories."""
-    return attrs.evolve(finding, subject=_named(finding.subject), text=_named(finding.text), fix=_named(finding.fix))
+    return attrs.evolve(
+        finding,
+        subject=_with_variables(finding.subject),
+        text=_with_variables(finding.text),
+        fix=_with_variables(finding.fix),
+    )
 
 
 def place(path: str | os.PathLike[str]) -> str:
     """Return a path for display."""
-    return quote_path(_named(os.fspath(path)))
+    return quote_path(_with_variables(os.fspath(path)))
 
 
 def word(path: str | os.PathLike[str]) -> str:
@@ -57,7 +62,7 @@ def word(path: str | os.PathLike[str]) -> str:
     return text if re.fullmatch(r"[\w./:@+-]+", text) else f'"{text}"'
 
 
-def _named(text: str) -> str:
+def _with_variables(text: str) -> str:
     for name, value in _directories():
         text = re.sub(rf"(?<![\w.-]){re.escape(value)}(?![\w.-])", f"${name}", text)
     return text

@@ -74,7 +74,8 @@ def _blocks(found: dict[str, list[Finding]], counts: Counter[Any]) -> Iterator[R
     for part, findings in found.items():
         if findings:
             rows = [
-                (cell(each.subject, "name"), cell(each.state, STYLES[each.state]), _told(each)) for each in findings
+                (cell(each.subject, "name"), cell(each.state, STYLES[each.state]), _text_cell(each))
+                for each in findings
             ]
             yield from (line(part, "title"), Rows(tuple(rows), indent=INDENT, widths=WIDTHS), EMPTY)
     yield line(_summary(counts))
@@ -90,7 +91,7 @@ def _summary(counts: Counter[Any]) -> str:
     return "; ".join(parts)
 
 
-def _told(finding: Finding) -> Any:
+def _text_cell(finding: Finding) -> Any:
     return cell(f"{finding.text}\n{finding.fix}" if finding.fix else finding.text)
 
 

@@ -64,10 +64,10 @@ def _fix(path: str | os.PathLike[str]) -> str:
         exposed = exposure(path)
     except OSError:
         return ""
-    return "" if exposed is None else _kept(exposed)
+    return "" if exposed is None else _restrict_command(exposed)
 
 
-def _kept(exposed: Exposure) -> str:
+def _restrict_command(exposed: Exposure) -> str:
     """Return the command that removes other users' access."""
     return f"{'sudo chown $(id -u)' if exposed.is_foreign else 'chmod go-w'} {word(exposed.place)}"
 
@@ -99,10 +99,10 @@ def _tried(path: str, seconds: float) -> Finding:
             tools = len(json.loads(out.splitlines()[-1]))
             return Finding(name, "ok", f"{tools} tool{'s' * (tools != 1)}")
         return Finding(name, "ok", "loads")
-    said = err.splitlines()[-1] if err else ""
-    if not said.startswith(SAYS):
+    message = err.splitlines()[-1] if err else ""
+    if not message.startswith(SAYS):
         return Finding(name, "broken", f"exited the process while it was loaded (exit code {code})")
-    return Finding(name, "broken", said.removeprefix(SAYS).removeprefix(f"{quote_path(file)}: "))
+    return Finding(name, "broken", message.removeprefix(SAYS).removeprefix(f"{quote_path(file)}: "))
 
 
 def sandbox(options: Namespace) -> Iterator[Finding]:
@@ -162,7 +162,7 @@ def _directory(subject: str, directory: str | None) -> Finding:
         fix = f"mv {word(directory)} {word(directory + '.old')}"
         return Finding(subject, "broken", f"{name} is not a directory", fix)
     if exposed is not None:
-        return Finding(subject, "broken", f"{name}: {exposed.reason}", _kept(exposed))
+        return Finding(subject, "broken", f"{name}: {exposed.reason}", _restrict_command(exposed))
     if not os.access(directory, os.R_OK | os.W_OK | os.X_OK):
         return Finding(subject, "broken", f"{name} is not writable", f"chmod u+rwx {word(directory)}")
     return Finding(subject, "ok", name)
@@ -185,6 +185,6 @@ def policy(options: Namespace) -> Iterator[Finding]:
         yield Finding("policy", "broken", lines[0], f"neuroscript policy check --policy {word(file)}")
         return
     if exposed is not None:
-        yield Finding("policy", "broken", exposed.reason, _kept(exposed))
+        yield Finding("policy", "broken", exposed.reason, _restrict_command(exposed))
     else:
         yield Finding("policy", "ok", f"{name} is in use")

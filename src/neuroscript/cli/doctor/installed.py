@@ -61,9 +61,9 @@ def versions(options: Namespace) -> Iterator[Finding]:
     python = ".".join(map(str, sys.version_info[:3]))
     yield Finding("Python", "ok", f"{python}, {sys.implementation.name} on {sys.platform}")
     yield Finding("neuroscript", "ok", f"{__version__}, runtime API {'.'.join(map(str, RUNTIME_API))}")
-    wanted = _wanted()
+    minimums = _minimum_versions()
     for name in CORE:
-        found, least = _version(name), wanted.get(name, "")
+        found, least = _version(name), minimums.get(name, "")
         fix = f'pip install "{name}>={least}"' if least else f"pip install {name}"
         if found is None:
             yield Finding(name, "broken", "is not installed", fix)
@@ -73,7 +73,7 @@ def versions(options: Namespace) -> Iterator[Finding]:
             yield Finding(name, "ok", found)
 
 
-def _wanted() -> dict[str, str]:
+def _minimum_versions() -> dict[str, str]:
     """Return the minimum version of each dependency of the core, from its metadata."""
     try:
         lines = requires("neuroscript") or []
@@ -110,7 +110,7 @@ def extras(options: Namespace) -> Iterator[Finding]:
 def plugins(options: Namespace) -> Iterator[Finding]:
     """Load each enabled plugin in a separate process."""
     try:
-        found, missing = _chosen(options)
+        found, missing = _selected_distributions(options)
     except PluginError:
         yield Finding(
             PLUGINS_VARIABLE,
@@ -119,7 +119,7 @@ def plugins(options: Namespace) -> Iterator[Finding]:
             f"unset {PLUGINS_VARIABLE}",
         )
         return
-    yield from _missing(missing)
+    yield from _missing_plugins(missing)
     if not found and not missing:
         yield Finding("plugins", "warning", "no plugin is enabled, so there are no tools", install_hint("std"))
     elif found:
@@ -128,13 +128,13 @@ def plugins(options: Namespace) -> Iterator[Finding]:
         yield from map(_probed, check_distributions(found, options.timeout or TIMEOUT_SECONDS))
 
 
-def _chosen(options: Namespace) -> tuple[Sequence[Distribution], Sequence[PluginError]]:
+def _selected_distributions(options: Namespace) -> tuple[Sequence[Distribution], Sequence[PluginError]]:
     keywords = plugin_keywords(vars(options))
     only = keywords.get("plugins")
     return select_offers(distributions(), [] if only == "none" else only, keywords.get("without", ()))
 
 
-def _missing(errors: Sequence[PluginError]) -> Iterator[Finding]:
+def _missing_plugins(errors: Sequence[PluginError]) -> Iterator[Finding]:
     """Report the missing plugins in the environment variable; only names of this project's distributions are shown."""
     ours = {name: extra for extra, name in EXTRAS.items()}
     known = [normalize_name(error.distribution) for error in errors if normalize_name(error.distribution) in ours]
@@ -150,8 +150,8 @@ def _probed(report: Any) -> Finding:
     name = str(report.distribution)
     if report.is_usable:
         counts = ((len(report.tools), "tool"), (len(report.hooks), "hook"))
-        told = ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts if count) or "no tools"
-        return Finding(name, "ok", f"{told}; {report.reason}" if report.reason else told)
+        text = ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts if count) or "no tools"
+        return Finding(name, "ok", f"{text}; {report.reason}" if report.reason else text)
     action = "uninstall" if report.code in CONFLICT_CODES else "install --upgrade"
     return Finding(name, "broken", f"{report.reason} ({report.code})", f"pip {action} {report.distribution.key}")
 
@@ -159,7 +159,7 @@ def _probed(report: Any) -> Finding:
 def programs(options: Namespace) -> Iterator[Finding]:
     """Check the programs that the enabled toolsets need."""
     try:
-        found, _ = _chosen(options)
+        found, _ = _selected_distributions(options)
     except PluginError:
         return
     keys = {each.key for each in found}
@@ -195,7 +195,7 @@ def _git() -> Finding:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=GIT_SECONDS)  # noqa: S603
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         return Finding("git", "broken", f"cannot be run ({type(error).__name__})", "apt-get install --reinstall git")
-    said = re.search(r"\d+(?:\.\d+)+", done.stdout)
-    if done.returncode != 0 or said is None:
+    version = re.search(r"\d+(?:\.\d+)+", done.stdout)
+    if done.returncode != 0 or version is None:
         return Finding("git", "broken", "does not print its version", "apt-get install --reinstall git")
-    return Finding("git", "ok", said[0])
+    return Finding("git", "ok", version[0])

@@ -86,13 +86,13 @@ def _unusable(name: str, error: OSError | ValueError) -> UsageError:
     return UsageError(f"cannot write an audit log to {quote_untrusted(name)}: {reason_of(error)}")
 
 
-def _recording(name: str, trail: str | None) -> Any:
+def _recording(name: str, audit: str | None) -> Any:
     """Return the requested recording, open; in the file of the audit log it would write values there."""
     from neuroscript.audit.recording import Recording
 
-    if trail is not None:
+    if audit is not None:
         with suppress(OSError, ValueError):  # a new file, or an invalid name, which Recording reports
-            if Path(name).samefile(trail):
+            if Path(name).samefile(audit):
                 raise UsageError(
                     "--audit and --record name the same file; use two files, because an audit log contains no values"
                 )

@@ -60,7 +60,7 @@ def open_engine(
     policy = _policy(settings, output, asking)
     servers = tables(settings, make_engine is None, output)
     mode: Mode = "strict" if settings.get("strict") else "lax"
-    with _stdin_for_prompts(settings) as stdin, _kept(settings, output) as keywords:
+    with _stdin_for_prompts(settings) as stdin, _open_sinks(settings, output) as keywords:
         sandbox = _sandbox(settings)
         logger = logger_for(output)
         host = Host(sandbox_dir=sandbox, stdin=stdin, llm=llm, secrets=secrets_of(servers), logger=logger)
@@ -117,14 +117,14 @@ def _locked(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _spilling(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keyword arguments of an engine that writes large results to files, or none without ``--spill``."""
-    given = settings.get("spill")
-    if given is None:
+    threshold = settings.get("spill")
+    if threshold is None:
         return {}
     from neuroscript.calls.spill import Spill
 
-    if not (given.isascii() and given.isdigit() and len(given) < MAX_SIZE_DIGITS):
+    if not (threshold.isascii() and threshold.isdigit() and len(threshold) < MAX_SIZE_DIGITS):
         raise UsageError("--spill takes a number of bytes, such as 100000")
-    return {"spill": Spill(threshold_bytes=int(given), max_bytes=max(int(given), Spill().max_bytes))}
+    return {"spill": Spill(threshold_bytes=int(threshold), max_bytes=max(int(threshold), Spill().max_bytes))}
 
 
 def directories(settings: Mapping[str, Any], is_own: bool) -> list[str]:
@@ -151,7 +151,7 @@ def _policy(settings: Mapping[str, Any], output: Output, asking: Callable[..., A
     return policy_of(settings, asking)
 
 
-def _kept(settings: Mapping[str, Any], output: Output) -> AbstractContextManager[dict[str, Any]]:
+def _open_sinks(settings: Mapping[str, Any], output: Output) -> AbstractContextManager[dict[str, Any]]:
     """Open the audit log and the recording of the command, or neither if the command makes no calls."""
     is_asked = any(settings.get(name) is not None for name in ("audit", "audit_key", "record"))
     if not is_asked or not _runs(settings):
@@ -183,8 +183,8 @@ def _stdin_for_prompts(settings: Mapping[str, Any]) -> AbstractContextManager[Te
 
 def find_tool(engine: Engine, name: str) -> ToolImplementation | None:
     """Return the tool with a name or alias in any spelling, or None."""
-    asked = from_wire(name)
-    return engine.tools.get(engine.aliases.get(asked, asked))
+    requested = from_wire(name)
+    return engine.tools.get(engine.aliases.get(requested, requested))
 
 
 def require_tool(engine: Engine, name: str, *, is_own: bool) -> ToolImplementation:

@@ -67,7 +67,7 @@ def _over_streams(service: Any, engine: Engine) -> None:
     def ended(number: int, frame: FrameType | None) -> None:
         if leaving:  # a second signal: exit without waiting
             os._exit(128 + number)
-        leaving.append(Thread(target=_left, args=(engine, number)))
+        leaving.append(Thread(target=_exit_process, args=(engine, number)))
         leaving[0].start()
 
     if current_thread() is main_thread():
@@ -76,7 +76,7 @@ def _over_streams(service: Any, engine: Engine) -> None:
     asyncio.run(service.stdio())
 
 
-def _left(engine: Engine, number: int) -> None:
+def _exit_process(engine: Engine, number: int) -> None:
     """Close the engine and exit the process, because the thread that reads standard input cannot be stopped."""
     closing = Thread(target=engine.close, daemon=True)
     closing.start()

@@ -72,11 +72,11 @@ def _table(options: Namespace, is_own: bool, output: Output) -> ServerTable:
         raise UsageError("NAME cannot be combined with --url, --group, --file or a command line")
     found = {each.name: each for each in tables(vars(options), is_own, output)}
     if options.name not in found:
-        raise UsageError(_unknown(options, found, is_own))
+        raise UsageError(_unknown_server_text(options, found, is_own))
     return attrs.evolve(found[options.name], **timed)
 
 
-def _unknown(options: Namespace, found: Iterable[str], is_own: bool) -> str:
+def _unknown_server_text(options: Namespace, found: Iterable[str], is_own: bool) -> str:
     if file_in_use(vars(options), is_own) is None:
         return "NAME is a server in a policy file, but there is no policy file; add --policy FILE"
     return f"unknown server {quote_untrusted(options.name)} in the policy file{did_you_mean(options.name, found)}"
@@ -111,8 +111,8 @@ def _data(now: Mapping[str, Definition], found: Sequence[Difference], group: str
 
 def _annotations(definition: Definition) -> list[str]:
     """Return the properties that the annotations of a tool claim."""
-    said = definition.data.get("annotations", {})
-    return [word for key, word in ANNOTATIONS.items() if said.get(key) is True]
+    annotations = definition.data.get("annotations", {})
+    return [word for key, word in ANNOTATIONS.items() if annotations.get(key) is True]
 
 
 def _blocks(

@@ -86,9 +86,9 @@ def _call_row(call: Any) -> tuple[Cell, ...]:
     item = "" if call.item is None else f"[{call.item}]"
     words = [cell(f"{call.node}{item}", "name"), cell(call.tool), cell(call.status, _style(call.status))]
     again = f"attempt {call.number}" if call.number > 1 else ""
-    taken = f"started {call.starts} times" if call.starts > 1 else ""
+    starts = f"started {call.starts} times" if call.starts > 1 else ""
     seconds = "" if call.seconds is None else f"{call.seconds:.3f} s"
-    return (*words, cell(seconds, "dim"), cell(", ".join(filter(None, (again, taken)))))
+    return (*words, cell(seconds, "dim"), cell(", ".join(filter(None, (again, starts)))))
 
 
 def _style(status: str) -> Style:

@@ -92,13 +92,13 @@ class Display:
             return None
 
         def asking(request: ApprovalRequest) -> Any:
-            with self._away():
+            with self._hidden_display():
                 return approver(request)
 
         return asking
 
     @contextmanager
-    def _away(self) -> Iterator[None]:
+    def _hidden_display(self) -> Iterator[None]:
         with self._lock:
             self._erase()
             self._is_away = True
@@ -140,7 +140,7 @@ class Display:
         (columns, rows), now = self._size(), monotonic()
         room = max(1, rows - 3)
         running = list(self._running.items())
-        lines = [_line(_name(*which), f"  {int(now - began)} s", columns - 1) for which, began in running[:room]]
+        lines = [_format_line(_name(*which), f"  {int(now - began)} s", columns - 1) for which, began in running[:room]]
         if len(running) > room:
             lines.append(f"  and {len(running) - room} more")
         lines.append(f"{self._done} of {self._total} done")
@@ -172,7 +172,7 @@ def _name(node: str, item: int | None) -> str:
     return node if item is None else f"{node}[{item}]"
 
 
-def _line(name: str, seconds: str, room: int) -> str:
+def _format_line(name: str, seconds: str, room: int) -> str:
     """Return the line of a call, with its name cut to fit, because the running seconds must remain visible."""
     return f"  {name[: max(1, room - 2 - len(seconds))]}{seconds}"
 

@@ -55,7 +55,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
             return _told_of_check(check(engine, plan), options, output)
     name = "" if options.durable is None else options.run_id or os.urandom(8).hex()
     left: SimpleQueue[Trace] | None = None if name else SimpleQueue()
-    drive = _here(plan, inputs, options, left) if left is not None else _durably(plan, inputs, options, name)
+    drive = _local_runner(plan, inputs, options, left) if left is not None else _durably(plan, inputs, options, name)
     try:
         return drive_plan(plan, drive, options, output, make_engine, name, left)
     except SpecError as error:
@@ -98,7 +98,7 @@ def drive_plan(
                 _save_what_is(left, options.save, output)
             raise
     try:
-        return _told(plan, trace, options, output, is_made_here)
+        return _print_outcome(plan, trace, options, output, is_made_here)
     finally:  # even if the output cannot be written
         _save(trace, options.save)
 
@@ -177,7 +177,7 @@ def _of_words(plan: Plan, words: list[str]) -> dict[str, str]:
 # The run
 
 
-def _here(plan: Plan, inputs: Mapping[str, Any], options: Namespace, left: SimpleQueue[Trace]) -> Drive:
+def _local_runner(plan: Plan, inputs: Mapping[str, Any], options: Namespace, left: SimpleQueue[Trace]) -> Drive:
     """Return the function that runs a plan in this process only."""
     return lambda engine, watch: run_plan(engine, plan, inputs, parallel=options.parallel, watch=watch, left=left.put)
 
@@ -237,7 +237,7 @@ def _title(options: Namespace) -> str:
     return "standard input" if options.file == STDIN else quote_untrusted(Path(options.file).name)
 
 
-def _told(plan: Plan, trace: Trace, options: Namespace, output: Output, is_made_here: bool) -> int:
+def _print_outcome(plan: Plan, trace: Trace, options: Namespace, output: Output, is_made_here: bool) -> int:
     """Print the output of a plan, or its answer if it has one, and its errors; return the exit code."""
     if options.json:
         from neuroscript.workflow.trace.file import trace_to_data

@@ -25,12 +25,12 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     with require_extra():
         from neuroscript.workflow.durable.worker import Worker
     output.serve()
-    told = _told_to_end()
+    stop = _stop_event()
     with open_engine(make_engine, output, options) as engine, output.tools_aside():
         with Worker(engine, options.url, parallel=options.parallel, lease=options.lease) as worker:
             output.say(f"worker {worker.id} started")
             try:
-                while not told.is_set() and not worker.wait(POLL_SECONDS):
+                while not stop.is_set() and not worker.wait(POLL_SECONDS):
                     pass
             finally:
                 if not worker.is_lost:
@@ -41,9 +41,9 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     return OK
 
 
-def _told_to_end() -> Event:
+def _stop_event() -> Event:
     """Return an event that SIGTERM sets; Ctrl-C raises `KeyboardInterrupt` as usual."""
-    told = Event()
+    stop = Event()
     if current_thread() is main_thread():
-        signal.signal(signal.SIGTERM, lambda *_: told.set())
-    return told
+        signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    return stop

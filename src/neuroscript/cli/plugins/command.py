@@ -32,7 +32,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     found = installed_distributions()
     keywords = plugin_keywords(vars(options))
     warn(keywords.get("without", []), output)
-    taken, missing = _taken(found, keywords)
+    taken, missing = _selected_distributions(found, keywords)
     for error in missing:
         output.say(f"warning: {error}")
     match options.action:
@@ -54,7 +54,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
             return _check([each for each in taken if not wanted or each.key in wanted], options, output)
 
 
-def _taken(
+def _selected_distributions(
     found: Sequence[Distribution], keywords: dict[str, Any]
 ) -> tuple[Sequence[Distribution], Sequence[PluginError]]:
     """Return the distributions that a command would load, in order, and an error for each unknown name."""
@@ -147,7 +147,7 @@ def _report_data(each: Any) -> dict[str, Any]:
 def _blocks(reports: Sequence[Any], broken: int) -> Iterator[Rows]:
     if reports:
         rows = (
-            (cell(str(each.distribution), "name"), cell(each.code or "ok", _style(each)), cell(_told(each)))
+            (cell(str(each.distribution), "name"), cell(each.code or "ok", _style(each)), cell(_description(each)))
             for each in reports
         )
         yield Rows(tuple(rows))
@@ -160,7 +160,7 @@ def _style(each: Any) -> Any:
     return "good" if not each.code else "mended" if each.is_usable else "bad"
 
 
-def _told(each: Any) -> str:
+def _description(each: Any) -> str:
     """Return the reason of a problem, or what a usable distribution provides."""
     if each.reason:
         return str(each.reason)

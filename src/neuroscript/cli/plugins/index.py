@@ -31,7 +31,7 @@ def run(options: Namespace, output: Output, make_engine: Any) -> int:
     (report,) = probe_all([distribution], TIMEOUT_SECONDS)
     if not report.is_usable:
         raise report.error()
-    file = Path(options.output) if options.output is not None else _place(distribution, report)
+    file = Path(options.output) if options.output is not None else _index_path(distribution, report)
     index = index_to_data(distribution, report.entries)
     is_current = read_json(str(file)) == index
     if not (options.check or is_current):
@@ -45,7 +45,7 @@ def run(options: Namespace, output: Output, make_engine: Any) -> int:
     return FAILED if options.check and not is_current else OK
 
 
-def _place(distribution: Distribution, report: Report) -> Path:
+def _index_path(distribution: Distribution, report: Report) -> Path:
     """Return the path of the index in the package that ships it."""
     for root in report.roots:
         if os.path.isdir(root):  # noqa: PTH112

@@ -58,7 +58,7 @@ def lock(
     pins, errors = _pinned(taken, without)
     chosen = [each for each in pins if not names or each.key in names]
     broken = [error for key, error in errors.items() if not names or key in names]
-    kept = _kept(options.output, names)
+    kept = _remaining_entries(options.output, names)
     if not broken:
         _write(Lock((*kept, *chosen)), options.output)
     if options.json:
@@ -68,11 +68,11 @@ def lock(
             output.say(str(error))
         output.say(f"{quote_path(options.output)} was not written")
     else:
-        output.text(_told(chosen, options.output))
+        output.text(_summary(chosen, options.output))
     return FAILED if broken else OK
 
 
-def _kept(file: str, names: Collection[str]) -> list[Pinned]:
+def _remaining_entries(file: str, names: Collection[str]) -> list[Pinned]:
     """Return the entries of the file that remain."""
     if not names or not os.path.lexists(file):
         return []
@@ -97,7 +97,7 @@ def _error_data(error: PluginError) -> dict[str, str]:
     return {"distribution": error.distribution, "code": error.code, "reason": error.reason}
 
 
-def _told(chosen: Sequence[Pinned], file: str) -> str:
+def _summary(chosen: Sequence[Pinned], file: str) -> str:
     tools = sum(len(each.tools) for each in chosen)
     return f"locked {_some(len(chosen), 'distribution')} with {_some(tools, 'tool')} in {quote_path(file)}"
 

@@ -205,20 +205,20 @@ def _blocks(title: str, found: PolicyReport, names: Collection[str]) -> Iterator
 def _unusable_blocks(refused: Iterable[UnusableTool], names: Collection[str]) -> Iterator[Rows]:
     """Yield each tool with its reason; tools that are merely not allowed are many, so they share one line."""
     others = {each.tool for each in refused if each.code == "policy.not_allowed"}
-    rows = [(cell(each.tool, "name"), cell(_why(each))) for each in refused if each.tool not in others]
+    rows = [(cell(each.tool, "name"), cell(_reason(each))) for each in refused if each.tool not in others]
     if rows:
         yield Rows(tuple(rows), indent=INDENT)
     if others:
         allowed = {_group(name) for name in names if name not in others}
-        told = dict.fromkeys(name if _group(name) in allowed else f"{_group(name)}.*" for name in sorted(others))
-        yield line(f"not matched by any allow pattern: {', '.join(told)}", indent=INDENT)
+        labels = dict.fromkeys(name if _group(name) in allowed else f"{_group(name)}.*" for name in sorted(others))
+        yield line(f"not matched by any allow pattern: {', '.join(labels)}", indent=INDENT)
 
 
 def _group(name: str) -> str:
     return name.rpartition(".")[0]
 
 
-def _why(each: UnusableTool) -> str:
+def _reason(each: UnusableTool) -> str:
     return f"{each.text} ({each.rule})" if each.rule not in ("grants", "trust", "approval") else each.text
 
 

@@ -113,9 +113,9 @@ def _values(tool: ToolImplementation, call: ToolCall | ToolResult | None, strict
         if isinstance(call, ToolResult):
             assert call.error is not None
             raise call.error
-        given = parse_arguments(call.arguments, tool.name)
+        arguments = parse_arguments(call.arguments, tool.name)
         return bind_arguments(
-            tool.spec, CoercionSettings("strict") if strict else LAX, given, by_name=isinstance(given, dict)
+            tool.spec, CoercionSettings("strict") if strict else LAX, arguments, by_name=isinstance(arguments, dict)
         )
     except ArgumentError as error:
         return error
@@ -177,12 +177,12 @@ def _needs(policy: ExecutionPolicy, tool: ToolImplementation, values: Values) ->
     for template in tool.templates:
         if isinstance(values, tuple):
             is_hidden = not tool.spec.secret_names.isdisjoint(named_in(template.text))
-            yield from _filled(policy, template, values, is_hidden)
+            yield from _need_checks(policy, template, values, is_hidden)
         else:
             yield _template(policy, template.text)
 
 
-def _filled(policy: ExecutionPolicy, template: Any, values: Sequence[Any], is_hidden: bool) -> Iterator[Check]:
+def _need_checks(policy: ExecutionPolicy, template: Any, values: Sequence[Any], is_hidden: bool) -> Iterator[Check]:
     try:
         needs: tuple[Capability, ...] = template.fill(values)
     except ArgumentError as error:
@@ -191,15 +191,15 @@ def _filled(policy: ExecutionPolicy, template: Any, values: Sequence[Any], is_hi
     if not needs:
         yield Check("needs", "passes", text=f"nothing (from {template.text})")
     for need in (each for whole in needs for each in split_need(whole)):
-        covering = [_first(layer.grants, need) for layer in policy.layers]
-        said = f"{filled_text(need, is_hidden=is_hidden)} (from {template.text})"
+        covering = [_first_grant(layer.grants, need) for layer in policy.layers]
+        text = f"{filled_text(need, is_hidden=is_hidden)} (from {template.text})"
         if None in covering:
-            yield Check("needs", "refuses", "grants", f"{said}, which no grant covers")
+            yield Check("needs", "refuses", "grants", f"{text}, which no grant covers")
         else:
-            yield Check("needs", "passes", ", ".join(dict.fromkeys(map(str, covering))), said)
+            yield Check("needs", "passes", ", ".join(dict.fromkeys(map(str, covering))), text)
 
 
-def _first(grants: Sequence[Grant], need: Capability) -> Grant | None:
+def _first_grant(grants: Sequence[Grant], need: Capability) -> Grant | None:
     return next((grant for grant in grants if grant.covers(need)), None)
 
 
@@ -237,7 +237,7 @@ def _counting(limits: Limits, name: str) -> Iterator[str]:
     yield from (f"rates {pattern} {limits.rates[pattern]}" for pattern in limits.rates_of(name))
     for each, value in attrs.asdict(limits, recurse=False).items():
         if each in ("money", "money_per_call"):
-            yield from (f"{each} {currency} {most}" for currency, most in value.items())
+            yield from (f"{each} {currency} {amount}" for currency, amount in value.items())
         elif each not in ("tool_calls", "rates") and value is not None:
             yield f"{each} {value}"
 

@@ -37,8 +37,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise a `UsageError` with *message* and a reference to the help."""
-        cut = message if len(message) <= MAX_MESSAGE_CHARS else f"{message[:MAX_MESSAGE_CHARS]}…"
-        raise UsageError(f"{cut} (see {self.prog} --help)")
+        shortened = message if len(message) <= MAX_MESSAGE_CHARS else f"{message[:MAX_MESSAGE_CHARS]}…"
+        raise UsageError(f"{shortened} (see {self.prog} --help)")
 
     def print_help(self, file: object = None) -> NoReturn:
         """Raise the help."""

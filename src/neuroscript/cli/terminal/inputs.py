@@ -40,14 +40,14 @@ class Input:
     title: str
     stream: BinaryIO
 
-    def line(self, most: int) -> bytes:
-        """Return the next line, at most *most* bytes of it, or ``b""`` at the end.
+    def line(self, max_bytes: int) -> bytes:
+        """Return the next line, at most *max_bytes* bytes of it, or ``b""`` at the end.
 
         Raises:
             UsageError: The source cannot be read.
         """
         try:
-            return self.stream.readline(most)
+            return self.stream.readline(max_bytes)
         except (OSError, ValueError) as error:
             raise unreadable(self.title, error) from None
 

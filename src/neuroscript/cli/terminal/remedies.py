@@ -17,7 +17,7 @@ def advice(error: RefusedCommand, *, shows_tracebacks: bool = True) -> str:
         shows_tracebacks: Whether the traceback of a failed tool is printed anyway.
     """
     todo = action(error, shows_tracebacks=shows_tracebacks)
-    return f"{_what(error)}; {todo}" if todo else error.remedy
+    return f"{_reason(error)}; {todo}" if todo else error.remedy
 
 
 def action(error: RefusedCommand, *, shows_tracebacks: bool = True) -> str:
@@ -37,7 +37,7 @@ def action(error: RefusedCommand, *, shows_tracebacks: bool = True) -> str:
     return ""
 
 
-def _what(error: RefusedCommand) -> str:
+def _reason(error: RefusedCommand) -> str:
     if error.code == "policy.capability":
         return error.remedy.removesuffix(f"; {_python_grants(error)}")
     if error.code == "policy.approval":

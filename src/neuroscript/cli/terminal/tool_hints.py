@@ -28,7 +28,7 @@ def tool_hints(name: str, known: Collection[str], words: Sequence[str] = (), *, 
     """
     name = from_wire(name)
     if is_own and _is_absent(name, known):
-        return [_brings(name)]
+        return [_provider_hint(name)]
     if is_own and not known:
         return [_no_tools()]
     if any(each.startswith(f"{name}.") for each in known):
@@ -45,7 +45,7 @@ def no_match(pattern: str | None, known: Collection[str]) -> str:
         return _no_tools()
     name = pattern.lower().rstrip(".")
     if _is_absent(name, known):
-        hint = f"; {_brings(name)}"
+        hint = f"; {_provider_hint(name)}"
     elif not known:
         hint = f"; {_no_tools()}"
     elif any(each.startswith(f"{name}.") for each in known):
@@ -78,7 +78,7 @@ def _no_tools() -> str:
     return f"no tools are available; install {EXTRAS[STANDARD]} to get started: {install_hint(STANDARD)}"
 
 
-def _brings(name: str) -> str:
+def _provider_hint(name: str) -> str:
     owner = owner_of(name)
     extra = next(extra for extra, distribution in EXTRAS.items() if distribution == owner)
     provides = f"{owner} provides the {_group(name)} tools and is"

@@ -86,10 +86,10 @@ def _policy(policy: ToolPolicy) -> Iterator[tuple[Cell, Cell]]:
 
 def _example(example: Example) -> tuple[Cell, Cell]:
     note = f"  ({example.note})" if example.note else ""
-    return cell(_given(example.args)), cell(f"{_outcome(example)}{note}", "bad" if example.error else "good")
+    return cell(_format_arguments(example.args)), cell(f"{_outcome(example)}{note}", "bad" if example.error else "good")
 
 
-def _given(args: Any) -> str:
+def _format_arguments(args: Any) -> str:
     return to_json(args) if isinstance(args, dict) else to_json(list(args))
 
 

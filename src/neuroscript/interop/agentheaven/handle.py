@@ -81,8 +81,8 @@ class ToolSpec:
         self.examples = list(tool.spec.examples if examples is None else examples)
         self._output_schema = output_schema
         self._permits = permits
-        self._lent: HostClient | None = None
-        self._whole = tool
+        self._host_client: HostClient | None = None
+        self._unbound_tool = tool
         self._binds: dict[str, str] = {}
         self._state: dict[str, Any] = {}
         self._bound: ToolImplementation | None = None
@@ -206,7 +206,7 @@ class ToolSpec:
         """
         tool, definition, connection = await protocol.client_tool(client, tool_name, group, timeout)
         made = cls._foreign(tool, definition)
-        made._lent = connection
+        made._host_client = connection
         return made
 
     @classmethod
@@ -217,7 +217,7 @@ class ToolSpec:
 
     def clone(self) -> Self:
         """Return a handle for the same tool, with a copy of the state and the bindings."""
-        made: Self = self._handle_on(self._whole)
+        made: Self = self._handle_on(self._unbound_tool)
         made._binds, made._state = dict(self._binds), copied_state(self._state)
         return made
 
@@ -253,13 +253,13 @@ class ToolSpec:
         Raises:
             SpecError: The argument does not exist, or the state cannot contain the key.
         """
-        names = [arg.name for arg in self._whole.spec.args]
+        names = [arg.name for arg in self._unbound_tool.spec.args]
         if param not in names:
             alike = near(param, names)
             hint = f" (did you mean {' or '.join(alike)}?)" if alike else ""
-            raise SpecError(self._whole.name, [f"it has no argument {quote_untrusted(param)}{hint}"])
+            raise SpecError(self._unbound_tool.name, [f"it has no argument {quote_untrusted(param)}{hint}"])
         source = State(self._present, state_key or param)
-        self._whole.with_injected(**{param: source})  # raise an error now if it cannot be injected
+        self._unbound_tool.with_injected(**{param: source})  # raise an error now if it cannot be injected
         if default is not UNSET:
             set_default(self._state, source.key, default)
         self._binds[param] = source.key
@@ -280,7 +280,7 @@ class ToolSpec:
         """The tool as callers see it, without the bound arguments; it can be registered in an engine."""
         if self._bound is None:
             sources = {name: State(self._present, key) for name, key in self._binds.items()}
-            self._bound = self._whole.with_injected(**sources) if sources else self._whole
+            self._bound = self._unbound_tool.with_injected(**sources) if sources else self._unbound_tool
         return self._bound
 
     @property
@@ -291,7 +291,7 @@ class ToolSpec:
     def _handle_on(self, tool: ToolImplementation) -> Any:
         schema, permits = self._output_schema, self._permits
         made = type(self)(tool, name=self.name, examples=self.examples, output_schema=schema, permits=permits)
-        made._lent = self._lent
+        made._host_client = self._host_client
         return made
 
     def _clear_cache(self) -> None:
@@ -315,8 +315,8 @@ class ToolSpec:
 
     def _waited_for(self) -> Engine:
         """Return the engine for a blocking call, or raise an error if the call would deadlock."""
-        if self._lent is not None:
-            self._lent.refuse_to_wait(self.tool.name)
+        if self._host_client is not None:
+            self._host_client.refuse_to_wait(self.tool.name)
         return self.engine
 
     def __call__(self, /, **arguments: Any) -> Any:

@@ -53,20 +53,20 @@ def fastmcp_tool(engine: Engine, tool: ToolImplementation, name: str, arguments:
     from neuroscript.interop.fastmcp.export import engine_tool, structured_output
 
     offer = OfferedTool(name, engine.infos[tool.name], engine, names_of(tool, name))
-    schema, told = structured_output(offer)
+    schema, structure = structured_output(offer)
     if output is not None:
-        schema, told = wrapped_schema(output), _authored(offer, output)
-    return engine_tool(offer, schema, told).model_copy(update={"parameters": dict(arguments), "title": name})
+        schema, structure = wrapped_schema(output), _authored(offer, output)
+    return engine_tool(offer, schema, structure).model_copy(update={"parameters": dict(arguments), "title": name})
 
 
 def _authored(offer: OfferedTool, schema: Schema) -> Callable[[ToolResult], dict[str, Any]]:
     """Return a function that converts a result to MCP data with the author's output schema."""
 
-    def told(result: ToolResult) -> dict[str, Any]:
+    def structure(result: ToolResult) -> dict[str, Any]:
         facts = to_result(result, offer.info.spec, offer.names)
         return {**facts, "structuredContent": wrap(schema, to_plain(result.value))}
 
-    return told
+    return structure
 
 
 async def client_tool(

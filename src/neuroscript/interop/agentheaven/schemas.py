@@ -59,16 +59,16 @@ def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     """
     properties = schema.get("properties", {})
     parts = {name: _part(each, name in schema.get("required", ())) for name, each in properties.items()}
-    kept = _kept(schema)
+    kept = _strict_keywords(schema)
     if kept is None or None in parts.values():
         return None
     return {**kept, "properties": parts, "required": list(parts), "additionalProperties": False}
 
 
-def _kept(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+def _strict_keywords(schema: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the keywords for strict mode, or None if they would not express the same restrictions."""
-    kept = {word: each for word, each in schema.items() if word not in NOTES}
-    return kept if kept.keys() <= STRICT_KEYWORDS else None
+    keywords = {word: each for word, each in schema.items() if word not in NOTES}
+    return keywords if keywords.keys() <= STRICT_KEYWORDS else None
 
 
 def _part(schema: Any, required: bool) -> dict[str, Any] | None:
@@ -76,7 +76,7 @@ def _part(schema: Any, required: bool) -> dict[str, Any] | None:
     if kind is None:
         return None
     kinds = [kind] if isinstance(kind, str) else list(kind)
-    made = _kept(schema)
+    made = _strict_keywords(schema)
     if "object" in kinds:
         made = (
             strict_schema(schema) if schema.get("properties") and schema.get("additionalProperties") is False else None

@@ -74,11 +74,11 @@ def docstring(spec: ToolSpec, *, defaults: bool = True) -> str:
 
 
 def _described(arg: ArgSpec, defaults: bool) -> str:
-    said = one_line(arg.description)
+    description = one_line(arg.description)
     if not defaults or arg.default is UNSET:
-        return said
-    said = f"{said.rstrip('.')}. " if said else ""
-    return f"{said}Defaults to {_shown(arg, arg.default)}."
+        return description
+    description = f"{description.rstrip('.')}. " if description else ""
+    return f"{description}Defaults to {_shown(arg, arg.default)}."
 
 
 def _returned(spec: ToolSpec) -> str:
@@ -164,11 +164,11 @@ def call_text(name: str, spec: ToolSpec, arguments: Mapping[str, object]) -> str
         expected = f"only {', '.join(known)}" if known else "none"
         got = {each: f"an unknown name of type {type_name(arguments[each])}" for each in unknown}
         raise ArgumentError([Problem(each, "arg.unknown", expected, got[each]) for each in unknown], spec.full_name)
-    parts = (_given(arg, arguments.get(arg.name, UNSET)) for arg in spec.args)
+    parts = (_argument_source(arg, arguments.get(arg.name, UNSET)) for arg in spec.args)
     return f"{name}({', '.join(filter(None, parts))})"
 
 
-def _given(arg: ArgSpec, value: object) -> str:
+def _argument_source(arg: ArgSpec, value: object) -> str:
     if value is UNSET and arg.default is UNSET:
         return arg.name if arg.required else ""
     text = _shown(arg, arg.default if value is UNSET else coerce(value, arg))

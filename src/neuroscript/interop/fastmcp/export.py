@@ -27,7 +27,7 @@ class EngineTool(Tool):
     """A tool of an engine as a FastMCP tool; only the engine coerces its arguments."""
 
     _offered: OfferedTool = PrivateAttr()
-    _told: Callable[[ToolResult], dict[str, Any]] = PrivateAttr()
+    _structure: Callable[[ToolResult], dict[str, Any]] = PrivateAttr()
 
     async def run(self, arguments: dict[str, Any]) -> Answer:
         """Make a call and return its result; cancelling this coroutine cancels the call.
@@ -38,11 +38,11 @@ class EngineTool(Tool):
         result = await self._offered.aexecute(arguments)
         if not result.ok:
             raise ToolError(self._offered.text(result), log_level=WARNING)
-        return Answer.from_mcp_result(CallToolResult.model_validate(self._told(result)))
+        return Answer.from_mcp_result(CallToolResult.model_validate(self._structure(result)))
 
 
 def engine_tool(
-    offer: OfferedTool, schema: dict[str, Any] | None, told: Callable[[ToolResult], dict[str, Any]]
+    offer: OfferedTool, schema: dict[str, Any] | None, structure: Callable[[ToolResult], dict[str, Any]]
 ) -> Tool:
     """Return a FastMCP tool, with the schema of its result and the function that converts a result to MCP data."""
     hints = hints_of(offer.info.policy)
@@ -54,7 +54,7 @@ def engine_tool(
         output_schema=schema,
         annotations=ToolAnnotations.model_validate(dict(hints)) if hints else None,
     )
-    made._offered, made._told = offer, told
+    made._offered, made._structure = offer, structure
     return made
 
 

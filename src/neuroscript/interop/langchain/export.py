@@ -31,7 +31,7 @@ def to_langchain(session: Session, *, tools: str | Iterable[str] = "*") -> list[
         SpecError: A pattern is invalid, or matches no permitted tool.
         RegistryError: Two tools would have the same name.
     """
-    return [_lent(each) for each in offer_tools(session, tools, subject="to_langchain")]
+    return [_export_tool(each) for each in offer_tools(session, tools, subject="to_langchain")]
 
 
 class _ExportedTool(BaseTool):
@@ -40,12 +40,12 @@ class _ExportedTool(BaseTool):
     _offered: OfferedTool = PrivateAttr()
 
     def _run(self, /, **arguments: Any) -> tuple[str, Any]:
-        return self._told(self._offered.execute(arguments))
+        return self._content_and_artifact(self._offered.execute(arguments))
 
     async def _arun(self, /, **arguments: Any) -> tuple[str, Any]:
-        return self._told(await self._offered.aexecute(arguments))
+        return self._content_and_artifact(await self._offered.aexecute(arguments))
 
-    def _told(self, result: ToolResult) -> tuple[str, Any]:
+    def _content_and_artifact(self, result: ToolResult) -> tuple[str, Any]:
         """Return the string for the model and the value, or raise the error without its cause, which traces show."""
         text = self._offered.text(result)
         if not result.ok:
@@ -53,7 +53,7 @@ class _ExportedTool(BaseTool):
         return text, result.value
 
 
-def _lent(each: OfferedTool) -> BaseTool:
+def _export_tool(each: OfferedTool) -> BaseTool:
     tool = _ExportedTool(
         name=each.name,
         description=each.description,

@@ -39,13 +39,13 @@ def function_of(tool: BaseTool, args: tuple[ArgSpec, ...]) -> Callable[..., Any]
 
     def call(rt: Runtime, *values: Any) -> Any:
         try:
-            return _value(tool.invoke(_sent(tool, args, values)))
+            return _value(tool.invoke(_tool_input(tool, args, values)))
         except ToolException as error:
             raise _failed(error) from error
 
     async def acall(rt: Runtime, *values: Any) -> Any:
         try:
-            return _value(await tool.ainvoke(_sent(tool, args, values)))
+            return _value(await tool.ainvoke(_tool_input(tool, args, values)))
         except ToolException as error:
             raise _failed(error) from error
 
@@ -58,7 +58,7 @@ def _is_async(tool: BaseTool) -> bool:
     return type(tool)._arun is not BaseTool._arun
 
 
-def _sent(tool: BaseTool, args: tuple[ArgSpec, ...], values: tuple[Any, ...]) -> Any:
+def _tool_input(tool: BaseTool, args: tuple[ArgSpec, ...], values: tuple[Any, ...]) -> Any:
     """Return the input for LangChain: the arguments alone, which return the raw value, or a tool call.
 
     A tool call is needed to tell a handled error from a result, to separate content from an artifact, and to pass an
@@ -89,8 +89,10 @@ def _value(answer: Any) -> Any:
         return str(answer)
 
 
-def _failed(said: object) -> ToolFailed:
-    return ToolFailed(one_line(str(said), MAX_DESCRIPTION_CHARS) or "the tool failed without a message", retry="model")
+def _failed(message: object) -> ToolFailed:
+    return ToolFailed(
+        one_line(str(message), MAX_DESCRIPTION_CHARS) or "the tool failed without a message", retry="model"
+    )
 
 
 try:
@@ -128,16 +130,16 @@ def from_langchain(
     faults: list[str] = []
     if isinstance(tools, BaseTool):  # it is iterable, and yields its fields
         tools = (tools,)
-    given = list(tools)
-    strange = [each for each in given if not isinstance(each, BaseTool)]
+    all_tools = list(tools)
+    strange = [each for each in all_tools if not isinstance(each, BaseTool)]
     faults.extend(f"tools: expected LangChain tools, got {type_name(each)}" for each in strange)
     found: list[ToolImplementation] = []
     for word, each in tools_by_name(
-        ((each.name, each) for each in given if isinstance(each, BaseTool)), faults
+        ((each.name, each) for each in all_tools if isinstance(each, BaseTool)), faults
     ).items():
         try:
             needs = policy or default_policy("langchain", group, each.name, trusted)
-            found.append(_taken(each, word, group, needs, sources))
+            found.append(_import_tool(each, word, group, needs, sources))
         except SpecError as error:
             faults.extend(f"{quote_untrusted(each.name)}: {problem}" for problem in error.problems)
     used = {name for each in found for name in each.injected}
@@ -149,16 +151,16 @@ def from_langchain(
     return Toolset(group, tuple(found))
 
 
-def _taken(
+def _import_tool(
     tool: BaseTool, word: str, group: str, policy: ToolPolicy, sources: Mapping[str, Source]
 ) -> ToolImplementation:
     """Return one tool, or raise a `SpecError` with every problem found."""
     schema, hidden = schemas_of(tool)
-    mine = {name: each for name, each in sources.items() if name in hidden}
-    lacking = [name for name, is_required in hidden.items() if is_required and name not in mine]
+    own_sources = {name: each for name, each in sources.items() if name in hidden}
+    lacking = [name for name, is_required in hidden.items() if is_required and name not in own_sources]
     if lacking:
         raise SpecError(word, [f"{each}: the host must supply it; set its source with injected" for each in lacking])
-    if mine:
-        schema["properties"] = {**schema.get("properties", {}), **{name: {} for name in mine}}
+    if own_sources:
+        schema["properties"] = {**schema.get("properties", {}), **{name: {} for name in own_sources}}
     spec = spec_from_schema(word, schema, group=group, description=one_line(tool.description, MAX_DESCRIPTION_CHARS))
-    return ToolImplementation(spec, function_of(tool, spec.args), policy).with_injected(**mine)
+    return ToolImplementation(spec, function_of(tool, spec.args), policy).with_injected(**own_sources)

@@ -34,15 +34,15 @@ def schemas_of(tool: BaseTool) -> tuple[dict[str, Any], dict[str, bool]]:
         fields = {name: get_fields(whole)[name] for name in names}
     except Exception as error:  # the schema classes are third-party code
         raise SpecError(tool.name, [f"cannot be converted to JSON Schema ({type_name(error)})"]) from None
-    told = {"type": "object", **bounded_schema(schema, tool.name)}
-    arguments = told.get("properties")
+    bounded = {"type": "object", **bounded_schema(schema, tool.name)}
+    arguments = bounded.get("properties")
     if isinstance(tool, (StructuredTool, Tool)) and isinstance(arguments, dict):
         lost = [
             f"{each}: LangChain reserves this name; rename the argument" for each in RESERVED_NAMES if each in arguments
         ]
         if lost:
             raise SpecError(tool.name, lost)
-    return told, {name: _is_required(field) for name, field in fields.items() if not wants_id(field)}
+    return bounded, {name: _is_required(field) for name, field in fields.items() if not wants_id(field)}
 
 
 def wants_id(field: Any) -> bool:

@@ -42,10 +42,10 @@ def tool_of(tool: OfferedTool, box: llm.Toolbox | None = None, *, is_async: bool
     """Return an ``llm`` tool; a tool of a toolbox is bound to it, because ``llm`` logs the toolbox with the call."""
 
     def called(_: object, /, llm_tool_call: llm.ToolCall | None = None, **arguments: Any) -> llm.ToolOutput:
-        return _output(tool, tool.execute(*_asked(llm_tool_call, arguments)))
+        return _output(tool, tool.execute(*_call_arguments(llm_tool_call, arguments)))
 
     async def awaited(_: object, /, llm_tool_call: llm.ToolCall | None = None, **arguments: Any) -> llm.ToolOutput:
-        return _output(tool, await tool.aexecute(*_asked(llm_tool_call, arguments)))
+        return _output(tool, await tool.aexecute(*_call_arguments(llm_tool_call, arguments)))
 
     function: Callable[..., Any] = awaited if is_async else called
     implementation = partial(function, None) if box is None else MethodType(function, box)
@@ -53,7 +53,7 @@ def tool_of(tool: OfferedTool, box: llm.Toolbox | None = None, *, is_async: bool
     return llm.Tool(tool.name, tool.description or None, tool.schema, implementation, plugin)
 
 
-def _asked(call: llm.ToolCall | None, arguments: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+def _call_arguments(call: llm.ToolCall | None, arguments: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
     """Return the arguments that the model wrote, and the id of the call; a direct call has only arguments."""
     return (arguments, "") if call is None else (call.arguments, call.tool_call_id or "")
 

@@ -56,7 +56,7 @@ def from_llm(
     group = Toolset(group).name
     faults: list[str] = []
     found: list[ToolImplementation] = []
-    for word, each in tools_by_name(_named(tools, faults), faults, "load each into a separate group").items():
+    for word, each in tools_by_name(_labelled_tools(tools, faults), faults, "load each into a separate group").items():
         try:
             found.append(_tool(word, each, group, policy or default_policy("llm", group, each.name, trusted)))
         except SpecError as error:
@@ -66,7 +66,7 @@ def from_llm(
     return Toolset(group, tuple(found))
 
 
-def _named(tools: Any, faults: list[str]) -> Iterator[tuple[str, llm.Tool]]:
+def _labelled_tools(tools: Any, faults: list[str]) -> Iterator[tuple[str, llm.Tool]]:
     """Yield each tool with the label that makes its name; record the ones that cannot be loaded."""
     for each in tools if isinstance(tools, Iterable) else (tools,):
         if isinstance(each, llm.ServerSideTool):
@@ -133,13 +133,13 @@ def _function(tool: llm.Tool, args: tuple[ArgSpec, ...]) -> Callable[..., Any]:
         try:
             return _value(function(**named(values)))
         except (llm.CancelToolCall, llm.PauseChain) as error:
-            raise _stopped(error) from error
+            raise _pause_error(error) from error
 
     async def awaited(rt: Runtime, *values: Any) -> Any:
         try:
             return _value(await function(**named(values)))
         except (llm.CancelToolCall, llm.PauseChain) as error:
-            raise _stopped(error) from error
+            raise _pause_error(error) from error
 
     return awaited if is_coroutine(function) else called
 
@@ -151,7 +151,7 @@ def _wants_call(function: Callable[..., Any]) -> bool:
         return False
 
 
-def _stopped(error: Exception) -> ToolFailed:
+def _pause_error(error: Exception) -> ToolFailed:
     """Return the error for a tool that cancels its call, or pauses the loop of ``llm`` around it."""
     if isinstance(error, llm.PauseChain):
         return ToolFailed("the tool requested a pause, which is not supported here", code="llm.paused", retry="host")

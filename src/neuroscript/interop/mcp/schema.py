@@ -44,17 +44,17 @@ def to_mcp(tools: Iterable[Any], *, names: WireNames | None = None, structured: 
     >>> to_mcp([ToolSpec("ping", "net", description="Ask who is there.")])[0]["name"]
     'net__ping'
     """
-    given = list(tools)
-    names = names or WireNames.of(given)
-    return [_tool(each, names.wire(spec_of(each).full_name), structured) for each in given]
+    all_tools = list(tools)
+    names = names or WireNames.of(all_tools)
+    return [_tool(each, names.wire(spec_of(each).full_name), structured) for each in all_tools]
 
 
 def _tool(tool: Any, name: str, structured: bool) -> dict[str, Any]:
     spec: ToolSpec = spec_of(tool)
     facts: dict[str, Any] = {"name": name, "title": spec.full_name}
-    told = tool_description(spec)
-    if told:
-        facts["description"] = told
+    description = tool_description(spec)
+    if description:
+        facts["description"] = description
     facts["inputSchema"] = input_schema(spec)
     output = output_schema(spec) if structured else None
     if output is not None:

@@ -97,14 +97,14 @@ class Invoker:
 
     def _checked(self, tool: str, inputs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         try:
-            return tool, self._taken(tool, inputs)
+            return tool, self._check_inputs(tool, inputs)
         except ValueError as error:
             if self._repair is None:
                 raise
             tool, inputs = self._repair(tool, inputs, error)
-        return tool, self._taken(tool, inputs)
+        return tool, self._check_inputs(tool, inputs)
 
-    def _taken(self, tool: object, inputs: Any) -> dict[str, Any]:
+    def _check_inputs(self, tool: object, inputs: Any) -> dict[str, Any]:
         """Return a copy of the inputs if they are valid; a model may have sent anything."""
         if not isinstance(tool, str):
             raise ValueError(f"Unknown tool of type {type_name(tool)}")
@@ -126,12 +126,12 @@ class Invoker:
         except BaseException:
             self._give_up(frozenset(variables.get(ANSWER, DEFAULT_RESPONSE_DATA)["extras"]) - self._extras)
             raise
-        told = variables.get(ANSWER, None) or {**DEFAULT_RESPONSE_DATA, "stream": self._gives_items(name)}
-        extras = frozenset(told["extras"])
+        data = variables.get(ANSWER, None) or {**DEFAULT_RESPONSE_DATA, "stream": self._gives_items(name)}
+        extras = frozenset(data["extras"])
         self._give_up(self._extras - extras)
         self._extras = extras
-        given = {name: extra_value(handles, variables.get(name, None)) for name in told["extras"]}
-        return ToolResponse(told["final_answer"], _rest(first, items) if told["stream"] else first, given)
+        given = {name: extra_value(handles, variables.get(name, None)) for name in data["extras"]}
+        return ToolResponse(data["final_answer"], _remaining_items(first, items) if data["stream"] else first, given)
 
     def _gives_items(self, name: str) -> bool:
         """Return whether the session's tool with this name is a stream, for tools that are not from neurosurfer."""
@@ -154,7 +154,7 @@ class Invoker:
         return text if secrets is None else str(secrets.text(text))
 
 
-def _rest(first: Any, items: Iterator[Any]) -> Iterator[Any]:
+def _remaining_items(first: Any, items: Iterator[Any]) -> Iterator[Any]:
     """Yield the items of a stream whose first item was read; closing this generator ends the tool."""
     try:
         if first is not END:

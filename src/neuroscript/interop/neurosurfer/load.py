@@ -39,35 +39,35 @@ def function_of(tool: Any, args: tuple[ArgSpec, ...], context: Mapping[str, Any]
         args: The inputs of the tool, in order.
         context: Additional arguments from the host.
     """
-    wanted = Parameters.of(tool)
+    parameters = Parameters.of(tool)
 
     def inputs(rt: Runtime, values: tuple[Any, ...]) -> dict[str, Any]:
         declared = {arg.name for arg in args}
-        found = {**additional_arguments(rt, wanted, context, declared), **passed_arguments(args, values)}
-        lacking = [quote_untrusted(name) for name in sorted(wanted.needed - found.keys())]
+        found = {**additional_arguments(rt, parameters, context, declared), **passed_arguments(args, values)}
+        lacking = [quote_untrusted(name) for name in sorted(parameters.needed - found.keys())]
         if lacking:
             text = f"{', '.join(lacking)}: required by the tool, but not supplied by its host"
             raise ToolFailed(text, code="inject.missing", retry="host")
         return found
 
     def call(rt: Runtime, *values: Any) -> Any:
-        return _answered(rt, tool(**inputs(rt, values)))
+        return _observation(rt, tool(**inputs(rt, values)))
 
     async def acall(rt: Runtime, *values: Any) -> Any:
-        return _answered(rt, await tool(**inputs(rt, values)))
+        return _observation(rt, await tool(**inputs(rt, values)))
 
     return acall if is_coroutine(tool) else call
 
 
-def _answered(rt: Runtime, answer: Any) -> Any:
+def _observation(rt: Runtime, answer: Any) -> Any:
     """Return the observation of a response; store the rest for later calls."""
     if not hasattr(answer, "observation") or not hasattr(answer, "final_answer"):
         close(answer)
         text = f"result: expected a ToolResponse, got {type_name(answer)}"
         raise ToolFailed(text, code="neurosurfer.answer", retry="host")
     try:
-        told = {"final_answer": bool(answer.final_answer), "stream": is_iterator(answer.observation)}
-        rt.set_var(ANSWER, {**told, "extras": store_extras(rt, getattr(answer, "extras", None))})
+        data = {"final_answer": bool(answer.final_answer), "stream": is_iterator(answer.observation)}
+        rt.set_var(ANSWER, {**data, "extras": store_extras(rt, getattr(answer, "extras", None))})
     except BaseException:
         close(answer.observation)
         raise
@@ -142,7 +142,7 @@ def from_neurosurfer(
     faults: list[str] = []
     context = copy_context(context, faults)
     found: list[ToolImplementation] = []
-    for word, each in tools_by_name(_named(tools, faults), faults).items():
+    for word, each in tools_by_name(_labelled_tools(tools, faults), faults).items():
         try:
             needs = policy_with_secrets(policy or default_policy("neurosurfer", group, each.name, trusted), context)
             spec = convert_spec(each.tool, each.spec, word, group)
@@ -167,7 +167,7 @@ class Found:
     spec: ToolSpec
 
 
-def _named(tools: Any, faults: list[str]) -> Iterator[tuple[str, Found]]:
+def _labelled_tools(tools: Any, faults: list[str]) -> Iterator[tuple[str, Found]]:
     """Yield each tool with the label that makes its name; record the ones that cannot be loaded."""
     registry = getattr(tools, "registry", None)
     if is_tool(tools):

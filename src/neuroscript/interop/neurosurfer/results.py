@@ -17,14 +17,14 @@ def convert_observation(observation: Any) -> Any:
     return Items(observation) if hasattr(type(observation), "__next__") else value_of(observation)
 
 
-def value_of(thing: Any) -> Any:
+def value_of(item: Any) -> Any:
     """Return the text of a model reply, and any other value unchanged.
 
     Replies of neurosurfer's models, and their chunks, have the format of the OpenAI SDK.
     """
-    if not hasattr(type(thing), "model_dump"):
-        return thing
-    match data := to_plain_data(thing):
+    if not hasattr(type(item), "model_dump"):
+        return item
+    match data := to_plain_data(item):
         case {"choices": [{"message": dict() as said}, *_]} | {"choices": [{"delta": dict() as said}, *_]}:
             return said.get("content") or ""
         case {"choices": [{"delta": None}, *_]}:
@@ -33,10 +33,10 @@ def value_of(thing: Any) -> Any:
             return data
 
 
-def _item_of(thing: Any) -> Any:
+def _item_of(item: Any) -> Any:
     """Return the value of an item; its code must not raise an exception that would end the iteration."""
     try:
-        return value_of(thing)
+        return value_of(item)
     except (StopIteration, StopAsyncIteration) as error:
         raise RuntimeError("an item cannot be converted") from error
 

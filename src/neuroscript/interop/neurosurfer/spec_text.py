@@ -91,10 +91,10 @@ def _own_name(tool: Callable[..., Any]) -> set[str]:
     return {first.name} if first is not None and first.kind is first.POSITIONAL_OR_KEYWORD else set()
 
 
-def is_tool(thing: Any) -> bool:
+def is_tool(value: Any) -> bool:
     """Return whether an object is a tool: our `BaseTool`, or a callable instance whose spec has inputs."""
-    is_theirs = callable(thing) and hasattr(getattr(thing, "spec", None), "inputs")
-    return isinstance(thing, BaseTool) or (is_theirs and not isinstance(thing, type))
+    is_theirs = callable(value) and hasattr(getattr(value, "spec", None), "inputs")
+    return isinstance(value, BaseTool) or (is_theirs and not isinstance(value, type))
 
 
 def spec_of(tool: Any) -> ToolSpec:
@@ -116,14 +116,16 @@ def spec_of(tool: Any) -> ToolSpec:
 
 
 def _adopted(spec: Any) -> ToolSpec:
-    inputs = [ToolParam(each.name, _meant(each.type), each.description, bool(each.required)) for each in spec.inputs]
-    returns = ToolReturn(_meant(spec.returns.type), spec.returns.description)
+    inputs = [
+        ToolParam(each.name, _canonical_type(each.type), each.description, bool(each.required)) for each in spec.inputs
+    ]
+    returns = ToolReturn(_canonical_type(spec.returns.type), spec.returns.description)
     made = ToolSpec(spec.name, spec.description, spec.when_to_use, inputs, returns)
     made.validate()
     return made
 
 
-def _meant(kind: Any) -> Any:
+def _canonical_type(kind: Any) -> Any:
     return ALIASES.get(kind, kind) if isinstance(kind, str) else kind
 
 
@@ -136,15 +138,15 @@ def convert_spec(tool: Any, spec: ToolSpec, word: str, group: str) -> Spec:
     Raises:
         SpecError: With every problem found.
     """
-    wanted = Parameters.of(tool)
-    lost = [quote_untrusted(each.name) for each in spec.inputs if not wanted.takes(each.name)]
+    parameters = Parameters.of(tool)
+    lost = [quote_untrusted(each.name) for each in spec.inputs if not parameters.takes(each.name)]
     if lost:
         raise SpecError(word, [f"{each}: not a parameter of its function" for each in lost])
     args = tuple(
         ArgSpec(
             each.name,
             TYPES[each.type],
-            required=each.required or each.name in wanted.needed,
+            required=each.required or each.name in parameters.needed,
             description=one_line(each.description, MAX_DESCRIPTION_CHARS),
         )
         for each in spec.inputs

@@ -43,24 +43,24 @@ def store_extras(rt: Runtime, extras: Any) -> list[str]:
     if not extras:
         return []
     if not isinstance(extras, Mapping):
-        raise _nameless([f"expected a mapping, got {type_name(extras)}"])
+        raise _extras_error([f"expected a mapping, got {type_name(extras)}"])
     faults = [fault for name in extras if (fault := _fault(name))]
     if faults:
-        raise _nameless(faults)
+        raise _extras_error(faults)
     there = {*rt.variables}
     for name in extras:
         if name in there:
-            rt.update_var(name, _same)  # raises an error if it is a constant
+            rt.update_var(name, _identity)  # raises an error if it is a constant
     for name, value in extras.items():
-        _keep(rt, name, value)
+        _store(rt, name, value)
     return list(extras)
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
-def _keep(rt: Runtime, name: str, value: Any) -> None:
+def _store(rt: Runtime, name: str, value: Any) -> None:
     before = rt.get_var(name)
     try:
         rt.set_var(name, plain_copy(value))
@@ -78,7 +78,7 @@ def _fault(name: Any) -> str:
     return f"{quote_untrusted(name)}: names must not begin with {PREFIX}" if name.startswith(PREFIX) else ""
 
 
-def _nameless(faults: list[str]) -> ToolFailed:
+def _extras_error(faults: list[str]) -> ToolFailed:
     return ToolFailed(f"extras: {'; '.join(faults)}", code="neurosurfer.extras", retry="host")
 
 
@@ -116,23 +116,23 @@ def policy_with_secrets(policy: ToolPolicy, context: Mapping[str, Any]) -> ToolP
 
 
 def additional_arguments(
-    rt: Runtime, wanted: Parameters, context: Mapping[str, Any], declared: set[str]
+    rt: Runtime, parameters: Parameters, context: Mapping[str, Any], declared: set[str]
 ) -> dict[str, Any]:
     """Return the additional arguments of a tool: session variables, overridden by values from the host."""
 
     def is_taken(name: str) -> bool:
-        return name not in declared and wanted.takes(name)
+        return name not in declared and parameters.takes(name)
 
     names = [name for name in rt.variables if is_taken(name) and not name.startswith(PREFIX)]
     found = {name: extra_value(rt.handles, rt.get_var(name)) for name in names if name not in context}
     for name, source in context.items():
-        value = _given(name, source, rt) if is_taken(name) else UNSET
+        value = _host_value(name, source, rt) if is_taken(name) else UNSET
         if value is not UNSET:
             found[name] = value
     return found
 
 
-def _given(name: str, source: Any, rt: Runtime) -> Any:
+def _host_value(name: str, source: Any, rt: Runtime) -> Any:
     """Return the host's value for a name, or `UNSET` if there is none; the tool must handle that."""
     if isinstance(source, Value):
         return source.value

@@ -98,15 +98,15 @@ class OperationCall:
 
     def __call__(self, rt: Runtime, *values: Any) -> Any:
         """Make the request and return the value of the response."""
-        given = dict(zip(self.args, values, strict=True))
+        arguments = dict(zip(self.args, values, strict=True))
         request = Request()
         self._put_credentials(rt, request)
-        self._put_path(request, given)
+        self._put_path(request, arguments)
         for each in self.parameters:
             if each.where != "path":
-                _put(request, each, given[each.arg])
-        body = self.content.written(given, self.always) if self.content else None
-        return value_of(self._answer(rt, self._asked(request, body)), self.promise)
+                _write_parameter(request, each, arguments[each.arg])
+        body = self.content.written(arguments, self.always) if self.content else None
+        return value_of(self._answer(rt, self._http_arguments(request, body)), self.promise)
 
     def _put_credentials(self, rt: Runtime, request: Request) -> None:
         for each in self.credentials:
@@ -119,38 +119,41 @@ class OperationCall:
                 case "cookie":
                     request.cookies.append((each.name, text))
 
-    def _put_path(self, request: Request, given: Mapping[str, Any]) -> None:
+    def _put_path(self, request: Request, arguments: Mapping[str, Any]) -> None:
         parts = {each.style.name: each for each in self.parameters if each.where == "path"}
-        written = {name: serialize_path(each.style, given[each.arg]) for name, each in parts.items()}
+        written = {name: serialize_path(each.style, arguments[each.arg]) for name, each in parts.items()}
         request.path = SLOT.sub(lambda found: written[found[1]], self.route)
         for template, segment in zip(self.route.split("/"), request.path.split("/"), strict=True):
             names = [parts[name].arg for name in SLOT.findall(template)]
             if names and (not segment or has_dots(segment)):
                 raise value_error(names[0], "expected a path segment other than . or ..")
 
-    def _asked(self, request: Request, body: bytes | None) -> dict[str, Any]:
+    def _http_arguments(self, request: Request, body: bytes | None) -> dict[str, Any]:
         query = join_pairs(request.query)
         headers = {"Accept": self.promise.accept, **request.headers}
         if request.cookies:
             headers["Cookie"] = "; ".join(f"{name}={text}" for name, text in request.cookies)
-        asked: dict[str, Any] = {"url": f"{self.url}{request.path}{f'?{query}' if query else ''}", "headers": headers}
+        arguments: dict[str, Any] = {
+            "url": f"{self.url}{request.path}{f'?{query}' if query else ''}",
+            "headers": headers,
+        }
         if body is not None and self.content is not None:
             headers["Content-Type"] = self.content.media_type
-            asked["body"] = body
+            arguments["body"] = body
         if self.method != "GET":
-            asked["method"] = self.method
-        return asked
+            arguments["method"] = self.method
+        return arguments
 
-    def _answer(self, rt: Runtime, asked: dict[str, Any]) -> Mapping[str, Any]:
+    def _answer(self, rt: Runtime, arguments: dict[str, Any]) -> Mapping[str, Any]:
         settings = {
             "seconds": self.settings.seconds,
             "limit": self.settings.limit,
             "private": list(self.settings.private),
         }
-        tool = "http.request" if "method" in asked else "http.get"
+        tool = "http.request" if "method" in arguments else "http.get"
         try:
             answer: Mapping[str, Any] = rt.call_tool_named(
-                tool, {**asked, **settings, "follow": self.method in REDIRECT_METHODS}
+                tool, {**arguments, **settings, "follow": self.method in REDIRECT_METHODS}
             )
         except ToolNotFound:
             text = "the http toolset, which makes the requests, is not available; install neuroscript[http]"
@@ -161,7 +164,7 @@ class OperationCall:
         return answer
 
 
-def _put(request: Request, parameter: Parameter, value: Any) -> None:
+def _write_parameter(request: Request, parameter: Parameter, value: Any) -> None:
     """Write the value of a parameter into its part of the request; an omitted parameter is not written."""
     style = parameter.style
     if value is None:

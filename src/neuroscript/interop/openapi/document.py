@@ -129,13 +129,13 @@ class Document:
         return resolve_pointer(self.root, reference)
 
 
-def document_of(given: object) -> Document:
+def document_of(source: object) -> Document:
     """Return a description from a mapping or from JSON text.
 
     Raises:
         SpecError: It is neither of them, it is too large, or its version is not 3.0 or 3.1.
     """
-    root = _Copying().copied(_data(given), 1)
+    root = _Copying().copied(_data(source), 1)
     if not isinstance(root, dict):
         raise SpecError(SUBJECT, [f"expected an object, got {type_name(root)}"])
     version = root.get("openapi")
@@ -148,13 +148,13 @@ def document_of(given: object) -> Document:
     return Document(root, found[1] == "0")
 
 
-def _data(given: object) -> Any:
-    if not isinstance(given, str):
-        return dict(given) if isinstance(given, Mapping) else given
-    if len(given) > MAX_CHARS:
+def _data(source: object) -> Any:
+    if not isinstance(source, str):
+        return dict(source) if isinstance(source, Mapping) else source
+    if len(source) > MAX_CHARS:
         raise SpecError(SUBJECT, [f"more than {MAX_CHARS} characters"])
     try:
-        return parse_json(given)
+        return parse_json(source)
     except NotJSON as error:
         text = f"{error.hint}; parse a YAML description first and pass the resulting mapping"
         raise SpecError(SUBJECT, [text]) from None

@@ -127,7 +127,7 @@ def from_openapi(
     require("from_openapi", **{name: (each, FORMS[name]) for name, each in parts.items()})
     read = document_of(document)
     faults, notes = Problems(), Problems()
-    giving = _giving(read, group, base_url, secrets or {}, RequestSettings(seconds, limit, places), faults)
+    giving = _read_settings(read, group, base_url, secrets or {}, RequestSettings(seconds, limit, places), faults)
     operations = list(_operations(read, faults, notes))
     if faults.texts:
         raise SpecError(SUBJECT, [*faults.texts, *notes.texts])
@@ -139,7 +139,7 @@ def from_openapi(
     return LoadResult(toolset, tuple(notes.texts)) if skip else toolset
 
 
-def _giving(
+def _read_settings(
     document: Document,
     group: str | None,
     base_url: str,
@@ -179,14 +179,14 @@ def _operations(document: Document, faults: Problems, notes: Problems) -> Iterat
         faults.add("paths", "expected an object with paths as keys")
         return
     count = 0
-    for route, given in paths.items():
+    for route, item in paths.items():
         if route.startswith("x-"):
             continue
         path = at("paths", route)
         if not route.startswith("/"):
             notes.add(path, "expected a path that begins with /")
             continue
-        found = list(_of_path(document, given, path, route, notes))
+        found = list(_of_path(document, item, path, route, notes))
         count += len(found)
         yield from found
     if count > MAX_OPERATIONS:

@@ -62,9 +62,7 @@ class HostSettings:
     settings: RequestSettings
 
 
-def tool_of(
-    document: Document, operation: Operation, giving: HostSettings, notes: Problems
-) -> ToolImplementation | None:
+def tool_of(document: Document, operation: Operation, host: HostSettings, notes: Problems) -> ToolImplementation | None:
     """Return an operation as a tool; if it cannot be loaded, record the problems in *notes* and return None."""
     before = len(notes.texts)
     schemas = Schemas(document)
@@ -74,8 +72,8 @@ def tool_of(
         (at(path.rpartition(".")[0], "servers"), operation.item.get("servers")),
         ("servers", document.root.get("servers")),
     )
-    server = try_call(notes, server_of, document, levels, giving.base_url)
-    credentials = try_call(notes, credentials_of, document, data, path, giving.secrets, server)
+    server = try_call(notes, server_of, document, levels, host.base_url)
+    credentials = try_call(notes, credentials_of, document, data, path, host.secrets, server)
     parameters = parameters_of(document, operation, schemas, credentials or (), notes)
     body = at(path, "requestBody")
     names = {each.arg for each in parameters}
@@ -88,9 +86,9 @@ def tool_of(
     if len(notes.texts) > before or server is None or credentials is None or promise is None:
         return None
     try:
-        spec = _spec(operation, giving.group, schemas, parameters, content, promise)
-        func = _calling(operation, spec, server, credentials, parameters, content, promise, giving.settings)
-        return ToolImplementation(spec, func, _policy(operation, server, credentials, giving.settings))
+        spec = _spec(operation, host.group, schemas, parameters, content, promise)
+        func = _calling(operation, spec, server, credentials, parameters, content, promise, host.settings)
+        return ToolImplementation(spec, func, _policy(operation, server, credentials, host.settings))
     except SpecError as error:
         for problem in error.problems:
             notes.add(path, problem)

@@ -218,7 +218,7 @@ def serialize_header(style: Style, value: Any) -> str | None:
     """
     parts = json.dumps(to_plain(value)) if style.style == "json" else parts_of(value, style.arg)
     if isinstance(parts, str):
-        return _held(style, parts)
+        return _header_value(style, parts)
     if not parts:
         return None
     for text in flat(parts):
@@ -227,10 +227,10 @@ def serialize_header(style: Style, value: Any) -> str | None:
     if style.explode and any("=" in each[0] for each in parts if not isinstance(each, str)):
         raise value_error(style.arg, "expected keys without =")
     texts = [each if isinstance(each, str) else "=".join(each) for each in parts] if style.explode else flat(parts)
-    return _held(style, ",".join(texts))
+    return _header_value(style, ",".join(texts))
 
 
-def _held(style: Style, text: str) -> str:
+def _header_value(style: Style, text: str) -> str:
     if HEADER.fullmatch(text) is None:
         raise value_error(style.arg, "expected printable ASCII without surrounding whitespace in a header")
     return text

@@ -124,12 +124,12 @@ def _parameter(document: Document, data: dict[str, Any], path: str, schemas: Sch
     taken = schemas.taken(schema, at(path, "schema"))
     taken = dict(taken) if isinstance(taken, dict) else {} if taken is True else {"not": {}}
     text = one_line(data.get("description"), MAX_DESCRIPTION_CHARS)
-    told = {"description": text} if text else {}
+    notes = {"description": text} if text else {}
     if data.get("deprecated") is True:
-        told["description"] = f"{told.get('description') or taken.get('description', '')} (deprecated)".strip()
+        notes["description"] = f"{notes.get('description') or taken.get('description', '')} (deprecated)".strip()
     if where == "path" and taken.get("type") == "string":
         taken["minLength"] = max(1, taken.get("minLength", 1) if type(taken.get("minLength", 1)) is int else 1)
-    return Parameter(where, style, where == "path" or data.get("required") is True, {**taken, **told})
+    return Parameter(where, style, where == "path" or data.get("required") is True, {**taken, **notes})
 
 
 def _style(document: Document, data: dict[str, Any], arg: str, path: str) -> Style:

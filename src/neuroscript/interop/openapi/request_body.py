@@ -65,20 +65,20 @@ class RequestBody:
     needed: tuple[str, ...]
     styles: Mapping[str, Style]
 
-    def written(self, given: Mapping[str, Any], always: Collection[str]) -> bytes | None:
+    def written(self, arguments: Mapping[str, Any], always: Collection[str]) -> bytes | None:
         """Return the body as bytes, or None if there is none.
 
         Args:
-            given: The value of each argument, None for an omitted one.
+            arguments: The value of each argument, None for an omitted one.
             always: The arguments that are always passed, so that None is one of their values.
 
         Raises:
             ToolFailed: ``openapi.value``.
         """
         if self.arg:
-            value = given[self.arg]
+            value = arguments[self.arg]
             return None if value is None and self.arg not in always else self._bytes(value)
-        properties = {name: given[name] for name in self.schemas if given[name] is not None or name in always}
+        properties = {name: arguments[name] for name in self.schemas if arguments[name] is not None or name in always}
         return self._bytes(properties) if properties or self.required else None
 
     def _bytes(self, value: Any) -> bytes:
@@ -109,13 +109,13 @@ def _field_text(name: str, value: Any) -> str:
 
 
 def content_of(
-    document: Document, data: Any, path: str, schemas: Schemas, taken: Collection[str]
+    document: Document, data: Any, path: str, schemas: Schemas, used_names: Collection[str]
 ) -> RequestBody | None:
     """Return the request body of an operation, or None if it has none.
 
     Args:
         data: The ``requestBody`` of the operation.
-        taken: The argument names already in use.
+        used_names: The argument names already in use.
 
     Raises:
         Unfit: None of its media types is supported.
@@ -123,26 +123,26 @@ def content_of(
     if data is None:
         return None
     body = document.followed(data, path)
-    media_type, kind = _chosen(body.get("content"), at(path, "content"))
-    word = _word(media_type)
+    media_type, kind = _preferred_media_type(body.get("content"), at(path, "content"))
+    word = _bare_media_type(media_type)
     place = at(path, "content", media_type)
     media = document.followed(body["content"][media_type], place)
-    given = media.get("schema", {})
-    schema = schemas.taken(given, at(place, "schema"))
+    declared = media.get("schema", {})
+    schema = schemas.taken(declared, at(place, "schema"))
     required = body.get("required") is True
-    spread = _spread(schema, required, taken) if kind != "text" else None
+    spread = _spread(schema, required, used_names) if kind != "text" else None
     styles = _styles(document, media.get("encoding", {}), at(place, "encoding")) if kind == "form" else {}
     if spread is not None:
         needed = tuple(name for name in schema.get("required", ()) if name in spread)
         return RequestBody(word, kind, required, "", spread, needed, styles)
-    name = next((name for name in ("body", "request_body") if name not in taken), "")
+    name = next((name for name in ("body", "request_body") if name not in used_names), "")
     if not name:
         raise InvalidPart(path, "cannot name the body argument: parameters already use both body and request_body")
-    whole = _whole(schema, kind, one_line(body.get("description"), MAX_DESCRIPTION_CHARS))
+    whole = _body_schema(schema, kind, one_line(body.get("description"), MAX_DESCRIPTION_CHARS))
     return RequestBody(word, kind, required, name, {name: whole}, (name,) if required else (), styles)
 
 
-def _whole(schema: Any, kind: Kind, text: str) -> Any:
+def _body_schema(schema: Any, kind: Kind, text: str) -> Any:
     if isinstance(schema, bool):
         schema = {} if schema else {"not": {}}
     if not isinstance(schema, dict):
@@ -154,13 +154,13 @@ def _whole(schema: Any, kind: Kind, text: str) -> Any:
     return {"description": text, **schema} if text else schema
 
 
-def _chosen(content: Any, path: str) -> tuple[str, Kind]:
+def _preferred_media_type(content: Any, path: str) -> tuple[str, Kind]:
     """Return the preferred media type as the document spells it, and its kind."""
     if not isinstance(content, dict) or not content:
         raise InvalidPart(path, "expected an object with media types as keys")
     known: dict[Kind, str] = {}
     for spelling in content:
-        word = _word(spelling)
+        word = _bare_media_type(spelling)
         kind: Kind | None = "json" if JSON.fullmatch(word) else WORDS.get(word)
         if kind is not None:
             known.setdefault(kind, spelling)
@@ -171,12 +171,12 @@ def _chosen(content: Any, path: str) -> tuple[str, Kind]:
     raise InvalidPart(path, f"expected JSON, {FORM} or {TEXT}, got {listed}")
 
 
-def _word(spelling: str) -> str:
+def _bare_media_type(spelling: str) -> str:
     """Return a media type without its parameters."""
     return spelling.partition(";")[0].strip().lower()
 
 
-def _spread(schema: Any, required: bool, taken: Collection[str]) -> dict[str, Any] | None:
+def _spread(schema: Any, required: bool, used_names: Collection[str]) -> dict[str, Any] | None:
     """Return the properties that become arguments, or None if the body is one argument."""
     if not isinstance(schema, dict) or schema.get("type") != "object" or schema.keys() - PLAIN:
         return None
@@ -189,7 +189,7 @@ def _spread(schema: Any, required: bool, taken: Collection[str]) -> dict[str, An
         return None
     must = {*needed}
     for name, each in properties.items():
-        if name in taken or argument_name(name) != name or (name not in must and _may_be_null(each)):
+        if name in used_names or argument_name(name) != name or (name not in must and _may_be_null(each)):
             return None
     return properties
 

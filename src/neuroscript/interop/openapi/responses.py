@@ -76,15 +76,15 @@ def promise_of(document: Document, method: str, responses: Any, path: str) -> Re
         kinds = [(ArgType.NIL, True)]
     names = {kind for kind, _ in kinds} - {ArgType.NIL}
     nullable = any(null for _, null in kinds)
-    told = next((one_line(response.get("description"), MAX_DESCRIPTION_CHARS) for _, response, _ in good), "")
-    accept = ", ".join(dict.fromkeys(_accepted(good))) or "*/*"
+    description = next((one_line(response.get("description"), MAX_DESCRIPTION_CHARS) for _, response, _ in good), "")
+    accept = ", ".join(dict.fromkeys(_media_types(good))) or "*/*"
     if not kinds or len(names) > 1 or ArgType.ANY in names:
-        return ReturnSpec(ArgType.ANY, False, accept, told)
+        return ReturnSpec(ArgType.ANY, False, accept, description)
     kind = names.pop() if names else ArgType.NIL
-    return ReturnSpec(kind, nullable and kind is not ArgType.NIL, accept, told)
+    return ReturnSpec(kind, nullable and kind is not ArgType.NIL, accept, description)
 
 
-def _accepted(good: list[tuple[str, dict[str, Any], str]]) -> Iterator[str]:
+def _media_types(good: list[tuple[str, dict[str, Any], str]]) -> Iterator[str]:
     for _, response, _ in good:
         content = response.get("content")
         yield from (each.lower() for each in content or () if MEDIA.fullmatch(each.lower()))

@@ -94,13 +94,13 @@ class Schemas:
         Raises:
             Unfit: A reference leads out of the document, or to nothing.
         """
-        found = self._taken(schema, path, (), 0)
+        found = self._convert(schema, path, (), 0)
         while self._waiting:  # no recursion, because the description determines the length of a chain of references
             name, reference, target = self._waiting.pop()
-            self.definitions[name] = self._taken(target, path, (reference,), 0)
+            self.definitions[name] = self._convert(target, path, (reference,), 0)
         return found
 
-    def _taken(self, schema: Any, path: str, above: tuple[str, ...], depth: int) -> Any:
+    def _convert(self, schema: Any, path: str, above: tuple[str, ...], depth: int) -> Any:
         if not isinstance(schema, dict):
             return schema
         self._count += 1
@@ -108,42 +108,46 @@ class Schemas:
             raise InvalidPart(path, f"more than {MAX_SCHEMAS} schemas")
         if "$ref" in schema:
             return self._referred(schema, path, above, depth)
-        kept: dict[str, Any] = {}
+        converted: dict[str, Any] = {}
         for word, value in schema.items():
             if word in COPIED_KEYWORDS:
-                kept[word] = value
+                converted[word] = value
             elif word in ONE and isinstance(value, (dict, bool)):
-                kept[word] = self._taken(value, path, above, depth + 1)
+                converted[word] = self._convert(value, path, above, depth + 1)
             elif word in MANY and isinstance(value, list):
-                kept[word] = [self._taken(each, path, above, depth + 1) for each in value]
+                converted[word] = [self._convert(each, path, above, depth + 1) for each in value]
             elif word in NAMED and word not in DEFINITION_KEYWORDS and isinstance(value, dict):
-                kept[word] = {name: self._taken(each, path, above, depth + 1) for name, each in value.items()}
-        self._say(schema, kept)
-        self._leave_out(schema, kept, path)
+                converted[word] = {name: self._convert(each, path, above, depth + 1) for name, each in value.items()}
+        self._say(schema, converted)
+        self._remove_read_only(schema, converted, path)
         if self.document.is_old:
-            _say_as_now(schema, kept)
-        return kept
+            _say_as_now(schema, converted)
+        return converted
 
-    def _say(self, schema: dict[str, Any], kept: dict[str, Any]) -> None:
+    def _say(self, schema: dict[str, Any], converted: dict[str, Any]) -> None:
         text = one_line(schema.get("description") or schema.get("title"), MAX_DESCRIPTION_CHARS)
         if text:
-            kept["description"] = text
+            converted["description"] = text
         match schema.get("format"):
             case "password":
-                kept["writeOnly"] = True
+                converted["writeOnly"] = True
             case str() as word if word in FORMATS:
-                kept["format"] = word
+                converted["format"] = word
 
-    def _leave_out(self, schema: dict[str, Any], kept: dict[str, Any], path: str) -> None:
+    def _remove_read_only(self, schema: dict[str, Any], converted: dict[str, Any], path: str) -> None:
         """Remove the properties that only the server sets."""
         properties = schema.get("properties")
         if not isinstance(properties, dict):
             return
-        gone = {name for name, each in properties.items() if self._is_read_only(each, path)}
-        if gone:
-            kept["properties"] = {name: each for name, each in kept["properties"].items() if name not in gone}
-            if isinstance(kept.get("required"), list):
-                kept["required"] = [name for name in kept["required"] if not (isinstance(name, str) and name in gone)]
+        read_only = {name for name, each in properties.items() if self._is_read_only(each, path)}
+        if read_only:
+            converted["properties"] = {
+                name: each for name, each in converted["properties"].items() if name not in read_only
+            }
+            if isinstance(converted.get("required"), list):
+                converted["required"] = [
+                    name for name in converted["required"] if not (isinstance(name, str) and name in read_only)
+                ]
 
     def _is_read_only(self, schema: Any, path: str) -> bool:
         if not isinstance(schema, dict):
@@ -163,7 +167,7 @@ class Schemas:
             found: Any = {"$ref": f"#/$defs/{self._defined(reference, target)}"}
         else:
             found = self._shared(reference, target, path, above, depth)
-        beside = self._taken(rest, path, above, depth + 1) if rest else {}
+        beside = self._convert(rest, path, above, depth + 1) if rest else {}
         if not beside:
             return found
         if isinstance(found, dict) and rest.keys() <= NOTES:
@@ -178,7 +182,7 @@ class Schemas:
             self._inlined += known.inlined
             return known.schema
         count, inlined, left = self._count, self._inlined, self._left
-        found = self._taken(target, path, (*above, reference), depth + 1)
+        found = self._convert(target, path, (*above, reference), depth + 1)
         if self._left == left:
             made = InlinedSchema(found, self._count - count, self._inlined - inlined, len(above), depth)
             self.document.read[reference] = made
@@ -202,22 +206,22 @@ class Schemas:
         return self._names[reference]
 
 
-def _say_as_now(schema: dict[str, Any], kept: dict[str, Any]) -> None:
+def _say_as_now(schema: dict[str, Any], converted: dict[str, Any]) -> None:
     """Convert the keywords that are specific to 3.0 to those of JSON Schema."""
     for bound, word in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
-        if type(kept.get(word)) is bool and kept.pop(word) and bound in kept:
-            kept[word] = kept.pop(bound)
+        if type(converted.get(word)) is bool and converted.pop(word) and bound in converted:
+            converted[word] = converted.pop(bound)
     if schema.get("nullable") is not True:
         return
-    if isinstance(kept.get("type"), str):
-        kept["type"] = [kept["type"], "null"]
-        if isinstance(kept.get("enum"), list) and None not in kept["enum"]:
-            kept["enum"] = [*kept["enum"], None]
-    elif kept.keys() & {"allOf", "anyOf", "oneOf", "enum"}:
-        inner = {word: each for word, each in kept.items() if word != "description"}
-        text = {"description": kept["description"]} if "description" in kept else {}
-        kept.clear()
-        kept.update({**text, "anyOf": [inner, {"type": "null"}]})
+    if isinstance(converted.get("type"), str):
+        converted["type"] = [converted["type"], "null"]
+        if isinstance(converted.get("enum"), list) and None not in converted["enum"]:
+            converted["enum"] = [*converted["enum"], None]
+    elif converted.keys() & {"allOf", "anyOf", "oneOf", "enum"}:
+        inner = {word: each for word, each in converted.items() if word != "description"}
+        text = {"description": converted["description"]} if "description" in converted else {}
+        converted.clear()
+        converted.update({**text, "anyOf": [inner, {"type": "null"}]})
 
 
 def kinds_of(document: Document, schema: Any, path: str) -> tuple[set[str], bool]:

@@ -146,12 +146,12 @@ def credentials_of(
         for way in ways:
             if all(name in secrets for name in way):
                 raise _elsewhere(where, [name for name in way if server.origin not in secrets[name]], server)
-    asked = " or ".join(
+    schemes = " or ".join(
         first(
             [" and ".join(first([*map(quote_untrusted, way)], MAX_LISTED_SCHEMES)) for way in ways], MAX_LISTED_SCHEMES
         )
     )
-    raise InvalidPart(where, f"requires {asked}; name a host secret for each, as in secrets={{'scheme': 'name'}}")
+    raise InvalidPart(where, f"requires {schemes}; name a host secret for each, as in secrets={{'scheme': 'name'}}")
 
 
 def _elsewhere(path: str, names: list[str], server: Server) -> InvalidPart:

@@ -53,7 +53,7 @@ def server_of(document: Document, levels: tuple[tuple[str, Any], ...], base_url:
     for path, servers in levels:
         if isinstance(servers, list) and servers:
             first = document.followed(servers[0], at(path, 0))
-            return server_at(at(path, 0, "url"), _filled(first, at(path, 0)))
+            return server_at(at(path, 0, "url"), _url_of(first, at(path, 0)))
     raise InvalidPart("servers", "missing; pass base_url")
 
 
@@ -76,7 +76,7 @@ def has_dots(path: str) -> bool:
     return any(DOTS.fullmatch(segment) for segment in path.split("/"))
 
 
-def _filled(server: dict[str, Any], path: str) -> str:
+def _url_of(server: dict[str, Any], path: str) -> str:
     url, variables = server.get("url"), server.get("variables", {})
     if not isinstance(url, str) or not isinstance(variables, dict):
         raise InvalidPart(path, "expected a url, and an object of variables")

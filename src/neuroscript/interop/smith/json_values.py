@@ -25,14 +25,14 @@ def payload_of(result: ToolResult) -> dict[str, Any]:
     {'status': 'success', 'temp': 3}
     """
     if result.error is not None:
-        return {"status": "error", "error": _told(result.error)}
+        return {"status": "error", "error": _error_text(result.error)}
     value = to_plain(result.value)
     if isinstance(value, dict) and "status" in value:
         return value
     return {"status": "success", "result": value}
 
 
-def _told(error: CallError) -> str:
+def _error_text(error: CallError) -> str:
     if isinstance(error, CallTimeout) and error.seconds is not None:
         return f"Execution timed out ({error.seconds:g}s)"
     return str(error)

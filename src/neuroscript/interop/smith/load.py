@@ -41,7 +41,7 @@ def function_of(function: Callable[..., Any], args: tuple[ArgSpec, ...]) -> Call
 
     def called(rt: Runtime, *values: Any) -> Any:
         try:
-            return _told(function(**passed_arguments(args, values)))
+            return _check_json(function(**passed_arguments(args, values)))
         except (CallError, HostError):  # these errors already say who can fix them
             raise
         except (Exception, SystemExit) as error:
@@ -49,7 +49,7 @@ def function_of(function: Callable[..., Any], args: tuple[ArgSpec, ...]) -> Call
 
     async def awaited(rt: Runtime, *values: Any) -> Any:
         try:
-            return _told(await function(**passed_arguments(args, values)))
+            return _check_json(await function(**passed_arguments(args, values)))
         except (CallError, HostError):
             raise
         except (Exception, SystemExit) as error:
@@ -58,7 +58,7 @@ def function_of(function: Callable[..., Any], args: tuple[ArgSpec, ...]) -> Call
     return awaited if is_coroutine(function) else called
 
 
-def _told(result: Any) -> Any:
+def _check_json(result: Any) -> Any:
     """Return the result if JSON can represent it; otherwise raise an error, because the tool is at fault."""
     strange = [*islice(iter_non_json(result, RESULT), MAX_LISTED_PROBLEMS)]
     if strange:
@@ -194,15 +194,15 @@ def tool_from_metadata(
     problems = problems_of(metadata, names=names)
     if problems:
         raise SpecError(subject, problems)
-    kept: dict[str, Any] = json.loads(json.dumps(metadata))
+    copied: dict[str, Any] = json.loads(json.dumps(metadata))
     spec = spec_from_schema(
-        to_snake_case(kept["name"]),
-        bounded_schema(kept["parameters"], subject),
+        to_snake_case(copied["name"]),
+        bounded_schema(copied["parameters"], subject),
         group=group,
-        description=one_line(kept.get("description", ""), MAX_DESCRIPTION_CHARS),
+        description=one_line(copied.get("description", ""), MAX_DESCRIPTION_CHARS),
     )
-    function = function_of(names[kept["function"]], spec.args)
-    return SmithTool(kept, ToolImplementation(spec, function, policy_of(kept, policy)))
+    function = function_of(names[copied["function"]], spec.args)
+    return SmithTool(copied, ToolImplementation(spec, function, policy_of(copied, policy)))
 
 
 def policy_of(metadata: Mapping[str, Any], policy: ToolPolicy | None) -> ToolPolicy:

@@ -100,7 +100,7 @@ def _function_problems(metadata: dict[str, Any], names: Mapping[str, object] | N
     if names is None:
         return
     if name not in names:
-        hint = did_you_mean(name, [each for each, thing in names.items() if callable(thing)], quote_untrusted)
+        hint = did_you_mean(name, [each for each, value in names.items() if callable(value)], quote_untrusted)
         yield f"function: the file has no function {quote_untrusted(name)}{hint}"
     elif not callable(names[name]):
         yield f"function: {quote_untrusted(name)} is not a function but a {type_name(names[name])}"

@@ -86,13 +86,13 @@ def _texts(parts: list[Any]) -> Iterator[str]:
     """Yield each part as it is written in our plans, where a dollar before a brace is doubled."""
     for part, after in zip_longest(parts, parts[1:], fillvalue=""):
         if not isinstance(part, str):
-            yield _written(*part)
+            yield _format_reference(*part)
         elif isinstance(after, str):
             yield DOLLARS.sub(r"\1\1", part)
         else:
             yield ENDING.sub(r"\1\1", part)
 
 
-def _written(step: int, path: tuple[str, ...]) -> str:
+def _format_reference(step: int, path: tuple[str, ...]) -> str:
     keys = (f".{key}" if PLAINLY.fullmatch(key) else f"[{json.dumps(key)}]" for key in path)
     return f"${{{_name(step)}{''.join(keys)}}}"

@@ -52,8 +52,8 @@ def plan_task(request: str, tools: Iterable[Mapping[str, Any]], llm: LLM, *, att
     """
     require("plan_task", request=(request, STRING), llm=(llm, MODEL), attempts=(attempts, WHOLE))
     known = [*checked_tools("plan_task", tools)]
-    told = json.dumps([{key: each[key] for key in METADATA_KEYS if key in each} for each in known], indent=2)
-    turns = [Turn("system", f"{RULES}{told}"), Turn("user", request)]
+    metadata = json.dumps([{key: each[key] for key in METADATA_KEYS if key in each} for each in known], indent=2)
+    turns = [Turn("system", f"{RULES}{metadata}"), Turn("user", request)]
     reason = "no attempts were allowed"
     for _ in range(attempts):
         try:

@@ -150,7 +150,7 @@ def _referred(match: re.Match[str], steps: Mapping[int, Any], where: Where, prob
     elif reference.step not in steps:
         expected, got = f"a result of step {reference.step}", "nothing"
     else:
-        value = _found(steps[reference.step], reference.path)
+        value = _lookup(steps[reference.step], reference.path)
         if value is not UNSET:
             return value
         expected, got = f"{quote_untrusted('.'.join(reference.path))} in the result of step {reference.step}", "nothing"
@@ -158,7 +158,7 @@ def _referred(match: re.Match[str], steps: Mapping[int, Any], where: Where, prob
     return ""
 
 
-def _found(payload: Any, path: tuple[str, ...]) -> Any:
+def _lookup(payload: Any, path: tuple[str, ...]) -> Any:
     """Return the value at a path of a result, else of its payload, else `UNSET`."""
     result = _result(payload)
     found = _followed(result, path)

@@ -65,7 +65,7 @@ class ToolsRegistry:
         Raises:
             ValueError: The tool is unknown.
         """
-        return _entry(self._named(name))
+        return _entry(self._tool_named(name))
 
     def tool(self, name: str) -> ToolImplementation:
         """Return one tool, by its name in Smith.
@@ -73,7 +73,7 @@ class ToolsRegistry:
         Raises:
             ValueError: The tool is unknown.
         """
-        return self._named(name).tool
+        return self._tool_named(name).tool
 
     def list_tool_names(self) -> list[str]:
         """Return the Smith names of the tools."""
@@ -83,7 +83,7 @@ class ToolsRegistry:
         """Read everything again at the next access; toolsets that an engine already has do not change."""
         self._kept = None
 
-    def _named(self, name: str) -> SmithTool:
+    def _tool_named(self, name: str) -> SmithTool:
         for each in self.contents.tools:
             if each.name == name:
                 return each

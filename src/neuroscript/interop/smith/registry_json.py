@@ -102,8 +102,10 @@ def _once(entries: Sequence[ListEntry]) -> Iterator[ListEntry]:
 
 def difference(in_file: Any, listed: Any, subject: str) -> Iterator[str]:
     """Yield each place where the METADATA of a file and of a list differ; ``module`` is ignored."""
-    mine, theirs = ({key: part for key, part in each.items() if key != "module"} for each in (in_file, listed))
-    for where, what in _differing(mine, theirs, ""):
+    in_file_data, in_list_data = (
+        {key: part for key, part in each.items() if key != "module"} for each in (in_file, listed)
+    )
+    for where, what in _differing(in_file_data, in_list_data, ""):
         yield f"{subject}: {where}: {what}"
 
 

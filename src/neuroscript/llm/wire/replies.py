@@ -62,7 +62,7 @@ def reported_error(word: Any, status: Any = None) -> LLMError:
     'the server ended the reply with an error (overloaded_error)'
     """
     said = word.lower() if isinstance(word, str) else ""
-    code, retry = _meaning(said, int(said) if status is None and re.fullmatch(r"[45]\d\d", said) else status)
+    code, retry = _classify(said, int(said) if status is None and re.fullmatch(r"[45]\d\d", said) else status)
     text = f"the server ended the reply with an error{in_brackets(said if WORD.fullmatch(said) else '')}"
     return LLMError(text, code=code, retry=retry)
 
@@ -83,7 +83,7 @@ def error_code(error: Any) -> str:
     return next((text for text in texts if WORD.fullmatch(text)), "")
 
 
-def _meaning(word: str, status: Any) -> tuple[str, Retry]:
+def _classify(word: str, status: Any) -> tuple[str, Retry]:
     for pattern, code, retry in KINDS:
         if pattern.fullmatch(word):
             return code, retry

@@ -9,25 +9,25 @@ from neuroscript.coercion.context import type_name
 from neuroscript.errors import LLMError
 
 
-def to_plain_data(thing: Any) -> Any:
+def to_plain_data(value: Any) -> Any:
     """Return the wire data of an SDK object, with the API's names; objects nested in plain data are converted too."""
-    if isinstance(thing, Mapping):
-        return {key: to_plain_data(each) for key, each in thing.items()}
-    if isinstance(thing, (list, tuple)):
-        return [to_plain_data(each) for each in thing]
-    dump = getattr(thing, "model_dump", None)
-    if dump is None or isinstance(thing, type):
-        return thing
+    if isinstance(value, Mapping):
+        return {key: to_plain_data(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_plain_data(each) for each in value]
+    dump = getattr(value, "model_dump", None)
+    if dump is None or isinstance(value, type):
+        return value
     return dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)
 
 
-def map_of(thing: Any) -> Mapping[str, Any]:
+def map_of(value: Any) -> Mapping[str, Any]:
     """Return an SDK object or plain data as a map.
 
     Raises:
         LLMError: ``llm.format``, if it is anything else, such as an HTML page.
     """
-    data = to_plain_data(thing)
+    data = to_plain_data(value)
     if not isinstance(data, Mapping):
         raise format_error(f"expected a map, got {type_name(data)}")
     return data

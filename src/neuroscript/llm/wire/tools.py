@@ -76,10 +76,10 @@ def make_definitions(
     found: list[dict[str, Any]] = []
     for spec in specs:
         name = wires.get(spec.full_name) or names.wire(spec.full_name)
-        kept = spec.exports.get(key)
-        if kept is None or kept[0] != name:
-            kept = spec.exports[key] = (name, freeze(make(spec, name)))
-        found.append(kept[1])
+        cached = spec.exports.get(key)
+        if cached is None or cached[0] != name:
+            cached = spec.exports[key] = (name, freeze(make(spec, name)))
+        found.append(cached[1])
     return found
 
 
@@ -97,12 +97,12 @@ def arguments_as_map(arguments: Any) -> dict[str, Any]:
     >>> arguments_as_map('{"a": 1}'), arguments_as_map('{"a": '), arguments_as_map([1, 2])
     ({'a': 1}, {'INVALID_JSON': '{"a": '}, {'arguments': [1, 2]})
     """
-    given = decode_arguments(arguments)
-    if isinstance(given, Mapping):
-        return {str(key): to_plain(each) for key, each in given.items()}
-    if isinstance(given, str):
-        return {MALFORMED: given}
-    return {IN_ORDER: to_plain(given)} if given else {}
+    decoded = decode_arguments(arguments)
+    if isinstance(decoded, Mapping):
+        return {str(key): to_plain(each) for key, each in decoded.items()}
+    if isinstance(decoded, str):
+        return {MALFORMED: decoded}
+    return {IN_ORDER: to_plain(decoded)} if decoded else {}
 
 
 def rename_arguments(arguments: Any, keys: Mapping[str, str]) -> Any:
@@ -123,7 +123,7 @@ def decode_arguments(arguments: Any) -> Any:
     if not arguments.strip():
         return {}
     try:
-        said = parse_json(arguments)
+        decoded = parse_json(arguments)
     except NotJSON:
         return arguments
-    return said if isinstance(said, (dict, list)) else arguments
+    return decoded if isinstance(decoded, (dict, list)) else arguments

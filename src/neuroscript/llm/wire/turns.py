@@ -53,11 +53,11 @@ class Ids:
         native = (turn for turn in turns if (turn.native or {}).get(key))
         return cls(fits, {call.id for turn in native for call in turn.tool_calls})
 
-    def told(self, calls: Iterable[ToolCall]) -> list[str]:
+    def ids_to_send(self, calls: Iterable[ToolCall]) -> list[str]:
         """Return the ids to send for the calls of a turn that has no native form."""
-        return [self._told(call.id) for call in calls]
+        return [self._unique_id(call.id) for call in calls]
 
-    def _told(self, id: str) -> str:
+    def _unique_id(self, id: str) -> str:
         if id in self.known or not self.fits.fullmatch(id):
             id = _free(
                 id[:KEPT_ID_CHARS] if self.fits.fullmatch(id[:KEPT_ID_CHARS]) else "call",

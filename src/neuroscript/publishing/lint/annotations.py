@@ -51,7 +51,7 @@ def resolve_annotation(node: ast.AST, module: Module, depth: int = 0) -> Any:
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             return _either(resolve_annotation(left, module, depth + 1), resolve_annotation(right, module, depth + 1))
         case ast.Subscript(value=value, slice=inner):
-            return _filled(resolve_annotation(value, module, depth + 1), inner, module, depth + 1)
+            return _parametrized(resolve_annotation(value, module, depth + 1), inner, module, depth + 1)
     raise UnknownAnnotation
 
 
@@ -91,7 +91,7 @@ def _either(left: Any, right: Any) -> Any:
         return Union[left, right]  # noqa: UP007
 
 
-def _filled(generic: Any, inner: ast.expr, module: Module, depth: int) -> Any:
+def _parametrized(generic: Any, inner: ast.expr, module: Module, depth: int) -> Any:
     nodes = inner.elts if isinstance(inner, ast.Tuple) else [inner]
     try:
         if generic is Literal:

@@ -142,5 +142,5 @@ def _strange_groups(module: Module, distribution: str) -> Iterator[Finding]:
     for node, group in groups(module):
         owner = owner_of(group)
         if owner not in (None, distribution):
-            told = f"the group {group} belongs to {owner}; choose another name, such as that of your organization"
-            yield module.finding(node, "lint.group", told)
+            text = f"the group {group} belongs to {owner}; choose another name, such as that of your organization"
+            yield module.finding(node, "lint.group", text)

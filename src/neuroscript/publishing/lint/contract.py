@@ -37,7 +37,7 @@ MAKERS: Final = frozenset({"builtins.list()", "builtins.dict()", "builtins.set()
 
 def check_function_tool(module: Module, tool: FunctionTool) -> Iterator[Finding]:
     """Yield the findings for a tool that is derived from a function."""
-    yield from _named(module, tool.call, "tool", tool.name)
+    yield from _name_findings(module, tool.call, "tool", tool.name)
     yield from _documented(module, tool)
     yield from _parameters(module, tool)
     yield from _result(module, tool)
@@ -45,10 +45,10 @@ def check_function_tool(module: Module, tool: FunctionTool) -> Iterator[Finding]
 
 def check_spec_tool(module: Module, tool: SpecTool) -> Iterator[Finding]:
     """Yield the findings for a tool with an explicit spec."""
-    yield from _named(module, tool.spec, "tool", tool.name)
+    yield from _name_findings(module, tool.spec, "tool", tool.name)
     if not is_open(tool.spec):
-        given = keyword(tool.spec, "description")
-        text = "" if given is None else text_of(given)
+        description = keyword(tool.spec, "description")
+        text = "" if description is None else text_of(description)
         if text is not None:
             yield from _sentence(
                 module,
@@ -67,8 +67,8 @@ def arguments(module: Module) -> Iterator[Finding]:
     for node in ast.walk(module.tree):
         if not isinstance(node, ast.Call) or module.dotted(node.func) != "neuroscript.ArgSpec" or is_open(node):
             continue
-        given = keyword(node, "description")
-        if given is None or text_of(given) == "":
+        description = keyword(node, "description")
+        if description is None or text_of(description) == "":
             name = text_of(argument(node, 0, "name"))
             which = "" if name is None else f" {quote_untrusted(name)}"
             yield module.finding(node, "lint.argument", f"argument{which} has no description; describe it")
@@ -91,13 +91,13 @@ def check_groups(module: Module) -> Iterator[Finding]:
     """Yield a finding for each invalid group name."""
     for node, group in groups(module):
         for word in group.split("."):
-            yield from _named(module, node, "group", word)
+            yield from _name_findings(module, node, "group", word)
 
 
-def _named(module: Module, node: ast.AST, what: str, name: str) -> Iterator[Finding]:
+def _name_findings(module: Module, node: ast.AST, what: str, name: str) -> Iterator[Finding]:
     if name and not is_word(canonical(name)):
-        told = f"{quote_untrusted(name)} is not a valid {what} name; use lowercase letters, digits and single _"
-        yield module.finding(node, "lint.name", told)
+        text = f"{quote_untrusted(name)} is not a valid {what} name; use lowercase letters, digits and single _"
+        yield module.finding(node, "lint.name", text)
 
 
 def _documented(module: Module, tool: FunctionTool) -> Iterator[Finding]:
@@ -153,8 +153,8 @@ def _parameters(module: Module, tool: FunctionTool) -> Iterator[Finding]:
     function, name = tool.function, quote_untrusted(tool.name)
     positional = [*function.args.posonlyargs, *function.args.args]
     takes_runtime = bool(positional) and positional[0].arg == RUNTIME
-    given = positional[takes_runtime:]
-    for parameter in given:
+    positional_args = positional[takes_runtime:]
+    for parameter in positional_args:
         if parameter.arg == RUNTIME:
             yield module.finding(
                 parameter, "lint.parameter", f"{name} takes {RUNTIME}, but not first; make it the first parameter"
@@ -167,8 +167,8 @@ def _parameters(module: Module, tool: FunctionTool) -> Iterator[Finding]:
     for parameter in (*filter(None, [function.args.vararg]), *function.args.kwonlyargs):
         yield from _annotated(module, parameter, name)
     if function.args.kwarg is not None:
-        told = f"{function.args.kwarg.arg} of {name}: {ANY_NAME}"
-        yield module.finding(function.args.kwarg, "lint.parameter", told)
+        text = f"{function.args.kwarg.arg} of {name}: {ANY_NAME}"
+        yield module.finding(function.args.kwarg, "lint.parameter", text)
     yield from _defaults(module, function)
 
 
@@ -215,8 +215,8 @@ def _defaults(module: Module, function: Function) -> Iterator[Finding]:
 
 def _callable(module: Module, tool: SpecTool, function: Function) -> Iterator[Finding]:
     """Yield a finding if the parameters of a function do not match its spec, when both are in the source."""
-    wanted = _wanted(module, tool.spec)
-    if wanted is None or function.args.vararg is not None:
+    expected = _argument_names(module, tool.spec)
+    if expected is None or function.args.vararg is not None:
         return
     found = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
     needed = [
@@ -225,14 +225,14 @@ def _callable(module: Module, tool: SpecTool, function: Function) -> Iterator[Fi
         if default is None
     ]
     if needed:
-        told = f"{function.name} is called with positional arguments, but {', '.join(needed)} is keyword-only"
-        yield module.finding(function, "lint.parameter", told)
-    if found != wanted:
-        told = f"{function.name} must take ({', '.join(wanted)}), not ({', '.join(found)})"
-        yield module.finding(function, "lint.parameter", told)
+        text = f"{function.name} is called with positional arguments, but {', '.join(needed)} is keyword-only"
+        yield module.finding(function, "lint.parameter", text)
+    if found != expected:
+        text = f"{function.name} must take ({', '.join(expected)}), not ({', '.join(found)})"
+        yield module.finding(function, "lint.parameter", text)
 
 
-def _wanted(module: Module, spec: ast.Call) -> list[str] | None:
+def _argument_names(module: Module, spec: ast.Call) -> list[str] | None:
     if is_open(spec):
         return None
     args = argument(spec, 2, "args")

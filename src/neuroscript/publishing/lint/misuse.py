@@ -28,17 +28,17 @@ def habits(module: Module) -> Iterator[Finding]:
                 yield from _imported(module, node, origin)
                 for alias in aliases:
                     if f"{origin}.{alias.name}" in ENGINES:
-                        told = f"a tool must not use {alias.name}; call other tools with rt.call_tool"
-                        yield module.finding(node, "lint.engine", told)
+                        text = f"a tool must not use {alias.name}; call other tools with rt.call_tool"
+                        yield module.finding(node, "lint.engine", text)
             case ast.Attribute() if module.dotted(node) in ENGINES:
-                told = f"a tool must not use {node.attr}; call other tools with rt.call_tool"
-                yield module.finding(node, "lint.engine", told)
+                text = f"a tool must not use {node.attr}; call other tools with rt.call_tool"
+                yield module.finding(node, "lint.engine", text)
 
 
 def _imported(module: Module, node: ast.AST, origin: str) -> Iterator[Finding]:
     if origin.startswith("neuroscript."):
-        told = f"{origin} is internal and may change; import from neuroscript"
-        yield module.finding(node, "lint.submodule", told)
+        text = f"{origin} is internal and may change; import from neuroscript"
+        yield module.finding(node, "lint.submodule", text)
 
 
 def _swallowed(module: Module, handler: ast.ExceptHandler) -> Iterator[Finding]:

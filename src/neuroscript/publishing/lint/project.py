@@ -78,17 +78,19 @@ def check_project(project: Project, modules: Mapping[str, Module]) -> Iterator[F
             for fault in _target_faults(group, target, modules):
                 yield project.finding(f"{name} =", "lint.entry-point", f"entry point {quote_untrusted(name)} {fault}")
     if not found and "entry-points" not in project.table.get("dynamic", ()):
-        told = f'there is no entry point for a toolset; add [project.entry-points."{TOOLSETS}"]'
-        yield project.finding("", "lint.entry-point", told)
+        text = f'there is no entry point for a toolset; add [project.entry-points."{TOOLSETS}"]'
+        yield project.finding("", "lint.entry-point", text)
 
 
 def _depends(project: Project) -> Iterator[Finding]:
-    given = project.table.get("dependencies", [])
-    matches = [NAME.match(each) for each in given if isinstance(each, str)] if isinstance(given, list) else []
+    dependencies = project.table.get("dependencies", [])
+    matches = (
+        [NAME.match(each) for each in dependencies if isinstance(each, str)] if isinstance(dependencies, list) else []
+    )
     names = {normalize_name(match["name"]) for match in matches if match}
     if "neuroscript" not in names and "dependencies" not in project.table.get("dynamic", ()):
-        told = "neuroscript is missing from dependencies; add it"
-        yield project.finding("dependencies", "lint.project", told)
+        text = "neuroscript is missing from dependencies; add it"
+        yield project.finding("dependencies", "lint.project", text)
 
 
 def _target_faults(group: str, target: object, modules: Mapping[str, Module]) -> Iterator[str]:

@@ -138,7 +138,7 @@ def outside(module: Module, stated: frozenset[str]) -> Iterator[Finding]:
     early = {id(node) for node in _early(module)}
     for node in (use for statement in _body(module) for use in _uses(statement)):
         name = module.dotted(node)
-        door = _door(name)
+        door = _side_effect(name)
         if door is not None and stated.isdisjoint(door.resources) and id(node) not in early:
             yield module.finding(node, door.code, f"{_short(name)} {door.what} without the Runtime; {door.instead}")
 
@@ -148,12 +148,12 @@ def at_import(module: Module) -> Iterator[Finding]:
     called = {id(node.func) for node in ast.walk(module.tree) if isinstance(node, ast.Call)}
     for node in _early(module):
         name = module.dotted(node)
-        if _door(name) or (id(node) in called and BUSY.fullmatch(name)):
+        if _side_effect(name) or (id(node) in called and BUSY.fullmatch(name)):
             told = f"{_short(name)} runs when the module is imported; move it into the tool that needs it"
             yield module.finding(node, "lint.import-effect", told)
 
 
-def _door(name: str) -> SideEffect | None:
+def _side_effect(name: str) -> SideEffect | None:
     return next((each for each in SIDE_EFFECTS if each.names.fullmatch(name)), None)
 
 

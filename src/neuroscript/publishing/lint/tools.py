@@ -55,7 +55,7 @@ def find_tools(module: Module) -> tuple[list[FunctionTool], list[SpecTool]]:
         (node for node in ast.walk(module.tree) if isinstance(node, ast.Call)),
         key=lambda node: (node.lineno, node.col_offset),
     )
-    return [*_decorated(module, sets), *_given(module, calls, sets)], [*_written(module, calls)]
+    return [*_decorated(module, sets), *_function_tools(module, calls, sets)], [*_spec_tools(module, calls)]
 
 
 def declares(module: Module) -> bool:
@@ -106,7 +106,7 @@ def _is_tool(node: ast.expr, sets: set[str]) -> bool:
     return False
 
 
-def _given(module: Module, calls: list[ast.Call], sets: set[str]) -> Iterator[FunctionTool]:
+def _function_tools(module: Module, calls: list[ast.Call], sets: set[str]) -> Iterator[FunctionTool]:
     """Yield the functions that are passed to `tool`, to `toolset.tool`, or to what ``toolset.tool(…)`` returns."""
     for call in calls:
         makes = module.dotted(call.func) == "neuroscript.tool" or _is_tool(call.func, sets)
@@ -115,7 +115,7 @@ def _given(module: Module, calls: list[ast.Call], sets: set[str]) -> Iterator[Fu
             yield FunctionTool(function, call.func if isinstance(call.func, ast.Call) else call)
 
 
-def _written(module: Module, calls: list[ast.Call]) -> Iterator[SpecTool]:
+def _spec_tools(module: Module, calls: list[ast.Call]) -> Iterator[SpecTool]:
     functions: dict[int, Function] = {}
     for call in calls:
         match [*call.args, *(each.value for each in call.keywords if each.arg == "func")]:

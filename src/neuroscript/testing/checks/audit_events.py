@@ -111,14 +111,14 @@ class Scratch:
         Opening a directory for writing is how `tempfile` creates an unnamed file.
         """
         if event in MAKING:
-            self._note(_place(args[0], None, follow=False))
+            self._note(_real_path(args[0], None, follow=False))
             return True
         if event == "open" and args[0] == tempfile.tempdir:
             return True
         follow = event in FOLLOWING
         places = FOLLOWING.get(event) or STAYING.get(event, ())
         found = [
-            _place(args[path], None if directory is None else args[directory], follow=follow)
+            _real_path(args[path], None if directory is None else args[directory], follow=follow)
             for path, directory in places
             if path < len(args) and (directory is None or directory < len(args))
         ]
@@ -133,7 +133,7 @@ class Scratch:
         return any(place == each or place.startswith(f"{each}{os.sep}") for each in self._places)
 
 
-def _place(path: object, directory: object, *, follow: bool) -> str:
+def _real_path(path: object, directory: object, *, follow: bool) -> str:
     """Return the real path that an event refers to, or ``""`` if it cannot be determined."""
     if isinstance(path, int):
         return _path_of(path)

@@ -44,14 +44,14 @@ def _examples(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     for example, trial in bench.examples(tool):
         code = "" if trial.error is None else trial.error.code
         if example.error and code != example.error:
-            yield f"{trial.what} declares the error {example.error}, but it {_went(code)}"
+            yield f"{trial.what} declares the error {example.error}, but it {_outcome_text(code)}"
         elif not example.error and code:
-            yield f"{trial.what} {_went(code)}"
+            yield f"{trial.what} {_outcome_text(code)}"
         elif example.result is not UNSET and repr(exact(example.result)) != trial.came:
             yield f"{trial.what} returns a different result from the one it declares"
 
 
-def _went(code: str) -> str:
+def _outcome_text(code: str) -> str:
     return f"fails with {code}" if code else "succeeds"
 
 
@@ -100,7 +100,7 @@ def _discreet(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
             yield f"{trial.what} is repeated in the error {trial.error.code}"
 
 
-def _kept(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
+def _unchanged_arguments(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     changed = (trial for trial in bench.all_trials(tool) if trial.seen is not None and trial.seen.changed)
     yield from sorted({f"{trial.what}: the function changes an argument" for trial in changed})
 
@@ -192,7 +192,7 @@ def _ends(items: Any, source: object) -> bool:
     return not inspect.isgenerator(source) or source.gi_frame is None
 
 
-def _told(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
+def _undeclared_effects(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     if "pure" in tool.policy.effects:
         return
     used = {name for trial in bench.all_trials(tool) if trial.seen for name in trial.seen.members}
@@ -232,7 +232,7 @@ CHECKS: Final = (
         "Errors contain no argument values, except paths in the sandbox and shortened names.",
         _discreet,
     ),
-    ContractCheck("arguments-unchanged", "The function does not change its arguments.", _kept),
+    ContractCheck("arguments-unchanged", "The function does not change its arguments.", _unchanged_arguments),
     ContractCheck("runtime-released", "The Runtime is not referenced after the call has ended.", _released),
     ContractCheck(
         "deterministic",
@@ -255,5 +255,7 @@ CHECKS: Final = (
         ("deterministic", "examples-finish"),
     ),
     ContractCheck("streams-close", "The generator of a stream ends when its reader stops.", _streams),
-    ContractCheck("effects-declared", "The effects of a tool declare what it does with the Runtime.", _told),
+    ContractCheck(
+        "effects-declared", "The effects of a tool declare what it does with the Runtime.", _undeclared_effects
+    ),
 )

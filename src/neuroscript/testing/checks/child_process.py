@@ -32,11 +32,11 @@ def inspect_module(module: str, file: str, name: str) -> dict[str, Any]:
     sys.addaudithook(hook)
     imported = _imported(module, file)
     is_watching.clear()
-    toolset = _named(imported, name)
+    toolset = _lookup(imported, name)
     return {"events": events, "tools": {tool.name: fingerprint(tool) for tool in toolset}}
 
 
-def _named(module: ModuleType, name: str) -> Any:
+def _lookup(module: ModuleType, name: str) -> Any:
     attribute, _, wanted = name.partition(":")
     found = getattr(module, attribute)
     return next(each for each in found() if each.name == wanted) if wanted else found

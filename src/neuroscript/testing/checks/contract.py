@@ -65,12 +65,12 @@ def _result(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
         yield "return_help is missing; say what the result means"
 
 
-def _when(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
+def _missing_when_to_use(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     if not tool.spec.when_to_use:
         yield "when_to_use is missing; say when to choose this tool"
 
 
-def _others(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
+def _unknown_references(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     names = {each.name for each in bench.tools}
     groups = {each.spec.group for each in bench.tools}
     for name in sorted(set(NAME.findall(tool.spec.when_to_use)) - names):
@@ -156,9 +156,11 @@ CHECKS: Final = (
     ContractCheck("arguments-described", "Each argument has a description.", _arguments),
     ContractCheck("keys-described", "Each key of a map has a description.", _keys),
     ContractCheck("result-described", "`return_help` says what a result means.", _result),
-    ContractCheck("when-to-use", "`when_to_use` says when to choose the tool.", _when),
+    ContractCheck("when-to-use", "`when_to_use` says when to choose the tool.", _missing_when_to_use),
     ContractCheck(
-        "mentioned-tools-exist", "The tools of the toolset's groups that `when_to_use` mentions exist.", _others
+        "mentioned-tools-exist",
+        "The tools of the toolset's groups that `when_to_use` mentions exist.",
+        _unknown_references,
     ),
     ContractCheck("distinct", "No two tools have the same description or `when_to_use`.", _distinct, of_all=True),
     ContractCheck("success-example", "An example shows a call that succeeds.", _shown),

@@ -18,12 +18,12 @@ STALE: Final = "rebuild it with neuroscript index"
 
 def _indexed(bench: Bench, tool: None) -> Iterator[str]:
     for each in distributions():
-        if any(_meant(point) is toolset for point in each.entry_points for toolset in bench.toolsets):
-            for there, here in zip(shipped_index(each) or (), _here(each), strict=False):
+        if any(_loaded_object(point) is toolset for point in each.entry_points for toolset in bench.toolsets):
+            for there, here in zip(shipped_index(each) or (), _current_index(each), strict=False):
                 yield from _differing(each, there, here)
 
 
-def _meant(point: EntryPoint) -> Any:
+def _loaded_object(point: EntryPoint) -> Any:
     """Return the object of an entry point whose module is already imported, or None."""
     found: Any = sys.modules.get(point.module)
     for name in filter(None, point.attribute.split(".")):
@@ -31,7 +31,7 @@ def _meant(point: EntryPoint) -> Any:
     return found
 
 
-def _here(distribution: Distribution) -> tuple[IndexedEntry, ...]:
+def _current_index(distribution: Distribution) -> tuple[IndexedEntry, ...]:
     """Return the index that the distribution would get now, as if read from a file."""
     from neuroscript.discovery.index_builder import index, load
 

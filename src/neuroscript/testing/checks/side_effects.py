@@ -41,7 +41,7 @@ CHILD: Final = "neuroscript.testing.checks.child_process"
 
 
 def _touching(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
-    if "failed" in _told(bench):
+    if "failed" in _fork_report(bench):
         yield f"the process that runs its examples failed or took longer than {TIMEOUT_SECONDS:g} seconds"
     held = {need.partition(":")[0] for need in tool.policy.capabilities}
     verbs = {f"{part[0]}:{verb}" for need in tool.policy.capabilities for part in [need.split(":")] for verb in
@@ -53,16 +53,16 @@ def _touching(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
 
 
 def _printing(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
-    if tool.name in _told(bench)["printed"]:
+    if tool.name in _fork_report(bench)["printed"]:
         yield "it prints directly; use rt.println, which writes to the host's output"
 
 
 def _touched(bench: Bench) -> dict[str, list[list[str]]]:
-    touched: dict[str, list[list[str]]] = _told(bench)["touched"]
+    touched: dict[str, list[list[str]]] = _fork_report(bench)["touched"]
     return touched
 
 
-def _told(bench: Bench) -> dict[str, Any]:
+def _fork_report(bench: Bench) -> dict[str, Any]:
     """Return what a fork of this process reports about the examples of all tools, or nothing if fork is unsupported."""
     if "watched" not in bench.found:
         nothing: dict[str, Any] = {"touched": {}, "printed": []}

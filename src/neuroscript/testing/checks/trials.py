@@ -87,7 +87,7 @@ def observe(tool: ToolImplementation, log: Log) -> ToolImplementation:
 def _called(func: Callable[..., Any], log: Log, free: bool) -> Callable[..., Any]:
     @wraps(func)
     def watching(*values: Any) -> Any:
-        seen, values, before = _begun(values, log, free)
+        seen, values, before = _start_trial(values, log, free)
         try:
             seen.source = result = func(*values)
             return result
@@ -104,7 +104,7 @@ def _called(func: Callable[..., Any], log: Log, free: bool) -> Callable[..., Any
 def _awaited(func: Callable[..., Any], log: Log, free: bool) -> Callable[..., Any]:
     @wraps(func)
     async def watching(*values: Any) -> Any:
-        seen, values, before = _begun(values, log, free)
+        seen, values, before = _start_trial(values, log, free)
         try:
             return await func(*values)
         except BaseException as error:
@@ -117,7 +117,7 @@ def _awaited(func: Callable[..., Any], log: Log, free: bool) -> Callable[..., An
     return watching
 
 
-def _begun(values: tuple[Any, ...], log: Log, free: bool) -> tuple[Observation, tuple[Any, ...], str]:
+def _start_trial(values: tuple[Any, ...], log: Log, free: bool) -> tuple[Observation, tuple[Any, ...], str]:
     seen = Observation()
     if not free:
         values = (WatchedRuntime(values[0], seen), *values[1:])
@@ -202,13 +202,13 @@ ENTRY_POINTS: Final[dict[str, Callable[[Any, str, Any], Any]]] = {"call": call, 
 
 
 def run_trial(
-    world: World, log: Log, tool: ToolImplementation, args: Any, what: str, door: Callable[..., Any] = call
+    world: World, log: Log, tool: ToolImplementation, args: Any, what: str, entry_point: Callable[..., Any] = call
 ) -> Trial:
     """Make one call and return its outcome."""
     log.last = None
     started, value, failure = monotonic(), None, None
     try:
-        value = door(world.engine, tool.name, args)
+        value = entry_point(world.engine, tool.name, args)
     except CallError as error:
         failure = error
     seconds = monotonic() - started
@@ -260,20 +260,20 @@ class Bench:
         """Return all tools, one of which is observed."""
         return [observe(each, self._log) if each.name == tool.name else each for each in self.tools]
 
-    def examples(self, tool: ToolImplementation, door: str = "call") -> list[tuple[Example, Trial]]:
+    def examples(self, tool: ToolImplementation, entry_point: str = "call") -> list[tuple[Example, Trial]]:
         """Return each example of a tool with its outcome, each in a new environment."""
-        key = tool.name, door
+        key = tool.name, entry_point
         if key not in self._examples:
             self._examples[key] = [
-                (example, self._example(tool, index, example, door))
+                (example, self._example(tool, index, example, entry_point))
                 for index, example in enumerate(tool.spec.examples, 1)
             ]
         return self._examples[key]
 
-    def _example(self, tool: ToolImplementation, index: int, example: Example, door: str) -> Trial:
+    def _example(self, tool: ToolImplementation, index: int, example: Example, entry_point: str) -> Trial:
         with self.setup.world(self.with_watch(tool)) as world:
             args = self.prepared(world, tool, example.args)
-            return run_trial(world, self._log, tool, args, f"example {index}", ENTRY_POINTS[door])
+            return run_trial(world, self._log, tool, args, f"example {index}", ENTRY_POINTS[entry_point])
 
     def twice(self, tool: ToolImplementation) -> Iterator[tuple[Trial, Trial]]:
         """Yield, for each example that succeeds, two consecutive calls in one environment."""

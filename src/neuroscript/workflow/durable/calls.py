@@ -97,12 +97,12 @@ class Calls:
             "tool": work.node.tool,
             "arguments": text_of(work.arguments),
             "timeout": work.node.timeout,
-            "patience": _patience(work) if may_rerun else 0.0,
+            "patience": _seconds_to_wait(work) if may_rerun else 0.0,
             "rerun": may_rerun,
             "takes": 0,
         }
-        mine = sa.and_(RUNS.c.id == run, RUNS.c.leader == leader, RUNS.c.status == "running")
-        beat = sa.update(RUNS).where(mine).values(seen=self._database.now)
+        own_run = sa.and_(RUNS.c.id == run, RUNS.c.leader == leader, RUNS.c.status == "running")
+        beat = sa.update(RUNS).where(own_run).values(seen=self._database.now)
 
         def given_out(connection: sa.Connection) -> str | None:
             is_mine = connection.execute(beat).rowcount
@@ -179,9 +179,9 @@ class Calls:
             Fenced: If the worker was declared dead.
         """
         token = os.urandom(8).hex()
-        return self._database.transaction(lambda connection: self._begun(connection, id, worker, token), is_over)
+        return self._database.transaction(lambda connection: self._start_call(connection, id, worker, token), is_over)
 
-    def _begun(self, connection: sa.Connection, id: str, worker: str, token: str) -> StartedCall | None:
+    def _start_call(self, connection: sa.Connection, id: str, worker: str, token: str) -> StartedCall | None:
         alive = sa.and_(WORKERS.c.id == worker, WORKERS.c.ended.is_(None))
         if not connection.execute(sa.update(WORKERS).where(alive).values(seen=self._database.now)).rowcount:
             raise WorkerFenced(worker)
@@ -199,18 +199,18 @@ class Calls:
             ended = {"ended": self._database.now, "code": error.code, "outcome": failure(error)}
             connection.execute(which.values(**ended))
             return None
-        begun = {"begun": self._database.now, "worker": worker, "token": token, "takes": row.takes + 1}
-        connection.execute(which.values(**begun))
+        values = {"begun": self._database.now, "worker": worker, "token": token, "takes": row.takes + 1}
+        connection.execute(which.values(**values))
         return StartedCall(id, row.tool, arguments, row.timeout, row.patience, token)
 
-    def end(self, begun: StartedCall, code: str, outcome: str, is_over: Callable[[], bool]) -> None:
+    def end(self, call: StartedCall, code: str, outcome: str, is_over: Callable[[], bool]) -> None:
         """Record the outcome of a call, unless another worker has begun it since."""
-        mine = sa.and_(CALLS.c.id == begun.id, CALLS.c.token == begun.token, CALLS.c.ended.is_(None))
-        change = sa.update(CALLS).where(mine).values(ended=self._database.now, code=code, outcome=outcome)
+        own_call = sa.and_(CALLS.c.id == call.id, CALLS.c.token == call.token, CALLS.c.ended.is_(None))
+        change = sa.update(CALLS).where(own_call).values(ended=self._database.now, code=code, outcome=outcome)
         self._database.transaction(lambda connection: connection.execute(change), is_over)
 
 
-def _patience(work: ScheduledCall) -> float:
+def _seconds_to_wait(work: ScheduledCall) -> float:
     """Return how long to wait for an abandoned call, so that no two attempts at a node run at once."""
     return (work.node.timeout or ABANDONED_WAIT_SECONDS) if work.number <= work.node.retry.count else 0.0
 

@@ -62,7 +62,7 @@ class Dispatcher:
         self._leader = leader
         self._may_rerun = may_rerun
         self._past: dict[str, Outcome] = {}
-        self._given: set[Place] = set()
+        self._queued_calls: set[Place] = set()
         self._unasked: set[Place] = set()
         self._waiting: dict[str, asyncio.Future[Outcome]] = {}
         self._is_new = asyncio.Event()
@@ -75,18 +75,18 @@ class Dispatcher:
         id, place = call_id(self._run, work), (work.node.name, work.item, work.number)
         self._unasked.discard(place)
         if id in self._past:
-            outcome = await self._told(id)
+            outcome = await self._wait_for_outcome(id)
             work.made = (outcome.started, outcome.seconds, outcome.ago)
             return outcome.given()
         work.made = None
         await self._is_new.wait()
         async with self._slots:
-            if self._is_halted and place not in self._given:
+            if self._is_halted and place not in self._queued_calls:
                 raise CallNotMade
-            await self._put(work)
-            return (await self._told(id)).given()
+            await self._enqueue(work)
+            return (await self._wait_for_outcome(id)).given()
 
-    async def _told(self, id: str) -> Outcome:
+    async def _wait_for_outcome(self, id: str) -> Outcome:
         waiting: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting[id] = waiting
         try:
@@ -94,10 +94,10 @@ class Dispatcher:
         finally:
             self._waiting.pop(id, None)
 
-    async def _put(self, work: ScheduledCall) -> None:
-        given = (self._run, self._leader, work, self._may_rerun(work), self._queue.put, self._is_over.is_set)
+    async def _enqueue(self, work: ScheduledCall) -> None:
+        arguments = (self._run, self._leader, work, self._may_rerun(work), self._queue.put, self._is_over.is_set)
         try:
-            await asyncio.to_thread(self._calls.put, *given)
+            await asyncio.to_thread(self._calls.put, *arguments)
         except NotStorable as error:
             raise CallError(f"its arguments: {error}", tool=work.node.tool, code="plan.not_storable") from None
 
@@ -108,12 +108,12 @@ class Dispatcher:
 
     async def open(self) -> int:
         """Load the calls that were queued before and their outcomes; return how many have ended."""
-        self._given = await asyncio.to_thread(self._calls.given_out, self._run)
-        for place in self._given:
+        self._queued_calls = await asyncio.to_thread(self._calls.given_out, self._run)
+        for place in self._queued_calls:
             self._check(*place)
         for outcome in await asyncio.to_thread(self._calls.past, self._run):
             self._past[outcome.id] = outcome
-        self._unasked = set(self._given)
+        self._unasked = set(self._queued_calls)
         return len(self._past)
 
     def _check(self, name: str, item: int | None, number: int) -> None:
@@ -144,14 +144,14 @@ class Dispatcher:
                 await asyncio.sleep(QUEUE_POLL_SECONDS / 2)
             else:
                 order.remove(id)
-                self._tell(self._past[id])
+                self._deliver(self._past[id])
         await self._turned()
         self._is_new.set()
 
     def _halts(self, id: str) -> bool:
         """Return whether a past call failed without a retry and its node halts the plan."""
         name, item, number = self._past[id].place
-        is_last = self._past[id].has_failed and (name, item, number + 1) not in self._given
+        is_last = self._past[id].has_failed and (name, item, number + 1) not in self._queued_calls
         return is_last and self._plan[name].on_fail == "halt"
 
     async def _turned(self) -> None:
@@ -166,7 +166,7 @@ class Dispatcher:
             if ids and not look % ABANDONED_POLLS:
                 await asyncio.to_thread(self._give_up_lost, ids)
             for outcome in await asyncio.to_thread(self._calls.ended, ids, self._is_over.is_set) if ids else ():
-                self._tell(outcome)
+                self._deliver(outcome)
 
     def _give_up_lost(self, ids: list[str]) -> None:
         with suppress(CallError):  # the database is unreachable; the next check tries again
@@ -182,7 +182,7 @@ class Dispatcher:
         """Stop waiting for an unreachable database. Until then, the lease limits that wait."""
         self._is_over.set()
 
-    def _tell(self, outcome: Outcome) -> None:
+    def _deliver(self, outcome: Outcome) -> None:
         waiting = self._waiting.get(outcome.id)
         if waiting is not None and not waiting.done():
             waiting.set_result(outcome)

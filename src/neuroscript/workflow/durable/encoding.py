@@ -61,7 +61,7 @@ def text_of(value: Any) -> str:
     >>> text_of({"n": 1, "raw": b"a"})
     '{"n": 1, "raw": {"$bytes": "YQ=="}}'
     """
-    return json.dumps(_written(value))
+    return json.dumps(_encode(value))
 
 
 def value_of(text: str) -> Any:
@@ -75,7 +75,7 @@ def value_of(text: str) -> Any:
     """
     data = json_of(text)
     try:
-        return _read(data)
+        return _decode(data)
     except RecursionError:
         raise Unreadable("nests too deeply") from None
     except FAULTS:
@@ -92,20 +92,20 @@ def json_of(text: str) -> Any:
         raise Unreadable("is not JSON") from None
 
 
-def _written(value: Any) -> Any:
+def _encode(value: Any) -> Any:
     kind = type(value)
     if value is None or kind in (bool, int, float, str):
         return value
     if kind is list:
-        return [_written(each) for each in value]
+        return [_encode(each) for each in value]
     if kind is dict:
         if all(type(key) is str and not key.startswith("$") for key in value):
-            return {key: _written(each) for key, each in value.items()}
-        return {"$pairs": [[_written(key), _written(each)] for key, each in value.items()]}
+            return {key: _encode(each) for key, each in value.items()}
+        return {"$pairs": [[_encode(key), _encode(each)] for key, each in value.items()]}
     if kind is bytes:
         return {"$bytes": b64encode(value).decode("ascii")}
     if kind is tuple:
-        return {"$tuple": [_written(each) for each in value]}
+        return {"$tuple": [_encode(each) for each in value]}
     if kind is array:
         return {"$array": [value.typecode, value.tolist()]}
     if kind is datetime.datetime:
@@ -113,9 +113,9 @@ def _written(value: Any) -> Any:
     raise NotStorable(f"{type_name(value)} cannot be stored in a database, because it exists only in its own process")
 
 
-def _read(value: Any) -> Any:
+def _decode(value: Any) -> Any:
     if type(value) is list:
-        return [_read(each) for each in value]
+        return [_decode(each) for each in value]
     if type(value) is not dict:
         return value
     if len(value) == 1:
@@ -124,13 +124,13 @@ def _read(value: Any) -> Any:
             return READ[key](each)
     if any(key.startswith("$") for key in value):
         raise Unreadable
-    return {key: _read(each) for key, each in value.items()}
+    return {key: _decode(each) for key, each in value.items()}
 
 
 READ: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "$pairs": lambda pairs: {_read(key): _read(each) for key, each in pairs},
+    "$pairs": lambda pairs: {_decode(key): _decode(each) for key, each in pairs},
     "$bytes": lambda text: b64decode(text, validate=True),
-    "$tuple": lambda items: tuple(_read(each) for each in items),
+    "$tuple": lambda items: tuple(_decode(each) for each in items),
     "$array": lambda parts: array(parts[0], parts[1]),
     "$time": datetime.datetime.fromisoformat,
 }
@@ -142,7 +142,7 @@ def encode_error(error: CallError) -> dict[str, Any]:
     state = {}
     for name, value in error.__reduce__()[1][1].items():
         try:
-            _written(value)
+            _encode(value)
         except NotStorable:
             continue
         state[name] = value

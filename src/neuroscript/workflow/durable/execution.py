@@ -108,12 +108,12 @@ async def arun_durably(
     if run_id and not RUN.fullmatch(run_id):
         raise SpecError(f"run {quote_untrusted(run_id)}", ["an id must be at most 64 letters, digits, _ and -"])
     exact = bind_arguments(plan.signature, session._world.coercion, dict(inputs or {}), by_name=True)
-    given = dict(plan.signature.by_name(list(exact)))
-    run = _begun(run_id or os.urandom(8).hex(), plan, given, parallel)
+    arguments = dict(plan.signature.by_name(list(exact)))
+    run = _new_run(run_id or os.urandom(8).hex(), plan, arguments, parallel)
     driver = await asyncio.to_thread(Driver, session, url, lease)
     try:
         await asyncio.to_thread(driver.runs.add, run, driver.leader, driver.lease)
-        return await driver.drive(run, plan, given, watch, local_calls)
+        return await driver.drive(run, plan, arguments, watch, local_calls)
     finally:
         await asyncio.to_thread(driver.close)
 
@@ -165,9 +165,9 @@ def _waited_for(session: Session, drive: Callable[[], Coroutine[Any, Any, Trace]
     return trace
 
 
-def _begun(run_id: str, plan: Plan, inputs: dict[str, Any], parallel: int) -> Run:
+def _new_run(run_id: str, plan: Plan, inputs: dict[str, Any], parallel: int) -> Run:
     try:
-        given = text_of(inputs)
+        inputs_text = text_of(inputs)
     except NotStorable as error:
         raise SpecError("inputs", [str(error)]) from None
     return Run(
@@ -175,7 +175,7 @@ def _begun(run_id: str, plan: Plan, inputs: dict[str, Any], parallel: int) -> Ru
         name=plan.name,
         digest=plan.digest,
         plan=json.dumps(plan_to_data(plan)),
-        inputs=given,
+        inputs=inputs_text,
         parallel=parallel,
         status="running",
         error=None,

@@ -57,14 +57,14 @@ class Heartbeat:
         self._thread.join()
 
     def _run(self) -> None:
-        heard = time.monotonic()
+        last_success = time.monotonic()
         while not self._stop.is_set():
             try:
                 is_alive = self._beat()
             except Exception:  # the database is unreachable, and may return within the lease
-                is_alive = time.monotonic() - heard < self._lease
+                is_alive = time.monotonic() - last_success < self._lease
             else:
-                heard = time.monotonic()
+                last_success = time.monotonic()
             if not is_alive:
                 self._lost()
                 return

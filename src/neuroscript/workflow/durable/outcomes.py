@@ -67,8 +67,8 @@ def damaged_row_error(tool: str, text: str, begun: object = None) -> CallError:
         begun: When the call began, or None.
     """
     if begun is not None:
-        told = f"was under way when its process died, and may have run; its data cannot be used: {text}"
-        return CallError(told, tool=tool, code="plan.in_doubt")
+        message = f"was under way when its process died, and may have run; its data cannot be used: {text}"
+        return CallError(message, tool=tool, code="plan.in_doubt")
     return CallError(f"has not begun, because its data cannot be used: {text}", tool=tool, code="plan.invalid_row")
 
 

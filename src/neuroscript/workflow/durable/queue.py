@@ -127,9 +127,9 @@ class Queue:
         columns = self._workflows.c
         query = sa.select(columns.executor_id).where(columns.status == "PENDING", columns.name == CALL).distinct()
         holding = self._database.transaction(lambda connection: set(connection.execute(query).scalars()), once)
-        gone = {each for each in holding if isinstance(each, str)} - alive()
-        if gone:
-            DBOS._recover_pending_workflows(sorted(gone))
+        dead = {each for each in holding if isinstance(each, str)} - alive()
+        if dead:
+            DBOS._recover_pending_workflows(sorted(dead))
 
     def lost(self, ids: Collection[str]) -> list[str]:
         """Return those calls in *ids* that have not begun and that no worker will make.

@@ -123,13 +123,13 @@ class Runs:
 
         A cancelled run stays cancelled.
         """
-        told = None if error is None else text_of(dict(error))
-        mine = sa.update(RUNS).where(RUNS.c.id == run, RUNS.c.leader == leader)
-        changes = {"status": status, "error": told, "ended": self._database.now}
+        error_text = None if error is None else text_of(dict(error))
+        own_run = sa.update(RUNS).where(RUNS.c.id == run, RUNS.c.leader == leader)
+        changes = {"status": status, "error": error_text, "ended": self._database.now}
 
         def ended(connection: sa.Connection) -> bool:
-            connection.execute(mine.where(RUNS.c.status == "running").values(**changes))
-            return connection.execute(mine.values(leader=None)).rowcount == 1
+            connection.execute(own_run.where(RUNS.c.status == "running").values(**changes))
+            return connection.execute(own_run.values(leader=None)).rowcount == 1
 
         return self._database.transaction(ended)
 

@@ -68,7 +68,7 @@ class Worker:
         self._calls = Calls(self._database)
         self._workers = Workers(self._database)
         self._queue = Queue(self._database, parallel)
-        self._heart = Heartbeat("worker", self._beat, self._lose, self._lease)
+        self._heartbeat = Heartbeat("worker", self._beat, self._lose, self._lease)
         self._listens = Event()
         self._ended = Event()
         self._is_over = Event()
@@ -82,11 +82,11 @@ class Worker:
     def __enter__(self) -> Self:
         """Start to make calls."""
         self._workers.join(self.id, self._lease)
-        self._heart.__enter__()
+        self._heartbeat.__enter__()
         try:
             self._queue.listen(self.id, self._make)
         except BaseException:
-            self._heart.__exit__()
+            self._heartbeat.__exit__()
             self._let_go()
             raise
         self._listens.set()
@@ -100,7 +100,7 @@ class Worker:
             pass
         self._idle.wait(GRACE_SECONDS)
         self._is_over.set()
-        self._heart.__exit__()
+        self._heartbeat.__exit__()
         self._let_go()
 
     def _let_go(self) -> None:
@@ -141,48 +141,48 @@ class Worker:
             self._idle.clear()
         try:
             with self._slots:  # wait for a slot instead of exceeding a limit
-                begun = self._calls.begin(id, self.id, self._is_over.is_set)
-                if begun is not None:
-                    self._end(begun, *self._made(begun))
+                call = self._calls.begin(id, self.id, self._is_over.is_set)
+                if call is not None:
+                    self._end(call, *self._outcome_of(call))
         except WorkerFenced:
             self._lose()
         else:
             return
         finally:
-            self._left()
+            self._leave()
         self._is_over.wait()  # a return or an exception means done to DBOS, and another worker must make this call
         raise WorkerFenced(self.id)
 
-    def _end(self, begun: StartedCall, code: str, outcome: str) -> None:
+    def _end(self, call: StartedCall, code: str, outcome: str) -> None:
         """Record the outcome of a call, or an error if the database does not accept it."""
         try:
-            self._calls.end(begun, code, outcome, self._is_over.is_set)
+            self._calls.end(call, code, outcome, self._is_over.is_set)
         except CallError:
             raise
         except Exception as fault:
             text = f"its result cannot be stored ({type_name(fault)})"
-            error = CallError(text, tool=begun.tool, code="plan.not_storable")
-            self._calls.end(begun, error.code, failure(error), self._is_over.is_set)
+            error = CallError(text, tool=call.tool, code="plan.not_storable")
+            self._calls.end(call, error.code, failure(error), self._is_over.is_set)
 
-    def _left(self) -> None:
+    def _leave(self) -> None:
         with self._lock:
             self._making -= 1
             if not self._making:
                 self._idle.set()
 
-    def _made(self, begun: StartedCall) -> tuple[str, str]:
+    def _outcome_of(self, call: StartedCall) -> tuple[str, str]:
         """Make a call in the session, and return the code and the text of its outcome."""
         try:
-            return "ok", text_of({"value": self._session.call_named(begun.tool, begun.arguments, begun.timeout)})
+            return "ok", text_of({"value": self._session.call_named(call.tool, call.arguments, call.timeout)})
         except CallError as failed:
             if isinstance(failed, CallTimeout):
-                self._outlast(failed, begun.patience)
+                self._outlast(failed, call.patience)
             secrets = self._session.secrets
             error = failed if secrets is None else secrets.error(failed)
         except NotStorable as unkept:
-            error = CallError(f"its result: {unkept}", tool=begun.tool, code="plan.not_storable")
+            error = CallError(f"its result: {unkept}", tool=call.tool, code="plan.not_storable")
         except Exception as fault:
-            error = CallError(f"could not be made ({type_name(fault)})", tool=begun.tool)
+            error = CallError(f"could not be made ({type_name(fault)})", tool=call.tool)
         return error.code, failure(error)
 
     def _outlast(self, late: CallTimeout, seconds: float) -> None:

@@ -19,14 +19,14 @@ from neuroscript.workflow.plan.references import MAX_DEPTH, Reference, Template,
 NUMBERS: Final = (int, float)
 
 COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "equals": lambda value, other: _same(value, other),
-    "ne": lambda value, other: not _same(value, other),
+    "equals": lambda value, other: _equal(value, other),
+    "ne": lambda value, other: not _equal(value, other),
     "above": operator.gt,
     "at_least": operator.ge,
     "below": operator.lt,
     "at_most": operator.le,
-    "in": lambda value, others: _holds(others, value),
-    "contains": lambda value, other: _holds(value, other),
+    "in": lambda value, others: _contains(others, value),
+    "contains": lambda value, other: _contains(value, other),
     "empty": lambda value, wanted: (len(value) == 0) is wanted,
 }
 ORDERED: Final = frozenset({"above", "at_least", "below", "at_most"})
@@ -116,9 +116,9 @@ class Condition:
             case word if word in STATES:
                 return state(self.operands[0]) == word
             case "is":
-                return _true(self.operands[0].filled(lookup))
+                return _true(self.operands[0].fill(lookup))
             case word:
-                return _compared(word, self.operands[0].filled(lookup), self.operands[1].filled(lookup))
+                return _compared(word, self.operands[0].fill(lookup), self.operands[1].fill(lookup))
 
 
 def _truth(text: str, where: str, faults: list[str]) -> Condition:
@@ -153,17 +153,17 @@ def _compared(word: str, value: Any, other: Any) -> bool:
         raise ComparisonError(text) from None
 
 
-def _same(value: Any, other: Any) -> bool:
+def _equal(value: Any, other: Any) -> bool:
     """Return whether two values are equal at every level; a boolean never equals a number."""
     if type(value) is list and type(other) is list:
-        return len(value) == len(other) and all(map(_same, value, other))
+        return len(value) == len(other) and all(map(_equal, value, other))
     if type(value) is dict and type(other) is dict:
-        return value.keys() == other.keys() and all(_same(each, other[key]) for key, each in value.items())
+        return value.keys() == other.keys() and all(_equal(each, other[key]) for key, each in value.items())
     return bool(value == other) and (type(value) is bool) == (type(other) is bool)
 
 
-def _holds(whole: Any, part: Any) -> bool:
-    return any(_same(each, part) for each in whole) if type(whole) is list else part in whole
+def _contains(whole: Any, part: Any) -> bool:
+    return any(_equal(each, part) for each in whole) if type(whole) is list else part in whole
 
 
 def _have_order(value: Any, other: Any) -> bool:

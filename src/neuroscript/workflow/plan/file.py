@@ -139,12 +139,12 @@ def _text(faults: Faults, key: str) -> str:
 
 
 def _inputs(faults: Faults) -> Iterator[ArgSpec]:
-    for name, given in faults.table(("inputs",), faults.document.values.get("inputs", {})).items():
+    for name, table in faults.table(("inputs",), faults.document.values.get("inputs", {})).items():
         place = ("inputs", name)
-        data = {"type": given} if type(given) is str else faults.table(place, given)
+        data = {"type": table} if type(table) is str else faults.table(place, table)
         try:
-            told = {ARG_KEYS.get(key, key): value for key, value in data.items()}
-            (arg,) = spec_from_data({"name": "inputs", "groupname": "plan", "args": [{**told, "name": name}]}).args
+            options = {ARG_KEYS.get(key, key): value for key, value in data.items()}
+            (arg,) = spec_from_data({"name": "inputs", "groupname": "plan", "args": [{**options, "name": name}]}).args
             yield arg
         except SpecError as error:
             for problem in error.problems:
@@ -152,14 +152,14 @@ def _inputs(faults: Faults) -> Iterator[ArgSpec]:
 
 
 def _nodes(faults: Faults) -> Iterator[Node]:
-    told = faults.document.values.get("nodes", {})
-    if isinstance(told, list):
-        for index, each in enumerate(told):
+    tables = faults.document.values.get("nodes", {})
+    if isinstance(tables, list):
+        for index, each in enumerate(tables):
             table = faults.table(("nodes", index), each)
             if table is each:
                 yield from _node(faults, ("nodes", index), table.get("name"), _without_name(table))
         return
-    for name, each in faults.table(("nodes",), told).items():
+    for name, each in faults.table(("nodes",), tables).items():
         table = faults.table(("nodes", name), each)
         if table is each:
             yield from _node(faults, ("nodes", name), name, table)

@@ -155,9 +155,9 @@ class Node:
         further = [part.references for part in (self.condition, self.items) if part is not None]
         set_field(self, "references", tuple(chain(self.arguments.references, *further)))
         named = (reference.root for _, reference in self.references if reference.root not in RESERVED)
-        asked = () if self.condition is None else self.condition.nodes
+        condition_nodes = () if self.condition is None else self.condition.nodes
         set_field(self, "takes_trace", any(reference.root == "trace" for _, reference in self.references))
-        set_field(self, "needs", tuple(dict.fromkeys(chain(self.depends_on, named, asked))))
+        set_field(self, "needs", tuple(dict.fromkeys(chain(self.depends_on, named, condition_nodes))))
 
 
 def _node_faults(node: Node) -> Iterator[str]:
@@ -287,12 +287,12 @@ def _plan_faults(plan: Plan) -> Iterator[str]:
 
 
 def _dangling(plan: Plan, known: set[str]) -> Iterator[str]:
-    given = {arg.name for arg in plan.inputs}
+    input_names = {arg.name for arg in plan.inputs}
     for node in plan.nodes:
         said = set()
         for where, reference in node.references:
             said |= {reference.root} - RESERVED
-            yield from _lost(f"nodes.{node.name}.{where}", reference, known, given)
+            yield from _lost(f"nodes.{node.name}.{where}", reference, known, input_names)
         for name in node.needs:
             if name not in known and name not in said:
                 yield f"nodes.{node.name}: needs the unknown node {quote_untrusted(name)}"
@@ -300,12 +300,12 @@ def _dangling(plan: Plan, known: set[str]) -> Iterator[str]:
         if reference.root in ("item", "index"):
             yield f"{where}: {reference.root} is only available in the inputs of a node with map"
         else:
-            yield from _lost(where, reference, known, given)
+            yield from _lost(where, reference, known, input_names)
 
 
-def _lost(where: str, reference: Reference, known: set[str], given: set[str]) -> Iterator[str]:
+def _lost(where: str, reference: Reference, known: set[str], input_names: set[str]) -> Iterator[str]:
     if reference.root == INPUT:
-        if reference.path and reference.path[0] not in given:
+        if reference.path and reference.path[0] not in input_names:
             yield f"{where}: the plan has no input {quote_untrusted(str(reference.path[0]))}"
     elif reference.root not in RESERVED and reference.root not in known:
         yield f"{where}: unknown node {quote_untrusted(reference.root)}"

@@ -90,18 +90,18 @@ async def amake_plan(
     steps = _steps(session, goal, tools, attempts, llm)
     turns = next(steps)
     while True:
-        asked = Invocation("plan", lambda turns=turns: _asked(llm, turns), (), "waits")
-        said = (await session._world.threads.awaitable(asked)).result()
-        if isinstance(said, LLMError):
-            raise said
+        invocation = Invocation("plan", lambda turns=turns: _ask_model(llm, turns), (), "waits")
+        reply = (await session._world.threads.awaitable(invocation)).result()
+        if isinstance(reply, LLMError):
+            raise reply
         try:
-            turns = steps.send(said)
+            turns = steps.send(reply)
         except StopIteration as done:
             plan: Plan = done.value
             return plan
 
 
-def _asked(llm: LLM, turns: Sequence[Turn]) -> str | LLMError:
+def _ask_model(llm: LLM, turns: Sequence[Turn]) -> str | LLMError:
     """Return the model's reply, or its error."""
     try:
         return turn_of(llm.ask(turns), "ask").content
@@ -118,13 +118,13 @@ def _steps(
     within = narrow_session(session, (tools,) if isinstance(tools, str) else tuple(tools), "plan")
     if attempts < 1:
         raise SpecError("plan", ["attempts must be 1 or more"])
-    told = to_prompt(info.spec for info in within.infos.values())
-    turns = [Turn("system", FORM + told), Turn("user", goal)]
+    tools_text = to_prompt(info.spec for info in within.infos.values())
+    turns = [Turn("system", FORM + tools_text), Turn("user", goal)]
     problems: tuple[str, ...] = ()
     for _ in range(attempts):
-        said = yield turns
+        reply = yield turns
         try:
-            plan = plan_from_data(exact_answer(answer_spec(ArgType.MAP), said))
+            plan = plan_from_data(exact_answer(answer_spec(ArgType.MAP), reply))
         except ArgumentError as error:
             problems = tuple(map(str, error.problems))
         except SpecError as error:
@@ -134,5 +134,5 @@ def _steps(
             if not problems:
                 return plan
         complaint = RETRY_PROMPT.format("\n".join(f"- {problem}" for problem in first(problems, MAX_LISTED_PROBLEMS)))
-        turns = [*turns, Turn("assistant", said), Turn("user", complaint)]
+        turns = [*turns, Turn("assistant", reply), Turn("user", complaint)]
     raise SpecError("plan", problems)

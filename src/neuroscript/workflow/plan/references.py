@@ -61,7 +61,7 @@ class Reference:
     path: tuple[Step, ...] = ()
 
     def __str__(self) -> str:
-        return self.root + "".join(map(_written, self.path))
+        return self.root + "".join(map(_format_step, self.path))
 
     def within(self, value: Any) -> Any:
         """Return the part of *value* at the path.
@@ -74,7 +74,7 @@ class Reference:
         return value
 
 
-def _written(step: Step) -> str:
+def _format_step(step: Step) -> str:
     if isinstance(step, int):
         return f"[{step}]"
     return f".{step}" if ROOT.fullmatch(step) or INDEX.fullmatch(step) else f"[{json.dumps(step)}]"
@@ -96,7 +96,7 @@ def _member(value: Any, step: Step, reference: Reference, number: int) -> Any:
             return value[index]
     before = Reference(reference.root, reference.path[:number])
     raise UnresolvedReference(
-        f"{quote_untrusted(str(before))} has no {quote_untrusted(_written(step).removeprefix('.'))}"
+        f"{quote_untrusted(str(before))} has no {quote_untrusted(_format_step(step).removeprefix('.'))}"
     )
 
 
@@ -114,12 +114,12 @@ class Template:
     Attributes:
         value: The value, with a `Reference` or a `MixedString` in the place of each string that has references.
         references: Each reference with its path.
-        held: For a dict, the keys whose values contain references.
+        referring_keys: For a dict, the keys whose values contain references.
     """
 
     value: Any
     references: tuple[tuple[str, Reference], ...] = ()
-    held: tuple[str, ...] = ()
+    referring_keys: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, value: Any, where: str, faults: list[str]) -> Template:
@@ -129,25 +129,25 @@ class Template:
             where: The name of the value in *faults*, in front of each path.
         """
         found: list[tuple[str, Reference]] = []
-        read, held = {}, []
+        read, referring = {}, []
         try:
             if not isinstance(value, Mapping):
                 return cls(_read(value, where, found, faults), tuple(found))
             for key, each in value.items():
                 before = len(found)
-                read[key] = _read(each, _under(where, key, faults), found, faults, 1)
-                held += [key] * (len(found) > before)
+                read[key] = _read(each, _key_path(where, key, faults), found, faults, 1)
+                referring += [key] * (len(found) > before)
         except TooDeep:
             faults.append(f"{where}: nests deeper than {MAX_DEPTH} levels")
-        return cls(read, tuple(found), tuple(held))
+        return cls(read, tuple(found), tuple(referring))
 
-    def filled(self, lookup: Callable[[Reference], Any]) -> Any:
+    def fill(self, lookup: Callable[[Reference], Any]) -> Any:
         """Return the value with each reference replaced by the result of *lookup*.
 
         Raises:
             Lost: If a reference has no value.
         """
-        return _filled(self.value, lookup) if self.references else self.value
+        return _substitute(self.value, lookup) if self.references else self.value
 
 
 class TooDeep(Exception):
@@ -182,7 +182,7 @@ def _read(value: Any, where: str, found: list[tuple[str, Reference]], faults: li
             return _read_text(value, where, found, faults)
         case Mapping():
             return {
-                key: _read(each, _under(where, key, faults), found, faults, depth + 1) for key, each in value.items()
+                key: _read(each, _key_path(where, key, faults), found, faults, depth + 1) for key, each in value.items()
             }
         case list() | tuple():
             return [_read(each, f"{where}[{index}]", found, faults, depth + 1) for index, each in enumerate(value)]
@@ -193,7 +193,7 @@ def _read(value: Any, where: str, found: list[tuple[str, Reference]], faults: li
     return value
 
 
-def _under(where: str, key: object, faults: list[str]) -> str:
+def _key_path(where: str, key: object, faults: list[str]) -> str:
     """Return the path of *key*, which must be a string."""
     if isinstance(key, str):
         return f"{where}.{quote_untrusted(key)}"
@@ -272,16 +272,16 @@ def _step(step: re.Match[str]) -> Step:
     return key
 
 
-def _filled(value: Any, lookup: Callable[[Reference], Any]) -> Any:
+def _substitute(value: Any, lookup: Callable[[Reference], Any]) -> Any:
     kind = type(value)
     if kind is Reference:
         return lookup(value)
     if kind is MixedString:
         return "".join([part if type(part) is str else as_text(lookup(part)) for part in value.parts])
     if kind is dict:
-        return {key: _filled(each, lookup) for key, each in value.items()}
+        return {key: _substitute(each, lookup) for key, each in value.items()}
     if kind is list:
-        return [_filled(each, lookup) for each in value]
+        return [_substitute(each, lookup) for each in value]
     return value
 
 

@@ -50,16 +50,16 @@ def sample_values(kind: ArgType) -> tuple[Any, ...]:
 
 
 @cache
-def can_fit(given: ArgType, wanted: ArgType) -> bool:
+def can_fit(source: ArgType, target: ArgType) -> bool:
     """Return whether some value of a type is accepted where another type is declared."""
-    if wanted in UNKNOWN or given == wanted:
+    if target in UNKNOWN or source == target:
         return True
-    return any(_taken(sample, wanted) for sample in sample_values(given))
+    return any(_is_accepted(sample, target) for sample in sample_values(source))
 
 
-def _taken(sample: Any, wanted: ArgType) -> bool:
+def _is_accepted(sample: Any, target: ArgType) -> bool:
     try:
-        coerce(sample, wanted)
+        coerce(sample, target)
     except ArgumentError:
         return False
     return True

@@ -143,7 +143,7 @@ def _problems(tools: _Tools, node: Node) -> Iterable[str]:
     if node.condition is not None:
         found.extend(_undecided(tools, node, node.condition))
     if node.arguments.references:
-        found.extend(_refused(tools, node, known))
+        found.extend(_call_problems(tools, node, known))
         if not found:
             found.extend(_refused_items(tools, node, known))
     else:
@@ -155,26 +155,26 @@ def _unfit(tools: _Tools, node: Node, spec: ToolSpec) -> Iterator[str]:
     """Yield the references whose values cannot be used in their place."""
     if node.items is not None:
         yield from _no_list(tools, node.items.value)
-    rules, given = tools.rules(spec), node.arguments.value
+    rules, arguments = tools.rules(spec), node.arguments.value
     yield from _astray(tools, node.references, node)
-    for name in node.arguments.held:
+    for name in node.arguments.referring_keys:
         if name in rules:
-            yield from _misfits(tools, node, given[name], rules[name].type, f"inputs.{quote_untrusted(name)}")
+            yield from _misfits(tools, node, arguments[name], rules[name].type, f"inputs.{quote_untrusted(name)}")
 
 
-def _misfits(tools: _Tools, node: Node, value: Any, wanted: ArgType, where: str) -> Iterator[str]:
+def _misfits(tools: _Tools, node: Node, value: Any, target: ArgType, where: str) -> Iterator[str]:
     """Yield the references in a value, at any depth, whose types do not match the declared type."""
     match value:
         case Reference() | MixedString():
             gives = tools.type_of(value, node) if isinstance(value, Reference) else ArgType.STRING
-            if gives is not None and gives not in UNKNOWN and not can_fit(gives, wanted):
-                yield f"{where}: expected {type_phrase(wanted)}, but the reference returns {type_phrase(gives)}"
-        case list() if wanted in ELEMENTS:
+            if gives is not None and gives not in UNKNOWN and not can_fit(gives, target):
+                yield f"{where}: expected {type_phrase(target)}, but the reference returns {type_phrase(gives)}"
+        case list() if target in ELEMENTS:
             for index, each in enumerate(value):
-                yield from _misfits(tools, node, each, ELEMENTS[wanted], f"{where}[{index}]")
-        case dict() if wanted in VALUES:
+                yield from _misfits(tools, node, each, ELEMENTS[target], f"{where}[{index}]")
+        case dict() if target in VALUES:
             for key, each in value.items():
-                yield from _misfits(tools, node, each, VALUES[wanted], f"{where}.{quote_untrusted(key)}")
+                yield from _misfits(tools, node, each, VALUES[target], f"{where}.{quote_untrusted(key)}")
 
 
 def _undecided(tools: _Tools, node: Node, condition: Condition) -> Iterator[str]:
@@ -214,18 +214,22 @@ def _no_list(tools: _Tools, items: Any) -> Iterator[str]:
         yield "map: expected a list"
 
 
-def _refused(tools: _Tools, node: Node, known: SessionTool) -> Iterator[str]:
+def _call_problems(tools: _Tools, node: Node, known: SessionTool) -> Iterator[str]:
     """Yield the problems of the known arguments, and what the policy refuses."""
-    line, held, values = known.line, node.arguments.held, None
+    line, referring_keys, values = known.line, node.arguments.referring_keys, None
     try:
-        values = known.bind({**node.arguments.value, **tools.samples(line.tool.spec, held)})
+        values = known.bind({**node.arguments.value, **tools.samples(line.tool.spec, referring_keys)})
     except ArgumentError as error:
-        yield from (_told(problem) for problem in error.problems[:MAX_LISTED_PROBLEMS] if _is_known(problem, held))
+        yield from (
+            _input_problem(problem)
+            for problem in error.problems[:MAX_LISTED_PROBLEMS]
+            if _is_known(problem, referring_keys)
+        )
     if line.tool.policy.capabilities:
         try:
-            texts = [*_uncovered(tools, line, held, values)]
+            texts = [*_uncovered(tools, line, referring_keys, values)]
         except ArgumentError as error:  # a URL without a host
-            yield from map(_told, error.problems)
+            yield from map(_input_problem, error.problems)
         else:
             yield from (f"tool: needs {quote_untrusted(text)}, which is not granted" for text in texts)
 
@@ -238,14 +242,14 @@ def _refused_items(tools: _Tools, node: Node, known: SessionTool) -> Iterator[st
         return
     for index, item in enumerate(node.items.value):
         try:
-            arguments = node.arguments.filled(partial(_here, {"item": item, "index": index}))
+            arguments = node.arguments.fill(partial(_resolve, {"item": item, "index": index}))
         except UnresolvedReference as lost:
             yield f"map[{index}]: {lost}"
         else:
             yield from (f"map[{index}].{problem}" for problem in _refused_as_it_is(tools, arguments, known))
 
 
-def _here(values: Mapping[str, Any], reference: Reference) -> Any:
+def _resolve(values: Mapping[str, Any], reference: Reference) -> Any:
     return reference.within(values[reference.root])
 
 
@@ -255,7 +259,7 @@ def _refused_as_it_is(tools: _Tools, arguments: Mapping[str, Any], known: Sessio
     try:
         known.bind(arguments)
     except ArgumentError as error:
-        yield from map(_told, error.problems[:MAX_LISTED_PROBLEMS])
+        yield from map(_input_problem, error.problems[:MAX_LISTED_PROBLEMS])
         return
     if line.gate is None and not line.tool.templates:
         return
@@ -277,22 +281,24 @@ def _is_known(problem: Problem, sampled: Collection[str]) -> bool:
     return problem.code == "arg.unknown" or problem.where.partition("[")[0] not in sampled
 
 
-def _told(problem: Problem) -> str:
+def _input_problem(problem: Problem) -> str:
     return f"inputs.{problem}" if problem.where else f"inputs: {problem}"
 
 
-def _uncovered(tools: _Tools, line: Any, held: Collection[str], values: tuple[Any, ...] | None) -> Iterator[str]:
+def _uncovered(
+    tools: _Tools, line: Any, referring_keys: Collection[str], values: tuple[Any, ...] | None
+) -> Iterator[str]:
     """Yield the capabilities of a tool that no grant can cover, whatever the references return.
 
     Args:
-        held: The arguments that contain references.
+        referring_keys: The arguments that contain references.
         values: One for each argument; None if the known ones are invalid.
     """
     from neuroscript.policy.templates import may_cover, named_in
 
     policy = tools.session.policy
     for text, template in zip(line.tool.policy.capabilities, line.tool.templates, strict=True):
-        is_open = values is None or not named_in(text).isdisjoint(held)
+        is_open = values is None or not named_in(text).isdisjoint(referring_keys)
         if not all(any(may_cover(grant, text) for grant in layer.grants) for layer in policy.layers) or (
             not is_open and policy.uncovered_need(template.fill(values)) is not None
         ):

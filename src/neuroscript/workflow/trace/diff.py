@@ -105,27 +105,27 @@ def _times(place: Place, was: float, now: float) -> Iterator[TraceDifference]:
 
 def _values(place: Place, was: Any, now: Any) -> Iterator[TraceDifference]:
     """Yield the differences between two values: the first `MAX_LISTED_PROBLEMS`, and the number of further ones."""
-    found = [*_places(place, to_plain(was), to_plain(now))]
+    found = [*_iter_differences(place, to_plain(was), to_plain(now))]
     for where, old, new in found[:MAX_LISTED_PROBLEMS]:
-        yield TraceDifference(place_name(where), _told(old, new))
+        yield TraceDifference(place_name(where), _format_change(old, new))
     if len(found) > MAX_LISTED_PROBLEMS:
         yield TraceDifference(place_name(place), f"differs in {len(found) - MAX_LISTED_PROBLEMS} more places")
 
 
-def _places(place: Place, was: Any, now: Any) -> Iterator[tuple[Place, Any, Any]]:
+def _iter_differences(place: Place, was: Any, now: Any) -> Iterator[tuple[Place, Any, Any]]:
     """Yield the places at which two plain values differ, with both values."""
     if isinstance(was, dict) and isinstance(now, dict):
         for key in dict.fromkeys((*was, *now)):
-            yield from _places((*place, key), was.get(key, ABSENT), now.get(key, ABSENT))
+            yield from _iter_differences((*place, key), was.get(key, ABSENT), now.get(key, ABSENT))
     elif isinstance(was, list) and isinstance(now, list):
         for index in range(max(len(was), len(now))):
             old, new = (each[index] if index < len(each) else ABSENT for each in (was, now))
-            yield from _places((*place, index), old, new)
+            yield from _iter_differences((*place, index), old, new)
     elif type(was) is not type(now) or repr(was) != repr(now):
         yield place, was, now
 
 
-def _told(was: Any, now: Any) -> str:
+def _format_change(was: Any, now: Any) -> str:
     if was is ABSENT:
         return f"{_short(now)}, was missing"
     return f"is missing, was {_short(was)}" if now is ABSENT else f"{_short(now)}, was {_short(was)}"

@@ -83,13 +83,13 @@ def trace_from_data(data: Any, *, source: str = "trace") -> Trace:
 def trace_to_data(trace: Trace) -> dict[str, Any]:
     """Return a trace as JSON-compatible data; default values of nodes are left out."""
     data = attrs.asdict(trace, recurse=False)
-    data |= {name: _kept(data[name]) for name in ("inputs", "output", "error")}
+    data |= {name: _encode_value(data[name]) for name in ("inputs", "output", "error")}
     return {"trace": FORMAT_VERSION, **data, "nodes": [_node_data(node) for node in trace.nodes]}
 
 
 def _node_data(node: NodeTrace) -> dict[str, Any]:
-    data = attrs.asdict(node, recurse=False, filter=lambda field, value: _is_told(field.default, value))
-    data |= {name: _kept(data[name]) for name in ("arguments", "result", "error") if name in data}
+    data = attrs.asdict(node, recurse=False, filter=lambda field, value: _is_written(field.default, value))
+    data |= {name: _encode_value(data[name]) for name in ("arguments", "result", "error") if name in data}
     if node.needs:
         data["needs"] = [*node.needs]
     if node.attempts:
@@ -97,11 +97,11 @@ def _node_data(node: NodeTrace) -> dict[str, Any]:
     return data
 
 
-def _is_told(usual: Any, value: Any) -> bool:
+def _is_written(usual: Any, value: Any) -> bool:
     return value is not None if usual is None else bool(value != usual)
 
 
-def _kept(value: Any) -> Any:
+def _encode_value(value: Any) -> Any:
     """Return a value as data from which it can be restored, as far as possible."""
     return encode(_writable(value))
 

@@ -254,14 +254,14 @@ def _steps(row: Sequence[Spot], sizes: Mapping[Spot, float]) -> list[float]:
     return steps
 
 
-def apart(wanted: Sequence[float], weights: Sequence[float], steps: Sequence[float]) -> list[float]:
+def apart(targets: Sequence[float], weights: Sequence[float], steps: Sequence[float]) -> list[float]:
     """Return the positions closest to the wanted ones, by least squares, that keep the order and the distances.
 
     >>> apart([0.0, 0.0, 100.0], [1.0, 1.0, 1.0], [0.0, 10.0, 20.0])
     [-5.0, 5.0, 100.0]
     """
     blocks: list[tuple[float, float, int]] = []  # the position of the first spot, the weight, the number of spots
-    for want, weight, step in zip(wanted, weights, steps, strict=True):
+    for want, weight, step in zip(targets, weights, steps, strict=True):
         place, count = want - step, 1
         while blocks and blocks[-1][0] > place:
             before, heavy, many = blocks.pop()

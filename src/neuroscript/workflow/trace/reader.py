@@ -62,8 +62,8 @@ class _Reader:
         names = tuple(field.name for field in attrs.fields(Trace))
         self.faults.only((), data, ("trace", *names))
         fields = {name: self._part((), data, name) for name in names if name != "nodes"}
-        told = self._list(("nodes",), data["nodes"]) if "nodes" in data else self._missing(("nodes",))
-        fields["nodes"] = tuple(self._node(("nodes", index), each) for index, each in enumerate(told))
+        nodes_data = self._list(("nodes",), data["nodes"]) if "nodes" in data else self._note_missing(("nodes",))
+        fields["nodes"] = tuple(self._node(("nodes", index), each) for index, each in enumerate(nodes_data))
         if all(NAME.fullmatch(node.name) for node in fields["nodes"]):
             self._graph(fields["nodes"])
         return None if self.faults.found else Trace(**fields)
@@ -99,7 +99,7 @@ class _Reader:
         if name not in table:
             if name in NODE_DEFAULTS and NODE_DEFAULTS[name] is not attrs.NOTHING and place:
                 return NODE_DEFAULTS[name]
-            return self._missing((*place, name)) or None
+            return self._note_missing((*place, name)) or None
         is_right, expected = PARTS.get(name if place else f"trace.{name}", PARTS.get(name, ANYTHING))
         value = table[name]
         try:
@@ -117,13 +117,13 @@ class _Reader:
         self.faults.note(place, f"must be a JSON object, got {type_name(data)}")
         return None
 
-    def _list(self, place: Place, told: Any) -> list[Any]:
-        if isinstance(told, list):
-            return told
-        self.faults.note(place, f"must be a list, got {type_name(told)}")
+    def _list(self, place: Place, value: Any) -> list[Any]:
+        if isinstance(value, list):
+            return value
+        self.faults.note(place, f"must be a list, got {type_name(value)}")
         return []
 
-    def _missing(self, place: Place) -> list[Any]:
+    def _note_missing(self, place: Place) -> list[Any]:
         self.faults.note(place, "is missing")
         return []
 

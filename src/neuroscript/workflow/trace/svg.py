@@ -138,7 +138,7 @@ def trace_svg(trace: Trace) -> str:
             picture.
     """
     layers = assign_rows({node.name: node.needs for node in trace.nodes}, max(MIN_ROW_NODES, isqrt(len(trace.nodes))))
-    wide = min(WIDEST, max([NARROWEST, *(_wanted(node) for node in trace.nodes)]))
+    wide = min(WIDEST, max([NARROWEST, *(_preferred_width(node) for node in trace.nodes)]))
     graph = layout(layers, wide, HEIGHT)
     room = max(MIN_TIMELINE_WIDTH, min(graph.width - NAMES, MAX_TIMELINE_WIDTH))
     whole = max(graph.width, NAMES + room + PAD) + 2 * MARGIN
@@ -175,8 +175,8 @@ def _head(trace: Trace, room: float) -> Iterator[str]:
     yield _text(MARGIN, 36, 18, "", fit_text(_title(trace), room, 18, bold=True), bold=True)
     nodes = f"{len(trace.nodes)} node{'s' * (len(trace.nodes) != 1)}"
     run = one_line(trace.run, MAX_LABEL_CHARS)
-    told = f"{trace.status}, {nodes}, {duration(trace.seconds)}{f', run {run}' if run else ''}"
-    yield _text(MARGIN, 56, 12, "quiet", fit_text(told, room, 12))
+    summary = f"{trace.status}, {nodes}, {duration(trace.seconds)}{f', run {run}' if run else ''}"
+    yield _text(MARGIN, 56, 12, "quiet", fit_text(summary, room, 12))
     x = MARGIN
     for word in get_args(Status):
         yield f'<rect class="{word}" x="{number(x)}" y="68" width="10" height="10"/>'
@@ -185,9 +185,9 @@ def _head(trace: Trace, room: float) -> Iterator[str]:
 
 
 def _edges(graph: GraphLayout) -> Iterator[str]:
-    for (needed, name), way in graph.ways.items():
+    for (needed, name), route in graph.ways.items():
         ends = f'data-from="{safe(needed)}" data-to="{safe(name)}"'
-        yield f'<path class="edge" {ends} d="{way}" marker-end="url(#tip)"/>'
+        yield f'<path class="edge" {ends} d="{route}" marker-end="url(#tip)"/>'
 
 
 # Boxes
@@ -196,17 +196,17 @@ def _edges(graph: GraphLayout) -> Iterator[str]:
 def _lines(node: NodeTrace) -> tuple[str, str, str, str]:
     """Return the lines in the box of a node."""
     took = duration(node.seconds) if node.attempts else ""
-    return one_line(node.name, MAX_LABEL_CHARS), one_line(node.tool, MAX_LABEL_CHARS), took, _more(node)
+    return one_line(node.name, MAX_LABEL_CHARS), one_line(node.tool, MAX_LABEL_CHARS), took, _details(node)
 
 
-def _more(node: NodeTrace) -> str:
+def _details(node: NodeTrace) -> str:
     count = len(node.attempts)
     attempts = f"{count} attempt{'s' * (count != 1)}" if count else ""
     why = one_line(node.error.get("code"), MAX_LABEL_CHARS) if node.error else one_line(node.reason, MAX_LABEL_CHARS)
     return ", ".join(filter(None, (attempts, why))) or "no attempt"
 
 
-def _wanted(node: NodeTrace) -> float:
+def _preferred_width(node: NodeTrace) -> float:
     """Return the width of a box that fits all its text."""
     name, tool, took, more = _lines(node)
     status = width(node.status, 11, bold=True) + PAD + width(took, 11)
@@ -217,20 +217,20 @@ def _box(node: NodeTrace, x: float, y: float, wide: float) -> Iterator[str]:
     dashes = ' stroke-dasharray="4 3"' if not node.attempts else ""
     name, tool, took, more = _lines(node)
     room, left, right = wide - 2 * PAD, x + PAD, x + wide - PAD
-    said = {"name": (name, "", True), "tool": (tool, "quiet", False), "status": (node.status, node.status, True)}
-    yield f'<g class="node" data-node="{safe(node.name)}"><title>{safe(_whole(node))}</title>'
+    texts = {"name": (name, "", True), "tool": (tool, "quiet", False), "status": (node.status, node.status, True)}
+    yield f'<g class="node" data-node="{safe(node.name)}"><title>{safe(_full_text(node))}</title>'
     corner, high = f'x="{number(x)}" y="{number(y)}"', f'height="{number(HEIGHT)}"'
     yield f'<rect class="box" {corner} width="{number(wide)}" {high}{dashes}/>'
     yield f'<rect class="{node.status}" {corner} width="4" {high}/>'
     for line, size, down in LINES:
-        text, style, bold = said.get(line, (more, "quiet", False))
+        text, style, bold = texts.get(line, (more, "quiet", False))
         yield _text(left, y + down, size, style, fit_text(text, room, size, bold=bold), bold=bold)
         if line == "status" and took:
             yield _text(right, y + down, size, "quiet", took, anchor="end")
     yield "</g>"
 
 
-def _whole(node: NodeTrace) -> str:
+def _full_text(node: NodeTrace) -> str:
     """Return the full text of a box."""
     name, tool, took, more = _lines(node)
     message = one_line(node.error.get("message"), MAX_LABEL_CHARS) if node.error else ""
@@ -249,7 +249,7 @@ def _times(trace: Trace, times: Timeline, room: float) -> Iterator[str]:
         yield _text(x, 12, 10, "quiet", duration(tick) if tick else "0", anchor="middle")
     for lane, node in enumerate(trace.nodes, 1):
         y = lane * LANE
-        yield f'<g class="lane" data-node="{safe(node.name)}"><title>{safe(_whole(node))}</title>'
+        yield f'<g class="lane" data-node="{safe(node.name)}"><title>{safe(_full_text(node))}</title>'
         yield _text(0, y + 14, 11, "", fit_text(one_line(node.name, MAX_LABEL_CHARS), NAMES - PAD, 11))
         for bar in sorted(times.bars(node), key=lambda each: not each.is_ok):  # failed bars are drawn on top
             long = max(2.0, bar.share * room)

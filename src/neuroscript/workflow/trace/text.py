@@ -51,11 +51,17 @@ def rows(trace: Trace) -> Iterator[Row]:
         count = str(len(node.attempts) or "")
         took = duration(node.seconds) if node.attempts else ""
         yield Row(
-            one_line(node.name), node.status, one_line(node.tool, MAX_VALUE_CHARS), count, start, took, _what(node)
+            one_line(node.name),
+            node.status,
+            one_line(node.tool, MAX_VALUE_CHARS),
+            count,
+            start,
+            took,
+            _result_text(node),
         )
 
 
-def _what(node: NodeTrace) -> str:
+def _result_text(node: NodeTrace) -> str:
     if node.error is not None:
         return error_text(node.error)
     return one_line(node.reason, MAX_VALUE_CHARS) if node.status != "succeeded" else short_json(node.result)

@@ -89,16 +89,16 @@ def compile_pattern(pattern: str, *, groups: bool = False) -> Automaton:
     try:
         automaton: Automaton = re2.compile(pattern, options)
     except re2.error as error:
-        raise _refused(error) from None
+        raise _pattern_error(error) from None
     return automaton
 
 
-def _refused(error: Any) -> ToolFailed:
+def _pattern_error(error: Any) -> ToolFailed:
     message = error.args[0].decode(errors="replace")
     if message.startswith("pattern too large"):
         return _too_costly("it is too large with its repetition counts expanded; use smaller counts")
     known = (sentence for beginning, sentence in FAULTS.items() if message.startswith(beginning))
-    return _bad(next(known, "it is not valid RE2 syntax"))
+    return _invalid_pattern(next(known, "it is not valid RE2 syntax"))
 
 
 def has_match(automaton: Automaton, data: bytes) -> bool:
@@ -142,7 +142,7 @@ def _refuse_endless(found: int, deadline: float) -> None:
 def _refuse_parted(data: bytes, *places: int) -> None:
     """Raise `ToolFailed` if a match starts or ends inside a character."""
     if any(b"\x80" <= data[place : place + 1] < b"\xc0" for place in places):
-        raise _bad(r"it splits a character; use . instead of \C")
+        raise _invalid_pattern(r"it splits a character; use . instead of \C")
 
 
 def _width(data: bytes, place: int) -> int:
@@ -151,7 +151,7 @@ def _width(data: bytes, place: int) -> int:
     return 1 if first < 0xC0 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
 
 
-def _bad(why: str) -> ToolFailed:
+def _invalid_pattern(why: str) -> ToolFailed:
     return ToolFailed(f"invalid pattern: {why}", code="str.bad_pattern", retry="model")
 
 

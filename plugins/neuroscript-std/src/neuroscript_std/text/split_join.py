@@ -39,7 +39,7 @@ def concat(strings_list: list[Any]) -> str:
     Raises:
         ToolFailed: str.too_large.
     """
-    return _joined(strings_list, "")
+    return _join_values(strings_list, "")
 
 
 @toolset.tool(
@@ -64,10 +64,10 @@ def join(string_list: list[Any], separator: str) -> str:
     Raises:
         ToolFailed: str.too_large.
     """
-    return _joined(string_list, separator)
+    return _join_values(string_list, separator)
 
 
-def _joined(values: list[Any], separator: str) -> str:
+def _join_values(values: list[Any], separator: str) -> str:
     texts = [value if type(value) is str else compact(value) for value in values]
     refuse_above_limit(sum(map(utf8_length, texts)) + utf8_length(separator) * max(0, len(texts) - 1))
     return separator.join(texts)

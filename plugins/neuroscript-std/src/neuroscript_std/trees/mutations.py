@@ -73,9 +73,9 @@ def _content(node_type: str, value: Any) -> Any:
     if value is None and node_type in ("object", "array"):
         return {} if node_type == "object" else []
     if node_type in ("object", "array") or TYPES.get(type(value)) != node_type:
-        wanted = "no value" if node_type in ("object", "array") else "a value of that type"
+        expected = "no value" if node_type in ("object", "array") else "a value of that type"
         got = "None" if value is None else type(value).__name__
-        raise tree_error(f"value: expected {wanted} for a node of type {node_type}, got {got}", "bad_value")
+        raise tree_error(f"value: expected {expected} for a node of type {node_type}, got {got}", "bad_value")
     return value
 
 

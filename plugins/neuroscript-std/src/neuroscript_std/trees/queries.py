@@ -38,18 +38,20 @@ def _fits(node: Node, query: Mapping[str, Any]) -> bool:
     return all(TESTS[word](node, wanted) for word, wanted in query.items())
 
 
-def _has_value(node: Node, wanted: Any) -> bool:
+def _has_value(node: Node, expected: Any) -> bool:
     """Return whether a leaf has a value; numbers are compared by value, and a boolean is not a number."""
-    return type(node.content) not in (dict, list) and _kind(node.content) == _kind(wanted) and node.content == wanted
+    return (
+        type(node.content) not in (dict, list) and _kind(node.content) == _kind(expected) and node.content == expected
+    )
 
 
 def _kind(leaf: Any) -> str:
     return TYPES[type(leaf)]
 
 
-def _has_attributes(node: Node, wanted: Mapping[str, Any]) -> bool:
+def _has_attributes(node: Node, expected: Mapping[str, Any]) -> bool:
     nodes = node.content
-    return type(nodes) is dict and all(key in nodes and _has_value(nodes[key], each) for key, each in wanted.items())
+    return type(nodes) is dict and all(key in nodes and _has_value(nodes[key], each) for key, each in expected.items())
 
 
 TESTS: Final[Mapping[str, Callable[[Node, Any], bool]]] = {

@@ -25,12 +25,12 @@ def parse_tree(text: str) -> Tree:
 def json_of(tree: Tree) -> str:
     """Return a tree as JSON, indented by two spaces, keys in their order; fails with ``tree.too_large``."""
     encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, indent=INDENT)
-    return _joined(encoder.iterencode(tree.root.value))
+    return _join_pieces(encoder.iterencode(tree.root.value))
 
 
 def render_tree(tree: Tree) -> str:
     """Return one line per node with type, id and value, indented by two spaces; fails with ``tree.too_large``."""
-    return _joined(_lines(tree.root))
+    return _join_pieces(_lines(tree.root))
 
 
 def _lines(root: Node) -> Iterator[str]:
@@ -53,11 +53,11 @@ def _quoted(leaf: Any) -> str:
     return json.dumps(leaf, ensure_ascii=False)
 
 
-def _joined(pieces: Iterable[str]) -> str:
-    kept, total = [], 0
+def _join_pieces(pieces: Iterable[str]) -> str:
+    parts, total = [], 0
     for piece in pieces:
         total += utf8_length(piece)
         if total > MAX_RESULT_BYTES:
             raise tree_error("the result would exceed 8 MiB", "too_large")
-        kept.append(piece)
-    return "".join(kept)
+        parts.append(piece)
+    return "".join(parts)

@@ -85,8 +85,8 @@ class Tree:
         parent = self.node(parent_id)
         _refuse_place(parent, key)
         _refuse_deeper(level_of(parent) + height_of(content))
-        node = self._new(content, id)
-        _put(parent, key, node)
+        node = self._new_node(content, id)
+        _link(parent, key, node)
         return node
 
     def remove(self, id: str) -> None:
@@ -112,7 +112,7 @@ class Tree:
         _take(child)
         if key in parent.content:
             _detach(parent.content[key])
-        _put(parent, key, child)
+        _link(parent, key, child)
 
     def unlink(self, object_id: str, key: str) -> None:
         """Detach the node under a key of an object; fails with ``tree.no_node``, ``tree.wrong_type`` or
@@ -137,19 +137,19 @@ class Tree:
         match value:
             case dict():
                 _refuse_deeper(level)
-                node = self._new({})
+                node = self._new_node({})
                 for key, each in value.items():
-                    _put(node, key, self._grown(each, level + 1))
+                    _link(node, key, self._grown(each, level + 1))
             case list():
                 _refuse_deeper(level)
-                node = self._new([])
+                node = self._new_node([])
                 for each in value:
-                    _put(node, None, self._grown(each, level + 1))
+                    _link(node, None, self._grown(each, level + 1))
             case _:
-                node = self._new(value)
+                node = self._new_node(value)
         return node
 
-    def _new(self, content: Any, id: str = "") -> Node:
+    def _new_node(self, content: Any, id: str = "") -> Node:
         if id in self._nodes:
             raise tree_error(f"the tree already has a node with the id {escape_name(id)}", "id_taken")
         if len(self) == MAX_NODES:
@@ -166,23 +166,23 @@ class Tree:
                 return id
 
 
-def _step(node: Node, segment: str | int, way: Segments) -> Node | None:
+def _step(node: Node, segment: str | int, path: Segments) -> Node | None:
     match node.content, segment:
         case dict() as nodes, str():
             return nodes.get(segment)
         case list() as nodes, int() | str() if _is_index(segment):
             return nodes[int(segment)] if int(segment) < len(nodes) else None
         case _:
-            wanted = "an array" if isinstance(segment, int) else "an object"
-            place = format_path(way) if way else "the root"
-            raise tree_error(f"{place}: expected {wanted}, got a node of type {node.type}", "wrong_type")
+            expected = "an array" if isinstance(segment, int) else "an object"
+            place = format_path(path) if path else "the root"
+            raise tree_error(f"{place}: expected {expected}, got a node of type {node.type}", "wrong_type")
 
 
 def _is_index(segment: str | int) -> bool:
     return isinstance(segment, int) or (segment.isascii() and segment.isdigit())
 
 
-def _put(parent: Node, key: str | None, child: Node) -> None:
+def _link(parent: Node, key: str | None, child: Node) -> None:
     child.parent, child.key = parent, key
     if key is None:
         parent.content.append(child)

@@ -44,12 +44,12 @@ class RemoteCall:
             with suppress(CallError):  # the call has already ended
                 rt.progress(done, total, text)
 
-        async def told(progress: float, total: float | None, message: str | None) -> None:
+        async def report_progress(progress: float, total: float | None, message: str | None) -> None:
             with suppress(RuntimeError):  # the loop has already ended
                 loop.call_soon_threadsafe(tell, progress, total, one_line(message, MAX_DESCRIPTION_CHARS))
 
         arguments = to_plain(passed_arguments(self.args, values))
         result: Mapping[str, Any] = await self.connection.asked(
-            lambda dialogue: dialogue.call(self.definition, arguments, told)
+            lambda dialogue: dialogue.call(self.definition, arguments, report_progress)
         )
         return value_of(result, self.promise)

@@ -72,13 +72,13 @@ class OpenConnection:
         with self._lock:
             if self.is_over or self._loop is None:
                 raise connection_closed_error()
-            return asyncio.run_coroutine_threadsafe(self._asked(work), self._loop)
+            return asyncio.run_coroutine_threadsafe(self._run_request(work), self._loop)
 
-    async def _asked(self, work: Callable[[Any], Awaitable[T]]) -> T:
+    async def _run_request(self, work: Callable[[Any], Awaitable[T]]) -> T:
         IS_FILTERED.set(True)  # for this task: the SDK sends the request and reads the response in the caller's context
         task: Any = asyncio.current_task()
         self._asking.add(task)
-        task.add_done_callback(self._answered)
+        task.add_done_callback(self._forget_task)
         try:
             return await work(self.opened.result())
         except asyncio.CancelledError:
@@ -86,7 +86,7 @@ class OpenConnection:
                 raise connection_closed_error() from None
             raise
 
-    def _answered(self, task: asyncio.Task[Any]) -> None:
+    def _forget_task(self, task: asyncio.Task[Any]) -> None:
         self._asking.discard(task)
         if not task.cancelled():
             task.exception()  # retrieve it, so that asyncio does not log it if the caller has cancelled
@@ -250,10 +250,10 @@ class Connection:
             if self._is_closed:
                 raise ToolFailed("the connection to the server was closed by the host", code="mcp.closed", retry="host")
             if self._life is None or self._life.is_over:
-                self._life = self._begun()
+                self._life = self._start_connection()
             return self._life
 
-    def _begun(self) -> OpenConnection:
+    def _start_connection(self) -> OpenConnection:
         now = monotonic()
         if len(self._openings) == MAX_OPENINGS and now - self._openings[0] < OPENINGS_PERIOD_SECONDS:
             starts = f"{MAX_OPENINGS} times within {OPENINGS_PERIOD_SECONDS:g} s"

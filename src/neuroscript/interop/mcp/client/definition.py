@@ -88,8 +88,8 @@ def single_tool(definition: Definition, group: str, connection: RequestSender, b
 
 def policy_of(definition: Definition, group: str, belief: Trust, seconds: float) -> ToolPolicy:
     """Return the policy: the capability ``mcp:call:GROUP/NAME``, and approval of each call unless it is trusted."""
-    said: Mapping[str, Any] = definition.data.get("annotations") or {}
-    claims = said if belief.annotations else {}
+    annotations: Mapping[str, Any] = definition.data.get("annotations") or {}
+    claims = annotations if belief.annotations else {}
     is_reading = claims.get("readOnlyHint") is True
     effects = ["net", "reads"]
     if not is_reading:

@@ -37,7 +37,7 @@ class HostClient:
         """Run *work* with the dialogue and return its result; cancelling this cancels it on the client's loop too."""
         if asyncio.get_running_loop() is self._loop:
             return await work(self._dialogue)
-        asking = self._asked(work)
+        asking = self._run_request(work)
         try:
             future = asyncio.run_coroutine_threadsafe(asking, self._loop)
         except RuntimeError:  # the loop has been closed
@@ -45,7 +45,7 @@ class HostClient:
             raise connection_closed_error() from None
         return await asyncio.wrap_future(future)
 
-    async def _asked(self, work: Callable[[Any], Awaitable[T]]) -> T:
+    async def _run_request(self, work: Callable[[Any], Awaitable[T]]) -> T:
         return await work(self._dialogue)
 
     def refuse_to_wait(self, tool: str) -> None:

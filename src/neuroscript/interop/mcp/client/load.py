@@ -160,8 +160,8 @@ def from_mcp(
     exposed = () if plain_http else secret_headers(headers or {})
     faults = [*location_problems(command, url, exposed), *_group_faults(word, timeout)]
     taken_env, taken_headers = (
-        resolve_secrets(name, given or {}, secrets or {}, faults)
-        for name, given in (("env", env), ("headers", headers))
+        resolve_secrets(name, settings or {}, secrets or {}, faults)
+        for name, settings in (("env", env), ("headers", headers))
     )
     if faults:
         raise SpecError(SUBJECT, faults)
@@ -170,15 +170,19 @@ def from_mcp(
     place = Location(tuple(command), url, taken_env, taken_headers, None if cwd is None else os.fspath(cwd))
     connection = Connection(place.dialogue, timeout)
     server = load_tools(connection, word, Trust(trusted, trust_annotations), accepted, select, skip)
-    given = (*(env or {}).values(), *(headers or {}).values())
-    told = [*_told(server.definitions, [(secrets or {})[each.name] for each in given if isinstance(each, Secret)])]
+    settings = (*(env or {}).values(), *(headers or {}).values())
+    told = [
+        *_definitions_with_secrets(
+            server.definitions, [(secrets or {})[each.name] for each in settings if isinstance(each, Secret)]
+        )
+    ]
     if told:
         server.close()
         raise SpecError(f"{SUBJECT} {word}", told)
     return server
 
 
-def _told(definitions: file.Definitions, secrets: Iterable[str]) -> Iterable[str]:
+def _definitions_with_secrets(definitions: file.Definitions, secrets: Iterable[str]) -> Iterable[str]:
     """Yield the definitions that contain a secret the server received, because models would read it."""
     received = SecretSet()
     for secret in secrets:

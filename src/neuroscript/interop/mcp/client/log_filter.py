@@ -24,8 +24,8 @@ def install_filter() -> None:
     IS_FILTERED.set(True)
     for name in [*logging.Logger.manager.loggerDict, *LATE]:
         if name.partition(".")[0] in ROOTS:
-            logging.getLogger(name).addFilter(_is_told)
+            logging.getLogger(name).addFilter(_is_logged)
 
 
-def _is_told(record: logging.LogRecord) -> bool:
+def _is_logged(record: logging.LogRecord) -> bool:
     return not IS_FILTERED.get()

@@ -107,10 +107,10 @@ def _reason(data: object) -> str:
 
 def _excess(result: dict[str, Any]) -> str:
     """Return which limit a result exceeds, or ``""``."""
-    for key, (most, things) in MAX_PARTS.items():
+    for key, (limit, noun) in MAX_PARTS.items():
         parts = result.get(key)
-        if isinstance(parts, list) and len(parts) > most:
-            return f"has more than {most} {things}"
+        if isinstance(parts, list) and len(parts) > limit:
+            return f"has more than {limit} {noun}"
     return ""
 
 

@@ -79,12 +79,12 @@ def value_of(result: Mapping[str, Any], promise: ReturnSpec) -> Any:
     """
     blocks = result.get("content") or []
     if result.get("isError") is True:
-        raise ToolFailed(f"the server says: {_said(blocks)}", code="mcp.error", retry="model")
+        raise ToolFailed(f"the server says: {_text_of(blocks)}", code="mcp.error", retry="model")
     structured = result.get("structuredContent")
     if not _is_finite(structured):
         raise response_error("contains a number that JSON does not support, such as NaN")
     if promise.checker is not None:
-        return _held(result, structured, promise)
+        return _structured_value(result, structured, promise)
     if structured is not None:
         return structured
     values = [_value(block) for block in blocks]
@@ -105,12 +105,12 @@ def _is_finite(value: object) -> bool:
     return True
 
 
-def _said(blocks: Any) -> str:
+def _text_of(blocks: Any) -> str:
     texts = [each["text"] for each in blocks if each.get("type") == "text" and isinstance(each.get("text"), str)]
     return one_line("\n".join(texts), MAX_DESCRIPTION_CHARS) or "nothing"
 
 
-def _held(result: Mapping[str, Any], structured: Any, promise: ReturnSpec) -> Any:
+def _structured_value(result: Mapping[str, Any], structured: Any, promise: ReturnSpec) -> Any:
     if "structuredContent" not in result:
         raise response_error("has no structured content, which the tool's output schema requires")
     if promise.checker is not None and promise.checker.problems(structured):

@@ -64,14 +64,14 @@ async def open_dialogue(place: Location, ended: Callable[[], None]) -> AsyncIter
             Client(transport, client_info=CLIENT, message_handler=made.heard, cache=None)
         )
         listening = asyncio.create_task(made.listen())
-        stack.push_async_callback(_ended, listening)
+        stack.push_async_callback(_cancel_task, listening)
         yield made
 
 
 CLIENT: Final = types.Implementation(name="neuroscript", version="1")
 
 
-async def _ended(task: asyncio.Task[None]) -> None:
+async def _cancel_task(task: asyncio.Task[None]) -> None:
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
@@ -131,7 +131,7 @@ class Dialogue:
             for _ in range(MAX_LIST_ATTEMPTS):
                 self._listed = Listing()
                 try:
-                    found: Listing = await _answered(self._pages())
+                    found: Listing = await _response(self._pages())
                 except BaseException:  # the list is still unknown
                     self._listed = None
                     raise
@@ -163,7 +163,9 @@ class Dialogue:
                 return Listing(found, faults)
         raise response_error(f"lists its tools on more than {MAX_PAGES} pages")
 
-    async def call(self, definition: Definition, arguments: dict[str, Any], told: ProgressFnT) -> Mapping[str, Any]:
+    async def call(
+        self, definition: Definition, arguments: dict[str, Any], on_progress: ProgressFnT
+    ) -> Mapping[str, Any]:
         """Call a tool if its definition has not changed, and return the result in the wire format of MCP.
 
         Raises:
@@ -175,15 +177,15 @@ class Dialogue:
             raise ToolFailed(f"the tool {what}; review and accept it again", code="mcp.changed", retry="host")
         request = types.CallToolRequest(params=types.CallToolRequestParams(name=definition.name, arguments=arguments))
         try:
-            answer = await _answered(self._sent(request, told))
+            answer = await _response(self._send_call(request, on_progress))
         except ToolFailed as error:
             if error.code == "mcp.closed":
                 self._end()
             raise
         return _data_of(answer)
 
-    async def _sent(self, request: types.CallToolRequest, told: ProgressFnT) -> Any:
-        return await self.client.session.send_request(request, types.CallToolResult, progress_callback=told)
+    async def _send_call(self, request: types.CallToolRequest, on_progress: ProgressFnT) -> Any:
+        return await self.client.session.send_request(request, types.CallToolResult, progress_callback=on_progress)
 
 
 def _data_of(model: BaseModel) -> dict[str, Any]:
@@ -191,21 +193,21 @@ def _data_of(model: BaseModel) -> dict[str, Any]:
     return model.model_dump(mode="python", by_alias=True, exclude_unset=True, warnings=False)
 
 
-async def _answered(asked: Awaitable[Any]) -> Any:
+async def _response(request: Awaitable[Any]) -> Any:
     """Return a response; raise any error as a `ToolFailed`."""
     try:
-        return await asked
+        return await request
     except ToolFailed:
         raise
     except MCPError as error:
-        raise _refused(error) from None
+        raise _mcp_error(error) from None
     except ValidationError:
         raise response_error("does not conform to the protocol") from None
     except Exception as error:
         raise connection_closed_error() from error
 
 
-def _refused(error: MCPError) -> ToolFailed:
+def _mcp_error(error: MCPError) -> ToolFailed:
     if isinstance(error.data, Unusable):
         return response_error(error.data.reason)
     is_closed = error.code == types.CONNECTION_CLOSED and error.message.startswith(CLOSED)

@@ -63,7 +63,7 @@ def add_server(engine: Engine, table: ServerTable) -> PluginError | None:
 
 def _added(engine: Engine, table: ServerTable) -> list[str]:
     """Add the usable tools of one server, and return why others cannot be used."""
-    server = _accepted(table, engine.host.secrets)
+    server = _accepted_server(table, engine.host.secrets)
     try:
         engine.add_hooks(server)
     except BaseException:
@@ -72,14 +72,14 @@ def _added(engine: Engine, table: ServerTable) -> list[str]:
     return [] if table.skip else first(server.skipped, MAX_LISTED_PROBLEMS)
 
 
-def _accepted(table: ServerTable, secrets: Mapping[str, str]) -> McpServer:
+def _accepted_server(table: ServerTable, secrets: Mapping[str, str]) -> McpServer:
     """Return a server with its accepted tools; a new server gets the tools it has now."""
     if os.path.lexists(table.accepted):
         return _server(table, secrets, table.accepted, table.select)
     server = _server(table, secrets, None, table.select)
     if os.path.lexists(table.accepted):  # another process has accepted it meanwhile; its definitions apply
         server.close()
-        return _accepted(table, secrets)
+        return _accepted_server(table, secrets)
     try:
         file.write(table.accepted, server.definitions)
     except OSError as error:

@@ -40,11 +40,11 @@ OVERLONG: Final[ContextVar[Callable[[], None]]] = ContextVar("neuroscript.intero
 @cache
 def register_codec() -> str:
     """Register the codec with Python, and return its name."""
-    codecs.register(lambda name: _found() if name == CODEC else None)
+    codecs.register(lambda name: _codec_info() if name == CODEC else None)
     return CODEC
 
 
-def _found() -> codecs.CodecInfo:
+def _codec_info() -> codecs.CodecInfo:
     plain = codecs.lookup("utf-8")
     return codecs.CodecInfo(plain.encode, plain.decode, incrementaldecoder=_Lines, name=CODEC)
 

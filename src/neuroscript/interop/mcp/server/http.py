@@ -89,8 +89,8 @@ def app(
         async with manager.run():
             yield
 
-    door = RequestGuard(manager.handle_request, token, frozenset(origins), is_local, slowest)
-    return Starlette(routes=[Route(PATH, endpoint=door)], lifespan=lifespan)
+    guard = RequestGuard(manager.handle_request, token, frozenset(origins), is_local, slowest)
+    return Starlette(routes=[Route(PATH, endpoint=guard)], lifespan=lifespan)
 
 
 class RequestGuard:
@@ -122,16 +122,16 @@ class RequestGuard:
             connection.release()
 
     async def _admitted(self, scope: Any, receive: Any, send: Any) -> None:
-        gone = scope[CLIENT_GONE] = asyncio.Event()
+        disconnected = scope[CLIENT_GONE] = asyncio.Event()
         clock = asyncio.timeout(self._slowest)
 
         async def hearing() -> Any:
-            heard = await receive()
-            if heard["type"].endswith(".disconnect"):
-                gone.set()
-            if not heard.get("more_body") and clock.when() is not None:
+            message = await receive()
+            if message["type"].endswith(".disconnect"):
+                disconnected.set()
+            if not message.get("more_body") and clock.when() is not None:
                 clock.reschedule(None)
-            return heard
+            return message
 
         try:
             async with clock:
@@ -157,8 +157,8 @@ class RequestGuard:
         scheme, _, host = origin.partition("://")
         return origin in self._origins or (scheme in ("http", "https") and is_loopback(host_of(host)))
 
-    def _knows(self, said: list[str]) -> bool:
-        scheme, _, token = said[0].partition(" ") if len(said) == 1 else ("", "", "")
+    def _knows(self, headers: list[str]) -> bool:
+        scheme, _, token = headers[0].partition(" ") if len(headers) == 1 else ("", "", "")
         return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode("latin-1"), self._token)
 
 

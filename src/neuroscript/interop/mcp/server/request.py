@@ -84,7 +84,9 @@ class Request:
         """
         self._items += 1
         done = max(self._items, self._furthest + 1)
-        self.progress(done, None, _cut(item if type(item) is str else json.dumps(to_plain(item), ensure_ascii=False)))
+        self.progress(
+            done, None, _truncate(item if type(item) is str else json.dumps(to_plain(item), ensure_ascii=False))
+        )
         await asyncio.sleep(0)  # let the loop queue what was posted
         if self._sender is not None:
             await asyncio.wait({self._sender})
@@ -129,14 +131,14 @@ class Request:
         asking = self._context.session.elicit_form(text, dict(schema), related_request_id=self._id)
         if asyncio.get_running_loop() is self.loop:
             return _content(await asking)
-        return _content(await asyncio.wrap_future(self._begun(asking)))
+        return _content(await asyncio.wrap_future(self._start(asking)))
 
     def ask_and_wait(self, text: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
         """Do the same as `ask`, blocking the calling thread; must not be called in `thread`."""
         asking = self._context.session.elicit_form(text, dict(schema), related_request_id=self._id)
-        return _content(self._begun(asking).result())
+        return _content(self._start(asking).result())
 
-    def _begun(self, asking: Coroutine[Any, Any, Any]) -> Any:
+    def _start(self, asking: Coroutine[Any, Any, Any]) -> Any:
         future = asyncio.run_coroutine_threadsafe(asking, self.loop)
         self._asked.add(future)
         future.add_done_callback(self._asked.discard)
@@ -175,7 +177,7 @@ def message(level: str, logger: str, text: str) -> Any:
     return LoggingMessageNotification(params=LoggingMessageNotificationParams(**params))
 
 
-def _cut(text: str) -> str:
+def _truncate(text: str) -> str:
     return text if len(text) <= MAX_ITEM_CHARS else f"{text[: MAX_ITEM_CHARS - 1]}…"
 
 

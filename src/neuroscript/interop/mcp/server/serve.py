@@ -118,24 +118,28 @@ class Service:
         CURRENT.set(request)  # for this task and everything it starts
         try:
             on_item = request.item if request.wants_progress else None
-            result = await self._carried_out(client, call, on_item, _gone(context))
+            result = await self._carried_out(client, call, on_item, _disconnection(context))
             await request.settle()
         finally:
             request.end()
         return to_result(result, client.spec(result.tool), names)
 
     async def _carried_out(
-        self, client: Client, call: ToolCall, on_item: Callable[[Any], object] | None, gone: asyncio.Event | None
+        self,
+        client: Client,
+        call: ToolCall,
+        on_item: Callable[[Any], object] | None,
+        disconnected: asyncio.Event | None,
     ) -> ToolResult:
         """Return the result of a call; it ends early if its client cancels it or disconnects."""
         task = asyncio.create_task(client.session.aexecute(call, on_item=on_item))
-        leaving = None if gone is None else asyncio.create_task(gone.wait())
+        leaving = None if disconnected is None else asyncio.create_task(disconnected.wait())
         try:
             await asyncio.wait({task, leaving} if leaving else {task}, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
                 raise asyncio.CancelledError
         except asyncio.CancelledError:
-            await self._stopped(client, call, task)
+            await self._stop_call(client, call, task)
             raise
         finally:
             if leaving is not None:
@@ -146,7 +150,7 @@ class Service:
             return ToolResult(call.id, call.name, error=failed)
         return task.result()
 
-    async def _stopped(self, client: Client, call: ToolCall, task: asyncio.Task[ToolResult]) -> None:
+    async def _stop_call(self, client: Client, call: ToolCall, task: asyncio.Task[ToolResult]) -> None:
         """Stop a call as far as possible, and log the outcome."""
         with anyio.CancelScope(shield=True):
             task.cancel()
@@ -178,10 +182,10 @@ class Service:
         if client is None:
             client = connection.state[CLIENT] = open_client(self._engine, self._tools, connection)
             self.clients.add(client)
-            connection.exit_stack.callback(self._ended, client)
+            connection.exit_stack.callback(self._close_client, client)
         return client
 
-    def _ended(self, client: Client) -> None:
+    def _close_client(self, client: Client) -> None:
         self.clients.discard(client)
         client.session.close()
 
@@ -212,8 +216,8 @@ async def _greeted(ctx: Any, call_next: Any) -> Any:
     return result
 
 
-def _gone(context: Any) -> asyncio.Event | None:
+def _disconnection(context: Any) -> asyncio.Event | None:
     """Return the event for the disconnection of an HTTP client."""
     request = context.request
-    gone: asyncio.Event | None = None if request is None else request.scope.get(CLIENT_GONE)
-    return gone
+    event: asyncio.Event | None = None if request is None else request.scope.get(CLIENT_GONE)
+    return event

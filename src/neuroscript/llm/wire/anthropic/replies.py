@@ -80,10 +80,10 @@ def _with_ids(blocks: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 def _calls(blocks: list[Mapping[str, Any]], names: WireNames, texts: Mapping[int, Any]) -> tuple[ToolCall, ...]:
     found = [(at, _call(each)) for at, each in enumerate(blocks) if each.get("type") == "tool_use"]
-    return tuple(_named(call, texts.get(at, call.arguments), names) for at, call in found)
+    return tuple(_canonical_call(call, texts.get(at, call.arguments), names) for at, call in found)
 
 
-def _named(call: ToolCall, arguments: Any, names: WireNames) -> ToolCall:
+def _canonical_call(call: ToolCall, arguments: Any, names: WireNames) -> ToolCall:
     """Return a call with the canonical names of its tool and arguments."""
     name = names.tool(call.name)
     keys = {wire: key for key, wire in names.keys.get(name, {}).items()}

@@ -40,10 +40,13 @@ class Block:
 
     def whole(self) -> dict[str, Any]:
         """Return the block as in an unstreamed message; an input that is not a JSON object stays a string."""
-        said = {key: "".join(texts) for key, texts in self.texts.items()}
-        block = {**self.start, **{key: text_in(self.start, key) + text for key, text in said.items() if key != "input"}}
-        if said.get("input", "").strip():
-            block["input"] = decode_arguments(said["input"])
+        members = {key: "".join(texts) for key, texts in self.texts.items()}
+        block = {
+            **self.start,
+            **{key: text_in(self.start, key) + text for key, text in members.items() if key != "input"},
+        }
+        if members.get("input", "").strip():
+            block["input"] = decode_arguments(members["input"])
         cited = [*(self.start.get("citations") or ()), *self.citations]
         return {**block, "citations": cited} if cited else block
 

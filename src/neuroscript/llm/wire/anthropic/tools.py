@@ -40,7 +40,7 @@ def to_tools(tools: Iterable[Any], *, names: WireNames | None = None) -> list[di
     >>> to_tools([ToolSpec("now", "time", description="Tell the time.")])[0]["name"]
     'time__now'
     """
-    return make_definitions(tools, names, "anthropic", _told)
+    return make_definitions(tools, names, "anthropic", _tool_data)
 
 
 def tools(tools: Iterable[Any], names: WireNames) -> list[dict[str, Any]]:
@@ -48,7 +48,7 @@ def tools(tools: Iterable[Any], names: WireNames) -> list[dict[str, Any]]:
     return to_tools(tools, names=names)
 
 
-def _told(spec: ToolSpec, name: str) -> dict[str, Any]:
+def _tool_data(spec: ToolSpec, name: str) -> dict[str, Any]:
     schema = _renamed(input_schema(spec), argument_replacements(spec))
     told: dict[str, Any] = {"name": name}
     text = tool_description(spec)

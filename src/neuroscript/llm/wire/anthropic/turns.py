@@ -57,9 +57,9 @@ def _say(messages: list[dict[str, Any]], exchange: Exchange, names: WireNames, i
         _add(messages, "user", _text(turn.content))
         return
     native = _native(turn)
-    told = [call.id for call in turn.tool_calls] if native else ids.told(turn.tool_calls)
-    _add(messages, "assistant", native or [*_text(turn.content), *_calls(turn, told, names)])
-    pairs = zip(told, exchange.results, strict=True)
+    ids_sent = [call.id for call in turn.tool_calls] if native else ids.ids_to_send(turn.tool_calls)
+    _add(messages, "assistant", native or [*_text(turn.content), *_calls(turn, ids_sent, names)])
+    pairs = zip(ids_sent, exchange.results, strict=True)
     _add(messages, "user", [_result(id, result, names) for id, result in pairs])
 
 

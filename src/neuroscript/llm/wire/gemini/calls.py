@@ -29,12 +29,12 @@ def read_call(data: Mapping[str, Any]) -> ToolCall:
     ToolCall(name='math__add', arguments={'num1': 2, 'num2': 3}, id='')
     """
     key = next((key for key in KEYS if key in data), KEYS[0])
-    given = {name: value for name, value in inner(data, key).items() if value is not None}
+    members = {name: value for name, value in inner(data, key).items() if value is not None}
     for name in PARTIAL:
-        if given.pop(name, False):
+        if members.pop(name, False):
             raise ArgumentError([Problem(f"{key}['{name}']", "call.partial", "a complete call", "a partial one")])
     return call_of(
-        id=CallField(given, "id", within=key),
-        name=CallField(given, "name", within=key),
-        arguments=CallField(given, "args", within=key),
+        id=CallField(members, "id", within=key),
+        name=CallField(members, "name", within=key),
+        arguments=CallField(members, "args", within=key),
     )

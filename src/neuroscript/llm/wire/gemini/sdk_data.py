@@ -17,7 +17,7 @@ USER_DATA_KEYS: Final = frozenset({"args", "response", "partMetadata", "parsed",
 """Members that hold user data, which is not converted."""
 
 
-def to_wire(thing: Any) -> dict[str, Any]:
+def to_wire(value: Any) -> dict[str, Any]:
     """Return an SDK object or plain data as the API writes it.
 
     Raises:
@@ -26,7 +26,7 @@ def to_wire(thing: Any) -> dict[str, Any]:
     >>> to_wire({"usage_metadata": {"prompt_token_count": 5, "total_token_count": None}})
     {'usageMetadata': {'promptTokenCount': 5}}
     """
-    return _map(map_of(thing))
+    return _map(map_of(value))
 
 
 def _map(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class Partial:
         root: dict[str, Any] = {}
         for path, value in self.values.items():
             texts = self.texts.get(path)
-            _put(root, path, value if texts is None else "".join(texts))
+            _set_value(root, path, value if texts is None else "".join(texts))
         return root
 
 
@@ -127,7 +127,7 @@ def _number(value: Any) -> Any:
     return int(value) if type(value) is float and value.is_integer() and abs(value) < 2**53 else value
 
 
-def _put(root: dict[str, Any], path: Path, value: Any) -> None:
+def _set_value(root: dict[str, Any], path: Path, value: Any) -> None:
     place: Any = root
     for step, following in itertools.pairwise(path):
         fresh: Any = {} if isinstance(following, str) else []

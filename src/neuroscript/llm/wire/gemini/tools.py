@@ -30,7 +30,7 @@ def to_tools(tools: Iterable[Any], *, names: WireNames | None = None) -> list[di
     >>> to_tools([ToolSpec("now", "time")])[0]["functionDeclarations"][0]["name"]
     'time__now'
     """
-    found = make_definitions(tools, names, "gemini", _told)
+    found = make_definitions(tools, names, "gemini", _declaration)
     return [{"functionDeclarations": found}] if found else []
 
 
@@ -39,7 +39,7 @@ def tools(tools: Iterable[Any], names: WireNames) -> list[dict[str, Any]]:
     return to_tools(tools, names=names)
 
 
-def _told(spec: ToolSpec, name: str) -> dict[str, Any]:
+def _declaration(spec: ToolSpec, name: str) -> dict[str, Any]:
     text = tool_description(spec)
-    said = {"description": text} if text else {}
-    return {"name": name, **said, "parametersJsonSchema": input_schema(spec)}
+    description = {"description": text} if text else {}
+    return {"name": name, **description, "parametersJsonSchema": input_schema(spec)}

@@ -48,9 +48,9 @@ def to_parts(results: Iterable[ToolResult], *, names: WireNames | None = None) -
 
 
 def _result(id: str, result: ToolResult, names: WireNames) -> dict[str, Any]:
-    said = {"result": to_plain(result.value)} if result.ok else {"error": result_text(result, names)}
-    told = {"name": names.wire(result.tool), "response": said}
-    return {"functionResponse": {"id": id, **told} if id else told}
+    response = {"result": to_plain(result.value)} if result.ok else {"error": result_text(result, names)}
+    data = {"name": names.wire(result.tool), "response": response}
+    return {"functionResponse": {"id": id, **data} if id else data}
 
 
 def _contents(exchange: Exchange, names: WireNames) -> list[dict[str, Any]]:
@@ -60,10 +60,10 @@ def _contents(exchange: Exchange, names: WireNames) -> list[dict[str, Any]]:
     if turn.role != "assistant":
         return _content("user", _text(turn.content))
     native = list((turn.native or {}).get(KEY) or ())
-    said = _content("model", native or [*_text(turn.content), *_calls(turn, names)])
+    content = _content("model", native or [*_text(turn.content), *_calls(turn, names)])
     ids = _ids(native, len(turn.tool_calls))
     results = [_result(id, result, names) for id, result in zip(ids, exchange.results, strict=True)]
-    return [*said, *_content("user", results)]
+    return [*content, *_content("user", results)]
 
 
 def _content(role: str, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -83,5 +83,5 @@ def _calls(turn: Turn, names: WireNames) -> list[dict[str, Any]]:
 
 def _ids(native: list[dict[str, Any]], count: int) -> list[str]:
     """Return the ids that the API itself sent for its calls, or ``""`` for each if it sent none."""
-    given = [part["functionCall"].get("id") or "" for part in native if "functionCall" in part]
-    return given if len(given) == count else [""] * count
+    native_ids = [part["functionCall"].get("id") or "" for part in native if "functionCall" in part]
+    return native_ids if len(native_ids) == count else [""] * count

@@ -40,7 +40,7 @@ def _messages(exchange: Exchange, names: WireNames, known: Ids) -> Iterator[dict
         yield {"role": "user" if turn.role == "tool" else turn.role, "content": turn.content}
         return
     native = (turn.native or {}).get(KEY)
-    ids = [call.id for call in turn.tool_calls] if native else known.told(turn.tool_calls)
+    ids = [call.id for call in turn.tool_calls] if native else known.ids_to_send(turn.tool_calls)
     yield dict(native) if native else _assistant(turn, ids, names)
     for id, result in zip(ids, exchange.results, strict=True):
         yield _result(id, result, names)

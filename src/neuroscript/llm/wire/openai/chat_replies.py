@@ -54,8 +54,8 @@ def turn_of(message: Mapping[str, Any], names: WireNames) -> Turn:
     native = {"role": "assistant", "content": None, **{key: each for key, each in message.items() if each is not None}}
     if calls:
         native["tool_calls"] = calls
-    said = f"{text_of(message.get('content'))}{text_at(message, 'refusal')}"
-    return Turn("assistant", said, calls_of(calls, names), native={KEY: native})
+    text = f"{text_of(message.get('content'))}{text_at(message, 'refusal')}"
+    return Turn("assistant", text, calls_of(calls, names), native={KEY: native})
 
 
 def text_of(content: Any) -> str:

@@ -110,7 +110,7 @@ class ChatAssembler:
             self._add(each)
         for key, each in delta.items():
             if key not in KNOWN and each is not None:
-                self._message[key] = _joined(self._message.get(key), each)
+                self._message[key] = _merge_pieces(self._message.get(key), each)
         return "".join(self._say(key, delta.get(key)) for key in ("content", "refusal"))
 
     def _say(self, key: str, content: Any) -> str:
@@ -123,13 +123,13 @@ class ChatAssembler:
         if not isinstance(delta, dict) or not isinstance(delta.get("function") or {}, dict):
             raise format_error("tool_calls: expected a map with a function")
         delta = {**delta, "function": delta.get("function") or {}}
-        call = self._meant(delta)
+        call = self._continued_call(delta)
         if call is None:
             call = PartialCall(delta.get("index"))
             self._calls.append(call)
         call.add(delta)
 
-    def _meant(self, delta: Mapping[str, Any]) -> PartialCall | None:
+    def _continued_call(self, delta: Mapping[str, Any]) -> PartialCall | None:
         """Return the call that a delta continues, or None if it begins a new one."""
         index, id, function = delta.get("index"), text_at(delta, "id"), delta["function"]
         if id and any(call.id == id for call in self._calls):
@@ -154,7 +154,7 @@ class ChatAssembler:
         return read_chat({"choices": [choice], "usage": self._usage}, self.names)
 
 
-def _joined(before: Any, more: Any) -> Any:
+def _merge_pieces(before: Any, more: Any) -> Any:
     """Return two pieces of a server-specific member combined: strings and lists are concatenated."""
     match before, more:
         case str(), str():

@@ -23,13 +23,13 @@ from neuroscript.runtime.replies import Usage
 from neuroscript.runtime.wire_names import WireNames
 
 
-def reply_of(thing: Any, member: str) -> dict[str, Any]:
+def reply_of(value: Any, member: str) -> dict[str, Any]:
     """Return a complete response as plain data with a list under *member*.
 
     Raises:
         LLMError: ``llm.format``, if it is anything else, such as an HTML page or an error.
     """
-    data = to_plain_data(thing)
+    data = to_plain_data(value)
     if not isinstance(data, dict):
         raise format_error(f"expected a map with {member}, got {type_name(data)}")
     if isinstance(data.get(member), list):
@@ -44,10 +44,10 @@ def failure(error: Any) -> LLMError:
     return reported_error(error_code(error))
 
 
-def usage_of(data: Any, asked: str, answered: str) -> Usage:
+def usage_of(data: Any, input_key: str, output_key: str) -> Usage:
     """Return the token counts under two keys; a missing count is 0."""
     counts = data if isinstance(data, Mapping) else {}
-    return Usage(count_in(counts, asked), count_in(counts, answered))
+    return Usage(count_in(counts, input_key), count_in(counts, output_key))
 
 
 def text_at(data: Mapping[str, Any], key: str) -> str:

@@ -44,13 +44,13 @@ def _items(exchange: Exchange, names: WireNames, known: Ids) -> Iterator[dict[st
         yield {"type": "message", "role": "user" if turn.role == "tool" else turn.role, "content": turn.content}
         return
     native = (turn.native or {}).get(KEY)
-    ids = [call.id for call in turn.tool_calls] if native else known.told(turn.tool_calls)
-    yield from map(dict, native) if native else _said(turn, ids, names)
+    ids = [call.id for call in turn.tool_calls] if native else known.ids_to_send(turn.tool_calls)
+    yield from map(dict, native) if native else _assistant_items(turn, ids, names)
     for id, result in zip(ids, exchange.results, strict=True):
         yield _result(id, result, names)
 
 
-def _said(turn: Turn, ids: Sequence[str], names: WireNames) -> Iterator[dict[str, Any]]:
+def _assistant_items(turn: Turn, ids: Sequence[str], names: WireNames) -> Iterator[dict[str, Any]]:
     if turn.content or not turn.tool_calls:
         yield {"type": "message", "role": "assistant", "content": turn.content}
     for call, id in zip(turn.tool_calls, ids, strict=True):

@@ -62,8 +62,8 @@ def turn_of(output: list[Any], names: WireNames) -> Turn:
     rest = iter(calls)
     items = [next(rest) if item.get("type") == "function_call" else item for item in output]
     native = [{key: each for key, each in item.items() if each is not None} for item in items]
-    said = "".join(text_at(part, part["type"].removeprefix("output_")) for item in output for part in parts_of(item))
-    return Turn("assistant", said, calls_of(calls, names), native={KEY: native})
+    text = "".join(text_at(part, part["type"].removeprefix("output_")) for item in output for part in parts_of(item))
+    return Turn("assistant", text, calls_of(calls, names), native={KEY: native})
 
 
 def parts_of(item: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -158,12 +158,12 @@ def _closed(schema: Mapping[str, Any], room: Budget, depth: int) -> dict[str, An
 
 def _description(schema: Mapping[str, Any]) -> str:
     """Return the description, followed by the constraints that keywords cannot express."""
-    told = ", ".join(_told(schema))
-    parts = (schema.get("description", ""), f"{told[0].upper()}{told[1:]}." if told else "")
+    rules = ", ".join(_keyword_texts(schema))
+    parts = (schema.get("description", ""), f"{rules[0].upper()}{rules[1:]}." if rules else "")
     return " ".join(part for part in parts if part)
 
 
-def _told(schema: Mapping[str, Any]) -> Iterator[str]:
+def _keyword_texts(schema: Mapping[str, Any]) -> Iterator[str]:
     for word, text in KEYWORD_TEXTS.items():
         if word in schema:
             yield text.format(schema[word])

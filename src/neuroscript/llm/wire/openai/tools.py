@@ -48,9 +48,11 @@ def _tool(spec: ToolSpec, name: str, api: Api, strict: bool) -> dict[str, Any]:
     """Return one tool; ``strict`` is always set, because Responses treats a missing value as true."""
     schema = strict_schema(spec) if strict else None
     facts: dict[str, Any] = {"name": name}
-    told = tool_description(spec)
-    if told:
-        facts["description"] = told if len(told) <= MAX_DESCRIPTION_CHARS else f"{told[: MAX_DESCRIPTION_CHARS - 1]}…"
+    description = tool_description(spec)
+    if description:
+        facts["description"] = (
+            description if len(description) <= MAX_DESCRIPTION_CHARS else f"{description[: MAX_DESCRIPTION_CHARS - 1]}…"
+        )
     facts["parameters"] = _lax(input_schema(spec)) if schema is None else schema
     facts["strict"] = schema is not None
     return {"type": "function", **facts} if api == "responses" else {"type": "function", "function": facts}

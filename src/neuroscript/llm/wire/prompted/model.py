@@ -54,32 +54,32 @@ class PromptedModel:
             on_text: Receives the reply without its calls, once it is complete.
             on_retry: Receives the retries that the model reports.
         """
-        told = list(tools)
-        names = WireNames.of(told)
-        reply = self._asked(as_texts(turns, instructions(told, names), names), on_retry)
-        said = reply.turn.content
-        text, calls = read(said, names) if told else (said, ())
+        specs = list(tools)
+        names = WireNames.of(specs)
+        reply = self._request_reply(as_texts(turns, instructions(specs, names), names), on_retry)
+        content = reply.turn.content
+        text, calls = read(content, names) if specs else (content, ())
         if on_text is not None and text:
             on_text(text)
-        turn = Turn("assistant", text, calls, native={KEY: said} if calls else None)
+        turn = Turn("assistant", text, calls, native={KEY: content} if calls else None)
         return attrs.evolve(reply, turn=turn, stop="tools" if calls and reply.stop == "end" else reply.stop)
 
-    def _asked(self, turns: Sequence[Turn], on_retry: Callable[[RetriedRequest], object] | None) -> Reply:
+    def _request_reply(self, turns: Sequence[Turn], on_retry: Callable[[RetriedRequest], object] | None) -> Reply:
         started = perf_counter()
         if hasattr(self.model, "reply"):
             return reply_of(self.model.reply(turns, on_retry=on_retry))
         return Reply(turn_of(self.model.ask(turns), "ask"), seconds=perf_counter() - started)
 
 
-def as_texts(turns: Sequence[Turn], told: str, names: WireNames) -> list[Turn]:
-    """Return the turns as text-only turns; the tool instructions in *told* are appended to the system turn.
+def as_texts(turns: Sequence[Turn], instructions_text: str, names: WireNames) -> list[Turn]:
+    """Return the turns as text-only turns; *instructions_text* is appended to the system turn.
 
     >>> [turn.role for turn in as_texts([Turn("user", "Hello")], "Tools.", WireNames())]
     ['system', 'user']
     """
     found = exchanges(turns)
     system = [each.turn.content for each in found if each.turn.role == "system"]
-    text = "\n\n".join([*system, told] if told else system)
+    text = "\n\n".join([*system, instructions_text] if instructions_text else system)
     said = [turn for each in found if each.turn.role != "system" for turn in _turns(each, names)]
     return [Turn("system", text), *said] if text else said
 

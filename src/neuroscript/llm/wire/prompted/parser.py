@@ -128,8 +128,8 @@ def recover_call(text: str) -> ParsedCall:
     Asked(name='math__add', arguments='{"num1": 2,}}')
     """
     named = NAMED.search(text)
-    given = ARGUMENTS_KEY.search(text)
-    return ParsedCall(named[1] if named else "", (text[given.end() :] if given else text).strip())
+    match = ARGUMENTS_KEY.search(text)
+    return ParsedCall(named[1] if named else "", (text[match.end() :] if match else text).strip())
 
 
 MARK: Final = re.compile(
@@ -198,10 +198,10 @@ def read(text: str, names: WireNames | None = None) -> tuple[str, tuple[ToolCall
         ToolCall(names.tool(each.name) if each.name else "", each.arguments, id=f"call_{number}")
         for number, each in enumerate(calls, 1)
     )
-    return (_without(text, found) if found else text), tuple(told)
+    return (_remove_calls(text, found) if found else text), tuple(told)
 
 
-def _without(text: str, found: Iterable[Found]) -> str:
+def _remove_calls(text: str, found: Iterable[Found]) -> str:
     parts: list[str] = []
     at = 0
     for each in found:
@@ -240,7 +240,7 @@ class Reader:
             case "fence":
                 return self._fenced(mark)
             case "bare":
-                return self._bare(mark)
+                return self._find_bare_call(mark)
             case "tool_call":
                 return self._wrapped(mark) or self._marked(mark, "")
             case "python" | "mistral":
@@ -254,7 +254,7 @@ class Reader:
     def _wrapped(self, mark: re.Match[str]) -> Found | None:
         """Return the function call inside a ``<tool_call>`` element, as Qwen's coding models write it."""
         inner = self._marks[self._next] if self._next < len(self._marks) else None
-        if inner is None or inner.lastgroup != "function" or inner.start() != self._skip(mark.end()):
+        if inner is None or inner.lastgroup != "function" or inner.start() != self._skip_blank(mark.end()):
             return None
         self._next += 1
         found = self._marked(inner, inner["function"])
@@ -262,14 +262,14 @@ class Reader:
 
     def _marked(self, mark: re.Match[str], name: str) -> Found:
         """Return the calls after a mark: one JSON value (several for Llama), or all text up to the next mark."""
-        start = self._skip(mark.end())
+        start = self._skip_blank(mark.end())
         end = self._json_end(start)
         is_json = end >= 0 and self._is_json(start, end)
         if not is_json:
             end = self._damaged_end(mark, start)
         calls = self._calls(self.text[start:end], name)
         while is_json and mark.lastgroup == "python" and self.text[end : end + 1] == ";":
-            following = self._skip(end + 1)
+            following = self._skip_blank(end + 1)
             beyond = self._json_end(following)
             if beyond < 0:
                 break
@@ -297,7 +297,7 @@ class Reader:
     def _closed(self, mark: re.Match[str], end: int) -> int:
         """Return the end of a call, including its end mark if there is one."""
         closing = {"tool_call": "</tool_call>", "function": "</function>"}.get(mark.lastgroup or "", "")
-        after = self._skip(end)
+        after = self._skip_blank(end)
         return after + len(closing) if closing and self.text.startswith(closing, after) else end
 
     def _fenced(self, mark: re.Match[str]) -> Found | None:
@@ -336,7 +336,7 @@ class Reader:
             at = _blank(inside, end)
         return found or [inside]
 
-    def _bare(self, mark: re.Match[str]) -> Found | None:
+    def _find_bare_call(self, mark: re.Match[str]) -> Found | None:
         start = mark.start("bare")
         end = self._json_end(start)
         if end < 0:
@@ -382,7 +382,7 @@ class Reader:
             self._patience -= scanned - start
         return end
 
-    def _skip(self, at: int) -> int:
+    def _skip_blank(self, at: int) -> int:
         return _blank(self.text, at)
 
     def _pass(self, end: int) -> None:

@@ -63,5 +63,7 @@ def results_text(calls: Sequence[ToolCall], results: Sequence[ToolResult], names
 
 
 def _call(call: ToolCall, names: WireNames) -> str:
-    given = decode_arguments(call.arguments)
-    return json_text({"name": names.wire(call.name), "arguments": given if isinstance(given, str) else to_plain(given)})
+    arguments = decode_arguments(call.arguments)
+    return json_text(
+        {"name": names.wire(call.name), "arguments": arguments if isinstance(arguments, str) else to_plain(arguments)}
+    )
