@@ -25,7 +25,7 @@ from neuroscript.coercion.context import (
 )
 from neuroscript.coercion.parameters import Form, instance, one_of, require
 from neuroscript.coercion.scalars import Rejection, to_builtin
-from neuroscript.coercion.types import ELEMENTS, TEXT_HOLDERS, ArgType
+from neuroscript.coercion.types import ELEMENTS, ArgType
 from neuroscript.coercion.values import coerce_element, coerce_value, copy_exact, items_of, pairs_of, string_keyed
 from neuroscript.errors import MAX_PROBLEMS, UNSET, SpecError
 from neuroscript.io.text import quote_untrusted
@@ -139,16 +139,10 @@ def coerce_argument(walk: CoercionPass, rule: Rule, value: object, where: Where)
 
 
 def _says_nothing(walk: CoercionPass, rule: Rule, value: object) -> bool:
-    if walk.terms.mode != "lax" or (rule.type in TEXT_HOLDERS and not (rule.is_refined and _takes_no_text(rule))):
+    if walk.terms.mode != "lax" or rule.holds_text:
         return False
     text = to_builtin(value)
     return type(text) is str and (text == "" or text == "null")
-
-
-def _takes_no_text(rule: Rule) -> bool:
-    from neuroscript.coercion.unions import holds_text
-
-    return not holds_text(rule)
 
 
 def coerce_trailing(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
@@ -163,12 +157,12 @@ def coerce_trailing(walk: CoercionPass, rule: Rule, value: object, where: Where)
 
 def coerce_present(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
     """Return the exact value for a rule after checking type, keys, choices and bounds; `FAILED` if a check fails."""
-    if rule.is_refined:
+    if not rule.has_parts:
+        result = coerce_value(walk, rule.type, value, where)
+    elif rule.is_refined:
         from neuroscript.coercion.refinements import coerce_refined
 
         result = coerce_refined(walk, rule, value, where)
-    elif not rule.keys:
-        result = coerce_value(walk, rule.type, value, where)
     elif rule.type in ELEMENTS:
         items = items_of(walk, rule.type, value, where)
         result = INVALID if items is INVALID else walk.within(where, _maps, rule, items)

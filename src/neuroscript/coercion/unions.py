@@ -27,7 +27,7 @@ from neuroscript.coercion.context import (
 )
 from neuroscript.coercion.rule_text import rule_phrase
 from neuroscript.coercion.scalars import BLANKS, Rejection, entry, to_builtin
-from neuroscript.coercion.types import ELEMENTS, TEXT_HOLDERS, VALUES, ArgType
+from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
 from neuroscript.coercion.values import adapt
 from neuroscript.io.text import NotJSON, parse_json
 
@@ -69,7 +69,7 @@ def coerce_union(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> An
     """Return the exact value for a union, or `INVALID`. *value* is not None."""
     value = adapt(walk, value)
     nodes = walk.nodes
-    if walk.terms.mode == "lax" and not holds_text(rule):
+    if walk.terms.mode == "lax" and not rule.holds_text:
         value = _decoded(walk, value, where)
     tagged = _tagged(walk, rule, value, where)
     if tagged is not None:
@@ -84,17 +84,6 @@ def coerce_union(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> An
     walk.spend(where, 0, trial.text)
     walk.work += walk.nodes - nodes - trial.nodes + trial.work
     return result
-
-
-def holds_text(rule: Rule) -> bool:
-    """Return whether strings such as ``""`` and ``"null"`` can be values for a rule rather than a missing value."""
-    if rule.any_of:
-        return any(map(holds_text, rule.any_of))
-    if rule.format:
-        from neuroscript.coercion.string_formats import FORMATS
-
-        return FORMATS[rule.format].takes_blank
-    return rule.type in TEXT_HOLDERS
 
 
 def alternative_of(rule: Rule, value: Any) -> Any:

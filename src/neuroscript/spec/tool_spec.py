@@ -28,7 +28,7 @@ from neuroscript.coercion.parameters import (
     sequence,
 )
 from neuroscript.coercion.scalars import is_unicode
-from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
+from neuroscript.coercion.types import ELEMENTS, TEXT_HOLDERS, VALUES, ArgType
 from neuroscript.errors import UNSET, SpecError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.names import MAX_NAME_CHARS, canonical, is_group_name, is_word, upstream_name, wire_name
@@ -146,6 +146,10 @@ class ArgSpec:
     format: str = attrs.field(default="", kw_only=True)
     is_refined: bool = attrs.field(init=False, eq=False, repr=False, default=False)
     """Whether the type alone does not say how a value is read: one of the last seven fields is set."""
+    has_parts: bool = attrs.field(init=False, eq=False, repr=False, default=False)
+    """Whether it is refined or has keys."""
+    holds_text: bool = attrs.field(init=False, eq=False, repr=False, default=False)
+    """Whether ``""`` and ``"null"`` are values for it rather than a missing value."""
     discriminator: str = attrs.field(init=False, eq=False, repr=False, default="")
     """The key that tells the maps among the alternatives apart, or ``""``."""
 
@@ -201,9 +205,22 @@ def _settled(arg: ArgSpec) -> Iterator[str]:
             yield from faults
             return
     yield from _settled_keys(arg)
+    if arg.is_refined or arg.keys:
+        _set(arg, "has_parts", True)
+    if arg.type in TEXT_HOLDERS and (not arg.is_refined or _refined_holds_text(arg)):
+        _set(arg, "holds_text", True)
     yield from _settled_choices(arg)
     yield from _bound_faults(arg)
     yield from _settled_default(arg)
+
+
+def _refined_holds_text(arg: ArgSpec) -> bool:
+    """Return whether a union has an alternative that holds text, or a format a text that looks like no value."""
+    if arg.any_of:
+        return any(each.holds_text for each in arg.any_of)
+    from neuroscript.coercion.string_formats import FORMATS
+
+    return FORMATS[arg.format].takes_blank
 
 
 def _settled_type(thing: Any, name: str) -> Iterator[str]:
