@@ -51,6 +51,70 @@ CASES: dict[str, tuple[tuple[ArgSpec, ...], bool, tuple[Any, ...], list[Any], di
             ]
         },
     ),
+    "in each item of a list of lists": (
+        (ArgSpec("groups", ArgType.SLICE, items=ArgSpec("group", ArgType.SLICE_MAP, keys=LOGIN)),),
+        False,
+        ([[{"user": "a", "password": "x"}], [{"user": "b"}, {"user": "c", "password": "y"}]],),
+        ["x", "y"],
+        {
+            "groups": [
+                [{"user": "a", "password": "[secret]"}],
+                [{"user": "b"}, {"user": "c", "password": "[secret]"}],
+            ]
+        },
+    ),
+    "in a tuple": (
+        (ArgSpec("pair", ArgType.SLICE, prefix_items=("int", ArgSpec("login", ArgType.MAP, keys=LOGIN))),),
+        False,
+        ([1, {"user": "ada", "password": "x"}],),
+        ["x"],
+        {"pair": [1, {"user": "ada", "password": "[secret]"}]},
+    ),
+    "in the values of a map, beside its keys": (
+        (
+            ArgSpec(
+                "accounts",
+                ArgType.MAP,
+                keys=(ArgSpec("token", ArgType.STRING, secret=True), ArgSpec("n", ArgType.INT)),
+                value_spec=ArgSpec("value", ArgType.MAP, keys=LOGIN, nullable=True),
+            ),
+        ),
+        False,
+        ({"token": "t", "n": 1, "ada": {"user": "ada", "password": "x"}, "bob": None},),
+        ["t", "x"],
+        {"accounts": {"token": "[secret]", "n": 1, "ada": {"user": "ada", "password": "[secret]"}, "bob": None}},
+    ),
+    "in one alternative of a union": (
+        (ArgSpec("who", ArgType.ANY, any_of=("string", ArgSpec("login", ArgType.MAP, keys=LOGIN)), nullable=True),),
+        False,
+        ({"user": "ada", "password": "x"},),
+        ["x"],
+        {"who": {"user": "ada", "password": "[secret]"}},
+    ),
+    "in another alternative of a union": (
+        (ArgSpec("who", ArgType.ANY, any_of=("string", ArgSpec("login", ArgType.MAP, keys=LOGIN))),),
+        False,
+        ("password",),
+        [],
+        {"who": "password"},
+    ),
+    "in either alternative that accepts a value": (
+        (
+            ArgSpec(
+                "who",
+                ArgType.ANY,
+                any_of=(
+                    ArgSpec("plain", ArgType.MAP_STRING_STRING),
+                    ArgSpec("login", ArgType.MAP, keys=LOGIN),
+                    ArgSpec("more", ArgType.SLICE, items=ArgSpec("login", ArgType.MAP, keys=LOGIN)),
+                ),
+            ),
+        ),
+        False,
+        ({"user": "ada", "password": "x"},),
+        ["x"],
+        {"who": {"user": "ada", "password": "[secret]"}},
+    ),
     "each of a variadic argument": (
         (ArgSpec("a", ArgType.INT), TOKEN),
         True,

@@ -31,6 +31,7 @@ from neuroscript.coercion.types import ArgType
 from neuroscript.errors import ArgumentError, CallError, ReturnError, SpecError, ToolFailed
 from neuroscript.io.private_files import is_foreign, is_shared
 from neuroscript.io.text import quote_untrusted
+from neuroscript.spec.nested_values import nested_values
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 from neuroscript.tools.tool import ToolImplementation
 
@@ -196,16 +197,16 @@ def _refuse_secrets(
 
 
 def _refuse_by_rule(rule: ArgSpec, value: Any) -> None:
-    """Refuse an argument, or one of its keys, that is secret or refers to an object of this engine."""
+    """Refuse an argument, or a value within it, that is secret or refers to an object of this engine."""
     if value is None:
         return
     if rule.secret:
         raise Unwritable("secret")
     if rule.type is ArgType.HANDLE:
         raise Unwritable("handle")
-    for each in value if isinstance(value, list) else (value,):
-        for key in rule.keys if isinstance(each, dict) else ():
-            _refuse_by_rule(key, each.get(key.name))
+    if rule.nested:
+        for inner, each in nested_values(rule, value):
+            _refuse_by_rule(inner, each)
 
 
 def _content(

@@ -22,6 +22,7 @@ from neuroscript.coercion.context import (
     CoercionPass,
     CoercionSettings,
     LimitExceeded,
+    SizeLimits,
     Where,
     type_name,
 )
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from neuroscript.coercion.rule_text import Rule
 
 NUMERIC: Final = frozenset({ArgType.INT, ArgType.FLOAT})
+
+EXACT: Final = CoercionSettings("strict", SizeLimits(depth=1_000, nodes=2**40, text=2**40))
+"""The settings for values that were coerced before; the limits of that coercion were sufficient."""
 
 
 class _Trial(CoercionPass):
@@ -88,12 +92,14 @@ def coerce_union(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> An
 
 def alternative_of(rule: Rule, value: Any) -> Any:
     """Return the first alternative that an exact value strictly is, or None."""
-    walk = CoercionPass(CoercionSettings("strict"))
-    for alternative in _strict_order(walk, rule, value):
-        trial = CoercionPass(walk.terms)
-        if trial.limited(coerce_present, alternative, value, None) is not INVALID:
-            return alternative
-    return None
+    return next((each for each in rule.any_of if is_exactly(each, value)), None)
+
+
+def is_exactly(rule: Rule, value: Any) -> bool:
+    """Return whether an exact value other than None strictly fits a rule."""
+    if not _may_fit(rule, value):
+        return False
+    return CoercionPass(EXACT).limited(coerce_present, rule, value, None) is not INVALID
 
 
 def _decoded(walk: CoercionPass, value: Any, where: Where) -> Any:
@@ -159,13 +165,15 @@ def _chosen(walk: CoercionPass, alternative: Rule, value: Any, where: Where) -> 
 
 def _strict_order(walk: CoercionPass, rule: Rule, value: Any) -> Iterator[Rule]:
     """Yield the alternatives to try strictly, those that the type of the value excludes left out."""
+    return (each for each in rule.any_of if _may_fit(each, value))
+
+
+def _may_fit(rule: Rule, value: Any) -> bool:
+    """Return whether the type of a value does not already exclude a rule."""
     cls = type(value)
-    for each in rule.any_of:
-        if cls is dict and (each.type in ELEMENTS or each.format):
-            continue
-        if cls is list and (each.type in VALUES or each.format):
-            continue
-        yield each
+    if cls is dict:
+        return rule.type not in ELEMENTS and not rule.format
+    return cls is not list or (rule.type not in VALUES and not rule.format)
 
 
 def _first_strict(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> Any:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
-from neuroscript.coercion.types import ArgType
 from neuroscript.coercion.values import copy_exact
+from neuroscript.spec.nested_values import accepting_alternatives, nested_values
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
-
-MAPS: Final = ArgType.SLICE_MAP
-"""The type whose values are lists of maps, each with the declared keys."""
 
 
 def secret_values(spec: ToolSpec, values: Sequence[Any]) -> Iterator[Any]:
@@ -33,10 +30,9 @@ def _secret_in(arg: ArgSpec, value: Any) -> Iterator[Any]:
         return
     if arg.secret:
         yield value
-    elif arg.keys:
-        for each in value if arg.type is MAPS else [value]:
-            for key in arg.keys:
-                yield from _secret_in(key, each.get(key.name))
+    elif arg.holds_secret:
+        for inner, each in nested_values(arg, value):
+            yield from _secret_in(inner, each)
 
 
 def mask_secrets(spec: ToolSpec, values: Sequence[Any]) -> dict[str, Any]:
@@ -60,13 +56,30 @@ def _masked(arg: ArgSpec, value: Any) -> Any:
         from neuroscript.runtime.redaction import MARK  # expensive to import
 
         return MARK
-    if not any(key.holds_secret for key in arg.keys):
+    if not arg.holds_secret:
         return copy_exact(value)
-    if arg.type is MAPS:
-        return [_masked_map(arg, each) for each in value]
-    return _masked_map(arg, value)
+    if arg.any_of:
+        for each in accepting_alternatives(arg, value):
+            value = _masked(each, value)
+        return value
+    if type(value) is list:
+        return _masked_items(arg, value)
+    return _masked_map(arg, value) if type(value) is dict else copy_exact(value)
 
 
-def _masked_map(arg: ArgSpec, value: dict[str, Any]) -> dict[str, Any]:
+def _masked_items(arg: ArgSpec, values: list[Any]) -> list[Any]:
+    if arg.items is not None:
+        return [_masked(arg.items, each) for each in values]
+    if arg.prefix_items:
+        count = len(arg.prefix_items)
+        return [*map(_masked, arg.prefix_items, values), *map(copy_exact, values[count:])]
+    return [_masked_map(arg, each) if type(each) is dict else copy_exact(each) for each in values]
+
+
+def _masked_map(arg: ArgSpec, values: dict[Any, Any]) -> dict[Any, Any]:
     keys = {key.name: key for key in arg.keys}
-    return {name: _masked(keys[name], each) if name in keys else copy_exact(each) for name, each in value.items()}
+    masked = {}
+    for name, each in values.items():
+        inner = keys.get(name, arg.value_spec)
+        masked[name] = copy_exact(each) if inner is None else _masked(inner, each)
+    return masked

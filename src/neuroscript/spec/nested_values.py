@@ -1,0 +1,62 @@
+"""The values within an exact value, each with the spec that describes it.
+
+A value of a union may be described by several alternatives; each that accepts it counts, because callers of this
+module look for secrets and handles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from neuroscript.spec.tool_spec import ArgSpec
+
+
+def nested_values(arg: ArgSpec, value: Any) -> Iterator[tuple[ArgSpec, Any]]:
+    """Yield the values directly within an exact value, except missing ones, each with its spec.
+
+    For a union these are the value itself, once for each alternative that accepts it.
+    """
+    if arg.any_of:
+        yield from ((each, value) for each in accepting_alternatives(arg, value))
+    elif type(value) is list:
+        yield from _items(arg, value)
+    elif type(value) is dict:
+        yield from _entries(arg, value)
+
+
+def accepting_alternatives(arg: ArgSpec, value: Any) -> tuple[ArgSpec, ...]:
+    """Return the alternatives of a union that accept an exact value, or all of them if that cannot be determined."""
+    from neuroscript.coercion.unions import is_exactly
+
+    accepting = tuple(each for each in arg.any_of if is_exactly(each, value))
+    return accepting or arg.any_of
+
+
+def _items(arg: ArgSpec, values: list[Any]) -> Iterator[tuple[ArgSpec, Any]]:
+    if arg.items is not None:
+        yield from ((arg.items, each) for each in values)
+    elif arg.prefix_items:
+        yield from zip(arg.prefix_items, values, strict=False)
+    elif arg.keys:
+        for each in values:
+            if type(each) is dict:
+                yield from _keyed(arg, each)
+
+
+def _entries(arg: ArgSpec, values: dict[Any, Any]) -> Iterator[tuple[ArgSpec, Any]]:
+    yield from _keyed(arg, values)
+    if arg.key_spec is None and arg.value_spec is None:
+        return
+    declared = {key.name for key in arg.keys}
+    for key, each in values.items():
+        if key in declared:
+            continue
+        if arg.key_spec is not None:
+            yield arg.key_spec, key
+        if arg.value_spec is not None:
+            yield arg.value_spec, each
+
+
+def _keyed(arg: ArgSpec, values: dict[Any, Any]) -> Iterator[tuple[ArgSpec, Any]]:
+    return ((key, values[key.name]) for key in arg.keys if key.name in values)
