@@ -7,6 +7,8 @@ from typing import Any
 import attrs
 import pytest
 from tests.config.diffed_tools import ARGUMENT_ROWS, DEEP, FIVE, INT, LATER, READ, evolve, told, tool
+from tests.config.test_nested_changes import RESULT_ROWS
+from tests.config.test_nested_changes import ROWS as NESTED_ROWS
 
 from neuroscript import (
     ArgSpec,
@@ -222,8 +224,8 @@ def test_each_policy_change_is_classified(old: Any, new: Any, expected: list[str
 @pytest.mark.parametrize(
     ("cls", "rows", "untold"),
     [
-        (ArgSpec, ARGUMENT_ROWS, {"name", "cls"}),
-        (ToolSpec, TOOL_ROWS, {"args", "full_name", "exports"}),
+        (ArgSpec, [*ARGUMENT_ROWS, *NESTED_ROWS], {"name", "cls", "is_refined", "discriminator"}),
+        (ToolSpec, [*TOOL_ROWS, *RESULT_ROWS], {"args", "full_name", "exports"}),
         (ToolPolicy, POLICY_ROWS, set()),
     ],
     ids=lambda each: getattr(each, "__name__", None),
@@ -231,6 +233,7 @@ def test_each_policy_change_is_classified(old: Any, new: Any, expected: list[str
 def test_every_field_is_covered(cls: type, rows: list[Any], untold: set[str]) -> None:
     """A new field needs a row here; a renamed argument is a different argument."""
     shown = {part for _, _, _, lines in rows for line in lines for part in line.split(": ")[0].split()[1].split(".")}
+    shown = {part.partition("[")[0] for part in shown}
 
     spelt = {"name": "fullname", "group": "fullname"} if cls is ToolSpec else {}
     missing = {each.name for each in attrs.fields(cls)} - untold

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.config.spec_diff import Change, breaking_change, compatible
+from neuroscript.config.change import Change, breaking_change, compatible
 from neuroscript.config.tool_diff import Definition, changes
 from neuroscript.discovery.catalog import DistributionOffer
 from neuroscript.discovery.installed import normalize_name

@@ -13,15 +13,10 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.types import NONE_TYPES, ArgType, returns_subset
-from neuroscript.config.spec_diff import (
-    NEW_DESCRIPTION,
-    Change,
-    argument_changes,
-    breaking_change,
-    change_of,
-    compatible,
-)
+from neuroscript.coercion.types import NONE_TYPES, ArgType
+from neuroscript.config.change import NEW_DESCRIPTION, Change, breaking_change, change_of, compatible
+from neuroscript.config.result_diff import is_narrower, result_of
+from neuroscript.config.spec_diff import argument_changes
 from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.capabilities import parts
 from neuroscript.policy.tool_policy import ToolPolicy
@@ -119,9 +114,14 @@ _STREAMS: Final[Mapping[bool | str, str]] = {
 
 
 def _result_changes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
+    before, after = (attrs.evolve(result_of(spec), nullable=False) for spec in (old, new))
     if old.return_type is not new.return_type:
-        goes_on = returns_subset(new.return_type, old.return_type)
+        goes_on = is_narrower(after, before) and (new.return_type not in NONE_TYPES or old.return_type in NONE_TYPES)
         yield change_of(goes_on, "return_type", f"changed from {old.return_type} to {new.return_type}")
+    elif before != after:
+        goes_on = is_narrower(after, before)
+        text = "describes fewer results, or the same" if goes_on else "describes other results"
+        yield change_of(goes_on, "returns", text)
     if old.return_nullable != new.return_nullable:
         text = "may now be None" if new.return_nullable else "can no longer be None"
         yield change_of(_may_be_none(old) or not new.return_nullable, "return_nullable", text)
@@ -130,7 +130,8 @@ def _result_changes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
 
 
 def _may_be_none(spec: ToolSpec) -> bool:
-    return spec.return_nullable or spec.return_type in NONE_TYPES | {ArgType.ANY}
+    is_any = spec.return_type is ArgType.ANY and (spec.returns is None or not spec.returns.any_of)
+    return spec.return_nullable or is_any or spec.return_type in NONE_TYPES
 
 
 def _policy_changes(old: ToolPolicy, new: ToolPolicy) -> Iterator[Change]:
