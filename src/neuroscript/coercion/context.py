@@ -174,6 +174,15 @@ class CoercionPass:
         return INVALID
 
 
+class KeyItself:
+    """The last step of a place: a key of a map, rather than its value."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: object) -> None:
+        self.key = key
+
+
 def place(where: Where) -> str:
     """Return a place in Python syntax, such as ``tags[1]`` or ``headers['x']``."""
     parts: list[str] = []
@@ -184,6 +193,8 @@ def place(where: Where) -> str:
 
 
 def _step(key: object, *, bare: bool) -> str:
+    if type(key) is KeyItself:
+        return f"{_step(key.key, bare=bare)} (key)"
     if type(key) is str:
         return quote_untrusted(key) if bare else f"['{quote_untrusted(key)}']"
     return f"[{key}]" if type(key) is int else "[…]"

@@ -11,7 +11,18 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.context import BOUNDS, CHOICE, MISSING, ROOT, UNKNOWN, CoercionPass, Where, name_of, place
+from neuroscript.coercion.context import (
+    BOUNDS,
+    CHOICE,
+    MISSING,
+    ROOT,
+    UNKNOWN,
+    CoercionPass,
+    KeyItself,
+    Where,
+    name_of,
+    place,
+)
 from neuroscript.coercion.rule_text import (
     Rule,
     expected_element,
@@ -160,6 +171,8 @@ def _part(rule: Rule, step: object, part: str) -> tuple[Rule | None, str]:
         if rule.prefix_items:
             return (rule.prefix_items[step] if type(step) is int and step < len(rule.prefix_items) else None), ""
         return (rule, "element") if rule.items is None else (rule.items, "")
+    if type(step) is KeyItself:
+        return rule.key_spec, ""
     key = next((key for key in rule.keys if key.name == step), None)
     return (rule.value_spec if key is None else key), ""
 

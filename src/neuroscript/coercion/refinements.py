@@ -9,7 +9,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from neuroscript.coercion.constraints import coerce_trailing, match_names
-from neuroscript.coercion.context import INVALID, LENGTH, CoercionPass, Where, type_name
+from neuroscript.coercion.context import INVALID, LENGTH, CoercionPass, KeyItself, Where, type_name
 from neuroscript.coercion.scalars import Rejection
 from neuroscript.coercion.string_formats import read_format
 from neuroscript.coercion.types import ELEMENTS, ArgType
@@ -111,7 +111,7 @@ def identity_of(value: Any) -> Any:
 
 def _entries(walk: CoercionPass, rule: Rule, pairs: list[tuple[Any, Any]], where: Where) -> dict[Any, Any]:
     if rule.key_spec is not None:
-        pairs = _exact_keys(walk, rule.key_spec, pairs, where)
+        pairs = _exact_keys(walk, rule, pairs, where)
     if rule.type is ArgType.MAP_ANY_ANY and rule.key_spec is not None:
         return {key: _value(walk, rule, each, (where, key)) for key, each in pairs}
     by_name = string_keyed(walk, pairs, where)
@@ -137,9 +137,10 @@ def _exact_keys(walk: CoercionPass, rule: Rule, pairs: list[tuple[Any, Any]], wh
     """Return pairs with exact keys; keys that become equal are a problem."""
     exact: list[tuple[Any, Any]] = []
     seen: set[Any] = set()
-    declared = {key.name for key in getattr(rule, "keys", ())}
+    declared = {key.name for key in rule.keys}
     for key, value in pairs:
-        name = key if type(key) is str and key in declared else coerce_item(walk, rule, key, (where, _Key(key)))
+        is_declared = type(key) is str and key in declared
+        name = key if is_declared else coerce_item(walk, rule.key_spec, key, (where, KeyItself(key)))
         if name is INVALID:
             continue
         if name in seen:
@@ -148,12 +149,3 @@ def _exact_keys(walk: CoercionPass, rule: Rule, pairs: list[tuple[Any, Any]], wh
         seen.add(name)
         exact.append((name, value))
     return exact
-
-
-class _Key:
-    """The place of a key itself; it is shown without the key unless that is a short string."""
-
-    __slots__ = ("text",)
-
-    def __init__(self, key: object) -> None:
-        self.text = key if type(key) is str else ""

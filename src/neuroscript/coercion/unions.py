@@ -125,7 +125,7 @@ def _tagged(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> tuple[A
     cls = type(value)
     if not name or not (cls is dict or (walk.terms.mode != "strict" and issubclass(cls, dict))):
         return None
-    maps = [each for each in rule.any_of if each.keys]
+    maps = [each for each in rule.any_of if each.type in VALUES]
     tags = {id(each): next(key for key in each.keys if key.name == name) for each in maps}
     found = to_builtin(entry(value, name))
     if found is None:

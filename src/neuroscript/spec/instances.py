@@ -8,7 +8,7 @@ they are checked.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum, Flag
 from functools import reduce
 from operator import or_
@@ -120,14 +120,23 @@ def _maker_of_items(arg: ArgSpec) -> Convert | None:
         makers = [_maker(each) for each in arg.prefix_items]
         if not any(makers) and container is None:
             return None
-        return lambda values: (container or list)(
-            value if make is None else make(value) for make, value in zip(makers, values, strict=True)
-        )
+        return lambda values: (container or list)(_made_items(makers, values))
     inner = _maker(arg.items) if arg.items is not None else _maker_of_element(arg, None if container else arg.cls)
     if inner is None:
         make: Convert | None = container
         return make
-    return lambda values: (container or list)(map(inner, values))
+    return lambda values: (container or list)(_made_items([inner] * len(values), values))
+
+
+def _made_items(makers: Sequence[Convert | None], values: list[Any]) -> list[Any]:
+    """Return each value converted by its maker."""
+    made = []
+    for index, (make, value) in enumerate(zip(makers, values, strict=True)):
+        try:
+            made.append(value if make is None else make(value))
+        except _Rejected as error:
+            raise _Rejected(f"[{index}]{error.where}", error.cls) from error.__cause__
+    return made
 
 
 def _maker_of_element(arg: ArgSpec, cls: Any) -> Convert | None:
@@ -228,7 +237,7 @@ def plain_of(arg: ArgSpec) -> Convert | None:
         parts = [plain for each in arg.any_of if (plain := plain_of(each)) is not None]
         if arg.cls is not None:
             parts.append(_plain_member)
-        return _first_change(parts) if parts else None
+        return _one_by_one(parts) if parts else None
     if arg.type in ELEMENTS:
         return _plain_of_items(arg)
     if arg.format:
@@ -240,12 +249,12 @@ def plain_of(arg: ArgSpec) -> Convert | None:
     return None
 
 
-def _first_change(parts: list[Convert]) -> Convert:
+def _one_by_one(parts: list[Convert]) -> Convert:
+    """Return the function that applies conversions in order; each leaves instances of other classes as they are."""
+
     def converted(value: Any) -> Any:
         for plain in parts:
-            changed = plain(value)
-            if changed is not value:
-                return changed
+            value = plain(value)
         return value
 
     return converted
