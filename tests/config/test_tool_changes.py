@@ -224,7 +224,11 @@ def test_each_policy_change_is_classified(old: Any, new: Any, expected: list[str
 @pytest.mark.parametrize(
     ("cls", "rows", "untold"),
     [
-        (ArgSpec, [*ARGUMENT_ROWS, *NESTED_ROWS], {"name", "cls", "is_refined", "discriminator"}),
+        (
+            ArgSpec,
+            [*ARGUMENT_ROWS, *NESTED_ROWS],
+            {"name", "cls", "is_refined", "has_parts", "holds_text", "discriminator"},
+        ),
         (ToolSpec, [*TOOL_ROWS, *RESULT_ROWS], {"args", "full_name", "exports"}),
         (ToolPolicy, POLICY_ROWS, set()),
     ],

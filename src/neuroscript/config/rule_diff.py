@@ -10,7 +10,6 @@ import attrs
 
 from neuroscript.coercion.constraints import coerce
 from neuroscript.coercion.types import ELEMENTS, MAPS, VALUES, ArgType, accepts_all
-from neuroscript.coercion.unions import holds_text
 from neuroscript.config.change import ADDED, NEW_DESCRIPTION, Change, breaking_change, change_of, compatible
 from neuroscript.errors import UNSET, CoercionError
 from neuroscript.io.text import quote_untrusted
@@ -73,7 +72,7 @@ def _absence_changes(path: str, old: ArgSpec, new: ArgSpec, place: Place) -> Ite
         yield change_of(goes_on, f"{path}.nullable", text)
     if not same(old.default, new.default) and not (old.required or new.required):
         text = "has a different default" if UNSET not in (old.default, new.default) else _DEFAULT[new.default is UNSET]
-        goes_on = _goes_on(_omitted_value(old, place), _nothing(new, place), new)
+        goes_on = _goes_on(_omitted_value(old, place), _omitted_value(new, place), new)
         yield change_of(goes_on, f"{path}.default", text)
 
 
@@ -331,9 +330,9 @@ def _union_changes(path: str, old: ArgSpec, new: ArgSpec) -> Iterator[Change]:
     if old.any_of and new.any_of:
         yield from _alternative_changes(path, old, new)
     elif new.any_of:
-        goes_on = any(_accepts_rule(old, each) for each in new.any_of) and holds_text(old) >= holds_text(new)
+        goes_on = any(_accepts_rule(old, each) for each in new.any_of) and old.holds_text >= new.holds_text
         yield change_of(goes_on, path, "now accepts several alternatives")
-    elif all(_accepts_rule(each, new) for each in old.any_of) and holds_text(old) >= holds_text(new):
+    elif all(_accepts_rule(each, new) for each in old.any_of) and old.holds_text >= new.holds_text:
         yield compatible(path, "accepts more than its alternatives")
     else:
         yield breaking_change(path, "no longer accepts every alternative")
@@ -353,7 +352,7 @@ def _alternative_changes(path: str, old: ArgSpec, new: ArgSpec) -> Iterator[Chan
         else:
             yield breaking_change(here, "the alternative changed")
     if len(after) > count:
-        is_clear = holds_text(old) >= holds_text(new)
+        is_clear = old.holds_text >= new.holds_text
         text = "accepts further alternatives" if is_clear else "accepts strings that used to be converted"
         yield change_of(is_clear, path, text)
 
