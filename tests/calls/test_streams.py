@@ -104,9 +104,9 @@ def test_iterator_annotation_makes_a_stream() -> None:
         tool(unreadable, group="g")
 
 
-def unreadable() -> Iterator[set[int]]:
+def unreadable() -> Iterator[complex]:
     """Yield values without an ArgType."""
-    yield {1}
+    yield 1j
 
 
 @pytest.mark.parametrize("name", NAMES)

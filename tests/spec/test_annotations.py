@@ -61,7 +61,7 @@ def test_a_mark_says_something_of_the_argument(annotation: Any, expected: dict[s
         (Annotated[int, MultipleOf(3)], "MultipleOf is not supported; remove it and check the value in the function"),
         (Annotated[str, Predicate(str.islower)], "Predicate is not supported; remove it and check the value in the function"),
         (Annotated[str, Arg(minimum=1)], "minimum and maximum are not valid for string"),
-        (list[Annotated[str, Arg(secret=True)]], "list items support only a minimum and a maximum"),
+        (list[Annotated[str, Arg(secret=True)]], "items: secret is valid for arguments and keys only"),
     ],
     ids=str,
 )  # fmt: skip

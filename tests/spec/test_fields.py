@@ -20,6 +20,7 @@ from neuroscript import (
     ApprovalRequest,
     Arg,
     ArgSpec,
+    ArgType,
     ArgumentError,
     Engine,
     ExecutionPolicy,
@@ -30,6 +31,7 @@ from neuroscript import (
     spec_to_data,
     tool,
 )
+from neuroscript.spec.annotations import KNOWN
 
 Mode = Literal["lax", "strict"]
 
@@ -234,7 +236,8 @@ def test_class_fields_become_keys() -> None:
 @pytest.mark.parametrize(
     ("annotation", "given", "text"),
     [
-        (Colour, "RED", "g.take: value: expected string, one of 'red', 'blue', got another str (did you mean 'red'?)"),
+        (Colour, "RIDE", "g.take: value: expected string, one of 'red', 'blue', got another str"),
+        (Colour, "reed", "g.take: value: expected string, one of 'red', 'blue', got another str (did you mean 'red'?)"),
         (Colour, Colour.RED, "g.take: value: expected string, one of 'red', 'blue', got Colour"),
         (Level, True, "g.take: value: expected int, one of 0, 1, got bool (a boolean is not a number)"),
         (list[Colour], ["red", "green"], "g.take: value[1]: expected string, one of 'red', 'blue', got another str"),
@@ -295,6 +298,20 @@ class Own:
 
 
 @dataclass
+class Loop:
+    """Hold itself by way of another class."""
+
+    inner: Through
+
+
+@dataclass
+class Through:
+    """Hold what holds it, in a list of maps."""
+
+    loops: list[dict[str, Loop | None]]
+
+
+@dataclass
 class Init:
     """Have what no field keeps."""
 
@@ -306,7 +323,7 @@ class Loose:
     """Say nothing of a part."""
 
     size: Size
-    parts: list  # type: ignore[type-arg]
+    parts: dict[str, complex]
 
 
 @attrs.define
@@ -329,15 +346,15 @@ class Huge(enum.Enum):
 @pytest.mark.parametrize(
     ("annotation", "text"),
     [
-        (Own, "take: value: field inner: Own contains itself; use keys and Any instead"),
+        (Own, "take: value: field inner: Own contains itself (Own -> Own); use dict[str, Any] there"),
+        (Loop, "take: value: field inner: field loops: Loop contains itself (Loop -> Through -> Loop); use dict[str, Any] there"),
         (Init, "take: value: field width: InitVar is not supported; use a field"),
-        (Loose, "take: value: field parts: list is not supported; use list[Any]"),
-        (Bare, "take: value: field width: has no annotation; use str, int, float, bool, bytes, array, Any, list[T], "
-         "dict[str, T], Literal[…], an Enum, a TypedDict, a dataclass, an attrs class, or one of these | None"),
-        (Empty, "take: value: Empty must have members whose values are of one type, str, int, float or bool"),
+        (Loose, "take: value: field parts: complex is not supported; use list[float]"),
+        (Bare, f"take: value: field width: has no annotation; use {KNOWN}"),
+        (Empty, "take: value: Empty has no members"),
         (Huge, "take: value: each choice must be of type int"),
-        (dict[str, Colour], f"take: value: dict[str, {__name__}.Colour] is not supported; use dict[str, Any] and describe its keys and values"
-         ""),
+        (dict[Size, int], f"take: value: dict[{__name__}.Size, int] is not supported; use str, int, float, bool, an Enum, a Literal "
+         "or a class with a string format as key"),
     ],
 )  # fmt: skip
 def test_unsupported_class_is_refused(annotation: Any, text: str) -> None:
@@ -351,13 +368,13 @@ def test_unsupported_class_is_refused(annotation: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda: ArgSpec("a", "int", cls=Colour), "argument a: each choice must be of type int"),
+        (lambda: ArgSpec("a", "int", cls=Colour), "argument a: the values of Colour are of type string, which does not fit int"),
         (lambda: ArgSpec("a", "map", cls=Size, default=Own()), "argument a: the default does not fit: expected map with keys "
          "width, height (optional), got Own"),
-        (lambda: ArgSpec("a", "map", cls=Colour), "argument a: choices are valid for strings, numbers, booleans and slices of them, not for"
-         " map"),
-        (lambda: ArgSpec("a", "string", cls=Colour, choices=("red",)), "argument a: choices are derived from cls; pass only one of them"),
-        (lambda: ArgSpec("a", "string", cls=Colour, choices=5), "argument a: choices are derived from cls; pass only one of them"),
+        (lambda: ArgSpec("a", "map", cls=Colour), "argument a: the values of Colour are of type string, which does not fit map"),
+        (lambda: ArgSpec("a", "any", cls=Colour), "argument a: the values of Colour are of type string, which does not fit any"),
+        (lambda: ArgSpec("a", "string", cls=Colour, choices=("green",)), "argument a: choices are derived from cls; pass only members of it"),
+        (lambda: ArgSpec("a", "string", cls=Colour, choices=5), "argument a: choices must be a list or tuple, not int"),
         (lambda: ArgSpec("a", "string", cls=Colour, keys=(ArgSpec("k", "int"),)), "argument a: keys and extra_keys are not valid for an Enum"
          ""),
     ],
@@ -368,6 +385,14 @@ def test_enum_in_a_spec_must_fit_its_type(make: Any, text: str) -> None:
         make()
 
     assert text == str(caught.value)
+
+
+def test_choices_may_select_members_of_an_enum() -> None:
+    """As an annotation ``Literal[Colour.RED]`` does, in their plain form or as members."""
+    arg = ArgSpec("a", ArgType.STRING, cls=Colour, choices=(Colour.RED,))
+
+    assert arg == ArgSpec("a", ArgType.STRING, cls=Colour, choices=("red",))
+    assert arg.choices == ("red",)
 
 
 def test_explicit_spec_may_use_an_enum() -> None:

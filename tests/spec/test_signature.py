@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import typing
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum, Flag
 from pathlib import Path
-from typing import Annotated, Any, Literal, NewType, Optional
+from typing import Annotated, Any, AnyStr, Literal, NewType, Optional
 
 import attrs
 import pytest
@@ -16,7 +16,7 @@ from docstring_parser import parse as parse_by_library
 from typing_extensions import TypeAliasType
 
 from neuroscript import Arg, ArgType, Engine, RegistryError, Runtime, SpecError, ToolPolicy, Toolset, ToolSpec, tool
-from neuroscript.spec.annotations import UnsupportedAnnotation, hint_of
+from neuroscript.spec.annotations import KNOWN, UnsupportedAnnotation, hint_of
 from neuroscript.spec.signature import parse_docstring
 
 
@@ -37,6 +37,13 @@ class Mixed(Enum):
 
     A = "a"
     B = 1
+
+
+class Plain:
+    """No class with fields."""
+
+
+KEY = "is not supported; use str, int, float, bool, an Enum, a Literal or a class with a string format as key"
 
 
 class Rights(Flag):
@@ -86,6 +93,26 @@ class Rights(Flag):
         (Point, "map", False, ()),
         (Point | None, "map", True, ()),
         (list[Point], "slice_map", False, ()),
+        (list, "slice_any", False, ()),
+        (tuple, "slice_any", False, ()),
+        (set, "slice_any", False, ()),
+        (dict, "map", False, ()),
+        (OLD_LIST, "slice_any", False, ()),
+        (tuple[int, ...], "slice_int", False, ()),
+        (tuple[int, str], "slice_any", False, ()),
+        (set[str], "slice_string", False, ()),
+        (Iterable[str], "slice_string", False, ()),
+        (Path, "string", False, ()),
+        (Path | None, "string", True, ()),
+        (Sequence[list[int]], "slice_any", False, ()),
+        (list[int | None], "slice_any", False, ()),
+        (list[Annotated[str, Arg(min_length=1)]], "slice_any", False, ()),
+        (Mixed, "any", False, ()),
+        (Rights, "slice_string", False, ("READ", "WRITE")),
+        (dict[int, str], "map_any_any", False, ()),
+        (dict[str, list[int]], "map", False, ()),
+        (int | str | None, "any", True, ()),
+        (Literal["a", 1], "any", False, ()),
     ],
 )
 def test_annotation_maps_to_an_argtype(annotation: Any, kind: str, nullable: bool, choices: tuple[Any, ...]) -> None:
@@ -98,29 +125,24 @@ def test_annotation_maps_to_an_argtype(annotation: Any, kind: str, nullable: boo
 @pytest.mark.parametrize(
     ("annotation", "text"),
     [
-        (list, "list is not supported; use list[Any]"),
-        (tuple, "tuple is not supported; use list[Any], or list[T]"),
-        (dict, "dict is not supported; use dict[str, Any]"),
         (object, "object is not supported; use Any"),
-        (tuple[int, ...], "tuple[int, ...] is not supported; use list[Any], or list[T]"),
-        (set[str], "set[str] is not supported; use list[Any], or list[T]"),
-        (type[int], "type[int] is not supported; use str, int, float, bool, bytes, array, Any, list[T], dict[str, T], "
-         "Literal[…], an Enum, a TypedDict, a dataclass, an attrs class, or one of these | None"),
-        (Sequence, "Sequence is not supported; use Sequence[Any]"),
-        (OLD_LIST, "List is not supported; use list[Any]"),
-        (Iterable[str], "Iterable[str] is not supported; use list[Any], or list[T]"),
-        (Path, "Path is not supported; use str and parse it in the function"),
-        (Path | None, "Path is not supported; use str and parse it in the function"),
-        (Sequence[list[int]], "list[list[int]] is not supported; use list[Any] and describe its items"),
-        (list[Annotated[str, Arg(min_length=1)]], "list items support only a minimum and a maximum"),
-        (Mixed, "Mixed must have members whose values are of one type, str, int, float or bool"),
-        (Rights, "Rights is a Flag; use an Enum, or a list of an Enum"),
-        (list[list[int]], "list[list[int]] is not supported; use list[Any] and describe its items"),
-        (list[int | None], "list[int | None] is not supported; use list[Any] and describe its items"),
-        (dict[int, str], "dict[int, str] is not supported; use dict[str, Any] and describe its keys and values"),
-        (dict[str, list[int]], "dict[str, list[int]] is not supported; use dict[str, Any] and describe its keys and values"),
-        (int | str, "int | str has several types; use one of them, or Any"),
-        (Literal["a", 1], "Literal['a', 1] must hold values of one type, str, int or bool"),
+        (complex, "complex is not supported; use list[float]"),
+        (memoryview, "memoryview is not supported; use bytes"),
+        (bytearray, "bytearray is not supported; use bytes"),
+        (list[complex | None], "complex is not supported; use list[float]"),
+        (type[int], f"type[int] is not supported; use {KNOWN}"),
+        (Callable[[int], str], f"Callable[[int], str] is not supported; use {KNOWN}"),
+        (Plain, f"Plain is not supported; use {KNOWN}"),
+        (AnyStr, "~AnyStr is not supported; use a concrete type"),
+        (list[AnyStr], "~AnyStr is not supported; use a concrete type"),  # type: ignore[valid-type]
+        (Literal[b"a"], "Literal[b'a'] must hold strings, ints, booleans or Enum members"),
+        (Literal[Mixed.A, "x"], "Literal[<Mixed.A: 'a'>, 'x'] must hold members of one Enum"),
+        (tuple[()], "tuple[()] is not supported; leave the argument out"),
+        (dict[bytes, int], f"dict[bytes, int] {KEY}"),
+        (dict[list[int], int], f"dict[list[int], int] {KEY}"),
+        (dict[int | None, int], f"dict[int | None, int] {KEY}"),
+        (dict[str | int, int], f"dict[str | int, int] {KEY}"),
+        (dict[Any, int], f"dict[Any, int] {KEY}"),
     ],
 )  # fmt: skip
 def test_unsupported_annotation_is_refused_with_advice(annotation: Any, text: str) -> None:
@@ -231,22 +253,21 @@ def unknown_name(a: Nowhere) -> int:  # type: ignore[name-defined]
     return 1
 
 
-def instance_result(a: int) -> Point:
-    """Return an instance."""
-    return Point(a)
+def unknown_result(a: int) -> object:
+    """Return anything."""
+    return a
 
 
 @pytest.mark.parametrize(
     ("func", "problems"),
     [
-        (unannotated, ["a: has no annotation; use str, int, float, bool, bytes, array, Any, list[T], dict[str, T], "
-                       "Literal[…], an Enum, a TypedDict, a dataclass, an attrs class, or one of these | None",
+        (unannotated, [f"a: has no annotation; use {KNOWN}",
                        "the result has no annotation; use -> None if it returns nothing"]),
         (keyword, ["c: arbitrary keyword arguments are not supported; declare each parameter, or one of type dict[str, T]"]),
         (misdescribed, ["the docstring describes b, which is not a parameter"]),
         (bad_default, ["a: the default does not fit: expected int, got str (a string must be a decimal integer, such as 42)"]),
         (unknown_name, ["its annotations cannot be evaluated (NameError: name 'Nowhere' is not defined)"]),
-        (instance_result, ["the result: use a built-in type, such as dict[str, Any] or str"]),
+        (unknown_result, ["the result: object is not supported; use Any"]),
         (functools.partial(keyword), None),
         (len, None),
     ],

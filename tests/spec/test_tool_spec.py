@@ -45,7 +45,7 @@ class Node:
 class Loose:
     """A class with a field of an unsupported type."""
 
-    items: list
+    items: list[object]
 
 
 @pytest.mark.parametrize(
@@ -74,14 +74,15 @@ class Loose:
         (lambda: ArgSpec("a", STRING, minimum=1), "argument a: minimum and maximum are not valid for string"),
         (lambda: ArgSpec("a", INT, min_length=1), "argument a: min_length and max_length are not valid for int"),
         (lambda: ArgSpec("a", STRING, max_length=-1), "argument a: max_length must be a non-negative integer"),
-        (lambda: ArgSpec("a", INT, keys=(ArgSpec("k", INT),)), "argument a: keys, extra_keys and cls are valid for map and slice_map, not for"
+        (lambda: ArgSpec("a", INT, keys=(ArgSpec("k", INT),)), "argument a: keys and extra_keys are valid for map and slice_map, not for"
          " int"),
         (lambda: ArgSpec("a", MAP, keys=(1,)), "argument a: keys[0] must be an ArgSpec, not int"),
         (lambda: ArgSpec("a", MAP, keys=(ArgSpec("k", INT), ArgSpec("k", INT))), "argument a: duplicate key k"),
         (lambda: ArgSpec("a", MAP, extra_keys=True), "argument a: extra_keys requires explicit keys"),
-        (lambda: ArgSpec("a", MAP, cls=int), "argument a: cls must be an attrs class, a dataclass, a TypedDict or an Enum"),
-        (lambda: ArgSpec("a", MAP, cls=Node), "argument a: field inner: Node contains itself; use keys and Any instead"),
-        (lambda: ArgSpec("a", MAP, cls=Loose), "argument a: field items: list is not supported; use list[Any]"),
+        (lambda: ArgSpec("a", MAP, cls=int), "argument a: cls must be an Enum, a class with fields or of a format, tuple, set, frozenset or "
+         "deque"),
+        (lambda: ArgSpec("a", MAP, cls=Node), "argument a: field inner: Node contains itself (Node -> Node); use dict[str, Any] there"),
+        (lambda: ArgSpec("a", MAP, cls=Loose), "argument a: field items: object is not supported; use Any"),
         (lambda: ArgSpec("a", INT, nullable=1, minimum="x", description=None), "argument a: nullable must be True or "
          "False, not int; description must be a valid Unicode string, without lone surrogates, not None; "
          f"{BOUNDS}, not str"),

@@ -271,8 +271,8 @@ def old_stream() -> Stream:
     return iter(())
 
 
-def bounded_result() -> __import__("typing").Annotated[int, Arg(minimum=1)]:  # type: ignore[valid-type]
-    return 1
+def bounded_result() -> __import__("typing").Annotated[str, Arg(minimum=1)]:  # type: ignore[valid-type]
+    return "1"
 
 
 def anonymous() -> Callable[..., Any]:
@@ -294,7 +294,7 @@ def anonymous() -> Callable[..., Any]:
         (bare_stream, "bare_stream: the result: Iterator has no item type; use Iterator[T]; the result: the function yields; use Iterator[T] or AsyncIterator[T]"
          ""),
         (old_stream, "old_stream: the result: AsyncIterator has no item type; use AsyncIterator[T]"),
-        (bounded_result, "bounded_result: the result: use a built-in type, such as dict[str, Any] or str"),
+        (bounded_result, "bounded_result: the result: minimum and maximum are not valid for string"),
     ],
     ids=lambda each: each.split(":")[0] if isinstance(each, str) else "",
 )  # fmt: skip

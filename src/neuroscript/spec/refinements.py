@@ -25,7 +25,7 @@ from neuroscript.spec.annotations import (
     hint_of,
     is_record,
 )
-from neuroscript.spec.tool_spec import DECLARED, ArgSpec, ToolSpec, _set, argument
+from neuroscript.spec.tool_spec import DECLARED, ITEMS, ArgSpec, ToolSpec, _set, argument
 
 FORMAT: Final = Form(f"one of {', '.join(FORMATS)}", STRING.accepts, lambda name: not name or name in FORMATS)
 NESTED: Final = Form("an ArgSpec, an ArgType or its name", lambda spec: isinstance(spec, (ArgSpec, str)))
@@ -139,11 +139,15 @@ def _settle_members(arg: ArgSpec, cls: type[Enum]) -> Iterator[str]:
         return
     if arg.keys or arg.extra_keys:
         yield "keys and extra_keys are not valid for an Enum"
+    elif not ITEMS.accepts(arg.choices):
+        yield from ITEMS.problems("choices", arg.choices)
     elif hint.any_of:
         if arg.type is not hint.type:
             yield f"the values of {annotation_text(cls)} have several types; use any"
         elif not arg.any_of:
             _set(arg, "any_of", tuple(argument("alternative", each) for each in hint.any_of))
+    elif arg.type not in (hint.type, LISTS.get(hint.type)):
+        yield f"the values of {annotation_text(cls)} are of type {hint.type}, which does not fit {arg.type}"
     else:
         chosen = tuple(choice_of(each) if isinstance(each, Enum) else each for each in arg.choices or hint.choices)
         if not {*map(repr, chosen)} <= {*map(repr, hint.choices)}:
