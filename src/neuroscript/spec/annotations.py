@@ -45,7 +45,11 @@ OPEN: Final = {"gt": ("minimum", 1), "lt": ("maximum", -1)}
 """Exclusive bounds. For integers, the next integer is the inclusive bound."""
 
 
-KNOWN_PACKAGES: Final = frozenset({"annotated_types", "pydantic", "typing_extensions"})
+UNSUPPORTED: Final = ("pattern", "multiple_of", "tz")
+"""Metadata attributes that an `ArgSpec` cannot express."""
+
+
+KNOWN_PACKAGES: Final = frozenset({"annotated_types", "msgspec", "pydantic", "typing_extensions"})
 """Packages whose metadata is read. Metadata of other packages is ignored."""
 
 
@@ -114,7 +118,7 @@ def _read(mark: Any, kind: ArgType) -> dict[str, Any]:
     for each in getattr(mark, "metadata", None) or ():
         found.update(_read(each, kind))
     known = {name: getattr(mark, name) for name in (*FIELDS, *OPEN) if hasattr(mark, name)}
-    if not known or getattr(mark, "pattern", None) is not None:
+    if not known or any(getattr(mark, name, None) is not None for name in UNSUPPORTED):
         raise UnsupportedMetadata(
             f"{type(mark).__name__} is not supported; remove it and check the value in the function"
         )
@@ -252,6 +256,8 @@ def hint_of(annotation: Any) -> Hint:
         return form(annotation)
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return _enum(annotation)
+    if is_root_model(annotation):
+        return _root(annotation)
     if is_record(annotation):
         return Hint(ArgType.MAP, cls=annotation)
     if isinstance(annotation, type):
@@ -262,8 +268,26 @@ def hint_of(annotation: Any) -> Hint:
             return Hint(ArgType.STRING, cls=annotation, format=name)
     for meaning in MEANINGS:
         if hasattr(annotation, meaning):
-            return hint_of(getattr(annotation, meaning))
+            target = getattr(annotation, meaning)
+            return hint_of(substituted(target, type_arguments(annotation)))
     raise UnsupportedAnnotation(f"{annotation_text(annotation)} is not supported; use {_instead(annotation)}")
+
+
+def type_arguments(annotation: Any) -> dict[Any, Any]:
+    """Return the type arguments of a generic class or alias, by type variable."""
+    origin = get_origin(annotation) or annotation
+    variables = getattr(origin, "__type_params__", ()) or getattr(origin, "__parameters__", ())
+    return dict(zip(variables, get_args(annotation), strict=False))
+
+
+def substituted(annotation: Any, replaced: Mapping[Any, Any]) -> Any:
+    """Return an annotation with type variables replaced by type arguments."""
+    if not replaced:
+        return annotation
+    if isinstance(annotation, TypeVar):
+        return replaced.get(annotation, annotation)
+    free = getattr(annotation, "__parameters__", ())
+    return annotation[tuple(replaced.get(each, each) for each in free)] if free else annotation
 
 
 def is_record(annotation: Any) -> bool:
@@ -272,7 +296,7 @@ def is_record(annotation: Any) -> bool:
     These are attrs classes, dataclasses, TypedDicts, NamedTuples, pydantic models and msgspec Structs.
     """
     cls = get_origin(annotation) or annotation
-    if not isinstance(cls, type):
+    if not isinstance(cls, type) or is_root_model(cls):
         return False
     return (
         attrs.has(cls)
@@ -297,6 +321,17 @@ def is_named_tuple(cls: type) -> bool:
 def is_pydantic_model(cls: type) -> bool:
     """Return whether a class is a pydantic model."""
     return hasattr(cls, "__pydantic_validator__") and hasattr(cls, "model_fields")
+
+
+def is_root_model(cls: Any) -> bool:
+    """Return whether a class is a pydantic model of one value that is not a field."""
+    return hasattr(cls, "__pydantic_root_model__") and bool(cls.__pydantic_root_model__)
+
+
+def root_of(cls: Any) -> Hint:
+    """Return the meaning of the value of a RootModel."""
+    field = cls.model_fields["root"]
+    return hint_of(Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation)
 
 
 def is_struct(cls: type) -> bool:
@@ -371,6 +406,18 @@ def _choices(values: tuple[Any, ...], cls: Any = None) -> Hint:
     return Hint(ArgType.ANY, any_of=tuple(_choices(part) for part in parts), cls=cls)
 
 
+def _root(cls: Any) -> Hint:
+    """Return the meaning of a RootModel: that of its value, with items that have a class as a spec of their own."""
+    hint = root_of(cls)
+    if hint.type in _SLICES.values() and hint.cls is not None and hint.cls not in CONTAINERS:
+        element = next(element for element, kind in _SLICES.items() if kind is hint.type)
+        item = Hint(element, choices=hint.choices, cls=hint.cls)
+        return attrs.evolve(hint, type=ArgType.SLICE_ANY, choices=(), items=item, cls=cls)
+    if hint.type is ArgType.MAP and is_record(hint.cls):
+        raise UnsupportedAnnotation(f"{annotation_text(cls)} is not supported; use {annotation_text(hint.cls)}")
+    return attrs.evolve(hint, cls=cls)
+
+
 def _enum(cls: type[Enum]) -> Hint:
     names = tuple(cls.__members__)
     if not names:
@@ -409,7 +456,7 @@ def _items(annotation: Any, cls: Any) -> Hint:
 def _is_simple(hint: Hint) -> bool:
     """Return whether a hint for the items of a list can be expressed by a slice type with choices, bounds and keys."""
     said = hint.said
-    is_plain = not (hint.nullable or hint.nested or hint.unique_items or hint.format or hint.any_of)
+    is_plain = not (hint.nullable or hint.nested or hint.unique_items or hint.format or is_root_model(hint.cls))
     return is_plain and said.min_length is None and said.max_length is None and not said.secret
 
 

@@ -6,15 +6,18 @@ msgspec Structs. Type arguments of a generic class replace its type variables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import datetime
+from collections.abc import Iterator
 from enum import Enum
-from typing import Annotated, Any, Final, NotRequired, Required, TypeVar, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Final, Literal, NotRequired, Required, Union, get_args, get_origin
 
 import attrs
 
 from neuroscript.errors import UNSET
 from neuroscript.spec.annotations import (
     KNOWN,
+    Arg,
     Hint,
     UnsupportedAnnotation,
     annotation_text,
@@ -25,7 +28,22 @@ from neuroscript.spec.annotations import (
     is_record,
     is_struct,
     is_typed_dict,
+    substituted,
+    type_arguments,
 )
+
+LIBRARY: Final = ("pydantic", "pydantic_core")
+"""The packages with classes such as URLs, which only a pydantic model may have as fields."""
+
+JSON_TYPES: Final[dict[Any, Any]] = {
+    "string": str,
+    "integer": int,
+    "number": float,
+    "boolean": bool,
+    "date": datetime.date,
+    "date-time": datetime.datetime,
+}
+"""The annotation for the JSON form of a class, by the format or type in its JSON Schema."""
 
 OPTIONAL: Final = {Required: False, NotRequired: True}
 FROZEN_KEY: Final = "ReadOnly"
@@ -41,7 +59,7 @@ class Field:
         hint: The meaning of its annotation.
         default: The default of the class, or `UNSET`.
         optional: Whether it may be omitted because the class supplies a value.
-        attribute: The attribute of an instance that has the value.
+        attribute: The attribute of an instance that has the value; empty for a tag, which belongs to the class.
     """
 
     name: str
@@ -59,7 +77,7 @@ class Declared:
     annotation: Any
     default: Any = UNSET
     optional: bool = False
-    attribute: str = ""
+    attribute: str | None = None
 
 
 def fields_of(cls: Any, above: tuple[Any, ...] = ()) -> tuple[Field, ...]:
@@ -76,27 +94,17 @@ def fields_of(cls: Any, above: tuple[Any, ...] = ()) -> tuple[Field, ...]:
         cycle = " -> ".join(map(annotation_text, (*above[above.index(cls) :], cls)))
         raise UnsupportedAnnotation(f"{annotation_text(cls)} contains itself ({cycle}); use dict[str, Any] there")
     origin = get_origin(cls) or cls
-    replaced = dict(zip(getattr(origin, "__parameters__", ()), get_args(cls), strict=False))
+    replaced = type_arguments(cls)
     return tuple(
         Field(
             each.name,
-            _hint(each.name, _substituted(each.annotation, replaced), (*above, cls)),
+            _hint(each.name, substituted(each.annotation, replaced), (*above, cls)),
             each.default,
             each.optional,
-            each.attribute or each.name,
+            each.name if each.attribute is None else each.attribute,
         )
         for each in _declared(origin)
     )
-
-
-def _substituted(annotation: Any, replaced: Mapping[Any, Any]) -> Any:
-    """Return an annotation with type variables replaced by type arguments."""
-    if not replaced:
-        return annotation
-    if isinstance(annotation, TypeVar):
-        return replaced.get(annotation, annotation)
-    free = getattr(annotation, "__parameters__", ())
-    return annotation[tuple(replaced.get(each, each) for each in free)] if free else annotation
 
 
 def _declared(cls: Any) -> Iterator[Declared]:
@@ -156,10 +164,17 @@ def _members(cls: Any, annotations: dict[str, Any]) -> Iterator[Declared]:
 def _struct_fields(cls: Any, annotations: dict[str, Any]) -> Iterator[Declared]:
     import msgspec
 
+    yield from (Declared(name, Literal.__getitem__(tag), tag, attribute="") for name, tag in tag_of(cls).items())
     for field in msgspec.structs.fields(cls):
         has_factory = field.default_factory is not msgspec.NODEFAULT
         default = UNSET if field.default is msgspec.NODEFAULT else field.default
         yield Declared(field.encode_name, annotations[field.name], default, has_factory, field.name)
+
+
+def tag_of(cls: Any) -> dict[str, Any]:
+    """Return the tag of a msgspec Struct by the name of its key, if it has one."""
+    config = getattr(cls, "__struct_config__", None)
+    return {} if config is None or config.tag is None else {config.tag_field: config.tag}
 
 
 def _model_fields(cls: Any) -> Iterator[Declared]:
@@ -173,8 +188,39 @@ def _model_fields(cls: Any) -> Iterator[Declared]:
         marks = [each for each in field.metadata if _is_expressible(each)]
         if field.description:
             marks.append(field.description)
-        annotation = Annotated[(field.annotation, *marks)] if marks else field.annotation
+        plain = _built_in(field.annotation, marks)
+        annotation = Annotated[(plain, *marks)] if marks else plain
         yield Declared(alias, annotation, default, has_factory, name)
+
+
+def library_fields(cls: Any) -> list[str]:
+    """Return the fields of a pydantic model whose annotations name classes of pydantic, such as a URL."""
+    return [name for name, field in cls.model_fields.items() if _built_in(field.annotation, []) != field.annotation]
+
+
+def _built_in(annotation: Any, marks: list[Any]) -> Any:
+    """Return an annotation with the built-in of the JSON form in place of each class of pydantic, such as a URL."""
+    parts = get_args(annotation)
+    if get_origin(annotation) is Annotated:
+        kept = [each for each in parts[1:] if _is_expressible(each)]
+        bare = _built_in(parts[0], marks)
+        return Annotated[(bare, *kept)] if kept else bare
+    if parts and get_origin(annotation) is not Literal:
+        plain = tuple(_built_in(each, marks) if each is not Ellipsis else each for each in parts)
+        if plain == parts:
+            return annotation
+        form = get_origin(annotation)
+        return Union.__getitem__(plain) if form in (Union, UnionType) else form[plain]
+    if not isinstance(annotation, type) or annotation.__module__.partition(".")[0] not in LIBRARY:
+        return annotation
+    if is_pydantic_model(annotation):
+        return annotation
+    from pydantic import TypeAdapter
+
+    schema = TypeAdapter(annotation).json_schema()
+    if schema.get("writeOnly"):
+        marks.append(Arg(secret=True))
+    return JSON_TYPES.get(schema.get("format") or schema.get("type"), JSON_TYPES.get(schema.get("type"), annotation))
 
 
 def _is_expressible(mark: Any) -> bool:

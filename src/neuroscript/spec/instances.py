@@ -22,11 +22,13 @@ from neuroscript.spec.annotations import (
     annotation_text,
     choice_of,
     is_pydantic_model,
+    is_root_model,
     is_struct,
     is_typed_dict,
+    root_of,
 )
-from neuroscript.spec.fields import fields_of
-from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
+from neuroscript.spec.fields import LIBRARY, fields_of, library_fields, tag_of
+from neuroscript.spec.tool_spec import ArgSpec, ToolSpec, argument
 
 Convert = Callable[[Any], Any]
 
@@ -89,6 +91,8 @@ def _maker(arg: ArgSpec) -> Convert | None:
 
 def _maker_of_value(arg: ArgSpec) -> Convert | None:
     cls: Any = arg.cls
+    if is_root_model(cls):
+        return _maker_of_root(cls)
     if isinstance(cls, type) and issubclass(cls, Flag):
         return lambda names: reduce(or_, (cls[name] for name in names), cls(0))
     if arg.any_of:
@@ -114,6 +118,11 @@ def _member(cls: Any) -> Convert:
     return lambda value: table[type(value), value]
 
 
+def _maker_of_root(cls: Any) -> Convert:
+    make, call = _maker(argument("root", root_of(cls))), _caller(cls)
+    return call if make is None else lambda value: call(make(value))
+
+
 def _maker_of_items(arg: ArgSpec) -> Convert | None:
     container: Any = arg.cls if arg.cls in CONTAINERS else None
     if arg.prefix_items:
@@ -130,13 +139,16 @@ def _maker_of_items(arg: ArgSpec) -> Convert | None:
 
 def _made_items(makers: Sequence[Convert | None], values: list[Any]) -> list[Any]:
     """Return each value converted by its maker."""
-    made = []
-    for index, (make, value) in enumerate(zip(makers, values, strict=True)):
-        try:
-            made.append(value if make is None else make(value))
-        except _Rejected as error:
-            raise _Rejected(f"[{index}]{error.where}", error.cls) from error.__cause__
-    return made
+    each_value = enumerate(zip(makers, values, strict=True))
+    return [value if make is None else _made_at(f"[{index}]", make, value) for index, (make, value) in each_value]
+
+
+def _made_at(step: str, make: Convert, value: Any) -> Any:
+    """Return an instance; if a class rejects the value, the error says at which step of its path."""
+    try:
+        return make(value)
+    except _Rejected as error:
+        raise _Rejected(f"{step}{error.where}", error.cls) from error.__cause__
 
 
 def _maker_of_element(arg: ArgSpec, cls: Any) -> Convert | None:
@@ -166,7 +178,7 @@ def _maker_of_map(arg: ArgSpec) -> Convert | None:
         for key, value in values.items():
             make = keys.get(key, make_value)
             name = key if make_key is None or key in keys else make_key(key)
-            result[name] = value if make is None else make(value)
+            result[name] = value if make is None else _made_at(f"[{key!r}]", make, value)
         return result
 
     return made
@@ -182,10 +194,7 @@ def _maker_of_record(cls: Any, keys: tuple[ArgSpec, ...]) -> Convert | None:
     def made(values: dict[str, Any]) -> Any:
         fields = {}
         for name, value in values.items():
-            try:
-                fields[name] = inner[name](value) if name in inner else value
-            except _Rejected as error:
-                raise _Rejected(f"['{name}']{error.where}", error.cls) from error.__cause__
+            fields[name] = _made_at(f"['{name}']", inner[name], value) if name in inner else value
         return fields if call is None else call(fields)
 
     return made
@@ -197,8 +206,8 @@ def _caller(cls: Any) -> Convert:
     if is_pydantic_model(origin):
         create: Convert = cls.model_validate
     elif is_struct(origin):
-        names = {field.name: field.attribute for field in fields_of(cls)}
-        create = lambda fields: origin(**{names[name]: value for name, value in fields.items()})  # noqa: E731
+        names = {field.name: field.attribute for field in fields_of(cls) if field.attribute}
+        create = lambda fields: origin(**{names[name]: value for name, value in fields.items() if name in names})  # noqa: E731
     elif is_typed_dict(origin):
         return lambda fields: fields
     else:
@@ -233,6 +242,8 @@ def plain_of(arg: ArgSpec) -> Convert | None:
     It takes instances of the declared classes apart, at every depth. It returns any other value unchanged, because the
     check of the result then reports its place. It calls no code but the attributes of instances.
     """
+    if is_root_model(arg.cls):
+        return _plain_of_root(arg.cls)
     if arg.any_of:
         parts = [plain for each in arg.any_of if (plain := plain_of(each)) is not None]
         if arg.cls is not None:
@@ -247,6 +258,16 @@ def plain_of(arg: ArgSpec) -> Convert | None:
     if arg.keys or arg.value_spec is not None or arg.key_spec is not None:
         return _plain_of_map(arg)
     return None
+
+
+def _plain_of_root(cls: Any) -> Convert:
+    plain = plain_of(argument("root", root_of(cls)))
+
+    def of_root(value: Any) -> Any:
+        root = value.root if isinstance(value, cls) else value
+        return root if plain is None or root is None else plain(root)
+
+    return of_root
 
 
 def _one_by_one(parts: list[Convert]) -> Convert:
@@ -324,15 +345,32 @@ def _plain_of_record(cls: Any, keys: tuple[ArgSpec, ...]) -> Convert | None:
     if not inner and not has_instances:
         return None
     attributes = {field.name: field.attribute for field in fields_of(cls)} if has_instances else {}
+    has_library_types = has_instances and is_pydantic_model(origin) and bool(library_fields(origin))
+    tag = tag_of(origin) if has_instances else {}
 
     def converted(value: Any) -> Any:
         if has_instances and isinstance(value, origin):
-            value = {name: getattr(value, at) for name, at in attributes.items() if hasattr(value, at)}
+            value = {name: getattr(value, at) for name, at in attributes.items() if at and hasattr(value, at)} | tag
+            if has_library_types:
+                value = {name: _plain_of_library(each) for name, each in value.items()}
         elif not isinstance(value, dict):
             return value
         return {name: inner[name](each) if name in inner else each for name, each in value.items()}
 
     return converted
+
+
+def _plain_of_library(value: Any) -> Any:
+    """Return the JSON form of an instance of a class of pydantic, such as a URL; any other value unchanged."""
+    if type(value) in (list, tuple, set, frozenset):
+        return [_plain_of_library(each) for each in value]
+    if type(value) is dict:
+        return {key: _plain_of_library(each) for key, each in value.items()}
+    if type(value).__module__.partition(".")[0] not in LIBRARY or is_pydantic_model(type(value)):
+        return value
+    from pydantic_core import to_jsonable_python
+
+    return to_jsonable_python(value)
 
 
 def plain_default(arg: ArgSpec, default: Any) -> Any:

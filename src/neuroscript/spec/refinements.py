@@ -24,6 +24,7 @@ from neuroscript.spec.annotations import (
     choice_of,
     hint_of,
     is_record,
+    is_root_model,
 )
 from neuroscript.spec.tool_spec import DECLARED, ITEMS, ArgSpec, ToolSpec, _set, argument
 
@@ -112,6 +113,15 @@ def _settle_class(arg: ArgSpec) -> Iterator[str]:
         return
     if isinstance(cls, type) and issubclass(cls, Enum):
         yield from _settle_members(arg, cls)
+    elif is_root_model(cls):
+        try:
+            hint = attrs.evolve(hint_of(cls), cls=None)
+            expected = (hint.type, argument(arg.name, hint).type)
+        except (UnsupportedAnnotation, SpecError) as error:
+            yield str(error)
+            return
+        if arg.type not in expected:
+            yield f"cls {annotation_text(cls)} is valid for {expected[0]}, not for {arg.type}"
     elif cls in CONTAINERS:
         if arg.type not in ELEMENTS:
             yield f"cls {annotation_text(cls)} is valid for a slice, not for {arg.type}"
@@ -219,6 +229,8 @@ def _lift_items(arg: ArgSpec) -> None:
     if items is None or items.type not in LISTS or items.is_refined or items.nullable or items.description:
         return
     if (items.min_length, items.max_length) != (None, None) or (items.cls is not None and arg.cls is not None):
+        return
+    if is_root_model(items.cls):
         return
     _set(arg, "items", None)
     if items.type is ArgType.ANY:

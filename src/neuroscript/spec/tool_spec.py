@@ -249,7 +249,7 @@ def _settled_keys(arg: ArgSpec) -> Iterator[str]:
     if (keys or arg.extra_keys) and arg.type not in DECLARED:
         yield f"keys and extra_keys are valid for map and slice_map, not for {arg.type}"
         return
-    if arg.cls is not None and arg.type in DECLARED and not _is_container(arg.cls):
+    if arg.cls is not None and arg.type in DECLARED and _has_fields(arg.cls):
         from neuroscript.spec.annotations import UnsupportedAnnotation
 
         try:
@@ -266,10 +266,10 @@ def _settled_keys(arg: ArgSpec) -> Iterator[str]:
     _set(arg, "keys", keys)
 
 
-def _is_container(cls: Any) -> bool:
-    from neuroscript.spec.annotations import CONTAINERS
+def _has_fields(cls: Any) -> bool:
+    from neuroscript.spec.annotations import CONTAINERS, is_root_model
 
-    return cls in CONTAINERS
+    return cls not in CONTAINERS and not is_root_model(cls)
 
 
 def _repeated(what: str, names: Sequence[str]) -> Iterator[str]:

@@ -32,7 +32,9 @@ LIBRARIES: Final = {
     "inspect-ai": ("inspect-ai",),
     "langchain": ("langchain-core",),
     "mcp": ("mcp", "jsonschema-rs"),
+    "msgspec": ("msgspec",),
     "openai-agents": ("openai-agents",),
+    "pydantic": ("pydantic",),
     "pydantic-ai": ("pydantic-ai-slim",),
     "otel": ("opentelemetry-api",),
 }
