@@ -371,7 +371,7 @@ def test_first_party_distributions_use_reserved_names() -> None:
     """Other distributions may not use them; all other names are free."""
     with Engine() as engine:
         names = {str(each).partition(" ")[0] for each in distributions()}
-        origins = engine._world.registry.origins
+        origins = engine._shared.registry.origins
         used = {(origin.partition(" ")[0], name.partition(".")[0]) for name, origin in origins.items()}
     ours = {(key, group) for key, groups in FIRST_PARTY.items() for group in groups if key in names}
 

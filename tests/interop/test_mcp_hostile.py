@@ -257,7 +257,7 @@ def test_ending_a_session_ends_its_calls(place: Place, tmp_path: Path) -> None:
 
     assert asked(place, None, own, "DELETE")[0] == 200
     until(lambda: mark.read_text() == "stopped")
-    until(lambda: not place.engine._world.running)
+    until(lambda: not place.engine._shared.running)
     connection.close()
 
 

@@ -204,7 +204,7 @@ def test_the_official_client_works_over_http(place: Place, tmp_path: Path) -> No
     asyncio.run(talk())
 
     until(lambda: not place.service.clients)
-    assert not place.engine._world.running
+    assert not place.engine._shared.running
 
 
 def _line(method: str, id: int | None = None, **params: Any) -> bytes:
@@ -365,8 +365,8 @@ def test_a_prompt_ends_with_its_call(place: Place, tmp_path: Path) -> None:
             call = asyncio.create_task(client.call_tool("t__asks", {}))
             await asked.wait()
             call.cancel()
-            await _until(lambda: not place.engine._world.running)
-            await _until(lambda: not place.engine._world.threads.abandoned)
+            await _until(lambda: not place.engine._shared.running)
+            await _until(lambda: not place.engine._shared.threads.abandoned)
 
     asyncio.run(talk())
 

@@ -62,7 +62,7 @@ async def _awaited(tool: Callable[[], Any]) -> object:
 
 def resumed(session: Any, name: str) -> None:
     """Resume a call that was never stored, with every bound field correct."""
-    tool = session._world.registry.tools[name]
+    tool = session._shared.registry.tools[name]
     definition = fingerprint(tool)
     bound = (definition, policy_digest(session.policy), session.id, call_digest(definition, ()))
     is_rejected = any(layer.approver is not None for layer in session.policy.layers)

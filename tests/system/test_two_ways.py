@@ -468,7 +468,7 @@ def test_both_pipelines_agree_on_injected_arguments(tmp_path: Path) -> None:
 def test_the_two_pipelines_differ() -> None:
     """One is compiled for this tool, and the other is the same code for all tools."""
     made = Made(World((ArgSpec("a0", ArgType.INT),), intents=True), Path("nowhere"))
-    line = made.engine._entry("g.t").line
+    line = made.engine._entry("g.t").pipeline
 
     assert line.is_direct
     assert compiled(made.engine, [5]) == steps(made.engine, ["5"]) == [5]

@@ -119,7 +119,11 @@ def _add_call(source: CodeWriter, line: CallPipeline, values: list[str]) -> None
             after.insert(1, "    own = rt._frame")
     source.add(*before, "try:", f"    result = {call}({', '.join(values)})", "except BaseException as error:")
     source.add("    raise failed(error, frame)", *after)
-    test = "False" if line.most is not None else EXACT.get(line.tool.spec.return_type, "False").format("result")
+    test = (
+        "False"
+        if line.max_result_bytes is not None
+        else EXACT.get(line.tool.spec.return_type, "False").format("result")
+    )
     source.add(f"if not ({test}):", f"    result = {source.name(line.check_result)}(result, frame)")
 
 

@@ -171,7 +171,7 @@ class FakeRuntime:
         for tool in tools:
             self._engine.register(tool)
         self._rt = CallRuntime()
-        self._rt._frame = CallFrame(self._engine, TOOL, deadline=deadline, held=(Grant.parse(ALL),))
+        self._rt._frame = CallFrame(self._engine, TOOL, deadline=deadline, grants=(Grant.parse(ALL),))
 
     # The script
 
