@@ -147,15 +147,15 @@ def call_line(name: str = "p.delete", *arguments: Any) -> bytes:
 def test_approved_call_is_shown_and_runs(terminal: Callable[..., Terminal]) -> None:
     """The output contains the approval card, the question and the result."""
     seen = terminal("call", "p.delete", "a")
-    asked = seen.see("[n] ")
+    shown = seen.see("[n] ")
     seen.type("y\n")
 
-    assert (f"{'-' * 79}\r\n{CARD}", "y\n3\n") == (asked, ended(seen, 0))
+    assert (f"{'-' * 79}\r\n{CARD}", "y\n3\n") == (shown, ended(seen, 0))
     assert ["delete a False"] == ran()
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         ("\n", "was not approved"),
         ("n because it is in use\n", "was not approved: it is in use"),
@@ -163,13 +163,13 @@ def test_approved_call_is_shown_and_runs(terminal: Callable[..., Terminal]) -> N
         ("\x04", "was not approved: there was no answer: the input ended before an answer was received"),
     ],
 )
-def test_any_other_answer_refuses_the_call(answer: str, said: str, terminal: Callable[..., Terminal]) -> None:
+def test_any_other_answer_refuses_the_call(answer: str, message: str, terminal: Callable[..., Terminal]) -> None:
     """The exit code is 4, and the message contains the reason."""
     seen = terminal("call", "p.delete", "a")
     seen.see("[n] ")
     seen.type(answer)
 
-    assert f"neuroscript: p.delete: {said}" == ended(seen, 4).splitlines()[-1]
+    assert f"neuroscript: p.delete: {message}" == ended(seen, 4).splitlines()[-1]
     assert [] == ran()
 
 
@@ -247,11 +247,11 @@ def test_calls_from_a_pipe_ask_on_the_terminal(terminal: Callable[..., Terminal]
 def test_prompt_goes_to_the_terminal_and_not_to_a_file(before: str, terminal: Callable[..., Terminal]) -> None:
     """One stream on the terminal is enough, wherever stdout and stderr go."""
     seen = terminal("call", "p.delete", "a", before=before)
-    asked = seen.see("[n] ")
+    shown = seen.see("[n] ")
     seen.type("y\n")
     ended(seen, 0)
 
-    assert asked.endswith(CARD)
+    assert shown.endswith(CARD)
     assert Path("all").read_text() in ("3\n", "")
     assert ["delete a False"] == ran()
 
@@ -328,8 +328,8 @@ def test_preapproval_requires_an_exact_name() -> None:
     """A pattern is an error, and a name that matches no tool produces a warning."""
     text = "execution policy: preapproved: p.* is not the exact name of a tool; patterns are not supported here"
     assert Ran(2, "", f"neuroscript: {text}\n") == away("call", "--preapproved", "p.*", "p.delete", "a")
-    ran = away("call", "--preapproved", "p.delet", "math.add", "1", "2")
-    assert Ran(0, "3.0\n", "neuroscript: warning: no available tool matches --preapproved p.delet\n") == ran
+    result = away("call", "--preapproved", "p.delet", "math.add", "1", "2")
+    assert Ran(0, "3.0\n", "neuroscript: warning: no available tool matches --preapproved p.delet\n") == result
 
 
 @pytest.mark.parametrize("words", [(), ("--allow", "p.*"), ("--policy", "policy.toml", "--profile", "narrow")])
@@ -418,7 +418,7 @@ def test_approval_does_not_cover_nested_calls() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("--trusted",), 4, "needs a new approval because these have changed: policy"),
         (
@@ -429,11 +429,11 @@ def test_approval_does_not_cover_nested_calls() -> None:
         (("--deny", "p.*"), 4, "denied by the pattern 'p.*' in deny"),
     ],
 )
-def test_approval_is_valid_only_under_the_same_policy(words: tuple[str, ...], code: int, said: str) -> None:
+def test_approval_is_valid_only_under_the_same_policy(words: tuple[str, ...], code: int, message: str) -> None:
     """With other options the call is stale, and the file remains."""
     file = put_aside()
 
-    assert Ran(code, "", f"neuroscript: p.delete: {said}\n") == away("approve", "--yes", *words, file)
+    assert Ran(code, "", f"neuroscript: p.delete: {message}\n") == away("approve", "--yes", *words, file)
     assert Path(file).exists()
     assert [] == ran()
 
@@ -444,8 +444,8 @@ def test_approval_is_valid_only_for_the_same_tool(world: Path) -> None:
     (world / "tools.py").write_text(PLUGIN.replace("Delete a file of the shop.", "Delete files."))
     done = away("approve", "--yes", file)
 
-    said = "needs a new approval because these have changed: fingerprint, digest"
-    assert Ran(4, "", f"neuroscript: p.delete: {said}\n") == done
+    message = "needs a new approval because these have changed: fingerprint, digest"
+    assert Ran(4, "", f"neuroscript: p.delete: {message}\n") == done
 
 
 def test_call_suspended_by_an_application_can_be_approved() -> None:

@@ -82,11 +82,11 @@ def told(trail: str) -> list[tuple[str, str, str]]:
 
 def test_audit_log_works_with_a_choice_of_plugins(tmp_path: Path) -> None:
     """The command closes only the audit log at its end."""
-    ran = process(
+    result = process(
         "call", "--audit", str(tmp_path / "t.jsonl"), "math.add", "1", "2", NEUROSCRIPT_PLUGINS="neuroscript-std"
     )
 
-    assert (ran.code, ran.out) == (0, "3.0\n")
+    assert (result.code, result.out) == (0, "3.0\n")
 
 
 def test_printed_head_verifies_the_audit_log(plugin: str, trail: str, tmp_path: Path) -> None:
@@ -152,10 +152,10 @@ def test_interrupt_is_recorded_and_the_head_printed(plugin: str, trail: str) -> 
     assert b"waiting\n" == child.stdout.readline()
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=30)
-    ran = Ran(child.returncode, out.decode(), err.decode())
+    result = Ran(child.returncode, out.decode(), err.decode())
 
-    assert (130, f"neuroscript: audit head {head_of(ran)}\nneuroscript: interrupted\n") == (ran.code, ran.err)
-    assert 0 == process("audit", "verify", trail, "--head", head_of(ran)).code
+    assert (130, f"neuroscript: audit head {head_of(result)}\nneuroscript: interrupted\n") == (result.code, result.err)
+    assert 0 == process("audit", "verify", trail, "--head", head_of(result)).code
     assert [("intent", "p.waits", ""), ("outcome", "p.waits", "call.interrupted")] == told(trail)
 
 
@@ -215,9 +215,9 @@ def test_unusable_file_ends_the_command_first(
     for private in ("short", "tools.py"):
         Path(private).chmod(0o600)
     rest = ["p.put", "ran"] if name == "call" else ["-"]
-    ran = command(name, "-p", plugin, *words, *rest, stdin=lines(("p.put", ["ran"])), make_engine=None)
+    result = command(name, "-p", plugin, *words, *rest, stdin=lines(("p.put", ["ran"])), make_engine=None)
 
-    assert Ran(2, "", f"neuroscript: {text}\n") == ran
+    assert Ran(2, "", f"neuroscript: {text}\n") == result
     assert not Path("ran").exists()
 
 
@@ -228,8 +228,8 @@ def test_dry_run_writes_no_files(words: list[str], plugin: str, tmp_path: Path) 
     name, *rest = words
     for audit in kept[:2]:
         files = ("--audit", str(audit), "--record", str(kept[2]))
-        ran = command(name, "-p", plugin, *files, *rest, stdin=lines(("p.double", [4])), make_engine=None)
-        assert (0, "") == (ran.code, ran.err)
+        result = command(name, "-p", plugin, *files, *rest, stdin=lines(("p.double", [4])), make_engine=None)
+        assert (0, "") == (result.code, result.err)
 
     assert [] == [each for each in kept if each.exists()]
 
@@ -242,12 +242,12 @@ def test_database_name_creates_a_database(name: str, plugin: str, tmp_path: Path
     """It has a row for each call, committed when the command ends, and no head."""
     trail = tmp_path / name
     calls = lines(("p.double", [4]), ("p.put", [str(tmp_path / "a")]), ("p.double", ["x"]))
-    ran = process("execute", "-p", plugin, "--audit", str(trail), "-", stdin=calls)
+    result = process("execute", "-p", plugin, "--audit", str(trail), "-", stdin=calls)
 
     with sqlite3.connect(trail) as connection:
         rows = connection.execute("SELECT kind, tool, code FROM calls ORDER BY id").fetchall()
     connection.close()
-    assert (3, "") == (ran.code, ran.err)
+    assert (3, "") == (result.code, result.err)
     assert [
         ("outcome", "p.double", "ok"),
         ("outcome", "p.put", "ok"),
@@ -280,9 +280,9 @@ def test_recording_can_be_replayed(plugin: str, tmp_path: Path) -> None:
 def test_audit_log_and_recording_work_together(plugin: str, trail: str, tmp_path: Path) -> None:
     """They contain the same calls."""
     file = tmp_path / "calls.jsonl"
-    ran = process("call", "-p", plugin, "--audit", trail, "--record", str(file), "p.double", "4")
+    result = process("call", "-p", plugin, "--audit", trail, "--record", str(file), "p.double", "4")
 
-    assert 0 == process("audit", "verify", trail, "--head", head_of(ran)).code
+    assert 0 == process("audit", "verify", trail, "--head", head_of(result)).code
     assert [[4]] == [json.loads(line)["args"] for line in file.read_text().splitlines()]
 
 
@@ -290,7 +290,7 @@ def test_lost_recorded_calls_are_reported(plugin: str, tmp_path: Path) -> None:
     """The calls run, because no result depends on the recording; its file may have only 1024 bytes."""
     calls = lines(*[("p.double", [number]) for number in range(9)])
     words = ("execute", "-p", plugin, "--record", str(tmp_path / "calls"), "-")
-    ran = process(*words, stdin=calls, shell="| cat", before="trap '' XFSZ; ulimit -f 1;")
+    result = process(*words, stdin=calls, shell="| cat", before="trap '' XFSZ; ulimit -f 1;")
 
-    assert 9 == len(ran.out.splitlines())
-    assert re.fullmatch(r"neuroscript: warning: \d of the calls could not be written to the recording\n", ran.err)
+    assert 9 == len(result.out.splitlines())
+    assert re.fullmatch(r"neuroscript: warning: \d of the calls could not be written to the recording\n", result.err)

@@ -79,13 +79,13 @@ def test_valid_installation_has_no_problems(monkeypatch: pytest.MonkeyPatch, con
 
 def test_readable_output_contains_the_same_findings() -> None:
     """It contains the parts, the install commands of optional parts, and the counts."""
-    ran = command("doctor", make_engine=None)
+    result = command("doctor", make_engine=None)
 
-    assert (ran.code, ran.err) == (0, "")
-    assert "\n\nplugins\n  plugins           warning   no plugin is enabled, so there are no tools\n" in ran.out
-    assert '\n                              pip install "neuroscript[std]"\n' in ran.out
-    assert "\n  configuration     ok        $XDG_CONFIG_HOME/neuroscript\n" in ran.out
-    assert re.search(r"\n\neverything in use works; 1 warning; \d optional parts? (is|are) not set up\n$", ran.out)
+    assert (result.code, result.err) == (0, "")
+    assert "\n\nplugins\n  plugins           warning   no plugin is enabled, so there are no tools\n" in result.out
+    assert '\n                              pip install "neuroscript[std]"\n' in result.out
+    assert "\n  configuration     ok        $XDG_CONFIG_HOME/neuroscript\n" in result.out
+    assert re.search(r"\n\neverything in use works; 1 warning; \d optional parts? (is|are) not set up\n$", result.out)
 
 
 def test_checked_extras_are_those_of_the_project() -> None:
@@ -352,12 +352,12 @@ def test_values_of_the_environment_are_not_printed(tmp_path: Path) -> None:
         settings[name] = str(folder)
     for chosen in (f"{CANARY},neuroscript-std", f"@{CANARY}"):
         for words in ((), ("--json",), ("--plugins-dir", settings["XDG_CONFIG_HOME"] + "/neuroscript/plugins")):
-            ran = process("doctor", *words, **{**settings, "NEUROSCRIPT_PLUGINS": chosen})
+            result = process("doctor", *words, **{**settings, "NEUROSCRIPT_PLUGINS": chosen})
 
-            assert ran.code == 1
-            assert CANARY not in ran.out + ran.err
-            assert "NEUROSCRIPT_PLUGINS" in ran.out
-            assert ran.out.count("$XDG_CONFIG_HOME/neuroscript") >= 2
+            assert result.code == 1
+            assert CANARY not in result.out + result.err
+            assert "NEUROSCRIPT_PLUGINS" in result.out
+            assert result.out.count("$XDG_CONFIG_HOME/neuroscript") >= 2
 
 
 def test_failing_check_is_reported_and_stops_no_other() -> None:

@@ -243,11 +243,11 @@ def test_timeout_applies_to_each_call_of_a_file() -> None:
         {"id": "1", "name": "probe.waits", "arguments": [1]},
         {"id": "2", "name": "probe.echo", "arguments": ["a"]},
     ]
-    ran = command("execute", "-", "--timeout", "0.05", stdin="\n".join(map(json.dumps, lines)).encode())
+    result = command("execute", "-", "--timeout", "0.05", stdin="\n".join(map(json.dumps, lines)).encode())
 
-    first, second = map(json.loads, ran.out.splitlines())
+    first, second = map(json.loads, result.out.splitlines())
     error = first["error"]
-    assert (ran.code, error["code"], error["retry"], second["value"]) == (124, "call.timeout", "later", "a")
+    assert (result.code, error["code"], error["retry"], second["value"]) == (124, "call.timeout", "later", "a")
 
 
 @pytest.mark.parametrize(
@@ -302,10 +302,10 @@ def test_timeout_applies_to_each_call_of_a_file() -> None:
 )
 def test_misread_argument_gets_a_hint(words: list[str], error: str | None, hint: str) -> None:
     """The hint is a second line after the error."""
-    ran = command("call", *words, make_engine=None)
+    result = command("call", *words, make_engine=None)
 
-    first, second = ran.err.splitlines()
-    assert (ran.code, ran.out, second) == (3, "", f"neuroscript: {hint}")
+    first, second = result.err.splitlines()
+    assert (result.code, result.out, second) == (3, "", f"neuroscript: {hint}")
     assert error is None or first == f"neuroscript: {error}"
 
 
@@ -324,9 +324,9 @@ def test_misread_argument_gets_a_hint(words: list[str], error: str | None, hint:
 )
 def test_unknown_key_gets_a_hint(word: str, hint: str) -> None:
     """It lists the valid keys, and does not repeat the argument, which may be a value."""
-    ran = command("call", "math.add", "1", word, make_engine=None)
+    result = command("call", "math.add", "1", word, make_engine=None)
 
-    assert ran == said(
+    assert result == said(
         "math.add: num2: expected float, got str (a string must be a decimal number, such as -1.5e3)", hint, code=3
     )
 
@@ -357,16 +357,16 @@ def test_single_quotes_in_a_file_get_a_hint(here: Path) -> None:
 )
 def test_other_wrong_arguments_get_no_hint(words: list[str]) -> None:
     """Only arguments that finding like an option or like JSON get one."""
-    ran = command("call", "math.add", *words, make_engine=None)
+    result = command("call", "math.add", *words, make_engine=None)
 
-    assert (ran.code, len(ran.err.splitlines())) == (3, 1)
+    assert (result.code, len(result.err.splitlines())) == (3, 1)
 
 
 def test_json_output_has_no_hint() -> None:
     """stderr remains empty."""
-    ran = command("call", "--json", "math.add", "1", "2", "--jsno", make_engine=None)
+    result = command("call", "--json", "math.add", "1", "2", "--jsno", make_engine=None)
 
-    assert (ran.code, ran.err) == (3, "")
+    assert (result.code, result.err) == (3, "")
 
 
 # A sandbox
@@ -393,9 +393,9 @@ def test_create_option_creates_the_sandbox(here: Path) -> None:
 
 
 def test_dry_run_creates_nothing(here: Path) -> None:
-    ran = command("call", "--dry-run", "--sandbox", "box", "--create-sandbox", "probe.nothing")
+    result = command("call", "--dry-run", "--sandbox", "box", "--create-sandbox", "probe.nothing")
 
-    assert (ran.code, ran.err) == (0, "")
+    assert (result.code, result.err) == (0, "")
     assert not (here / "box").exists()
 
 
@@ -411,11 +411,11 @@ def test_create_option_needs_a_sandbox() -> None:
 
 def test_piped_list_is_not_padded_to_its_longest_row() -> None:
     """A long signature shifts only its own row."""
-    ran = process("list")
+    result = process("list")
 
-    rows = ran.out.splitlines()
+    rows = result.out.splitlines()
     tools = {each["name"]: each for each in json.loads(process("list", "--json").out)}
-    assert (ran.code, len(rows)) == (0, len(tools))
+    assert (result.code, len(rows)) == (0, len(tools))
     for row in rows:
         tool = tools[row.split()[0]]
         columns = (max(map(len, tools)), max(len(tool["signature"]), 48))
@@ -439,9 +439,9 @@ def test_wide_cell_shifts_only_its_own_row() -> None:
 
 def test_named_sandbox_that_does_not_exist_is_broken(here: Path) -> None:
     """Commands do not create it without --create-sandbox."""
-    ran = command("doctor", "--json", "--sandbox", str(here / "bxo"))
+    result = command("doctor", "--json", "--sandbox", str(here / "bxo"))
 
-    [finding] = [each for each in json.loads(ran.out)["checks"] if each["subject"] == "directory"]
+    [finding] = [each for each in json.loads(result.out)["checks"] if each["subject"] == "directory"]
     assert (finding["state"], finding["text"].rpartition("/")[2]) == ("broken", "bxo does not exist")
     assert finding["fix"].startswith("mkdir -p ")
     assert not (here / "bxo").exists()
@@ -456,10 +456,10 @@ def test_short_name_of_a_distribution_gets_a_suggestion() -> None:
 
 def test_optional_parts_are_not_problems(core: Path) -> None:
     """A working core says so, and counts the optional parts."""
-    ran = in_core(core, "doctor")
+    result = in_core(core, "doctor")
 
-    assert ran.code == 0
-    assert "missing" not in ran.out
-    assert ran.out.count(" optional ") >= 17
-    assert ran.out.splitlines()[-1].startswith("everything in use works; 1 warning; ")
-    assert ran.out.splitlines()[-1].endswith(" optional parts are not set up")
+    assert result.code == 0
+    assert "missing" not in result.out
+    assert result.out.count(" optional ") >= 17
+    assert result.out.splitlines()[-1].startswith("everything in use works; 1 warning; ")
+    assert result.out.splitlines()[-1].endswith(" optional parts are not set up")

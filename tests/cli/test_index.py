@@ -75,8 +75,8 @@ def test_check_finds_an_outdated_index(package: Path) -> None:
     (package / "__init__.py").write_text(TOOLSET.format(group="acme", name="a").replace("who", "whom"))
 
     assert index("acme-tools", "--check").code == 1
-    ran = index("acme-tools", "--json")
-    assert json.loads(ran.out) == {"file": str(file), "tools": 1, "was_current": False}
+    result = index("acme-tools", "--json")
+    assert json.loads(result.out) == {"file": str(file), "tools": 1, "was_current": False}
     assert index("acme-tools", "--check").code == 0
 
 
@@ -85,9 +85,9 @@ def test_index_is_used_without_an_import(package: Path) -> None:
     index("acme-tools")
     (package / "__init__.py").write_text("raise AssertionError")
 
-    ran = command("list", "acme.*", make_engine=None)
+    result = command("list", "acme.*", make_engine=None)
 
-    assert ran.out == "acme.who  () -> string\n"
+    assert result.out == "acme.who  () -> string\n"
 
 
 def test_output_option_sets_the_file(package: Path, tmp_path: Path) -> None:
@@ -96,25 +96,25 @@ def test_output_option_sets_the_file(package: Path, tmp_path: Path) -> None:
 
     assert index("acme-tools", "--output", str(file)).code == 0
     assert json.loads(file.read_text())["distribution"] == "Acme.Tools"
-    ran = index("acme-tools", "--output", str(tmp_path / "no" / "such"))
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.endswith("no such file or directory\n")
+    result = index("acme-tools", "--output", str(tmp_path / "no" / "such"))
+    assert (result.code, result.out) == (2, "")
+    assert result.err.endswith("no such file or directory\n")
 
 
 def test_unusable_distribution_gets_no_index(package: Path) -> None:
     """The reason is that of the engine; a single module has no package for an index."""
     (package / "__init__.py").write_text("raise RuntimeError('set ACME_KEY')")
-    ran = index("acme-tools")
-    assert (ran.code, ran.out) == (2, "")
+    result = index("acme-tools")
+    assert (result.code, result.out) == (2, "")
     reason = "RuntimeError: set ACME_KEY (__init__.py, line 1)"
-    assert ran.err == f"neuroscript: Acme.Tools 1.0: entry point acme cannot be loaded: {reason}\n"
+    assert result.err == f"neuroscript: Acme.Tools 1.0: entry point acme cannot be loaded: {reason}\n"
 
     (package / "__init__.py").rename(package.with_suffix(".py"))
     shutil.rmtree(package)
     package.with_suffix(".py").write_text(TOOLSET.format(group="acme", name="a"))
-    ran = index("acme-tools")
-    assert ran.code == 2
-    assert ran.err == "neuroscript: Acme.Tools 1.0 has no package for its index; add --output FILE\n"
+    result = index("acme-tools")
+    assert result.code == 2
+    assert result.err == "neuroscript: Acme.Tools 1.0 has no package for its index; add --output FILE\n"
 
 
 def test_computed_toolsets_get_no_index(package: Path) -> None:
@@ -122,10 +122,12 @@ def test_computed_toolsets_get_no_index(package: Path) -> None:
     info = package.parent / "acme_tools-1.0.dist-info" / "entry_points.txt"
     info.write_text("[neuroscript.plugins]\nacme = acme_tools\n")
 
-    ran = index("acme-tools")
+    result = index("acme-tools")
 
-    assert ran.code == 2
-    assert ran.err == "neuroscript: Acme.Tools 1.0 computes its toolsets, so it cannot have an index in its package\n"
+    assert result.code == 2
+    assert (
+        result.err == "neuroscript: Acme.Tools 1.0 computes its toolsets, so it cannot have an index in its package\n"
+    )
 
 
 def build(project: Path) -> Any:

@@ -192,7 +192,7 @@ def test_stopped_server_stops_its_own_servers(world: World) -> None:
     """This includes a server that does not stop when its stdin is closed."""
     world.write(world.table(server="stubborn"))
     words = [sys.executable, "-m", "neuroscript", "mcp", "serve", "--tools", "far.*", "--policy", world.policy]
-    asked = [
+    requests = [
         {"id": 1, "method": "initialize", "params": {**HELLO}},
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": {"name": "far__repeat", "arguments": {"text": "tea"}}},
@@ -202,7 +202,7 @@ def test_stopped_server_stops_its_own_servers(world: World) -> None:
     with subprocess.Popen(words, stdin=-1, stdout=-1, stderr=-1, text=True) as running:
         assert running.stdin
         assert running.stdout
-        running.stdin.write("".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in asked))
+        running.stdin.write("".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in requests))
         running.stdin.flush()
         while '"id":2' not in running.stdout.readline():
             assert running.poll() is None

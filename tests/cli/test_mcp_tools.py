@@ -82,16 +82,16 @@ def test_accept_needs_a_file() -> None:
 def test_own_server_can_be_inspected(tmp_path: Path) -> None:
     """The server and the client share only the protocol."""
     command = [sys.executable, "-m", "neuroscript", "mcp"]
-    asked = [*command, "tools", "--json", "--file", str(tmp_path / "far.json"), "--accept", "--group", "far"]
+    requests = [*command, "tools", "--json", "--file", str(tmp_path / "far.json"), "--accept", "--group", "far"]
     served = [*command, "serve", "--tools", "math.add"]
-    ran = subprocess.run([*asked, "--", *served], capture_output=True, text=True, timeout=60)
-    (tool,) = json.loads(ran.stdout)["tools"]
+    completed = subprocess.run([*requests, "--", *served], capture_output=True, text=True, timeout=60)
+    (tool,) = json.loads(completed.stdout)["tools"]
     with from_mcp(served, group="far", trusted=True, accepted=tmp_path / "far.json") as server:
         policy = ExecutionPolicy(grants=("mcp:call:far/*",))
         with Engine(plugins="none", toolsets=[server.toolset], policy=policy) as engine:
             value = engine.call_named(tool["tool"], {"num1": "2", "num2": 3})
 
-    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (completed.returncode, completed.stderr) == (0, "")
     assert (tool["tool"], tool["state"], value) == ("far.math_add", "new", 5.0)
 
 

@@ -41,9 +41,9 @@ def test_module_and_installed_command_are_the_same() -> None:
 )
 def test_call_runs(words: list[str], expected: Ran) -> None:
     """Results and errors go to the usual streams."""
-    ran = process(*words)
+    result = process(*words)
 
-    assert expected == ran
+    assert expected == result
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_call_runs(words: list[str], expected: Ran) -> None:
 )
 def test_closed_stream_ends_the_command_silently(words: list[str], shell: str, expected: Ran) -> None:
     """The exit code is 5 if results are lost, otherwise that of the call; there is never a traceback."""
-    ran = process(*words, module=PROBE, shell=shell)
+    result = process(*words, module=PROBE, shell=shell)
 
-    assert expected == ran
+    assert expected == result
 
 
 @pytest.mark.parametrize(
@@ -159,14 +159,14 @@ def test_interrupt_ends_a_running_call(words: list[str]) -> None:
     child.stdin.write(calls)
     child.stdin.close()
     begun = child.stderr if words[0] == "execute" else child.stdout
-    told = begun.readline()
+    reported = begun.readline()
 
     child.send_signal(signal.SIGINT)
     code, out, err = child.wait(30), child.stdout.read(), child.stderr.read()
     child.stdout.close()
     child.stderr.close()
 
-    assert (b"waiting\n", 130, b"neuroscript: interrupted\n") == (told, code, err)
+    assert (b"waiting\n", 130, b"neuroscript: interrupted\n") == (reported, code, err)
     assert [json.loads(line)["value"] for line in out.splitlines()] == (["done"] if words[0] == "execute" else [])
 
 
@@ -226,7 +226,7 @@ def test_arguments_are_completed(line: str, expected: set[str], tmp_path: Path) 
     """Commands, tool names and arguments, with the protocol of argcomplete."""
     answer = tmp_path / "answer"
 
-    ran = process(
+    result = process(
         module=PROBE,
         COMP_LINE=line,
         COMP_POINT=str(len(line)),
@@ -234,7 +234,7 @@ def test_arguments_are_completed(line: str, expected: set[str], tmp_path: Path) 
         _ARGCOMPLETE_STDOUT_FILENAME=str(answer),
     )
 
-    assert (0, expected) == (ran.code, set(answer.read_text().split("\013")))
+    assert (0, expected) == (result.code, set(answer.read_text().split("\013")))
 
 
 def test_bash_completes_a_tool(tmp_path: Path) -> None:

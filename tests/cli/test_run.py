@@ -57,9 +57,9 @@ def test_example_runs(name: str, tmp_path: Path) -> None:
     """It needs only the distributions of this project and no network."""
     words, out, err = GAVE[name]
 
-    ran = command("run", str(PLANS / name), "--sandbox", str(tmp_path), *words, make_engine=None)
+    result = command("run", str(PLANS / name), "--sandbox", str(tmp_path), *words, make_engine=None)
 
-    assert Ran(0, out, err) == ran
+    assert Ran(0, out, err) == result
 
 
 def test_every_example_is_tested() -> None:
@@ -68,20 +68,20 @@ def test_every_example_is_tested() -> None:
 
 def test_example_runs_in_a_separate_process() -> None:
     """Inputs are arguments; messages go to stderr."""
-    ran = process("run", "docs/examples/plans/conditions.toml", "--input", "city=São Paulo", "--input", "degrees=31")
+    result = process("run", "docs/examples/plans/conditions.toml", "--input", "city=São Paulo", "--input", "degrees=31")
 
-    assert Ran(0, '{"warm": "São Paulo: take sandals"}\n') == ran
+    assert Ran(0, '{"warm": "São Paulo: take sandals"}\n') == result
 
 
 def test_node_is_retried_until_it_succeeds(tmp_path: Path) -> None:
     """The trace contains each attempt; the first ones failed because the file did not exist yet."""
     words = ("--sandbox", str(tmp_path), "--grant", "fs:*:late.txt", "--json")
 
-    ran = command("run", str(PLANS / "retry.toml"), *words, make_engine=None)
-    reads = json.loads(ran.out)["nodes"][2]
+    result = command("run", str(PLANS / "retry.toml"), *words, make_engine=None)
+    reads = json.loads(result.out)["nodes"][2]
     codes = [each["code"] for each in reads["attempts"]]
 
-    assert (0, "succeeded", "ok") == (ran.code, reads["status"], codes[-1])
+    assert (0, "succeeded", "ok") == (result.code, reads["status"], codes[-1])
     assert {"sandbox.notfound"} == set(codes[:-1])
     assert [*range(1, len(codes) + 1)] == [each["number"] for each in reads["attempts"]]
 
@@ -108,7 +108,7 @@ def failing(tool: str, inputs: str = "{}", more: str = "") -> str:
 
 
 @pytest.mark.parametrize(
-    ("plan", "words", "code", "said"),
+    ("plan", "words", "code", "message"),
     [
         pytest.param(
             failing("probe.fails", '{ code = "x" }'),
@@ -136,14 +136,14 @@ def failing(tool: str, inputs: str = "{}", more: str = "") -> str:
     ],
 )
 def test_first_halting_node_sets_the_exit_code(
-    plan: str, words: tuple[str, ...], code: int, said: str, tmp_path: Path
+    plan: str, words: tuple[str, ...], code: int, message: str, tmp_path: Path
 ) -> None:
     """It is the exit code of ``call``; the failed nodes and the number of unstarted nodes are printed."""
-    ran = command("run", written(tmp_path, plan), *words)
-    lines = ran.err.splitlines()
+    result = command("run", written(tmp_path, plan), *words)
+    lines = result.err.splitlines()
 
-    assert (code, "") == (ran.code, ran.out)
-    assert lines[0].startswith(f"neuroscript: bad: {said}"), lines
+    assert (code, "") == (result.code, result.out)
+    assert lines[0].startswith(f"neuroscript: bad: {message}"), lines
     assert ["neuroscript: the plan failed: bad failed; 1 not started"] == lines[1:]
 
 
@@ -161,11 +161,11 @@ def test_invalid_plan_reports_every_problem(tmp_path: Path) -> None:
         "nodes.d.tool: probe.trusted: requires a trusted host",
     ]
 
-    ran = command("run", written(tmp_path, plan))
+    result = command("run", written(tmp_path, plan))
     checked = command("run", written(tmp_path, plan), "--check")
     data = command("run", written(tmp_path, plan), "--check", "--json")
 
-    assert Ran(2, "", "".join(f"neuroscript: plan.toml: {line}\n" for line in lines)) == ran == checked
+    assert Ran(2, "", "".join(f"neuroscript: plan.toml: {line}\n" for line in lines)) == result == checked
     assert {"ok": False, "problems": lines} == json.loads(data.out)
 
 
@@ -184,10 +184,10 @@ def test_invalid_plan_file_is_reported_line_by_line(tmp_path: Path) -> None:
         '[nodes.b]\ntool = "probe.echo"\ninputs = { text = "${a}" }\n'
     )
 
-    ran = command("run", written(tmp_path, plan))
+    result = command("run", written(tmp_path, plan))
     odd = command("run", written(tmp_path, '[nodes.a]\ntool = "x.y"\nretries = 3\n'))
 
-    assert Ran(2, "", "neuroscript: plan.toml:1: nodes.a: depends on itself: a < b < a\n") == ran
+    assert Ran(2, "", "neuroscript: plan.toml:1: nodes.a: depends on itself: a < b < a\n") == result
     assert (2, True) == (odd.code, odd.err.startswith("neuroscript: plan.toml:3: "))
 
 
@@ -239,9 +239,9 @@ def test_inputs_are_converted_to_the_types_of_the_plan(
     words: tuple[str, ...], stdin: bytes, expected: Ran, tmp_path: Path
 ) -> None:
     """They are strings or JSON; invalid ones are reported before anything runs."""
-    ran = command("run", written(tmp_path, INPUTS), *words, stdin=stdin)
+    result = command("run", written(tmp_path, INPUTS), *words, stdin=stdin)
 
-    assert Ran(expected.code, expected.out, expected.err and f"neuroscript: {expected.err}") == ran
+    assert Ran(expected.code, expected.out, expected.err and f"neuroscript: {expected.err}") == result
 
 
 @pytest.mark.parametrize(
@@ -251,9 +251,9 @@ def test_inputs_are_converted_to_the_types_of_the_plan(
 )
 def test_plan_is_read_from_stdin(text: str) -> None:
     """As TOML, or as JSON if it begins like JSON."""
-    ran = command("run", "-", stdin=text.encode())
+    result = command("run", "-", stdin=text.encode())
 
-    assert Ran(0, "here\n") == ran
+    assert Ran(0, "here\n") == result
 
 
 def test_tool_output_is_not_in_the_json(tmp_path: Path) -> None:
@@ -270,26 +270,30 @@ def test_trace_is_saved_if_the_plan_fails(tmp_path: Path) -> None:
     """It is JSON, and the exit code is that of the failure."""
     file = tmp_path / "trace.json"
 
-    ran = command("run", written(tmp_path, failing("probe.fails", '{ code = "x" }')), "--save", str(file))
+    result = command("run", written(tmp_path, failing("probe.fails", '{ code = "x" }')), "--save", str(file))
     trace = json.loads(file.read_text())
 
-    assert (1, "failed", ["failed", "unstarted"]) == (ran.code, trace["status"], [n["status"] for n in trace["nodes"]])
+    assert (1, "failed", ["failed", "unstarted"]) == (
+        result.code,
+        trace["status"],
+        [n["status"] for n in trace["nodes"]],
+    )
 
 
 def test_unsaved_trace_is_an_error(tmp_path: Path) -> None:
     """The output is still printed."""
-    ran = command("run", written(tmp_path, ECHO % "out"), "--save", str(tmp_path / "no" / "trace.json"))
+    result = command("run", written(tmp_path, ECHO % "out"), "--save", str(tmp_path / "no" / "trace.json"))
 
-    assert (2, "out\n") == (ran.code, ran.out)
-    assert ran.err.startswith("neuroscript: cannot write ") and ran.err.endswith(": no such file or directory\n")
+    assert (2, "out\n") == (result.code, result.out)
+    assert result.err.startswith("neuroscript: cannot write ") and result.err.endswith(": no such file or directory\n")
 
 
 def test_trace_is_saved_if_the_output_is_closed(tmp_path: Path) -> None:
     file = tmp_path / "trace.json"
 
-    ran = process("run", str(PLANS / "sequence.toml"), "--save", str(file), shell=">/dev/full")
+    result = process("run", str(PLANS / "sequence.toml"), "--save", str(file), shell=">/dev/full")
 
-    assert (5, "succeeded") == (ran.code, json.loads(file.read_text())["status"])
+    assert (5, "succeeded") == (result.code, json.loads(file.read_text())["status"])
 
 
 def test_nodes_are_audited(tmp_path: Path) -> None:
@@ -375,12 +379,12 @@ def test_progress_is_hidden_during_an_approval_prompt(tmp_path: Path) -> None:
         written(tmp_path, close + NAP % "1"), "-p", str(ROOT / "docs" / "examples" / "shop.py"), size=(24, 80)
     )
 
-    asked = terminal.see("[n] ")
+    request = terminal.see("[n] ")
     terminal.type("y\n")
     seen = terminal.rest()
     terminal.close()
 
-    assert "of 2 done" not in asked.rpartition("\x1b[J")[2]
+    assert "of 2 done" not in request.rpartition("\x1b[J")[2]
     assert seen.endswith('{"close": "Oslo is closed", "nap": true}\r\n')
 
 
@@ -432,18 +436,18 @@ def test_synthesis_asks_the_model(step: Said | Raw, expected: Ran, server: Model
     """Its answer is printed; without an answer, the output of the plan and an error."""
     server.script(step)
 
-    ran = command(*asked_of(server, "run", written(tmp_path, ASKING)))
+    result = command(*asked_of(server, "run", written(tmp_path, ASKING)))
 
-    assert expected == ran
+    assert expected == result
     assert "that Oslo is cold" in server.requests[0].body["messages"][1]["content"]
 
 
 def test_synthesis_needs_a_model_before_the_run(tmp_path: Path) -> None:
     """An unknown model ends the command, and nothing has run."""
-    ran = command("run", written(tmp_path, ASKING.replace("probe.echo", "probe.said")), "--model", "nobody")
+    result = command("run", written(tmp_path, ASKING.replace("probe.echo", "probe.said")), "--model", "nobody")
 
-    assert (2, "") == (ran.code, ran.out)
-    assert "nobody" in ran.err and "cold" not in ran.err
+    assert (2, "") == (result.code, result.out)
+    assert "nobody" in result.err and "cold" not in result.err
 
 
 GOOD = {"nodes": {"a": {"tool": "probe.echo", "inputs": {"text": "made"}}}}
@@ -454,11 +458,11 @@ def test_model_makes_a_plan_that_runs(server: ModelServer) -> None:
     server.script(says("a plan"), says(json.dumps(GOOD)))
 
     made = command(*asked_of(server, "plan", "Say it.", "--tools", "probe.e*"))
-    ran = command("run", "-", stdin=made.out.encode())
+    result = command("run", "-", stdin=made.out.encode())
 
     assert (0, "", GOOD) == (made.code, made.err, json.loads(made.out))
     assert "probe.tags" not in server.requests[0].body["messages"][0]["content"]
-    assert Ran(0, "made\n") == ran
+    assert Ran(0, "made\n") == result
 
 
 def test_model_without_a_valid_plan_is_reported(server: ModelServer) -> None:
@@ -467,6 +471,6 @@ def test_model_without_a_valid_plan_is_reported(server: ModelServer) -> None:
 
     made = command(*asked_of(server, "plan", "Say it.", "--attempts", "2"))
 
-    told = "no valid plan: nodes.a.tool: unknown tool probe.ecko; did you mean probe.echo?"
-    assert Ran(2, "", f"neuroscript: {told}\n") == made
+    reported = "no valid plan: nodes.a.tool: unknown tool probe.ecko; did you mean probe.echo?"
+    assert Ran(2, "", f"neuroscript: {reported}\n") == made
     assert 2 == len(server.requests)

@@ -34,17 +34,17 @@ def test_export_prompt_equals_the_python_api() -> None:
 
 def test_export_prompt_prints_json() -> None:
     """The output is one JSON string."""
-    ran = command("export", "prompt", "--json")
+    result = command("export", "prompt", "--json")
 
-    assert (0, to_prompt(SPECS)) == (ran.code, json.loads(ran.out))
+    assert (0, to_prompt(SPECS)) == (result.code, json.loads(result.out))
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_has_a_function(name: str) -> None:
-    ran = command("export", name)
+    result = command("export", name)
 
-    assert (0, "") == (ran.code, ran.err)
-    assert "probe" in ran.out
+    assert (0, "") == (result.code, result.err)
+    assert "probe" in result.out
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ def test_docs_writes_a_page_for_each_group(tmp_path: Path) -> None:
     assert Ran(0, f"{file.parent}: 1 page, all current\n") == command(*words, "--check")
     file.write_text(f"{MARK}\n\n# probe\n")
     assert Ran(1, f"{file} is not current\n") == command(*words, "--check")
-    told = json.loads(command(*words, "--check", "--json").out)
-    assert told == {"directory": str(file.parent), "files": ["probe.md"], "stale": ["probe.md"], "obsolete": []}
+    document = json.loads(command(*words, "--check", "--json").out)
+    assert document == {"directory": str(file.parent), "files": ["probe.md"], "stale": ["probe.md"], "obsolete": []}
     assert Ran(0, f"{file.parent}: 1 page, 1 written\n") == command(*words)
 
 

@@ -53,8 +53,8 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        data = answer(asked, self.server.tools)
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        data = answer(request, self.server.tools)
         is_events = self.server.kind == "text/event-stream" and data is not None
         body = b"event: message\ndata: " + data + b"\n\n" if is_events and data else data or b""
         self.send_response(200 if data is not None else 202)

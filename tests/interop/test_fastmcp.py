@@ -130,13 +130,13 @@ def test_the_list_of_tools_matches_the_engine() -> None:
             return await client.list_tools()
 
     with engine_of(ours(send, effects=("reads",)), ours(take)) as engine:
-        (told,) = asyncio.run(listed(serving(engine, "g.s*")))
+        (reported,) = asyncio.run(listed(serving(engine, "g.s*")))
 
-    assert (told.name, told.title, told.description) == ("g__send", "g.send", "Send a message.")
-    assert told.input_schema["required"] == ["text", "key"]
-    assert told.output_schema["properties"] == {"result": {"type": "array", "items": {"type": "integer"}}}
-    assert told.output_schema["required"] == ["result"]
-    assert (told.annotations.read_only_hint, told.annotations.open_world_hint) == (True, False)
+    assert (reported.name, reported.title, reported.description) == ("g__send", "g.send", "Send a message.")
+    assert reported.input_schema["required"] == ["text", "key"]
+    assert reported.output_schema["properties"] == {"result": {"type": "array", "items": {"type": "integer"}}}
+    assert reported.output_schema["required"] == ["result"]
+    assert (reported.annotations.read_only_hint, reported.annotations.open_world_hint) == (True, False)
 
 
 def test_results_are_structured_and_the_client_decodes_them() -> None:
@@ -159,10 +159,10 @@ def test_results_are_structured_and_the_client_decodes_them() -> None:
             return [await client.call_tool(f"g__{name}") for name in ("numbers", "nothing", "place", "picture")]
 
     with engine_of(ours(numbers), ours(nothing), ours(place), ours(picture)) as engine:
-        *told, shown = asyncio.run(answers(serving(engine)))
+        *reported, shown = asyncio.run(answers(serving(engine)))
 
-    assert [each.data for each in told] == [[1, 2], None, {"x": 1}]
-    assert [each.structured_content for each in told] == [{"result": [1, 2]}, {"result": None}, {"x": 1}]
+    assert [each.data for each in reported] == [[1, 2], None, {"x": 1}]
+    assert [each.structured_content for each in reported] == [{"result": [1, 2]}, {"result": None}, {"x": 1}]
     assert (shown.content[0].type, shown.content[0].mime_type) == ("image", "image/png")
 
 

@@ -235,17 +235,17 @@ def test_arguments_that_look_like_a_call_are_arguments() -> None:
 
 def test_callbacks_of_the_enclosing_run_receive_the_call() -> None:
     """A call inside a LangChain run belongs to that run."""
-    told: list[str] = []
+    received: list[str] = []
 
     class Listener(BaseCallbackHandler):
         def on_tool_start(self, serialized: Any, input_str: str, **more: Any) -> None:
-            told.append(serialized["name"])
+            received.append(serialized["name"])
 
     with engine_of(add) as engine:
         outer = RunnableLambda(lambda a: engine.call("far.add", (a,)))
         value = outer.invoke("2", {"callbacks": [Listener()]})
 
-    assert (value, told) == (3, ["add"])
+    assert (value, received) == (3, ["add"])
 
 
 def test_a_tool_receives_the_id_of_its_call() -> None:
@@ -276,7 +276,7 @@ def test_content_is_the_result_and_the_artifact_is_dropped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         (decimal.Decimal("1.5"), "1.5"),
         (ToolMessage("as a message", tool_call_id="c"), "as a message"),
@@ -285,7 +285,7 @@ def test_content_is_the_result_and_the_artifact_is_dropped() -> None:
     ],
     ids=["no plain value", "message", "map", "none"],
 )
-def test_plain_values_are_unchanged_and_others_become_strings(value: Any, told: Any) -> None:
+def test_plain_values_are_unchanged_and_others_become_strings(value: Any, message: Any) -> None:
     """LangChain shows a model the same string."""
 
     @tool
@@ -293,7 +293,7 @@ def test_plain_values_are_unchanged_and_others_become_strings(value: Any, told: 
         """Return a value."""
         return value
 
-    assert done(give, "give").value == told
+    assert done(give, "give").value == message
 
 
 @pytest.mark.parametrize("handled", [False, True], ids=["raised", "handled"])
@@ -311,12 +311,12 @@ def test_an_error_for_the_model_is_passed_on(handled: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("handled", "told", "retry"),
+    ("handled", "message", "retry"),
     [(False, "the tool failed (ValidationError)", "never"), ("give an even number", "give an even number", "model")],
     ids=["raised", "handled"],
 )
 def test_validation_errors_of_pydantic_models_are_only_passed_on_by_the_tool(
-    handled: Any, told: str, retry: str
+    handled: Any, message: str, retry: str
 ) -> None:
     """Pydantic's message repeats values, so it is not passed on by default."""
 
@@ -334,7 +334,7 @@ def test_validation_errors_of_pydantic_models_are_only_passed_on_by_the_tool(
         lambda n: n, name="halve", description="Halve.", args_schema=Even, handle_validation_error=handled
     )
 
-    assert said(done(each, "halve", n=3)) == ("tool.failed", retry, f"far.halve: {told}")
+    assert said(done(each, "halve", n=3)) == ("tool.failed", retry, f"far.halve: {message}")
 
 
 def test_any_other_error_is_a_fault_of_the_tool() -> None:

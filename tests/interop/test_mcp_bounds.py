@@ -29,13 +29,13 @@ class Long(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        found = {"initialize": HELLO, "tools/list": TOOLS}.get(asked["method"])
-        if asked["method"] == "tools/call":
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        found = {"initialize": HELLO, "tools/list": TOOLS}.get(request["method"])
+        if request["method"] == "tools/call":
             self._endless(self.server.kind)
-        elif "id" in asked:
+        elif "id" in request:
             body = {"result": found} if found else {"error": {"code": -32601, "message": "no"}}
-            self._say("application/json", json.dumps({"jsonrpc": "2.0", "id": asked["id"], **body}).encode())
+            self._say("application/json", json.dumps({"jsonrpc": "2.0", "id": request["id"], **body}).encode())
         else:
             self._say("application/json", b"", 202)
 
@@ -132,8 +132,8 @@ def test_no_secret_goes_to_another_machine_unencrypted(url: str) -> None:
     with pytest.raises(SpecError) as raised:
         from_mcp(url=url, group="shop", headers=headers, secrets={"k": "v"})
 
-    said = "would be sent unencrypted; use https, or pass plain_http=True"
-    assert str(raised.value) == f"mcp: headers: X-Key {said}; headers: authorization {said}"
+    message = "would be sent unencrypted; use https, or pass plain_http=True"
+    assert str(raised.value) == f"mcp: headers: X-Key {message}; headers: authorization {message}"
 
 
 @pytest.mark.parametrize(

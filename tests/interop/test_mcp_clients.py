@@ -191,13 +191,13 @@ def test_every_client_works_over_every_transport(
 
 
 async def _told(client: Talk) -> None:
-    told: list[tuple[float, float | None, str | None]] = []
+    received: list[tuple[float, float | None, str | None]] = []
 
     async def tell(done: float, total: float | None, text: str | None) -> None:
-        told.append((done, total, text))
+        received.append((done, total, text))
 
     assert (await client.call("t__steps", {"count": 3}, tell)).structured == {"result": 3}
-    assert told == [(1, 3, "going on"), (2, 3, "going on"), (3, 3, "going on")]
+    assert received == [(1, 3, "going on"), (2, 3, "going on"), (3, 3, "going on")]
 
 
 async def _cancelled(client: Talk, place: Path) -> None:
@@ -266,12 +266,12 @@ def test_a_client_that_disconnects_is_not_an_error(tmp_path: Path, tool: str, le
     mark = tmp_path / "mark"
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     call = {"name": f"t__{tool}", "arguments": {"mark": str(mark)}}
-    asked: list[dict[str, Any]] = [
+    requests: list[dict[str, Any]] = [
         {"id": 1, "method": "initialize", "params": hello},
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": call},
     ]
-    lines = "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in asked)
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in requests)
     with subprocess.Popen(SERVE, stdin=-1, stdout=-1, stderr=-1, text=True, env=ENVIRONMENT, cwd=ROOT) as running:
         assert running.stdin and running.stdout and running.stderr
         running.stdin.write(lines)

@@ -135,10 +135,10 @@ ANSWERED = {
 def test_an_unusual_call_is_an_error_result(place: Place, session: dict[str, str], data: bytes, text: str) -> None:
     """The model reads the reason; its input is only repeated truncated and escaped."""
     found = data_of(asked(place, data, session)[1])["result"]
-    said = found["content"][0]["text"]
+    message = found["content"][0]["text"]
 
-    assert (found["isError"], said.startswith(text), said.isprintable()) == (True, True, True)
-    assert len(said) < 500
+    assert (found["isError"], message.startswith(text), message.isprintable()) == (True, True, True)
+    assert len(message) < 500
 
 
 @pytest.mark.parametrize("token", [0, "", "x" * 30_000, -1, 2**70], ids=["0", "empty", "long", "negative", "large"])

@@ -126,25 +126,25 @@ def test_nothing_is_logged_for_a_prompt_whose_caller_has_gone(caplog: pytest.Log
     async def dial(ended: Callable[[], None]) -> AsyncIterator[None]:
         yield
 
-    asked: list[Future[None]] = []
+    requests: list[Future[None]] = []
     life = OpenConnection(dial, 5.0)
 
     async def work(_: Any) -> None:
         def gone() -> None:
-            asked[0].cancel()
+            requests[0].cancel()
             life.end()
 
-        while not asked:
+        while not requests:
             await asyncio.sleep(0)
         asyncio.get_running_loop().call_soon(gone)
         await asyncio.Event().wait()
 
     life.opened.result(5)
-    asked.append(life.submit(work))
+    requests.append(life.submit(work))
     life.close()
     gc.collect()
 
-    assert (asked[0].cancelled(), caplog.messages) == (True, [])
+    assert (requests[0].cancelled(), caplog.messages) == (True, [])
 
 
 def test_local_addresses_bypass_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,11 +58,11 @@ class Followed:
 
 async def following(tools: Sequence[Any], *turns: Sequence[Call], **options: Any) -> Followed:
     """Run an agent with a script, and return the run."""
-    asked = [
+    requests = [
         [function_call(name, args, call_id=f"c{turn}.{at}") for at, (name, args) in enumerate(calls)]
         for turn, calls in enumerate(turns)
     ]
-    model = ScriptedModel([*asked, [assistant_message("done")]])
+    model = ScriptedModel([*requests, [assistant_message("done")]])
     agent = Agent("clerk", model=model, tools=list(tools))
     config = RunConfig(tracing_disabled=True, **options)
     assert (
@@ -90,10 +90,10 @@ def test_arguments_are_exact_that_the_framework_alone_changes(
     shop: Shop, sent: Mapping[str, Any], ours: str, theirs: str
 ) -> None:
     """A call is coerced without loss or refused; the framework's native tool of the same function differs."""
-    (told,) = ran(to_openai_agents(shop.engine), [("shop__tally", sent)]).read
+    (reported,) = ran(to_openai_agents(shop.engine), [("shop__tally", sent)]).read
     (alone,) = ran([function_tool(tally)], [("tally", sent)]).read
 
-    assert (told.split(": ")[0], alone) == (ours, theirs)
+    assert (reported.split(": ")[0], alone) == (ours, theirs)
 
 
 def test_an_error_names_the_argument_and_the_model_fixes_its_call(shop: Shop) -> None:

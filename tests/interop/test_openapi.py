@@ -80,13 +80,13 @@ def test_query_is_coerced_and_sent(shop: Shop, engine: Engine) -> None:
     """Including names with brackets, defaults and secrets; omitted arguments are not sent."""
     shop.says(200, [{"id": 1}])
 
-    came = engine.call_named("pet_store.list_pets", {"tags": '["a b"]', "filter_name": "x", "X-Trace": "t"})
+    result = engine.call_named("pet_store.list_pets", {"tags": '["a b"]', "filter_name": "x", "X-Trace": "t"})
 
-    assert [{"id": 1}] == came
-    [asked] = shop.asked
-    assert ("GET", "/pets?limit=20&tags=a%20b&filter%5Bname%5D=x") == (asked.method, asked.target)
+    assert [{"id": 1}] == result
+    [request] = shop.asked
+    assert ("GET", "/pets?limit=20&tags=a%20b&filter%5Bname%5D=x") == (request.method, request.target)
     assert ("t", "k-2f61c0aa", "application/json") == tuple(
-        asked.headers[name] for name in ("X-Trace", "X-Api-Key", "Accept")
+        request.headers[name] for name in ("X-Trace", "X-Api-Key", "Accept")
     )
 
 
@@ -234,10 +234,10 @@ def test_recordings_contain_no_secrets_of_requests(shop: Shop, tmp_path: Path) -
         engine.execute(ToolCall("pet_store.me_basic"))
         engine.execute(ToolCall("pet_store.me_query"))
 
-    told = file.read_text()
-    assert 6 == len(told.splitlines())
+    reported = file.read_text()
+    assert 6 == len(reported.splitlines())
     for secret in ("correct", "open", base64.b64encode(b"ada:open sesame").decode(), "95b1d0"):
-        assert secret not in told
+        assert secret not in reported
 
 
 def test_nothing_is_sent_without_the_grant_of_a_secret(shop: Shop) -> None:
@@ -337,13 +337,13 @@ UNLIKE: Final = {
 @pytest.mark.parametrize("case", UNLIKE)
 def test_response_of_another_type_is_an_error(shop: Shop, engine: Engine, case: str) -> None:
     """A model does not get an HTML page in place of a pet."""
-    status, body, media_type, told = UNLIKE[case]
+    status, body, media_type, reported = UNLIKE[case]
     shop.says(status, body, media_type)
 
     with pytest.raises(ToolFailed) as caught:
         engine.call("pet_store.get_pet_by_id", (7,))
 
-    assert ("openapi.answer", "never", f"the server returned {told}") == (
+    assert ("openapi.answer", "never", f"the server returned {reported}") == (
         caught.value.code,
         caught.value.retry,
         caught.value.text,

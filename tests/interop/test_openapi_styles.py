@@ -170,9 +170,9 @@ def test_value_arrives_unchanged_or_is_not_sent(shop: Shop, engine: Engine, name
         expected = "coercion.length" if value == "" and where == "path" else "openapi.value"
         assert ((expected, "model"), []) == ((result.error.code, result.error.retry), shop.asked)
         return
-    [asked] = shop.asked
-    came = decoded(asked, where, style, explode, kind)
-    assert (float(came) if kind == "number" else came) == value
+    [request] = shop.asked
+    outcome = decoded(request, where, style, explode, kind)
+    assert (float(outcome) if kind == "number" else outcome) == value
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -184,8 +184,8 @@ def test_plain_values_are_sent_in_every_style(shop: Shop, engine: Engine, name: 
 
     engine.call_named(f"styles.{name}", {"v": value})
 
-    came = decoded(shop.asked[0], where, style, explode, kind)
-    assert (float(came) if kind == "number" else came) == value
+    result = decoded(shop.asked[0], where, style, explode, kind)
+    assert (float(result) if kind == "number" else result) == value
 
 
 JSON: Final = st.recursive(

@@ -290,9 +290,9 @@ def test_calls_without_an_end_do_not_accumulate(world: World, monkeypatch: pytes
         world.start(BEGUN._replace(call=number))
     world.finish(ended(BEGUN._replace(call=8)))
 
-    told = [(dict(span.attributes or {})["neuroscript.call"], span.attributes) for span in world.spans]
-    assert [1, 2, 3, 4, 5, 8] == [number for number, _ in told]
-    assert [True] * 5 + [None] == [(each or {}).get("neuroscript.unfinished") for _, each in told]
+    reported = [(dict(span.attributes or {})["neuroscript.call"], span.attributes) for span in world.spans]
+    assert [1, 2, 3, 4, 5, 8] == [number for number, _ in reported]
+    assert [True] * 5 + [None] == [(each or {}).get("neuroscript.unfinished") for _, each in reported]
 
 
 def test_concurrent_threads_lose_no_span(world: World) -> None:
@@ -450,8 +450,8 @@ def test_a_refused_or_failed_call_ends_its_span_and_the_enclosing_ones(engine: E
         with pytest.raises(CallError):
             engine.call(name, args)
 
-    told = [(span.name, dict(span.attributes or {}).get("error.type")) for span in world.spans]
-    assert told == [
+    reported = [(span.name, dict(span.attributes or {}).get("error.type")) for span in world.spans]
+    assert reported == [
         ("execute_tool g.secret", "policy.denied"),
         ("execute_tool g.denied", "policy.denied"),
         ("execute_tool g.fails", "tool.failed"),

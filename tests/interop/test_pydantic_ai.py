@@ -42,11 +42,11 @@ class Script:
     def __call__(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         self.messages = messages
         self.offered = {each.name: each.parameters_json_schema for each in info.function_tools}
-        said = sum(isinstance(each, ModelResponse) for each in messages)
-        if said == len(self.turns):
+        message = sum(isinstance(each, ModelResponse) for each in messages)
+        if message == len(self.turns):
             return ModelResponse(parts=[TextPart("done")])
-        calls = enumerate(self.turns[said])
-        return ModelResponse(parts=[ToolCallPart(name, args, f"c{said}.{at}") for at, (name, args) in calls])
+        calls = enumerate(self.turns[message])
+        return ModelResponse(parts=[ToolCallPart(name, args, f"c{message}.{at}") for at, (name, args) in calls])
 
     @property
     def returned(self) -> list[ToolReturnPart]:
@@ -93,11 +93,11 @@ def test_arguments_are_exact_that_the_framework_alone_changes(
     shop: Shop, sent: Mapping[str, Any], ours: str, theirs: str | None
 ) -> None:
     """A call is coerced without loss or refused; the framework's native tool of the same function differs."""
-    (told,) = ran(shop, [("shop__tally", json.dumps(sent))]).read
+    (reported,) = ran(shop, [("shop__tally", json.dumps(sent))]).read
     alone = Script([("tally", json.dumps(sent))])
     run(Agent(FunctionModel(alone), tools=[tally]))
 
-    assert str(told[1]).split(": ")[0] == ours
+    assert str(reported[1]).split(": ")[0] == ours
     assert (alone.read[0][1] if alone.read[0][0] == "success" else None) == theirs
 
 

@@ -237,20 +237,20 @@ class ModelServer:
         api = PATHS.get(request.path)
         if api is None:
             return Response("{}", 404, content_type="application/json")
-        asked = Asked(api, dict(request.headers), json.loads(request.get_data()))
-        self.requests.append(asked)
+        question = Asked(api, dict(request.headers), json.loads(request.get_data()))
+        self.requests.append(question)
         match self._next():
             case Raw(code, body, headers):
                 return Response(body, code, headers=dict(headers))
             case Said() as said:
-                return self._given(asked, [self._body(asked, said)])
+                return self._given(question, [self._body(question, said)])
             case Cut(count, said, politely):
-                body = self._body(asked, said)[:count]
-                return self._given(asked, [body], 0 if politely else len(body) + 1)
+                body = self._body(question, said)[:count]
+                return self._given(question, [body], 0 if politely else len(body) + 1)
             case Hang(seconds, count, said):
-                return self._given(asked, self._hanging(seconds, count, self._body(asked, said)))
+                return self._given(question, self._hanging(seconds, count, self._body(question, said)))
             case Drip(seconds, said):
-                return self._given(asked, self._dripping(seconds, self._body(asked, said)))
+                return self._given(question, self._dripping(seconds, self._body(question, said)))
 
     def _dripping(self, seconds: float, body: bytes) -> Iterator[bytes]:
         closing = self._closing

@@ -426,8 +426,10 @@ def different(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
     for name, (first, second) in found.items():
         pair = next(((a, b) for a, b in zip(first, second, strict=False) if a != b), None)
         if pair is not None and type(pair[0]) is CallRecord is type(pair[1]):
-            told, other = pair[0]._asdict(), pair[1]._asdict()
-            found[name] = {field: (told[field], other[field]) for field in told if told[field] != other[field]}
+            reported, other = pair[0]._asdict(), pair[1]._asdict()
+            found[name] = {
+                field: (reported[field], other[field]) for field in reported if reported[field] != other[field]
+            }
     return found
 
 

@@ -199,8 +199,8 @@ def goes_on(smith: Any) -> bool:
 def records(smith: Any) -> bool:
     """Return whether a record has step, tool, inputs, status, result, attempts and duration."""
     record = ran(smith, node(0, "weather"))["step_0"]
-    told = (record.name, record.tool, record.arguments, record.status, record.result, len(record.attempts))
-    return told == ("step_0", "smith.weather", {"city": "Oslo"}, "succeeded", {"city": "Oslo", "temp": 3}, 1) and (
+    reported = (record.name, record.tool, record.arguments, record.status, record.result, len(record.attempts))
+    return reported == ("step_0", "smith.weather", {"city": "Oslo"}, "succeeded", {"city": "Oslo", "temp": 3}, 1) and (
         record.seconds > 0
     )
 

@@ -28,12 +28,12 @@ MAPPED: dict[str, tuple[list[Any], list[Any]]] = {
 def test_map_calls_the_tool_for_each_element(engine: Engine, args: list[Any], expected: Any) -> None:
     """The element is the first argument, and the results are in order."""
     try:
-        came: Any = engine.call("list.map", args)
+        result: Any = engine.call("list.map", args)
     except CallError as error:
         assert error.retry == "model"
-        came = error.code
+        result = error.code
 
-    assert expected == came
+    assert expected == result
 
 
 FAILING = {
@@ -114,12 +114,12 @@ CALLED = {
 def test_meta_call_passes_named_arguments(engine: Engine, args: list[Any], expected: Any) -> None:
     """As ``call_named`` does."""
     try:
-        came: Any = engine.call("meta.call", args)
+        result: Any = engine.call("meta.call", args)
     except CallError as error:
         assert error.retry == "model"
-        came = error.code
+        result = error.code
 
-    assert expected == came
+    assert expected == result
 
 
 def test_meta_call_reports_argument_errors(told: Told) -> None:
@@ -165,11 +165,14 @@ def test_var_change_is_atomic() -> None:
 
 def test_map_reports_progress(caplog: pytest.LogCaptureFixture) -> None:
     """To the host before each call and at the end, and the number of calls to the log."""
-    told: list[Progress] = []
-    with Engine(plugins=["neuroscript-std"], host=Host(progress=told.append)) as engine, caplog.at_level(logging.DEBUG):
+    reports: list[Progress] = []
+    with (
+        Engine(plugins=["neuroscript-std"], host=Host(progress=reports.append)) as engine,
+        caplog.at_level(logging.DEBUG),
+    ):
         engine.call("list.map", [[1, 2], "math.abs"])
 
-    assert [(each.tool, each.done, each.total) for each in told] == [("list.map", done, 2) for done in range(3)]
+    assert [(each.tool, each.done, each.total) for each in reports] == [("list.map", done, 2) for done in range(3)]
     assert [(each.name, each.levelname, each.getMessage()) for each in caplog.records] == [
         ("neuroscript.list.map", "DEBUG", "made 2 calls")
     ]

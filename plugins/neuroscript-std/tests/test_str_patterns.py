@@ -145,10 +145,10 @@ def test_hostile_pattern_is_bounded_and_releases_the_gil(
     """It gives its result or is refused in the stated time, while another thread keeps counting."""
     with Counter() as counter:
         before, started = counter.count, time.perf_counter()
-        came = outcome(engine, f"str.{name}", args)
+        result = outcome(engine, f"str.{name}", args)
         seconds, counted = time.perf_counter() - started, counter.count - before
 
-    assert expected == came
+    assert expected == result
     assert seconds < STATED
     assert seconds < NOTICEABLE or counted > SHARE * idle_speed * seconds
 

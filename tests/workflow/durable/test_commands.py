@@ -76,29 +76,29 @@ def plugin_of(folder: Path, marks: steps.Marks) -> str:
 @contextmanager
 def worker(url: str, folder: Path, marks: steps.Marks) -> Iterator[list[str]]:
     """Run a worker as a separate process; its output is in the list after it has ended."""
-    said = [""]
+    messages = [""]
     child = start("worker", url, "-p", plugin_of(folder, marks), "--parallel", "4")
     assert child.stderr is not None
-    said[0] = child.stderr.readline().decode()
-    assert "started" in said[0], said[0]
+    messages[0] = child.stderr.readline().decode()
+    assert "started" in messages[0], messages[0]
     try:
-        yield said
+        yield messages
     finally:
         child.send_signal(signal.SIGTERM)
         out, err = child.communicate(timeout=30)
-        said += [out.decode(), err.decode(), str(child.returncode)]
+        messages += [out.decode(), err.decode(), str(child.returncode)]
 
 
 def test_worker_makes_calls_of_other_processes(url: str, tmp_path: Path, marks: steps.Marks) -> None:
     """Until it is stopped; the process that drives the run makes none."""
-    with worker(url, tmp_path, marks) as said, steps.engine(marks.file) as engine:
+    with worker(url, tmp_path, marks) as message, steps.engine(marks.file) as engine:
         trace = run_durably(engine, steps.layered(0.0), url=url, run_id="it", local_calls=False)
 
     assert steps.expected(steps.layered()) == {node.name: node.result for node in trace.nodes}
-    begins = re.fullmatch(r"neuroscript: worker ([0-9a-f]{16}) started\n", said[0])
+    begins = re.fullmatch(r"neuroscript: worker ([0-9a-f]{16}) started\n", message[0])
     assert begins
     ends = f"neuroscript: worker {begins[1]} is stopping; waiting for the calls in progress\n"
-    assert ["", ends, "0"] == said[1:]
+    assert ["", ends, "0"] == message[1:]
 
 
 def test_interrupted_run_is_listed_and_resumed(
@@ -146,8 +146,8 @@ def test_resume_prints_what_run_prints(url: str, tmp_path: Path, marks: steps.Ma
 
     assert Ran(0, f"{json_text(to_plain(given))}\n") == again
     assert ("it", "succeeded") == (load_trace(trace).run, load_trace(trace).status)
-    said = "neuroscript: bad: step.fail: the tool failed (ValueError)\nneuroscript: the plan failed: bad failed; 1 not started\n"
-    assert Ran(1, "", said) == asked("resume", "bad")
+    message = "neuroscript: bad: step.fail: the tool failed (ValueError)\nneuroscript: the plan failed: bad failed; 1 not started\n"
+    assert Ran(1, "", message) == asked("resume", "bad")
 
 
 def test_control_characters_in_names_are_escaped(url: str, marks: steps.Marks, asked: Callable[..., Ran]) -> None:
@@ -200,10 +200,10 @@ def test_durable_option_stores_run(url: str, tmp_path: Path, marks: steps.Marks,
     file = tmp_path / "plan.json"
     file.write_text(json.dumps(plan_to_data(steps.wide(3, 0.0))))
     made: Any = lambda **settings: steps.engine(marks.file, **_without(settings))  # noqa: E731
-    ran = command("run", "--durable", url, "--run-id", "it", "--json", str(file), make_engine=made)
+    result = command("run", "--durable", url, "--run-id", "it", "--json", str(file), make_engine=made)
     again = command("run", "--durable", url, "--run-id", "it", str(file), make_engine=made)
 
-    assert (0, "neuroscript: run it\n", "it") == (ran.code, ran.err, json.loads(ran.out)["run"])
+    assert (0, "neuroscript: run it\n", "it") == (result.code, result.err, json.loads(result.out)["run"])
     assert Ran(2, "", "neuroscript: run it\nneuroscript: run it: already exists\n") == again
     assert ["it"] == [each["id"] for each in json.loads(asked("list", "--json").out)]
     assert dict.fromkeys(("w0", "w1", "w2"), 1) == dict(marks.of("begin"))
@@ -222,10 +222,10 @@ def test_taken_over_run_exits_with_failure(url: str, tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
     file.write_text(json.dumps({"nodes": {"it": {"tool": "thief.take"}}}))
     made: Any = lambda **settings: Engine(toolsets=[thief], plugins="none", **_without(settings))  # noqa: E731
-    ran = command("run", "--durable", url, "--run-id", "it", str(file), make_engine=made)
+    result = command("run", "--durable", url, "--run-id", "it", str(file), make_engine=made)
 
-    said = "this process lost its lease, and another one may continue the run"
-    assert Ran(1, "", f"neuroscript: run it\nneuroscript: {said}\n") == ran
+    message = "this process lost its lease, and another one may continue the run"
+    assert Ran(1, "", f"neuroscript: run it\nneuroscript: {message}\n") == result
 
 
 @pytest.mark.parametrize(
@@ -250,20 +250,20 @@ def test_unusable_database_is_usage_error(
         for table, column in (("runs", "digest"), ("workers", "lease")):
             connection.execute(f"ALTER TABLE neuroscript_{table} RENAME COLUMN {column} TO of_another_version")
     address = f"sqlite:///{tmp_path}/{place}"
-    ran = command(*words, address, *(["it"] if words[-1] in ("show", "resume") else []))
+    result = command(*words, address, *(["it"] if words[-1] in ("show", "resume") else []))
 
-    assert Ran(2, "", f"neuroscript: {quote_path(address)}: cannot be used as a database: {why}\n") == ran
+    assert Ran(2, "", f"neuroscript: {quote_path(address)}: cannot be used as a database: {why}\n") == result
     assert not (tmp_path / "none.sqlite").exists()
 
 
 def test_passwords_are_not_shown() -> None:
     """Wherever the address contains one; the driver's message is shown."""
-    said = command("runs", "list", "postgresql://u:open@127.0.0.1:1/db").err
+    message = command("runs", "list", "postgresql://u:open@127.0.0.1:1/db").err
     also = command("runs", "list", "postgresql://u@127.0.0.1:1/db?password=open").err
 
-    assert "neuroscript: postgresql://u:***@127.0.0.1:1/db" == said.partition(": cannot be used as a database: ")[0]
+    assert "neuroscript: postgresql://u:***@127.0.0.1:1/db" == message.partition(": cannot be used as a database: ")[0]
     assert "neuroscript: postgresql://u@127.0.0.1:1/db" == also.partition(": cannot be used as a database: ")[0]
-    assert all("port 1 failed" in each and "open" not in each for each in (said, also))
+    assert all("port 1 failed" in each and "open" not in each for each in (message, also))
 
 
 def test_missing_extra_is_named_by_each_command(url: str, marks: steps.Marks) -> None:
@@ -272,10 +272,10 @@ def test_missing_extra_is_named_by_each_command(url: str, marks: steps.Marks) ->
         run_durably(engine, steps.wide(1, 0.0), url=url, run_id="it")
     argv = [["worker", url], ["runs", "resume", url, "it"], ["runs", "list", url, "--json"]]
     code = f"import sys; sys.modules['dbos'] = None; from neuroscript.cli import main; [main(each) for each in {argv}]"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
-    said = 'neuroscript: durable runs need DBOS; install it with: pip install "neuroscript[durable]"\n'
-    assert (said * 2, "it") == (ran.stderr, json.loads(ran.stdout)[0]["id"])
+    message = 'neuroscript: durable runs need DBOS; install it with: pip install "neuroscript[durable]"\n'
+    assert (message * 2, "it") == (completed.stderr, json.loads(completed.stdout)[0]["id"])
 
 
 def test_missing_arguments_are_named(url: str) -> None:

@@ -294,18 +294,18 @@ def test_invalid_arguments_are_rejected(
         "sqlite:///text: cannot be used as a database: file is not a database": lambda: list_runs("sqlite:///text"),
         "sqlite:///text/in: cannot be used as a database: not a directory": lambda: list_runs("sqlite:///text/in"),
     }
-    said = []
+    messages = []
     for do in refused.values():
         with pytest.raises(SpecError) as caught:
             do()
-        said.append(str(caught.value))
+        messages.append(str(caught.value))
 
-    assert [*refused] == said
+    assert [*refused] == messages
 
 
 def test_errors_contain_no_password() -> None:
     """Wherever in an address it is, and however it is written."""
-    said = []
+    messages = []
     for url in (
         "postgresql://me:open@127.0.0.1:1/plans",
         "postgresql://me@127.0.0.1:1/plans?password=open",
@@ -313,13 +313,13 @@ def test_errors_contain_no_password() -> None:
     ):
         with pytest.raises(SpecError) as caught:
             list_runs(url)
-        said.append(str(caught.value).partition(": cannot be used as a database: ")[0])
+        messages.append(str(caught.value).partition(": cannot be used as a database: ")[0])
 
     assert [
         "postgresql://me:***@127.0.0.1:1/plans",
         "postgresql://me@127.0.0.1:1/plans",
         "durable: an @ in the password of an address must be written as %40",
-    ] == said
+    ] == messages
 
 
 def test_database_errors_contain_no_arguments(make_database: MakeDatabase) -> None:
