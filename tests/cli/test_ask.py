@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, asked_of, command, process, start
+from tests.cli.conftest import ROOT, CommandResult, asked_of, command, process, start
 from tests.cli.test_approvals import PLUGIN
-from tests.llm.server import APIS, ModelServer, Said, asks, call, cut_after, hangs, html, refuses, says, status
+from tests.llm.server import APIS, ModelReply, ModelServer, asks, call, cut_after, hangs, html, refuses, says, status
 from tests.terminals import PATIENCE, Terminal
 
 ADD = call("math__add", {"num1": "2", "num2": 3})
@@ -36,7 +36,7 @@ def register(registrar):
 HOSTILE = "a\x1b]0;b\x07\x1b[2J\x9b5m\r\u202ec\td\ne"
 
 
-def ask(server: ModelServer, *words: str, stdin: bytes = b"") -> Ran:
+def ask(server: ModelServer, *words: str, stdin: bytes = b"") -> CommandResult:
     """Ask the model of a server in this process, because a new process needs a second to import the model library."""
     return command(*asked_of(server, "ask", *words), stdin=stdin, make_engine=None)
 
@@ -104,7 +104,7 @@ def test_prompt_is_read_from_a_pipe(words: tuple[str, ...], server: ModelServer)
 
     result = ask(server, "--system", "Be short.", *words, stdin="How\nmuch é?\n".encode())
 
-    assert result == Ran(0, "ok\n")
+    assert result == CommandResult(0, "ok\n")
     assert server.requests[0].body["messages"] == [
         {"role": "system", "content": "Be short."},
         {"role": "user", "content": "How\nmuch é?"},
@@ -115,7 +115,7 @@ def test_only_the_typed_answer_is_printed(server: ModelServer) -> None:
     """An answer that does not fit goes back to the model, and is not printed."""
     server.script(says("Five!"), says("```json\n5\n```"))
 
-    assert ask(server, "--answer-type", "int", "How much?") == Ran(0, "5\n")
+    assert ask(server, "--answer-type", "int", "How much?") == CommandResult(0, "5\n")
     assert len(server.requests) == 2
 
 
@@ -188,7 +188,7 @@ def test_retries_are_reported(server: ModelServer) -> None:
 FAILURES = {
     "html": (html(), 1, "llm.format", "host", 1),
     "auth": (status(401), 1, "llm.auth", "host", 1),
-    "cut": (cut_after(900, Said("one two three four five six seven"), True), 1, "llm.incomplete", "later", 1),
+    "cut": (cut_after(900, ModelReply("one two three four five six seven"), True), 1, "llm.incomplete", "later", 1),
     "refused": (refuses(), 1, "llm.refused", "never", 1),
     "no end": (asks(ADD), 4, "llm.turn_limit", "host", 3),
     "silence": (hangs(20), 124, "llm.timeout", "later", 1),
@@ -285,7 +285,7 @@ def test_missing_package_is_reported_with_the_install_command(missing: str, tmp_
 
 def test_interrupt_writes_the_transcript(server: ModelServer, tmp_path: Path) -> None:
     """It contains the calls with their results, and the beginning of the answer."""
-    server.script(asks(ADD), hangs(20, 700, Said("one two three four five six seven eight nine ten")))
+    server.script(asks(ADD), hangs(20, 700, ModelReply("one two three four five six seven eight nine ten")))
     file = tmp_path / "transcript.txt"
     child = start(*asked_of(server, "ask", "--tools", "math.*", "--transcript", str(file), "hi"))
     assert child.stdout is not None
@@ -307,7 +307,7 @@ def test_secrets_are_neither_printed_nor_stored(server: ModelServer, tmp_path: P
     """This holds after an interrupt too; results still follow their calls."""
     (tmp_path / "login.py").write_text(LOGIN)
     login = call("s__login", {"user": "eve", "password": "canary-12345678"}, "c1")
-    server.script(asks(login, ADD), hangs(20, 700, Said("one two three four five six seven eight nine ten")))
+    server.script(asks(login, ADD), hangs(20, 700, ModelReply("one two three four five six seven eight nine ten")))
     file = tmp_path / "transcript.txt"
     words = ("-p", str(tmp_path / "login.py"), "--tools", "s.*", "--tools", "math.add", "--transcript", str(file), "hi")
     child = start(*asked_of(server, "ask", *words))
@@ -362,7 +362,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callab
         each.child.wait()
 
 
-def came(seen: Terminal, text: str) -> None:
+def wait_for_output(seen: Terminal, text: str) -> None:
     """Wait until a string has been printed, whatever follows it."""
     all_of_it = b""
     while text.encode() not in all_of_it:
@@ -383,9 +383,9 @@ def test_model_output_cannot_control_the_terminal(terminal: Callable[..., Termin
 
 def test_text_is_streamed(terminal: Callable[..., Terminal], server: ModelServer) -> None:
     """The first piece appears before the server sends the rest."""
-    server.script(hangs(20, 700, Said("one two three four five six seven eight nine ten")))
+    server.script(hangs(20, 700, ModelReply("one two three four five six seven eight nine ten")))
     seen = terminal(*asked_of(server, "ask", "hi"))
-    came(seen, "one ")
+    wait_for_output(seen, "one ")
     threading.Timer(0, server.reset).start()
     rest = seen.rest()
     seen.close(0)
@@ -398,9 +398,9 @@ def test_spinner_is_shown_while_the_model_works(
 ) -> None:
     """It is removed before the text."""
     monkeypatch.setenv("TERM", "xterm")
-    server.script(hangs(20, 0, Said("here")))
+    server.script(hangs(20, 0, ModelReply("here")))
     seen = terminal(*asked_of(server, "ask", "hi"))
-    came(seen, "waiting for the model")
+    wait_for_output(seen, "waiting for the model")
     threading.Timer(0, server.reset).start()
     rest = seen.rest()
     seen.close(0)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.audit_records import ADD, KEY, intent, outcome, refused
-from tests.cli.conftest import ROOT, Ran, command, environment, process, start
+from tests.cli.conftest import ROOT, CommandResult, command, environment, process, start
 from tests.cli.test_terminal import seen
 
 from neuroscript import CallRecord, FileAudit, SqliteAudit, ToolFacts
@@ -106,7 +106,7 @@ def test_show_prints_each_call_once(words: list[str], rows: list[int], trail: st
     result = command("audit", "show", trail, *words)
 
     wanted = CALLS.splitlines(keepends=True)
-    assert Ran(0, "".join(wanted[row] for row in rows)) == result
+    assert CommandResult(0, "".join(wanted[row] for row in rows)) == result
 
 
 def test_show_json_prints_records_unchanged(trail: str) -> None:
@@ -124,7 +124,7 @@ def test_show_prints_the_size_of_streams(tmp_path: Path) -> None:
 
     result = command("audit", "show", str(tmp_path / "trail"))
 
-    assert Ran(0, STREAMED, "") == result
+    assert CommandResult(0, STREAMED, "") == result
 
 
 def test_tail_shows_the_last_records_and_the_head(lines: str, tmp_path: Path) -> None:
@@ -135,8 +135,8 @@ def test_tail_shows_the_last_records_and_the_head(lines: str, tmp_path: Path) ->
     in_json = command("audit", "tail", lines, "-n", "1", "--json")
 
     rows = "2023-11-14 22:13:20Z  fs.write          begins, call 5 in 4; fs:write:a.txt\n" + CALLS.splitlines(True)[3]
-    assert Ran(0, f"{rows}head {head}\n") == result
-    assert Ran(0, f"head {head}\n") == none
+    assert CommandResult(0, f"{rows}head {head}\n") == result
+    assert CommandResult(0, f"head {head}\n") == none
     assert [[*read(lines)][-1], {"head": head}] == [json.loads(line) for line in in_json.out.splitlines()]
 
 
@@ -196,7 +196,7 @@ calls without outcome
 
 head {head[1]}
 """
-    assert Ran(0, expected) == result
+    assert CommandResult(0, expected) == result
     assert 0 == command("audit", "verify", lines, "--audit-key", key, "--head", head[1]).code
 
 
@@ -285,8 +285,8 @@ calls without outcome
   line 1  fs.write  call 7 of run run1
 
 """
-    assert Ran(0, expected) == result
-    assert Ran(2, "", "neuroscript: audit: a database has no hash chain; omit key and head\n") == head
+    assert CommandResult(0, expected) == result
+    assert CommandResult(2, "", "neuroscript: audit: a database has no hash chain; omit key and head\n") == head
 
 
 @pytest.mark.parametrize(
@@ -356,7 +356,7 @@ def test_unreadable_file_is_reported(action: str, name: str, text: str, monkeypa
     """There is one line, and the usual exit code."""
     monkeypatch.chdir(ROOT)
 
-    assert Ran(2, "", f"neuroscript: {text}\n") == command("audit", action, name)
+    assert CommandResult(2, "", f"neuroscript: {text}\n") == command("audit", action, name)
 
 
 @pytest.mark.parametrize("data", [b"\xff\x00\x1b[2J\n" * 5, b"{}\n" * 5, b"x" * 1000, b'{"kind": "a"'])
@@ -468,7 +468,7 @@ def test_names_in_records_cannot_control_the_terminal(tmp_path: Path) -> None:
 def test_usage_errors_refer_to_the_help(words: list[str], text: str, lines: str) -> None:
     result = command("audit", *(word.format(lines) for word in words))
 
-    assert Ran(2, "", f"neuroscript: {text}\n") == result
+    assert CommandResult(2, "", f"neuroscript: {text}\n") == result
 
 
 @pytest.mark.parametrize("words", [[], ["show"], ["tail"], ["verify"], ["stats"]])
@@ -511,7 +511,7 @@ def test_lost_results_set_the_exit_code(words: list[str], lines: str) -> None:
     full = process("audit", *words, lines, shell=">/dev/full")
 
     assert (5, b"") == (gone.returncode, gone.stderr)
-    assert Ran(5, "", "neuroscript: cannot write the results: no space left on device\n") == full
+    assert CommandResult(5, "", "neuroscript: cannot write the results: no space left on device\n") == full
 
 
 @pytest.mark.parametrize(

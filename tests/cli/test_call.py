@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Ran, command
+from tests.cli.conftest import CommandResult, command
 
 FLOAT_HINT = "a string must be a decimal number, such as -1.5e3"
 
@@ -15,37 +15,47 @@ FLOAT_HINT = "a string must be a decimal number, such as -1.5e3"
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        pytest.param(["math.add", "2", " 3 "], Ran(0, "5.0\n"), id="two values"),
-        pytest.param(["math.add", "-1.5e3", "2"], Ran(0, "-1498.0\n"), id="a negative number is not an option"),
-        pytest.param(["tool.Math.Add", "num2=2", "num1=1"], Ran(0, "3.0\n"), id="by name, in any spelling"),
-        pytest.param(["math__add", "1", "num2=2"], Ran(0, "3.0\n"), id="in order and by name, spelt for the wire"),
-        pytest.param(["math.add", "1"], Ran(3, err="math.add: num2: expected float, got nothing\n"), id="missing"),
+        pytest.param(["math.add", "2", " 3 "], CommandResult(0, "5.0\n"), id="two values"),
+        pytest.param(
+            ["math.add", "-1.5e3", "2"], CommandResult(0, "-1498.0\n"), id="a negative number is not an option"
+        ),
+        pytest.param(["tool.Math.Add", "num2=2", "num1=1"], CommandResult(0, "3.0\n"), id="by name, in any spelling"),
+        pytest.param(
+            ["math__add", "1", "num2=2"], CommandResult(0, "3.0\n"), id="in order and by name, spelt for the wire"
+        ),
+        pytest.param(
+            ["math.add", "1"], CommandResult(3, err="math.add: num2: expected float, got nothing\n"), id="missing"
+        ),
         pytest.param(
             ["math.add", "x"],
-            Ran(3, err=f"math.add: num1: expected float, got str ({FLOAT_HINT}); num2: expected float, got nothing\n"),
+            CommandResult(
+                3, err=f"math.add: num1: expected float, got str ({FLOAT_HINT}); num2: expected float, got nothing\n"
+            ),
             id="both problems",
         ),
         pytest.param(
             ["math.add", "1", "2", "3"],
-            Ran(3, err="math.add: expected at most 2 arguments, got 3\n"),
+            CommandResult(3, err="math.add: expected at most 2 arguments, got 3\n"),
             id="too many",
         ),
-        pytest.param(["math.modulo", "7.0", "4"], Ran(0, "3\n"), id="a whole number"),
-        pytest.param(["math.max", "3", "1", "2"], Ran(0, "3.0\n"), id="any number of values"),
-        pytest.param(["math.max", "numbers=[1, 2]"], Ran(0, "2.0\n"), id="any number by name is a list"),
-        pytest.param(["math.divide", "1", "0"], Ran(1, err="math.divide: division by zero\n"), id="the tool fails"),
+        pytest.param(["math.modulo", "7.0", "4"], CommandResult(0, "3\n"), id="a whole number"),
+        pytest.param(["math.max", "3", "1", "2"], CommandResult(0, "3.0\n"), id="any number of values"),
+        pytest.param(["math.max", "numbers=[1, 2]"], CommandResult(0, "2.0\n"), id="any number by name is a list"),
+        pytest.param(
+            ["math.divide", "1", "0"], CommandResult(1, err="math.divide: division by zero\n"), id="the tool fails"
+        ),
         pytest.param(
             ["maths.add", "1"],
-            Ran(2, err="unknown tool maths.add; did you mean math.add?\n"),
+            CommandResult(2, err="unknown tool maths.add; did you mean math.add?\n"),
             id="no such tool",
         ),
     ],
 )
-def test_standard_tool_is_called(words: list[str], expected: Ran) -> None:
+def test_standard_tool_is_called(words: list[str], expected: CommandResult) -> None:
     """The engine converts the values; results go to stdout, errors to stderr with their exit codes."""
     result = command("call", *words, make_engine=None)
 
-    assert Ran(expected.code, expected.out, expected.err and f"neuroscript: {expected.err}") == result
+    assert CommandResult(expected.code, expected.out, expected.err and f"neuroscript: {expected.err}") == result
 
 
 @pytest.mark.parametrize(
@@ -84,7 +94,7 @@ def test_result_is_printed(words: list[str], expected: str) -> None:
     """A string is printed unchanged, anything else as one line of JSON."""
     result = command("call", *words)
 
-    assert Ran(0, expected) == result
+    assert CommandResult(0, expected) == result
 
 
 @pytest.mark.parametrize(
@@ -162,7 +172,7 @@ def test_error_is_one_line(words: list[str], code: int, text: str) -> None:
     """The exit code depends on the kind of error; values and control characters are not printed."""
     result = command("call", *words)
 
-    assert Ran(code, "", f"neuroscript: {text}\n") == result
+    assert CommandResult(code, "", f"neuroscript: {text}\n") == result
 
 
 def test_json_prints_the_full_result() -> None:
@@ -211,24 +221,26 @@ def test_json_sends_tool_output_to_stderr() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param('{"text": "ä"}', Ran(0, "ä\n"), id="by name"),
-        pytest.param('\ufeff["a"]\r\n', Ran(0, "a\n"), id="in order, as an editor of Windows saves it"),
-        pytest.param("", Ran(3, err="neuroscript: probe.echo: text: expected string, got nothing\n"), id="nothing"),
+        pytest.param('{"text": "ä"}', CommandResult(0, "ä\n"), id="by name"),
+        pytest.param('\ufeff["a"]\r\n', CommandResult(0, "a\n"), id="in order, as an editor of Windows saves it"),
+        pytest.param(
+            "", CommandResult(3, err="neuroscript: probe.echo: text: expected string, got nothing\n"), id="nothing"
+        ),
         pytest.param(
             '{"text": ',
-            Ran(
+            CommandResult(
                 3, err="neuroscript: probe.echo: expected arguments as JSON, got str (line 1, column 10 is not JSON)\n"
             ),
             id="cut off",
         ),
         pytest.param(
             "5",
-            Ran(3, err="neuroscript: probe.echo: expected a JSON object or array of arguments, got int\n"),
+            CommandResult(3, err="neuroscript: probe.echo: expected a JSON object or array of arguments, got int\n"),
             id="a number",
         ),
     ],
 )
-def test_arguments_are_read_from_a_file_or_stdin(text: str, expected: Ran, tmp_path: Path) -> None:
+def test_arguments_are_read_from_a_file_or_stdin(text: str, expected: CommandResult, tmp_path: Path) -> None:
     """``--input-json`` accepts a JSON object or array from both."""
     file = tmp_path / "arguments.json"
     file.write_text(text, encoding="utf-8", newline="")
@@ -266,7 +278,7 @@ def test_unreadable_arguments_are_a_usage_error(words: list[str], stdin: bytes, 
     """The tool is not called."""
     result = command("call", "probe.echo", *words, stdin=stdin)
 
-    assert Ran(2, "", f"neuroscript: {text}\n") == result
+    assert CommandResult(2, "", f"neuroscript: {text}\n") == result
 
 
 @pytest.mark.parametrize(
@@ -292,7 +304,7 @@ def test_invalid_arguments_are_a_usage_error(words: list[str], text: str) -> Non
     """There is one message with a reference to the help."""
     result = command(*words)
 
-    assert Ran(2, "", f"neuroscript: {text}\n") == result
+    assert CommandResult(2, "", f"neuroscript: {text}\n") == result
 
 
 def test_broken_plugin_only_produces_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,7 +319,7 @@ def test_broken_plugin_only_produces_a_warning(tmp_path: Path, monkeypatch: pyte
 
     reason = "ModuleNotFoundError: No module named 'nowhere_to_be_found'"
     warning = f"warning: broken-tools 1.2: entry point broken cannot be loaded: {reason}"
-    assert Ran(0, "3.0\n", f"neuroscript: {warning}\n") == result
+    assert CommandResult(0, "3.0\n", f"neuroscript: {warning}\n") == result
 
 
 def test_internal_error_is_one_line() -> None:

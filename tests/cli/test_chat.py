@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, asked_of, command, process
+from tests.cli.conftest import ROOT, CommandResult, asked_of, command, process
 from tests.cli.test_approvals import PLUGIN
-from tests.cli.test_ask import ADD, ADDED, BEGIN, HOSTILE, came
-from tests.llm.server import APIS, ModelServer, Said, asks, call, hangs, html, refuses, says, status
+from tests.cli.test_ask import ADD, ADDED, BEGIN, HOSTILE, wait_for_output
+from tests.llm.server import APIS, ModelReply, ModelServer, asks, call, hangs, html, refuses, says, status
 from tests.terminals import Terminal, wait_until_asleep
 
 COUNTS = '''
@@ -32,7 +32,7 @@ def register(registrar):
 '''
 
 
-def chat(server: ModelServer, *words: str, lines: str) -> Ran:
+def chat(server: ModelServer, *words: str, lines: str) -> CommandResult:
     """Send lines to a chat with the model of a server, in this process."""
     return command(*asked_of(server, "chat", *words), stdin=lines.encode(), make_engine=None)
 
@@ -53,7 +53,7 @@ def test_each_line_of_a_pipe_is_a_turn(api: str, server: ModelServer) -> None:
     words = asked_of(server, "chat", "--tools", "math.*", api=api)
     result = process(*words, stdin=b"How much?\n\n  \nSure?")
 
-    assert result == Ran(0, "five\nas I said\n", ADDED)
+    assert result == CommandResult(0, "five\nas I said\n", ADDED)
     body = json.dumps(server.requests[2].body)
     assert all(text in body for text in ("How much?", "five", "Sure?", "5.0"))
 
@@ -140,7 +140,7 @@ def test_chat_commands_print_to_stderr(server: ModelServer, tmp_path: Path) -> N
 def test_chat_commands_work_before_the_first_prompt(server: ModelServer) -> None:
     result = chat(server, lines="/retry\n/usage\n/tools\n")
 
-    assert result == Ran(
+    assert result == CommandResult(
         2,
         "",
         "neuroscript: there is no prompt to retry\n"
@@ -178,7 +178,7 @@ def test_invalid_lines_are_reported_and_skipped(server: ModelServer) -> None:
 
     result = process(*asked_of(server, "chat"), stdin=b"\xff\xfe\na\n")
 
-    assert result == Ran(2, "one\n", "neuroscript: line 1 is not UTF-8 text\n")
+    assert result == CommandResult(2, "one\n", "neuroscript: line 1 is not UTF-8 text\n")
 
 
 def test_chat_needs_a_key() -> None:
@@ -260,19 +260,19 @@ def test_ctrl_c_interrupts_the_turn_and_not_the_chat(seat: Callable[..., Termina
     """This holds during an answer, at an approval prompt and at the chat prompt; completed calls remain."""
     server.script(
         asks(ADD),
-        hangs(20, 700, Said("one two three four five six seven eight nine ten")),
+        hangs(20, 700, ModelReply("one two three four five six seven eight nine ten")),
         asks(call("p__wipe")),
         says("fine"),
     )
     seen = seat("--tools", "p.*", "--tools", "math.add")
     at_prompt(seen, "speak\n")
-    came(seen, "one ")
+    wait_for_output(seen, "one ")
     os.write(seen.ours, b"\x03")
     assert at_prompt(seen, "wipe\n").endswith("\nneuroscript: the turn was interrupted\n")
     seen.see("[n] ")
     seen.interrupt()
     assert at_prompt(seen, "dropped").endswith("neuroscript: the turn was interrupted\n")
-    came(seen, "dropped")
+    wait_for_output(seen, "dropped")
     wait_until_asleep(seen.child.pid)
     os.write(seen.ours, b"\x03")
     at_prompt(seen, "last\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Ran, command
+from tests.cli.conftest import CommandResult, command
 
 NO_TYPE = "type: expected one of function, function_call, tool_use, or no type"
 NO_JSON = "expected a tool call as JSON, got invalid JSON"
@@ -200,7 +200,7 @@ def test_unreadable_input_is_a_usage_error(words: list[str], text: str) -> None:
     """The exit code is 2."""
     result = command("execute", *words)
 
-    assert Ran(2, "", f"neuroscript: {text}\n") == result
+    assert CommandResult(2, "", f"neuroscript: {text}\n") == result
 
 
 REPORT = """\
@@ -253,7 +253,7 @@ def test_report_shows_the_outcome_of_each_call() -> None:
 
     result = command("execute", "-", "--report", stdin=lines.encode())
 
-    assert Ran(0, REPORT) == result
+    assert CommandResult(0, REPORT) == result
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tests.cli.conftest import Ran, command
+from tests.cli.conftest import CommandResult, command
 from tests.cli.probe import probe
 
 from neuroscript import Engine, result_schema, spec_from_schema, spec_to_schema
@@ -74,14 +74,16 @@ def test_tools_are_exported_for_the_api_of_a_model(form: str, neighbour: Any, op
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["jsonschema", "nothing.*"], Ran(2, "", "neuroscript: no tool matches nothing.*\n")),
+        (["jsonschema", "nothing.*"], CommandResult(2, "", "neuroscript: no tool matches nothing.*\n")),
         (
             [],
-            Ran(2, "", "neuroscript: the following arguments are required: FORMAT (see neuroscript export --help)\n"),
+            CommandResult(
+                2, "", "neuroscript: the following arguments are required: FORMAT (see neuroscript export --help)\n"
+            ),
         ),
     ],
     ids=["no tool", "no form"],
 )
-def test_export_errors_are_reported(words: list[str], expected: Ran) -> None:
+def test_export_errors_are_reported(words: list[str], expected: CommandResult) -> None:
     """Each is one line on stderr."""
     assert command("export", *words) == expected

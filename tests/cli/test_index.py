@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Ran, command
+from tests.cli.conftest import CommandResult, command
 from tests.distributions import TOOLSET
 
 PROJECT = """
@@ -50,7 +50,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert "acme_tools" not in sys.modules
 
 
-def index(*words: str) -> Ran:
+def index(*words: str) -> CommandResult:
     return command("index", *words, make_engine=None)
 
 
@@ -58,18 +58,18 @@ def test_index_is_written_to_the_package(package: Path) -> None:
     """It contains everything that an engine needs, and --check passes afterwards."""
     file = package / "neuroscript.json"
 
-    assert index("acme-tools") == Ran(0, f"{file}: 1 tools\n")
+    assert index("acme-tools") == CommandResult(0, f"{file}: 1 tools\n")
     written = json.loads(file.read_text())
     assert (written["distribution"], written["version"], written["format"]) == ("Acme.Tools", "1.0", 1)
     (tool,) = written["entry_points"][0]["tools"]
     assert (tool["name"], tool["signature"], tool["is_coroutine"]) == ("acme.who", "() -> string", False)
-    assert index("acme-tools", "--check") == Ran(0, f"{file} is current\n")
+    assert index("acme-tools", "--check") == CommandResult(0, f"{file} is current\n")
 
 
 def test_check_finds_an_outdated_index(package: Path) -> None:
     """It writes nothing; the next run updates the index."""
     file = package / "neuroscript.json"
-    assert index("acme_tools", "--check") == Ran(1, f"{file} does not match the code\n")
+    assert index("acme_tools", "--check") == CommandResult(1, f"{file} does not match the code\n")
     assert not file.exists()
     index("acme-tools")
     (package / "__init__.py").write_text(TOOLSET.format(group="acme", name="a").replace("who", "whom"))

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Ran, command
+from tests.cli.conftest import CommandResult, command
 from tests.cli.probe import probe
 
 from neuroscript import Engine, __version__, policy_to_data, spec_to_data
@@ -47,7 +47,7 @@ examples
     [
         pytest.param(
             ["probe.s*"],
-            Ran(
+            CommandResult(
                 0,
                 "probe.said  (text: string) -> string  Print a string, and return it.\n"
                 "probe.slow  () -> string              Take longer than the timeout.\n",
@@ -56,7 +56,7 @@ examples
         ),
         pytest.param(
             ["PROBE.T?g*"],
-            Ran(
+            CommandResult(
                 0,
                 'probe.tags  (names: list of string, sep: string = "-", limit: int | None = null) -> map  Return the arguments unchanged.\n',
             ),
@@ -64,19 +64,21 @@ examples
         ),
         pytest.param(
             ["*danger"],
-            Ran(
+            CommandResult(
                 0,
                 'probe.danger  (options: map = {"size": 1}) -> any | None  Say what \\x1b[2J can not be said\\u202e.\n',
             ),
             id="nothing steers the terminal, and nothing is wrapped for a pipe",
         ),
         pytest.param(
-            ["probe"], Ran(0, err="neuroscript: no tool matches probe; did you mean 'probe.*'?\n"), id="a group"
+            ["probe"],
+            CommandResult(0, err="neuroscript: no tool matches probe; did you mean 'probe.*'?\n"),
+            id="a group",
         ),
-        pytest.param(["x\x1b"], Ran(0, err="neuroscript: no tool matches x\\x1b\n"), id="none"),
+        pytest.param(["x\x1b"], CommandResult(0, err="neuroscript: no tool matches x\\x1b\n"), id="none"),
     ],
 )
-def test_list_shows_matching_tools(words: list[str], expected: Ran) -> None:
+def test_list_shows_matching_tools(words: list[str], expected: CommandResult) -> None:
     """It prints name, signature and description in columns, one tool per line."""
     result = command("list", *words)
 
@@ -96,7 +98,7 @@ def test_empty_list_says_what_to_install() -> None:
     text = (
         'neuroscript: no tools are available; install neuroscript-std to get started: pip install "neuroscript[std]"\n'
     )
-    assert Ran(0, "", text) == result
+    assert CommandResult(0, "", text) == result
 
 
 @pytest.mark.parametrize(
@@ -122,7 +124,7 @@ def test_show_prints_the_details_of_a_tool(name: str) -> None:
     """This includes tools that may not be called; strings of the author cannot control a terminal."""
     result = command("show", name)
 
-    assert Ran(0, DANGER) == result
+    assert CommandResult(0, DANGER) == result
 
 
 def test_show_json_prints_the_spec_and_the_policy() -> None:
@@ -139,7 +141,7 @@ def test_show_of_an_unknown_tool_suggests_similar_ones() -> None:
     result = command("show", "danger")
 
     assert (
-        Ran(
+        CommandResult(
             2,
             "",
             "neuroscript: unknown tool danger; did you mean probe.danger?\n",
@@ -156,7 +158,7 @@ def test_version_is_printed_without_an_engine() -> None:
 
     result = command("--version", make_engine=never)
 
-    assert Ran(0, f"neuroscript {__version__}\n") == result
+    assert CommandResult(0, f"neuroscript {__version__}\n") == result
 
 
 @pytest.mark.parametrize(
@@ -205,7 +207,7 @@ def test_completion_without_argcomplete_says_what_to_install(monkeypatch: pytest
     result = command("completion", "bash")
 
     sentence = 'completion needs argcomplete; install it with: pip install "neuroscript[cli]"'
-    assert Ran(2, "", f"neuroscript: {sentence}\n") == result
+    assert CommandResult(2, "", f"neuroscript: {sentence}\n") == result
 
 
 def test_main_with_arguments_changes_no_process_settings() -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, command
+from tests.cli.conftest import ROOT, CommandResult, command
 from tests.cli.probe import probe
 
 from neuroscript import Engine, Toolset
@@ -174,17 +174,17 @@ def test_500_random_argument_lists(calls: bytes) -> None:
     assert {0, 1, 2, 3, 4} <= seen
 
 
-def _is_well(ran: Ran) -> bool:
+def _is_well(result: CommandResult) -> bool:
     """Return whether a command exited with a valid code, and printed a message if it failed."""
     reported = (
-        ran.code == 0
-        or ran.err.startswith(("neuroscript: ", "usage: neuroscript "))
-        or '"error"' in ran.out
-        or "retry" in ran.out
-        or "NOT intact" in ran.out
-        or '"intact": false' in ran.out
+        result.code == 0
+        or result.err.startswith(("neuroscript: ", "usage: neuroscript "))
+        or '"error"' in result.out
+        or "retry" in result.out
+        or "NOT intact" in result.out
+        or '"intact": false' in result.out
     )
-    return ran.code in CODES - {5} and "Traceback" not in ran.err + ran.out and reported
+    return result.code in CODES - {5} and "Traceback" not in result.err + result.out and reported
 
 
 def test_200_damaged_files(calls: bytes) -> None:

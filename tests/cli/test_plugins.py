@@ -151,10 +151,10 @@ def test_show_prints_one_plugin(with_site: Callable[..., Any], site: Path) -> No
 # Choosing plugins
 
 
-def names(ran: Any) -> set[str]:
+def names(result: Any) -> set[str]:
     """Return the groups of the listed tools."""
-    assert ran.code == 0
-    return {each["name"].partition(".")[0] for each in json.loads(ran.out)}
+    assert result.code == 0
+    return {each["name"].partition(".")[0] for each in json.loads(result.out)}
 
 
 @pytest.mark.parametrize(

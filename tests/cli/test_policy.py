@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, command, process, start
+from tests.cli.conftest import ROOT, CommandResult, command, process, start
 
 from neuroscript.io.user_cache import config_file
 
@@ -70,11 +70,11 @@ def write(path: Path, text: str) -> str:
     return str(path)
 
 
-def call(*words: str) -> Ran:
+def call(*words: str) -> CommandResult:
     return command("call", "-p", "plugin.py", "--sandbox", "box", "--create-sandbox", *words)
 
 
-def put(*words: str) -> Ran:
+def put(*words: str) -> CommandResult:
     return call(*words, "p.put", "data/a", "hi")
 
 
@@ -83,9 +83,9 @@ def put(*words: str) -> Ran:
 
 def test_working_directory_is_not_searched(world: Path) -> None:
     """A file there grants nothing unless it is named."""
-    assert put() == Ran(4, "", REFUSED)
-    assert put("--policy", "neuroscript.toml") == Ran(0, "hi\n")
-    assert put("--policy=neuroscript.toml") == Ran(0, "hi\n")
+    assert put() == CommandResult(4, "", REFUSED)
+    assert put("--policy", "neuroscript.toml") == CommandResult(0, "hi\n")
+    assert put("--policy=neuroscript.toml") == CommandResult(0, "hi\n")
 
 
 def test_own_policy_file_is_read(world: Path, config: Path) -> None:
@@ -93,21 +93,23 @@ def test_own_policy_file_is_read(world: Path, config: Path) -> None:
     write(config, "policy.grants = ['fs:*:data/**']")
     write(world / "other.toml", "policy.grants = ['fs:*:other/**']")
 
-    assert put() == Ran(0, "hi\n")
-    assert put("--policy", "other.toml") == Ran(4, "", REFUSED)
-    assert put("--policy", os.devnull) == Ran(4, "", REFUSED)
+    assert put() == CommandResult(0, "hi\n")
+    assert put("--policy", "other.toml") == CommandResult(4, "", REFUSED)
+    assert put("--policy", os.devnull) == CommandResult(4, "", REFUSED)
 
 
 def test_invalid_or_unreadable_own_file_ends_the_command(world: Path, config: Path) -> None:
     """It might deny something."""
     write(config, "policy.grant = []")
-    assert put() == Ran(2, "", "neuroscript: neuroscript.toml:1: policy.grant: unknown key; did you mean grants?\n")
+    assert put() == CommandResult(
+        2, "", "neuroscript: neuroscript.toml:1: policy.grant: unknown key; did you mean grants?\n"
+    )
     config.unlink()
     config.symlink_to("nowhere")
-    assert put() == Ran(2, "", "neuroscript: neuroscript.toml: cannot be read: no such file or directory\n")
+    assert put() == CommandResult(2, "", "neuroscript: neuroscript.toml: cannot be read: no such file or directory\n")
     config.unlink()
     config.mkdir()
-    assert put() == Ran(2, "", "neuroscript: neuroscript.toml: cannot be read: is a directory\n")
+    assert put() == CommandResult(2, "", "neuroscript: neuroscript.toml: cannot be read: is a directory\n")
 
 
 @pytest.mark.parametrize("home", [".", "config", ""])
@@ -128,7 +130,7 @@ def test_process_reads_the_same_file(world: Path, config: Path) -> None:
     write(config, "policy.deny = ['math.*']\n")
 
     refused = "neuroscript: math.add: denied by the pattern 'math.*' in deny\n"
-    assert process("call", "math.add", "1", "2") == Ran(4, "", refused)
+    assert process("call", "math.add", "1", "2") == CommandResult(4, "", refused)
     config.write_text("policy = 1")
     assert process("call", "math.add", "1", "2").code == 2
     assert process("list", "math.add").code == process("show", "math.add").code == 0
@@ -143,13 +145,13 @@ def test_grants_trust_and_denials_add_up(world: Path) -> None:
     words = ("--policy", file)
 
     lacking = "neuroscript: p.put: needs fs:read:data/a; grant it with --grant 'fs:read:data/a'\n"
-    assert put(*words) == Ran(4, "", lacking)
-    assert put(*words, "--grant", "fs:read:data/**") == Ran(0, "hi\n")
+    assert put(*words) == CommandResult(4, "", lacking)
+    assert put(*words, "--grant", "fs:read:data/**") == CommandResult(0, "hi\n")
     denied = "neuroscript: p.put: denied by the pattern 'p.p*' in deny\n"
-    assert put(*words, "--grant", "fs:read:data/**", "--deny", "p.p*") == Ran(4, "", denied)
+    assert put(*words, "--grant", "fs:read:data/**", "--deny", "p.p*") == CommandResult(4, "", denied)
     assert call(*words, "--grant=*:*:*", "--allow", "p.many", "p.many", "[]").code == 4
     assert call(*words, "p.trusted").code == 4
-    assert call(*words, "--trusted", "p.trusted") == Ran(0, "true\n")
+    assert call(*words, "--trusted", "p.trusted") == CommandResult(0, "true\n")
 
 
 def test_tool_must_be_allowed_by_file_and_options(world: Path) -> None:
@@ -161,8 +163,8 @@ def test_tool_must_be_allowed_by_file_and_options(world: Path) -> None:
     assert put(*words).code == call(*words, "p.few", "[]").code == 0
     assert put(*words, "--allow", "p.*").code == 0
     assert put(*words, "--allow", "p.few", "--allow", "p.pu?").code == 0
-    assert put(*words, "--allow", "p.few") == Ran(4, "", not_allowed.format("put"))
-    assert call(*words, "--allow", "p.*", "p.many", "[]") == Ran(4, "", not_allowed.format("many"))
+    assert put(*words, "--allow", "p.few") == CommandResult(4, "", not_allowed.format("put"))
+    assert call(*words, "--allow", "p.*", "p.many", "[]") == CommandResult(4, "", not_allowed.format("many"))
 
 
 def test_profile_is_selected_by_name(world: Path) -> None:
@@ -170,11 +172,11 @@ def test_profile_is_selected_by_name(world: Path) -> None:
     file = write(world / "a.toml", "[policy]\ngrants = ['fs:*:*']\n[policy.profiles.careful]\ndeny = ['p.put']\n")
     words = ("--policy", file, "--profile")
 
-    assert put(*words, "careful") == Ran(4, "", "neuroscript: p.put: denied by the pattern 'p.put' in deny\n")
+    assert put(*words, "careful") == CommandResult(4, "", "neuroscript: p.put: denied by the pattern 'p.put' in deny\n")
     reported = "neuroscript: a.toml:3: policy.profiles.carefull: unknown profile; did you mean careful?\n"
-    assert put(*words, "carefull") == Ran(2, "", reported)
+    assert put(*words, "carefull") == CommandResult(2, "", reported)
     text = "--profile needs a policy file; add --policy FILE"
-    assert put("--profile", "careful") == Ran(2, "", f"neuroscript: {text}\n")
+    assert put("--profile", "careful") == CommandResult(2, "", f"neuroscript: {text}\n")
 
 
 def test_each_error_of_a_file_has_its_own_line(world: Path) -> None:
@@ -195,8 +197,8 @@ def test_options_without_effect_produce_a_warning(world: Path) -> None:
     idle = ("--deny", "q.x", "--deny", "p.many", "--grant", "net:read:a.com", "--grant", "env:read:H*", "--allow", "p")
     warning = "neuroscript: warning: no available tool matches --allow p, --deny q.x, --grant net:read:a.com\n"
 
-    assert put("--policy", file) == Ran(0, "hi\n")
-    assert put("--policy", file, *idle, "--allow", "*.put") == Ran(0, "hi\n", warning)
+    assert put("--policy", file) == CommandResult(0, "hi\n")
+    assert put("--policy", file, *idle, "--allow", "*.put") == CommandResult(0, "hi\n", warning)
     line = b'{"name": "p.put", "arguments": ["data/a", "hi"]}'
     result = command(
         "execute", "-p", "plugin.py", "--dry-run", "--policy", file, *idle, "--allow", "*", "-", stdin=line
@@ -211,16 +213,16 @@ def test_dry_run_prints_the_decision(world: Path) -> None:
     """The exit code is that of the call; nothing runs, and no sandbox is created."""
     grant = ("--grant", "fs:*:data/**", "--dry-run")
 
-    assert put(*grant) == Ran(0, "p.put: would run (allowed by *)\n")
+    assert put(*grant) == CommandResult(0, "p.put: would run (allowed by *)\n")
     refused = "p.put: would be refused: needs fs:write:data/a (policy.capability, by grants)\n"
-    assert put("--dry-run") == Ran(4, refused, REFUSED)
-    assert call(*grant, "--deny", "*.put", "p.put") == Ran(
+    assert put("--dry-run") == CommandResult(4, refused, REFUSED)
+    assert call(*grant, "--deny", "*.put", "p.put") == CommandResult(
         4, "p.put: would be refused: is denied by the host (policy.denied, by *.put)\n"
     )
-    assert call(*grant, "p.put", "x", "y", "z", "path=1") == Ran(
+    assert call(*grant, "p.put", "x", "y", "z", "path=1") == CommandResult(
         3, "p.put: invalid arguments: expected at most 2 arguments, got 4; path: expected one value, got 2 values\n"
     )
-    assert call(*grant, "p.pot") == Ran(
+    assert call(*grant, "p.pot") == CommandResult(
         2, "p.pot: would be refused: unknown tool p.pot; did you mean p.put? (tool.not_found)\n"
     )
     assert not (world / "box").exists()
@@ -303,7 +305,7 @@ def test_dry_run_of_lines_decides_each() -> None:
     assert (third["tool"], third["code"]) == ("x", "tool.not_found")
     result = command("execute", "--dry-run", "--report", "-")
     text = "--report and --dry-run cannot be used together; omit one of them"
-    assert result == Ran(2, "", f"neuroscript: {text}\n")
+    assert result == CommandResult(2, "", f"neuroscript: {text}\n")
 
 
 # Rules without effect
@@ -468,7 +470,9 @@ def test_explain_accepts_input_json(world: Path) -> None:
     checks, decision = explain(*words, "bad.json", "p.put")
     assert (("arguments", "refuses", "arguments") in checks, decision["code"]) == (True, "arg.not_json")
     result = command("policy", "explain", "--input-json", "args.json", "p.put", "x")
-    assert result == Ran(2, "", "neuroscript: pass the arguments on the command line or with --input-json, not both\n")
+    assert result == CommandResult(
+        2, "", "neuroscript: pass the arguments on the command line or with --input-json, not both\n"
+    )
 
 
 def test_explain_prints_a_readable_page(world: Path) -> None:
@@ -499,7 +503,7 @@ p.put: needs fs:read:data/a; grant it with --grant 'fs:read:data/a'
 def test_explain_of_an_unknown_tool_suggests_similar_ones() -> None:
     result = command("policy", "explain", "probe.ecko")
 
-    assert result == Ran(2, "", "neuroscript: unknown tool probe.ecko; did you mean probe.echo?\n")
+    assert result == CommandResult(2, "", "neuroscript: unknown tool probe.ecko; did you mean probe.echo?\n")
 
 
 @pytest.mark.parametrize(

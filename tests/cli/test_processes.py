@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, environment, process, start
+from tests.cli.conftest import ROOT, CommandResult, environment, process, start
 
 from neuroscript import __version__
 
@@ -23,23 +23,23 @@ def test_module_and_installed_command_are_the_same() -> None:
     as_module = process("--version")
     installed = subprocess.run([COMMAND, "--version"], capture_output=True, text=True)
 
-    assert Ran(0, f"neuroscript {__version__}\n") == as_module
-    assert as_module == Ran(installed.returncode, installed.stdout, installed.stderr)
+    assert CommandResult(0, f"neuroscript {__version__}\n") == as_module
+    assert as_module == CommandResult(installed.returncode, installed.stdout, installed.stderr)
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        pytest.param(["call", "math.add", "2", " 3 "], Ran(0, "5.0\n"), id="a call"),
-        pytest.param(["call", "math.add", "-1.5e3", "--", "-2"], Ran(0, "-1502.0\n"), id="numbers below 0"),
+        pytest.param(["call", "math.add", "2", " 3 "], CommandResult(0, "5.0\n"), id="a call"),
+        pytest.param(["call", "math.add", "-1.5e3", "--", "-2"], CommandResult(0, "-1502.0\n"), id="numbers below 0"),
         pytest.param(
             ["call", "math.divide", "1", "0"],
-            Ran(1, err="neuroscript: math.divide: division by zero\n"),
+            CommandResult(1, err="neuroscript: math.divide: division by zero\n"),
             id="a failure",
         ),
     ],
 )
-def test_call_runs(words: list[str], expected: Ran) -> None:
+def test_call_runs(words: list[str], expected: CommandResult) -> None:
     """Results and errors go to the usual streams."""
     result = process(*words)
 
@@ -49,40 +49,44 @@ def test_call_runs(words: list[str], expected: Ran) -> None:
 @pytest.mark.parametrize(
     ("words", "shell", "expected"),
     [
-        pytest.param(["list"], ">&-", Ran(5), id="results lost"),
-        pytest.param(["--version"], ">&-", Ran(5), id="the version lost"),
-        pytest.param(["--help"], ">&-", Ran(5), id="the help lost"),
-        pytest.param(["call", "probe.said", "a"], ">&-", Ran(5, err="a\n"), id="what a tool prints goes to stderr"),
+        pytest.param(["list"], ">&-", CommandResult(5), id="results lost"),
+        pytest.param(["--version"], ">&-", CommandResult(5), id="the version lost"),
+        pytest.param(["--help"], ">&-", CommandResult(5), id="the help lost"),
+        pytest.param(
+            ["call", "probe.said", "a"], ">&-", CommandResult(5, err="a\n"), id="what a tool prints goes to stderr"
+        ),
         pytest.param(
             ["call", "probe.fails", "bug"],
             ">&-",
-            Ran(1, err="neuroscript: probe.fails: the tool failed (ValueError); add --traceback to see where\n"),
+            CommandResult(
+                1, err="neuroscript: probe.fails: the tool failed (ValueError); add --traceback to see where\n"
+            ),
             id="nothing to lose",
         ),
-        pytest.param(["call", "probe.fails", "bug"], "2>&-", Ran(1), id="errors lost"),
-        pytest.param(["call", "probe.said", "a"], ">&- 2>&-", Ran(5), id="both lost"),
-        pytest.param(["call", "probe.fails", "bug"], "2>/dev/full", Ran(1), id="no place for errors"),
+        pytest.param(["call", "probe.fails", "bug"], "2>&-", CommandResult(1), id="errors lost"),
+        pytest.param(["call", "probe.said", "a"], ">&- 2>&-", CommandResult(5), id="both lost"),
+        pytest.param(["call", "probe.fails", "bug"], "2>/dev/full", CommandResult(1), id="no place for errors"),
         pytest.param(
             ["call", "probe.echo", "a"],
             ">/dev/full",
-            Ran(5, err="neuroscript: cannot write the results: no space left on device\n"),
+            CommandResult(5, err="neuroscript: cannot write the results: no space left on device\n"),
             id="no place for results",
         ),
         pytest.param(
             ["execute", "-"],
             "<&-",
-            Ran(2, err="neuroscript: standard input is closed\n"),
+            CommandResult(2, err="neuroscript: standard input is closed\n"),
             id="no standard input",
         ),
         pytest.param(
             ["call", "probe.echo", "--input-json", "-"],
             "<&-",
-            Ran(2, err="neuroscript: standard input is closed\n"),
+            CommandResult(2, err="neuroscript: standard input is closed\n"),
             id="no standard input for arguments",
         ),
     ],
 )
-def test_closed_stream_ends_the_command_silently(words: list[str], shell: str, expected: Ran) -> None:
+def test_closed_stream_ends_the_command_silently(words: list[str], shell: str, expected: CommandResult) -> None:
     """The exit code is 5 if results are lost, otherwise that of the call; there is never a traceback."""
     result = process(*words, module=PROBE, shell=shell)
 
@@ -187,9 +191,9 @@ def test_limited_encoding_loses_nothing(settings: dict[str, str], written: str) 
     data = process("execute", "-", module=PROBE, stdin=call, **settings)
     error = process("call", "é日", module=PROBE, **settings)
 
-    assert Ran(0, f"{written}\n" * 2) == text
+    assert CommandResult(0, f"{written}\n" * 2) == text
     assert (0, "é日") == (data.code, json.loads(data.out)["value"])
-    assert Ran(2, "", f"neuroscript: unknown tool {written}\n") == error
+    assert CommandResult(2, "", f"neuroscript: unknown tool {written}\n") == error
 
 
 def test_invalid_unicode_arguments_are_refused() -> None:

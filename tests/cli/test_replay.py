@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Ran, command, process
+from tests.cli.conftest import CommandResult, command, process
 from tests.cli.test_never_a_traceback import damaged
 
 from neuroscript import Engine, Runtime, ToolCall, ToolPolicy, Toolset, bind
@@ -61,7 +61,7 @@ def recorded(path: Path, *calls: tuple[str, tuple[Any, ...]]) -> Path:
     return path
 
 
-def replay(path: Path | str, *words: str, make_engine: Any = engine, stdin: bytes = b"") -> Ran:
+def replay(path: Path | str, *words: str, make_engine: Any = engine, stdin: bytes = b"") -> CommandResult:
     return command("replay", str(path), *words, make_engine=make_engine, stdin=stdin)
 
 
@@ -69,7 +69,7 @@ def test_same_results_exit_with_0(path: Path) -> None:
     """It prints how many calls were run."""
     reported = "2 calls run again, same results\n1 skipped, because their tools are not pure\n"
 
-    assert Ran(0, reported) == replay(path)
+    assert CommandResult(0, reported) == replay(path)
 
 
 def test_first_difference_exits_with_1(path: Path) -> None:
@@ -78,7 +78,7 @@ def test_first_difference_exits_with_1(path: Path) -> None:
         "line 1: lab.named: result[0]: was str of 3, is str of 11\n1 call run again, up to the first difference\n"
     )
 
-    assert Ran(1, reported) == replay(path, make_engine=other)
+    assert CommandResult(1, reported) == replay(path, make_engine=other)
 
 
 def test_json_contains_counts_and_difference(path: Path) -> None:
@@ -106,7 +106,7 @@ def test_calls_that_were_not_recorded_in_full_are_counted(tmp_path: Path) -> Non
         tool = lent.tools["lab.named"]
         recording.write(tool, fingerprint(tool), (1,), ["ada"], is_secret=lambda value: True)
 
-    assert Ran(0, "0 calls run again, same results\n1 not recorded in full\n") == replay(path)
+    assert CommandResult(0, "0 calls run again, same results\n1 not recorded in full\n") == replay(path)
 
 
 def test_unreadable_lines_exit_with_2(path: Path) -> None:
@@ -115,7 +115,7 @@ def test_unreadable_lines_exit_with_2(path: Path) -> None:
     reported = "2 calls run again, same results\n1 skipped, because their tools are not pure\n"
     message = f"neuroscript: {path}: 2 lines are unreadable: line 1 is not JSON\n".replace(str(path), _cut(str(path)))
 
-    assert Ran(2, reported, message) == replay(path)
+    assert CommandResult(2, reported, message) == replay(path)
 
 
 def _cut(name: str) -> str:
@@ -139,17 +139,17 @@ def test_difference_takes_precedence_over_unreadable_lines(path: Path) -> None:
 )
 def test_unreadable_file_exits_with_2(name: str, reason: str) -> None:
     """There is one line."""
-    assert Ran(2, "", f"neuroscript: {reason}\n") == replay(name)
+    assert CommandResult(2, "", f"neuroscript: {reason}\n") == replay(name)
 
 
 def test_recording_is_read_from_stdin(path: Path) -> None:
-    assert Ran(0, replay(path).out) == replay("-", stdin=path.read_bytes())
+    assert CommandResult(0, replay(path).out) == replay("-", stdin=path.read_bytes())
 
 
 def test_tool_output_goes_to_stderr(tmp_path: Path) -> None:
     path = recorded(tmp_path / "calls.jsonl", ("lab.says", ("hello",)))
 
-    assert Ran(0, "1 call run again, same results\n", "hello\n") == replay(path)
+    assert CommandResult(0, "1 call run again, same results\n", "hello\n") == replay(path)
 
 
 PLUGIN = """
@@ -171,7 +171,7 @@ def test_tools_of_a_plugin_file_are_replayed(tmp_path: Path) -> None:
         tool = lent.tools["mine.twice"]
         recording.write(tool, fingerprint(tool), (4,), lent.call("mine.twice", (4,)))
 
-    assert Ran(0, "1 call run again, same results\n") == replay(path, "-p", str(file))
+    assert CommandResult(0, "1 call run again, same results\n") == replay(path, "-p", str(file))
     assert "line 1: mine.twice: unknown tool" == replay(path).out.splitlines()[0]
     file.write_text(PLUGIN.format(factor=3))
     assert (
@@ -208,4 +208,4 @@ def test_replay_in_a_separate_process(tmp_path: Path) -> None:
     reported = (
         "line 2: math.add: result: was float, is a different value\n2 calls run again, up to the first difference\n"
     )
-    assert Ran(1, reported) == process("replay", str(path))
+    assert CommandResult(1, reported) == process("replay", str(path))

@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, asked_of, command, process
-from tests.llm.server import ModelServer, Raw, Said, refuses, says
+from tests.cli.conftest import ROOT, CommandResult, asked_of, command, process
+from tests.llm.server import ModelReply, ModelServer, Raw, refuses, says
 from tests.terminals import Terminal
 
 PLANS = ROOT / "docs" / "examples" / "plans"
@@ -59,7 +59,7 @@ def test_example_runs(name: str, tmp_path: Path) -> None:
 
     result = command("run", str(PLANS / name), "--sandbox", str(tmp_path), *words, make_engine=None)
 
-    assert Ran(0, out, err) == result
+    assert CommandResult(0, out, err) == result
 
 
 def test_every_example_is_tested() -> None:
@@ -70,7 +70,7 @@ def test_example_runs_in_a_separate_process() -> None:
     """Inputs are arguments; messages go to stderr."""
     result = process("run", "docs/examples/plans/conditions.toml", "--input", "city=São Paulo", "--input", "degrees=31")
 
-    assert Ran(0, '{"warm": "São Paulo: take sandals"}\n') == result
+    assert CommandResult(0, '{"warm": "São Paulo: take sandals"}\n') == result
 
 
 def test_node_is_retried_until_it_succeeds(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_invalid_plan_reports_every_problem(tmp_path: Path) -> None:
     checked = command("run", written(tmp_path, plan), "--check")
     data = command("run", written(tmp_path, plan), "--check", "--json")
 
-    assert Ran(2, "", "".join(f"neuroscript: plan.toml: {line}\n" for line in lines)) == result == checked
+    assert CommandResult(2, "", "".join(f"neuroscript: plan.toml: {line}\n" for line in lines)) == result == checked
     assert {"ok": False, "problems": lines} == json.loads(data.out)
 
 
@@ -173,8 +173,10 @@ def test_check_runs_nothing(tmp_path: Path) -> None:
     """It does not need the inputs."""
     plan = '[inputs]\ntext = "string"\n[nodes.said]\ntool = "probe.said"\ninputs = { text = "${input.text}" }\n'
 
-    assert Ran(0, "plan.toml can run here\n") == command("run", written(tmp_path, plan), "--check")
-    assert Ran(0, '{"ok": true, "problems": []}\n') == command("run", written(tmp_path, plan), "--check", "--json")
+    assert CommandResult(0, "plan.toml can run here\n") == command("run", written(tmp_path, plan), "--check")
+    assert CommandResult(0, '{"ok": true, "problems": []}\n') == command(
+        "run", written(tmp_path, plan), "--check", "--json"
+    )
 
 
 def test_invalid_plan_file_is_reported_line_by_line(tmp_path: Path) -> None:
@@ -187,7 +189,7 @@ def test_invalid_plan_file_is_reported_line_by_line(tmp_path: Path) -> None:
     result = command("run", written(tmp_path, plan))
     odd = command("run", written(tmp_path, '[nodes.a]\ntool = "x.y"\nretries = 3\n'))
 
-    assert Ran(2, "", "neuroscript: plan.toml:1: nodes.a: depends on itself: a < b < a\n") == result
+    assert CommandResult(2, "", "neuroscript: plan.toml:1: nodes.a: depends on itself: a < b < a\n") == result
     assert (2, True) == (odd.code, odd.err.startswith("neuroscript: plan.toml:3: "))
 
 
@@ -203,14 +205,14 @@ INPUTS = (
 @pytest.mark.parametrize(
     ("words", "stdin", "expected"),
     [
-        pytest.param(("--input", "n=3"), b"", Ran(0, '["none", 3]\n'), id="a default"),
-        pytest.param(("--input", "n=3", "--input", "text=a=b"), b"", Ran(0, '["a=b", 3]\n'), id="both"),
-        pytest.param(("--input-json", "-"), b'{"n": 4.0, "text": "t"}', Ran(0, '["t", 4]\n'), id="a file"),
-        pytest.param((), b"", Ran(3, err="plan.inputs: n: expected int, got nothing\n"), id="one is missing"),
+        pytest.param(("--input", "n=3"), b"", CommandResult(0, '["none", 3]\n'), id="a default"),
+        pytest.param(("--input", "n=3", "--input", "text=a=b"), b"", CommandResult(0, '["a=b", 3]\n'), id="both"),
+        pytest.param(("--input-json", "-"), b'{"n": 4.0, "text": "t"}', CommandResult(0, '["t", 4]\n'), id="a file"),
+        pytest.param((), b"", CommandResult(3, err="plan.inputs: n: expected int, got nothing\n"), id="one is missing"),
         pytest.param(
             ("--input", "n=x", "--input", "m=1"),
             b"",
-            Ran(
+            CommandResult(
                 3,
                 err="plan.inputs: n: expected int, got str (a string must be a decimal integer, such as 42); "
                 "m: expected only n, text, got an unknown name of type str\n",
@@ -220,28 +222,31 @@ INPUTS = (
         pytest.param(
             ("--input", "n=1", "--input", "n=2"),
             b"",
-            Ran(3, err="plan.inputs: n: expected one value, got 2 values\n"),
+            CommandResult(3, err="plan.inputs: n: expected one value, got 2 values\n"),
             id="twice",
         ),
-        pytest.param(("--input", "n"), b"", Ran(2, err="--input n: expected KEY=VALUE\n"), id="no pair"),
+        pytest.param(("--input", "n"), b"", CommandResult(2, err="--input n: expected KEY=VALUE\n"), id="no pair"),
         pytest.param(
             ("--input", "n=1", "--input-json", "-"),
             b"{}",
-            Ran(2, err="pass the inputs with --input or with --input-json, not both\n"),
+            CommandResult(2, err="pass the inputs with --input or with --input-json, not both\n"),
             id="two ways",
         ),
         pytest.param(
-            ("--input-json", "-"), b"[1]", Ran(2, err="-: expected an object of inputs, got list\n"), id="no object"
+            ("--input-json", "-"),
+            b"[1]",
+            CommandResult(2, err="-: expected an object of inputs, got list\n"),
+            id="no object",
         ),
     ],
 )
 def test_inputs_are_converted_to_the_types_of_the_plan(
-    words: tuple[str, ...], stdin: bytes, expected: Ran, tmp_path: Path
+    words: tuple[str, ...], stdin: bytes, expected: CommandResult, tmp_path: Path
 ) -> None:
     """They are strings or JSON; invalid ones are reported before anything runs."""
     result = command("run", written(tmp_path, INPUTS), *words, stdin=stdin)
 
-    assert Ran(expected.code, expected.out, expected.err and f"neuroscript: {expected.err}") == result
+    assert CommandResult(expected.code, expected.out, expected.err and f"neuroscript: {expected.err}") == result
 
 
 @pytest.mark.parametrize(
@@ -253,7 +258,7 @@ def test_plan_is_read_from_stdin(text: str) -> None:
     """As TOML, or as JSON if it begins like JSON."""
     result = command("run", "-", stdin=text.encode())
 
-    assert Ran(0, "here\n") == result
+    assert CommandResult(0, "here\n") == result
 
 
 def test_tool_output_is_not_in_the_json(tmp_path: Path) -> None:
@@ -262,7 +267,7 @@ def test_tool_output_is_not_in_the_json(tmp_path: Path) -> None:
 
     plain, data = command("run", plan), command("run", plan, "--json")
 
-    assert Ran(0, "hello\nhello\n") == plain
+    assert CommandResult(0, "hello\nhello\n") == plain
     assert ("hello\n", "hello") == (data.err, json.loads(data.out)["output"])
 
 
@@ -424,15 +429,19 @@ ASKING = 'synthesis = "What does it say?"\n' + ECHO % "that Oslo is cold"
 @pytest.mark.parametrize(
     ("step", "expected"),
     [
-        pytest.param(says("It is cold."), Ran(0, "It is cold.\n"), id="answers"),
+        pytest.param(says("It is cold."), CommandResult(0, "It is cold.\n"), id="answers"),
         pytest.param(
             refuses(),
-            Ran(1, "that Oslo is cold\n", "neuroscript: the plan failed: synthesis: the model refused to answer\n"),
+            CommandResult(
+                1, "that Oslo is cold\n", "neuroscript: the plan failed: synthesis: the model refused to answer\n"
+            ),
             id="refuses",
         ),
     ],
 )
-def test_synthesis_asks_the_model(step: Said | Raw, expected: Ran, server: ModelServer, tmp_path: Path) -> None:
+def test_synthesis_asks_the_model(
+    step: ModelReply | Raw, expected: CommandResult, server: ModelServer, tmp_path: Path
+) -> None:
     """Its answer is printed; without an answer, the output of the plan and an error."""
     server.script(step)
 
@@ -462,7 +471,7 @@ def test_model_makes_a_plan_that_runs(server: ModelServer) -> None:
 
     assert (0, "", GOOD) == (made.code, made.err, json.loads(made.out))
     assert "probe.tags" not in server.requests[0].body["messages"][0]["content"]
-    assert Ran(0, "made\n") == result
+    assert CommandResult(0, "made\n") == result
 
 
 def test_model_without_a_valid_plan_is_reported(server: ModelServer) -> None:
@@ -472,5 +481,5 @@ def test_model_without_a_valid_plan_is_reported(server: ModelServer) -> None:
     made = command(*asked_of(server, "plan", "Say it.", "--attempts", "2"))
 
     reported = "no valid plan: nodes.a.tool: unknown tool probe.ecko; did you mean probe.echo?"
-    assert Ran(2, "", f"neuroscript: {reported}\n") == made
+    assert CommandResult(2, "", f"neuroscript: {reported}\n") == made
     assert 2 == len(server.requests)

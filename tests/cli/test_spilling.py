@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Ran, command
+from tests.cli.conftest import CommandResult, command
 
 
 def test_large_result_is_written_to_a_file(tmp_path: Path) -> None:
@@ -41,4 +41,4 @@ def test_invalid_number_is_a_usage_error(number: str) -> None:
     """It is reported before anything runs."""
     done = command("call", f"--spill={number}", "probe.echo", "x")
 
-    assert Ran(2, "", "neuroscript: --spill takes a number of bytes, such as 100000\n") == done
+    assert CommandResult(2, "", "neuroscript: --spill takes a number of bytes, such as 100000\n") == done

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
-from tests.cli.conftest import Ran, command
+from tests.cli.conftest import CommandResult, command
 from tests.cli.test_never_a_traceback import damaged
 from tests.cli.test_terminal import SEQUENCE, seen
 from tests.workflow.drawn import Drawn
@@ -54,12 +54,12 @@ def saved(made: Trace, path: Path) -> Path:
 
 def test_trace_is_shown_as_a_table(file: Path) -> None:
     """It contains the status, each node and the output, as in Python."""
-    assert Ran(OK, SHOWN) == command("trace", "show", str(file), make_engine=None)
+    assert CommandResult(OK, SHOWN) == command("trace", "show", str(file), make_engine=None)
     assert trace_text(RUN) == SHOWN.replace("error  ", "error: ").rstrip("\n")
 
 
 def test_trace_is_read_from_stdin(file: Path) -> None:
-    assert Ran(OK, SHOWN) == command("trace", "show", "-", stdin=file.read_bytes())
+    assert CommandResult(OK, SHOWN) == command("trace", "show", "-", stdin=file.read_bytes())
 
 
 def test_json_prints_the_trace(file: Path) -> None:
@@ -74,10 +74,10 @@ def test_picture_is_written(tmp_path: Path, file: Path) -> None:
     result = command("trace", "show", str(file), "--svg", str(tmp_path / "new" / "run.svg"))
     reported = command("trace", "show", str(file), "--svg", str(tmp_path / "run.svg"), "--json")
 
-    assert result == Ran(OK, f"{tmp_path / 'new' / 'run.svg'}: 3 nodes\n")
+    assert result == CommandResult(OK, f"{tmp_path / 'new' / 'run.svg'}: 3 nodes\n")
     assert json.loads(reported.out) == {"file": str(tmp_path / "run.svg"), "nodes": 3}
     assert (tmp_path / "new" / "run.svg").read_text("utf-8") == trace_svg(RUN)
-    assert command("trace", "show", str(file), "--svg", "-") == Ran(OK, trace_svg(RUN))
+    assert command("trace", "show", str(file), "--svg", "-") == CommandResult(OK, trace_svg(RUN))
     assert json.loads(command("trace", "show", str(file), "--svg=-", "--json").out) == {
         "file": "-",
         "text": trace_svg(RUN),
@@ -108,7 +108,7 @@ def test_too_large_graph_is_not_drawn(tmp_path: Path) -> None:
     picture = command("trace", "show", str(file), "--svg", "-")
 
     message = "neuroscript: cannot draw the picture: its edges would need more than 1000000 positions\n"
-    assert Ran(USAGE, "", message) == picture
+    assert CommandResult(USAGE, "", message) == picture
     assert OK == command("trace", "show", str(file)).code
 
 
@@ -154,7 +154,7 @@ def test_two_traces_are_compared(tmp_path: Path, file: Path) -> None:
     b = saved(other, tmp_path / "b.json")
     result = command("trace", "diff", str(file), str(b))
 
-    assert result == Ran(
+    assert result == CommandResult(
         FAILED,
         f"""\
 plan                       has changed
@@ -195,7 +195,7 @@ def test_times_are_not_a_difference(tmp_path: Path, file: Path) -> None:
 
     found = [{"path": "seconds", "text": "3 s, was 2 s, 1.5 times as long", "time": True}]
     assert (result.code, json.loads(result.out)) == (OK, {"ok": True, "differences": found})
-    assert command("trace", "diff", str(file), str(file)) == Ran(OK, "no differences\n")
+    assert command("trace", "diff", str(file), str(file)) == CommandResult(OK, "no differences\n")
     assert command("trace", "diff", str(file), "-", stdin=file.read_bytes()).code == OK
 
 
@@ -267,4 +267,4 @@ def test_every_problem_is_reported(
     for name, text in {"good": json.dumps(data), "bad": json.dumps(bad), "text": "trace"}.items():
         Path(f"{name}.json").write_text(text)
 
-    assert Ran(USAGE, "", "".join(f"neuroscript: {each}\n" for each in sentences)) == command(*words)
+    assert CommandResult(USAGE, "", "".join(f"neuroscript: {each}\n" for each in sentences)) == command(*words)

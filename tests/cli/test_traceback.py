@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, environment, process
+from tests.cli.conftest import ROOT, CommandResult, environment, process
 
 SOURCE = '''
 from neuroscript import Toolset
@@ -104,8 +104,8 @@ def test_broken_plugin_is_reported_with_its_reason(words: tuple[str, ...], tmp_p
     path.write_text('def connect():\n    raise RuntimeError("please set ACME_KEY")\n\nconnect()\n')
     reason = f"neuroscript: {path}: cannot be loaded: RuntimeError: please set ACME_KEY (acme.py, line 2)\n"
 
-    assert process(words[0], "-p", str(path), *words[1:]) == Ran(2, "", reason)
-    assert process(words[0], "--traceback", "-p", str(path), *words[1:]) == Ran(
+    assert process(words[0], "-p", str(path), *words[1:]) == CommandResult(2, "", reason)
+    assert process(words[0], "--traceback", "-p", str(path), *words[1:]) == CommandResult(
         2,
         "",
         f"{reason}"
@@ -137,7 +137,9 @@ def test_broken_plugin_of_a_directory_prints_its_traceback(tmp_path: Path) -> No
 
 
 def test_warnings_of_tools_are_escaped(plugin: Path) -> None:
-    assert process("call", "-p", str(plugin), "shop.warns") == Ran(0, "null\n", "neuroscript: low on te\\x1ba\n")
+    assert process("call", "-p", str(plugin), "shop.warns") == CommandResult(
+        0, "null\n", "neuroscript: low on te\\x1ba\n"
+    )
 
 
 def test_server_always_prints_tracebacks(plugin: Path) -> None:

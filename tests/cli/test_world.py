@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, command, process
+from tests.cli.conftest import ROOT, CommandResult, command, process
 
 ASK_TWICE = "docs/examples/ask_twice.py"
 NOBODY = "neuroscript: demo.ask_twice: {}\n"
@@ -79,7 +79,7 @@ def test_lines_of_calls_are_not_answers() -> None:
     assert first["error"]["code"] == "prompt.noninteractive"
     assert second["value"] == 3.0
     result = process("call", "-p", ASK_TWICE, "--input-json", "-", "demo.ask_twice", stdin=b"{}")
-    assert result == Ran(1, "", NOBODY.format("there is no terminal, pipe or file to read an answer from"))
+    assert result == CommandResult(1, "", NOBODY.format("there is no terminal, pipe or file to read an answer from"))
 
 
 # Grants
@@ -92,10 +92,10 @@ def test_grant_limits_a_tool_to_a_part_of_the_sandbox(plugin: str, tmp_path: Pat
 
     options = "--grant 'fs:write:data/a' --grant 'fs:read:data/a'"
     refused = f"neuroscript: p.put: needs fs:write:data/a, fs:read:data/a; grant it with {options}\n"
-    assert command(*words, "p.put", "data/a", "hi") == Ran(4, "", refused)
-    assert command(*words, *shlex.split(options), "p.put", "data/a", "hi") == Ran(0, "hi\n")
+    assert command(*words, "p.put", "data/a", "hi") == CommandResult(4, "", refused)
+    assert command(*words, *shlex.split(options), "p.put", "data/a", "hi") == CommandResult(0, "hi\n")
     granted = (*words, "--grant", "fs:read,write:data/**")
-    assert command(*granted, "p.put", "data/a", "hi") == Ran(0, "hi\n")
+    assert command(*granted, "p.put", "data/a", "hi") == CommandResult(0, "hi\n")
     assert (here / "data" / "a").read_text() == "hi"
     assert command(*granted, "p.put", "data/../b", "hi").code == 4
     everything = (*words, "--grant=fs:*:*")
@@ -108,8 +108,8 @@ def test_trust_allow_and_deny_are_options(plugin: str) -> None:
     words = ("call", "-p", plugin)
 
     assert command(*words, "p.trusted").code == 4
-    assert command(*words, "--trusted", "p.trusted") == Ran(0, "true\n")
-    assert command(*words, "--trusted", "--allow", "p.*", "p.trusted") == Ran(0, "true\n")
+    assert command(*words, "--trusted", "p.trusted") == CommandResult(0, "true\n")
+    assert command(*words, "--trusted", "--allow", "p.*", "p.trusted") == CommandResult(0, "true\n")
     assert command(*words, "--trusted", "--allow", "q.*", "p.trusted").code == 4
     assert command(*words, "--trusted", "--deny", "p.trust*", "p.trusted").code == 4
 
@@ -181,7 +181,7 @@ def test_broken_plugin_of_a_directory_stops_nothing(tmp_path: Path) -> None:
     result = command("call", "--plugins-dir", str(plugins), "--trusted", "p.trusted")
 
     warning = f"neuroscript: warning: {plugins / 'broken.py'}: cannot be loaded: SyntaxError: invalid syntax (broken.py, line 1)\n"
-    assert result == Ran(0, "true\n", warning)
+    assert result == CommandResult(0, "true\n", warning)
     assert command("list", f"--plugins-dir={plugins}", "p.*").out.count("p.") == 2
     missing = command("list", "--plugins-dir", str(tmp_path / "nowhere"), "p.*")
     assert "nowhere: it cannot be read (FileNotFoundError)" in missing.err
@@ -238,7 +238,7 @@ def test_deny_rule_for_an_alias_has_an_effect(tmp_path: Path) -> None:
     words = ("-p", str(path))
 
     result = command("call", *words, "--deny", "g.former", "g.new", "5")
-    assert result == Ran(4, "", "neuroscript: g.new: denied by the pattern 'g.former' in deny\n")
+    assert result == CommandResult(4, "", "neuroscript: g.new: denied by the pattern 'g.former' in deny\n")
     assert "g.former" in command("policy", "check", *words, "--allow", "g.former").out
     checked = json.loads(command("policy", "check", *words, "--deny", "g.former", "--json").out)
     assert checked["unused_rules"] == []

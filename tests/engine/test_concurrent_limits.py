@@ -163,7 +163,7 @@ raced = partial(races.raced, files=OURS, yielded=0.15)
 """Others are let in between the lines of the compiled call, the gate and the ledger."""
 
 
-class Ran:
+class RunCounter:
     """How often the functions of tools have run, by thread, so that no lock of ours orders the threads."""
 
     def __init__(self) -> None:
@@ -223,9 +223,9 @@ LIMITS = {
 }
 
 
-def racing(limits: Limits, ran: Ran, **options: Any) -> Engine:
+def racing(limits: Limits, runs: RunCounter, **options: Any) -> Engine:
     """Return an engine whose tools count themselves, under limits, at a time that stands still."""
-    added = {"counted": ran.of("counted"), "inner": ran.of("inner"), "around": ran.of("around")}
+    added = {"counted": runs.of("counted"), "inner": runs.of("inner"), "around": runs.of("around")}
     policy = ExecutionPolicy(limits=limits)
     return Engine(toolsets=[tools(**added)], plugins="none", policy=policy, host=Host(clock=lambda: 5.0), **options)
 
@@ -233,7 +233,7 @@ def racing(limits: Limits, ran: Ran, **options: Any) -> Engine:
 @pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
 def test_exactly_as_many_calls_run_as_are_permitted(limits: dict[str, Any], full_counts: bool) -> None:
     """16 threads through the compiled line, each asking far more often than that; 80,000 attempts in the full run."""
-    result = Ran()
+    result = RunCounter()
     engine = racing(Limits(**limits), result)
 
     assert let_in(engine, TRIES["call"], ATTEMPTS[full_counts]) == MOST == result["counted"]
@@ -247,7 +247,7 @@ def test_exactly_as_many_calls_run_as_are_permitted(limits: dict[str, Any], full
 @pytest.mark.parametrize("watched", [True, False], ids=["watched", "unwatched"])
 def test_the_other_ways_let_in_exactly_as_many(way: str, watched: bool, full_counts: bool) -> None:
     """The steps, and tasks on loops in threads; each call that ran and each that was refused has its record."""
-    result, audit = Ran(), MemoryAudit(100_000)
+    result, audit = RunCounter(), MemoryAudit(100_000)
     engine = racing(Limits(calls=MOST), result, **({"audit": audit} if watched else {}))
     attempts = ATTEMPTS[full_counts] // 2
 
@@ -259,7 +259,7 @@ def test_the_other_ways_let_in_exactly_as_many(way: str, watched: bool, full_cou
 
 def test_sessions_share_what_the_engine_may(full_counts: bool) -> None:
     """One for each of 16 threads."""
-    result = Ran()
+    result = RunCounter()
     engine = racing(Limits(calls=MOST), result)
 
     assert let_in(engine, TRIES["call"], ATTEMPTS[full_counts], own_sessions=True) == MOST == result["counted"]
@@ -267,7 +267,7 @@ def test_sessions_share_what_the_engine_may(full_counts: bool) -> None:
 
 def test_calls_within_are_counted_like_all_others(full_counts: bool) -> None:
     """An outer call may run although no call is left for its nested call."""
-    result = Ran()
+    result = RunCounter()
     engine = racing(Limits(calls=MOST), result)
     attempts = ATTEMPTS[full_counts] // 4
 
@@ -281,7 +281,7 @@ def test_without_its_lock_the_line_does_overshoot() -> None:
     """In the same race, so that the tests above prove something."""
 
     def overshoots() -> bool:
-        result = Ran()
+        result = RunCounter()
         engine = racing(Limits(calls=MOST), result)
         engine.ledger._lock = nullcontext()
         return let_in(engine, TRIES["call"], ATTEMPTS[0]) > MOST
@@ -291,7 +291,7 @@ def test_without_its_lock_the_line_does_overshoot() -> None:
 
 def test_what_is_refunded_in_a_race_is_there_for_others(full_counts: bool) -> None:
     """A sink that fails at random refuses calls that were reserved: none of them is counted at last."""
-    result, chance = Ran(), random.Random(3)
+    result, chance = RunCounter(), random.Random(3)
 
     class Leaky(Failing):
         def write(self, record: CallRecord) -> None:

@@ -37,14 +37,14 @@ TOOL = TypeAdapter(types.ToolParam)
 MESSAGE = TypeAdapter(types.MessageParam)
 
 
-def check_tool(told: dict[str, Any]) -> None:
+def check_tool(tool: dict[str, Any]) -> None:
     """Assert that the SDK's types accept a tool and lose nothing of it."""
-    taken = TOOL.validate_python(told, strict=True)
-    plain = json.loads(json.dumps(told))
+    taken = TOOL.validate_python(tool, strict=True)
+    plain = json.loads(json.dumps(tool))
     examples = [*taken.pop("input_examples", [])]
     assert {**taken, **({"input_examples": examples} if examples else {})} == plain
-    assert told["input_schema"]["type"] == "object"
-    assert len(told["name"]) <= 64
+    assert tool["input_schema"]["type"] == "object"
+    assert len(tool["name"]) <= 64
 
 
 def test_sdk_accepts_every_first_party_tool() -> None:
@@ -368,11 +368,11 @@ def test_a_paused_turn_may_be_empty() -> None:
 
 def test_negative_counts_are_ignored() -> None:
     """In each API; they would raise the limit on tokens."""
-    message = {"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": -5, "completion_tokens": 2}}
+    whole = {"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": -5, "completion_tokens": 2}}
     part = {"candidates": [{"content": {"parts": [{"text": "x"}]}}], "usageMetadata": {"promptTokenCount": -5}}
     blocks = {"content": [{"type": "text", "text": "x"}], "usage": {"input_tokens": -5, "cache_read_input_tokens": 7}}
 
-    assert openai.read_chat(message).usage == Usage(0, 2)
+    assert openai.read_chat(whole).usage == Usage(0, 2)
     assert gemini.read(part).usage == Usage()
     assert anthropic.read(blocks).usage == Usage(7, 0)
 

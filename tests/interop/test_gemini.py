@@ -46,9 +46,9 @@ SAID = "Let me see: é😀\n"
 NAMES = WireNames()
 
 
-def check_tools(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def check_tools(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the declarations after asserting that the SDK's types accept them without loss."""
-    (tool,) = told
+    (tool,) = tools
     taken = types.Tool.model_validate(tool)
     assert taken.model_dump(mode="json", by_alias=True, exclude_unset=True) == tool
     found: list[dict[str, Any]] = tool["functionDeclarations"]
@@ -142,8 +142,8 @@ def test_results_are_right_after_the_calls() -> None:
     }
 
 
-def _response(name: str, said: dict[str, Any]) -> dict[str, Any]:
-    return {"functionResponse": {"name": name, "response": said}}
+def _response(name: str, response: dict[str, Any]) -> dict[str, Any]:
+    return {"functionResponse": {"name": name, "response": response}}
 
 
 def test_a_generated_id_is_not_sent_back() -> None:

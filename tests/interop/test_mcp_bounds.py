@@ -82,7 +82,7 @@ def long(kind: str) -> Iterator[Any]:
             thread.join(10)
 
 
-def said(server: McpServer) -> Any:
+def call_error(server: McpServer) -> Any:
     """Return the error of a call of its tool."""
     with Engine(plugins="none", policy=ExecutionPolicy(grants=("mcp:call:*",))) as engine:
         engine.register(server.toolset)
@@ -92,7 +92,7 @@ def said(server: McpServer) -> Any:
 def test_an_endless_line_ends_the_connection() -> None:
     """The server may continue to write; the call fails before its own timeout."""
     with from_mcp(command("endless"), group="long", trusted=True) as server:
-        error = said(server)
+        error = call_error(server)
         threads = [each.name for each in threading.enumerate() if each.name == "neuroscript-mcp"]
 
     assert (error.code, error.retry, error.text) == (
@@ -107,7 +107,7 @@ def test_an_endless_line_ends_the_connection() -> None:
 def test_an_endless_body_is_not_read_completely(kind: str) -> None:
     """The client stops at the limit for an answer and closes the connection."""
     with long(kind) as web, from_mcp(url=f"http://127.0.0.1:{web.server_port}", group="long", trusted=True) as server:
-        error = said(server)
+        error = call_error(server)
         assert web.heard.wait(10)
 
         assert (error.code, error.retry) == {"json": ("mcp.answer", "never"), "events": ("mcp.closed", "later")}[kind]
@@ -118,7 +118,7 @@ def test_a_compressed_body_is_not_read() -> None:
     """The client did not request it, and it may expand a thousand times."""
     with long("compressed") as web:
         with from_mcp(url=f"http://127.0.0.1:{web.server_port}", group="long", trusted=True, timeout=5.0) as server:
-            error = said(server)
+            error = call_error(server)
 
     assert (error.code, error.retry) == ("mcp.closed", "later")
 

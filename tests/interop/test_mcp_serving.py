@@ -294,9 +294,9 @@ def test_a_client_is_notified_of_new_tools(place: Place) -> None:
     asyncio.run(talk())
 
 
-def _answering(answer: Callable[[Any], ElicitResult], asked: list[str]) -> dict[str, Any]:
+def _answering(answer: Callable[[Any], ElicitResult], requests: list[str]) -> dict[str, Any]:
     async def elicit(context: Any, params: Any) -> ElicitResult:
-        asked.append(params.message)
+        requests.append(params.message)
         return answer(params)
 
     return {"elicitation_callback": elicit}

@@ -309,7 +309,7 @@ def test_default_with_a_line_break_is_not_sent_in_a_header(shop: Shop) -> None:
         result = engine.execute(ToolCall("t.get_a"))
 
     assert "t.get_a: X: expected printable ASCII without surrounding whitespace in a header" == str(result.error)
-    assert [] == shop.asked
+    assert [] == shop.requests
 
 
 @pytest.mark.alone

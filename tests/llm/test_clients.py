@@ -16,9 +16,9 @@ from tests.llm.server import (
     STREAMED,
     WHOLE,
     Api,
+    ModelReply,
     ModelServer,
     Raw,
-    Said,
     Step,
     asks,
     call,
@@ -46,7 +46,7 @@ ADD = ToolSpec(
     "add", "math", args=(ArgSpec("a", ArgType.INT), ArgSpec("b", ArgType.INT)), description="Add two numbers."
 )
 HI = (Turn("user", "hi"),)
-LONG = Said("one two three four five six seven eight")
+LONG = ModelReply("one two three four five six seven eight")
 
 apis = pytest.mark.parametrize("api", APIS)
 streams = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
@@ -186,7 +186,7 @@ def test_silent_server_times_out(api: Api, stream: bool, server: ModelServer, re
 @apis
 def test_silence_after_text_is_not_retried(api: Api, server: ModelServer, reach: Reach) -> None:
     """Otherwise the text would be reported twice."""
-    server.script(hangs(30, after=2500, said=Said("word " * 200)))
+    server.script(hangs(30, after=2500, reply=ModelReply("word " * 200)))
     heard: list[str] = []
 
     with pytest.raises(LLMError) as caught:
@@ -199,7 +199,7 @@ def test_silence_after_text_is_not_retried(api: Api, server: ModelServer, reach:
 @apis
 def test_cut_stream_is_retried_only_before_text(api: Api, server: ModelServer, reach: Reach) -> None:
     """A cut before the first text is retried."""
-    server.script(cut_after(1500, Said("word " * 200)), says("whole"))
+    server.script(cut_after(1500, ModelReply("word " * 200)), says("whole"))
     heard: list[str] = []
 
     with pytest.raises(LLMError) as caught:
@@ -208,7 +208,7 @@ def test_cut_stream_is_retried_only_before_text(api: Api, server: ModelServer, r
     assert (caught.value.code, caught.value.retry, len(server.requests)) == ("llm.incomplete", "later", 1)
     assert heard
     assert reach(api).reply(HI).turn.content == "whole"
-    server.script(cut_after(1500, Said("word " * 200)), says("whole"))
+    server.script(cut_after(1500, ModelReply("word " * 200)), says("whole"))
     reply = reach(api).reply(HI)
     assert (reply.turn.content, [each.code for each in reply.retries]) == ("whole", ["llm.incomplete"])
 
@@ -264,7 +264,7 @@ def test_long_retry_after_is_reported_and_not_awaited(server: ModelServer, reach
 @streams
 @pytest.mark.parametrize(("step", "stop"), [(refuses(), "refused"), (overflows(), "length")], ids=["refused", "length"])
 def test_truncated_and_refused_replies_are_returned_once(
-    step: Said, stop: str, api: Api, stream: bool, server: ModelServer, reach: Reach
+    step: ModelReply, stop: str, api: Api, stream: bool, server: ModelServer, reach: Reach
 ) -> None:
     """They are replies, so they are not retried."""
     server.script(step)
@@ -485,9 +485,9 @@ def test_prompted_model_reports_usage_and_retries(server: ModelServer, reach: Re
 @pytest.mark.parametrize("broken", [True, False], ids=["broken", "silent"])
 def test_stream_ends_with_done_event(broken: bool, server: ModelServer, reach: Reach) -> None:
     """The connection may break after ``[DONE]``; the SDK of OpenAI does not read further either."""
-    message = says("good morning")
-    whole = b"".join(written(event) for event in STREAMED["openai-chat"](message))
-    server.script(cut_after(len(whole), message) if broken else hangs(30, after=len(whole), said=message))
+    reply = says("good morning")
+    whole = b"".join(written(event) for event in STREAMED["openai-chat"](reply))
+    server.script(cut_after(len(whole), reply) if broken else hangs(30, after=len(whole), reply=reply))
     heard: list[str] = []
 
     reply = reach("openai-chat", timeout=2.0).reply(HI, on_text=heard.append)

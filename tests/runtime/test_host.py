@@ -270,7 +270,7 @@ def test_a_session_may_have_its_own_prompter_and_logger() -> None:
         rt.progress(1)
         return [rt.prompt_user("?"), rt.get_var("who"), rt.now()]
 
-    def lent(name: str, now: float) -> Host:
+    def make_host(name: str, now: float) -> Host:
         return Host(
             prompter=FixedPrompter(name),
             stdout=io.StringIO(),
@@ -279,7 +279,7 @@ def test_a_session_may_have_its_own_prompter_and_logger() -> None:
             clock=lambda: now,
         )
 
-    ours, theirs = lent("engine", 1.0), lent("session", 2.0)
+    ours, theirs = make_host("engine", 1.0), make_host("session", 2.0)
     with Engine(host=ours, toolsets=[tool_of(look)], plugins="none") as engine:
         with engine.session(host=theirs) as session:
             assert engine.call("g.t") == ["engine", "engine", 1.0]
@@ -424,13 +424,13 @@ def test_a_model_is_available_with_model_use() -> None:
     """With three methods; without the grant or the need it is refused."""
     needs = ToolPolicy(capabilities=("model:use",))
 
-    def asked(rt: Runtime, *xs: Any) -> Any:
+    def ask(rt: Runtime, *xs: Any) -> Any:
         spec = rt.tools["g.t"].spec
         turn = rt.llm.ask_with_tools([Turn("user", "go")], [spec])
         return [rt.llm.ask([Turn("user", "hi")]).content, turn.tool_calls[0].name, rt.llm.embed("abc")]
 
     def engine_of(needs: ToolPolicy, **options: Any) -> Engine:
-        return Engine(toolsets=[tool_of(asked, policy=needs)], plugins="none", **options)
+        return Engine(toolsets=[tool_of(ask, policy=needs)], plugins="none", **options)
 
     granted = ExecutionPolicy(grants=["model:use:*"])
     assert engine_of(needs, host=Host(llm=Parrot()), policy=granted).call("g.t") == ["HI", "g.t", [3.0]]

@@ -285,7 +285,7 @@ def test_the_table_of_trust_allow_deny_capabilities_limits_and_depth_agrees_with
     assert disagreeing(cells) == []
 
 
-def drawn(seed: int, count: int) -> list[Cell]:
+def draw_cells(seed: int, count: int) -> list[Cell]:
     """Return cells of every kind: chains of one to three of all tools, each dimension drawn by itself."""
     chance = random.Random(seed)
     return [
@@ -313,7 +313,7 @@ CODES = {
 @pytest.mark.parametrize("manner", ["plain", "coroutine", "stream"])
 def test_chains_of_all_tools_agree_with_the_oracle_through_every_door(manner: Manner, door: str) -> None:
     """400 different cells for each entry point and each kind of function; each of them reaches every outcome."""
-    cells = drawn([*DOORS].index(door) * 16 + len(manner), 400)
+    cells = draw_cells([*DOORS].index(door) * 16 + len(manner), 400)
     ends = [oracle(cell) for cell in cells]
 
     assert disagreeing(cells, manner, door) == []

@@ -12,7 +12,7 @@ import pytest
 
 from neuroscript import CallError, Engine, Host, LimitError, PolicyError, Progress, Runtime, ToolFailed, Toolset
 
-Told = Callable[..., tuple[str, str, str]]
+ErrorOf = Callable[..., tuple[str, str, str]]
 
 MAPPED: dict[str, tuple[list[Any], list[Any]]] = {
     "one argument": ([[[1, 2], []], "list.length"], [2, 0]),
@@ -66,10 +66,10 @@ FAILING = {
 
 @pytest.mark.parametrize(("args", "text", "code", "retry"), FAILING.values(), ids=FAILING)
 def test_map_reports_the_position_of_a_failed_call(
-    told: Told, args: list[Any], text: str, code: str, retry: str
+    error_of: ErrorOf, args: list[Any], text: str, code: str, retry: str
 ) -> None:
     """With the message and the code of the inner call."""
-    assert (f"list.map: {text}", code, retry) == told("list.map", *args)
+    assert (f"list.map: {text}", code, retry) == error_of("list.map", *args)
 
 
 def test_inner_call_gains_no_authority(engine: Engine) -> None:
@@ -122,11 +122,11 @@ def test_meta_call_passes_named_arguments(engine: Engine, args: list[Any], expec
     assert expected == result
 
 
-def test_meta_call_reports_argument_errors(told: Told) -> None:
+def test_meta_call_reports_argument_errors(error_of: ErrorOf) -> None:
     """With the message of the inner tool."""
     text = "meta.call: math.add: num2: expected float, got nothing"
 
-    assert (text, "call.arguments", "model") == told("meta.call", "math.add", {"num1": 1})
+    assert (text, "call.arguments", "model") == error_of("meta.call", "math.add", {"num1": 1})
 
 
 def test_var_change_applies_the_tool() -> None:
