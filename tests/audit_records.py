@@ -58,8 +58,8 @@ def outcome(call: int = 1, **fields: Any) -> CallRecord:
 
 def refused(call: int = 1, **fields: Any) -> CallRecord:
     """Return the record of a refused call."""
-    told = {"code": "policy.denied", "rule": "fs.*", **fields}
-    return RECORD._replace(kind="refused", call=call, **told)
+    reported = {"code": "policy.denied", "rule": "fs.*", **fields}
+    return RECORD._replace(kind="refused", call=call, **reported)
 
 
 def mixed(call: int, run: str) -> CallRecord:

@@ -19,9 +19,9 @@ def check(value: Any, rule: ArgSpec | ArgType) -> None:
 
     A call must return or raise a CoercionError; any other exception fails the test.
     """
-    with watched() as ran:
+    with watched() as finished:
         lax, strict = outcome(value, rule, "lax"), outcome(value, rule, "strict")
-    assert ran == [], f"code of the value ran: {ran[:3]}"
+    assert finished == [], f"code of the value ran: {finished[:3]}"
     assert strict is REFUSED or lax is not REFUSED, "strict accepts what lax refuses"
     assert strict is REFUSED or same(strict, lax), "strict and lax give different values"
     for mode, result in (("lax", lax), ("strict", strict)):

@@ -16,16 +16,16 @@ from pathlib import Path
 
 def read_until(descriptor: int, end: bytes) -> bytes:
     """Return the output of a descriptor until it ends with *end*, or until no more arrives."""
-    came = b""
-    while not came.endswith(end):
+    result = b""
+    while not result.endswith(end):
         try:
             part = os.read(descriptor, 1024)
         except OSError:  # Linux reports this when the other side of a terminal has closed
             part = b""
         if not part:
-            raise AssertionError(f"{end!r} did not come, but {came!r}")
-        came += part
-    return came
+            raise AssertionError(f"{end!r} did not come, but {result!r}")
+        result += part
+    return result
 
 
 def wait_until_asleep(process: int) -> None:
@@ -71,15 +71,15 @@ class Terminal:
 
     def see(self, end: str) -> str:
         """Wait for a string, and return the output up to it."""
-        came = b""
+        result = b""
         latest = time.monotonic() + PATIENCE
-        while not came.endswith(end.encode()):
+        while not result.endswith(end.encode()):
             ended = self.child.poll() is not None or time.monotonic() > latest
             if select.select([self.ours], [], [], 0.05)[0]:
-                came += os.read(self.ours, 1024)
+                result += os.read(self.ours, 1024)
             elif ended:
-                raise AssertionError(f"{end!r} did not come, but {came!r}")
-        return came.decode()
+                raise AssertionError(f"{end!r} did not come, but {result!r}")
+        return result.decode()
 
     def type(self, keys: str) -> None:
         """Press keys when the process waits for them; no user is faster."""
@@ -105,11 +105,11 @@ class Terminal:
         """Return the output until the process has ended."""
         os.close(self.theirs)
         self.theirs = -1
-        came = b""
+        result = b""
         with contextlib.suppress(OSError):  # Linux reports this when the other side of a terminal has closed
             while part := os.read(self.ours, 1024):
-                came += part
-        return came.decode()
+                result += part
+        return result.decode()
 
     def close(self, code: int = 0) -> None:
         """Wait for the process, and assert its exit code."""

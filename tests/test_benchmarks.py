@@ -358,7 +358,7 @@ def test_performance_page_lists_each_goal() -> None:
     """The page and the code contain the same goals."""
     page = (startup.ROOT / "docs" / "explanation" / "performance.md").read_text()
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
-    told = sorted((row[0], row[2]) for row in cells if len(row) == 4 and row[0] != "case")
+    reported = sorted((row[0], row[2]) for row in cells if len(row) == 4 and row[0] != "case")
     (registry,) = cases.registry_cases(many=10)
     expected = [
         *GOALS.items(),
@@ -375,4 +375,4 @@ def test_performance_page_lists_each_goal() -> None:
         *((f"1,000 tools for {api} again", exporting.AGAIN_GOAL) for api in exporting.WRITERS),
     ]
 
-    assert told == sorted((name, command.as_ratio(goal)) for name, goal in expected)
+    assert reported == sorted((name, command.as_ratio(goal)) for name, goal in expected)

@@ -223,9 +223,9 @@ def _texts(node: ast.AST) -> Iterator[str]:
 def test_reference_lists_each_member(page: str, names: dict[str, object]) -> None:
     """The first column of a table contains each member as a name or a signature."""
     cells = [line.split("|")[1] for line in lines_of(f"docs/reference/{page}") if line.startswith("|")]
-    told = {name for cell in cells for name in re.findall(r"`(\w+)(?:\([^`]*\))?`", cell)}
+    reported = {name for cell in cells for name in re.findall(r"`(\w+)(?:\([^`]*\))?`", cell)}
 
-    assert set() == {name for name in names if not name.startswith("_")} - told
+    assert set() == {name for name in names if not name.startswith("_")} - reported
 
 
 WITHOUT_RETRY = {"NotJSON", "PluginError", "deferred.PluginError", "SystemExit"}

@@ -54,9 +54,9 @@ def request(**fields: Any) -> ApprovalRequest:
 
 def answered(seen: Terminal) -> Approval:
     """Return the approver's decision for an answer."""
-    told = re.search(r"=> (.*) <=", seen.see("<=\r\n"))
-    assert told is not None
-    verdict, reason, arguments, for_session = ast.literal_eval(told[1])
+    shown = re.search(r"=> (.*) <=", seen.see("<=\r\n"))
+    assert shown is not None
+    verdict, reason, arguments, for_session = ast.literal_eval(shown[1])
     return Approval(verdict, reason, arguments, for_session)
 
 

@@ -143,14 +143,14 @@ def test_reported_file_is_complete_after_a_kill(tmp_path: Path) -> None:
     """Every file with a final name is complete."""
     child = subprocess.Popen([sys.executable, "-c", WRITING, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
-    told = [child.stdout.readline().strip() for _ in range(50)]
+    reported = [child.stdout.readline().strip() for _ in range(50)]
     child.kill()
-    told += child.stdout.read().split()
+    reported += child.stdout.read().split()
     child.wait()
     child.stdout.close()
 
     saved = {path.name: PendingApproval.load(path) for path in tmp_path.glob("*.json")}
-    assert {*told} <= {*saved}
+    assert {*reported} <= {*saved}
     assert {"x" * 100_000} == {each.call.arguments["text"] for each in saved.values()}  # type: ignore[call-overload,index]
 
 
@@ -170,25 +170,25 @@ def test_reported_file_is_complete_after_a_kill(tmp_path: Path) -> None:
 )
 def test_unrestorable_arguments_are_not_written(tmp_path: Path, value: Any, kind: str) -> None:
     """The approver rejects the call and gives the name and type of each such argument, never its value."""
-    asked = request(arguments={"a": value, "b": 1, "c": value})
+    question = request(arguments={"a": value, "b": 1, "c": value})
 
     with pytest.raises(SpecError) as caught:
-        PendingApproval.of(asked).save(tmp_path)
+        PendingApproval.of(question).save(tmp_path)
 
     sentence = "cannot be stored and read back exactly"
     assert f"pending approval: a {sentence} ({kind}); c {sentence} ({kind})" == str(caught.value)
     expected = f"it cannot wait for approval: a {sentence} ({kind}); c {sentence} ({kind})"
-    assert Approval.reject(expected) == FileApprover(tmp_path)(asked)
+    assert Approval.reject(expected) == FileApprover(tmp_path)(question)
     assert [] == [*tmp_path.iterdir()]
 
 
 def test_secret_arguments_are_not_written(tmp_path: Path) -> None:
     """A secret argument that was not passed does not count."""
-    asked = request(arguments={"path": "a", "token": "hunter2", "key": b"k"}, secrets=frozenset({"token", "key"}))
+    question = request(arguments={"path": "a", "token": "hunter2", "key": b"k"}, secrets=frozenset({"token", "key"}))
     with pytest.raises(SpecError) as caught:
-        PendingApproval.of(asked)
-    rejected = FileApprover(tmp_path / "sub")(asked)
-    fine = PendingApproval.of(attrs.evolve(asked, arguments={"path": "a", "token": None})).save(tmp_path)
+        PendingApproval.of(question)
+    rejected = FileApprover(tmp_path / "sub")(question)
+    fine = PendingApproval.of(attrs.evolve(question, arguments={"path": "a", "token": None})).save(tmp_path)
 
     sentence = "is secret and must not be stored"
     assert f"pending approval: token {sentence}; key {sentence}" == str(caught.value)

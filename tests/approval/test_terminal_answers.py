@@ -218,19 +218,19 @@ print("=>", told, "<=")
 def test_one_question_at_a_time_is_shown_on_a_terminal(terminal: Any, second: str) -> None:
     """An answer can never apply to a question that another part of the process asked in between."""
     seen = terminal(AT_ONCE.replace("SECOND", second))
-    asked = []
+    requests = []
 
     for answer in ("y\n", "n\n"):
-        asked += re.findall(r"Allow ([a-z.]+)\?", seen.see("[n] "))
+        requests += re.findall(r"Allow ([a-z.]+)\?", seen.see("[n] "))
         wait_until_it_reads(seen.child.pid)
         wait_until_asleep(seen.child.pid)
         assert ([], [], []) == select.select([seen.ours], [], [], 0)
         seen.type(answer)
-    told = ast.literal_eval(seen.see("<=\r\n").split("=> ")[1].removesuffix(" <=\r\n"))
+    shown = ast.literal_eval(seen.see("<=\r\n").split("=> ")[1].removesuffix(" <=\r\n"))
 
     words = {"a.one": ("approve", "reject"), "b.two": {"approve": ("approve", "reject"), "prompt": ("y", "n")}[second]}
-    assert ["a.one", "b.two"] == sorted(asked)
-    assert {asked[0]: words[asked[0]][0], asked[1]: words[asked[1]][1]} == told
+    assert ["a.one", "b.two"] == sorted(requests)
+    assert {requests[0]: words[requests[0]][0], requests[1]: words[requests[1]][1]} == shown
 
 
 # No terminal

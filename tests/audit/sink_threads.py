@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 
 
-def ended(process: subprocess.Popen[bytes]) -> tuple[int, bytes]:
+def wait_for_exit(process: subprocess.Popen[bytes]) -> tuple[int, bytes]:
     """Return the exit code and the output of a process after its end."""
     written, _ = process.communicate(timeout=120)
     return process.returncode, written

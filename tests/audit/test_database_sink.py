@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.audit.sink_threads import ended, in_threads
+from tests.audit.sink_threads import in_threads, wait_for_exit
 from tests.audit_records import ADD, ROOT, child, intent, outcome, refused
 
 from neuroscript import FileAudit, Repair, SpecError, SqliteAudit, ToolFacts
@@ -137,7 +137,7 @@ class TestDatabase:
     def test_a_forked_process_is_refused(self, tmp_path: Path) -> None:
         """SQLite could lose records of the parent, all of which are stored."""
         text = b"SQLite cannot be used in a forked process; create the audit log there, or use FileAudit"
-        assert (0, text) == ended(child("fork", tmp_path / "trail", "database"))
+        assert (0, text) == wait_for_exit(child("fork", tmp_path / "trail", "database"))
 
         runs = [record["run"] for record in read(tmp_path / "trail")]
         assert (1, 50, 0) == tuple(map(runs.count, ("run1", "parent", "child")))
@@ -146,7 +146,7 @@ class TestDatabase:
         """Each with an audit of its own."""
         children = [child("rows", tmp_path / "trail.db", 200, f"run{number}") for number in range(4)]
 
-        assert [(0, b"")] * 4 == [ended(each) for each in children]
+        assert [(0, b"")] * 4 == [wait_for_exit(each) for each in children]
         assert [(800,)] == queried(tmp_path / "trail.db", "SELECT count(*) FROM calls")
 
     def test_a_process_that_forgets_to_close_loses_nothing(self, tmp_path: Path) -> None:

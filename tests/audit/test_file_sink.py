@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.audit.sink_threads import ended, in_threads
+from tests.audit.sink_threads import in_threads, wait_for_exit
 from tests.audit_records import KEY, child, intent, mixed, outcome
 
 from neuroscript import FileAudit, Repair, SpecError, SqliteAudit
@@ -40,7 +40,7 @@ class TestFile:
         audit.write(record)
         audit.close()
 
-        begun, ended = lines_of(tmp_path / "trail.jsonl")
+        begun, wait_for_exit = lines_of(tmp_path / "trail.jsonl")
         assert {
             "seq": 2,
             "prev": begun["hash"],
@@ -67,9 +67,9 @@ class TestFile:
             "spent": {"calls": 1, "money": {"EUR": "0.10"}},
             "seconds": 0.001,
             "hash": audit.head.partition(":")[2],
-        } == ended
-        assert {"code", "spent", "seconds"} == ended.keys() - begun.keys()
-        assert [begun, ended] == [*read(tmp_path / "trail.jsonl")]
+        } == wait_for_exit
+        assert {"code", "spent", "seconds"} == wait_for_exit.keys() - begun.keys()
+        assert [begun, wait_for_exit] == [*read(tmp_path / "trail.jsonl")]
 
     def test_an_unknown_kind_of_amount_is_written_as_its_type(self, tmp_path: Path) -> None:
         """Its value is not written."""
@@ -196,13 +196,13 @@ class TestFile:
         """300 records each, of up to 70 kB, and none is torn."""
         children = [child("append", tmp_path / "trail.jsonl", 300, f"run{number}") for number in range(8)]
 
-        assert [(0, b"")] * 8 == [ended(each) for each in children]
+        assert [(0, b"")] * 8 == [wait_for_exit(each) for each in children]
         found = verify(tmp_path / "trail.jsonl", key=KEY)
         assert (True, 2400, ()) == (found.is_intact, found.records, found.problems)
 
     def test_a_forked_process_continues_the_same_log(self, tmp_path: Path) -> None:
         """At the same time as its parent."""
-        assert (0, b"") == ended(child("fork", tmp_path / "trail", "file"))
+        assert (0, b"") == wait_for_exit(child("fork", tmp_path / "trail", "file"))
 
         runs = [record["run"] for record in read(tmp_path / "trail")]
         assert (1, 50, 50) == tuple(map(runs.count, ("run1", "parent", "child")))
@@ -244,12 +244,12 @@ class TestFile:
     @pytest.mark.parametrize("room", [0, 1, 200])
     def test_a_partial_write_is_removed(self, room: int, tmp_path: Path) -> None:
         """It raises, so does the next one, and the chain continues when the disk has space again."""
-        told = ended(child("cramped", tmp_path / "trail.jsonl", room))[1].decode().splitlines()
+        reported = wait_for_exit(child("cramped", tmp_path / "trail.jsonl", room))[1].decode().splitlines()
 
         size = len((tmp_path / "trail.jsonl").read_bytes().splitlines(keepends=True)[0])
         reason = f"AuditError only {room} of {size} bytes of a record were written; the disk may be full"
-        assert [reason if room else "OSError [Errno 27] File too large"] * 2 == told[:2]
-        found = verify(tmp_path / "trail.jsonl", key=KEY, head=told[2])
+        assert [reason if room else "OSError [Errno 27] File too large"] * 2 == reported[:2]
+        found = verify(tmp_path / "trail.jsonl", key=KEY, head=reported[2])
         assert (True, 2, ()) == (found.is_intact, found.records, found.problems)
 
     @pytest.mark.parametrize("how", ["removed", "cut", "replaced"])

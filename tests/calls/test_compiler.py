@@ -138,7 +138,7 @@ def test_edges_of_the_fast_path_agree_with_plain_binding(kind: str, args: tuple[
     spec = ToolSpec("t", "g", KINDS[kind])
     received: list[Any] = []
     engine = engine_of(spec, lambda rt, *values: received.extend(values), mode=mode)
-    line, frame = engine._entry("g.t").line, engine._entry("g.t").frame
+    line, frame = engine._entry("g.t").pipeline, engine._entry("g.t").frame
     mapping = {arg.name: value for arg, value in zip(spec.args, args, strict=False)}
 
     for by_name, given, call in ((False, args, engine.call), (True, mapping, engine.call_named)):
@@ -470,6 +470,6 @@ def test_pipeline_depends_on_the_kind_of_function() -> None:
     for manner, (func, policy) in manners.items():
         tools = Toolset("g")
         tools.add(ToolSpec("t", "g"), func, policy)
-        line: CallPipeline = Engine(toolsets=[tools], plugins="none")._entry("g.t").line
+        line: CallPipeline = Engine(toolsets=[tools], plugins="none")._entry("g.t").pipeline
 
-        assert line.manner == manner
+        assert line.run_mode == manner

@@ -28,8 +28,8 @@ from neuroscript.tools.hookspecs import ARGUMENTS
 
 def test_each_hook_is_in_its_tuple() -> None:
     """As a plain function with all arguments in order."""
-    told: list[Any] = []
-    plugin = Telling(told)
+    received: list[Any] = []
+    plugin = Telling(received)
     hooks = Hooks([plugin])
 
     hooks.started[0](record())
@@ -42,7 +42,7 @@ def test_each_hook_is_in_its_tuple() -> None:
         ("finished", "tool.failed"),
         ("registered", "info", "host"),
         ("closed", ("shop.refund",)),
-    ] == told
+    ] == received
     assert ((plugin,), ("Telling",), ()) == (hooks.plugins, hooks.names, hooks.deciders)
     assert (plugin.neuroscript_call_started,) == hooks.started
 
@@ -59,12 +59,12 @@ def test_no_plugin_is_no_hook() -> None:
 
 def test_the_order_is_that_of_pluggy() -> None:
     """A plugin may request a position; among the others, later plugins come first."""
-    told: list[str] = []
+    received: list[str] = []
 
     def plugin(name: str, **options: bool) -> object:
         @hookimpl(specname="neuroscript_call_started", **options)
         def tell() -> None:
-            told.append(name)
+            received.append(name)
 
         module = ModuleType(name)
         module.tell = tell  # type: ignore[attr-defined]
@@ -74,13 +74,13 @@ def test_the_order_is_that_of_pluggy() -> None:
     plugins = [plugin("a"), plugin("b", trylast=True), plugin("c", tryfirst=True), plugin("d")]
     for each in Hooks(plugins).started:
         each(record())
-    flattened = told[:]
-    told.clear()
+    flattened = received[:]
+    received.clear()
     for each in plugins:
         manager.register(each)
     manager.hook.neuroscript_call_started(record=record())
 
-    assert ["c", "d", "a", "b"] == flattened == told
+    assert ["c", "d", "a", "b"] == flattened == received
 
 
 class Few:

@@ -152,8 +152,8 @@ def test_command_line_streams_with_constant_memory(tmp_path: Path) -> None:
         count += 1
         if count % (ITEMS // 10) == 0:
             sizes.append(int(line))
-    _, said = child.communicate(timeout=30)
+    _, output = child.communicate(timeout=30)
 
-    assert (0, b"", ITEMS, 10) == (child.returncode, said, count, len(sizes))
+    assert (0, b"", ITEMS, 10) == (child.returncode, output, count, len(sizes))
     assert sizes[-1] - sizes[0] < GROWS
     assert plugin.with_suffix(".closed").exists()

@@ -214,11 +214,11 @@ def test_items_before_an_error_are_retained(carried: Carried, box: Path) -> None
 
 def test_file_contains_no_secret(carried: Carried, box: Path) -> None:
     """A model reads it."""
-    told: list[str] = []
-    result = carried("t.secret", 20, on_item=told.append)
+    received: list[str] = []
+    result = carried("t.secret", 20, on_item=received.append)
     carried("t.text", 20, "sesame-42-and-open")
 
-    assert ["the word is [secret]"] * 20 == told
+    assert ["the word is [secret]"] * 20 == received
     assert result.value.startswith('"the word ')
     files = [each.read_text() for each in box.glob("results/*")]
     assert 2 == len(files)

@@ -98,7 +98,7 @@ def watched(**limits: Any) -> tuple[Engine, MemoryAudit]:
     return Engine(toolsets=[tools], plugins="none", audit=audit, policy=policy), audit
 
 
-def told(audit: MemoryAudit) -> list[tuple[str, dict[str, Any]]]:
+def recorded(audit: MemoryAudit) -> list[tuple[str, dict[str, Any]]]:
     return [(each.code, dict(each.spent)) for each in audit.records]
 
 
@@ -113,7 +113,7 @@ def test_record_counts_items_and_bytes_of_a_stream(name: str) -> None:
     engine.execute(ToolCall(name, {"most": 0}))
 
     amounts = [(4, 44), (2, 22), (1, 11), (0, 0)]
-    assert [("ok", {"items": items, "result_bytes": size}) for items, size in amounts] == told(audit)
+    assert [("ok", {"items": items, "result_bytes": size}) for items, size in amounts] == recorded(audit)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -127,7 +127,7 @@ def test_record_says_that_a_stream_was_closed_early(name: str) -> None:
     asyncio.run(gathered(engine.astream(name, (9,)), most=3))
 
     expected = [("stream.closed", {"items": n, "result_bytes": 11 * n}) for n in (2, 3)]
-    assert expected == told(audit)
+    assert expected == recorded(audit)
     assert EVENTS == ["closed", "closed"]
 
 
@@ -149,8 +149,8 @@ def test_failing_item_ends_the_stream_with_an_error_and_a_count(name: str) -> No
     ] == [str(each) for each in found]
     assert [0, 1, 2, 3] == [each.items for each in found]
     assert [ToolFailed, ToolFailed, ToolFailed, ReturnError] == [type(each) for each in found]
-    assert ["tool.failed", "tool.failed", "tool.failed", "return.type"] == [code for code, _ in told(audit)]
-    assert [0, 1, 2, 3] == [spent["items"] for _, spent in told(audit)]
+    assert ["tool.failed", "tool.failed", "tool.failed", "return.type"] == [code for code, _ in recorded(audit)]
+    assert [0, 1, 2, 3] == [spent["items"] for _, spent in recorded(audit)]
     assert isinstance(found[1].__cause__, ValueError)
     assert (None, "nothing is left") == (GONE.items, GONE.text)
 
@@ -189,7 +189,7 @@ def test_stream_timeout_reports_its_progress() -> None:
         engine.call("g.slow", timeout=0.1)
 
     assert "g.slow: did not end within 0.1 s and was stopped (after 2 items)" == str(caught.value)
-    assert [("call.timeout", {"items": 2, "result_bytes": 16})] == told(audit)
+    assert [("call.timeout", {"items": 2, "result_bytes": 16})] == recorded(audit)
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
@@ -239,7 +239,7 @@ def test_endless_stream_ends_at_its_timeout(asynchronous: bool, entry_point: str
 
     count = f"{caught.value.items} item{'' if caught.value.items == 1 else 's'}"
     assert f"{name}: did not end within 0.1 s and was stopped (after {count})" == str(caught.value)
-    assert ["call.timeout"] == [code for code, _ in told(audit)]
+    assert ["call.timeout"] == [code for code, _ in recorded(audit)]
 
 
 def _one(func: Any) -> Toolset:
@@ -267,7 +267,7 @@ def test_nested_stream_is_counted_separately() -> None:
     assert "s.texts: yielded more than 3 items" == str(caught.value)
     assert 3 == caught.value.items
     assert [("ok", 1), ("ok", 3), ("limit.items", 3), ("limit.items", 1)] == [
-        (code, spent["items"]) for code, spent in told(audit)
+        (code, spent["items"]) for code, spent in recorded(audit)
     ]
 
 
@@ -291,7 +291,7 @@ def test_host_limits_the_items_of_a_stream(name: str) -> None:
         caught.value.retry,
         caught.value.items,
     )
-    assert ["ok", *["limit.items"] * 3] == [code for code, _ in told(audit)]
+    assert ["ok", *["limit.items"] * 3] == [code for code, _ in recorded(audit)]
     assert EVENTS == ["closed"] * 4
 
 
@@ -314,7 +314,7 @@ def test_oversized_stream_reports_its_progress() -> None:
         list(engine.stream("s.texts", (3,)))
 
     assert "s.texts: returned a result of more than 32 bytes (after 2 items)" == str(caught.value)
-    assert [("limit.result_bytes", {"items": 2, "result_bytes": 22})] == told(audit)
+    assert [("limit.result_bytes", {"items": 2, "result_bytes": 22})] == recorded(audit)
 
 
 def test_refusal_reports_no_items() -> None:
@@ -326,7 +326,7 @@ def test_refusal_reports_no_items() -> None:
         engine.stream("s.texts", (1,))
 
     assert caught.value.items is None
-    assert [("policy.denied", {})] == told(audit)
+    assert [("policy.denied", {})] == recorded(audit)
 
 
 def test_audit_logs_store_stream_accounts(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ OURS = ("PYTHONUNBUFFERED", "PYTHONIOENCODING", "PYTHONUTF8", "LC_ALL", "NO_COLO
 
 
 @attrs.frozen
-class Ran:
+class CommandResult:
     """The exit code and the output of a command."""
 
     code: int
@@ -36,7 +36,7 @@ class Ran:
     err: str = ""
 
 
-def command(*argv: str, stdin: bytes = b"", make_engine: Callable[..., Any] | None = engine) -> Ran:
+def command(*argv: str, stdin: bytes = b"", make_engine: Callable[..., Any] | None = engine) -> CommandResult:
     """Run the command in this process, by default with only the tools of the probe."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") for _ in range(2))
     before = sys.stdin
@@ -46,7 +46,7 @@ def command(*argv: str, stdin: bytes = b"", make_engine: Callable[..., Any] | No
             code = main(list(argv), make_engine)
     finally:
         sys.stdin = before
-    return Ran(code, _written(out), _written(err))
+    return CommandResult(code, _written(out), _written(err))
 
 
 def _written(stream: io.TextIOWrapper) -> str:
@@ -82,11 +82,13 @@ def environment(**settings: str) -> dict[str, str]:
     return {**{name: value for name, value in os.environ.items() if name not in OURS}, **settings}
 
 
-def process(*argv: str, stdin: bytes = b"", **how: Any) -> Ran:
+def process(*argv: str, stdin: bytes = b"", **how: Any) -> CommandResult:
     """Run the command in a separate process until it exits."""
     child = start(*argv, **how)
     out, err = child.communicate(stdin, timeout=30)
-    return Ran(child.returncode, out.decode("utf-8", "surrogateescape"), err.decode("utf-8", "surrogateescape"))
+    return CommandResult(
+        child.returncode, out.decode("utf-8", "surrogateescape"), err.decode("utf-8", "surrogateescape")
+    )
 
 
 @pytest.fixture(autouse=True)

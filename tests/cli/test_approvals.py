@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, command, process
+from tests.cli.conftest import ROOT, CommandResult, command, process
 from tests.terminals import Terminal
 
 from neuroscript import Engine, PendingApproval
@@ -119,19 +119,19 @@ def terminal() -> Iterator[Callable[..., Terminal]]:
         each.child.wait()
 
 
-def ended(seen: Terminal, code: int) -> str:
+def output_at_exit(seen: Terminal, code: int) -> str:
     """Return the output until a command exits with a code."""
     rest = seen.rest().replace("\r\n", "\n")
     seen.close(code)
     return rest
 
 
-def ran() -> list[str]:
+def executed_calls() -> list[str]:
     """Return which calls have run."""
     return Path("ran").read_text().splitlines() if Path("ran").exists() else []
 
 
-def away(*words: str, stdin: bytes = b"") -> Ran:
+def away(*words: str, stdin: bytes = b"") -> CommandResult:
     """Run a command without a terminal."""
     count = 2 if words[0] == "policy" else 1
     return command(*words[:count], "-p", "tools.py", *words[count:], stdin=stdin, make_engine=None)
@@ -147,15 +147,15 @@ def call_line(name: str = "p.delete", *arguments: Any) -> bytes:
 def test_approved_call_is_shown_and_runs(terminal: Callable[..., Terminal]) -> None:
     """The output contains the approval card, the question and the result."""
     seen = terminal("call", "p.delete", "a")
-    asked = seen.see("[n] ")
+    shown = seen.see("[n] ")
     seen.type("y\n")
 
-    assert (f"{'-' * 79}\r\n{CARD}", "y\n3\n") == (asked, ended(seen, 0))
-    assert ["delete a False"] == ran()
+    assert (f"{'-' * 79}\r\n{CARD}", "y\n3\n") == (shown, output_at_exit(seen, 0))
+    assert ["delete a False"] == executed_calls()
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         ("\n", "was not approved"),
         ("n because it is in use\n", "was not approved: it is in use"),
@@ -163,14 +163,14 @@ def test_approved_call_is_shown_and_runs(terminal: Callable[..., Terminal]) -> N
         ("\x04", "was not approved: there was no answer: the input ended before an answer was received"),
     ],
 )
-def test_any_other_answer_refuses_the_call(answer: str, said: str, terminal: Callable[..., Terminal]) -> None:
+def test_any_other_answer_refuses_the_call(answer: str, message: str, terminal: Callable[..., Terminal]) -> None:
     """The exit code is 4, and the message contains the reason."""
     seen = terminal("call", "p.delete", "a")
     seen.see("[n] ")
     seen.type(answer)
 
-    assert f"neuroscript: p.delete: {said}" == ended(seen, 4).splitlines()[-1]
-    assert [] == ran()
+    assert f"neuroscript: p.delete: {message}" == output_at_exit(seen, 4).splitlines()[-1]
+    assert [] == executed_calls()
 
 
 def test_edited_arguments_are_checked_again(terminal: Callable[..., Terminal]) -> None:
@@ -181,8 +181,8 @@ def test_edited_arguments_are_checked_again(terminal: Callable[..., Terminal]) -
     seen.see("}: ")
     seen.type('{"path": "b", "force": "true"}\n')
 
-    assert "3" == ended(seen, 0).splitlines()[-1]
-    assert ["delete b True"] == ran()
+    assert "3" == output_at_exit(seen, 0).splitlines()[-1]
+    assert ["delete b True"] == executed_calls()
 
 
 @pytest.mark.parametrize("name", ["p.delete", "p.within"])
@@ -192,8 +192,8 @@ def test_interrupt_at_prompt_ends_the_command(name: str, terminal: Callable[...,
     seen.see("[n] ")
     seen.interrupt()
 
-    assert "^Cneuroscript: interrupted\n" == ended(seen, 130)
-    assert [] == ran()
+    assert "^Cneuroscript: interrupted\n" == output_at_exit(seen, 130)
+    assert [] == executed_calls()
 
 
 def test_session_approval_is_not_asked_again(terminal: Callable[..., Terminal]) -> None:
@@ -203,8 +203,8 @@ def test_session_approval_is_not_asked_again(terminal: Callable[..., Terminal]) 
     seen.see("[n] ")
     seen.type("s\n")
 
-    assert "s\n" == ended(seen, 0)
-    assert ["delete a False"] * 3 == ran()
+    assert "s\n" == output_at_exit(seen, 0)
+    assert ["delete a False"] * 3 == executed_calls()
 
 
 def test_stop_refuses_all_later_calls_of_the_file(terminal: Callable[..., Terminal]) -> None:
@@ -214,7 +214,7 @@ def test_stop_refuses_all_later_calls_of_the_file(terminal: Callable[..., Termin
     seen.see("[n] ")
     seen.type("x\n")
 
-    assert "x\n" == ended(seen, 4)
+    assert "x\n" == output_at_exit(seen, 4)
     results = [json.loads(line) for line in Path("results").read_text().splitlines()]
     assert [True, "policy.stopped", "policy.stopped"] == [each["ok"] or each["error"]["code"] for each in results]
 
@@ -233,12 +233,12 @@ def test_calls_from_a_pipe_ask_on_the_terminal(terminal: Callable[..., Terminal]
 
     assert 'path = "a"' in first
     assert 'path = "b"' in second
-    assert "y\n" == ended(seen, 4)
+    assert "y\n" == output_at_exit(seen, 4)
     results = [json.loads(line) for line in Path("results").read_text().splitlines()]
     assert ["policy.rejected", "arg.not_json", 3] == [
         each["value"] if each["ok"] else each["error"]["code"] for each in results
     ]
-    assert ["delete b False"] == ran()
+    assert ["delete b False"] == executed_calls()
 
 
 @pytest.mark.parametrize(
@@ -247,20 +247,20 @@ def test_calls_from_a_pipe_ask_on_the_terminal(terminal: Callable[..., Terminal]
 def test_prompt_goes_to_the_terminal_and_not_to_a_file(before: str, terminal: Callable[..., Terminal]) -> None:
     """One stream on the terminal is enough, wherever stdout and stderr go."""
     seen = terminal("call", "p.delete", "a", before=before)
-    asked = seen.see("[n] ")
+    shown = seen.see("[n] ")
     seen.type("y\n")
-    ended(seen, 0)
+    output_at_exit(seen, 0)
 
-    assert asked.endswith(CARD)
+    assert shown.endswith(CARD)
     assert Path("all").read_text() in ("3\n", "")
-    assert ["delete a False"] == ran()
+    assert ["delete a False"] == executed_calls()
 
 
 def test_command_without_a_terminal_stream_asks_nothing(terminal: Callable[..., Terminal]) -> None:
     """Its terminal does not count, because a program called it or it runs in the background."""
     seen = terminal("call", "p.delete", "a", before="piped(b'y\\n'); into('all', 1, 2)")
 
-    assert "" == ended(seen, 4)
+    assert "" == output_at_exit(seen, 4)
     assert Path("all").read_text() == REFUSED
 
 
@@ -273,7 +273,7 @@ def test_type_ahead_is_discarded(terminal: Callable[..., Terminal]) -> None:
     seen.see("[n] ")
     seen.type("n\n")
 
-    assert "neuroscript: p.delete: was not approved" == ended(seen, 4).splitlines()[-1]
+    assert "neuroscript: p.delete: was not approved" == output_at_exit(seen, 4).splitlines()[-1]
 
 
 # Without a terminal
@@ -299,14 +299,14 @@ def test_call_is_refused_without_a_terminal(words: tuple[str, ...]) -> None:
         assert json.loads(done.out)["error"]["message"] == f"p.delete: {NEEDS}"
         assert json.loads(dry.out)["text"] == NEEDS
         assert (done.err, dry.err) == ("", "")
-    assert [] == ran()
+    assert [] == executed_calls()
 
 
 def test_process_without_a_terminal_refuses() -> None:
     """The process has only pipes."""
     done = process("call", "-p", str(Path("tools.py").absolute()), "p.delete", "a", stdin=b"y\n")
 
-    assert Ran(4, "", REFUSED) == done
+    assert CommandResult(4, "", REFUSED) == done
 
 
 # Preapproval
@@ -316,20 +316,22 @@ def test_preapproved_tool_runs_without_a_prompt() -> None:
     """Preapprovals of options and the file add up; other tools are not affected."""
     Path("policy.toml").write_text("policy.preapproved = ['p.wipe']\n")
 
-    assert Ran(0, "3\n") == away("call", "--preapproved", "p.delete", "p.delete", "a")
-    assert Ran(0, "3\n") == away("call", "--preapproved=TOOL.P.Delete", "p.delete", "a")
+    assert CommandResult(0, "3\n") == away("call", "--preapproved", "p.delete", "p.delete", "a")
+    assert CommandResult(0, "3\n") == away("call", "--preapproved=TOOL.P.Delete", "p.delete", "a")
     assert 4 == away("call", "--policy", "policy.toml", "--preapproved", "p.delete", "p.both").code
     words = ("--preapproved", "p.both", "--policy", "policy.toml", "--preapproved", "p.delete")
-    assert Ran(0, "5\n") == away("call", *words, "p.both")
-    assert Ran(0, "5\n") == away("call", *words, "--allow", "p.*", "p.both")
+    assert CommandResult(0, "5\n") == away("call", *words, "p.both")
+    assert CommandResult(0, "5\n") == away("call", *words, "--allow", "p.*", "p.both")
 
 
 def test_preapproval_requires_an_exact_name() -> None:
     """A pattern is an error, and a name that matches no tool produces a warning."""
     text = "execution policy: preapproved: p.* is not the exact name of a tool; patterns are not supported here"
-    assert Ran(2, "", f"neuroscript: {text}\n") == away("call", "--preapproved", "p.*", "p.delete", "a")
-    ran = away("call", "--preapproved", "p.delet", "math.add", "1", "2")
-    assert Ran(0, "3.0\n", "neuroscript: warning: no available tool matches --preapproved p.delet\n") == ran
+    assert CommandResult(2, "", f"neuroscript: {text}\n") == away("call", "--preapproved", "p.*", "p.delete", "a")
+    result = away("call", "--preapproved", "p.delet", "math.add", "1", "2")
+    assert (
+        CommandResult(0, "3.0\n", "neuroscript: warning: no available tool matches --preapproved p.delet\n") == result
+    )
 
 
 @pytest.mark.parametrize("words", [(), ("--allow", "p.*"), ("--policy", "policy.toml", "--profile", "narrow")])
@@ -353,7 +355,7 @@ def test_dry_run_at_a_terminal_reports_the_prompt(terminal: Callable[..., Termin
     """It does not ask."""
     seen = terminal("call", "--dry-run", "p.delete", "a")
 
-    assert "p.delete: would ask for approval (allowed by *)\n" == ended(seen, 0)
+    assert "p.delete: would ask for approval (allowed by *)\n" == output_at_exit(seen, 0)
 
 
 # Suspended calls
@@ -372,12 +374,12 @@ def test_suspended_call_runs_once_when_approved() -> None:
     """Its file is private, and deleted before the call runs; a second approval finds no file."""
     file = put_aside()
     assert 0o600 == Path(file).stat().st_mode & 0o777
-    assert [] == ran()
+    assert [] == executed_calls()
 
-    assert Ran(0, "3\n") == away("approve", "--yes", file)
+    assert CommandResult(0, "3\n") == away("approve", "--yes", file)
     text = f"cannot read {file}: no such file or directory"
-    assert Ran(2, "", f"neuroscript: {text}\n") == away("approve", "--yes", file)
-    assert ["delete a False"] == ran()
+    assert CommandResult(2, "", f"neuroscript: {text}\n") == away("approve", "--yes", file)
+    assert ["delete a False"] == executed_calls()
 
 
 def test_approve_asks_at_the_terminal(terminal: Callable[..., Terminal]) -> None:
@@ -389,10 +391,10 @@ def test_approve_asks_at_the_terminal(terminal: Callable[..., Terminal]) -> None
         seen = terminal("approve", file)
         assert seen.see("[n] ").endswith(CARD)
         seen.type(answer)
-        ended(seen, code)
+        output_at_exit(seen, code)
 
     assert not Path(file).exists()
-    assert ["delete a False"] == ran()
+    assert ["delete a False"] == executed_calls()
 
 
 def test_rejection_is_the_result_of_the_call() -> None:
@@ -402,7 +404,7 @@ def test_rejection_is_the_result_of_the_call() -> None:
 
     assert (4, "p.delete: was not approved: not today") == (done.code, json.loads(done.out)["error"]["message"])
     assert not Path(file).exists()
-    assert [] == ran()
+    assert [] == executed_calls()
 
 
 def test_approval_does_not_cover_nested_calls() -> None:
@@ -410,15 +412,15 @@ def test_approval_does_not_cover_nested_calls() -> None:
     file = put_aside("p.both")
     assert 4 == away("approve", "--yes", "--suspend", "within", file).code
     (nested,) = Path("within").iterdir()
-    assert ("p.delete", ["both"]) == (PendingApproval.load(nested).tool, ran())
+    assert ("p.delete", ["both"]) == (PendingApproval.load(nested).tool, executed_calls())
 
     file = put_aside("p.both")
     assert 4 == away("approve", "--yes", file).code
-    assert ["both", "both"] == ran()
+    assert ["both", "both"] == executed_calls()
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("--trusted",), 4, "needs a new approval because these have changed: policy"),
         (
@@ -429,13 +431,13 @@ def test_approval_does_not_cover_nested_calls() -> None:
         (("--deny", "p.*"), 4, "denied by the pattern 'p.*' in deny"),
     ],
 )
-def test_approval_is_valid_only_under_the_same_policy(words: tuple[str, ...], code: int, said: str) -> None:
+def test_approval_is_valid_only_under_the_same_policy(words: tuple[str, ...], code: int, message: str) -> None:
     """With other options the call is stale, and the file remains."""
     file = put_aside()
 
-    assert Ran(code, "", f"neuroscript: p.delete: {said}\n") == away("approve", "--yes", *words, file)
+    assert CommandResult(code, "", f"neuroscript: p.delete: {message}\n") == away("approve", "--yes", *words, file)
     assert Path(file).exists()
-    assert [] == ran()
+    assert [] == executed_calls()
 
 
 def test_approval_is_valid_only_for_the_same_tool(world: Path) -> None:
@@ -444,8 +446,8 @@ def test_approval_is_valid_only_for_the_same_tool(world: Path) -> None:
     (world / "tools.py").write_text(PLUGIN.replace("Delete a file of the shop.", "Delete files."))
     done = away("approve", "--yes", file)
 
-    said = "needs a new approval because these have changed: fingerprint, digest"
-    assert Ran(4, "", f"neuroscript: p.delete: {said}\n") == done
+    message = "needs a new approval because these have changed: fingerprint, digest"
+    assert CommandResult(4, "", f"neuroscript: p.delete: {message}\n") == done
 
 
 def test_call_suspended_by_an_application_can_be_approved() -> None:
@@ -458,7 +460,7 @@ def test_call_suspended_by_an_application_can_be_approved() -> None:
             session.call("p.delete", ("a",))
     (file,) = Path("waiting").iterdir()
 
-    assert Ran(0, "3\n") == away("approve", "--yes", str(file))
+    assert CommandResult(0, "3\n") == away("approve", "--yes", str(file))
 
 
 def test_file_that_other_users_can_change_is_refused() -> None:
@@ -471,7 +473,7 @@ def test_file_that_other_users_can_change_is_refused() -> None:
         assert 2 == away("approve", "--yes", other).code
     assert 2 == away("approve", "--yes", "--reject", "no", file).code
     assert 2 == away("approve", "--yes").code
-    assert [] == ran()
+    assert [] == executed_calls()
 
 
 def test_unwritable_suspend_directory_refuses_the_call(world: Path) -> None:

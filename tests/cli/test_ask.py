@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, asked_of, command, process, start
+from tests.cli.conftest import ROOT, CommandResult, asked_of, command, process, start
 from tests.cli.test_approvals import PLUGIN
-from tests.llm.server import APIS, ModelServer, Said, asks, call, cut_after, hangs, html, refuses, says, status
+from tests.llm.server import APIS, ModelReply, ModelServer, asks, call, cut_after, hangs, html, refuses, says, status
 from tests.terminals import PATIENCE, Terminal
 
 ADD = call("math__add", {"num1": "2", "num2": 3})
@@ -36,7 +36,7 @@ def register(registrar):
 HOSTILE = "a\x1b]0;b\x07\x1b[2J\x9b5m\r\u202ec\td\ne"
 
 
-def ask(server: ModelServer, *words: str, stdin: bytes = b"") -> Ran:
+def ask(server: ModelServer, *words: str, stdin: bytes = b"") -> CommandResult:
     """Ask the model of a server in this process, because a new process needs a second to import the model library."""
     return command(*asked_of(server, "ask", *words), stdin=stdin, make_engine=None)
 
@@ -50,25 +50,25 @@ def test_answer_goes_to_stdout_and_calls_to_stderr(api: str, words: tuple[str, .
     """This works with all three APIs; text before a call has its own lines."""
     server.script(asks(ADD, call("nope__x"), text="Let me see."), says("It is\nfive."))
 
-    ran = process(*asked_of(server, "ask", "--tools", "math.*", *words, "How much is it?", api=api))
+    result = process(*asked_of(server, "ask", "--tools", "math.*", *words, "How much is it?", api=api))
 
-    assert (ran.code, ran.out) == (0, "Let me see.\nIt is\nfive.\n")
-    assert ran.err == (
+    assert (result.code, result.out) == (0, "Let me see.\nIt is\nfive.\n")
+    assert result.err == (
         f"{ADDED}neuroscript: calls nope.x {{}}\n"
         "neuroscript: nope.x: error tool.not_found: no tool with this name is available. "
         "Fix the arguments and call again.\n"
     )
-    assert [asked.streamed for asked in server.requests] == [not words] * 2
+    assert [request.streamed for request in server.requests] == [not words] * 2
 
 
 def test_no_tool_is_offered_without_the_option(server: ModelServer) -> None:
     """A tool that the model calls anyway does not run."""
     server.script(asks(ADD), says("no"))
 
-    ran = ask(server, "How much?")
+    result = ask(server, "How much?")
 
-    assert (ran.code, ran.out) == (0, "no\n")
-    assert "error tool.not_found" in ran.err or "error policy" in ran.err
+    assert (result.code, result.out) == (0, "no\n")
+    assert "error tool.not_found" in result.err or "error policy" in result.err
     assert "tools" not in server.requests[0].body
 
 
@@ -89,11 +89,11 @@ def test_tool_may_use_the_model_with_a_grant(granted: bool, server: ModelServer)
     between = [says("seven")] if granted else []
     server.script(asks(call("llm__ask", {"prompt": "Name a prime."})), *between, says("done"))
 
-    ran = ask(server, "--tools", "llm.*", *grant, "Ask the user.")
+    result = ask(server, "--tools", "llm.*", *grant, "Ask the user.")
 
-    assert (ran.code, ran.out) == (0, "done\n")
-    told = "llm.ask: seven\n" if granted else "llm.ask: error policy.capability: "
-    assert told in ran.err
+    assert (result.code, result.out) == (0, "done\n")
+    reported = "llm.ask: seven\n" if granted else "llm.ask: error policy.capability: "
+    assert reported in result.err
     assert len(server.requests) == 2 + granted
 
 
@@ -102,9 +102,9 @@ def test_prompt_is_read_from_a_pipe(words: tuple[str, ...], server: ModelServer)
     """It may have several lines; the last newline is removed."""
     server.script(says("ok"))
 
-    ran = ask(server, "--system", "Be short.", *words, stdin="How\nmuch é?\n".encode())
+    result = ask(server, "--system", "Be short.", *words, stdin="How\nmuch é?\n".encode())
 
-    assert ran == Ran(0, "ok\n")
+    assert result == CommandResult(0, "ok\n")
     assert server.requests[0].body["messages"] == [
         {"role": "system", "content": "Be short."},
         {"role": "user", "content": "How\nmuch é?"},
@@ -115,7 +115,7 @@ def test_only_the_typed_answer_is_printed(server: ModelServer) -> None:
     """An answer that does not fit goes back to the model, and is not printed."""
     server.script(says("Five!"), says("```json\n5\n```"))
 
-    assert ask(server, "--answer-type", "int", "How much?") == Ran(0, "5\n")
+    assert ask(server, "--answer-type", "int", "How much?") == CommandResult(0, "5\n")
     assert len(server.requests) == 2
 
 
@@ -127,8 +127,8 @@ def test_environment_selects_the_model_and_the_key(server: ModelServer) -> None:
     process(*words, NEUROSCRIPT_MODEL="small", OPENAI_API_KEY="sk-canary")
     process(*words, NEUROSCRIPT_MODEL="small", NEUROSCRIPT_MODEL_KEY="sk-mine")
 
-    assert [asked.body["model"] for asked in server.requests] == ["small", "small"]
-    keys = [asked.headers["Authorization"] for asked in server.requests]
+    assert [request.body["model"] for request in server.requests] == ["small", "small"]
+    keys = [request.headers["Authorization"] for request in server.requests]
     assert ("canary" not in keys[0], keys[1]) == (True, "Bearer sk-mine")
 
 
@@ -136,11 +136,11 @@ def test_json_prints_the_whole_conversation(server: ModelServer) -> None:
     """stderr does not change."""
     server.script(asks(call("math__add", {"num1": "2", "num2": 3}, "c1"), text="Well."), says("five"))
 
-    ran = ask(server, "--tools", "math.*", "--json", "hi")
+    result = ask(server, "--tools", "math.*", "--json", "hi")
 
-    data = json.loads(ran.out)
+    data = json.loads(result.out)
     assert type(data["turns"][2]["tool_results"][0].pop("seconds")) is float
-    assert (ran.code, ran.err) == (0, ADDED)
+    assert (result.code, result.err) == (0, ADDED)
     assert data == {
         "answer": "five",
         "turns": [
@@ -177,10 +177,10 @@ def test_retries_are_reported(server: ModelServer) -> None:
     """They are in the JSON output too."""
     server.script(status(503), says("ok"))
 
-    ran = ask(server, "--json", "hi")
+    result = ask(server, "--json", "hi")
 
-    assert ran.err.startswith("neuroscript: retrying in 0.") and ran.err.endswith(" s (llm.server)\n")
-    assert ["llm.server"] == [each["code"] for each in json.loads(ran.out)["retries"]]
+    assert result.err.startswith("neuroscript: retrying in 0.") and result.err.endswith(" s (llm.server)\n")
+    assert ["llm.server"] == [each["code"] for each in json.loads(result.out)["retries"]]
 
 
 # Failures
@@ -188,7 +188,7 @@ def test_retries_are_reported(server: ModelServer) -> None:
 FAILURES = {
     "html": (html(), 1, "llm.format", "host", 1),
     "auth": (status(401), 1, "llm.auth", "host", 1),
-    "cut": (cut_after(900, Said("one two three four five six seven"), True), 1, "llm.incomplete", "later", 1),
+    "cut": (cut_after(900, ModelReply("one two three four five six seven"), True), 1, "llm.incomplete", "later", 1),
     "refused": (refuses(), 1, "llm.refused", "never", 1),
     "no end": (asks(ADD), 4, "llm.turn_limit", "host", 3),
     "silence": (hangs(20), 124, "llm.timeout", "later", 1),
@@ -203,20 +203,20 @@ def test_failure_has_a_message_an_exit_code_and_a_transcript(kind: str, server: 
     file = tmp_path / "transcript.txt"
     limits = ("--max-turns", "3", "--timeout", "1" if kind == "silence" else "20")
 
-    ran = ask(server, *limits, "--tools", "math.add", "--json", "--transcript", str(file), "hi")
+    result = ask(server, *limits, "--tools", "math.add", "--json", "--transcript", str(file), "hi")
 
-    data = json.loads(ran.out)
-    assert (ran.code, data["error"]["code"], data["error"]["retry"]) == (code, word, retry)
-    assert ran.err.splitlines()[-1] == f"neuroscript: {data['error']['message']} ({word}, retry: {retry})"
+    data = json.loads(result.out)
+    assert (result.code, data["error"]["code"], data["error"]["retry"]) == (code, word, retry)
+    assert result.err.splitlines()[-1] == f"neuroscript: {data['error']['message']} ({word}, retry: {retry})"
     assert len(server.requests) == count
-    assert "Traceback" not in ran.err
+    assert "Traceback" not in result.err
     kept = file.read_text().splitlines()
     assert (kept[0], kept[-1]) == ("user: hi", f"ended: {data['error']['message']} ({word}, retry: {retry})")
     assert ("assistant: one two" in file.read_text()) is (kind == "cut")
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         pytest.param(
             ["--model", "nosuch"],
@@ -231,16 +231,16 @@ def test_failure_has_a_message_an_exit_code_and_a_transcript(kind: str, server: 
         pytest.param([], "no key for this model; set OPENAI_API_KEY, or run: llm keys set openai", id="default"),
     ],
 )
-def test_unusable_model_is_a_usage_error(words: list[str], said: str) -> None:
+def test_unusable_model_is_a_usage_error(words: list[str], message: str) -> None:
     """It is reported before a request; --json prints a value too."""
-    ran = command("ask", *words, "--json", "hi", make_engine=None)
+    result = command("ask", *words, "--json", "hi", make_engine=None)
 
-    assert (ran.code, json.loads(ran.out)["error"]["message"]) == (2, said)
-    assert ran.err.startswith(f"neuroscript: {said} (llm.")
+    assert (result.code, json.loads(result.out)["error"]["message"]) == (2, message)
+    assert result.err.startswith(f"neuroscript: {message} (llm.")
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--base-url", "http://\x01", "hi"], "argument --base-url: expected a URL such as http://127.0.0.1:8080/v1"),
         (["--base-url", "nowhere", "hi"], "argument --base-url: expected a URL such as http://127.0.0.1:8080/v1"),
@@ -253,20 +253,20 @@ def test_unusable_model_is_a_usage_error(words: list[str], said: str) -> None:
         (["--base-url", "http://127.0.0.1:9", "--tools", "zz*", "hi"], "--tools zz* matches no tool that may be called here"),
     ],
 )  # fmt: skip
-def test_invalid_arguments_are_refused(words: list[str], said: str) -> None:
+def test_invalid_arguments_are_refused(words: list[str], message: str) -> None:
     """The exit code is 2, and no request is sent."""
-    ran = command("ask", *words, make_engine=None)
+    result = command("ask", *words, make_engine=None)
 
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.removesuffix("\n").removesuffix(" (see neuroscript ask --help)") == f"neuroscript: {said}"
+    assert (result.code, result.out) == (2, "")
+    assert result.err.removesuffix("\n").removesuffix(" (see neuroscript ask --help)") == f"neuroscript: {message}"
 
 
 def test_there_is_no_option_for_a_key() -> None:
     """It would be visible in the process list and in the history of the shell."""
-    ran = process("ask", "--key", "sk-canary", "hi")
+    result = process("ask", "--key", "sk-canary", "hi")
 
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "neuroscript: unknown option --key (see neuroscript ask --help)\n"
+    assert (result.code, result.out) == (2, "")
+    assert result.err == "neuroscript: unknown option --key (see neuroscript ask --help)\n"
 
 
 @pytest.mark.parametrize("missing", ["llm", "openai"])
@@ -276,22 +276,24 @@ def test_missing_package_is_reported_with_the_install_command(missing: str, tmp_
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     words = ("--base-url", "http://127.0.0.1:9", "--model", "x") if missing == "openai" else ()
 
-    ran = process("ask", *words, "hi", PYTHONPATH=path)
+    result = process("ask", *words, "hi", PYTHONPATH=path)
 
-    assert (ran.code, 'pip install "neuroscript[' in ran.err, "Traceback" in ran.err) == (2, True, False), ran
+    assert (result.code, 'pip install "neuroscript[' in result.err, "Traceback" in result.err) == (2, True, False), (
+        result
+    )
 
 
 def test_interrupt_writes_the_transcript(server: ModelServer, tmp_path: Path) -> None:
     """It contains the calls with their results, and the beginning of the answer."""
-    server.script(asks(ADD), hangs(20, 700, Said("one two three four five six seven eight nine ten")))
+    server.script(asks(ADD), hangs(20, 700, ModelReply("one two three four five six seven eight nine ten")))
     file = tmp_path / "transcript.txt"
     child = start(*asked_of(server, "ask", "--tools", "math.*", "--transcript", str(file), "hi"))
     assert child.stdout is not None
-    said = child.stdout.read(3)
+    output = child.stdout.read(3)
     child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=20)
 
-    assert (said, child.returncode, err.decode().splitlines()[-1]) == (b"one", 130, "neuroscript: interrupted")
+    assert (output, child.returncode, err.decode().splitlines()[-1]) == (b"one", 130, "neuroscript: interrupted")
     lines = file.read_text().splitlines()
     assert lines[:3] == [
         "user: hi",
@@ -305,7 +307,7 @@ def test_secrets_are_neither_printed_nor_stored(server: ModelServer, tmp_path: P
     """This holds after an interrupt too; results still follow their calls."""
     (tmp_path / "login.py").write_text(LOGIN)
     login = call("s__login", {"user": "eve", "password": "canary-12345678"}, "c1")
-    server.script(asks(login, ADD), hangs(20, 700, Said("one two three four five six seven eight nine ten")))
+    server.script(asks(login, ADD), hangs(20, 700, ModelReply("one two three four five six seven eight nine ten")))
     file = tmp_path / "transcript.txt"
     words = ("-p", str(tmp_path / "login.py"), "--tools", "s.*", "--tools", "math.add", "--transcript", str(file), "hi")
     child = start(*asked_of(server, "ask", *words))
@@ -326,9 +328,9 @@ def test_closed_output_ends_the_command(server: ModelServer) -> None:
     server.script(asks(ADD, text="a text"), says("never asked for"))
 
     words = asked_of(server, "ask", "--tools", "math.*", "hi")
-    ran = process(*words, shell="| true; exit ${PIPESTATUS[0]}", before="sleep 0;")
+    result = process(*words, shell="| true; exit ${PIPESTATUS[0]}", before="sleep 0;")
 
-    assert ran.code == 5
+    assert result.code == 5
     assert len(server.requests) == 1
 
 
@@ -360,7 +362,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callab
         each.child.wait()
 
 
-def came(seen: Terminal, text: str) -> None:
+def wait_for_output(seen: Terminal, text: str) -> None:
     """Wait until a string has been printed, whatever follows it."""
     all_of_it = b""
     while text.encode() not in all_of_it:
@@ -372,18 +374,18 @@ def test_model_output_cannot_control_the_terminal(terminal: Callable[..., Termin
     """Text, calls and tool names are escaped, except newlines and tabs."""
     server.script(asks(call("a\x1b[31m", {HOSTILE: HOSTILE}), text=HOSTILE), says(HOSTILE))
     seen = terminal(*asked_of(server, "ask", "hi"))
-    told = seen.rest()
+    shown = seen.rest()
     seen.close(0)
 
-    assert told.startswith(r"a\x1b]0;b\x07\x1b[2J\x9b5m\r\u202ec" + "\td\r\ne\r\n")
-    assert told.replace("\r\n", "").replace("\t", "").isprintable()
+    assert shown.startswith(r"a\x1b]0;b\x07\x1b[2J\x9b5m\r\u202ec" + "\td\r\ne\r\n")
+    assert shown.replace("\r\n", "").replace("\t", "").isprintable()
 
 
 def test_text_is_streamed(terminal: Callable[..., Terminal], server: ModelServer) -> None:
     """The first piece appears before the server sends the rest."""
-    server.script(hangs(20, 700, Said("one two three four five six seven eight nine ten")))
+    server.script(hangs(20, 700, ModelReply("one two three four five six seven eight nine ten")))
     seen = terminal(*asked_of(server, "ask", "hi"))
-    came(seen, "one ")
+    wait_for_output(seen, "one ")
     threading.Timer(0, server.reset).start()
     rest = seen.rest()
     seen.close(0)
@@ -396,9 +398,9 @@ def test_spinner_is_shown_while_the_model_works(
 ) -> None:
     """It is removed before the text."""
     monkeypatch.setenv("TERM", "xterm")
-    server.script(hangs(20, 0, Said("here")))
+    server.script(hangs(20, 0, ModelReply("here")))
     seen = terminal(*asked_of(server, "ask", "hi"))
-    came(seen, "waiting for the model")
+    wait_for_output(seen, "waiting for the model")
     threading.Timer(0, server.reset).start()
     rest = seen.rest()
     seen.close(0)
@@ -419,8 +421,8 @@ def test_call_is_approved_at_the_terminal(terminal: Callable[..., Terminal], ser
 
     assert rest.endswith("done\r\n")
     assert Path("ran").read_text() == "delete a False\n"
-    told = [each["content"] for each in server.requests[1].body["messages"] if each["role"] == "tool"]
-    assert (told[0], "it is mine" in told[1]) == ("3", True)
+    reported = [each["content"] for each in server.requests[1].body["messages"] if each["role"] == "tool"]
+    assert (reported[0], "it is mine" in reported[1]) == ("3", True)
 
 
 def test_transcript_is_private(server: ModelServer, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.audit_records import ADD, KEY, intent, outcome, refused
-from tests.cli.conftest import ROOT, Ran, command, environment, process, start
+from tests.cli.conftest import ROOT, CommandResult, command, environment, process, start
 from tests.cli.test_terminal import seen
 
 from neuroscript import CallRecord, FileAudit, SqliteAudit, ToolFacts
@@ -103,10 +103,10 @@ def key(tmp_path: Path) -> str:
 )
 def test_show_prints_each_call_once(words: list[str], rows: list[int], trail: str) -> None:
     """Each call has its outcome; calls without an outcome come last."""
-    ran = command("audit", "show", trail, *words)
+    result = command("audit", "show", trail, *words)
 
     wanted = CALLS.splitlines(keepends=True)
-    assert Ran(0, "".join(wanted[row] for row in rows)) == ran
+    assert CommandResult(0, "".join(wanted[row] for row in rows)) == result
 
 
 def test_show_json_prints_records_unchanged(trail: str) -> None:
@@ -122,21 +122,21 @@ def test_show_prints_the_size_of_streams(tmp_path: Path) -> None:
     """It shows items and bytes, and that one stream was closed early."""
     file_of(tmp_path / "trail", *STREAMS)
 
-    ran = command("audit", "show", str(tmp_path / "trail"))
+    result = command("audit", "show", str(tmp_path / "trail"))
 
-    assert Ran(0, STREAMED, "") == ran
+    assert CommandResult(0, STREAMED, "") == result
 
 
 def test_tail_shows_the_last_records_and_the_head(lines: str, tmp_path: Path) -> None:
     """This includes the beginning of calls, because tail shows what was written last."""
     head = file_of(tmp_path / "trail")
-    ran = command("audit", "tail", lines, "-n", "2")
+    result = command("audit", "tail", lines, "-n", "2")
     none = command("audit", "tail", lines, "-n", "0")
     in_json = command("audit", "tail", lines, "-n", "1", "--json")
 
     rows = "2023-11-14 22:13:20Z  fs.write          begins, call 5 in 4; fs:write:a.txt\n" + CALLS.splitlines(True)[3]
-    assert Ran(0, f"{rows}head {head}\n") == ran
-    assert Ran(0, f"head {head}\n") == none
+    assert CommandResult(0, f"{rows}head {head}\n") == result
+    assert CommandResult(0, f"head {head}\n") == none
     assert [[*read(lines)][-1], {"head": head}] == [json.loads(line) for line in in_json.out.splitlines()]
 
 
@@ -147,10 +147,10 @@ def test_tail_of_a_database_has_no_head(tmp_path: Path) -> None:
         audit.write(outcome(call))
     audit.close()
 
-    ran = command("audit", "tail", str(tmp_path / "trail.db"))
+    result = command("audit", "tail", str(tmp_path / "trail.db"))
 
-    assert [*range(21, 31)] == [int(number) for number in re.findall(r"call (\d+)", ran.out)]
-    assert "head" not in ran.out
+    assert [*range(21, 31)] == [int(number) for number in re.findall(r"call (\d+)", result.out)]
+    assert "head" not in result.out
 
 
 @pytest.mark.parametrize("kind", ["lines", "database"])
@@ -161,31 +161,31 @@ def test_tail_follows_new_records(kind: str, tmp_path: Path) -> None:
     audit.write(outcome(1))
     child = start("audit", "tail", str(path), "--follow", "--json")
     assert child.stdin and child.stdout and child.stderr
-    told = [child.stdout.readline() for _ in range(2 if kind == "lines" else 1)]
+    reported = [child.stdout.readline() for _ in range(2 if kind == "lines" else 1)]
     for call in (2, 3):
         audit.write(outcome(call))
-        told.append(child.stdout.readline())
+        reported.append(child.stdout.readline())
     if kind == "lines":
         whole = path.read_bytes().splitlines(keepends=True)[-1]
         with path.open("ab", buffering=0) as file:
             for part in (whole[:100], whole[100:]):
                 file.write(part)
                 time.sleep(0.5)
-        told.append(child.stdout.readline())
+        reported.append(child.stdout.readline())
     child.send_signal(signal.SIGINT)
     rest, err = child.communicate(timeout=30)
     audit.close()
 
-    calls = [record["call"] for record in map(json.loads, told) if "call" in record]
+    calls = [record["call"] for record in map(json.loads, reported) if "call" in record]
     assert ([1, 2, 3, *([3] if kind == "lines" else [])], b"") == (calls, rest)
     assert (130, b"neuroscript: interrupted\n") == (child.returncode, err)
 
 
 def test_verify_reports_an_intact_audit_log(lines: str, key: str) -> None:
     """It prints what it checked, what the check can detect, and the calls without outcome."""
-    ran = command("audit", "verify", lines, "--audit-key", key)
+    result = command("audit", "verify", lines, "--audit-key", key)
 
-    head = HEAD.search(ran.out)
+    head = HEAD.search(result.out)
     assert head
     expected = f"""\
 {lines}: intact
@@ -196,7 +196,7 @@ calls without outcome
 
 head {head[1]}
 """
-    assert Ran(0, expected) == ran
+    assert CommandResult(0, expected) == result
     assert 0 == command("audit", "verify", lines, "--audit-key", key, "--head", head[1]).code
 
 
@@ -208,7 +208,7 @@ def test_verify_lists_problems_by_line(lines: str, key: str) -> None:
     *_, last = whole
     head = f"7:{json.loads(last)['hash']}"
 
-    ran = command("audit", "verify", lines, "--audit-key", key, "--head", head)
+    result = command("audit", "verify", lines, "--audit-key", key, "--head", head)
     in_json = command("audit", "verify", lines, "--audit-key", key, "--json")
 
     problems = """\
@@ -218,8 +218,8 @@ problems
   line 4  inserted  record 4 is repeated here
   line 5  cut tail  records 5 to 7 are missing at the end
 """
-    assert (1, f"{lines}: NOT intact", "") == (ran.code, ran.out.partition("\n")[0], ran.err)
-    assert problems in ran.out
+    assert (1, f"{lines}: NOT intact", "") == (result.code, result.out.partition("\n")[0], result.err)
+    assert problems in result.out
     data = json.loads(in_json.out)
     assert (1, False, 2) == (in_json.code, data["intact"], data["records"])
     assert ["edited", "removed", "inserted"] == [problem["kind"] for problem in data["problems"]]
@@ -230,10 +230,10 @@ def test_verify_limits_the_listed_problems(lines: str, key: str) -> None:
     with Path(lines).open("ab") as file:
         file.write(b"x\n" * 5000)
 
-    ran = command("audit", "verify", lines, "--audit-key", key)
+    result = command("audit", "verify", lines, "--audit-key", key)
 
-    assert (1, 20) == (ran.code, ran.out.count("  edited  its hash does not match, or it is not a record\n"))
-    assert "  and 4980 more\n" in ran.out
+    assert (1, 20) == (result.code, result.out.count("  edited  its hash does not match, or it is not a record\n"))
+    assert "  and 4980 more\n" in result.out
 
 
 def test_verify_reports_a_recovered_incomplete_record(lines: str, key: str) -> None:
@@ -274,7 +274,7 @@ def test_verify_of_a_database_checks_for_damage(tmp_path: Path) -> None:
     audit.close()
     path = str(tmp_path / "trail.db")
 
-    ran = command("audit", "verify", path)
+    result = command("audit", "verify", path)
     head = command("audit", "verify", path, "--head", "0:" + "0" * 64)
 
     expected = f"""\
@@ -285,8 +285,8 @@ calls without outcome
   line 1  fs.write  call 7 of run run1
 
 """
-    assert Ran(0, expected) == ran
-    assert Ran(2, "", "neuroscript: audit: a database has no hash chain; omit key and head\n") == head
+    assert CommandResult(0, expected) == result
+    assert CommandResult(2, "", "neuroscript: audit: a database has no hash chain; omit key and head\n") == head
 
 
 @pytest.mark.parametrize(
@@ -305,19 +305,19 @@ def test_key_file_is_checked_first(data: bytes | None, mode: int, code: int, tex
         path.write_bytes(data)
         path.chmod(mode)
 
-    ran = command("audit", "verify", lines, "--audit-key", str(path))
+    result = command("audit", "verify", lines, "--audit-key", str(path))
 
     name = str(path) if len(str(path)) <= 64 else f"{str(path)[:64]}…"
-    assert (code, f"neuroscript: {text.format(name)}\n" if text else "") == (ran.code, ran.err)
+    assert (code, f"neuroscript: {text.format(name)}\n" if text else "") == (result.code, result.err)
 
 
 def test_stats_counts_calls_codes_durations_and_refusals(trail: str) -> None:
     """It prints a page, or one JSON object."""
-    ran = command("audit", "stats", trail)
+    result = command("audit", "stats", trail)
     in_json = command("audit", "stats", trail, "--json")
 
     records = len([*read(trail)])
-    assert (0, "") == (ran.code, ran.err)
+    assert (0, "") == (result.code, result.err)
     assert (
         f"""\
 5 calls in {records} records
@@ -332,7 +332,7 @@ refusals by rule
 
 1 call without outcome; see neuroscript audit verify
 """
-        == ran.out
+        == result.out
     )
     data = json.loads(in_json.out)
     assert {"min": 0.00123, "median": 0.250615, "max": 0.5} == data["tools"]["fs.write"].pop("seconds")
@@ -356,7 +356,7 @@ def test_unreadable_file_is_reported(action: str, name: str, text: str, monkeypa
     """There is one line, and the usual exit code."""
     monkeypatch.chdir(ROOT)
 
-    assert Ran(2, "", f"neuroscript: {text}\n") == command("audit", action, name)
+    assert CommandResult(2, "", f"neuroscript: {text}\n") == command("audit", action, name)
 
 
 @pytest.mark.parametrize("data", [b"\xff\x00\x1b[2J\n" * 5, b"{}\n" * 5, b"x" * 1000, b'{"kind": "a"'])
@@ -365,10 +365,17 @@ def test_other_files_are_rejected(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(data)
 
     for action in ("show", "tail", "stats"):
-        ran = command("audit", action, str(tmp_path / "file"))
-        assert (2, "", True) == (ran.code, ran.out, ran.err.endswith(" is not an audit log: no line is a record\n"))
-    ran = command("audit", "verify", str(tmp_path / "file"))
-    assert (1, True) == (ran.code, "the file  damaged  no line is a record: the file is not an audit log\n" in ran.out)
+        result = command("audit", action, str(tmp_path / "file"))
+        assert (2, "", True) == (
+            result.code,
+            result.out,
+            result.err.endswith(" is not an audit log: no line is a record\n"),
+        )
+    result = command("audit", "verify", str(tmp_path / "file"))
+    assert (1, True) == (
+        result.code,
+        "the file  damaged  no line is a record: the file is not an audit log\n" in result.out,
+    )
 
 
 def test_empty_file_is_not_an_error(tmp_path: Path) -> None:
@@ -376,8 +383,8 @@ def test_empty_file_is_not_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
     for action in ("show", "tail", "stats"):
-        ran = command("audit", action, str(tmp_path / "file"))
-        assert (0, "", True) == (ran.code, ran.out, ran.err.endswith("contains no records\n"))
+        result = command("audit", action, str(tmp_path / "file"))
+        assert (0, "", True) == (result.code, result.out, result.err.endswith("contains no records\n"))
     assert 0 == command("audit", "verify", str(tmp_path / "file")).code
 
 
@@ -387,8 +394,12 @@ def test_damaged_database_is_reported(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(data)
 
     for action in ("show", "tail", "verify", "stats"):
-        ran = command("audit", action, str(tmp_path / "file"))
-        assert (2, "", True) == (ran.code, ran.out, "is not an audit log database, or cannot be read" in ran.err)
+        result = command("audit", action, str(tmp_path / "file"))
+        assert (2, "", True) == (
+            result.code,
+            result.out,
+            "is not an audit log database, or cannot be read" in result.err,
+        )
 
 
 HOSTILE = [
@@ -423,9 +434,9 @@ def test_records_with_any_types_can_be_shown(tmp_path: Path) -> None:
         ["stats", at, "--json"],
         ["verify", at, "--json"],
     ):
-        ran = command("audit", *words)
-        assert (ran.code, ran.err) in ((0, ""), (1, ""))
-        assert "\x1b" not in ran.out
+        result = command("audit", *words)
+        assert (result.code, result.err) in ((0, ""), (1, ""))
+        assert "\x1b" not in result.out
     assert "\\x1b]0;owned" in command("audit", "show", str(path)).out
 
 
@@ -455,19 +466,19 @@ def test_names_in_records_cannot_control_the_terminal(tmp_path: Path) -> None:
     ],
 )
 def test_usage_errors_refer_to_the_help(words: list[str], text: str, lines: str) -> None:
-    ran = command("audit", *(word.format(lines) for word in words))
+    result = command("audit", *(word.format(lines) for word in words))
 
-    assert Ran(2, "", f"neuroscript: {text}\n") == ran
+    assert CommandResult(2, "", f"neuroscript: {text}\n") == result
 
 
 @pytest.mark.parametrize("words", [[], ["show"], ["tail"], ["verify"], ["stats"]])
 def test_every_action_has_help(words: list[str]) -> None:
     """Its lines fit the terminal."""
-    ran = command("audit", *words, "--help")
+    result = command("audit", *words, "--help")
 
-    assert (0, "") == (ran.code, ran.err)
-    assert ran.out.startswith("usage: neuroscript audit")
-    assert max(map(len, ran.out.splitlines())) <= 110
+    assert (0, "") == (result.code, result.err)
+    assert result.out.startswith("usage: neuroscript audit")
+    assert max(map(len, result.out.splitlines())) <= 110
 
 
 @pytest.mark.parametrize("action", ["show", "tail", "verify", "stats"])
@@ -500,7 +511,7 @@ def test_lost_results_set_the_exit_code(words: list[str], lines: str) -> None:
     full = process("audit", *words, lines, shell=">/dev/full")
 
     assert (5, b"") == (gone.returncode, gone.stderr)
-    assert Ran(5, "", "neuroscript: cannot write the results: no space left on device\n") == full
+    assert CommandResult(5, "", "neuroscript: cannot write the results: no space left on device\n") == full
 
 
 @pytest.mark.parametrize(
@@ -514,13 +525,15 @@ def test_lost_results_set_the_exit_code(words: list[str], lines: str) -> None:
 def test_actions_and_options_are_completed(line: str, expected: set[str], tmp_path: Path) -> None:
     answer = tmp_path / "answer"
 
-    ran = process(COMP_LINE=line, COMP_POINT=str(len(line)), _ARGCOMPLETE="1", _ARGCOMPLETE_STDOUT_FILENAME=str(answer))
+    result = process(
+        COMP_LINE=line, COMP_POINT=str(len(line)), _ARGCOMPLETE="1", _ARGCOMPLETE_STDOUT_FILENAME=str(answer)
+    )
 
-    assert (0, expected) == (ran.code, set(answer.read_text().split("\013")))
+    assert (0, expected) == (result.code, set(answer.read_text().split("\013")))
 
 
 def test_audit_log_is_read_from_a_pipe(lines: str) -> None:
     """For example, from a compressed file."""
-    ran = process("audit", "show", "/dev/stdin", stdin=Path(lines).read_bytes())
+    result = process("audit", "show", "/dev/stdin", stdin=Path(lines).read_bytes())
 
-    assert (0, CALLS) == (ran.code, ran.out)
+    assert (0, CALLS) == (result.code, result.out)

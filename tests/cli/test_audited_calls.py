@@ -9,7 +9,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Ran, command, process, start
+from tests.cli.conftest import CommandResult, command, process, start
 
 HEAD = re.compile(r"neuroscript: audit head (\d+:[0-9a-f]{64})\n")
 LOST = "neuroscript: the audit cannot write a record (OSError)\n"
@@ -63,14 +63,14 @@ def lines(*calls: tuple[str, list[object]]) -> bytes:
     return b"".join(json.dumps({"name": name, "arguments": arguments}).encode() + b"\n" for name, arguments in calls)
 
 
-def head_of(ran: Ran) -> str:
+def head_of(result: CommandResult) -> str:
     """Return the head that a command printed."""
-    found = HEAD.search(ran.err)
-    assert found is not None, ran
+    found = HEAD.search(result.err)
+    assert found is not None, result
     return found[1]
 
 
-def told(trail: str) -> list[tuple[str, str, str]]:
+def shown_records(trail: str) -> list[tuple[str, str, str]]:
     """Return the kind, the tool and the code of each record."""
     shown = process("audit", "show", trail, "--json")
     records = [json.loads(line) for line in shown.out.splitlines()]
@@ -82,11 +82,11 @@ def told(trail: str) -> list[tuple[str, str, str]]:
 
 def test_audit_log_works_with_a_choice_of_plugins(tmp_path: Path) -> None:
     """The command closes only the audit log at its end."""
-    ran = process(
+    result = process(
         "call", "--audit", str(tmp_path / "t.jsonl"), "math.add", "1", "2", NEUROSCRIPT_PLUGINS="neuroscript-std"
     )
 
-    assert (ran.code, ran.out) == (0, "3.0\n")
+    assert (result.code, result.out) == (0, "3.0\n")
 
 
 def test_printed_head_verifies_the_audit_log(plugin: str, trail: str, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_printed_head_verifies_the_audit_log(plugin: str, trail: str, tmp_path: 
     first = process("call", "-p", plugin, "--audit", trail, "p.put", str(tmp_path / "a"))
     second = process("execute", "-p", plugin, f"--audit={trail}", "-", stdin=lines(("p.double", [4]), ("p.none", [])))
 
-    assert Ran(0, "null\n", f"neuroscript: audit head {head_of(first)}\n") == first
+    assert CommandResult(0, "null\n", f"neuroscript: audit head {head_of(first)}\n") == first
     assert (2, "2:", "5:") == (second.code, head_of(first)[:2], head_of(second)[:2])
     assert 0o600 == Path(trail).stat().st_mode & 0o777
     for head in map(head_of, (first, second)):
@@ -102,7 +102,7 @@ def test_printed_head_verifies_the_audit_log(plugin: str, trail: str, tmp_path: 
     assert [
         *[("intent", "p.put", ""), ("outcome", "p.put", "ok")],
         *[("intent", "p.double", ""), ("outcome", "p.double", "ok"), ("refused", "p.none", "tool.not_found")],
-    ] == told(trail)
+    ] == shown_records(trail)
 
     Path(trail).write_bytes(b"".join(Path(trail).read_bytes().splitlines(keepends=True)[:-1]))
     cut = process("audit", "verify", trail, "--head", head_of(second))
@@ -118,7 +118,7 @@ def test_refusals_are_recorded(plugin: str, trail: str) -> None:
     assert (4, 3, 2) == (denied.code, unfit.code, unknown.code)
     assert 0 == process("audit", "verify", trail, "--head", head_of(unknown)).code
     codes = [("refused", "p.put", "policy.denied"), ("refused", "p.double", "coercion.format")]
-    assert [*codes, ("refused", "p.doubel", "tool.not_found")] == told(trail)
+    assert [*codes, ("refused", "p.doubel", "tool.not_found")] == shown_records(trail)
 
 
 def test_audit_log_contains_no_values(plugin: str, trail: str, tmp_path: Path) -> None:
@@ -152,11 +152,11 @@ def test_interrupt_is_recorded_and_the_head_printed(plugin: str, trail: str) -> 
     assert b"waiting\n" == child.stdout.readline()
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=30)
-    ran = Ran(child.returncode, out.decode(), err.decode())
+    result = CommandResult(child.returncode, out.decode(), err.decode())
 
-    assert (130, f"neuroscript: audit head {head_of(ran)}\nneuroscript: interrupted\n") == (ran.code, ran.err)
-    assert 0 == process("audit", "verify", trail, "--head", head_of(ran)).code
-    assert [("intent", "p.waits", ""), ("outcome", "p.waits", "call.interrupted")] == told(trail)
+    assert (130, f"neuroscript: audit head {head_of(result)}\nneuroscript: interrupted\n") == (result.code, result.err)
+    assert 0 == process("audit", "verify", trail, "--head", head_of(result)).code
+    assert [("intent", "p.waits", ""), ("outcome", "p.waits", "call.interrupted")] == shown_records(trail)
 
 
 # Unusable audit logs
@@ -167,8 +167,8 @@ def test_full_device_refuses_only_calls_with_effects(plugin: str, tmp_path: Path
     put = process("call", "-p", plugin, "--audit", "/dev/full", "p.put", str(tmp_path / "a"))
     double = process("call", "-p", plugin, "--audit", "/dev/full", "p.double", "4")
 
-    assert Ran(4, "", f"{LOST}neuroscript: p.put: {REFUSED}\n") == put
-    assert Ran(0, "8\n", LOST) == double
+    assert CommandResult(4, "", f"{LOST}neuroscript: p.put: {REFUSED}\n") == put
+    assert CommandResult(0, "8\n", LOST) == double
     assert not (tmp_path / "a").exists()
 
 
@@ -215,9 +215,9 @@ def test_unusable_file_ends_the_command_first(
     for private in ("short", "tools.py"):
         Path(private).chmod(0o600)
     rest = ["p.put", "ran"] if name == "call" else ["-"]
-    ran = command(name, "-p", plugin, *words, *rest, stdin=lines(("p.put", ["ran"])), make_engine=None)
+    result = command(name, "-p", plugin, *words, *rest, stdin=lines(("p.put", ["ran"])), make_engine=None)
 
-    assert Ran(2, "", f"neuroscript: {text}\n") == ran
+    assert CommandResult(2, "", f"neuroscript: {text}\n") == result
     assert not Path("ran").exists()
 
 
@@ -228,8 +228,8 @@ def test_dry_run_writes_no_files(words: list[str], plugin: str, tmp_path: Path) 
     name, *rest = words
     for audit in kept[:2]:
         files = ("--audit", str(audit), "--record", str(kept[2]))
-        ran = command(name, "-p", plugin, *files, *rest, stdin=lines(("p.double", [4])), make_engine=None)
-        assert (0, "") == (ran.code, ran.err)
+        result = command(name, "-p", plugin, *files, *rest, stdin=lines(("p.double", [4])), make_engine=None)
+        assert (0, "") == (result.code, result.err)
 
     assert [] == [each for each in kept if each.exists()]
 
@@ -242,12 +242,12 @@ def test_database_name_creates_a_database(name: str, plugin: str, tmp_path: Path
     """It has a row for each call, committed when the command ends, and no head."""
     trail = tmp_path / name
     calls = lines(("p.double", [4]), ("p.put", [str(tmp_path / "a")]), ("p.double", ["x"]))
-    ran = process("execute", "-p", plugin, "--audit", str(trail), "-", stdin=calls)
+    result = process("execute", "-p", plugin, "--audit", str(trail), "-", stdin=calls)
 
     with sqlite3.connect(trail) as connection:
         rows = connection.execute("SELECT kind, tool, code FROM calls ORDER BY id").fetchall()
     connection.close()
-    assert (3, "") == (ran.code, ran.err)
+    assert (3, "") == (result.code, result.err)
     assert [
         ("outcome", "p.double", "ok"),
         ("outcome", "p.put", "ok"),
@@ -267,10 +267,12 @@ def test_recording_can_be_replayed(plugin: str, tmp_path: Path) -> None:
     second = process("execute", "-p", plugin, "--record", file, "-", stdin=calls)
     replayed = process("replay", "-p", plugin, file)
 
-    assert Ran(0, "8\n") == first
+    assert CommandResult(0, "8\n") == first
     assert (0, "") == (second.code, second.err)
     assert 0o600 == Path(file).stat().st_mode & 0o777
-    assert Ran(0, "2 calls run again, same results\n1 skipped, because their tools are not pure\n") == replayed
+    assert (
+        CommandResult(0, "2 calls run again, same results\n1 skipped, because their tools are not pure\n") == replayed
+    )
 
     Path(plugin).write_text(PLUGIN.replace("2 * number", "3 * number"))
     changed = process("replay", "-p", plugin, file)
@@ -280,9 +282,9 @@ def test_recording_can_be_replayed(plugin: str, tmp_path: Path) -> None:
 def test_audit_log_and_recording_work_together(plugin: str, trail: str, tmp_path: Path) -> None:
     """They contain the same calls."""
     file = tmp_path / "calls.jsonl"
-    ran = process("call", "-p", plugin, "--audit", trail, "--record", str(file), "p.double", "4")
+    result = process("call", "-p", plugin, "--audit", trail, "--record", str(file), "p.double", "4")
 
-    assert 0 == process("audit", "verify", trail, "--head", head_of(ran)).code
+    assert 0 == process("audit", "verify", trail, "--head", head_of(result)).code
     assert [[4]] == [json.loads(line)["args"] for line in file.read_text().splitlines()]
 
 
@@ -290,7 +292,7 @@ def test_lost_recorded_calls_are_reported(plugin: str, tmp_path: Path) -> None:
     """The calls run, because no result depends on the recording; its file may have only 1024 bytes."""
     calls = lines(*[("p.double", [number]) for number in range(9)])
     words = ("execute", "-p", plugin, "--record", str(tmp_path / "calls"), "-")
-    ran = process(*words, stdin=calls, shell="| cat", before="trap '' XFSZ; ulimit -f 1;")
+    result = process(*words, stdin=calls, shell="| cat", before="trap '' XFSZ; ulimit -f 1;")
 
-    assert 9 == len(ran.out.splitlines())
-    assert re.fullmatch(r"neuroscript: warning: \d of the calls could not be written to the recording\n", ran.err)
+    assert 9 == len(result.out.splitlines())
+    assert re.fullmatch(r"neuroscript: warning: \d of the calls could not be written to the recording\n", result.err)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Ran, command
+from tests.cli.conftest import CommandResult, command
 
 FLOAT_HINT = "a string must be a decimal number, such as -1.5e3"
 
@@ -15,37 +15,47 @@ FLOAT_HINT = "a string must be a decimal number, such as -1.5e3"
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        pytest.param(["math.add", "2", " 3 "], Ran(0, "5.0\n"), id="two values"),
-        pytest.param(["math.add", "-1.5e3", "2"], Ran(0, "-1498.0\n"), id="a negative number is not an option"),
-        pytest.param(["tool.Math.Add", "num2=2", "num1=1"], Ran(0, "3.0\n"), id="by name, in any spelling"),
-        pytest.param(["math__add", "1", "num2=2"], Ran(0, "3.0\n"), id="in order and by name, spelt for the wire"),
-        pytest.param(["math.add", "1"], Ran(3, err="math.add: num2: expected float, got nothing\n"), id="missing"),
+        pytest.param(["math.add", "2", " 3 "], CommandResult(0, "5.0\n"), id="two values"),
+        pytest.param(
+            ["math.add", "-1.5e3", "2"], CommandResult(0, "-1498.0\n"), id="a negative number is not an option"
+        ),
+        pytest.param(["tool.Math.Add", "num2=2", "num1=1"], CommandResult(0, "3.0\n"), id="by name, in any spelling"),
+        pytest.param(
+            ["math__add", "1", "num2=2"], CommandResult(0, "3.0\n"), id="in order and by name, spelt for the wire"
+        ),
+        pytest.param(
+            ["math.add", "1"], CommandResult(3, err="math.add: num2: expected float, got nothing\n"), id="missing"
+        ),
         pytest.param(
             ["math.add", "x"],
-            Ran(3, err=f"math.add: num1: expected float, got str ({FLOAT_HINT}); num2: expected float, got nothing\n"),
+            CommandResult(
+                3, err=f"math.add: num1: expected float, got str ({FLOAT_HINT}); num2: expected float, got nothing\n"
+            ),
             id="both problems",
         ),
         pytest.param(
             ["math.add", "1", "2", "3"],
-            Ran(3, err="math.add: expected at most 2 arguments, got 3\n"),
+            CommandResult(3, err="math.add: expected at most 2 arguments, got 3\n"),
             id="too many",
         ),
-        pytest.param(["math.modulo", "7.0", "4"], Ran(0, "3\n"), id="a whole number"),
-        pytest.param(["math.max", "3", "1", "2"], Ran(0, "3.0\n"), id="any number of values"),
-        pytest.param(["math.max", "numbers=[1, 2]"], Ran(0, "2.0\n"), id="any number by name is a list"),
-        pytest.param(["math.divide", "1", "0"], Ran(1, err="math.divide: division by zero\n"), id="the tool fails"),
+        pytest.param(["math.modulo", "7.0", "4"], CommandResult(0, "3\n"), id="a whole number"),
+        pytest.param(["math.max", "3", "1", "2"], CommandResult(0, "3.0\n"), id="any number of values"),
+        pytest.param(["math.max", "numbers=[1, 2]"], CommandResult(0, "2.0\n"), id="any number by name is a list"),
+        pytest.param(
+            ["math.divide", "1", "0"], CommandResult(1, err="math.divide: division by zero\n"), id="the tool fails"
+        ),
         pytest.param(
             ["maths.add", "1"],
-            Ran(2, err="unknown tool maths.add; did you mean math.add?\n"),
+            CommandResult(2, err="unknown tool maths.add; did you mean math.add?\n"),
             id="no such tool",
         ),
     ],
 )
-def test_standard_tool_is_called(words: list[str], expected: Ran) -> None:
+def test_standard_tool_is_called(words: list[str], expected: CommandResult) -> None:
     """The engine converts the values; results go to stdout, errors to stderr with their exit codes."""
-    ran = command("call", *words, make_engine=None)
+    result = command("call", *words, make_engine=None)
 
-    assert Ran(expected.code, expected.out, expected.err and f"neuroscript: {expected.err}") == ran
+    assert CommandResult(expected.code, expected.out, expected.err and f"neuroscript: {expected.err}") == result
 
 
 @pytest.mark.parametrize(
@@ -82,9 +92,9 @@ def test_standard_tool_is_called(words: list[str], expected: Ran) -> None:
 )
 def test_result_is_printed(words: list[str], expected: str) -> None:
     """A string is printed unchanged, anything else as one line of JSON."""
-    ran = command("call", *words)
+    result = command("call", *words)
 
-    assert Ran(0, expected) == ran
+    assert CommandResult(0, expected) == result
 
 
 @pytest.mark.parametrize(
@@ -160,16 +170,16 @@ def test_result_is_printed(words: list[str], expected: str) -> None:
 )
 def test_error_is_one_line(words: list[str], code: int, text: str) -> None:
     """The exit code depends on the kind of error; values and control characters are not printed."""
-    ran = command("call", *words)
+    result = command("call", *words)
 
-    assert Ran(code, "", f"neuroscript: {text}\n") == ran
+    assert CommandResult(code, "", f"neuroscript: {text}\n") == result
 
 
 def test_json_prints_the_full_result() -> None:
     """It contains value and repairs in one line."""
-    ran = command("call", "--json", "probe.tags", '["a"]', "limit=5")
+    result = command("call", "--json", "probe.tags", '["a"]', "limit=5")
 
-    data = json.loads(ran.out)
+    data = json.loads(result.out)
     assert 0 <= data.pop("seconds") < 5
     assert {
         "id": "",
@@ -181,7 +191,7 @@ def test_json_prints_the_full_result() -> None:
             {"where": "limit", "got": "str", "became": "int"},
         ],
     } == data
-    assert (0, "", 1) == (ran.code, ran.err, ran.out.count("\n"))
+    assert (0, "", 1) == (result.code, result.err, result.out.count("\n"))
 
 
 @pytest.mark.parametrize(
@@ -195,40 +205,42 @@ def test_json_prints_the_full_result() -> None:
 )
 def test_json_prints_errors(words: list[str], code: int, error: tuple[str, str]) -> None:
     """The error is in the result, and the exit code is the same."""
-    ran = command("call", *words, "--json")
+    result = command("call", *words, "--json")
 
-    found = json.loads(ran.out)["error"]
-    assert (code, error, "") == (ran.code, (found["code"], found["retry"]), ran.err)
+    found = json.loads(result.out)["error"]
+    assert (code, error, "") == (result.code, (found["code"], found["retry"]), result.err)
 
 
 def test_json_sends_tool_output_to_stderr() -> None:
     """A program cannot mistake it for the result."""
-    ran = command("call", "--json", "probe.said", "hello")
+    result = command("call", "--json", "probe.said", "hello")
 
-    assert ("hello", "hello\n") == (json.loads(ran.out)["value"], ran.err)
+    assert ("hello", "hello\n") == (json.loads(result.out)["value"], result.err)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param('{"text": "ä"}', Ran(0, "ä\n"), id="by name"),
-        pytest.param('\ufeff["a"]\r\n', Ran(0, "a\n"), id="in order, as an editor of Windows saves it"),
-        pytest.param("", Ran(3, err="neuroscript: probe.echo: text: expected string, got nothing\n"), id="nothing"),
+        pytest.param('{"text": "ä"}', CommandResult(0, "ä\n"), id="by name"),
+        pytest.param('\ufeff["a"]\r\n', CommandResult(0, "a\n"), id="in order, as an editor of Windows saves it"),
+        pytest.param(
+            "", CommandResult(3, err="neuroscript: probe.echo: text: expected string, got nothing\n"), id="nothing"
+        ),
         pytest.param(
             '{"text": ',
-            Ran(
+            CommandResult(
                 3, err="neuroscript: probe.echo: expected arguments as JSON, got str (line 1, column 10 is not JSON)\n"
             ),
             id="cut off",
         ),
         pytest.param(
             "5",
-            Ran(3, err="neuroscript: probe.echo: expected a JSON object or array of arguments, got int\n"),
+            CommandResult(3, err="neuroscript: probe.echo: expected a JSON object or array of arguments, got int\n"),
             id="a number",
         ),
     ],
 )
-def test_arguments_are_read_from_a_file_or_stdin(text: str, expected: Ran, tmp_path: Path) -> None:
+def test_arguments_are_read_from_a_file_or_stdin(text: str, expected: CommandResult, tmp_path: Path) -> None:
     """``--input-json`` accepts a JSON object or array from both."""
     file = tmp_path / "arguments.json"
     file.write_text(text, encoding="utf-8", newline="")
@@ -264,9 +276,9 @@ def test_arguments_are_read_from_a_file_or_stdin(text: str, expected: Ran, tmp_p
 )
 def test_unreadable_arguments_are_a_usage_error(words: list[str], stdin: bytes, text: str) -> None:
     """The tool is not called."""
-    ran = command("call", "probe.echo", *words, stdin=stdin)
+    result = command("call", "probe.echo", *words, stdin=stdin)
 
-    assert Ran(2, "", f"neuroscript: {text}\n") == ran
+    assert CommandResult(2, "", f"neuroscript: {text}\n") == result
 
 
 @pytest.mark.parametrize(
@@ -290,9 +302,9 @@ def test_unreadable_arguments_are_a_usage_error(words: list[str], stdin: bytes, 
 )
 def test_invalid_arguments_are_a_usage_error(words: list[str], text: str) -> None:
     """There is one message with a reference to the help."""
-    ran = command(*words)
+    result = command(*words)
 
-    assert Ran(2, "", f"neuroscript: {text}\n") == ran
+    assert CommandResult(2, "", f"neuroscript: {text}\n") == result
 
 
 def test_broken_plugin_only_produces_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,11 +315,11 @@ def test_broken_plugin_only_produces_a_warning(tmp_path: Path, monkeypatch: pyte
     (info / "entry_points.txt").write_text("[neuroscript.toolsets]\nbroken = nowhere_to_be_found:toolset\n")
     monkeypatch.syspath_prepend(str(tmp_path))
 
-    ran = command("call", "math.add", "1", "2", make_engine=None)
+    result = command("call", "math.add", "1", "2", make_engine=None)
 
     reason = "ModuleNotFoundError: No module named 'nowhere_to_be_found'"
     warning = f"warning: broken-tools 1.2: entry point broken cannot be loaded: {reason}"
-    assert Ran(0, "3.0\n", f"neuroscript: {warning}\n") == ran
+    assert CommandResult(0, "3.0\n", f"neuroscript: {warning}\n") == result
 
 
 def test_internal_error_is_one_line() -> None:
@@ -316,8 +328,8 @@ def test_internal_error_is_one_line() -> None:
     def broken(**_: Any) -> Any:
         raise ZeroDivisionError("a secret value")
 
-    ran = command("list", make_engine=broken)
+    result = command("list", make_engine=broken)
 
-    assert (5, "") == (ran.code, ran.out)
-    assert ran.err.startswith("neuroscript: internal error: ZeroDivisionError at test_call.py:")
-    assert ran.err.endswith("; please report it\n")
+    assert (5, "") == (result.code, result.out)
+    assert result.err.startswith("neuroscript: internal error: ZeroDivisionError at test_call.py:")
+    assert result.err.endswith("; please report it\n")

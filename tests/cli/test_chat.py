@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, asked_of, command, process
+from tests.cli.conftest import ROOT, CommandResult, asked_of, command, process
 from tests.cli.test_approvals import PLUGIN
-from tests.cli.test_ask import ADD, ADDED, BEGIN, HOSTILE, came
-from tests.llm.server import APIS, ModelServer, Said, asks, call, hangs, html, refuses, says, status
+from tests.cli.test_ask import ADD, ADDED, BEGIN, HOSTILE, wait_for_output
+from tests.llm.server import APIS, ModelReply, ModelServer, asks, call, hangs, html, refuses, says, status
 from tests.terminals import Terminal, wait_until_asleep
 
 COUNTS = '''
@@ -32,7 +32,7 @@ def register(registrar):
 '''
 
 
-def chat(server: ModelServer, *words: str, lines: str) -> Ran:
+def chat(server: ModelServer, *words: str, lines: str) -> CommandResult:
     """Send lines to a chat with the model of a server, in this process."""
     return command(*asked_of(server, "chat", *words), stdin=lines.encode(), make_engine=None)
 
@@ -51,9 +51,9 @@ def test_each_line_of_a_pipe_is_a_turn(api: str, server: ModelServer) -> None:
     server.script(asks(ADD), says("five"), says("as I said"))
 
     words = asked_of(server, "chat", "--tools", "math.*", api=api)
-    ran = process(*words, stdin=b"How much?\n\n  \nSure?")
+    result = process(*words, stdin=b"How much?\n\n  \nSure?")
 
-    assert ran == Ran(0, "five\nas I said\n", ADDED)
+    assert result == CommandResult(0, "five\nas I said\n", ADDED)
     body = json.dumps(server.requests[2].body)
     assert all(text in body for text in ("How much?", "five", "Sure?", "5.0"))
 
@@ -63,9 +63,9 @@ def test_session_lasts_for_the_whole_chat(server: ModelServer, tmp_path: Path) -
     (tmp_path / "counts.py").write_text(COUNTS)
     server.script(*[asks(call("n__next")), says("ok")] * 3)
 
-    ran = chat(server, "-p", str(tmp_path / "counts.py"), "--tools", "n.*", lines="a\nb\n/clear\nc\n")
+    result = chat(server, "-p", str(tmp_path / "counts.py"), "--tools", "n.*", lines="a\nb\n/clear\nc\n")
 
-    assert [line for line in ran.err.splitlines() if "n.next: " in line] == [
+    assert [line for line in result.err.splitlines() if "n.next: " in line] == [
         f"neuroscript: n.next: {number}" for number in (1, 2, 3)
     ]
     assert sent(server, 4) == [("user", "c")]
@@ -75,10 +75,10 @@ def test_failed_turn_keeps_only_completed_calls(server: ModelServer) -> None:
     """A prompt without calls is discarded; calls remain with their results; the chat continues."""
     server.script(says("one"), refuses(), asks(ADD), html(), says("two"))
 
-    ran = chat(server, "--tools", "math.add", lines="a\nb\nc\nd\n")
+    result = chat(server, "--tools", "math.add", lines="a\nb\nc\nd\n")
 
-    assert (ran.code, ran.out.replace("no\n", "")) == (1, "one\ntwo\n")
-    assert [line.partition("(")[2] for line in ran.err.splitlines() if "retry" in line] == [
+    assert (result.code, result.out.replace("no\n", "")) == (1, "one\ntwo\n")
+    assert [line.partition("(")[2] for line in result.err.splitlines() if "retry" in line] == [
         "llm.refused, retry: never)",
         "llm.format, retry: host)",
     ]
@@ -96,9 +96,9 @@ def test_calls_that_were_not_made_are_discarded(server: ModelServer) -> None:
     """Every API refuses a call without a result."""
     server.script(asks(ADD, ADD), says("fine"))
 
-    ran = chat(server, "--tools", "math.add", "--max-calls", "1", lines="a\nb\n")
+    result = chat(server, "--tools", "math.add", "--max-calls", "1", lines="a\nb\n")
 
-    assert (ran.code, ran.out) == (4, "fine\n")
+    assert (result.code, result.out) == (4, "fine\n")
     assert sent(server, 1) == [("user", "b")]
 
 
@@ -106,9 +106,9 @@ def test_retry_replaces_the_last_turn(server: ModelServer) -> None:
     """It works whether or not the prompt was answered."""
     server.script(says("one"), says("two"), status(400), says("three"), says("four"))
 
-    ran = chat(server, "--system", "Be short.", lines="a\n/retry\nb\n/retry\nc\n")
+    result = chat(server, "--system", "Be short.", lines="a\n/retry\nb\n/retry\nc\n")
 
-    assert ran.out == "one\ntwo\nthree\nfour\n"
+    assert result.out == "one\ntwo\nthree\nfour\n"
     assert sent(server, 1) == [("system", "Be short."), ("user", "a")]
     assert sent(server, 3) == [("system", "Be short."), ("user", "a"), ("assistant", "two"), ("user", "b")]
 
@@ -118,15 +118,15 @@ def test_chat_commands_print_to_stderr(server: ModelServer, tmp_path: Path) -> N
     server.script(says("one"))
     file = tmp_path / "said"
 
-    ran = chat(
+    result = chat(
         server,
         "--tools",
         "math.sqrt",
         lines=f"//help\n/tools\n/usage\n/save {file}\n/save\n/hlp\n/help\n/quit\nnever\n",
     )
 
-    assert (ran.code, ran.out, sent(server, 0)) == (2, "one\n", [("user", "/help")])
-    assert ran.err.splitlines()[:6] == [
+    assert (result.code, result.out, sent(server, 0)) == (2, "one\n", [("user", "/help")])
+    assert result.err.splitlines()[:6] == [
         "neuroscript: math.sqrt  Calculate the square root of a number.",
         "neuroscript: 10 tokens in, 3 out",
         "neuroscript: wrote 2 turns",
@@ -138,9 +138,9 @@ def test_chat_commands_print_to_stderr(server: ModelServer, tmp_path: Path) -> N
 
 
 def test_chat_commands_work_before_the_first_prompt(server: ModelServer) -> None:
-    ran = chat(server, lines="/retry\n/usage\n/tools\n")
+    result = chat(server, lines="/retry\n/usage\n/tools\n")
 
-    assert ran == Ran(
+    assert result == CommandResult(
         2,
         "",
         "neuroscript: there is no prompt to retry\n"
@@ -153,9 +153,9 @@ def test_json_prints_the_whole_chat(server: ModelServer, tmp_path: Path) -> None
     """It is printed at the end; the transcript has the same turns."""
     server.script(says("one"), says("two"))
 
-    ran = chat(server, "--json", "--transcript", str(tmp_path / "t"), lines="a\nb\n")
+    result = chat(server, "--json", "--transcript", str(tmp_path / "t"), lines="a\nb\n")
 
-    assert (ran.code, json.loads(ran.out)) == (
+    assert (result.code, json.loads(result.out)) == (
         0,
         {
             "answer": "two",
@@ -176,17 +176,17 @@ def test_invalid_lines_are_reported_and_skipped(server: ModelServer) -> None:
     """The other lines are prompts."""
     server.script(says("one"))
 
-    ran = process(*asked_of(server, "chat"), stdin=b"\xff\xfe\na\n")
+    result = process(*asked_of(server, "chat"), stdin=b"\xff\xfe\na\n")
 
-    assert ran == Ran(2, "one\n", "neuroscript: line 1 is not UTF-8 text\n")
+    assert result == CommandResult(2, "one\n", "neuroscript: line 1 is not UTF-8 text\n")
 
 
 def test_chat_needs_a_key() -> None:
     """The message says what to do."""
-    ran = process("chat", "--api", "anthropic", "--model", "x", stdin=b"a\n")
+    result = process("chat", "--api", "anthropic", "--model", "x", stdin=b"a\n")
 
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("neuroscript: no key for this model; set ANTHROPIC_API_KEY")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("neuroscript: no key for this model; set ANTHROPIC_API_KEY")
 
 
 # With a terminal
@@ -217,9 +217,9 @@ def seat(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, server: ModelServer) -
 
 def at_prompt(seen: Terminal, keys: str) -> str:
     """Wait for the prompt, press keys, and return the output before it."""
-    told = seen.see("you> ")
+    shown = seen.see("you> ")
     os.write(seen.ours, keys.encode())
-    return told.removesuffix("you> ").replace("\r\n", "\n")
+    return shown.removesuffix("you> ").replace("\r\n", "\n")
 
 
 def last(seen: Terminal, code: int = 0) -> str:
@@ -260,19 +260,19 @@ def test_ctrl_c_interrupts_the_turn_and_not_the_chat(seat: Callable[..., Termina
     """This holds during an answer, at an approval prompt and at the chat prompt; completed calls remain."""
     server.script(
         asks(ADD),
-        hangs(20, 700, Said("one two three four five six seven eight nine ten")),
+        hangs(20, 700, ModelReply("one two three four five six seven eight nine ten")),
         asks(call("p__wipe")),
         says("fine"),
     )
     seen = seat("--tools", "p.*", "--tools", "math.add")
     at_prompt(seen, "speak\n")
-    came(seen, "one ")
+    wait_for_output(seen, "one ")
     os.write(seen.ours, b"\x03")
     assert at_prompt(seen, "wipe\n").endswith("\nneuroscript: the turn was interrupted\n")
     seen.see("[n] ")
     seen.interrupt()
     assert at_prompt(seen, "dropped").endswith("neuroscript: the turn was interrupted\n")
-    came(seen, "dropped")
+    wait_for_output(seen, "dropped")
     wait_until_asleep(seen.child.pid)
     os.write(seen.ours, b"\x03")
     at_prompt(seen, "last\n")
@@ -299,8 +299,8 @@ def test_model_output_cannot_control_the_terminal(seat: Callable[..., Terminal],
     server.script(asks(call("a\x1b[31m", {HOSTILE: HOSTILE}), text=HOSTILE), says(HOSTILE))
     seen = seat()
     at_prompt(seen, "a\n")
-    told = at_prompt(seen, "\x04")
+    reported = at_prompt(seen, "\x04")
     last(seen)
 
-    assert r"a\x1b]0;b\x07\x1b[2J\x9b5m\r\u202ec" + "\td\ne\n" in told
-    assert told.replace("\n", "").replace("\t", "").isprintable()
+    assert r"a\x1b]0;b\x07\x1b[2J\x9b5m\r\u202ec" + "\td\ne\n" in reported
+    assert reported.replace("\n", "").replace("\t", "").isprintable()

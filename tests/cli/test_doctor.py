@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, command, environment, process
+from tests.cli.conftest import ROOT, CommandResult, command, environment, process
 from tests.core_only import alone, installed
 from tests.distributions import TOOLSET, Published
 
@@ -44,10 +44,10 @@ def home(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def found(ran: Ran, code: int = 0) -> dict[str, dict[str, dict[str, str]]]:
+def found(result: CommandResult, code: int = 0) -> dict[str, dict[str, dict[str, str]]]:
     """Return the findings by part and subject."""
-    data = json.loads(ran.out)
-    assert (ran.code, data["ok"], ran.err) == (code, code == 0, "")
+    data = json.loads(result.out)
+    assert (result.code, data["ok"], result.err) == (code, code == 0, "")
     parts: dict[str, dict[str, dict[str, str]]] = {}
     for finding in data["checks"]:
         parts.setdefault(finding["part"], {})[finding["subject"]] = finding
@@ -79,13 +79,13 @@ def test_valid_installation_has_no_problems(monkeypatch: pytest.MonkeyPatch, con
 
 def test_readable_output_contains_the_same_findings() -> None:
     """It contains the parts, the install commands of optional parts, and the counts."""
-    ran = command("doctor", make_engine=None)
+    result = command("doctor", make_engine=None)
 
-    assert (ran.code, ran.err) == (0, "")
-    assert "\n\nplugins\n  plugins           warning   no plugin is enabled, so there are no tools\n" in ran.out
-    assert '\n                              pip install "neuroscript[std]"\n' in ran.out
-    assert "\n  configuration     ok        $XDG_CONFIG_HOME/neuroscript\n" in ran.out
-    assert re.search(r"\n\neverything in use works; 1 warning; \d optional parts? (is|are) not set up\n$", ran.out)
+    assert (result.code, result.err) == (0, "")
+    assert "\n\nplugins\n  plugins           warning   no plugin is enabled, so there are no tools\n" in result.out
+    assert '\n                              pip install "neuroscript[std]"\n' in result.out
+    assert "\n  configuration     ok        $XDG_CONFIG_HOME/neuroscript\n" in result.out
+    assert re.search(r"\n\neverything in use works; 1 warning; \d optional parts? (is|are) not set up\n$", result.out)
 
 
 def test_checked_extras_are_those_of_the_project() -> None:
@@ -108,10 +108,10 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return installed(tmp_path_factory.mktemp("core"))
 
 
-def asked_alone(core: Path, *words: str, **settings: str) -> Ran:
+def asked_alone(core: Path, *words: str, **settings: str) -> CommandResult:
     """Run ``doctor`` in a process that finds only the core."""
     done = alone(core, DOCTOR, *words, env=environment(**settings))
-    return Ran(done.returncode, done.stdout, done.stderr)
+    return CommandResult(done.returncode, done.stdout, done.stderr)
 
 
 def test_missing_extra_is_optional(core: Path) -> None:
@@ -328,9 +328,9 @@ def test_terminal_is_found_on_any_stream(terminal: int) -> None:
     words = [sys.executable, "-m", "neuroscript", "doctor", "--json"]
     nothing = subprocess.DEVNULL
     done = subprocess.run(words, stdin=nothing, stdout=subprocess.PIPE, stderr=terminal, text=True, env=environment())
-    there = found(Ran(done.returncode, done.stdout))["terminal"]["terminal"]
+    there = found(CommandResult(done.returncode, done.stdout))["terminal"]["terminal"]
     done = subprocess.run(words, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing, text=True, env=environment())
-    none = found(Ran(done.returncode, done.stdout))["terminal"]["terminal"]
+    none = found(CommandResult(done.returncode, done.stdout))["terminal"]["terminal"]
 
     assert (there["state"], there["text"]) == ("ok", "stderr: tools can ask for approval")
     assert (none["state"], none["fix"]) == ("optional", "neuroscript call --suspend DIR …")
@@ -352,12 +352,12 @@ def test_values_of_the_environment_are_not_printed(tmp_path: Path) -> None:
         settings[name] = str(folder)
     for chosen in (f"{CANARY},neuroscript-std", f"@{CANARY}"):
         for words in ((), ("--json",), ("--plugins-dir", settings["XDG_CONFIG_HOME"] + "/neuroscript/plugins")):
-            ran = process("doctor", *words, **{**settings, "NEUROSCRIPT_PLUGINS": chosen})
+            result = process("doctor", *words, **{**settings, "NEUROSCRIPT_PLUGINS": chosen})
 
-            assert ran.code == 1
-            assert CANARY not in ran.out + ran.err
-            assert "NEUROSCRIPT_PLUGINS" in ran.out
-            assert ran.out.count("$XDG_CONFIG_HOME/neuroscript") >= 2
+            assert result.code == 1
+            assert CANARY not in result.out + result.err
+            assert "NEUROSCRIPT_PLUGINS" in result.out
+            assert result.out.count("$XDG_CONFIG_HOME/neuroscript") >= 2
 
 
 def test_failing_check_is_reported_and_stops_no_other() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Ran, command
+from tests.cli.conftest import CommandResult, command
 
 NO_TYPE = "type: expected one of function, function_call, tool_use, or no type"
 NO_JSON = "expected a tool call as JSON, got invalid JSON"
@@ -17,12 +17,12 @@ ECHO = {"id": "1", "name": "probe.echo", "arguments": {"text": "ä"}}
 def executed(*calls: Any, words: tuple[str, ...] = ()) -> tuple[int, list[dict[str, Any]]]:
     """Run calls, each an object or the bytes of a line, and return the exit code and the results without seconds."""
     lines = [call if isinstance(call, bytes) else json.dumps(call).encode() for call in calls]
-    ran = command("execute", "-", *words, stdin=b"".join(line + b"\n" for line in lines))
-    assert ran.err == ""
-    results = [json.loads(line) for line in ran.out.splitlines()]
+    outcome = command("execute", "-", *words, stdin=b"".join(line + b"\n" for line in lines))
+    assert outcome.err == ""
+    results = [json.loads(line) for line in outcome.out.splitlines()]
     for result in results:
         assert 0 <= result.pop("seconds") < 5
-    return ran.code, results
+    return outcome.code, results
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,9 @@ def test_first_failed_call_sets_the_exit_code(calls: list[str], code: int) -> No
     """Later calls do not matter."""
     given = {"probe.echo": ["a"], "probe.fails": ["x"], "probe.tags": [5]}
 
-    ran, _ = executed(*({"name": name, "arguments": given.get(name, [])} for name in calls))
+    result, _ = executed(*({"name": name, "arguments": given.get(name, [])} for name in calls))
 
-    assert code == ran
+    assert code == result
 
 
 @pytest.mark.parametrize(
@@ -148,19 +148,19 @@ def test_last_line_may_have_any_ending(end: bytes, tmp_path: Path) -> None:
     file = tmp_path / "calls.jsonl"
     file.write_bytes(b"\xef\xbb\xbf" + json.dumps(ECHO).encode() + end)
 
-    ran = command("execute", str(file))
+    result = command("execute", str(file))
 
-    assert (0, "ä") == (ran.code, json.loads(ran.out)["value"])
+    assert (0, "ä") == (result.code, json.loads(result.out)["value"])
 
 
 def test_non_printable_characters_are_escaped() -> None:
     """A result is one line for every program and cannot control a terminal; parsing it restores the string."""
     text = "\x7f\x9b2J\u2028\u202e\U000e0041 ä日本"
 
-    ran = command("execute", "-", stdin=json.dumps({**ECHO, "arguments": [text]}).encode())
+    result = command("execute", "-", stdin=json.dumps({**ECHO, "arguments": [text]}).encode())
 
-    assert text == json.loads(ran.out)["value"]
-    assert '"\\u007f\\u009b2J\\u2028\\u202e\\udb40\\udc41 ä日本"' in ran.out
+    assert text == json.loads(result.out)["value"]
+    assert '"\\u007f\\u009b2J\\u2028\\u202e\\udb40\\udc41 ä日本"' in result.out
 
 
 def test_lone_surrogates_in_an_id_are_preserved() -> None:
@@ -171,9 +171,9 @@ def test_lone_surrogates_in_an_id_are_preserved() -> None:
 
 
 def test_tool_output_goes_to_stderr() -> None:
-    ran = command("execute", "-", stdin=b'{"name": "probe.said", "arguments": ["hello"]}')
+    result = command("execute", "-", stdin=b'{"name": "probe.said", "arguments": ["hello"]}')
 
-    assert ("hello\n", 1) == (ran.err, len(ran.out.splitlines()))
+    assert ("hello\n", 1) == (result.err, len(result.out.splitlines()))
 
 
 def test_strict_converts_nothing() -> None:
@@ -198,9 +198,9 @@ def test_strict_converts_nothing() -> None:
 )
 def test_unreadable_input_is_a_usage_error(words: list[str], text: str) -> None:
     """The exit code is 2."""
-    ran = command("execute", *words)
+    result = command("execute", *words)
 
-    assert Ran(2, "", f"neuroscript: {text}\n") == ran
+    assert CommandResult(2, "", f"neuroscript: {text}\n") == result
 
 
 REPORT = """\
@@ -251,9 +251,9 @@ def test_report_shows_the_outcome_of_each_call() -> None:
     calls = (chat, gemini, anthropic, None, {**ECHO, "name": "probe.trusted"}, {**ECHO, "arguments": ["w" * 300]})
     lines = "\n".join(json.dumps(call) if call else "\noh" for call in calls)
 
-    ran = command("execute", "-", "--report", stdin=lines.encode())
+    result = command("execute", "-", "--report", stdin=lines.encode())
 
-    assert Ran(0, REPORT) == ran
+    assert CommandResult(0, REPORT) == result
 
 
 @pytest.mark.parametrize(
@@ -264,15 +264,15 @@ def test_report_shows_the_outcome_of_each_call() -> None:
     ],
 )
 def test_report_omits_empty_sections(lines: bytes, numbers: str) -> None:
-    ran = command("execute", "-", "--report", stdin=lines)
+    result = command("execute", "-", "--report", stdin=lines)
 
-    assert ran.out.endswith(f"\n\n{numbers}")
+    assert result.out.endswith(f"\n\n{numbers}")
 
 
 def test_demo_report_shows_every_kind_of_outcome(calls: bytes) -> None:
     """The demo file contains repairs and refusals of each kind, in every format."""
-    ran = command("execute", "-", "--report", stdin=calls, make_engine=None)
+    result = command("execute", "-", "--report", stdin=calls, make_engine=None)
 
     words = ["OpenAI Chat", "OpenAI Responses", "Anthropic", "Gemini", "plain", "repaired", "refused", "failed"]
-    assert (0, "", []) == (ran.code, ran.err, [word for word in words if word not in ran.out])
-    assert max(map(len, ran.out.splitlines())) <= 100
+    assert (0, "", []) == (result.code, result.err, [word for word in words if word not in result.out])
+    assert max(map(len, result.out.splitlines())) <= 100

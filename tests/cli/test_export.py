@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tests.cli.conftest import Ran, command
+from tests.cli.conftest import CommandResult, command
 from tests.cli.probe import probe
 
 from neuroscript import Engine, result_schema, spec_from_schema, spec_to_schema
@@ -16,11 +16,11 @@ from neuroscript.llm.wire import anthropic, gemini, openai
 
 def test_tools_are_exported_with_their_schemas() -> None:
     """The output equals that of the library."""
-    ran = command("export", "jsonschema", "probe.t*")
+    result = command("export", "jsonschema", "probe.t*")
     specs = sorted((tool.spec for tool in probe if tool.name.startswith("probe.t")), key=lambda spec: spec.full_name)
 
-    assert (ran.code, ran.err) == (0, "")
-    assert json.loads(ran.out) == [
+    assert (result.code, result.err) == (0, "")
+    assert json.loads(result.out) == [
         {
             "name": spec.full_name,
             "description": spec.description,
@@ -33,8 +33,8 @@ def test_tools_are_exported_with_their_schemas() -> None:
 
 def test_installed_tools_are_exported_from_their_indexes() -> None:
     """No engine is created, and each schema yields the spec of the loaded tool."""
-    ran = command("export", "jsonschema", make_engine=None)
-    written = {each["name"]: each["input_schema"] for each in json.loads(ran.out)}
+    result = command("export", "jsonschema", make_engine=None)
+    written = {each["name"]: each["input_schema"] for each in json.loads(result.out)}
 
     with Engine() as engine:
         specs = {name: tool.spec for name, tool in engine.tools.items()}
@@ -46,11 +46,11 @@ def test_installed_tools_are_exported_from_their_indexes() -> None:
 
 def test_plain_schemas_have_no_extensions() -> None:
     """They suit APIs that accept only standard keywords."""
-    ran = command("export", "jsonschema", "--plain")
+    result = command("export", "jsonschema", "--plain")
 
-    assert ran.code == 0
-    assert len(json.loads(ran.out)) == len([*probe])
-    assert "x-neuroscript" not in ran.out
+    assert result.code == 0
+    assert len(json.loads(result.out)) == len([*probe])
+    assert "x-neuroscript" not in result.out
 
 
 @pytest.mark.parametrize(
@@ -64,24 +64,26 @@ def test_plain_schemas_have_no_extensions() -> None:
 )
 def test_tools_are_exported_for_the_api_of_a_model(form: str, neighbour: Any, options: dict[str, Any]) -> None:
     """The list equals that of the library."""
-    ran = command("export", form, "probe.*")
+    result = command("export", form, "probe.*")
     specs = sorted((tool.spec for tool in probe), key=lambda spec: spec.full_name)
 
-    assert (ran.code, ran.err) == (0, "")
-    assert json.loads(ran.out) == neighbour.to_tools(specs, **options)
+    assert (result.code, result.err) == (0, "")
+    assert json.loads(result.out) == neighbour.to_tools(specs, **options)
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["jsonschema", "nothing.*"], Ran(2, "", "neuroscript: no tool matches nothing.*\n")),
+        (["jsonschema", "nothing.*"], CommandResult(2, "", "neuroscript: no tool matches nothing.*\n")),
         (
             [],
-            Ran(2, "", "neuroscript: the following arguments are required: FORMAT (see neuroscript export --help)\n"),
+            CommandResult(
+                2, "", "neuroscript: the following arguments are required: FORMAT (see neuroscript export --help)\n"
+            ),
         ),
     ],
     ids=["no tool", "no form"],
 )
-def test_export_errors_are_reported(words: list[str], expected: Ran) -> None:
+def test_export_errors_are_reported(words: list[str], expected: CommandResult) -> None:
     """Each is one line on stderr."""
     assert command("export", *words) == expected

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, command, process
+from tests.cli.conftest import ROOT, CommandResult, command, process
 from tests.core_only import alone, installed
 
 from neuroscript import Engine, ExecutionPolicy
@@ -18,9 +18,9 @@ from neuroscript.discovery.catalog import FIRST_PARTY
 CLI = "import sys\nfrom neuroscript.cli import main\nsys.exit(main(sys.argv[1:]))"
 
 
-def said(*lines: str, code: int = 2) -> Ran:
+def failure(*lines: str, code: int = 2) -> CommandResult:
     """Return a command that only printed these messages."""
-    return Ran(code, "", "".join(f"neuroscript: {line}\n" for line in lines))
+    return CommandResult(code, "", "".join(f"neuroscript: {line}\n" for line in lines))
 
 
 @pytest.fixture(autouse=True)
@@ -49,12 +49,12 @@ def test_help_is_a_command() -> None:
 
 def test_no_arguments_print_help_to_stderr() -> None:
     """The exit code is 2, and stdout is empty, so that a script with an empty variable fails."""
-    assert command() == Ran(2, "", command("--help").out)
+    assert command() == CommandResult(2, "", command("--help").out)
 
 
 @pytest.mark.parametrize("name", ["math.add", "math__add"])
 def test_help_about_a_tool_suggests_show(name: str) -> None:
-    assert command("help", name) == said(
+    assert command("help", name) == failure(
         f"{name} is not a command; to show a tool: neuroscript show {name} (see neuroscript --help)"
     )
 
@@ -111,7 +111,7 @@ def test_help_about_a_tool_suggests_show(name: str) -> None:
 )
 def test_misspelled_argument_gets_a_suggestion(words: list[str], text: str) -> None:
     """Each message refers to the help, and none repeats the value of an option."""
-    assert command(*words) == said(text)
+    assert command(*words) == failure(text)
 
 
 # Names of tools
@@ -134,12 +134,12 @@ def test_misspelled_argument_gets_a_suggestion(words: list[str], text: str) -> N
 )
 def test_similar_tools_match_by_last_part(before: tuple[str, ...], name: str, lines: tuple[str, ...]) -> None:
     """This holds for every command that takes a tool; the most similar one is first."""
-    assert command(*before, name, make_engine=None) == said(*lines)
+    assert command(*before, name, make_engine=None) == failure(*lines)
 
 
 def test_group_and_tool_as_two_words_get_a_hint() -> None:
     """Users of other command lines write them that way."""
-    assert command("call", "math", "add", "1", "2", make_engine=None) == said(
+    assert command("call", "math", "add", "1", "2", make_engine=None) == failure(
         "unknown tool math; did you mean math.add or math.abs or math.min?",
         "write the group and the name as one word: neuroscript call math.add",
     )
@@ -147,12 +147,14 @@ def test_group_and_tool_as_two_words_get_a_hint() -> None:
 
 def test_pattern_without_stars_gets_a_suggestion() -> None:
     """A group gets its star, and a name its group."""
-    assert command("list", "add", make_engine=None) == said(
+    assert command("list", "add", make_engine=None) == failure(
         "no tool matches add; did you mean math.add or git.add?", code=0
     )
-    assert command("list", "mth.*", make_engine=None) == said("no tool matches mth.*; did you mean 'math.*'?", code=0)
-    assert command("list", "mth", make_engine=None) == said("no tool matches mth; did you mean 'math.*'?", code=0)
-    assert command("list", "math", make_engine=None) == said("no tool matches math; did you mean 'math.*'?", code=0)
+    assert command("list", "mth.*", make_engine=None) == failure(
+        "no tool matches mth.*; did you mean 'math.*'?", code=0
+    )
+    assert command("list", "mth", make_engine=None) == failure("no tool matches mth; did you mean 'math.*'?", code=0)
+    assert command("list", "math", make_engine=None) == failure("no tool matches math; did you mean 'math.*'?", code=0)
 
 
 # Only the core is installed
@@ -164,10 +166,10 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return installed(tmp_path_factory.mktemp("core"))
 
 
-def in_core(core: Path, *words: str) -> Ran:
+def in_core(core: Path, *words: str) -> CommandResult:
     """Run the command with only the core installed."""
     done = alone(core, CLI, *words, env=dict(os.environ))
-    return Ran(done.returncode, done.stdout, done.stderr)
+    return CommandResult(done.returncode, done.stdout, done.stderr)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +181,7 @@ def test_missing_distribution_of_a_tool_is_named(core: Path, before: tuple[str, 
     tool = name.replace("__", ".")
     group = tool.partition(".")[0]
 
-    assert in_core(core, *before, name) == said(
+    assert in_core(core, *before, name) == failure(
         f"unknown tool {tool}",
         f'neuroscript-{extra} provides the {group} tools and is not installed: pip install "neuroscript[{extra}]"',
     )
@@ -189,20 +191,20 @@ def test_empty_list_says_what_to_install(core: Path) -> None:
     """With or without a pattern."""
     first = 'install neuroscript-std to get started: pip install "neuroscript[std]"'
 
-    assert in_core(core, "list") == said(f"no tools are available; {first}", code=0)
-    assert in_core(core, "list", "git.*") == said(
+    assert in_core(core, "list") == failure(f"no tools are available; {first}", code=0)
+    assert in_core(core, "list", "git.*") == failure(
         "no tool matches git.*; neuroscript-git provides the git tools and is not installed: "
         'pip install "neuroscript[git]"',
         code=0,
     )
-    assert in_core(core, "call", "add") == said("unknown tool add", f"no tools are available; {first}")
+    assert in_core(core, "call", "add") == failure("unknown tool add", f"no tools are available; {first}")
 
 
 def test_disabled_distribution_of_a_tool_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment disables it."""
     monkeypatch.setenv("NEUROSCRIPT_PLUGINS", "neuroscript-fs")
 
-    assert command("call", "math.add", "1", "2", make_engine=None) == said(
+    assert command("call", "math.add", "1", "2", make_engine=None) == failure(
         "unknown tool math.add",
         "neuroscript-std provides the math tools and is installed but not loaded: neuroscript plugins list",
     )
@@ -226,13 +228,13 @@ def test_table_of_groups_matches_the_distributions() -> None:
 def test_timeout_may_come_before_or_after_the_name() -> None:
     """It ends the call with exit code 124."""
     text = "probe.waits: did not end within 0.05 s and was abandoned and may still run"
-    late = Ran(124, "waiting\n", f"neuroscript: {text}\n")
+    late = CommandResult(124, "waiting\n", f"neuroscript: {text}\n")
 
     assert command("call", "--timeout", "0.05", "probe.waits", "1") == late
     assert command("call", "probe.waits", "1", "--timeout", "0.05") == late
     assert command("call", "probe.waits", "1", "--timeout=0.05") == late
-    assert command("call", "probe.echo", "a", "--timeout", "20") == Ran(0, "a\n")
-    assert command("call", "probe.echo", "a", "--timeout", "soon") == said(
+    assert command("call", "probe.echo", "a", "--timeout", "20") == CommandResult(0, "a\n")
+    assert command("call", "probe.echo", "a", "--timeout", "soon") == failure(
         "argument --timeout: expected a number of seconds above 0 (see neuroscript call --help)"
     )
 
@@ -243,11 +245,11 @@ def test_timeout_applies_to_each_call_of_a_file() -> None:
         {"id": "1", "name": "probe.waits", "arguments": [1]},
         {"id": "2", "name": "probe.echo", "arguments": ["a"]},
     ]
-    ran = command("execute", "-", "--timeout", "0.05", stdin="\n".join(map(json.dumps, lines)).encode())
+    result = command("execute", "-", "--timeout", "0.05", stdin="\n".join(map(json.dumps, lines)).encode())
 
-    first, second = map(json.loads, ran.out.splitlines())
+    first, second = map(json.loads, result.out.splitlines())
     error = first["error"]
-    assert (ran.code, error["code"], error["retry"], second["value"]) == (124, "call.timeout", "later", "a")
+    assert (result.code, error["code"], error["retry"], second["value"]) == (124, "call.timeout", "later", "a")
 
 
 @pytest.mark.parametrize(
@@ -302,10 +304,10 @@ def test_timeout_applies_to_each_call_of_a_file() -> None:
 )
 def test_misread_argument_gets_a_hint(words: list[str], error: str | None, hint: str) -> None:
     """The hint is a second line after the error."""
-    ran = command("call", *words, make_engine=None)
+    result = command("call", *words, make_engine=None)
 
-    first, second = ran.err.splitlines()
-    assert (ran.code, ran.out, second) == (3, "", f"neuroscript: {hint}")
+    first, second = result.err.splitlines()
+    assert (result.code, result.out, second) == (3, "", f"neuroscript: {hint}")
     assert error is None or first == f"neuroscript: {error}"
 
 
@@ -324,9 +326,9 @@ def test_misread_argument_gets_a_hint(words: list[str], error: str | None, hint:
 )
 def test_unknown_key_gets_a_hint(word: str, hint: str) -> None:
     """It lists the valid keys, and does not repeat the argument, which may be a value."""
-    ran = command("call", "math.add", "1", word, make_engine=None)
+    result = command("call", "math.add", "1", word, make_engine=None)
 
-    assert ran == said(
+    assert result == failure(
         "math.add: num2: expected float, got str (a string must be a decimal number, such as -1.5e3)", hint, code=3
     )
 
@@ -336,8 +338,8 @@ def test_input_json_accepts_json_or_a_file(here: Path) -> None:
     (here / "args.json").write_text('{"num1": 1, "num2": 2}')
 
     for value in ('{"num1": 1, "num2": 2}', " [1, 2]", "args.json"):
-        assert command("call", "math.add", "--input-json", value, make_engine=None) == Ran(0, "3.0\n")
-    assert command("call", "math.add", "--input-json", "none.json", make_engine=None) == said(
+        assert command("call", "math.add", "--input-json", value, make_engine=None) == CommandResult(0, "3.0\n")
+    assert command("call", "math.add", "--input-json", "none.json", make_engine=None) == failure(
         "cannot read none.json: no such file or directory"
     )
 
@@ -345,7 +347,7 @@ def test_input_json_accepts_json_or_a_file(here: Path) -> None:
 def test_single_quotes_in_a_file_get_a_hint(here: Path) -> None:
     (here / "args.json").write_text("{'num1': 1}")
 
-    assert command("call", "math.add", "--input-json", "args.json", make_engine=None) == said(
+    assert command("call", "math.add", "--input-json", "args.json", make_engine=None) == failure(
         "math.add: expected arguments as JSON, got str (line 1, column 2 is not JSON)",
         'JSON requires double quotes around keys and strings: \'{"name": "value"}\'',
         code=3,
@@ -357,16 +359,16 @@ def test_single_quotes_in_a_file_get_a_hint(here: Path) -> None:
 )
 def test_other_wrong_arguments_get_no_hint(words: list[str]) -> None:
     """Only arguments that finding like an option or like JSON get one."""
-    ran = command("call", "math.add", *words, make_engine=None)
+    result = command("call", "math.add", *words, make_engine=None)
 
-    assert (ran.code, len(ran.err.splitlines())) == (3, 1)
+    assert (result.code, len(result.err.splitlines())) == (3, 1)
 
 
 def test_json_output_has_no_hint() -> None:
     """stderr remains empty."""
-    ran = command("call", "--json", "math.add", "1", "2", "--jsno", make_engine=None)
+    result = command("call", "--json", "math.add", "1", "2", "--jsno", make_engine=None)
 
-    assert (ran.code, ran.err) == (3, "")
+    assert (result.code, result.err) == (3, "")
 
 
 # A sandbox
@@ -378,7 +380,7 @@ def test_missing_sandbox_is_an_error(before: tuple[str, ...], here: Path) -> Non
     (here / "plan.toml").write_text('[[nodes]]\nname = "a"\ntool = "probe.nothing"\n')
     last = {"call": "probe.nothing", "execute": "-", "run": "plan.toml"}[before[0]]
 
-    assert command(*before, "--sandbox", "bxo", last) == said(
+    assert command(*before, "--sandbox", "bxo", last) == failure(
         "--sandbox: bxo does not exist; correct the path, or add --create-sandbox to create it"
     )
     assert not (here / "bxo").exists()
@@ -387,21 +389,21 @@ def test_missing_sandbox_is_an_error(before: tuple[str, ...], here: Path) -> Non
 def test_create_option_creates_the_sandbox(here: Path) -> None:
     """Parent directories are created too; an existing directory is used as it is."""
     for _ in range(2):
-        assert command("call", "--sandbox", "a/box", "--create-sandbox", "probe.nothing") == Ran(0, "null\n")
+        assert command("call", "--sandbox", "a/box", "--create-sandbox", "probe.nothing") == CommandResult(0, "null\n")
         assert (here / "a" / "box").is_dir()
-    assert command("call", "--sandbox", "a/box", "probe.nothing") == Ran(0, "null\n")
+    assert command("call", "--sandbox", "a/box", "probe.nothing") == CommandResult(0, "null\n")
 
 
 def test_dry_run_creates_nothing(here: Path) -> None:
-    ran = command("call", "--dry-run", "--sandbox", "box", "--create-sandbox", "probe.nothing")
+    result = command("call", "--dry-run", "--sandbox", "box", "--create-sandbox", "probe.nothing")
 
-    assert (ran.code, ran.err) == (0, "")
+    assert (result.code, result.err) == (0, "")
     assert not (here / "box").exists()
 
 
 def test_create_option_needs_a_sandbox() -> None:
     """The default sandbox is always created."""
-    assert command("call", "--create-sandbox", "probe.nothing") == said(
+    assert command("call", "--create-sandbox", "probe.nothing") == failure(
         "--create-sandbox creates the directory of --sandbox; add --sandbox DIR"
     )
 
@@ -411,11 +413,11 @@ def test_create_option_needs_a_sandbox() -> None:
 
 def test_piped_list_is_not_padded_to_its_longest_row() -> None:
     """A long signature shifts only its own row."""
-    ran = process("list")
+    result = process("list")
 
-    rows = ran.out.splitlines()
+    rows = result.out.splitlines()
     tools = {each["name"]: each for each in json.loads(process("list", "--json").out)}
-    assert (ran.code, len(rows)) == (0, len(tools))
+    assert (result.code, len(rows)) == (0, len(tools))
     for row in rows:
         tool = tools[row.split()[0]]
         columns = (max(map(len, tools)), max(len(tool["signature"]), 48))
@@ -439,9 +441,9 @@ def test_wide_cell_shifts_only_its_own_row() -> None:
 
 def test_named_sandbox_that_does_not_exist_is_broken(here: Path) -> None:
     """Commands do not create it without --create-sandbox."""
-    ran = command("doctor", "--json", "--sandbox", str(here / "bxo"))
+    result = command("doctor", "--json", "--sandbox", str(here / "bxo"))
 
-    [finding] = [each for each in json.loads(ran.out)["checks"] if each["subject"] == "directory"]
+    [finding] = [each for each in json.loads(result.out)["checks"] if each["subject"] == "directory"]
     assert (finding["state"], finding["text"].rpartition("/")[2]) == ("broken", "bxo does not exist")
     assert finding["fix"].startswith("mkdir -p ")
     assert not (here / "bxo").exists()
@@ -449,17 +451,17 @@ def test_named_sandbox_that_does_not_exist_is_broken(here: Path) -> None:
 
 def test_short_name_of_a_distribution_gets_a_suggestion() -> None:
     """The short name is that of the extra."""
-    assert command("plugins", "show", "std", make_engine=None) == said(
+    assert command("plugins", "show", "std", make_engine=None) == failure(
         "unknown plugin std; did you mean neuroscript-std?"
     )
 
 
 def test_optional_parts_are_not_problems(core: Path) -> None:
     """A working core says so, and counts the optional parts."""
-    ran = in_core(core, "doctor")
+    result = in_core(core, "doctor")
 
-    assert ran.code == 0
-    assert "missing" not in ran.out
-    assert ran.out.count(" optional ") >= 17
-    assert ran.out.splitlines()[-1].startswith("everything in use works; 1 warning; ")
-    assert ran.out.splitlines()[-1].endswith(" optional parts are not set up")
+    assert result.code == 0
+    assert "missing" not in result.out
+    assert result.out.count(" optional ") >= 17
+    assert result.out.splitlines()[-1].startswith("everything in use works; 1 warning; ")
+    assert result.out.splitlines()[-1].endswith(" optional parts are not set up")

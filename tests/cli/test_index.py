@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Ran, command
+from tests.cli.conftest import CommandResult, command
 from tests.distributions import TOOLSET
 
 PROJECT = """
@@ -50,7 +50,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert "acme_tools" not in sys.modules
 
 
-def index(*words: str) -> Ran:
+def index(*words: str) -> CommandResult:
     return command("index", *words, make_engine=None)
 
 
@@ -58,25 +58,25 @@ def test_index_is_written_to_the_package(package: Path) -> None:
     """It contains everything that an engine needs, and --check passes afterwards."""
     file = package / "neuroscript.json"
 
-    assert index("acme-tools") == Ran(0, f"{file}: 1 tools\n")
+    assert index("acme-tools") == CommandResult(0, f"{file}: 1 tools\n")
     written = json.loads(file.read_text())
     assert (written["distribution"], written["version"], written["format"]) == ("Acme.Tools", "1.0", 1)
     (tool,) = written["entry_points"][0]["tools"]
     assert (tool["name"], tool["signature"], tool["is_coroutine"]) == ("acme.who", "() -> string", False)
-    assert index("acme-tools", "--check") == Ran(0, f"{file} is current\n")
+    assert index("acme-tools", "--check") == CommandResult(0, f"{file} is current\n")
 
 
 def test_check_finds_an_outdated_index(package: Path) -> None:
     """It writes nothing; the next run updates the index."""
     file = package / "neuroscript.json"
-    assert index("acme_tools", "--check") == Ran(1, f"{file} does not match the code\n")
+    assert index("acme_tools", "--check") == CommandResult(1, f"{file} does not match the code\n")
     assert not file.exists()
     index("acme-tools")
     (package / "__init__.py").write_text(TOOLSET.format(group="acme", name="a").replace("who", "whom"))
 
     assert index("acme-tools", "--check").code == 1
-    ran = index("acme-tools", "--json")
-    assert json.loads(ran.out) == {"file": str(file), "tools": 1, "was_current": False}
+    result = index("acme-tools", "--json")
+    assert json.loads(result.out) == {"file": str(file), "tools": 1, "was_current": False}
     assert index("acme-tools", "--check").code == 0
 
 
@@ -85,9 +85,9 @@ def test_index_is_used_without_an_import(package: Path) -> None:
     index("acme-tools")
     (package / "__init__.py").write_text("raise AssertionError")
 
-    ran = command("list", "acme.*", make_engine=None)
+    result = command("list", "acme.*", make_engine=None)
 
-    assert ran.out == "acme.who  () -> string\n"
+    assert result.out == "acme.who  () -> string\n"
 
 
 def test_output_option_sets_the_file(package: Path, tmp_path: Path) -> None:
@@ -96,25 +96,25 @@ def test_output_option_sets_the_file(package: Path, tmp_path: Path) -> None:
 
     assert index("acme-tools", "--output", str(file)).code == 0
     assert json.loads(file.read_text())["distribution"] == "Acme.Tools"
-    ran = index("acme-tools", "--output", str(tmp_path / "no" / "such"))
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.endswith("no such file or directory\n")
+    result = index("acme-tools", "--output", str(tmp_path / "no" / "such"))
+    assert (result.code, result.out) == (2, "")
+    assert result.err.endswith("no such file or directory\n")
 
 
 def test_unusable_distribution_gets_no_index(package: Path) -> None:
     """The reason is that of the engine; a single module has no package for an index."""
     (package / "__init__.py").write_text("raise RuntimeError('set ACME_KEY')")
-    ran = index("acme-tools")
-    assert (ran.code, ran.out) == (2, "")
+    result = index("acme-tools")
+    assert (result.code, result.out) == (2, "")
     reason = "RuntimeError: set ACME_KEY (__init__.py, line 1)"
-    assert ran.err == f"neuroscript: Acme.Tools 1.0: entry point acme cannot be loaded: {reason}\n"
+    assert result.err == f"neuroscript: Acme.Tools 1.0: entry point acme cannot be loaded: {reason}\n"
 
     (package / "__init__.py").rename(package.with_suffix(".py"))
     shutil.rmtree(package)
     package.with_suffix(".py").write_text(TOOLSET.format(group="acme", name="a"))
-    ran = index("acme-tools")
-    assert ran.code == 2
-    assert ran.err == "neuroscript: Acme.Tools 1.0 has no package for its index; add --output FILE\n"
+    result = index("acme-tools")
+    assert result.code == 2
+    assert result.err == "neuroscript: Acme.Tools 1.0 has no package for its index; add --output FILE\n"
 
 
 def test_computed_toolsets_get_no_index(package: Path) -> None:
@@ -122,10 +122,12 @@ def test_computed_toolsets_get_no_index(package: Path) -> None:
     info = package.parent / "acme_tools-1.0.dist-info" / "entry_points.txt"
     info.write_text("[neuroscript.plugins]\nacme = acme_tools\n")
 
-    ran = index("acme-tools")
+    result = index("acme-tools")
 
-    assert ran.code == 2
-    assert ran.err == "neuroscript: Acme.Tools 1.0 computes its toolsets, so it cannot have an index in its package\n"
+    assert result.code == 2
+    assert (
+        result.err == "neuroscript: Acme.Tools 1.0 computes its toolsets, so it cannot have an index in its package\n"
+    )
 
 
 def build(project: Path) -> Any:

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Ran, command
+from tests.cli.conftest import CommandResult, command
 from tests.cli.probe import probe
 
 from neuroscript import Engine, __version__, policy_to_data, spec_to_data
@@ -47,7 +47,7 @@ examples
     [
         pytest.param(
             ["probe.s*"],
-            Ran(
+            CommandResult(
                 0,
                 "probe.said  (text: string) -> string  Print a string, and return it.\n"
                 "probe.slow  () -> string              Take longer than the timeout.\n",
@@ -56,7 +56,7 @@ examples
         ),
         pytest.param(
             ["PROBE.T?g*"],
-            Ran(
+            CommandResult(
                 0,
                 'probe.tags  (names: list of string, sep: string = "-", limit: int | None = null) -> map  Return the arguments unchanged.\n',
             ),
@@ -64,39 +64,41 @@ examples
         ),
         pytest.param(
             ["*danger"],
-            Ran(
+            CommandResult(
                 0,
                 'probe.danger  (options: map = {"size": 1}) -> any | None  Say what \\x1b[2J can not be said\\u202e.\n',
             ),
             id="nothing steers the terminal, and nothing is wrapped for a pipe",
         ),
         pytest.param(
-            ["probe"], Ran(0, err="neuroscript: no tool matches probe; did you mean 'probe.*'?\n"), id="a group"
+            ["probe"],
+            CommandResult(0, err="neuroscript: no tool matches probe; did you mean 'probe.*'?\n"),
+            id="a group",
         ),
-        pytest.param(["x\x1b"], Ran(0, err="neuroscript: no tool matches x\\x1b\n"), id="none"),
+        pytest.param(["x\x1b"], CommandResult(0, err="neuroscript: no tool matches x\\x1b\n"), id="none"),
     ],
 )
-def test_list_shows_matching_tools(words: list[str], expected: Ran) -> None:
+def test_list_shows_matching_tools(words: list[str], expected: CommandResult) -> None:
     """It prints name, signature and description in columns, one tool per line."""
-    ran = command("list", *words)
+    result = command("list", *words)
 
-    assert expected == ran
+    assert expected == result
 
 
 def test_list_without_a_pattern_shows_every_tool() -> None:
     """The tools are sorted by name."""
-    ran = command("list")
+    result = command("list")
 
-    assert sorted(tool.name for tool in probe) == [line.split()[0] for line in ran.out.splitlines()]
+    assert sorted(tool.name for tool in probe) == [line.split()[0] for line in result.out.splitlines()]
 
 
 def test_empty_list_says_what_to_install() -> None:
-    ran = command("list", make_engine=functools.partial(Engine, plugins="none"))
+    result = command("list", make_engine=functools.partial(Engine, plugins="none"))
 
     text = (
         'neuroscript: no tools are available; install neuroscript-std to get started: pip install "neuroscript[std]"\n'
     )
-    assert Ran(0, "", text) == ran
+    assert CommandResult(0, "", text) == result
 
 
 @pytest.mark.parametrize(
@@ -112,39 +114,39 @@ def test_empty_list_says_what_to_install() -> None:
 )
 def test_list_prints_json(pattern: str, expected: list[Any]) -> None:
     """The array is empty if nothing matches."""
-    ran = command("list", pattern, "--json")
+    result = command("list", pattern, "--json")
 
-    assert (0, expected) == (ran.code, json.loads(ran.out))
+    assert (0, expected) == (result.code, json.loads(result.out))
 
 
 @pytest.mark.parametrize("name", ["probe.danger", "tool.Probe.Danger", "probe__danger"])
 def test_show_prints_the_details_of_a_tool(name: str) -> None:
     """This includes tools that may not be called; strings of the author cannot control a terminal."""
-    ran = command("show", name)
+    result = command("show", name)
 
-    assert Ran(0, DANGER) == ran
+    assert CommandResult(0, DANGER) == result
 
 
 def test_show_json_prints_the_spec_and_the_policy() -> None:
     """``spec`` can be read back as the same spec."""
     tool = next(tool for tool in probe if tool.name == "probe.danger")
 
-    ran = command("show", "probe.danger", "--json")
+    result = command("show", "probe.danger", "--json")
 
-    assert {"spec": spec_to_data(tool.spec), **policy_to_data(tool.policy)} == json.loads(ran.out)
+    assert {"spec": spec_to_data(tool.spec), **policy_to_data(tool.policy)} == json.loads(result.out)
 
 
 def test_show_of_an_unknown_tool_suggests_similar_ones() -> None:
     """The suggestions include every tool."""
-    ran = command("show", "danger")
+    result = command("show", "danger")
 
     assert (
-        Ran(
+        CommandResult(
             2,
             "",
             "neuroscript: unknown tool danger; did you mean probe.danger?\n",
         )
-        == ran
+        == result
     )
 
 
@@ -154,9 +156,9 @@ def test_version_is_printed_without_an_engine() -> None:
     def never(**_: Any) -> Any:
         raise AssertionError("no engine is needed")
 
-    ran = command("--version", make_engine=never)
+    result = command("--version", make_engine=never)
 
-    assert Ran(0, f"neuroscript {__version__}\n") == ran
+    assert CommandResult(0, f"neuroscript {__version__}\n") == result
 
 
 @pytest.mark.parametrize(
@@ -176,11 +178,11 @@ def test_version_is_printed_without_an_engine() -> None:
 )
 def test_every_command_has_help(words: list[str]) -> None:
     """It goes to stdout with exit code 0, and its lines fit a terminal."""
-    ran = command(*words)
+    result = command(*words)
 
-    assert (0, "") == (ran.code, ran.err)
-    assert ran.out.startswith("usage: neuroscript ")
-    assert max(map(len, ran.out.splitlines())) <= 110
+    assert (0, "") == (result.code, result.err)
+    assert result.out.startswith("usage: neuroscript ")
+    assert max(map(len, result.out.splitlines())) <= 110
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -202,10 +204,10 @@ def test_completion_without_argcomplete_says_what_to_install(monkeypatch: pytest
     for name in ("argcomplete", "argcomplete.shell_integration"):
         monkeypatch.setitem(sys.modules, name, None)
 
-    ran = command("completion", "bash")
+    result = command("completion", "bash")
 
     sentence = 'completion needs argcomplete; install it with: pip install "neuroscript[cli]"'
-    assert Ran(2, "", f"neuroscript: {sentence}\n") == ran
+    assert CommandResult(2, "", f"neuroscript: {sentence}\n") == result
 
 
 def test_main_with_arguments_changes_no_process_settings() -> None:

@@ -50,29 +50,29 @@ ROOT = Path(__file__).parents[2]
 )
 def test_serve_errors_are_reported(words: tuple[str, ...], sentence: str) -> None:
     """There is one line and exit code 2; stdout, which belongs to the protocol, stays empty."""
-    ran = process(*words)
+    result = process(*words)
 
-    assert (ran.code, ran.out, ran.err.splitlines()[-1]) == (2, "", f"neuroscript: {sentence}")
+    assert (result.code, result.out, result.err.splitlines()[-1]) == (2, "", f"neuroscript: {sentence}")
 
 
 def test_missing_sdk_is_reported() -> None:
     """``mcp config`` works without the SDK."""
     code = "import sys; sys.modules['mcp'] = None; from neuroscript.cli import main; sys.exit(main(sys.argv[1:]))"
-    served, told = (
+    served, reported = (
         subprocess.run([sys.executable, "-c", code, "mcp", word], capture_output=True, text=True, cwd=ROOT)
         for word in ("serve", "config")
     )
 
     sentence = 'serving over MCP needs its SDK; install it with: pip install "neuroscript[mcp]"'
     assert (served.returncode, served.stderr) == (2, f"neuroscript: {sentence}\n")
-    assert (told.returncode, [*json.loads(told.stdout)]) == (0, ["mcpServers"])
+    assert (reported.returncode, [*json.loads(reported.stdout)]) == (0, ["mcpServers"])
 
 
 def test_invalid_pattern_is_reported() -> None:
     """It is reported before a client is served."""
-    ran = process("mcp", "serve", "--tools", "math.[")
+    result = process("mcp", "serve", "--tools", "math.[")
 
-    assert (ran.code, ran.out) == (2, "")
+    assert (result.code, result.out) == (2, "")
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ def test_invalid_pattern_is_reported() -> None:
 )
 def test_client_can_use_the_printed_configuration(client: str, key: str) -> None:
     """It starts the command with these arguments, and is served."""
-    ran = process("mcp", "config", "--client", client, "--name", "mine", "--", "--tools", "math.add")
-    server = json.loads(ran.out)[key]["mine"]
+    result = process("mcp", "config", "--client", client, "--name", "mine", "--", "--tools", "math.add")
+    server = json.loads(result.out)[key]["mine"]
 
-    assert (ran.code, server["command"]) == (0, sys.executable)
+    assert (result.code, server["command"]) == (0, sys.executable)
     assert server["args"] == ["-m", "neuroscript", "mcp", "serve", "--name", "mine", "--tools", "math.add"]
     if client == "claude":
         parameters = StdioServerParameters(command=server["command"], args=server["args"], env={**os.environ})

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.cli.conftest import Ran, command, process
+from tests.cli.conftest import CommandResult, command, process
 from tests.interop import mcp_stdio
 from tests.llm.server import ModelServer, asks, call, says
 
@@ -75,7 +75,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     return world
 
 
-def ran(world: World, *words: str, **how: Any) -> Ran:
+def run_command(world: World, *words: str, **how: Any) -> CommandResult:
     """Run a command with the servers of the policy file."""
     return command(words[0], "--policy", world.policy, *words[1:], **how)
 
@@ -90,39 +90,39 @@ def noted(world: World) -> str:
 
 def test_server_is_started_once_and_then_only_for_calls(world: World) -> None:
     """Its tools are stored; it stops with the command, and its working directory is that of its file."""
-    first = ran(world, "list", "far.*")
-    assert (first, world.told) == (Ran(0, LISTED, noted(world)), ["started", "ended"])
-    again, other = ran(world, "list", "far.*"), ran(world, "call", "probe.echo", "hi")
-    assert (again, other, world.told) == (Ran(0, LISTED), Ran(0, "hi\n"), ["started", "ended"])
+    first = run_command(world, "list", "far.*")
+    assert (first, world.told) == (CommandResult(0, LISTED, noted(world)), ["started", "ended"])
+    again, other = run_command(world, "list", "far.*"), run_command(world, "call", "probe.echo", "hi")
+    assert (again, other, world.told) == (CommandResult(0, LISTED), CommandResult(0, "hi\n"), ["started", "ended"])
 
-    called = ran(world, "call", "far.repeat", "tea", "times=2")
+    called = run_command(world, "call", "far.repeat", "tea", "times=2")
 
-    assert (called, world.told) == (Ran(0, "teatea\n"), ["started", "ended"] * 2)
+    assert (called, world.told) == (CommandResult(0, "teatea\n"), ["started", "ended"] * 2)
     assert {line.split()[1] for line in world.log.read_text().splitlines()} == {str(world.directory)}
 
 
 def test_changed_definition_is_refused_until_accepted(world: World) -> None:
     """The stored definition is still listed, and a message says how to accept the new one."""
-    assert ran(world, "call", "far.repeat", "tea") == Ran(0, "tea\n", noted(world))
+    assert run_command(world, "call", "far.repeat", "tea") == CommandResult(0, "tea\n", noted(world))
     world.write(world.table(description="Keep it secret."))
     how = f"neuroscript mcp tools far --policy {world.policy}; accept them by adding --accept"
 
-    assert ran(world, "list", "far.*") == Ran(0, LISTED)
-    assert ran(world, "call", "far.repeat", "tea") == Ran(
+    assert run_command(world, "list", "far.*") == CommandResult(0, LISTED)
+    assert run_command(world, "call", "far.repeat", "tea") == CommandResult(
         1,
         "",
         "neuroscript: far.repeat: the tool differs from its accepted definition; review and accept it again\n"
         f"neuroscript: review the changes with: {how}\n",
     )
-    assert ran(world, "call", "far.token") == Ran(0, "\n")
+    assert run_command(world, "call", "far.token") == CommandResult(0, "\n")
     looked = command("mcp", "tools", "far", "--policy", world.policy)
     accepted = command("mcp", "tools", "far", "--policy", world.policy, "--accept")
     found = f"repeat has changed: description2 tools; 1 changed from {world.accepted}review the changes, then accept them with --accept"
     assert (looked.code, looked.out.replace("\n", "").endswith(found)) == (1, True)
     assert (accepted.code, accepted.out.replace("\n", "").endswith(f"2 tools written to {world.accepted}")) == (0, True)
 
-    assert ran(world, "call", "far.repeat", "tea") == Ran(0, "tea\n")
-    assert ran(world, "list", "far.repeat").out == LISTED.splitlines(keepends=True)[0].replace(
+    assert run_command(world, "call", "far.repeat", "tea") == CommandResult(0, "tea\n")
+    assert run_command(world, "list", "far.repeat").out == LISTED.splitlines(keepends=True)[0].replace(
         "Repeat.", "Keep it secret."
     )
 
@@ -148,7 +148,7 @@ def test_command_has_the_tools_of_the_policy_file(name: str, world: World) -> No
     """The policy of the same file applies to them."""
     words, is_right = COMMANDS[name]
 
-    found = ran(world, *words, stdin=CALL)
+    found = run_command(world, *words, stdin=CALL)
 
     assert (found.code, found.err) == (0, noted(world))
     assert is_right(found.out), found.out
@@ -192,7 +192,7 @@ def test_stopped_server_stops_its_own_servers(world: World) -> None:
     """This includes a server that does not stop when its stdin is closed."""
     world.write(world.table(server="stubborn"))
     words = [sys.executable, "-m", "neuroscript", "mcp", "serve", "--tools", "far.*", "--policy", world.policy]
-    asked = [
+    requests = [
         {"id": 1, "method": "initialize", "params": {**HELLO}},
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": {"name": "far__repeat", "arguments": {"text": "tea"}}},
@@ -202,7 +202,7 @@ def test_stopped_server_stops_its_own_servers(world: World) -> None:
     with subprocess.Popen(words, stdin=-1, stdout=-1, stderr=-1, text=True) as running:
         assert running.stdin
         assert running.stdout
-        running.stdin.write("".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in asked))
+        running.stdin.write("".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in requests))
         running.stdin.flush()
         while '"id":2' not in running.stdout.readline():
             assert running.poll() is None
@@ -222,14 +222,14 @@ def test_tool_needs_approval_unless_its_server_is_trusted(world: World) -> None:
     """A denied tool stays denied; claims of the server count only if the file says so."""
     world.write(world.table(further=""))
     sentence = "far.token: needs approval; approve it at a terminal, or pass --preapproved 'far.token'"
-    refused = Ran(4, "", f"neuroscript: {sentence}\n")
+    refused = CommandResult(4, "", f"neuroscript: {sentence}\n")
 
-    ran(world, "list")
-    assert ran(world, "call", "far.token") == refused
+    run_command(world, "list")
+    assert run_command(world, "call", "far.token") == refused
     world.write(world.table(further="trust_annotations = true"))
-    assert ran(world, "call", "far.token") == Ran(0, "\n")
+    assert run_command(world, "call", "far.token") == CommandResult(0, "\n")
     world.write(world.table())
-    assert ran(world, "call", "--deny", "far.*", "far.token") == Ran(
+    assert run_command(world, "call", "--deny", "far.*", "far.token") == CommandResult(
         4, "", "neuroscript: far.token: denied by the pattern 'far.*' in deny\n"
     )
     assert world.told == ["started", "ended"] * 2
@@ -238,13 +238,13 @@ def test_tool_needs_approval_unless_its_server_is_trusted(world: World) -> None:
 def test_secrets_are_environment_variables_and_redacted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the server receives it; a missing one is reported, and the other servers work."""
     world.write(world.table(further='trusted = true\nenv = {TOKEN = {secret = "FAR_TOKEN"}}'))
-    assert ran(world, "call", "probe.echo", "hi") == Ran(
+    assert run_command(world, "call", "probe.echo", "hi") == CommandResult(
         0, "hi\n", "neuroscript: warning: mcp.far: env: the host provides no secret named FAR_TOKEN\n"
     )
 
     monkeypatch.setenv("FAR_TOKEN", "token-Q7r9T2v5X8z1")
 
-    assert ran(world, "call", "far.token") == Ran(0, "[secret]\n", noted(world))
+    assert run_command(world, "call", "far.token") == CommandResult(0, "[secret]\n", noted(world))
 
 
 # Broken servers
@@ -260,9 +260,9 @@ def test_unusable_server_stops_nothing_else(world: World) -> None:
     )
     (world.directory / "other.mcp.json").write_text("{}")
 
-    found = ran(world, "call", "far.repeat", "tea")
+    found = run_command(world, "call", "far.repeat", "tea")
 
-    assert found == Ran(
+    assert found == CommandResult(
         0,
         "tea\n",
         "neuroscript: warning: mcp.gone: the server could not be reached: FileNotFoundError\n"
@@ -289,16 +289,16 @@ def test_hostile_schemas_stop_no_other_command(world: World) -> None:
     warning = f"neuroscript: warning: mcp.odd: {problem}\n"
     known = world.directory / "odd.mcp.json"
 
-    first = ran(world, "call", "probe.echo", "hi")
-    second = ran(world, "call", "far.repeat", "tea")
-    listed = ran(world, "list", "odd.*")
+    first = run_command(world, "call", "probe.echo", "hi")
+    second = run_command(world, "call", "far.repeat", "tea")
+    listed = run_command(world, "list", "odd.*")
     looked = command("mcp", "tools", "far", "--policy", world.policy)
     odd = command("mcp", "tools", "odd", "--policy", world.policy)
 
-    assert first == Ran(
+    assert first == CommandResult(
         0, "hi\n", f"{warning}neuroscript: mcp.odd: accepted its current tools in {known}\n{noted(world)}"
     )
-    assert second == Ran(0, "tea\n", warning)
+    assert second == CommandResult(0, "tea\n", warning)
     assert (listed.code, listed.err) == (0, warning)
     assert [line.split()[0] for line in listed.out.splitlines()] == ["odd.tree"]
     assert (looked.code, looked.err) == (0, "")
@@ -311,10 +311,10 @@ def test_existing_tool_is_not_replaced(world: World) -> None:
     write(world.directory / "probe.mcp.json", {"echo": definition})
     world.write(world.table(name="probe"))
 
-    found = ran(world, "call", "probe.echo", "hi")
+    found = run_command(world, "call", "probe.echo", "hi")
 
     assert world.told == []
-    assert found == Ran(0, "hi\n", "neuroscript: warning: mcp.probe: already registered: probe.echo\n")
+    assert found == CommandResult(0, "hi\n", "neuroscript: warning: mcp.probe: already registered: probe.echo\n")
 
 
 # The policy file
@@ -326,7 +326,7 @@ def test_working_directory_is_not_searched(world: World) -> None:
 
     assert command("list", "far.*", make_engine=None).out == ""
     assert command("call", "far.repeat", "tea", make_engine=None).code == 2
-    assert command("mcp", "tools", "far", make_engine=None) == Ran(
+    assert command("mcp", "tools", "far", make_engine=None) == CommandResult(
         2,
         "",
         "neuroscript: NAME is a server in a policy file, but there is no policy file; add --policy FILE\n",
@@ -349,7 +349,7 @@ def test_servers_of_the_users_own_file_are_available(own: Path, world: World) ->
 
     assert (found.code, found.out, world.told) == (0, LISTED, ["started", "ended"])
     assert command("mcp", "tools", "far", "--json", make_engine=None).code == 0
-    assert command("call", "far.repeat", "tea", make_engine=None) == Ran(0, "tea\n")
+    assert command("call", "far.repeat", "tea", make_engine=None) == CommandResult(0, "tea\n")
 
 
 @pytest.mark.parametrize("why", ["autoload", "locked", "a host"])
@@ -387,7 +387,7 @@ def test_invalid_own_file_ends_only_commands_that_call_tools(own: Path, world: W
 
     assert (listed.code, listed.out.split()[0]) == (0, "math.add")
     assert listed.err == f"neuroscript: warning: {sentence}\n"
-    assert command("call", "math.add", "1", "2", make_engine=None) == Ran(2, "", f"neuroscript: {sentence}\n")
+    assert command("call", "math.add", "1", "2", make_engine=None) == CommandResult(2, "", f"neuroscript: {sentence}\n")
 
 
 # ``mcp tools NAME``
@@ -406,4 +406,4 @@ def test_name_selects_a_server_of_the_policy_file(words: tuple[str, ...], senten
     """An unknown name, or a name with other options, starts nothing."""
     found = command("mcp", "tools", "--policy", world.policy, *words)
 
-    assert (found, world.told) == (Ran(2, "", f"neuroscript: {sentence}\n"), [])
+    assert (found, world.told) == (CommandResult(2, "", f"neuroscript: {sentence}\n"), [])

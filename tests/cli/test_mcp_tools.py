@@ -22,7 +22,7 @@ from neuroscript.interop.mcp import from_mcp
 SERVER: Final = [sys.executable, str(Path(__file__).parents[1] / "interop" / "mcp_server.py")]
 
 
-def told(*words: str, **options: Any) -> tuple[int, str]:
+def run_tools(*words: str, **options: Any) -> tuple[int, str]:
     """Return the exit code and the output."""
     given = {"name": None, "server": [*SERVER, *words], "url": "", "group": "far", "file": None, "accept": False}
     results = io.StringIO()
@@ -35,13 +35,13 @@ def test_tools_are_shown_and_accepted(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     file = "far.json"
 
-    code, text = told(file=file)
+    code, text = run_tools(file=file)
     assert (code, "add is new" in text, Path(file).exists()) == (FAILED, True, False)
 
-    code, text = told(file=file, accept=True)
+    code, text = run_tools(file=file, accept=True)
     assert (code, text.splitlines()[-1]) == (OK, f"{count(file)} tools written to {file}")
 
-    code, text = told("changed", file=file)
+    code, text = run_tools("changed", file=file)
     assert code == FAILED
     assert "add has changed: description, inputSchema, outputSchema, annotations" in text
     assert text.splitlines()[-2:] == [
@@ -57,8 +57,8 @@ def count(file: str) -> int:
 
 def test_server_output_is_escaped() -> None:
     """In the table and in JSON."""
-    code, text = told("poison")
-    _, data = told("poison", json=True)
+    code, text = run_tools("poison")
+    _, data = run_tools("poison", json=True)
     evil = next(each for each in json.loads(data)["tools"] if each["name"] == "evil")
 
     assert (code, "\x1b" in text + data) == (OK, False)
@@ -74,7 +74,7 @@ def test_server_output_is_escaped() -> None:
 def test_accept_needs_a_file() -> None:
     """The server is not started."""
     with pytest.raises(UsageError) as caught:
-        told(accept=True)
+        run_tools(accept=True)
 
     assert str(caught.value) == "--accept needs a file to write; add --file FILE"
 
@@ -82,16 +82,16 @@ def test_accept_needs_a_file() -> None:
 def test_own_server_can_be_inspected(tmp_path: Path) -> None:
     """The server and the client share only the protocol."""
     command = [sys.executable, "-m", "neuroscript", "mcp"]
-    asked = [*command, "tools", "--json", "--file", str(tmp_path / "far.json"), "--accept", "--group", "far"]
+    requests = [*command, "tools", "--json", "--file", str(tmp_path / "far.json"), "--accept", "--group", "far"]
     served = [*command, "serve", "--tools", "math.add"]
-    ran = subprocess.run([*asked, "--", *served], capture_output=True, text=True, timeout=60)
-    (tool,) = json.loads(ran.stdout)["tools"]
+    completed = subprocess.run([*requests, "--", *served], capture_output=True, text=True, timeout=60)
+    (tool,) = json.loads(completed.stdout)["tools"]
     with from_mcp(served, group="far", trusted=True, accepted=tmp_path / "far.json") as server:
         policy = ExecutionPolicy(grants=("mcp:call:far/*",))
         with Engine(plugins="none", toolsets=[server.toolset], policy=policy) as engine:
             value = engine.call_named(tool["tool"], {"num1": "2", "num2": 3})
 
-    assert (ran.returncode, ran.stderr) == (0, "")
+    assert (completed.returncode, completed.stderr) == (0, "")
     assert (tool["tool"], tool["state"], value) == ("far.math_add", "new", 5.0)
 
 

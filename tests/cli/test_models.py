@@ -11,9 +11,9 @@ from tests.llm.server import ModelServer, says, status
 
 def test_list_shows_what_models_lack() -> None:
     """The pattern matches names, and the network is not used."""
-    ran = command("models", "list", "gpt-4o-m*")
+    result = command("models", "list", "gpt-4o-m*")
 
-    assert (ran.code, ran.out, ran.err) == (
+    assert (result.code, result.out, result.err) == (
         0,
         "gpt-4o-mini  openai-chat  no key: set OPENAI_API_KEY; (alias: 4o-mini)\n",
         "",
@@ -23,9 +23,9 @@ def test_list_shows_what_models_lack() -> None:
 def test_list_json_contains_the_key_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     """It contains the name of the variable, never its value."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
-    ran = command("models", "list", "4o-mini", "--json")
+    result = command("models", "list", "4o-mini", "--json")
 
-    assert json.loads(ran.out) == [
+    assert json.loads(result.out) == [
         {
             "name": "gpt-4o-mini",
             "aliases": ["4o-mini"],
@@ -35,20 +35,20 @@ def test_list_json_contains_the_key_variable(monkeypatch: pytest.MonkeyPatch) ->
             "key_variable": "OPENAI_API_KEY",
         }
     ]
-    assert "sk-canary" not in ran.out
+    assert "sk-canary" not in result.out
 
 
 def test_list_shows_the_models_of_a_server(server: ModelServer) -> None:
-    ran = command("models", "list", "--base-url", server.base_url())
+    result = command("models", "list", "--base-url", server.base_url())
 
-    assert (ran.code, ran.out) == (0, "small\ntiny\n")
+    assert (result.code, result.out) == (0, "small\ntiny\n")
 
 
 def test_pattern_without_a_match_is_reported() -> None:
     """It is not an error."""
-    ran = command("models", "list", "gopher*", "--json")
+    result = command("models", "list", "gopher*", "--json")
 
-    assert (ran.code, ran.out, ran.err) == (0, "[]\n", "neuroscript: no model matches gopher*\n")
+    assert (result.code, result.out, result.err) == (0, "[]\n", "neuroscript: no model matches gopher*\n")
 
 
 @pytest.mark.parametrize("api", ["openai-chat", "openai-responses", "anthropic"])
@@ -56,31 +56,31 @@ def test_check_sends_one_request(api: str, server: ModelServer, monkeypatch: pyt
     """It uses the key for the base URL."""
     monkeypatch.setenv("NEUROSCRIPT_MODEL_KEY", "sk-canary")
     server.script(says("ready"))
-    ran = command("models", "check", "tiny", "--api", api, "--base-url", server.base_url(api), "--json")
+    result = command("models", "check", "tiny", "--api", api, "--base-url", server.base_url(api), "--json")
 
-    data = json.loads(ran.out)
-    assert (ran.code, data["ok"], data["model"], data["error"]) == (0, True, "tiny", None)
+    data = json.loads(result.out)
+    assert (result.code, data["ok"], data["model"], data["error"]) == (0, True, "tiny", None)
     assert data["usage"] == {"input_tokens": 10, "output_tokens": 3}
     assert "sk-canary" in str(server.requests[0].headers)
-    assert "sk-canary" not in f"{ran.out}{ran.err}"
+    assert "sk-canary" not in f"{result.out}{result.err}"
 
 
 def test_check_without_a_name_uses_the_first_model(server: ModelServer) -> None:
     server.script(says("ready"))
-    ran = command("models", "check", "--base-url", server.base_url())
+    result = command("models", "check", "--base-url", server.base_url())
 
-    assert ran.code == 0
-    assert ran.out.startswith("small answers (OpenAI Chat, ")
-    assert ran.out.endswith(" s, 10 + 3 tokens)\n")
+    assert result.code == 0
+    assert result.out.startswith("small answers (OpenAI Chat, ")
+    assert result.out.endswith(" s, 10 + 3 tokens)\n")
 
 
 def test_check_reports_a_failed_model(server: ModelServer) -> None:
     """The command fails with the code of the error."""
     server.script(status(401, word="invalid_api_key"))
-    ran = command("models", "check", "tiny", "--base-url", server.base_url())
+    result = command("models", "check", "tiny", "--base-url", server.base_url())
 
     text = "the model's server rejected the key, or the key lacks a permission (401 invalid_api_key)"
-    assert (ran.code, ran.out, ran.err) == (1, f"tiny does not answer: {text} (llm.auth)\n", "")
+    assert (result.code, result.out, result.err) == (1, f"tiny does not answer: {text} (llm.auth)\n", "")
 
 
 @pytest.mark.parametrize(
@@ -102,12 +102,12 @@ def test_check_reports_a_failed_model(server: ModelServer) -> None:
 )
 def test_usage_errors_are_reported(words: list[str], sentence: str) -> None:
     """No request is sent."""
-    ran = command("models", *words)
+    result = command("models", *words)
 
-    assert (ran.code, ran.out, ran.err) == (2, "", f"neuroscript: {sentence}\n")
+    assert (result.code, result.out, result.err) == (2, "", f"neuroscript: {sentence}\n")
 
 
 def test_list_works_in_a_separate_process() -> None:
-    ran = process("models", "list", "gpt-4o-mini")
+    result = process("models", "list", "gpt-4o-mini")
 
-    assert (ran.code, ran.out.split()[:2]) == (0, ["gpt-4o-mini", "openai-chat"])
+    assert (result.code, result.out.split()[:2]) == (0, ["gpt-4o-mini", "openai-chat"])

@@ -82,19 +82,19 @@ def run(directory: Path, *words: str, stdin: bytes = b"", shell: str = "") -> su
 @pytest.mark.parametrize(("words", "sentence"), COMMANDS.values(), ids=COMMANDS)
 def test_command_does_not_wait_for_a_named_pipe(words: tuple[str, ...], sentence: str, directory: Path) -> None:
     """It reports the file."""
-    ran = run(directory, *words)
+    result = run(directory, *words)
 
-    assert (ran.returncode, ran.stderr.decode().splitlines()[-1]) == (2, f"neuroscript: {sentence}")
+    assert (result.returncode, result.stderr.decode().splitlines()[-1]) == (2, f"neuroscript: {sentence}")
 
 
 def test_lint_reports_a_named_pipe_among_the_sources(directory: Path) -> None:
     """It reads the other files."""
     (directory / "__init__.py").write_text("")
 
-    ran = run(directory, "lint", ".")
+    result = run(directory, "lint", ".")
 
-    assert ran.returncode == 1
-    assert b"the file cannot be read as Python source" in ran.stdout
+    assert result.returncode == 1
+    assert b"the file cannot be read as Python source" in result.stdout
 
 
 LIBRARY = {
@@ -139,8 +139,8 @@ def test_open_pipe_is_read(directory: Path) -> None:
     verified = run(directory, "audit", "verify", shell=f"--audit-key {key} <(cat trail.jsonl)")
     written = run(directory, "call", "--audit", "/dev/stderr", *ADD)
 
-    assert [(ran.returncode, json.loads(ran.stdout)["value"]) for ran in executed] == [(0, 3.0)] * 3
-    assert [(ran.returncode, ran.stdout) for ran in (called, audited, written)] == [(0, b"3.0\n")] * 3
+    assert [(result.returncode, json.loads(result.stdout)["value"]) for result in executed] == [(0, 3.0)] * 3
+    assert [(result.returncode, result.stdout) for result in (called, audited, written)] == [(0, b"3.0\n")] * 3
     assert (verified.returncode, b"intact" in verified.stdout) == (0, True)
     assert [json.loads(line)["kind"] for line in written.stderr.splitlines()[:2]] == ["intent", "outcome"]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, command
+from tests.cli.conftest import ROOT, CommandResult, command
 from tests.cli.probe import probe
 
 from neuroscript import Engine, Toolset
@@ -167,34 +167,34 @@ def test_500_random_argument_lists(calls: bytes) -> None:
     """In this process; the internal error code never occurs, and every other code except the timeout does."""
     seen = set()
     for index, words in enumerate(word_lists(500)):
-        ran = command(*words, stdin=calls, make_engine=ENGINE)
-        seen.add(ran.code)
+        result = command(*words, stdin=calls, make_engine=ENGINE)
+        seen.add(result.code)
 
-        assert (index, True) == (index, _is_well(ran)), (words, ran)
+        assert (index, True) == (index, _is_well(result)), (words, result)
     assert {0, 1, 2, 3, 4} <= seen
 
 
-def _is_well(ran: Ran) -> bool:
+def _is_well(result: CommandResult) -> bool:
     """Return whether a command exited with a valid code, and printed a message if it failed."""
-    told = (
-        ran.code == 0
-        or ran.err.startswith(("neuroscript: ", "usage: neuroscript "))
-        or '"error"' in ran.out
-        or "retry" in ran.out
-        or "NOT intact" in ran.out
-        or '"intact": false' in ran.out
+    reported = (
+        result.code == 0
+        or result.err.startswith(("neuroscript: ", "usage: neuroscript "))
+        or '"error"' in result.out
+        or "retry" in result.out
+        or "NOT intact" in result.out
+        or '"intact": false' in result.out
     )
-    return ran.code in CODES - {5} and "Traceback" not in ran.err + ran.out and told
+    return result.code in CODES - {5} and "Traceback" not in result.err + result.out and reported
 
 
 def test_200_damaged_files(calls: bytes) -> None:
     """In this process with the installed tools; each line produces a line of JSON, and no error is internal."""
     for index, data in enumerate(damaged(calls, 200)):
-        ran = command("execute", "-", stdin=data, make_engine=None)
+        result = command("execute", "-", stdin=data, make_engine=None)
 
-        results = [json.loads(line) for line in ran.out.splitlines()]
+        results = [json.loads(line) for line in result.out.splitlines()]
         wanted = sum(1 for line in data.split(b"\n") if line and not line.isspace())
-        assert (index, True, wanted, "") == (index, _is_well(ran), len(results), ran.err)
+        assert (index, True, wanted, "") == (index, _is_well(result), len(results), result.err)
 
 
 @pytest.mark.parametrize("index", range(30))

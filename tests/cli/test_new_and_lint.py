@@ -32,10 +32,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_new_prints_the_next_step(here: Path) -> None:
     """The distribution is in the working directory, under its own name."""
-    ran = command("new", "toolset", "Acme.Weather")
+    result = command("new", "toolset", "Acme.Weather")
 
-    assert (ran.code, ran.err) == (0, "")
-    assert ran.out == (
+    assert (result.code, result.err) == (0, "")
+    assert result.out == (
         "acme-weather: 8 files, with the package acme_weather and the tools acme_weather.*\n"
         "next: cd acme-weather && pip install -e '.[test]' && pytest\n"
     )
@@ -43,10 +43,10 @@ def test_new_prints_the_next_step(here: Path) -> None:
 
 
 def test_new_json_contains_names_and_files(here: Path) -> None:
-    ran = command("new", "toolset", "acme-weather", "--directory", "a/b", "--group", "Weather", "--json")
-    data = json.loads(ran.out)
+    result = command("new", "toolset", "acme-weather", "--directory", "a/b", "--group", "Weather", "--json")
+    data = json.loads(result.out)
 
-    assert (ran.code, ran.err) == (0, "")
+    assert (result.code, result.err) == (0, "")
     assert data.pop("files")[0] == ".github/workflows/test.yml"
     assert data == {
         "directory": str(here / "a" / "b"),
@@ -58,10 +58,10 @@ def test_new_json_contains_names_and_files(here: Path) -> None:
 
 def test_new_reports_every_problem_and_writes_nothing(here: Path) -> None:
     """The exit code is 2."""
-    ran = command("new", "toolset", "class", "--group", "fs", "--author", "a@b")
+    result = command("new", "toolset", "class", "--group", "fs", "--author", "a@b")
 
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err == (
+    assert (result.code, result.out) == (2, "")
+    assert result.err == (
         "neuroscript: new toolset: the module would be called class, which is a Python keyword; "
         "the group fs belongs to neuroscript-fs; choose another one with --group\n"
     )
@@ -69,7 +69,7 @@ def test_new_reports_every_problem_and_writes_nothing(here: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("new",), "expected a kind: toolset (see neuroscript new --help)"),
         (("new", "toolset"), "the following arguments are required: NAME (see neuroscript new toolset --help)"),
@@ -80,32 +80,32 @@ def test_new_reports_every_problem_and_writes_nothing(here: Path) -> None:
         (("lint", "empty"), "empty: no Python file found"),
     ],
 )
-def test_usage_errors_are_reported(words: tuple[str, ...], told: str, here: Path) -> None:
+def test_usage_errors_are_reported(words: tuple[str, ...], message: str, here: Path) -> None:
     """There is one line."""
     (here / "file").write_text("")
     (here / "empty").mkdir()
-    ran = command(*words)
+    result = command(*words)
 
-    assert (ran.code, ran.out, ran.err) == (2, "", f"neuroscript: {told}\n")
+    assert (result.code, result.out, result.err) == (2, "", f"neuroscript: {message}\n")
 
 
 def test_lint_prints_file_line_and_code(here: Path) -> None:
     """The exit code is 1."""
     (here / "acme.py").write_text(PRINTING)
-    ran = command("lint", "acme.py")
+    result = command("lint", "acme.py")
 
-    assert (ran.code, ran.err) == (1, "")
-    assert ran.out == (
+    assert (result.code, result.err) == (1, "")
+    assert result.out == (
         "acme.py:12: lint.print print prints without the Runtime; use rt.println(…)\n1 file, 1 tool, 1 finding\n"
     )
 
 
 def test_lint_json_contains_the_findings(here: Path) -> None:
     (here / "acme.py").write_text(PRINTING)
-    ran = command("lint", "--json", ".")
+    result = command("lint", "--json", ".")
 
-    assert (ran.code, ran.err) == (1, "")
-    assert json.loads(ran.out) == {
+    assert (result.code, result.err) == (1, "")
+    assert json.loads(result.out) == {
         "ok": False,
         "files": 1,
         "tools": 1,
@@ -131,14 +131,14 @@ def test_lint_without_findings_exits_with_0(here: Path) -> None:
 def test_file_names_cannot_control_the_terminal(here: Path) -> None:
     """Control characters are escaped."""
     (here / "a\x1b[2J.py").write_text(PRINTING)
-    ran = command("lint", ".")
+    result = command("lint", ".")
 
-    assert ran.out.startswith("a\\x1b[2J.py:12: lint.print ")
+    assert result.out.startswith("a\\x1b[2J.py:12: lint.print ")
 
 
 @pytest.mark.parametrize("words", [("new", "--help"), ("new", "toolset", "--help"), ("lint", "--help")])
 def test_help_describes_both_commands(words: tuple[str, ...]) -> None:
-    ran = process(*words)
+    result = process(*words)
 
-    assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith(f"usage: neuroscript {' '.join(words[:-1])} ")
+    assert (result.code, result.err) == (0, "")
+    assert result.out.startswith(f"usage: neuroscript {' '.join(words[:-1])} ")

@@ -49,9 +49,9 @@ def with_site(site: Path) -> Callable[..., Any]:
 @pytest.fixture(scope="module")
 def report(with_site: Callable[..., Any]) -> Any:
     """Return the JSON output of ``plugins check`` by name."""
-    ran = with_site("plugins", "check", "--json", "--timeout", str(SECONDS))
-    assert (ran.code, ran.err) == (1, "")
-    found = json.loads(ran.out)
+    result = with_site("plugins", "check", "--json", "--timeout", str(SECONDS))
+    assert (result.code, result.err) == (1, "")
+    found = json.loads(result.out)
     assert found["ok"] is False
     return {each["name"]: each for each in found["plugins"]}
 
@@ -104,12 +104,12 @@ def test_an_engine_starts_beside_them(site: Path) -> None:
 
 def test_readable_output_has_one_row_per_plugin(with_site: Callable[..., Any]) -> None:
     """The counts follow."""
-    ran = with_site(
+    result = with_site(
         "plugins", "check", "acme-good", "Broken_Exit", "zeta-good", NEUROSCRIPT_PLUGINS="broken-exit,zeta-good"
     )
 
-    assert (ran.code, ran.err) == (1, "")
-    assert ran.out == (
+    assert (result.code, result.err) == (1, "")
+    assert result.out == (
         "broken-exit 1.0  plugin.exit  entry point broken-exit cannot be loaded: SystemExit: 3\n"
         "                              (broken_exit_module.py, line 1)\n"
         "zeta-good 1.0    ok           2 tools, 3 hooks\n\n"
@@ -119,10 +119,10 @@ def test_readable_output_has_one_row_per_plugin(with_site: Callable[..., Any]) -
 
 def test_list_imports_nothing(with_site: Callable[..., Any]) -> None:
     """It contains plugins that hang or exit the process too."""
-    ran = with_site("plugins", "list", "--json")
-    found = {each["name"]: each for each in json.loads(ran.out)}
+    result = with_site("plugins", "list", "--json")
+    found = {each["name"]: each for each in json.loads(result.out)}
 
-    assert (ran.code, ran.err) == (0, "")
+    assert (result.code, result.err) == (0, "")
     assert {each.published.name for each in BROKEN} < {*found}
     assert found["zeta-good"] == {
         "name": "zeta-good",
@@ -135,10 +135,10 @@ def test_list_imports_nothing(with_site: Callable[..., Any]) -> None:
 
 def test_show_prints_one_plugin(with_site: Callable[..., Any], site: Path) -> None:
     """It contains the directory and the entry points."""
-    ran = with_site("plugins", "show", "Broken.Hang", "-p", "no:broken-hang")
+    result = with_site("plugins", "show", "Broken.Hang", "-p", "no:broken-hang")
 
-    assert (ran.code, ran.err) == (0, "")
-    assert ran.out == (
+    assert (result.code, result.err) == (0, "")
+    assert result.out == (
         f"broken-hang 1.0\n  disabled, in {site}/broken_hang-1.0.dist-info\n\n"
         "  neuroscript.toolsets  broken-hang  broken_hang_module:toolset\n"
     )
@@ -151,10 +151,10 @@ def test_show_prints_one_plugin(with_site: Callable[..., Any], site: Path) -> No
 # Choosing plugins
 
 
-def names(ran: Any) -> set[str]:
+def names(result: Any) -> set[str]:
     """Return the groups of the listed tools."""
-    assert ran.code == 0
-    return {each["name"].partition(".")[0] for each in json.loads(ran.out)}
+    assert result.code == 0
+    return {each["name"].partition(".")[0] for each in json.loads(result.out)}
 
 
 @pytest.mark.parametrize(
@@ -178,12 +178,12 @@ def test_environment_selects_plugins_of_the_command(
 def test_environment_accepts_bundles(with_site: Callable[..., Any]) -> None:
     """An unknown bundle ends the command."""
     found = names(with_site("list", "--json", NEUROSCRIPT_PLUGINS="acme-good, @files"))
-    ran = with_site("list", NEUROSCRIPT_PLUGINS="@flies")
+    result = with_site("list", NEUROSCRIPT_PLUGINS="@flies")
 
     assert {"acme", "fs", "math"} <= found
     assert not found & {"numbers", "shell", "http"}
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "neuroscript: flies: unknown bundle; did you mean files?\n"
+    assert (result.code, result.out) == (2, "")
+    assert result.err == "neuroscript: flies: unknown bundle; did you mean files?\n"
 
 
 def test_engine_ignores_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,21 +201,21 @@ def test_option_excludes_plugins(with_site: Callable[..., Any]) -> None:
     only = {"NEUROSCRIPT_PLUGINS": "acme-good,neuroscript-fs,zeta-good"}
 
     assert names(with_site("list", "--json", "-p", "no:acme-good", "-p", "no:fs", **only)) == {"numbers"}
-    ran = with_site("list", "--json", "-p", "no:acme-god", **only)
-    assert ran.err == "neuroscript: warning: -p no:acme-god excludes nothing; no plugin has that name\n"
-    assert names(ran) == {"acme", "fs", "numbers"}
+    result = with_site("list", "--json", "-p", "no:acme-god", **only)
+    assert result.err == "neuroscript: warning: -p no:acme-god excludes nothing; no plugin has that name\n"
+    assert names(result) == {"acme", "fs", "numbers"}
 
 
 def test_missing_plugin_produces_a_warning(with_site: Callable[..., Any]) -> None:
     """With every command that would load it."""
     for words in (("list",), ("plugins", "list")):
-        ran = with_site(*words, NEUROSCRIPT_PLUGINS="nowhere")
-        assert ran.err.startswith("neuroscript: warning: nowhere: is not installed, or offers no toolset\n")
-        assert ran.code == 0
+        result = with_site(*words, NEUROSCRIPT_PLUGINS="nowhere")
+        assert result.err.startswith("neuroscript: warning: nowhere: is not installed, or offers no toolset\n")
+        assert result.code == 0
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("plugins",), "expected an action: list, show, check, lock, diff (see neuroscript plugins --help)"),
         (
@@ -226,19 +226,19 @@ def test_missing_plugin_produces_a_warning(with_site: Callable[..., Any]) -> Non
     ],
     ids=str,
 )
-def test_invalid_arguments_are_a_usage_error(words: tuple[str, ...], said: str) -> None:
-    ran = command(*words)
+def test_invalid_arguments_are_a_usage_error(words: tuple[str, ...], message: str) -> None:
+    result = command(*words)
 
-    assert (ran.code, ran.out, ran.err) == (2, "", f"neuroscript: {said}\n")
+    assert (result.code, result.out, result.err) == (2, "", f"neuroscript: {message}\n")
 
 
 @pytest.mark.parametrize("word", ["0", "-1", "x", "3601", "1e3", ""])
 def test_timeout_must_be_an_integer(word: str) -> None:
     """It must be from 1 to 3600."""
-    ran = command("plugins", "check", f"--timeout={word}")
+    result = command("plugins", "check", f"--timeout={word}")
 
-    assert ran.code == 2
-    assert "expected an integer from 1 to 3600" in ran.err
+    assert result.code == 2
+    assert "expected an integer from 1 to 3600" in result.err
 
 
 # Separate processes
@@ -259,7 +259,7 @@ def checked(folder: Path, code: str, limit: float = SECONDS) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("code", "told", "reason"),
+    ("code", "message", "reason"),
     [
         ("import os; os._exit(3)", "plugin.exit", "ended its process while loading (exit code 3)"),
         ("import os; os.abort()", "plugin.exit", "ended its process while loading (exit code -6)"),
@@ -274,10 +274,10 @@ def checked(folder: Path, code: str, limit: float = SECONDS) -> Any:
     ],
     ids=["ends", "aborts", "interrupts", "closes", "leaves a thread"],
 )
-def test_plugin_cannot_affect_the_checking_process(alone: Path, code: str, told: str, reason: str) -> None:
+def test_plugin_cannot_affect_the_checking_process(alone: Path, code: str, message: str, reason: str) -> None:
     report = checked(alone, code)
 
-    assert (report.code, report.reason) == (told, reason)
+    assert (report.code, report.reason) == (message, reason)
     assert "odd_tools_module" not in sys.modules
 
 

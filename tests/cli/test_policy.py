@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, command, process, start
+from tests.cli.conftest import ROOT, CommandResult, command, process, start
 
 from neuroscript.io.user_cache import config_file
 
@@ -70,11 +70,11 @@ def write(path: Path, text: str) -> str:
     return str(path)
 
 
-def call(*words: str) -> Ran:
+def call(*words: str) -> CommandResult:
     return command("call", "-p", "plugin.py", "--sandbox", "box", "--create-sandbox", *words)
 
 
-def put(*words: str) -> Ran:
+def put(*words: str) -> CommandResult:
     return call(*words, "p.put", "data/a", "hi")
 
 
@@ -83,9 +83,9 @@ def put(*words: str) -> Ran:
 
 def test_working_directory_is_not_searched(world: Path) -> None:
     """A file there grants nothing unless it is named."""
-    assert put() == Ran(4, "", REFUSED)
-    assert put("--policy", "neuroscript.toml") == Ran(0, "hi\n")
-    assert put("--policy=neuroscript.toml") == Ran(0, "hi\n")
+    assert put() == CommandResult(4, "", REFUSED)
+    assert put("--policy", "neuroscript.toml") == CommandResult(0, "hi\n")
+    assert put("--policy=neuroscript.toml") == CommandResult(0, "hi\n")
 
 
 def test_own_policy_file_is_read(world: Path, config: Path) -> None:
@@ -93,21 +93,23 @@ def test_own_policy_file_is_read(world: Path, config: Path) -> None:
     write(config, "policy.grants = ['fs:*:data/**']")
     write(world / "other.toml", "policy.grants = ['fs:*:other/**']")
 
-    assert put() == Ran(0, "hi\n")
-    assert put("--policy", "other.toml") == Ran(4, "", REFUSED)
-    assert put("--policy", os.devnull) == Ran(4, "", REFUSED)
+    assert put() == CommandResult(0, "hi\n")
+    assert put("--policy", "other.toml") == CommandResult(4, "", REFUSED)
+    assert put("--policy", os.devnull) == CommandResult(4, "", REFUSED)
 
 
 def test_invalid_or_unreadable_own_file_ends_the_command(world: Path, config: Path) -> None:
     """It might deny something."""
     write(config, "policy.grant = []")
-    assert put() == Ran(2, "", "neuroscript: neuroscript.toml:1: policy.grant: unknown key; did you mean grants?\n")
+    assert put() == CommandResult(
+        2, "", "neuroscript: neuroscript.toml:1: policy.grant: unknown key; did you mean grants?\n"
+    )
     config.unlink()
     config.symlink_to("nowhere")
-    assert put() == Ran(2, "", "neuroscript: neuroscript.toml: cannot be read: no such file or directory\n")
+    assert put() == CommandResult(2, "", "neuroscript: neuroscript.toml: cannot be read: no such file or directory\n")
     config.unlink()
     config.mkdir()
-    assert put() == Ran(2, "", "neuroscript: neuroscript.toml: cannot be read: is a directory\n")
+    assert put() == CommandResult(2, "", "neuroscript: neuroscript.toml: cannot be read: is a directory\n")
 
 
 @pytest.mark.parametrize("home", [".", "config", ""])
@@ -128,7 +130,7 @@ def test_process_reads_the_same_file(world: Path, config: Path) -> None:
     write(config, "policy.deny = ['math.*']\n")
 
     refused = "neuroscript: math.add: denied by the pattern 'math.*' in deny\n"
-    assert process("call", "math.add", "1", "2") == Ran(4, "", refused)
+    assert process("call", "math.add", "1", "2") == CommandResult(4, "", refused)
     config.write_text("policy = 1")
     assert process("call", "math.add", "1", "2").code == 2
     assert process("list", "math.add").code == process("show", "math.add").code == 0
@@ -143,13 +145,13 @@ def test_grants_trust_and_denials_add_up(world: Path) -> None:
     words = ("--policy", file)
 
     lacking = "neuroscript: p.put: needs fs:read:data/a; grant it with --grant 'fs:read:data/a'\n"
-    assert put(*words) == Ran(4, "", lacking)
-    assert put(*words, "--grant", "fs:read:data/**") == Ran(0, "hi\n")
+    assert put(*words) == CommandResult(4, "", lacking)
+    assert put(*words, "--grant", "fs:read:data/**") == CommandResult(0, "hi\n")
     denied = "neuroscript: p.put: denied by the pattern 'p.p*' in deny\n"
-    assert put(*words, "--grant", "fs:read:data/**", "--deny", "p.p*") == Ran(4, "", denied)
+    assert put(*words, "--grant", "fs:read:data/**", "--deny", "p.p*") == CommandResult(4, "", denied)
     assert call(*words, "--grant=*:*:*", "--allow", "p.many", "p.many", "[]").code == 4
     assert call(*words, "p.trusted").code == 4
-    assert call(*words, "--trusted", "p.trusted") == Ran(0, "true\n")
+    assert call(*words, "--trusted", "p.trusted") == CommandResult(0, "true\n")
 
 
 def test_tool_must_be_allowed_by_file_and_options(world: Path) -> None:
@@ -161,8 +163,8 @@ def test_tool_must_be_allowed_by_file_and_options(world: Path) -> None:
     assert put(*words).code == call(*words, "p.few", "[]").code == 0
     assert put(*words, "--allow", "p.*").code == 0
     assert put(*words, "--allow", "p.few", "--allow", "p.pu?").code == 0
-    assert put(*words, "--allow", "p.few") == Ran(4, "", not_allowed.format("put"))
-    assert call(*words, "--allow", "p.*", "p.many", "[]") == Ran(4, "", not_allowed.format("many"))
+    assert put(*words, "--allow", "p.few") == CommandResult(4, "", not_allowed.format("put"))
+    assert call(*words, "--allow", "p.*", "p.many", "[]") == CommandResult(4, "", not_allowed.format("many"))
 
 
 def test_profile_is_selected_by_name(world: Path) -> None:
@@ -170,21 +172,21 @@ def test_profile_is_selected_by_name(world: Path) -> None:
     file = write(world / "a.toml", "[policy]\ngrants = ['fs:*:*']\n[policy.profiles.careful]\ndeny = ['p.put']\n")
     words = ("--policy", file, "--profile")
 
-    assert put(*words, "careful") == Ran(4, "", "neuroscript: p.put: denied by the pattern 'p.put' in deny\n")
-    told = "neuroscript: a.toml:3: policy.profiles.carefull: unknown profile; did you mean careful?\n"
-    assert put(*words, "carefull") == Ran(2, "", told)
+    assert put(*words, "careful") == CommandResult(4, "", "neuroscript: p.put: denied by the pattern 'p.put' in deny\n")
+    reported = "neuroscript: a.toml:3: policy.profiles.carefull: unknown profile; did you mean careful?\n"
+    assert put(*words, "carefull") == CommandResult(2, "", reported)
     text = "--profile needs a policy file; add --policy FILE"
-    assert put("--profile", "careful") == Ran(2, "", f"neuroscript: {text}\n")
+    assert put("--profile", "careful") == CommandResult(2, "", f"neuroscript: {text}\n")
 
 
 def test_each_error_of_a_file_has_its_own_line(world: Path) -> None:
     """At most twenty are printed, with the number of the others."""
     file = write(world / "a.toml", "[policy]\nallow = 1\n" + "".join(f"x{index} = 1\n" for index in range(30)))
 
-    ran = put("--policy", file)
+    result = put("--policy", file)
 
-    lines = ran.err.splitlines()
-    assert (ran.code, ran.out, len(lines)) == (2, "", 21)
+    lines = result.err.splitlines()
+    assert (result.code, result.out, len(lines)) == (2, "", 21)
     assert lines[0] == "neuroscript: a.toml:2: policy.allow: must be an array of strings, in brackets"
     assert lines[1:21:19] == ["neuroscript: a.toml:3: policy.x0: unknown key", "neuroscript: a.toml: and 11 more"]
 
@@ -195,11 +197,13 @@ def test_options_without_effect_produce_a_warning(world: Path) -> None:
     idle = ("--deny", "q.x", "--deny", "p.many", "--grant", "net:read:a.com", "--grant", "env:read:H*", "--allow", "p")
     warning = "neuroscript: warning: no available tool matches --allow p, --deny q.x, --grant net:read:a.com\n"
 
-    assert put("--policy", file) == Ran(0, "hi\n")
-    assert put("--policy", file, *idle, "--allow", "*.put") == Ran(0, "hi\n", warning)
+    assert put("--policy", file) == CommandResult(0, "hi\n")
+    assert put("--policy", file, *idle, "--allow", "*.put") == CommandResult(0, "hi\n", warning)
     line = b'{"name": "p.put", "arguments": ["data/a", "hi"]}'
-    ran = command("execute", "-p", "plugin.py", "--dry-run", "--policy", file, *idle, "--allow", "*", "-", stdin=line)
-    assert (ran.code, ran.err) == (0, warning)
+    result = command(
+        "execute", "-p", "plugin.py", "--dry-run", "--policy", file, *idle, "--allow", "*", "-", stdin=line
+    )
+    assert (result.code, result.err) == (0, warning)
 
 
 # Dry runs
@@ -209,16 +213,16 @@ def test_dry_run_prints_the_decision(world: Path) -> None:
     """The exit code is that of the call; nothing runs, and no sandbox is created."""
     grant = ("--grant", "fs:*:data/**", "--dry-run")
 
-    assert put(*grant) == Ran(0, "p.put: would run (allowed by *)\n")
+    assert put(*grant) == CommandResult(0, "p.put: would run (allowed by *)\n")
     refused = "p.put: would be refused: needs fs:write:data/a (policy.capability, by grants)\n"
-    assert put("--dry-run") == Ran(4, refused, REFUSED)
-    assert call(*grant, "--deny", "*.put", "p.put") == Ran(
+    assert put("--dry-run") == CommandResult(4, refused, REFUSED)
+    assert call(*grant, "--deny", "*.put", "p.put") == CommandResult(
         4, "p.put: would be refused: is denied by the host (policy.denied, by *.put)\n"
     )
-    assert call(*grant, "p.put", "x", "y", "z", "path=1") == Ran(
+    assert call(*grant, "p.put", "x", "y", "z", "path=1") == CommandResult(
         3, "p.put: invalid arguments: expected at most 2 arguments, got 4; path: expected one value, got 2 values\n"
     )
-    assert call(*grant, "p.pot") == Ran(
+    assert call(*grant, "p.pot") == CommandResult(
         2, "p.pot: would be refused: unknown tool p.pot; did you mean p.put? (tool.not_found)\n"
     )
     assert not (world / "box").exists()
@@ -226,7 +230,7 @@ def test_dry_run_prints_the_decision(world: Path) -> None:
 
 def test_dry_run_json_is_the_decision(world: Path) -> None:
     """It is complete, in one line."""
-    ran = put("--dry-run", "--json")
+    result = put("--dry-run", "--json")
 
     expected = {
         "tool": "p.put",
@@ -244,7 +248,7 @@ def test_dry_run_json_is_the_decision(world: Path) -> None:
         "needs": ["fs:write:data/a", "fs:read:data/a"],
         "grants": ["fs:write:data/a", "fs:read:data/a"],
     }
-    assert (4, expected) == (ran.code, json.loads(ran.out))
+    assert (4, expected) == (result.code, json.loads(result.out))
 
 
 CASES = (
@@ -282,35 +286,35 @@ def test_dry_run_has_the_exit_code_of_the_call(case: tuple[str, ...], words: tup
     elif dry.code:
         assert wet.err.removeprefix("neuroscript: ").removeprefix(f"{case[0]}: ").strip() in dry.out
     line = json.dumps({"id": "7", "name": case[0], "arguments": [*case[1:]]}).encode()
-    ran = command("execute", "-p", "plugin.py", *words, "--dry-run", "-", stdin=line)
-    data = json.loads(ran.out)
+    result = command("execute", "-p", "plugin.py", *words, "--dry-run", "-", stdin=line)
+    data = json.loads(result.out)
     assert data["id"] == "7"
     if not any("=" in word for word in case):
-        assert (ran.code, data["allowed"]) == (dry.code, dry.code == 0)
+        assert (result.code, data["allowed"]) == (dry.code, dry.code == 0)
 
 
 def test_dry_run_of_lines_decides_each() -> None:
     """This includes invalid lines; the exit code is that of the first call that would not run."""
     lines = b'{"name": "probe.echo", "arguments": ["a"]}\nnonsense\n{"name": "x"}\n'
-    ran = command("execute", "--dry-run", "-", stdin=lines)
+    result = command("execute", "--dry-run", "-", stdin=lines)
 
-    first, second, third = map(json.loads, ran.out.splitlines())
-    assert ran.code == 3
+    first, second, third = map(json.loads, result.out.splitlines())
+    assert result.code == 3
     assert (first["allowed"], first["rule"]) == (True, "*")
     assert (second["line"], second["code"]) == (2, "arg.not_json")
     assert (third["tool"], third["code"]) == ("x", "tool.not_found")
-    ran = command("execute", "--dry-run", "--report", "-")
+    result = command("execute", "--dry-run", "--report", "-")
     text = "--report and --dry-run cannot be used together; omit one of them"
-    assert ran == Ran(2, "", f"neuroscript: {text}\n")
+    assert result == CommandResult(2, "", f"neuroscript: {text}\n")
 
 
 # Rules without effect
 
 
 def check(*words: str) -> tuple[int, Any]:
-    ran = command("policy", "check", "-p", "plugin.py", "--json", *words)
-    assert ran.err == ""
-    return ran.code, json.loads(ran.out)
+    result = command("policy", "check", "-p", "plugin.py", "--json", *words)
+    assert result.err == ""
+    return result.code, json.loads(result.out)
 
 
 CHECKED = """\
@@ -372,14 +376,16 @@ def test_pattern_of_tools_that_never_run_has_no_effect(world: Path) -> None:
 
 
 def test_check_prints_a_readable_page(world: Path) -> None:
-    ran = command("policy", "check", "-p", "plugin.py", "--policy", write(world / "a.toml", CHECKED), "--allow", "p.*")
+    result = command(
+        "policy", "check", "-p", "plugin.py", "--policy", write(world / "a.toml", CHECKED), "--allow", "p.*"
+    )
 
-    assert (ran.code, ran.err) == (1, "")
-    assert "  limits.tool_calls  p.fewer     matches no tool; did you mean p.few?\n" in ran.out
-    assert "  p.many         needs env:read:HOME, which no grant can cover\n" in ran.out
-    assert "  p.few          is limited to 0 calls (limits.tool_calls)\n" in ran.out
-    assert "  not matched by any allow pattern: probe.danger, probe.data, probe.deep, " in ran.out
-    assert ran.out.endswith(" tools: 2 can run, 17 cannot; 7 rules have no effect\n"), ran.out
+    assert (result.code, result.err) == (1, "")
+    assert "  limits.tool_calls  p.fewer     matches no tool; did you mean p.few?\n" in result.out
+    assert "  p.many         needs env:read:HOME, which no grant can cover\n" in result.out
+    assert "  p.few          is limited to 0 calls (limits.tool_calls)\n" in result.out
+    assert "  not matched by any allow pattern: probe.danger, probe.data, probe.deep, " in result.out
+    assert result.out.endswith(" tools: 2 can run, 17 cannot; 7 rules have no effect\n"), result.out
 
 
 # Explanations
@@ -387,9 +393,9 @@ def test_check_prints_a_readable_page(world: Path) -> None:
 
 def explain(*words: str) -> tuple[list[tuple[str, str, str]], dict[str, Any]]:
     """Return the outcome of each check, and the decision."""
-    ran = command("policy", "explain", "--json", "-p", "plugin.py", *words)
-    assert (ran.code, ran.err) == (0, ""), ran
-    data = json.loads(ran.out)
+    result = command("policy", "explain", "--json", "-p", "plugin.py", *words)
+    assert (result.code, result.err) == (0, ""), result
+    data = json.loads(result.out)
     return [(each["name"], each["outcome"], each["rule"]) for each in data["checks"]], data["decision"]
 
 
@@ -463,17 +469,19 @@ def test_explain_accepts_input_json(world: Path) -> None:
     assert explain(*words, "args.json", "p.put")[1]["allowed"] is True
     checks, decision = explain(*words, "bad.json", "p.put")
     assert (("arguments", "refuses", "arguments") in checks, decision["code"]) == (True, "arg.not_json")
-    ran = command("policy", "explain", "--input-json", "args.json", "p.put", "x")
-    assert ran == Ran(2, "", "neuroscript: pass the arguments on the command line or with --input-json, not both\n")
+    result = command("policy", "explain", "--input-json", "args.json", "p.put", "x")
+    assert result == CommandResult(
+        2, "", "neuroscript: pass the arguments on the command line or with --input-json, not both\n"
+    )
 
 
 def test_explain_prints_a_readable_page(world: Path) -> None:
     """The only value in it is a path below the sandbox."""
-    ran = command("policy", "explain", "-p", "plugin.py", "--grant", "fs:write:data/**", "p.put", "data/a", "SECRET")
+    result = command("policy", "explain", "-p", "plugin.py", "--grant", "fs:write:data/**", "p.put", "data/a", "SECRET")
 
-    assert ran.code == 0
+    assert result.code == 0
     assert (
-        ran.out
+        result.out
         == """\
 p.put
   exists     passes                     the tool exists
@@ -493,9 +501,9 @@ p.put: needs fs:read:data/a; grant it with --grant 'fs:read:data/a'
 
 
 def test_explain_of_an_unknown_tool_suggests_similar_ones() -> None:
-    ran = command("policy", "explain", "probe.ecko")
+    result = command("policy", "explain", "probe.ecko")
 
-    assert ran == Ran(2, "", "neuroscript: unknown tool probe.ecko; did you mean probe.echo?\n")
+    assert result == CommandResult(2, "", "neuroscript: unknown tool probe.ecko; did you mean probe.echo?\n")
 
 
 @pytest.mark.parametrize(
@@ -512,19 +520,19 @@ def test_explain_of_an_unknown_tool_suggests_similar_ones() -> None:
 )
 def test_invalid_arguments_are_a_usage_error(words: list[str], text: str) -> None:
     """There is one line, and exit code 2."""
-    ran = command(*words)
+    result = command(*words)
 
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith(f"neuroscript: {text}"), ran.err
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"neuroscript: {text}"), result.err
 
 
 @pytest.mark.parametrize("words", [["policy"], ["policy", "check"], ["policy", "explain"]])
 def test_each_action_has_help(words: list[str]) -> None:
     """It describes the policy file, or the exit codes."""
-    ran = command(*words, "--help")
+    result = command(*words, "--help")
 
-    assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("usage: neuroscript policy")
+    assert (result.code, result.err) == (0, "")
+    assert result.out.startswith("usage: neuroscript policy")
 
 
 # Hostile files
@@ -561,12 +569,14 @@ def test_hostile_files_produce_no_traceback(tmp_path: Path) -> None:
     """Each produces exit code 2 and printable lines within a time limit."""
     hostile(tmp_path)
     for path in sorted(tmp_path.iterdir()):
-        ran = command("policy", "check", "--policy", str(path))
+        result = command("policy", "check", "--policy", str(path))
 
-        assert (path.name, 2, "") == (path.name, ran.code, ran.out)
-        assert 1 <= len(ran.err.splitlines()) <= 21, path.name
-        assert all(line.startswith("neuroscript: ") and line.isprintable() for line in ran.err.splitlines()), path.name
-        assert str(tmp_path) not in ran.err
+        assert (path.name, 2, "") == (path.name, result.code, result.out)
+        assert 1 <= len(result.err.splitlines()) <= 21, path.name
+        assert all(line.startswith("neuroscript: ") and line.isprintable() for line in result.err.splitlines()), (
+            path.name
+        )
+        assert str(tmp_path) not in result.err
 
 
 @pytest.mark.parametrize("name", ["directory", "pipe", "memory", "random", "deep", "nowhere", "a\udcff", "escapes"])

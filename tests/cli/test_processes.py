@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, environment, process, start
+from tests.cli.conftest import ROOT, CommandResult, environment, process, start
 
 from neuroscript import __version__
 
@@ -23,70 +23,74 @@ def test_module_and_installed_command_are_the_same() -> None:
     as_module = process("--version")
     installed = subprocess.run([COMMAND, "--version"], capture_output=True, text=True)
 
-    assert Ran(0, f"neuroscript {__version__}\n") == as_module
-    assert as_module == Ran(installed.returncode, installed.stdout, installed.stderr)
+    assert CommandResult(0, f"neuroscript {__version__}\n") == as_module
+    assert as_module == CommandResult(installed.returncode, installed.stdout, installed.stderr)
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        pytest.param(["call", "math.add", "2", " 3 "], Ran(0, "5.0\n"), id="a call"),
-        pytest.param(["call", "math.add", "-1.5e3", "--", "-2"], Ran(0, "-1502.0\n"), id="numbers below 0"),
+        pytest.param(["call", "math.add", "2", " 3 "], CommandResult(0, "5.0\n"), id="a call"),
+        pytest.param(["call", "math.add", "-1.5e3", "--", "-2"], CommandResult(0, "-1502.0\n"), id="numbers below 0"),
         pytest.param(
             ["call", "math.divide", "1", "0"],
-            Ran(1, err="neuroscript: math.divide: division by zero\n"),
+            CommandResult(1, err="neuroscript: math.divide: division by zero\n"),
             id="a failure",
         ),
     ],
 )
-def test_call_runs(words: list[str], expected: Ran) -> None:
+def test_call_runs(words: list[str], expected: CommandResult) -> None:
     """Results and errors go to the usual streams."""
-    ran = process(*words)
+    result = process(*words)
 
-    assert expected == ran
+    assert expected == result
 
 
 @pytest.mark.parametrize(
     ("words", "shell", "expected"),
     [
-        pytest.param(["list"], ">&-", Ran(5), id="results lost"),
-        pytest.param(["--version"], ">&-", Ran(5), id="the version lost"),
-        pytest.param(["--help"], ">&-", Ran(5), id="the help lost"),
-        pytest.param(["call", "probe.said", "a"], ">&-", Ran(5, err="a\n"), id="what a tool prints goes to stderr"),
+        pytest.param(["list"], ">&-", CommandResult(5), id="results lost"),
+        pytest.param(["--version"], ">&-", CommandResult(5), id="the version lost"),
+        pytest.param(["--help"], ">&-", CommandResult(5), id="the help lost"),
+        pytest.param(
+            ["call", "probe.said", "a"], ">&-", CommandResult(5, err="a\n"), id="what a tool prints goes to stderr"
+        ),
         pytest.param(
             ["call", "probe.fails", "bug"],
             ">&-",
-            Ran(1, err="neuroscript: probe.fails: the tool failed (ValueError); add --traceback to see where\n"),
+            CommandResult(
+                1, err="neuroscript: probe.fails: the tool failed (ValueError); add --traceback to see where\n"
+            ),
             id="nothing to lose",
         ),
-        pytest.param(["call", "probe.fails", "bug"], "2>&-", Ran(1), id="errors lost"),
-        pytest.param(["call", "probe.said", "a"], ">&- 2>&-", Ran(5), id="both lost"),
-        pytest.param(["call", "probe.fails", "bug"], "2>/dev/full", Ran(1), id="no place for errors"),
+        pytest.param(["call", "probe.fails", "bug"], "2>&-", CommandResult(1), id="errors lost"),
+        pytest.param(["call", "probe.said", "a"], ">&- 2>&-", CommandResult(5), id="both lost"),
+        pytest.param(["call", "probe.fails", "bug"], "2>/dev/full", CommandResult(1), id="no place for errors"),
         pytest.param(
             ["call", "probe.echo", "a"],
             ">/dev/full",
-            Ran(5, err="neuroscript: cannot write the results: no space left on device\n"),
+            CommandResult(5, err="neuroscript: cannot write the results: no space left on device\n"),
             id="no place for results",
         ),
         pytest.param(
             ["execute", "-"],
             "<&-",
-            Ran(2, err="neuroscript: standard input is closed\n"),
+            CommandResult(2, err="neuroscript: standard input is closed\n"),
             id="no standard input",
         ),
         pytest.param(
             ["call", "probe.echo", "--input-json", "-"],
             "<&-",
-            Ran(2, err="neuroscript: standard input is closed\n"),
+            CommandResult(2, err="neuroscript: standard input is closed\n"),
             id="no standard input for arguments",
         ),
     ],
 )
-def test_closed_stream_ends_the_command_silently(words: list[str], shell: str, expected: Ran) -> None:
+def test_closed_stream_ends_the_command_silently(words: list[str], shell: str, expected: CommandResult) -> None:
     """The exit code is 5 if results are lost, otherwise that of the call; there is never a traceback."""
-    ran = process(*words, module=PROBE, shell=shell)
+    result = process(*words, module=PROBE, shell=shell)
 
-    assert expected == ran
+    assert expected == result
 
 
 @pytest.mark.parametrize(
@@ -159,14 +163,14 @@ def test_interrupt_ends_a_running_call(words: list[str]) -> None:
     child.stdin.write(calls)
     child.stdin.close()
     begun = child.stderr if words[0] == "execute" else child.stdout
-    told = begun.readline()
+    reported = begun.readline()
 
     child.send_signal(signal.SIGINT)
     code, out, err = child.wait(30), child.stdout.read(), child.stderr.read()
     child.stdout.close()
     child.stderr.close()
 
-    assert (b"waiting\n", 130, b"neuroscript: interrupted\n") == (told, code, err)
+    assert (b"waiting\n", 130, b"neuroscript: interrupted\n") == (reported, code, err)
     assert [json.loads(line)["value"] for line in out.splitlines()] == (["done"] if words[0] == "execute" else [])
 
 
@@ -187,9 +191,9 @@ def test_limited_encoding_loses_nothing(settings: dict[str, str], written: str) 
     data = process("execute", "-", module=PROBE, stdin=call, **settings)
     error = process("call", "é日", module=PROBE, **settings)
 
-    assert Ran(0, f"{written}\n" * 2) == text
+    assert CommandResult(0, f"{written}\n" * 2) == text
     assert (0, "é日") == (data.code, json.loads(data.out)["value"])
-    assert Ran(2, "", f"neuroscript: unknown tool {written}\n") == error
+    assert CommandResult(2, "", f"neuroscript: unknown tool {written}\n") == error
 
 
 def test_invalid_unicode_arguments_are_refused() -> None:
@@ -226,7 +230,7 @@ def test_arguments_are_completed(line: str, expected: set[str], tmp_path: Path) 
     """Commands, tool names and arguments, with the protocol of argcomplete."""
     answer = tmp_path / "answer"
 
-    ran = process(
+    result = process(
         module=PROBE,
         COMP_LINE=line,
         COMP_POINT=str(len(line)),
@@ -234,7 +238,7 @@ def test_arguments_are_completed(line: str, expected: set[str], tmp_path: Path) 
         _ARGCOMPLETE_STDOUT_FILENAME=str(answer),
     )
 
-    assert (0, expected) == (ran.code, set(answer.read_text().split("\013")))
+    assert (0, expected) == (result.code, set(answer.read_text().split("\013")))
 
 
 def test_bash_completes_a_tool(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Ran, command, process
+from tests.cli.conftest import CommandResult, command, process
 from tests.cli.test_never_a_traceback import damaged
 
 from neuroscript import Engine, Runtime, ToolCall, ToolPolicy, Toolset, bind
@@ -61,22 +61,24 @@ def recorded(path: Path, *calls: tuple[str, tuple[Any, ...]]) -> Path:
     return path
 
 
-def replay(path: Path | str, *words: str, make_engine: Any = engine, stdin: bytes = b"") -> Ran:
+def replay(path: Path | str, *words: str, make_engine: Any = engine, stdin: bytes = b"") -> CommandResult:
     return command("replay", str(path), *words, make_engine=make_engine, stdin=stdin)
 
 
 def test_same_results_exit_with_0(path: Path) -> None:
     """It prints how many calls were run."""
-    told = "2 calls run again, same results\n1 skipped, because their tools are not pure\n"
+    reported = "2 calls run again, same results\n1 skipped, because their tools are not pure\n"
 
-    assert Ran(0, told) == replay(path)
+    assert CommandResult(0, reported) == replay(path)
 
 
 def test_first_difference_exits_with_1(path: Path) -> None:
     """It prints line, tool and place, but no value."""
-    told = "line 1: lab.named: result[0]: was str of 3, is str of 11\n1 call run again, up to the first difference\n"
+    reported = (
+        "line 1: lab.named: result[0]: was str of 3, is str of 11\n1 call run again, up to the first difference\n"
+    )
 
-    assert Ran(1, told) == replay(path, make_engine=other)
+    assert CommandResult(1, reported) == replay(path, make_engine=other)
 
 
 def test_json_contains_counts_and_difference(path: Path) -> None:
@@ -104,16 +106,16 @@ def test_calls_that_were_not_recorded_in_full_are_counted(tmp_path: Path) -> Non
         tool = lent.tools["lab.named"]
         recording.write(tool, fingerprint(tool), (1,), ["ada"], is_secret=lambda value: True)
 
-    assert Ran(0, "0 calls run again, same results\n1 not recorded in full\n") == replay(path)
+    assert CommandResult(0, "0 calls run again, same results\n1 not recorded in full\n") == replay(path)
 
 
 def test_unreadable_lines_exit_with_2(path: Path) -> None:
     """The others are run; the first unreadable line is named."""
     path.write_bytes(b"nonsense\n" + path.read_bytes() + b'{"recording":1,')
-    told = "2 calls run again, same results\n1 skipped, because their tools are not pure\n"
-    said = f"neuroscript: {path}: 2 lines are unreadable: line 1 is not JSON\n".replace(str(path), _cut(str(path)))
+    reported = "2 calls run again, same results\n1 skipped, because their tools are not pure\n"
+    message = f"neuroscript: {path}: 2 lines are unreadable: line 1 is not JSON\n".replace(str(path), _cut(str(path)))
 
-    assert Ran(2, told, said) == replay(path)
+    assert CommandResult(2, reported, message) == replay(path)
 
 
 def _cut(name: str) -> str:
@@ -137,17 +139,17 @@ def test_difference_takes_precedence_over_unreadable_lines(path: Path) -> None:
 )
 def test_unreadable_file_exits_with_2(name: str, reason: str) -> None:
     """There is one line."""
-    assert Ran(2, "", f"neuroscript: {reason}\n") == replay(name)
+    assert CommandResult(2, "", f"neuroscript: {reason}\n") == replay(name)
 
 
 def test_recording_is_read_from_stdin(path: Path) -> None:
-    assert Ran(0, replay(path).out) == replay("-", stdin=path.read_bytes())
+    assert CommandResult(0, replay(path).out) == replay("-", stdin=path.read_bytes())
 
 
 def test_tool_output_goes_to_stderr(tmp_path: Path) -> None:
     path = recorded(tmp_path / "calls.jsonl", ("lab.says", ("hello",)))
 
-    assert Ran(0, "1 call run again, same results\n", "hello\n") == replay(path)
+    assert CommandResult(0, "1 call run again, same results\n", "hello\n") == replay(path)
 
 
 PLUGIN = """
@@ -169,7 +171,7 @@ def test_tools_of_a_plugin_file_are_replayed(tmp_path: Path) -> None:
         tool = lent.tools["mine.twice"]
         recording.write(tool, fingerprint(tool), (4,), lent.call("mine.twice", (4,)))
 
-    assert Ran(0, "1 call run again, same results\n") == replay(path, "-p", str(file))
+    assert CommandResult(0, "1 call run again, same results\n") == replay(path, "-p", str(file))
     assert "line 1: mine.twice: unknown tool" == replay(path).out.splitlines()[0]
     file.write_text(PLUGIN.format(factor=3))
     assert (
@@ -181,12 +183,12 @@ def test_200_damaged_recordings(path: Path) -> None:
     """Each exits with its own code and one line that says why, and never with a traceback."""
     whole, seen = path.read_bytes(), set()
     for index, data in enumerate([*damaged(whole, 150), *_cut_short(whole, 50)]):
-        ran = replay("-", stdin=data)
-        seen.add(ran.code)
+        result = replay("-", stdin=data)
+        seen.add(result.code)
 
-        assert (index, True) == (index, ran.code in (0, 1, 2) and "run again" in ran.out), ran
-        assert "Traceback" not in ran.out + ran.err
-        assert (ran.code == 0) <= (ran.err == "")
+        assert (index, True) == (index, result.code in (0, 1, 2) and "run again" in result.out), result
+        assert "Traceback" not in result.out + result.err
+        assert (result.code == 0) <= (result.err == "")
     assert {0, 1, 2} == seen
 
 
@@ -203,5 +205,7 @@ def test_replay_in_a_separate_process(tmp_path: Path) -> None:
         recording.write(tool, fingerprint(tool), (1.0, 2.0), 3.0)
         recording.write(tool, fingerprint(tool), (1.0, 2.0), 4.0)
 
-    told = "line 2: math.add: result: was float, is a different value\n2 calls run again, up to the first difference\n"
-    assert Ran(1, told) == process("replay", str(path))
+    reported = (
+        "line 2: math.add: result: was float, is a different value\n2 calls run again, up to the first difference\n"
+    )
+    assert CommandResult(1, reported) == process("replay", str(path))

@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, asked_of, command, process
-from tests.llm.server import ModelServer, Raw, Said, refuses, says
+from tests.cli.conftest import ROOT, CommandResult, asked_of, command, process
+from tests.llm.server import ModelReply, ModelServer, Raw, refuses, says
 from tests.terminals import Terminal
 
 PLANS = ROOT / "docs" / "examples" / "plans"
@@ -57,9 +57,9 @@ def test_example_runs(name: str, tmp_path: Path) -> None:
     """It needs only the distributions of this project and no network."""
     words, out, err = GAVE[name]
 
-    ran = command("run", str(PLANS / name), "--sandbox", str(tmp_path), *words, make_engine=None)
+    result = command("run", str(PLANS / name), "--sandbox", str(tmp_path), *words, make_engine=None)
 
-    assert Ran(0, out, err) == ran
+    assert CommandResult(0, out, err) == result
 
 
 def test_every_example_is_tested() -> None:
@@ -68,20 +68,20 @@ def test_every_example_is_tested() -> None:
 
 def test_example_runs_in_a_separate_process() -> None:
     """Inputs are arguments; messages go to stderr."""
-    ran = process("run", "docs/examples/plans/conditions.toml", "--input", "city=São Paulo", "--input", "degrees=31")
+    result = process("run", "docs/examples/plans/conditions.toml", "--input", "city=São Paulo", "--input", "degrees=31")
 
-    assert Ran(0, '{"warm": "São Paulo: take sandals"}\n') == ran
+    assert CommandResult(0, '{"warm": "São Paulo: take sandals"}\n') == result
 
 
 def test_node_is_retried_until_it_succeeds(tmp_path: Path) -> None:
     """The trace contains each attempt; the first ones failed because the file did not exist yet."""
     words = ("--sandbox", str(tmp_path), "--grant", "fs:*:late.txt", "--json")
 
-    ran = command("run", str(PLANS / "retry.toml"), *words, make_engine=None)
-    reads = json.loads(ran.out)["nodes"][2]
+    result = command("run", str(PLANS / "retry.toml"), *words, make_engine=None)
+    reads = json.loads(result.out)["nodes"][2]
     codes = [each["code"] for each in reads["attempts"]]
 
-    assert (0, "succeeded", "ok") == (ran.code, reads["status"], codes[-1])
+    assert (0, "succeeded", "ok") == (result.code, reads["status"], codes[-1])
     assert {"sandbox.notfound"} == set(codes[:-1])
     assert [*range(1, len(codes) + 1)] == [each["number"] for each in reads["attempts"]]
 
@@ -108,7 +108,7 @@ def failing(tool: str, inputs: str = "{}", more: str = "") -> str:
 
 
 @pytest.mark.parametrize(
-    ("plan", "words", "code", "said"),
+    ("plan", "words", "code", "message"),
     [
         pytest.param(
             failing("probe.fails", '{ code = "x" }'),
@@ -136,14 +136,14 @@ def failing(tool: str, inputs: str = "{}", more: str = "") -> str:
     ],
 )
 def test_first_halting_node_sets_the_exit_code(
-    plan: str, words: tuple[str, ...], code: int, said: str, tmp_path: Path
+    plan: str, words: tuple[str, ...], code: int, message: str, tmp_path: Path
 ) -> None:
     """It is the exit code of ``call``; the failed nodes and the number of unstarted nodes are printed."""
-    ran = command("run", written(tmp_path, plan), *words)
-    lines = ran.err.splitlines()
+    result = command("run", written(tmp_path, plan), *words)
+    lines = result.err.splitlines()
 
-    assert (code, "") == (ran.code, ran.out)
-    assert lines[0].startswith(f"neuroscript: bad: {said}"), lines
+    assert (code, "") == (result.code, result.out)
+    assert lines[0].startswith(f"neuroscript: bad: {message}"), lines
     assert ["neuroscript: the plan failed: bad failed; 1 not started"] == lines[1:]
 
 
@@ -161,11 +161,11 @@ def test_invalid_plan_reports_every_problem(tmp_path: Path) -> None:
         "nodes.d.tool: probe.trusted: requires a trusted host",
     ]
 
-    ran = command("run", written(tmp_path, plan))
+    result = command("run", written(tmp_path, plan))
     checked = command("run", written(tmp_path, plan), "--check")
     data = command("run", written(tmp_path, plan), "--check", "--json")
 
-    assert Ran(2, "", "".join(f"neuroscript: plan.toml: {line}\n" for line in lines)) == ran == checked
+    assert CommandResult(2, "", "".join(f"neuroscript: plan.toml: {line}\n" for line in lines)) == result == checked
     assert {"ok": False, "problems": lines} == json.loads(data.out)
 
 
@@ -173,8 +173,10 @@ def test_check_runs_nothing(tmp_path: Path) -> None:
     """It does not need the inputs."""
     plan = '[inputs]\ntext = "string"\n[nodes.said]\ntool = "probe.said"\ninputs = { text = "${input.text}" }\n'
 
-    assert Ran(0, "plan.toml can run here\n") == command("run", written(tmp_path, plan), "--check")
-    assert Ran(0, '{"ok": true, "problems": []}\n') == command("run", written(tmp_path, plan), "--check", "--json")
+    assert CommandResult(0, "plan.toml can run here\n") == command("run", written(tmp_path, plan), "--check")
+    assert CommandResult(0, '{"ok": true, "problems": []}\n') == command(
+        "run", written(tmp_path, plan), "--check", "--json"
+    )
 
 
 def test_invalid_plan_file_is_reported_line_by_line(tmp_path: Path) -> None:
@@ -184,10 +186,10 @@ def test_invalid_plan_file_is_reported_line_by_line(tmp_path: Path) -> None:
         '[nodes.b]\ntool = "probe.echo"\ninputs = { text = "${a}" }\n'
     )
 
-    ran = command("run", written(tmp_path, plan))
+    result = command("run", written(tmp_path, plan))
     odd = command("run", written(tmp_path, '[nodes.a]\ntool = "x.y"\nretries = 3\n'))
 
-    assert Ran(2, "", "neuroscript: plan.toml:1: nodes.a: depends on itself: a < b < a\n") == ran
+    assert CommandResult(2, "", "neuroscript: plan.toml:1: nodes.a: depends on itself: a < b < a\n") == result
     assert (2, True) == (odd.code, odd.err.startswith("neuroscript: plan.toml:3: "))
 
 
@@ -203,14 +205,14 @@ INPUTS = (
 @pytest.mark.parametrize(
     ("words", "stdin", "expected"),
     [
-        pytest.param(("--input", "n=3"), b"", Ran(0, '["none", 3]\n'), id="a default"),
-        pytest.param(("--input", "n=3", "--input", "text=a=b"), b"", Ran(0, '["a=b", 3]\n'), id="both"),
-        pytest.param(("--input-json", "-"), b'{"n": 4.0, "text": "t"}', Ran(0, '["t", 4]\n'), id="a file"),
-        pytest.param((), b"", Ran(3, err="plan.inputs: n: expected int, got nothing\n"), id="one is missing"),
+        pytest.param(("--input", "n=3"), b"", CommandResult(0, '["none", 3]\n'), id="a default"),
+        pytest.param(("--input", "n=3", "--input", "text=a=b"), b"", CommandResult(0, '["a=b", 3]\n'), id="both"),
+        pytest.param(("--input-json", "-"), b'{"n": 4.0, "text": "t"}', CommandResult(0, '["t", 4]\n'), id="a file"),
+        pytest.param((), b"", CommandResult(3, err="plan.inputs: n: expected int, got nothing\n"), id="one is missing"),
         pytest.param(
             ("--input", "n=x", "--input", "m=1"),
             b"",
-            Ran(
+            CommandResult(
                 3,
                 err="plan.inputs: n: expected int, got str (a string must be a decimal integer, such as 42); "
                 "m: expected only n, text, got an unknown name of type str\n",
@@ -220,28 +222,31 @@ INPUTS = (
         pytest.param(
             ("--input", "n=1", "--input", "n=2"),
             b"",
-            Ran(3, err="plan.inputs: n: expected one value, got 2 values\n"),
+            CommandResult(3, err="plan.inputs: n: expected one value, got 2 values\n"),
             id="twice",
         ),
-        pytest.param(("--input", "n"), b"", Ran(2, err="--input n: expected KEY=VALUE\n"), id="no pair"),
+        pytest.param(("--input", "n"), b"", CommandResult(2, err="--input n: expected KEY=VALUE\n"), id="no pair"),
         pytest.param(
             ("--input", "n=1", "--input-json", "-"),
             b"{}",
-            Ran(2, err="pass the inputs with --input or with --input-json, not both\n"),
+            CommandResult(2, err="pass the inputs with --input or with --input-json, not both\n"),
             id="two ways",
         ),
         pytest.param(
-            ("--input-json", "-"), b"[1]", Ran(2, err="-: expected an object of inputs, got list\n"), id="no object"
+            ("--input-json", "-"),
+            b"[1]",
+            CommandResult(2, err="-: expected an object of inputs, got list\n"),
+            id="no object",
         ),
     ],
 )
 def test_inputs_are_converted_to_the_types_of_the_plan(
-    words: tuple[str, ...], stdin: bytes, expected: Ran, tmp_path: Path
+    words: tuple[str, ...], stdin: bytes, expected: CommandResult, tmp_path: Path
 ) -> None:
     """They are strings or JSON; invalid ones are reported before anything runs."""
-    ran = command("run", written(tmp_path, INPUTS), *words, stdin=stdin)
+    result = command("run", written(tmp_path, INPUTS), *words, stdin=stdin)
 
-    assert Ran(expected.code, expected.out, expected.err and f"neuroscript: {expected.err}") == ran
+    assert CommandResult(expected.code, expected.out, expected.err and f"neuroscript: {expected.err}") == result
 
 
 @pytest.mark.parametrize(
@@ -251,9 +256,9 @@ def test_inputs_are_converted_to_the_types_of_the_plan(
 )
 def test_plan_is_read_from_stdin(text: str) -> None:
     """As TOML, or as JSON if it begins like JSON."""
-    ran = command("run", "-", stdin=text.encode())
+    result = command("run", "-", stdin=text.encode())
 
-    assert Ran(0, "here\n") == ran
+    assert CommandResult(0, "here\n") == result
 
 
 def test_tool_output_is_not_in_the_json(tmp_path: Path) -> None:
@@ -262,7 +267,7 @@ def test_tool_output_is_not_in_the_json(tmp_path: Path) -> None:
 
     plain, data = command("run", plan), command("run", plan, "--json")
 
-    assert Ran(0, "hello\nhello\n") == plain
+    assert CommandResult(0, "hello\nhello\n") == plain
     assert ("hello\n", "hello") == (data.err, json.loads(data.out)["output"])
 
 
@@ -270,26 +275,30 @@ def test_trace_is_saved_if_the_plan_fails(tmp_path: Path) -> None:
     """It is JSON, and the exit code is that of the failure."""
     file = tmp_path / "trace.json"
 
-    ran = command("run", written(tmp_path, failing("probe.fails", '{ code = "x" }')), "--save", str(file))
+    result = command("run", written(tmp_path, failing("probe.fails", '{ code = "x" }')), "--save", str(file))
     trace = json.loads(file.read_text())
 
-    assert (1, "failed", ["failed", "unstarted"]) == (ran.code, trace["status"], [n["status"] for n in trace["nodes"]])
+    assert (1, "failed", ["failed", "unstarted"]) == (
+        result.code,
+        trace["status"],
+        [n["status"] for n in trace["nodes"]],
+    )
 
 
 def test_unsaved_trace_is_an_error(tmp_path: Path) -> None:
     """The output is still printed."""
-    ran = command("run", written(tmp_path, ECHO % "out"), "--save", str(tmp_path / "no" / "trace.json"))
+    result = command("run", written(tmp_path, ECHO % "out"), "--save", str(tmp_path / "no" / "trace.json"))
 
-    assert (2, "out\n") == (ran.code, ran.out)
-    assert ran.err.startswith("neuroscript: cannot write ") and ran.err.endswith(": no such file or directory\n")
+    assert (2, "out\n") == (result.code, result.out)
+    assert result.err.startswith("neuroscript: cannot write ") and result.err.endswith(": no such file or directory\n")
 
 
 def test_trace_is_saved_if_the_output_is_closed(tmp_path: Path) -> None:
     file = tmp_path / "trace.json"
 
-    ran = process("run", str(PLANS / "sequence.toml"), "--save", str(file), shell=">/dev/full")
+    result = process("run", str(PLANS / "sequence.toml"), "--save", str(file), shell=">/dev/full")
 
-    assert (5, "succeeded") == (ran.code, json.loads(file.read_text())["status"])
+    assert (5, "succeeded") == (result.code, json.loads(file.read_text())["status"])
 
 
 def test_nodes_are_audited(tmp_path: Path) -> None:
@@ -375,12 +384,12 @@ def test_progress_is_hidden_during_an_approval_prompt(tmp_path: Path) -> None:
         written(tmp_path, close + NAP % "1"), "-p", str(ROOT / "docs" / "examples" / "shop.py"), size=(24, 80)
     )
 
-    asked = terminal.see("[n] ")
+    request = terminal.see("[n] ")
     terminal.type("y\n")
     seen = terminal.rest()
     terminal.close()
 
-    assert "of 2 done" not in asked.rpartition("\x1b[J")[2]
+    assert "of 2 done" not in request.rpartition("\x1b[J")[2]
     assert seen.endswith('{"close": "Oslo is closed", "nap": true}\r\n')
 
 
@@ -420,30 +429,34 @@ ASKING = 'synthesis = "What does it say?"\n' + ECHO % "that Oslo is cold"
 @pytest.mark.parametrize(
     ("step", "expected"),
     [
-        pytest.param(says("It is cold."), Ran(0, "It is cold.\n"), id="answers"),
+        pytest.param(says("It is cold."), CommandResult(0, "It is cold.\n"), id="answers"),
         pytest.param(
             refuses(),
-            Ran(1, "that Oslo is cold\n", "neuroscript: the plan failed: synthesis: the model refused to answer\n"),
+            CommandResult(
+                1, "that Oslo is cold\n", "neuroscript: the plan failed: synthesis: the model refused to answer\n"
+            ),
             id="refuses",
         ),
     ],
 )
-def test_synthesis_asks_the_model(step: Said | Raw, expected: Ran, server: ModelServer, tmp_path: Path) -> None:
+def test_synthesis_asks_the_model(
+    step: ModelReply | Raw, expected: CommandResult, server: ModelServer, tmp_path: Path
+) -> None:
     """Its answer is printed; without an answer, the output of the plan and an error."""
     server.script(step)
 
-    ran = command(*asked_of(server, "run", written(tmp_path, ASKING)))
+    result = command(*asked_of(server, "run", written(tmp_path, ASKING)))
 
-    assert expected == ran
+    assert expected == result
     assert "that Oslo is cold" in server.requests[0].body["messages"][1]["content"]
 
 
 def test_synthesis_needs_a_model_before_the_run(tmp_path: Path) -> None:
     """An unknown model ends the command, and nothing has run."""
-    ran = command("run", written(tmp_path, ASKING.replace("probe.echo", "probe.said")), "--model", "nobody")
+    result = command("run", written(tmp_path, ASKING.replace("probe.echo", "probe.said")), "--model", "nobody")
 
-    assert (2, "") == (ran.code, ran.out)
-    assert "nobody" in ran.err and "cold" not in ran.err
+    assert (2, "") == (result.code, result.out)
+    assert "nobody" in result.err and "cold" not in result.err
 
 
 GOOD = {"nodes": {"a": {"tool": "probe.echo", "inputs": {"text": "made"}}}}
@@ -454,11 +467,11 @@ def test_model_makes_a_plan_that_runs(server: ModelServer) -> None:
     server.script(says("a plan"), says(json.dumps(GOOD)))
 
     made = command(*asked_of(server, "plan", "Say it.", "--tools", "probe.e*"))
-    ran = command("run", "-", stdin=made.out.encode())
+    result = command("run", "-", stdin=made.out.encode())
 
     assert (0, "", GOOD) == (made.code, made.err, json.loads(made.out))
     assert "probe.tags" not in server.requests[0].body["messages"][0]["content"]
-    assert Ran(0, "made\n") == ran
+    assert CommandResult(0, "made\n") == result
 
 
 def test_model_without_a_valid_plan_is_reported(server: ModelServer) -> None:
@@ -467,6 +480,6 @@ def test_model_without_a_valid_plan_is_reported(server: ModelServer) -> None:
 
     made = command(*asked_of(server, "plan", "Say it.", "--attempts", "2"))
 
-    told = "no valid plan: nodes.a.tool: unknown tool probe.ecko; did you mean probe.echo?"
-    assert Ran(2, "", f"neuroscript: {told}\n") == made
+    reported = "no valid plan: nodes.a.tool: unknown tool probe.ecko; did you mean probe.echo?"
+    assert CommandResult(2, "", f"neuroscript: {reported}\n") == made
     assert 2 == len(server.requests)

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, command, environment, start
+from tests.cli.conftest import ROOT, CommandResult, command, environment, start
 from tests.terminals import Terminal
 
 PLUGIN = '''
@@ -70,7 +70,7 @@ def plugin(tmp_path: Path) -> str:
     return str(file)
 
 
-def ran(plugin: str, *words: str) -> Ran:
+def run_tool(plugin: str, *words: str) -> CommandResult:
     return command("call", "-p", plugin, *words, make_engine=None)
 
 
@@ -85,13 +85,13 @@ def until(path: str) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        pytest.param(["s.up", "3"], Ran(0, "0\n1\n2\n"), id="one line each"),
-        pytest.param(["s.aup", "2"], Ran(0, "0\n1\n"), id="of an async tool"),
-        pytest.param(["s.up", "0"], Ran(0, ""), id="none"),
-        pytest.param(["s.lines"], Ran(0, "said by the tool\none\ntwo\na\x1b[2Jb\n\n"), id="texts"),
+        pytest.param(["s.up", "3"], CommandResult(0, "0\n1\n2\n"), id="one line each"),
+        pytest.param(["s.aup", "2"], CommandResult(0, "0\n1\n"), id="of an async tool"),
+        pytest.param(["s.up", "0"], CommandResult(0, ""), id="none"),
+        pytest.param(["s.lines"], CommandResult(0, "said by the tool\none\ntwo\na\x1b[2Jb\n\n"), id="texts"),
         pytest.param(
             ["s.maps"],
-            Ran(
+            CommandResult(
                 1,
                 '{"a": {"$base64": "eA=="}}\n{"b": null}\n',
                 "neuroscript: s.maps: the tool failed (ValueError) (after 2 items); add --traceback to see where\n",
@@ -100,7 +100,7 @@ def until(path: str) -> None:
         ),
         pytest.param(
             ["s.up", "x"],
-            Ran(
+            CommandResult(
                 3,
                 "",
                 "neuroscript: s.up: most: expected int, got str (a string must be a decimal integer, such as 42)\n",
@@ -109,19 +109,19 @@ def until(path: str) -> None:
         ),
         pytest.param(
             ["--deny", "s.*", "s.up", "1"],
-            Ran(4, "", "neuroscript: s.up: denied by the pattern 's.*' in deny\n"),
+            CommandResult(4, "", "neuroscript: s.up: denied by the pattern 's.*' in deny\n"),
             id="a tool that is denied",
         ),
     ],
 )
-def test_items_are_lines(plugin: str, words: list[str], expected: Ran) -> None:
+def test_items_are_lines(plugin: str, words: list[str], expected: CommandResult) -> None:
     """A string is printed unchanged, anything else as JSON."""
-    assert expected == ran(plugin, *words)
+    assert expected == run_tool(plugin, *words)
 
 
 def test_json_items_are_lines(plugin: str) -> None:
     """The outcome follows; the tool's own output is not among them."""
-    done, failed = ran(plugin, "--json", "s.lines"), ran(plugin, "--json", "s.maps")
+    done, failed = run_tool(plugin, "--json", "s.lines"), run_tool(plugin, "--json", "s.maps")
 
     *items, end = map(json.loads, done.out.splitlines())
     assert (0, "said by the tool\n") == (done.code, done.err)
@@ -136,7 +136,7 @@ def test_json_items_are_lines(plugin: str) -> None:
 
 def test_repairs_follow_the_items(plugin: str) -> None:
     """They are part of the outcome, as in other calls."""
-    done = ran(plugin, "--json", "s.up", "1")
+    done = run_tool(plugin, "--json", "s.up", "1")
 
     item, end = map(json.loads, done.out.splitlines())
     assert {"item": 0} == item
@@ -200,4 +200,4 @@ def test_stream_is_not_stored(plugin: str, monkeypatch: pytest.MonkeyPatch) -> N
     """It has more items than a call may collect."""
     monkeypatch.setattr("neuroscript.calls.streams.MAX_COLLECTED_ITEMS", 2)
 
-    assert Ran(0, "0\n1\n2\n3\n") == ran(plugin, "s.up", "4")
+    assert CommandResult(0, "0\n1\n2\n3\n") == run_tool(plugin, "s.up", "4")

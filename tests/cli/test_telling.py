@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, command, environment, process
+from tests.cli.conftest import ROOT, CommandResult, command, environment, process
 from tests.cli.probe import probe
 
 from neuroscript import ToolInfo, to_prompt
@@ -27,24 +27,24 @@ INFOS = [ToolInfo(tool.spec, tool.policy, "") for tool in probe]
 
 def test_export_prompt_equals_the_python_api() -> None:
     """For all tools, and for those that match."""
-    assert Ran(0, f"{to_prompt(SPECS)}\n") == command("export", "prompt")
+    assert CommandResult(0, f"{to_prompt(SPECS)}\n") == command("export", "prompt")
     some = [spec for spec in SPECS if spec.full_name.startswith("probe.s")]
-    assert Ran(0, f"{to_prompt(some)}\n") == command("export", "prompt", "probe.s*")
+    assert CommandResult(0, f"{to_prompt(some)}\n") == command("export", "prompt", "probe.s*")
 
 
 def test_export_prompt_prints_json() -> None:
     """The output is one JSON string."""
-    ran = command("export", "prompt", "--json")
+    result = command("export", "prompt", "--json")
 
-    assert (0, to_prompt(SPECS)) == (ran.code, json.loads(ran.out))
+    assert (0, to_prompt(SPECS)) == (result.code, json.loads(result.out))
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_has_a_function(name: str) -> None:
-    ran = command("export", name)
+    result = command("export", name)
 
-    assert (0, "") == (ran.code, ran.err)
-    assert "probe" in ran.out
+    assert (0, "") == (result.code, result.err)
+    assert "probe" in result.out
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_usage_errors_are_reported(words: list[str], text: str, monkeypatch: pyt
     """The exit code is 2, and nothing is written."""
     monkeypatch.chdir(ROOT)
 
-    assert Ran(2, "", f"neuroscript: {text}\n") == command(*words)
+    assert CommandResult(2, "", f"neuroscript: {text}\n") == command(*words)
 
 
 # stubs
@@ -107,11 +107,11 @@ def test_stubs_writes_a_current_file(tmp_path: Path) -> None:
     file = tmp_path / "typings" / "tools.pyi"
     words = ["stubs", "--output", str(file)]
 
-    assert Ran(1, f"{file} is not current\n") == command(*words, "--check")
+    assert CommandResult(1, f"{file} is not current\n") == command(*words, "--check")
     assert not file.exists()
-    assert Ran(0, f"{file}: {len(SPECS)} tools\n") == command(*words)
+    assert CommandResult(0, f"{file}: {len(SPECS)} tools\n") == command(*words)
     assert file.read_text("utf-8") == stub(SPECS)
-    assert Ran(0, f"{file} is current\n") == command(*words, "--check")
+    assert CommandResult(0, f"{file} is current\n") == command(*words, "--check")
     file.write_bytes(b"\xff")
     assert {"file": str(file), "tools": len(SPECS), "was_current": False} == json.loads(
         command(*words, "--check", "--json").out
@@ -124,7 +124,7 @@ def test_stubs_prints_matching_tools_to_stdout() -> None:
     """With --json, the output contains the text."""
     some = stub(spec for spec in SPECS if spec.full_name == "probe.echo")
 
-    assert Ran(0, some) == command("stubs", "probe.echo") == command("stubs", "--output", "-", "probe.echo")
+    assert CommandResult(0, some) == command("stubs", "probe.echo") == command("stubs", "--output", "-", "probe.echo")
     assert {"file": "-", "tools": 1, "text": some} == json.loads(command("stubs", "probe.echo", "--json").out)
 
 
@@ -136,17 +136,17 @@ def test_docs_writes_a_page_for_each_group(tmp_path: Path) -> None:
     words = ["docs", "--output", str(tmp_path / "pages")]
     file = tmp_path / "pages" / "probe.md"
 
-    assert Ran(1, f"{file} is not current\n") == command(*words, "--check")
+    assert CommandResult(1, f"{file} is not current\n") == command(*words, "--check")
     assert not file.parent.exists()
-    assert Ran(0, f"{file.parent}: 1 page, 1 written\n") == command(*words)
+    assert CommandResult(0, f"{file.parent}: 1 page, 1 written\n") == command(*words)
     assert file.read_text("utf-8") == page("probe", INFOS)
-    assert Ran(0, f"{file.parent}: 1 page, 0 written\n") == command(*words)
-    assert Ran(0, f"{file.parent}: 1 page, all current\n") == command(*words, "--check")
+    assert CommandResult(0, f"{file.parent}: 1 page, 0 written\n") == command(*words)
+    assert CommandResult(0, f"{file.parent}: 1 page, all current\n") == command(*words, "--check")
     file.write_text(f"{MARK}\n\n# probe\n")
-    assert Ran(1, f"{file} is not current\n") == command(*words, "--check")
-    told = json.loads(command(*words, "--check", "--json").out)
-    assert told == {"directory": str(file.parent), "files": ["probe.md"], "stale": ["probe.md"], "obsolete": []}
-    assert Ran(0, f"{file.parent}: 1 page, 1 written\n") == command(*words)
+    assert CommandResult(1, f"{file} is not current\n") == command(*words, "--check")
+    document = json.loads(command(*words, "--check", "--json").out)
+    assert document == {"directory": str(file.parent), "files": ["probe.md"], "stale": ["probe.md"], "obsolete": []}
+    assert CommandResult(0, f"{file.parent}: 1 page, 1 written\n") == command(*words)
 
 
 def test_docs_reports_obsolete_pages(tmp_path: Path) -> None:
@@ -157,9 +157,9 @@ def test_docs_reports_obsolete_pages(tmp_path: Path) -> None:
     (tmp_path / "guide.md").write_text("# A guide\n")
     sentence = f"neuroscript: {tmp_path / 'old.md'} is obsolete, because its group has no tools; delete it\n"
 
-    assert Ran(1, "", sentence) == command(*words, "--check")
-    assert Ran(0, f"{tmp_path}: 1 page, 0 written\n", sentence) == command(*words)
-    assert Ran(0, f"{tmp_path}: 1 page, all current\n") == command(*words, "--check", "probe.*")
+    assert CommandResult(1, "", sentence) == command(*words, "--check")
+    assert CommandResult(0, f"{tmp_path}: 1 page, 0 written\n", sentence) == command(*words)
+    assert CommandResult(0, f"{tmp_path}: 1 page, all current\n") == command(*words, "--check", "probe.*")
 
 
 @pytest.mark.parametrize("kind", ["a page of the user", "a link"])
@@ -174,7 +174,7 @@ def test_docs_replaces_only_its_own_files(tmp_path: Path, kind: str) -> None:
     mine.rename(file) if kind == "a page of the user" else file.symlink_to(mine)
     sentence = f"neuroscript: {file} was not written by neuroscript docs; move it, or choose another directory\n"
 
-    assert Ran(2, "", sentence) == command("docs", "--output", str(place))
+    assert CommandResult(2, "", sentence) == command("docs", "--output", str(place))
     assert file.read_text() == before
 
 
@@ -189,7 +189,7 @@ def test_docs_uses_a_unique_temporary_file(tmp_path: Path) -> None:
 
 
 def test_docs_without_a_directory_prints_all_pages() -> None:
-    assert Ran(0, page("probe", INFOS)) == command("docs")
+    assert CommandResult(0, page("probe", INFOS)) == command("docs")
     assert json.loads(command("docs", "--json").out) == {"pages": [{"file": "probe.md", "text": page("probe", INFOS)}]}
 
 

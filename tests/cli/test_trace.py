@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
-from tests.cli.conftest import Ran, command
+from tests.cli.conftest import CommandResult, command
 from tests.cli.test_never_a_traceback import damaged
 from tests.cli.test_terminal import SEQUENCE, seen
 from tests.workflow.drawn import Drawn
@@ -54,30 +54,30 @@ def saved(made: Trace, path: Path) -> Path:
 
 def test_trace_is_shown_as_a_table(file: Path) -> None:
     """It contains the status, each node and the output, as in Python."""
-    assert Ran(OK, SHOWN) == command("trace", "show", str(file), make_engine=None)
+    assert CommandResult(OK, SHOWN) == command("trace", "show", str(file), make_engine=None)
     assert trace_text(RUN) == SHOWN.replace("error  ", "error: ").rstrip("\n")
 
 
 def test_trace_is_read_from_stdin(file: Path) -> None:
-    assert Ran(OK, SHOWN) == command("trace", "show", "-", stdin=file.read_bytes())
+    assert CommandResult(OK, SHOWN) == command("trace", "show", "-", stdin=file.read_bytes())
 
 
 def test_json_prints_the_trace(file: Path) -> None:
     """It is one line, as in the file."""
-    ran = command("trace", "show", str(file), "--json")
+    result = command("trace", "show", str(file), "--json")
 
-    assert (ran.code, json.loads(ran.out)) == (OK, trace_to_data(RUN))
+    assert (result.code, json.loads(result.out)) == (OK, trace_to_data(RUN))
 
 
 def test_picture_is_written(tmp_path: Path, file: Path) -> None:
     """To a file, whose directory is created, or to stdout."""
-    ran = command("trace", "show", str(file), "--svg", str(tmp_path / "new" / "run.svg"))
-    told = command("trace", "show", str(file), "--svg", str(tmp_path / "run.svg"), "--json")
+    result = command("trace", "show", str(file), "--svg", str(tmp_path / "new" / "run.svg"))
+    reported = command("trace", "show", str(file), "--svg", str(tmp_path / "run.svg"), "--json")
 
-    assert ran == Ran(OK, f"{tmp_path / 'new' / 'run.svg'}: 3 nodes\n")
-    assert json.loads(told.out) == {"file": str(tmp_path / "run.svg"), "nodes": 3}
+    assert result == CommandResult(OK, f"{tmp_path / 'new' / 'run.svg'}: 3 nodes\n")
+    assert json.loads(reported.out) == {"file": str(tmp_path / "run.svg"), "nodes": 3}
     assert (tmp_path / "new" / "run.svg").read_text("utf-8") == trace_svg(RUN)
-    assert command("trace", "show", str(file), "--svg", "-") == Ran(OK, trace_svg(RUN))
+    assert command("trace", "show", str(file), "--svg", "-") == CommandResult(OK, trace_svg(RUN))
     assert json.loads(command("trace", "show", str(file), "--svg=-", "--json").out) == {
         "file": "-",
         "text": trace_svg(RUN),
@@ -89,13 +89,13 @@ def test_trace_cannot_control_the_terminal(tmp_path: Path) -> None:
     """No cell contains a control character or a bidirectional mark."""
     odd = "\x1b[2J\u202e\0\x07"
     bad = {"code": odd, "message": f"{odd}\nstatus: succeeded"}
-    told = attrs.evolve(node("a", status="failed", error=bad), tool=odd)
-    made = attrs.evolve(trace(told, name=odd), run=odd, inputs={odd: odd}, output=[odd], answer=odd, error=bad)
-    ran = command("trace", "show", str(saved(made, tmp_path / "t.json")))
+    reported = attrs.evolve(node("a", status="failed", error=bad), tool=odd)
+    made = attrs.evolve(trace(reported, name=odd), run=odd, inputs={odd: odd}, output=[odd], answer=odd, error=bad)
+    result = command("trace", "show", str(saved(made, tmp_path / "t.json")))
 
-    assert (ran.code, ran.err) == (OK, "")
-    assert ran.out.replace("\n", "").isprintable()
-    assert len(ran.out.splitlines()) == 8
+    assert (result.code, result.err) == (OK, "")
+    assert result.out.replace("\n", "").isprintable()
+    assert len(result.out.splitlines()) == 8
     assert trace_text(made).replace("\n", "").isprintable()
 
 
@@ -105,10 +105,10 @@ def test_too_large_graph_is_not_drawn(tmp_path: Path) -> None:
     knot = trace(*(node(name, *names[:index], status="unstarted") for index, name in enumerate(names)))
     file = saved(knot, tmp_path / "knot.json")
 
-    drawn = command("trace", "show", str(file), "--svg", "-")
+    picture = command("trace", "show", str(file), "--svg", "-")
 
-    said = "neuroscript: cannot draw the picture: its edges would need more than 1000000 positions\n"
-    assert Ran(USAGE, "", said) == drawn
+    message = "neuroscript: cannot draw the picture: its edges would need more than 1000000 positions\n"
+    assert CommandResult(USAGE, "", message) == picture
     assert OK == command("trace", "show", str(file)).code
 
 
@@ -118,11 +118,11 @@ def test_lines_have_a_maximum_length(tmp_path: Path) -> None:
     node = attrs.evolve(RUN.nodes[0], tool=long, reason=long, status="skipped")
     file = saved(attrs.evolve(RUN, plan=long, run=long, nodes=(node,)), tmp_path / "long.json")
 
-    shown, drawn = command("trace", "show", str(file)), command("trace", "show", str(file), "--svg", "-")
+    shown, picture = command("trace", "show", str(file)), command("trace", "show", str(file), "--svg", "-")
 
-    assert (OK, OK) == (shown.code, drawn.code)
+    assert (OK, OK) == (shown.code, picture.code)
     assert max(map(len, shown.out.splitlines())) < 1_000
-    assert len(drawn.out) < 10_000
+    assert len(picture.out) < 10_000
 
 
 def test_table_fits_a_terminal(file: Path) -> None:
@@ -152,9 +152,9 @@ def test_two_traces_are_compared(tmp_path: Path, file: Path) -> None:
         ),
     )
     b = saved(other, tmp_path / "b.json")
-    ran = command("trace", "diff", str(file), str(b))
+    result = command("trace", "diff", str(file), str(b))
 
-    assert ran == Ran(
+    assert result == CommandResult(
         FAILED,
         f"""\
 plan                       has changed
@@ -191,11 +191,11 @@ def test_value_of_another_type_is_a_difference(was: Any, now: Any) -> None:
 def test_times_are_not_a_difference(tmp_path: Path, file: Path) -> None:
     """The times of two runs always differ; large differences are listed."""
     slow = saved(attrs.evolve(RUN, run="r2", started=5000.0, seconds=3.0), tmp_path / "b.json")
-    ran = command("trace", "diff", str(file), str(slow), "--json")
+    result = command("trace", "diff", str(file), str(slow), "--json")
 
     found = [{"path": "seconds", "text": "3 s, was 2 s, 1.5 times as long", "time": True}]
-    assert (ran.code, json.loads(ran.out)) == (OK, {"ok": True, "differences": found})
-    assert command("trace", "diff", str(file), str(file)) == Ran(OK, "no differences\n")
+    assert (result.code, json.loads(result.out)) == (OK, {"ok": True, "differences": found})
+    assert command("trace", "diff", str(file), str(file)) == CommandResult(OK, "no differences\n")
     assert command("trace", "diff", str(file), "-", stdin=file.read_bytes()).code == OK
 
 
@@ -219,10 +219,12 @@ def test_damaged_traces_produce_no_traceback(tmp_path: Path) -> None:
     file, codes = tmp_path / "t.json", set()
     for number, data in enumerate(damaged(f"{json.dumps(trace_to_data(RUN))}\n".encode(), 100)):
         file.write_bytes(data)
-        ran = command("trace", "show", str(file), *(["--svg", "-"] if number % 2 else []))
-        codes.add(ran.code)
-        assert (ran.code == OK) is (ran.err == "")
-        assert ran.code == OK or (ran.out == "" and ran.err.startswith("neuroscript: ") and ran.err.count("\n") == 1)
+        result = command("trace", "show", str(file), *(["--svg", "-"] if number % 2 else []))
+        codes.add(result.code)
+        assert (result.code == OK) is (result.err == "")
+        assert result.code == OK or (
+            result.out == "" and result.err.startswith("neuroscript: ") and result.err.count("\n") == 1
+        )
 
     assert codes == {OK, USAGE}
 
@@ -265,4 +267,4 @@ def test_every_problem_is_reported(
     for name, text in {"good": json.dumps(data), "bad": json.dumps(bad), "text": "trace"}.items():
         Path(f"{name}.json").write_text(text)
 
-    assert Ran(USAGE, "", "".join(f"neuroscript: {each}\n" for each in sentences)) == command(*words)
+    assert CommandResult(USAGE, "", "".join(f"neuroscript: {each}\n" for each in sentences)) == command(*words)

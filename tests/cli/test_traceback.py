@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, environment, process
+from tests.cli.conftest import ROOT, CommandResult, environment, process
 
 SOURCE = '''
 from neuroscript import Toolset
@@ -54,10 +54,10 @@ FAILED = "neuroscript: shop.price: the tool failed (KeyError)"
 
 
 def test_failure_without_the_option_is_one_line(plugin: Path) -> None:
-    ran = process("call", "-p", str(plugin), "shop.price", "black")
+    result = process("call", "-p", str(plugin), "shop.price", "black")
 
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err.startswith(FAILED) and ran.err.count("\n") == 1
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith(FAILED) and result.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -69,18 +69,18 @@ def test_failure_without_the_option_is_one_line(plugin: Path) -> None:
     ],
 )
 def test_option_prints_the_traceback_in_any_position(words: tuple[str, ...], plugin: Path) -> None:
-    ran = process(*(str(plugin) if word == "PLUGIN" else word for word in words))
+    result = process(*(str(plugin) if word == "PLUGIN" else word for word in words))
 
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err.startswith(f"{expected(plugin)}{FAILED}")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith(f"{expected(plugin)}{FAILED}")
 
 
 def test_variable_prints_the_traceback(plugin: Path) -> None:
     """Any value except 0 and the empty string."""
     for value, shows in (("1", True), ("0", False), ("", False)):
-        ran = process("call", "-p", str(plugin), "shop.price", "black", NEUROSCRIPT_TRACEBACK=value)
+        result = process("call", "-p", str(plugin), "shop.price", "black", NEUROSCRIPT_TRACEBACK=value)
 
-        assert (expected(plugin) in ran.err) is shows
+        assert (expected(plugin) in result.err) is shows
 
 
 def test_execute_prints_the_traceback_of_each_failed_line(plugin: Path) -> None:
@@ -89,11 +89,11 @@ def test_execute_prints_the_traceback_of_each_failed_line(plugin: Path) -> None:
         json.dumps({"id": str(n), "name": "shop.price", "arguments": {"name": "black"}}) + "\n" for n in (1, 2)
     )
     plain = process("execute", "-p", str(plugin), "-", stdin=lines.encode())
-    ran = process("execute", "--traceback", "-p", str(plugin), "-", stdin=lines.encode())
+    result = process("execute", "--traceback", "-p", str(plugin), "-", stdin=lines.encode())
 
-    assert ran.err == expected(plugin) * 2
+    assert result.err == expected(plugin) * 2
     assert plain.err == ""
-    first, second = ([json.loads(line) | {"seconds": 0} for line in each.out.splitlines()] for each in (plain, ran))
+    first, second = ([json.loads(line) | {"seconds": 0} for line in each.out.splitlines()] for each in (plain, result))
     assert first == second
 
 
@@ -104,8 +104,8 @@ def test_broken_plugin_is_reported_with_its_reason(words: tuple[str, ...], tmp_p
     path.write_text('def connect():\n    raise RuntimeError("please set ACME_KEY")\n\nconnect()\n')
     reason = f"neuroscript: {path}: cannot be loaded: RuntimeError: please set ACME_KEY (acme.py, line 2)\n"
 
-    assert process(words[0], "-p", str(path), *words[1:]) == Ran(2, "", reason)
-    assert process(words[0], "--traceback", "-p", str(path), *words[1:]) == Ran(
+    assert process(words[0], "-p", str(path), *words[1:]) == CommandResult(2, "", reason)
+    assert process(words[0], "--traceback", "-p", str(path), *words[1:]) == CommandResult(
         2,
         "",
         f"{reason}"
@@ -123,11 +123,11 @@ def test_broken_plugin_of_a_directory_prints_its_traceback(tmp_path: Path) -> No
     plugins.mkdir()
     (plugins / "acme.py").write_text("import acme_missing\n")
 
-    ran = process("list", "--traceback", "--plugins-dir", str(plugins), "math.abs")
+    result = process("list", "--traceback", "--plugins-dir", str(plugins), "math.abs")
 
     reason = "ModuleNotFoundError: No module named 'acme_missing'"
-    assert ran.code == 0
-    assert ran.err == (
+    assert result.code == 0
+    assert result.err == (
         f"neuroscript: warning: {plugins / 'acme.py'}: cannot be loaded: {reason} (acme.py, line 1)\n"
         "Traceback (most recent call last):\n"
         f'  File "{plugins / "acme.py"}", line 1, in <module>\n'
@@ -137,7 +137,9 @@ def test_broken_plugin_of_a_directory_prints_its_traceback(tmp_path: Path) -> No
 
 
 def test_warnings_of_tools_are_escaped(plugin: Path) -> None:
-    assert process("call", "-p", str(plugin), "shop.warns") == Ran(0, "null\n", "neuroscript: low on te\\x1ba\n")
+    assert process("call", "-p", str(plugin), "shop.warns") == CommandResult(
+        0, "null\n", "neuroscript: low on te\\x1ba\n"
+    )
 
 
 def test_server_always_prints_tracebacks(plugin: Path) -> None:

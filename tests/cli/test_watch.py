@@ -109,17 +109,17 @@ def test_incomplete_file_changes_nothing(plugin: Path, watch: Callable[..., Watc
     """The error is reported; the complete file is loaded later."""
     seen = watch("-p", str(plugin), "mine.shout", "hello")
     seen.result()
-    said = []
+    messages = []
     for text in ("def shout(", "register = 1", None):
         plugin.unlink() if text is None else put(plugin, text)
-        said.append(seen.said())
+        messages.append(seen.said())
     save(plugin, "?")
 
     assert [
         f"{plugin}: cannot be loaded: SyntaxError: '(' was never closed ({plugin.name}, line 1); its previous tools remain",
         f"{plugin}: it has neither a Toolset at its top level, such as shop = Toolset('shop'), nor a function register(registrar); its previous tools remain",
         f"{plugin}: no such Python file or package (a directory with __init__.py); its previous tools remain",
-    ] == said
+    ] == messages
     assert (f"reloaded {plugin}", "HELLO?") == (seen.said(), seen.result())
     assert INTERRUPTED == seen.interrupt()
 
@@ -142,18 +142,18 @@ def test_directory_is_watched_for_new_files(plugin: Path, watch: Callable[..., W
     seen = watch("--plugins-dir", str(plugin.parent), "yours.shout", "a")
     assert seen.said().startswith("warning: ")
     assert "unknown tool yours.shout" == seen.said().partition(";")[0]
-    said = []
+    messages = []
     for name, group in (("broken", "theirs"), ("new", "yours")):
         other = plugin.with_name(f"{name}.py")
         save(other, "?")
         text = other.read_text().replace("mine", group)
         seen_before = seen.said()
         put(other, text)
-        said += [seen_before.partition("; ")[2], seen.said().partition(" ")[0]]
+        messages += [seen_before.partition("; ")[2], seen.said().partition(" ")[0]]
         if group == "theirs":
             assert seen.said().startswith("unknown tool yours.shout")
 
-    assert ["its previous tools remain", "reloaded"] * 2 == said
+    assert ["its previous tools remain", "reloaded"] * 2 == messages
     assert "A?" == seen.result()
 
 
@@ -163,10 +163,10 @@ def test_file_that_other_users_can_change_is_not_loaded(plugin: Path, watch: Cal
     first = seen.result()
     new = plugin.with_name("new.py")
     put(new, "x = 1\n", 0o666)
-    said = seen.said()
+    output = seen.said()
 
     assert "A!" == first
-    assert said.startswith(f"{new}: it is not loaded: other users can write to {new}; ")
+    assert output.startswith(f"{new}: it is not loaded: other users can write to {new}; ")
 
 
 def test_error_of_the_tool_stops_nothing(plugin: Path, watch: Callable[..., Watching]) -> None:
@@ -216,10 +216,10 @@ def test_edit_during_the_call_is_detected(plugin: Path, watch: Callable[..., Wat
 
 def test_watch_needs_a_local_plugin() -> None:
     """It is a usage error otherwise; so is a plugin that cannot be loaded at the start."""
-    ran = command("call", "--watch", "probe.echo", "a")
-    said = "--watch needs a local plugin; add -p FILE or --plugins-dir DIR"
+    result = command("call", "--watch", "probe.echo", "a")
+    message = "--watch needs a local plugin; add -p FILE or --plugins-dir DIR"
 
-    assert (2, "", f"neuroscript: {said}\n") == (ran.code, ran.out, ran.err)
+    assert (2, "", f"neuroscript: {message}\n") == (result.code, result.out, result.err)
     assert 2 == command("call", "--watch", "-p", "nowhere.py", "probe.echo", "a").code
 
 

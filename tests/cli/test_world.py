@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ROOT, Ran, command, process
+from tests.cli.conftest import ROOT, CommandResult, command, process
 
 ASK_TWICE = "docs/examples/ask_twice.py"
 NOBODY = "neuroscript: demo.ask_twice: {}\n"
@@ -48,10 +48,10 @@ def plugin(tmp_path: Path) -> str:
 
 def test_piped_answers_are_used_in_order() -> None:
     """The last line may lack a newline; questions are not among the results."""
-    ran = process("call", "-p", ASK_TWICE, "demo.ask_twice", stdin=b"Ada\n42")
+    result = process("call", "-p", ASK_TWICE, "demo.ask_twice", stdin=b"Ada\n42")
 
-    assert (ran.code, ran.out) == (0, "Ada is 42\n")
-    assert "Name?" in ran.err and "Age?" in ran.err
+    assert (result.code, result.out) == (0, "Ada is 42\n")
+    assert "Name?" in result.err and "Age?" in result.err
 
 
 @pytest.mark.parametrize(
@@ -64,22 +64,22 @@ def test_piped_answers_are_used_in_order() -> None:
 )
 def test_tool_fails_at_once_without_an_answer(shell: str, text: str) -> None:
     """With exit code 1 and a message."""
-    ran = process("call", "-p", ASK_TWICE, "demo.ask_twice", shell=shell)
+    result = process("call", "-p", ASK_TWICE, "demo.ask_twice", shell=shell)
 
-    assert (ran.code, ran.out) == (1, "")
-    assert ran.err.endswith(NOBODY.format(text))
+    assert (result.code, result.out) == (1, "")
+    assert result.err.endswith(NOBODY.format(text))
 
 
 def test_lines_of_calls_are_not_answers() -> None:
     """If the command itself reads stdin, the tool cannot ask."""
     calls = b'{"name": "demo.ask_twice"}\n{"name": "math.add", "arguments": [1, 2]}\n'
-    ran = process("execute", "-p", ASK_TWICE, "-", stdin=calls)
+    result = process("execute", "-p", ASK_TWICE, "-", stdin=calls)
 
-    first, second = map(json.loads, ran.out.splitlines())
+    first, second = map(json.loads, result.out.splitlines())
     assert first["error"]["code"] == "prompt.noninteractive"
     assert second["value"] == 3.0
-    ran = process("call", "-p", ASK_TWICE, "--input-json", "-", "demo.ask_twice", stdin=b"{}")
-    assert ran == Ran(1, "", NOBODY.format("there is no terminal, pipe or file to read an answer from"))
+    result = process("call", "-p", ASK_TWICE, "--input-json", "-", "demo.ask_twice", stdin=b"{}")
+    assert result == CommandResult(1, "", NOBODY.format("there is no terminal, pipe or file to read an answer from"))
 
 
 # Grants
@@ -92,10 +92,10 @@ def test_grant_limits_a_tool_to_a_part_of_the_sandbox(plugin: str, tmp_path: Pat
 
     options = "--grant 'fs:write:data/a' --grant 'fs:read:data/a'"
     refused = f"neuroscript: p.put: needs fs:write:data/a, fs:read:data/a; grant it with {options}\n"
-    assert command(*words, "p.put", "data/a", "hi") == Ran(4, "", refused)
-    assert command(*words, *shlex.split(options), "p.put", "data/a", "hi") == Ran(0, "hi\n")
+    assert command(*words, "p.put", "data/a", "hi") == CommandResult(4, "", refused)
+    assert command(*words, *shlex.split(options), "p.put", "data/a", "hi") == CommandResult(0, "hi\n")
     granted = (*words, "--grant", "fs:read,write:data/**")
-    assert command(*granted, "p.put", "data/a", "hi") == Ran(0, "hi\n")
+    assert command(*granted, "p.put", "data/a", "hi") == CommandResult(0, "hi\n")
     assert (here / "data" / "a").read_text() == "hi"
     assert command(*granted, "p.put", "data/../b", "hi").code == 4
     everything = (*words, "--grant=fs:*:*")
@@ -108,8 +108,8 @@ def test_trust_allow_and_deny_are_options(plugin: str) -> None:
     words = ("call", "-p", plugin)
 
     assert command(*words, "p.trusted").code == 4
-    assert command(*words, "--trusted", "p.trusted") == Ran(0, "true\n")
-    assert command(*words, "--trusted", "--allow", "p.*", "p.trusted") == Ran(0, "true\n")
+    assert command(*words, "--trusted", "p.trusted") == CommandResult(0, "true\n")
+    assert command(*words, "--trusted", "--allow", "p.*", "p.trusted") == CommandResult(0, "true\n")
     assert command(*words, "--trusted", "--allow", "q.*", "p.trusted").code == 4
     assert command(*words, "--trusted", "--deny", "p.trust*", "p.trusted").code == 4
 
@@ -142,11 +142,11 @@ def test_execute_has_the_same_options(plugin: str, tmp_path: Path) -> None:
 )
 def test_invalid_options_are_reported(words: list[str], text: str) -> None:
     """With one line and exit code 2, before anything runs."""
-    ran = command("call", "probe.said", "a", *words)
+    result = command("call", "probe.said", "a", *words)
 
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith(f"neuroscript: {text}"), ran.err
-    assert ran.err.count("\n") == 1
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"neuroscript: {text}"), result.err
+    assert result.err.count("\n") == 1
 
 
 def test_plugin_of_the_docs_exists() -> None:
@@ -178,10 +178,10 @@ def directory(path: Path) -> Path:
 def test_broken_plugin_of_a_directory_stops_nothing(tmp_path: Path) -> None:
     """It is reported with its reason, and the exit code is that of the call."""
     plugins = directory(tmp_path / "plugins")
-    ran = command("call", "--plugins-dir", str(plugins), "--trusted", "p.trusted")
+    result = command("call", "--plugins-dir", str(plugins), "--trusted", "p.trusted")
 
     warning = f"neuroscript: warning: {plugins / 'broken.py'}: cannot be loaded: SyntaxError: invalid syntax (broken.py, line 1)\n"
-    assert ran == Ran(0, "true\n", warning)
+    assert result == CommandResult(0, "true\n", warning)
     assert command("list", f"--plugins-dir={plugins}", "p.*").out.count("p.") == 2
     missing = command("list", "--plugins-dir", str(tmp_path / "nowhere"), "p.*")
     assert "nowhere: it cannot be read (FileNotFoundError)" in missing.err
@@ -191,9 +191,9 @@ def test_own_plugins_are_loaded(config: Path, monkeypatch: pytest.MonkeyPatch) -
     """Unless the user disables them; the command of an application decides itself."""
     plugins = directory(config.parent / "plugins")
 
-    ran = command("list", "p.*", make_engine=None)
-    assert ran.out.count("p.") == 2
-    assert ran.err.startswith(f"neuroscript: warning: {plugins / 'broken.py'}: ")
+    result = command("list", "p.*", make_engine=None)
+    assert result.out.count("p.") == 2
+    assert result.err.startswith(f"neuroscript: warning: {plugins / 'broken.py'}: ")
     assert "p.put" not in command("list", "p.*").out
     monkeypatch.setenv("NEUROSCRIPT_DISABLE_PLUGIN_AUTOLOAD", "1")
     assert "p.put" not in command("list", "p.*", make_engine=None).out
@@ -237,8 +237,8 @@ def test_deny_rule_for_an_alias_has_an_effect(tmp_path: Path) -> None:
     path.write_text(GOING)
     words = ("-p", str(path))
 
-    ran = command("call", *words, "--deny", "g.former", "g.new", "5")
-    assert ran == Ran(4, "", "neuroscript: g.new: denied by the pattern 'g.former' in deny\n")
+    result = command("call", *words, "--deny", "g.former", "g.new", "5")
+    assert result == CommandResult(4, "", "neuroscript: g.new: denied by the pattern 'g.former' in deny\n")
     assert "g.former" in command("policy", "check", *words, "--allow", "g.former").out
     checked = json.loads(command("policy", "check", *words, "--deny", "g.former", "--json").out)
     assert checked["unused_rules"] == []

@@ -19,7 +19,7 @@ def tool(*args: ArgSpec, policy: ToolPolicy | None = None, **fields: Any) -> Def
     return Definition(ToolSpec("t", "g", args, **fields), policy or ToolPolicy())
 
 
-def told(old: Definition, new: Definition) -> list[str]:
+def change_lines(old: Definition, new: Definition) -> list[str]:
     """Return the changes as a person reads them."""
     return [f"{each.kind} {each}" for each in changes(old, new)]
 

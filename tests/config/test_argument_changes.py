@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.config.diffed_tools import ARGUMENT_ROWS, DEEP, evolve, keyed, told, tool
+from tests.config.diffed_tools import ARGUMENT_ROWS, DEEP, change_lines, evolve, keyed, tool
 
 
 @pytest.mark.parametrize(
@@ -13,11 +13,13 @@ from tests.config.diffed_tools import ARGUMENT_ROWS, DEEP, evolve, keyed, told, 
 )
 def test_each_argument_change_is_classified(old: Any, new: Any, expected: list[str]) -> None:
     """The class depends on what happens to calls written for the old definition."""
-    assert told(tool(*old), tool(*new)) == expected
+    assert change_lines(tool(*old), tool(*new)) == expected
 
 
 def test_nested_key_changes_are_classified() -> None:
     before = evolve(DEEP, keys=(evolve(DEEP, name="inner"),))
     after = evolve(DEEP, keys=(evolve(keyed(minimum=1), name="inner"),))
 
-    assert told(tool(before), tool(after)) == ["breaking args.m.keys.inner.keys.depth.minimum: the minimum is tighter"]
+    assert change_lines(tool(before), tool(after)) == [
+        "breaking args.m.keys.inner.keys.depth.minimum: the minimum is tighter"
+    ]

@@ -8,7 +8,7 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from tests.config.diffed_tools import told, tool
+from tests.config.diffed_tools import change_lines, tool
 from tests.spec.nested_rules import RULES
 
 from neuroscript import CoercionError, ToolSpec, coerce
@@ -154,7 +154,7 @@ ROWS: list[tuple[str, str, str, list[str]]] = [
 @pytest.mark.parametrize(("old", "new", "expected"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_each_nested_change_is_classified(old: str, new: str, expected: list[str]) -> None:
     """The path leads to the part that changed."""
-    assert told(tool(RULES[old]), tool(RULES[new])) == expected
+    assert change_lines(tool(RULES[old]), tool(RULES[new])) == expected
 
 
 RESULT_ROWS: list[tuple[str, str, str, list[str]]] = [
@@ -174,4 +174,4 @@ RESULT_ROWS: list[tuple[str, str, str, list[str]]] = [
 )
 def test_each_result_change_is_classified(old: str, new: str, expected: list[str]) -> None:
     """Results may become fewer, because callers handle each that was possible before."""
-    assert told(tool(returns=RULES[old]), tool(returns=RULES[new])) == expected
+    assert change_lines(tool(returns=RULES[old]), tool(returns=RULES[new])) == expected

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 import pytest
-from tests.config.diffed_tools import ARGUMENT_ROWS, DEEP, FIVE, INT, LATER, READ, evolve, told, tool
+from tests.config.diffed_tools import ARGUMENT_ROWS, DEEP, FIVE, INT, LATER, READ, change_lines, evolve, tool
 from tests.config.test_nested_changes import RESULT_ROWS
 from tests.config.test_nested_changes import ROWS as NESTED_ROWS
 
@@ -133,7 +133,7 @@ def of_spec(fields: dict[str, Any]) -> Definition:
 @pytest.mark.parametrize(("old", "new", "expected"), [row[1:] for row in TOOL_ROWS], ids=[row[0] for row in TOOL_ROWS])
 def test_each_spec_change_is_classified(old: Any, new: Any, expected: list[str]) -> None:
     """This covers what callers read or receive, and what models see."""
-    assert told(of_spec(old), of_spec(new)) == expected
+    assert change_lines(of_spec(old), of_spec(new)) == expected
 
 
 POLICY_ROWS: list[tuple[str, dict[str, Any], dict[str, Any], list[str]]] = [
@@ -218,7 +218,7 @@ def test_each_policy_change_is_classified(old: Any, new: Any, expected: list[str
     """More authority is breaking, and so is the loss of a restriction."""
     before, after = (tool(policy=ToolPolicy(**fields)) for fields in (old, new))
 
-    assert told(before, after) == expected
+    assert change_lines(before, after) == expected
 
 
 @pytest.mark.parametrize(
@@ -257,4 +257,4 @@ def test_changes_contain_no_values() -> None:
     new = tool(ArgSpec("s", "string", default="canary-3", choices=("canary-3", "x")), description="canary-4")
 
     assert len(changes(old, new)) == 4
-    assert "canary" not in " ".join(told(old, new))
+    assert "canary" not in " ".join(change_lines(old, new))

@@ -55,7 +55,7 @@ def test_an_engine_accepts_a_bundle() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("codings", "codings: unknown bundle; did you mean coding?"),
         ("\x1b[2J", "\\x1b[2J: unknown bundle; available bundles: pure, files, coding, web, all"),
@@ -63,12 +63,12 @@ def test_an_engine_accepts_a_bundle() -> None:
     ],
     ids=["alike", "unlike", "empty"],
 )
-def test_an_unknown_bundle_is_reported(name: str, said: str) -> None:
+def test_an_unknown_bundle_is_reported(name: str, message: str) -> None:
     """With similar names, or all names."""
     with pytest.raises(PluginError) as caught:
         bundle(name)
 
-    assert said == str(caught.value)
+    assert message == str(caught.value)
     assert caught.value.code == "plugin.bundle"
 
 

@@ -44,7 +44,7 @@ def healthy(name: str, group: str = "") -> Published:
     return Published(name, TOOLSET.format(group=group or name.replace("-", ""), name=name))
 
 
-def told(engine: Engine) -> list[str]:
+def warnings_of(engine: Engine) -> list[str]:
     """Return the warnings about broken distributions."""
     return [str(each) for each in engine.plugin_errors]
 
@@ -162,7 +162,7 @@ def test_host_excludes_distributions_and_entry_points(site: Path) -> None:
 
 def test_missing_distribution_is_reported(site: Path) -> None:
     with Engine(plugins=["no-such-tools"]) as engine:
-        assert ["no-such-tools: is not installed, or offers no toolset"] == told(engine)
+        assert ["no-such-tools: is not installed, or offers no toolset"] == warnings_of(engine)
         assert ["plugin.missing"] == [each.code for each in engine.plugin_errors]
 
 
@@ -292,7 +292,7 @@ def test_distribution_is_loaded_completely_or_not_at_all(site: Path) -> None:
     with Engine(plugins=["acme-tools"]) as engine:
         assert not engine.tools
         reason = "ModuleNotFoundError: No module named 'nowhere_to_be_found'"
-        assert told(engine) == [f"acme-tools 1.0: entry point worse cannot be loaded: {reason}"]
+        assert warnings_of(engine) == [f"acme-tools 1.0: entry point worse cannot be loaded: {reason}"]
 
 
 def test_strict_raises_with_all_broken_distributions(site: Path) -> None:
@@ -331,7 +331,7 @@ def test_registry_does_not_depend_on_the_search_order(
             monkeypatch.setattr(sys, "path", [*order, *before])
             with Engine() as engine:
                 origins = tuple((name, info.origin) for name, info in engine.infos.items())
-                seen.add((tuple(engine.tools), origins, tuple(told(engine))))
+                seen.add((tuple(engine.tools), origins, tuple(warnings_of(engine))))
 
     assert len(seen) == 1
     assert len(seen.pop()[2]) == len(UNLOADABLE)
@@ -364,14 +364,14 @@ def test_tools_of_the_host_come_first(site: Path) -> None:
 
     with Engine(toolsets=[mine], plugins=["thief"]) as engine:
         assert engine.call("acme.who") == "host"
-        assert ["thief 1.0: claims acme.who, which host already provides"] == told(engine)
+        assert ["thief 1.0: claims acme.who, which host already provides"] == warnings_of(engine)
 
 
 def test_first_party_distributions_use_reserved_names() -> None:
     """Other distributions may not use them; all other names are free."""
     with Engine() as engine:
         names = {str(each).partition(" ")[0] for each in distributions()}
-        origins = engine._world.registry.origins
+        origins = engine._shared.registry.origins
         used = {(origin.partition(" ")[0], name.partition(".")[0]) for name, origin in origins.items()}
     ours = {(key, group) for key, groups in FIRST_PARTY.items() for group in groups if key in names}
 
@@ -452,7 +452,7 @@ def test_concurrent_loads_give_the_same_tools(site: Path) -> None:
 
     def load() -> None:
         with Engine() as engine:
-            found.append((*engine.tools, *told(engine)))
+            found.append((*engine.tools, *warnings_of(engine)))
 
     threads = [threading.Thread(target=load) for _ in range(4)]
     for each in threads:

@@ -313,9 +313,9 @@ def test_concurrent_writers_leave_one_complete_file(site: Path) -> None:
         subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for _ in range(4)
     ]
-    told = [each.communicate()[0] for each in running]
+    reported = [each.communicate()[0] for each in running]
 
-    assert told == ["acme-tools ()\n"] * 4
+    assert reported == ["acme-tools ()\n"] * 4
     assert len(cache(site)) == len(cache(site, "index")) == 1
     assert {each.suffix for each in cache(site)[0].parent.iterdir()} == {".json"}
     assert installed_distributions() == distributions()

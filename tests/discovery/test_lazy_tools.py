@@ -404,16 +404,16 @@ def test_concurrent_calls_load_hooks_once(gated: Engine, counted: Counted) -> No
 
 def test_host_observers_see_tools_that_are_not_imported(acme: Engine, counted: Counted) -> None:
     """They receive the specs from the index."""
-    told: list[str] = []
+    received: list[str] = []
 
     class Observer:
         @hookimpl
         def neuroscript_tool_registered(self, tool: ToolInfo, origin: str) -> None:
-            told.append(f"{tool.spec.full_name} of {origin}")
+            received.append(f"{tool.spec.full_name} of {origin}")
 
         @hookimpl
         def neuroscript_call_finished(self, record: CallRecord) -> None:
-            told.append(f"{record.tool} {record.code}")
+            received.append(f"{record.tool} {record.code}")
 
     with Engine(plugins=["acme-tools"], hooks=[Observer()], policy=ExecutionPolicy(deny=["acme.later"])) as engine:
         with pytest.raises(PolicyError):
@@ -422,4 +422,8 @@ def test_host_observers_see_tools_that_are_not_imported(acme: Engine, counted: C
         assert engine.call("acme.who") == "acme"
 
     names = ("who", "later", "letters", "slowly")
-    assert told == [*(f"acme.{name} of acme-tools 1.0" for name in names), "acme.later policy.denied", "acme.who ok"]
+    assert received == [
+        *(f"acme.{name} of acme-tools 1.0" for name in names),
+        "acme.later policy.denied",
+        "acme.who ok",
+    ]

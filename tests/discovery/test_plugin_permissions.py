@@ -54,16 +54,16 @@ def test_directory_that_others_may_write_to_is_not_loaded(plugins: Path, mode: i
     """Permission to add files is enough to refuse it."""
     plugins.chmod(mode)
 
-    said = f"{plugins}: it is not loaded: other users can write to {plugins}; run 'chmod go-w' to fix this"
-    assert loaded(plugins) == (set(), [said])
+    message = f"{plugins}: it is not loaded: other users can write to {plugins}; run 'chmod go-w' to fix this"
+    assert loaded(plugins) == (set(), [message])
 
 
 def test_directory_that_others_could_replace_is_not_loaded(plugins: Path) -> None:
     """Users who may write to its parent can rename it."""
     plugins.parent.chmod(0o777)
 
-    said = f"{plugins}: it is not loaded: other users can write to {plugins.parent}; run 'chmod go-w' to fix this"
-    assert loaded(plugins) == (set(), [said])
+    message = f"{plugins}: it is not loaded: other users can write to {plugins.parent}; run 'chmod go-w' to fix this"
+    assert loaded(plugins) == (set(), [message])
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_writable_plugin_stops_no_other(plugins: Path, part: str, stopped: str) 
     (plugins / part).chmod(0o777 if part == "package" else 0o666)
 
     plugin = plugins / ("package" if stopped == "package" else "file.py")
-    said = f"{plugin}: it is not loaded: other users can write to {plugins / part}; run 'chmod go-w' to fix this"
-    assert loaded(plugins) == (ALL - {f"{stopped}.name"}, [said])
+    message = f"{plugin}: it is not loaded: other users can write to {plugins / part}; run 'chmod go-w' to fix this"
+    assert loaded(plugins) == (ALL - {f"{stopped}.name"}, [message])
 
 
 def write(plugin: Path, user: str | None) -> None:
@@ -92,8 +92,8 @@ def test_plugin_of_another_user_is_not_loaded(plugins: Path) -> None:
     write(plugins / "other.py", "nobody")
     plugins.chmod(0o755)
 
-    said = f"{plugins / 'other.py'}: it is not loaded: {plugins / 'other.py'} belongs to another user"
-    assert loaded(plugins) == (ALL, [said])
+    message = f"{plugins / 'other.py'}: it is not loaded: {plugins / 'other.py'} belongs to another user"
+    assert loaded(plugins) == (ALL, [message])
 
 
 def test_directory_of_another_user_is_not_loaded(plugins: Path) -> None:
@@ -132,14 +132,14 @@ def test_each_step_of_a_link_is_checked(plugins: Path, link: Callable[[Path, Pat
     link(plugins, there)
     sound = loaded(plugins)
     there.parent.chmod(0o777)
-    tools, (said,) = loaded(plugins)
+    tools, (message,) = loaded(plugins)
 
     assert sound[0] == (ALL if link is link_of_another else {*ALL, "other.name"})
     assert sound[1] == [
         f"{plugins / 'other.py'}: it is not loaded: {plugins.parent / 'link'} belongs to another user"
     ] * (link is link_of_another)
     assert tools == ALL
-    assert link is link_of_another or str(there.parent) in said
+    assert link is link_of_another or str(there.parent) in message
 
 
 def test_circular_and_dangling_links_are_handled(plugins: Path) -> None:

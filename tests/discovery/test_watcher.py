@@ -71,11 +71,11 @@ def test_each_module_of_a_package_is_watched(tmp_path: Path) -> None:
     (below / "notes.txt").write_text("no module")
     unmoved = watcher.changed()
     (below / "other.py").write_text("x = 1")
-    came = watcher.changed()
+    result = watcher.changed()
     (below / "other.py").unlink()
 
     assert () == unmoved
-    assert (str(below.parent),) == came == watcher.changed()
+    assert (str(below.parent),) == result == watcher.changed()
 
 
 def test_new_plugins_of_a_directory_are_reported(plugin: Path) -> None:
@@ -83,13 +83,13 @@ def test_new_plugins_of_a_directory_are_reported(plugin: Path) -> None:
     watcher = Watcher(directories=[plugin.parent])
     (plugin.parent / "other.py").write_text("")
     (plugin.parent / "_hidden.py").write_text("")
-    came = watcher.changed()
+    result = watcher.changed()
     plugin.parent.chmod(0o777)
     (plugin.parent / "late.py").write_text("")
     exposed = watcher.changed()
     plugin.parent.chmod(0o755)
 
-    assert (str(plugin.parent / "other.py"),) == came
+    assert (str(plugin.parent / "other.py"),) == result
     assert () == exposed
     assert (str(plugin.parent / "late.py"),) == watcher.changed()
 
@@ -105,7 +105,7 @@ def test_missing_plugin_is_reported_when_it_appears(tmp_path: Path) -> None:
 
 def test_engine_loads_changed_plugins(plugin: Path) -> None:
     """A partial file changes nothing, and the complete file is loaded afterwards."""
-    said = []
+    messages = []
     with Engine(plugins="none") as engine:
         watcher = Watcher([plugin])
         engine.load_plugin(plugin)
@@ -115,8 +115,8 @@ def test_engine_loads_changed_plugins(plugin: Path) -> None:
                 try:
                     engine.reload_plugin(path)
                 except PluginError as error:
-                    said.append(error.reason)
-            said.append(engine.call("mine.who"))
+                    messages.append(error.reason)
+            messages.append(engine.call("mine.who"))
 
     reason = f"cannot be loaded: SyntaxError: '(' was never closed ({plugin.name}, line 1)"
-    assert ["two", reason, "two", "three"] == said
+    assert ["two", reason, "two", "three"] == messages

@@ -155,7 +155,7 @@ def test_a_gate_added_during_a_call_applies_to_the_next(entry_point: str) -> Non
         gate = Gate(lambda call: "no")
 
         def add(engine: Engine = engine, gate: Gate = gate) -> None:
-            if not engine._world._lock.locked():  # another thread would wait otherwise
+            if not engine._shared._lock.locked():  # another thread would wait otherwise
                 engine.add_hooks(gate)
 
         def first(session: Session = session, run: EntryPoint = run) -> None:
@@ -163,7 +163,7 @@ def test_a_gate_added_during_a_call_applies_to_the_next(entry_point: str) -> Non
                 run(session, "shop.tries", {"euros": 5})
 
         reached = run_with_interruption(number, add, first)
-        if reached and gate in engine._world._watching.get("hooks", Gate()).plugins:
+        if reached and gate in engine._shared._watching.get("hooks", Gate()).plugins:
             assert code(lambda: run(session, "shop.refund", {"euros": 5})) == "policy.hook", number
             assert code(lambda: run(session, "shop.tries", {"euros": 5})) == "policy.hook", number
         number += 1
@@ -184,7 +184,7 @@ def test_an_engine_closed_during_a_call_makes_no_other(entry_point: str) -> None
                 ENTRY_POINTS[entry_point](engine, "shop.refund", {"euros": 5})
 
         reached = run_with_interruption(
-            number, lambda engine=engine: engine._world._lock.locked() or engine._refuse_all(), first
+            number, lambda engine=engine: engine._shared._lock.locked() or engine._refuse_all(), first
         )
         if engine.is_closed:
             assert code(lambda: ENTRY_POINTS[entry_point](engine, "shop.refund", {"euros": 5})) == "engine.closed", (

@@ -398,7 +398,7 @@ def test_unreferenced_engine_is_collected() -> None:
     engine.register(tool(slow, group="g"))
     engine.call("g.add", (1, 2))
     engine.call("g.slow", (1,))
-    thread = engine._world.threads.loop().thread
+    thread = engine._shared.threads.loop().thread
     gone = weakref.ref(engine)
     del engine
     gc.collect()

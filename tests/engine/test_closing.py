@@ -141,7 +141,7 @@ def test_stream_of_a_closed_engine_ends() -> None:
     assert next(items) == 0
 
     assert engine.close(0) == ("g.numbers",)
-    until(lambda: not engine._world.threads._loops)
+    until(lambda: not engine._shared.threads._loops)
     with pytest.raises(CallError) as caught:
         list(items)
 
@@ -244,7 +244,7 @@ def test_threads_of_cancelled_calls_end_when_idle() -> None:
 
         until(lambda: threading.active_count() <= before, seconds=30)
         assert 1 <= most <= MAX_THREADS
-        assert engine._world.threads.abandoned == 0
+        assert engine._shared.threads.abandoned == 0
         assert asyncio.run(engine.acall("g.nap")) is None
 
 

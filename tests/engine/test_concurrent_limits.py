@@ -105,8 +105,8 @@ def test_tasks_of_a_loop_run_at_once_as_many_as_are_permitted() -> None:
         assert len(refused) == 5
         return await asyncio.gather(*tasks, one_more, return_exceptions=True)
 
-    told = asyncio.run(go())
-    assert Counter(type(each).__name__ for each in told) == {"int": 3, "CancelledError": 1, "LimitError": 5}
+    reported = asyncio.run(go())
+    assert Counter(type(each).__name__ for each in reported) == {"int": 3, "CancelledError": 1, "LimitError": 5}
     assert engine.ledger.spent == {"concurrency": 0, "calls": 4}
 
 
@@ -163,7 +163,7 @@ raced = partial(races.raced, files=OURS, yielded=0.15)
 """Others are let in between the lines of the compiled call, the gate and the ledger."""
 
 
-class Ran:
+class RunCounter:
     """How often the functions of tools have run, by thread, so that no lock of ours orders the threads."""
 
     def __init__(self) -> None:
@@ -183,8 +183,8 @@ class Ran:
 
 
 async def _gathered(session: Session, name: str, times: int) -> int:
-    told = await asyncio.gather(*(session.acall(name, (1,)) for _ in range(times)), return_exceptions=True)
-    return sum(isinstance(each, int) for each in told)
+    reported = await asyncio.gather(*(session.acall(name, (1,)) for _ in range(times)), return_exceptions=True)
+    return sum(isinstance(each, int) for each in reported)
 
 
 Tries = Callable[[Session, str, int], int]
@@ -223,9 +223,9 @@ LIMITS = {
 }
 
 
-def racing(limits: Limits, ran: Ran, **options: Any) -> Engine:
+def racing(limits: Limits, runs: RunCounter, **options: Any) -> Engine:
     """Return an engine whose tools count themselves, under limits, at a time that stands still."""
-    added = {"counted": ran.of("counted"), "inner": ran.of("inner"), "around": ran.of("around")}
+    added = {"counted": runs.of("counted"), "inner": runs.of("inner"), "around": runs.of("around")}
     policy = ExecutionPolicy(limits=limits)
     return Engine(toolsets=[tools(**added)], plugins="none", policy=policy, host=Host(clock=lambda: 5.0), **options)
 
@@ -233,10 +233,10 @@ def racing(limits: Limits, ran: Ran, **options: Any) -> Engine:
 @pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
 def test_exactly_as_many_calls_run_as_are_permitted(limits: dict[str, Any], full_counts: bool) -> None:
     """16 threads through the compiled line, each asking far more often than that; 80,000 attempts in the full run."""
-    ran = Ran()
-    engine = racing(Limits(**limits), ran)
+    result = RunCounter()
+    engine = racing(Limits(**limits), result)
 
-    assert let_in(engine, TRIES["call"], ATTEMPTS[full_counts]) == MOST == ran["counted"]
+    assert let_in(engine, TRIES["call"], ATTEMPTS[full_counts]) == MOST == result["counted"]
     assert {name: count for name, count in engine.ledger.spent.items() if name != "concurrency"} in (
         {}, dict.fromkeys(["calls"], MOST), dict.fromkeys(["calls of g.counted"], MOST),
         dict.fromkeys(["calls", "calls of g.counted"], MOST),
@@ -247,11 +247,11 @@ def test_exactly_as_many_calls_run_as_are_permitted(limits: dict[str, Any], full
 @pytest.mark.parametrize("watched", [True, False], ids=["watched", "unwatched"])
 def test_the_other_ways_let_in_exactly_as_many(way: str, watched: bool, full_counts: bool) -> None:
     """The steps, and tasks on loops in threads; each call that ran and each that was refused has its record."""
-    ran, audit = Ran(), MemoryAudit(100_000)
-    engine = racing(Limits(calls=MOST), ran, **({"audit": audit} if watched else {}))
+    result, audit = RunCounter(), MemoryAudit(100_000)
+    engine = racing(Limits(calls=MOST), result, **({"audit": audit} if watched else {}))
     attempts = ATTEMPTS[full_counts] // 2
 
-    assert let_in(engine, TRIES[way], attempts) == MOST == ran["counted"] == engine.ledger.spent["calls"]
+    assert let_in(engine, TRIES[way], attempts) == MOST == result["counted"] == engine.ledger.spent["calls"]
     if watched:
         assert Counter(each.code for each in audit.records) == {"ok": MOST, "limit.calls": attempts - MOST}
         assert len({each.call for each in audit.records}) == attempts
@@ -259,30 +259,30 @@ def test_the_other_ways_let_in_exactly_as_many(way: str, watched: bool, full_cou
 
 def test_sessions_share_what_the_engine_may(full_counts: bool) -> None:
     """One for each of 16 threads."""
-    ran = Ran()
-    engine = racing(Limits(calls=MOST), ran)
+    result = RunCounter()
+    engine = racing(Limits(calls=MOST), result)
 
-    assert let_in(engine, TRIES["call"], ATTEMPTS[full_counts], own_sessions=True) == MOST == ran["counted"]
+    assert let_in(engine, TRIES["call"], ATTEMPTS[full_counts], own_sessions=True) == MOST == result["counted"]
 
 
 def test_calls_within_are_counted_like_all_others(full_counts: bool) -> None:
     """An outer call may run although no call is left for its nested call."""
-    ran = Ran()
-    engine = racing(Limits(calls=MOST), ran)
+    result = RunCounter()
+    engine = racing(Limits(calls=MOST), result)
     attempts = ATTEMPTS[full_counts] // 4
 
     raced(16, lambda number: [code(lambda: engine.call("g.around", (1,))) for _ in range(attempts // 16)] and None)
 
-    assert ran["around"] + ran["inner"] == MOST == engine.ledger.spent["calls"]
-    assert ran["inner"] <= ran["around"] <= MOST
+    assert result["around"] + result["inner"] == MOST == engine.ledger.spent["calls"]
+    assert result["inner"] <= result["around"] <= MOST
 
 
 def test_without_its_lock_the_line_does_overshoot() -> None:
     """In the same race, so that the tests above prove something."""
 
     def overshoots() -> bool:
-        ran = Ran()
-        engine = racing(Limits(calls=MOST), ran)
+        result = RunCounter()
+        engine = racing(Limits(calls=MOST), result)
         engine.ledger._lock = nullcontext()
         return let_in(engine, TRIES["call"], ATTEMPTS[0]) > MOST
 
@@ -291,18 +291,18 @@ def test_without_its_lock_the_line_does_overshoot() -> None:
 
 def test_what_is_refunded_in_a_race_is_there_for_others(full_counts: bool) -> None:
     """A sink that fails at random refuses calls that were reserved: none of them is counted at last."""
-    ran, chance = Ran(), random.Random(3)
+    result, chance = RunCounter(), random.Random(3)
 
     class Leaky(Failing):
         def write(self, record: CallRecord) -> None:
             if record.kind == "intent" and chance.random() < 0.5:
                 raise OSError
 
-    engine = racing(Limits(calls=10**6, concurrency=10**6), ran, audit=Leaky(), audit_required="all")
+    engine = racing(Limits(calls=10**6, concurrency=10**6), result, audit=Leaky(), audit_required="all")
     ok = let_in(engine, TRIES["call"], ATTEMPTS[full_counts] // 4)
 
     assert engine.ledger.spent == {"calls": ok, "concurrency": 0}
-    assert 0 < ran["counted"] == ok < ATTEMPTS[full_counts] // 4
+    assert 0 < result["counted"] == ok < ATTEMPTS[full_counts] // 4
 
 
 @pytest.mark.parametrize("own_sessions", [False, True], ids=["one session", "sessions"])
@@ -336,9 +336,9 @@ def test_bytes_that_nested_calls_share_are_never_more_than_permitted(
     def work(number: int) -> None:
         session = engine.session(policy=ExecutionPolicy(grants=["*:*:*"], limits=Limits(fs_bytes=10**9)))
         caller = session if own_sessions else engine
-        while (told := code(lambda: caller.call("b.around", (number,)))) == "ok":
+        while (reported := code(lambda: caller.call("b.around", (number,)))) == "ok":
             pass
-        assert told == "limit.fs_bytes"
+        assert reported == "limit.fs_bytes"
 
     raced(8, work)
 
@@ -356,16 +356,16 @@ def test_the_lock_of_the_ledger_is_not_held_while_tools_run() -> None:
         return int(engine.ledger.spent["calls"])
 
     policy = ExecutionPolicy(limits=Limits(calls=9, rates={"*": "9/hour"}))
-    told: list[Any] = []
+    received: list[Any] = []
 
     def clock() -> float:
-        told.append(engine.ledger.spent["calls"])
+        received.append(engine.ledger.spent["calls"])
         return 5.0
 
     engine = Engine(toolsets=[tools(looks=looks)], plugins="none", policy=policy, host=Host(clock=clock))
 
     assert engine.call("g.looks", (1,)) == 1
-    assert told[0] == 0
+    assert received[0] == 0
 
 
 def test_limits_of_a_policy_make_ledgers_of_their_own() -> None:

@@ -242,8 +242,8 @@ def test_an_observer_that_fails_is_logged_once_and_changes_nothing(
     assert observer.told == broken.told and len(observer.told) == 6 + 1 + 2
     assert [values[0] for _, values in RAN] == [5, 5, 5, 6]
     sentence = "the hook {} of the plugin Broken failed ({}); further failures of it are not logged"
-    told = [record.getMessage() for record in caplog.records if record.name == "neuroscript.audit"]
-    assert sorted(told) == [
+    reported = [record.getMessage() for record in caplog.records if record.name == "neuroscript.audit"]
+    assert sorted(reported) == [
         sentence.format(f"neuroscript_call_{kind}", type(error).__name__) for kind in ("finished", "started")
     ]
     assert [record.name for record in caplog.records].count("neuroscript.traceback") == 2

@@ -256,10 +256,10 @@ class Float64(float):
 
 def test_numbers_of_subclasses_are_accepted() -> None:
     """This covers timeouts, grace and progress; a bool is still refused."""
-    told: list[Any] = []
+    received: list[Any] = []
     found = Toolset("n")
     found.add(ToolSpec("t", "n"), lambda rt: rt.progress(Float64(0.5), Float64(1)))
-    with Engine(plugins="none", toolsets=[found], host=Host(progress=told.append)) as engine:
+    with Engine(plugins="none", toolsets=[found], host=Host(progress=received.append)) as engine:
         engine.call("n.t", timeout=Float64(5))
         assert engine.execute(ToolCall("n.t"), timeout=Float64(5)).ok
         with pytest.raises(SpecError) as caught:
@@ -267,4 +267,4 @@ def test_numbers_of_subclasses_are_accepted() -> None:
         assert engine.close(Float64(1)) == ()
 
     assert str(caught.value) == "execute: timeout must be a positive, finite number of seconds, not bool"
-    assert [(each.done, each.total) for each in told] == [(0.5, 1.0)] * 2
+    assert [(each.done, each.total) for each in received] == [(0.5, 1.0)] * 2

@@ -98,8 +98,8 @@ def carried(request: pytest.FixtureRequest, engine: Engine) -> Carried:
             await asyncio.sleep(0)
             on_item(item)
 
-        told = on_item if request.param == "aexecute" else later
-        return asyncio.run(engine.aexecute(call, on_item=told))
+        reported = on_item if request.param == "aexecute" else later
+        return asyncio.run(engine.aexecute(call, on_item=reported))
 
     return out
 
@@ -115,19 +115,19 @@ def test_items_are_reported_as_they_arrive_and_still_collected(carried: Carried,
 
 def test_plain_tool_reports_no_items(carried: Carried) -> None:
     """Its one result is not an item."""
-    told: list[Any] = []
+    received: list[Any] = []
 
-    assert "a" == carried("s.one", ["a"], told.append).value
-    assert [] == told
+    assert "a" == carried("s.one", ["a"], received.append).value
+    assert [] == received
 
 
 def test_items_contain_no_secret(carried: Carried) -> None:
     """Redaction works as for results."""
-    told: list[Any] = []
+    received: list[Any] = []
 
-    result = carried("s.words", {}, told.append)
+    result = carried("s.words", {}, received.append)
 
-    assert ["open", "[secret]", "shut"] == told == result.value
+    assert ["open", "[secret]", "shut"] == received == result.value
 
 
 @pytest.mark.parametrize("name", NAMES)

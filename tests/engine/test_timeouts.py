@@ -189,7 +189,7 @@ def test_long_sync_tool_can_check_for_cancellation(never: threading.Event) -> No
         engine.call("g.work", timeout=0.05)
 
     assert ended.wait(10)
-    until(lambda: engine._world.threads.abandoned == 0)
+    until(lambda: engine._shared.threads.abandoned == 0)
 
 
 def test_abandoned_threads_are_limited(never: threading.Event) -> None:
@@ -208,7 +208,7 @@ def test_abandoned_threads_are_limited(never: threading.Event) -> None:
         assert (caught.value.code, caught.value.retry) == ("limit.abandoned", "later")
     assert engine.call("g.quick") == 1
     never.set()
-    until(lambda: engine._world.threads.abandoned == 0)
+    until(lambda: engine._shared.threads.abandoned == 0)
     assert engine.call("g.quick", timeout=10) == 1
 
 
@@ -282,7 +282,7 @@ def test_cancelled_call_without_a_thread_never_starts(never: threading.Event, mo
     asyncio.run(calls())
 
     assert ["last"] == done
-    assert 0 == engine._world.threads.abandoned
+    assert 0 == engine._shared.threads.abandoned
 
 
 def test_cancelled_await_abandons_a_sync_tool(never: threading.Event) -> None:
@@ -309,7 +309,7 @@ def test_cancelled_await_abandons_a_sync_tool(never: threading.Event) -> None:
     asyncio.run(main())
 
     assert kept[0].cancelled
-    assert engine._world.threads.abandoned == 1
+    assert engine._shared.threads.abandoned == 1
 
 
 def test_interrupt_frees_the_waiting_caller(never: threading.Event) -> None:
@@ -332,7 +332,7 @@ def test_interrupt_frees_the_waiting_caller(never: threading.Event) -> None:
         engine.call("g.wait", timeout=60)
 
     assert kept[0].cancelled
-    assert engine._world.threads.abandoned == 1
+    assert engine._shared.threads.abandoned == 1
 
 
 def test_timeout_race_has_one_outcome() -> None:
@@ -352,4 +352,4 @@ def test_timeout_race_has_one_outcome() -> None:
             outcomes["late"] += 1
 
     assert sum(outcomes.values()) == 400
-    until(lambda: engine._world.threads.abandoned == 0)
+    until(lambda: engine._shared.threads.abandoned == 0)

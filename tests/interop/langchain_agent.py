@@ -32,27 +32,27 @@ def run(tools: Iterable[BaseTool], *turns: BaseMessage) -> list[ToolMessage]:
     """Return what a scripted model reads for its calls; calls of one turn run on threads, as in agents."""
     by_name = {each.name: each for each in tools}
     model = Scripted(responses=[*turns, AIMessage("done")]).bind_tools([*by_name.values()])
-    said: list[BaseMessage] = [HumanMessage("go")]
+    messages: list[BaseMessage] = [HumanMessage("go")]
     while True:
-        reply = model.invoke(said)
-        said.append(reply)
+        reply = model.invoke(messages)
+        messages.append(reply)
         if not reply.tool_calls:
-            return [each for each in said if isinstance(each, ToolMessage)]
+            return [each for each in messages if isinstance(each, ToolMessage)]
         with get_executor_for_config({}) as threads:
-            said.extend(threads.map(lambda call: _answer(by_name, call), reply.tool_calls))
+            messages.extend(threads.map(lambda call: _answer(by_name, call), reply.tool_calls))
 
 
 async def arun(tools: Iterable[BaseTool], *turns: BaseMessage) -> list[ToolMessage]:
     """Return what `run` returns; the calls of one turn run in one event loop."""
     by_name = {each.name: each for each in tools}
     model = Scripted(responses=[*turns, AIMessage("done")]).bind_tools([*by_name.values()])
-    said: list[BaseMessage] = [HumanMessage("go")]
+    messages: list[BaseMessage] = [HumanMessage("go")]
     while True:
-        reply = await model.ainvoke(said)
-        said.append(reply)
+        reply = await model.ainvoke(messages)
+        messages.append(reply)
         if not reply.tool_calls:
-            return [each for each in said if isinstance(each, ToolMessage)]
-        said.extend(await asyncio.gather(*(by_name[call["name"]].ainvoke(call) for call in reply.tool_calls)))
+            return [each for each in messages if isinstance(each, ToolMessage)]
+        messages.extend(await asyncio.gather(*(by_name[call["name"]].ainvoke(call) for call in reply.tool_calls)))
 
 
 def _answer(by_name: dict[str, BaseTool], call: ToolCall) -> Any:

@@ -23,19 +23,19 @@ SURROGATE: Final = "<not UTF-8>"
 """What stands for a byte that is not UTF-8."""
 
 
-def answer(asked: dict[str, Any], tools: list[Any]) -> bytes | None:
+def answer(request: dict[str, Any], tools: list[Any]) -> bytes | None:
     """Return the line that answers a message, or None.
 
     ``ID`` in the line that a call passes is replaced by the number of the call, and ``[N * TEXT]`` by a list with N
     copies of the string.
     """
-    match asked["method"]:
+    match request["method"]:
         case "initialize":
             found: Any = {"result": HELLO}
         case "tools/list":
             found = {"result": {"tools": tools}}
         case "tools/call":
-            line = asked["params"]["arguments"]["line"].replace("ID", str(asked["id"]))
+            line = request["params"]["arguments"]["line"].replace("ID", str(request["id"]))
             head, is_many, rest = line.partition("[N * ")
             if is_many:
                 (count, text), rest = rest.split("]", 1)[0].split(" ", 1), rest.split("]", 1)[1]
@@ -44,7 +44,7 @@ def answer(asked: dict[str, Any], tools: list[Any]) -> bytes | None:
             return before + b"\xff" + after if is_odd else before
         case _:
             found = {"error": {"code": -32601, "message": "no"}}
-    return json.dumps({"jsonrpc": "2.0", "id": asked["id"], **found}).encode() if "id" in asked else None
+    return json.dumps({"jsonrpc": "2.0", "id": request["id"], **found}).encode() if "id" in request else None
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -53,8 +53,8 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        data = answer(asked, self.server.tools)
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        data = answer(request, self.server.tools)
         is_events = self.server.kind == "text/event-stream" and data is not None
         body = b"event: message\ndata: " + data + b"\n\n" if is_events and data else data or b""
         self.send_response(200 if data is not None else 202)

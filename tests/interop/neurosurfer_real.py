@@ -44,9 +44,9 @@ class Typed(BaseTool):  # type: ignore[misc]
 
     def __call__(self, text: str, limit: int = 100, **kwargs: Any) -> ToolResponse:
         given = {"text": text, "limit": limit, **kwargs}
-        told = {name: [type(each).__name__, each] for name, each in given.items() if name != "db_engine"}
+        reported = {name: [type(each).__name__, each] for name, each in given.items() if name != "db_engine"}
         return ToolResponse(
-            False, {**told, "db": kwargs["db_engine"] is DATABASE}, {"text": "FROM_EXTRAS", "seen": limit}
+            False, {**reported, "db": kwargs["db_engine"] is DATABASE}, {"text": "FROM_EXTRAS", "seen": limit}
         )
 
 

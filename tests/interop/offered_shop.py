@@ -34,13 +34,13 @@ class Shop:
     """An engine with tools that record their calls.
 
     Attributes:
-        asked: The values that an approver received.
+        approvals: The arguments that an approver received.
         did: The calls that ran.
     """
 
     engine: Engine
     audit: MemoryAudit
-    asked: list[dict[str, Any]] = attrs.field(factory=list)
+    approvals: list[dict[str, Any]] = attrs.field(factory=list)
     did: list[str] = attrs.field(factory=list)
     began: asyncio.Event = attrs.field(factory=asyncio.Event)
     two: threading.Barrier = attrs.field(factory=lambda: threading.Barrier(2))
@@ -50,7 +50,7 @@ class Shop:
         """Return a shop that permits everything except ``shop.pay``, and approves a purchase of less than 10."""
 
         def approve(request: ApprovalRequest) -> Approval:
-            shop.asked.append(dict(request.arguments))
+            shop.approvals.append(dict(request.arguments))
             return Approval.approve() if request.arguments["count"] < 10 else Approval.reject("that is too much")
 
         audit = MemoryAudit()

@@ -23,7 +23,7 @@ class Every(URIPattern):
 
 
 @attrs.frozen
-class Asked:
+class ShopRequest:
     """A received request, with its raw path and query."""
 
     method: str
@@ -45,7 +45,7 @@ class Shop:
     """A server on loopback that answers each request with one function."""
 
     server: HTTPServer
-    asked: list[Asked] = attrs.field(factory=list)
+    requests: list[ShopRequest] = attrs.field(factory=list)
     answer: Callable[[Request], Response] = lambda request: Response(status=204)
     http: Toolset = http
 
@@ -76,7 +76,7 @@ class Shop:
     def handled(self, request: Request) -> Response:
         """Record a request, and answer it."""
         target = request.environ["REQUEST_URI"]
-        self.asked.append(Asked(request.method, target, dict(request.headers), request.get_data()))
+        self.requests.append(ShopRequest(request.method, target, dict(request.headers), request.get_data()))
         return self.answer(request)
 
 

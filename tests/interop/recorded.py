@@ -70,14 +70,14 @@ REDACTED = {"type": "redacted_thinking", "data": "EmwKAhgB"}
 
 def message(calls: list[ToolCall], text: str = "", **more: Any) -> dict[str, Any]:
     """Return an Anthropic message."""
-    said = [{"type": "text", "text": text}] if text else []
+    messages = [{"type": "text", "text": text}] if text else []
     used = [{"type": "tool_use", "id": call.id, "name": wire(call.name), "input": call.arguments} for call in calls]
     return {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
         "model": "claude",
-        "content": [THOUGHT, REDACTED, *said, *used],
+        "content": [THOUGHT, REDACTED, *messages, *used],
         "stop_reason": "tool_use" if calls else "end_turn",
         "stop_sequence": None,
         "usage": {
@@ -139,8 +139,8 @@ def response(calls: list[ToolCall], text: str = "", *, ids: bool = True, **more:
     parts: list[dict[str, Any]] = [{"text": "Hm", "thought": True}]
     parts += [{"text": text}] if text else []
     for at, call in enumerate(calls):
-        told = {"name": wire(call.name), "args": call.arguments, **({"id": call.id} if ids else {})}
-        parts.append({"functionCall": told, **({} if at else {"thoughtSignature": SIGNATURE})})
+        reported = {"name": wire(call.name), "args": call.arguments, **({"id": call.id} if ids else {})}
+        parts.append({"functionCall": reported, **({} if at else {"thoughtSignature": SIGNATURE})})
     candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0, **more}
     usage = {"promptTokenCount": 10, "candidatesTokenCount": 20, "thoughtsTokenCount": 5, "totalTokenCount": 35}
     return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "gemini"}

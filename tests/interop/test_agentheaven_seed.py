@@ -159,9 +159,9 @@ def unbound(names: dict[str, Any]) -> None:
 
 def cloned(names: dict[str, Any]) -> None:
     """Section 9.1 says that the copy has its own state."""
-    said = {"action": "did", "api_key": "k", "user_session": "s"}
+    words = {"action": "did", "api_key": "k", "user_session": "s"}
 
-    assert ("user123 did k s", "different_user did k s") == (names["tool"](**said), names["new_tool"](**said))
+    assert ("user123 did k s", "different_user did k s") == (names["tool"](**words), names["new_tool"](**words))
 
 
 def bound(names: dict[str, Any]) -> None:

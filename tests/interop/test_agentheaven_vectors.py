@@ -211,8 +211,8 @@ def tells_errors_as_results(_: Any) -> bool:
     """Return whether every failure is an error result with the message."""
     calls = [("breaks", {"kind": "cup"}), ("breaks", {"kind": 5}), ("nope", {})]
     found = answers(ToolSpec.from_function(breaks), *calls)
-    said = ["broken like a cup", "kind: expected string, got int", "Unknown tool: 'nope'"]
-    return all(each.is_error and text in each.content[0].text for each, text in zip(found, said, strict=True))
+    messages = ["broken like a cup", "kind: expected string, got int", "Unknown tool: 'nope'"]
+    return all(each.is_error and text in each.content[0].text for each, text in zip(found, messages, strict=True))
 
 
 CHECKS: Mapping[str, Callable[[Any], bool]] = {

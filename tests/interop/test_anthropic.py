@@ -37,14 +37,14 @@ TOOL = TypeAdapter(types.ToolParam)
 MESSAGE = TypeAdapter(types.MessageParam)
 
 
-def check_tool(told: dict[str, Any]) -> None:
+def check_tool(tool: dict[str, Any]) -> None:
     """Assert that the SDK's types accept a tool and lose nothing of it."""
-    taken = TOOL.validate_python(told, strict=True)
-    plain = json.loads(json.dumps(told))
+    taken = TOOL.validate_python(tool, strict=True)
+    plain = json.loads(json.dumps(tool))
     examples = [*taken.pop("input_examples", [])]
     assert {**taken, **({"input_examples": examples} if examples else {})} == plain
-    assert told["input_schema"]["type"] == "object"
-    assert len(told["name"]) <= 64
+    assert tool["input_schema"]["type"] == "object"
+    assert len(tool["name"]) <= 64
 
 
 def test_sdk_accepts_every_first_party_tool() -> None:
@@ -53,9 +53,9 @@ def test_sdk_accepts_every_first_party_tool() -> None:
         found = anthropic.to_tools(engine.tools.values())
 
     assert len(found) == len(engine.tools) > 0
-    for told in found:
-        check_tool(told)
-    assert any("input_examples" in told for told in found)
+    for reported in found:
+        check_tool(reported)
+    assert any("input_examples" in reported for reported in found)
 
 
 @pytest.mark.parametrize("count", range(4))
@@ -63,21 +63,21 @@ def test_sdk_accepts_generated_specs(count: int) -> None:
     """Five hundred of them, with everything that a spec may contain."""
     for seed in range(125):
         spec = Generator(seed).spec(count)
-        (told,) = anthropic.to_tools([spec])
-        check_tool(told)
-        assert told["input_schema"] == spec_to_schema(spec, exact=False)
+        (reported,) = anthropic.to_tools([spec])
+        check_tool(reported)
+        assert reported["input_schema"] == spec_to_schema(spec, exact=False)
 
 
 def test_a_tool_is_converted_once_and_is_immutable() -> None:
     """The result is cached on the spec; another name gives another tool."""
     spec = ToolSpec("ping", "net", deprecated="use net.find", description="Ask.", when_to_use="When in doubt.")
-    (told,) = anthropic.to_tools([ToolImplementation(spec, lambda rt: None)])
+    (reported,) = anthropic.to_tools([ToolImplementation(spec, lambda rt: None)])
 
-    assert told["name"] == "net__ping"
-    assert told["description"] == "Deprecated: use net.find. Ask. When in doubt."
-    assert anthropic.to_tools([spec])[0] is told
+    assert reported["name"] == "net__ping"
+    assert reported["description"] == "Deprecated: use net.find. Ask. When in doubt."
+    assert anthropic.to_tools([spec])[0] is reported
     with pytest.raises(TypeError, match="read-only"):
-        told["name"] = "x"
+        reported["name"] = "x"
     (other,) = anthropic.to_tools([spec], names=WireNames({"net.ping": "p"}, {"p": "net.ping"}))
     assert other["name"] == "p"
 
@@ -94,9 +94,9 @@ def test_examples_match_the_schema_and_hide_secrets() -> None:
         Example({"host": "e", "more": 1}),
         Example(("f", "sesame", 7)),
     )
-    (told,) = anthropic.to_tools([ToolSpec("ping", "net", args, examples=examples)])
+    (reported,) = anthropic.to_tools([ToolSpec("ping", "net", args, examples=examples)])
 
-    assert told["input_examples"] == [{"host": "a"}, {"host": "b"}]
+    assert reported["input_examples"] == [{"host": "a"}, {"host": "b"}]
 
 
 ODD = ("$top", "_top", "größe", "a" * 128, "a" * 127 + "b", "user-id", "from")
@@ -109,20 +109,20 @@ def test_argument_names_that_the_api_rejects_are_mapped() -> None:
     tool = ToolSpec("find", "mail", args, examples=(Example(given),))
     names = WireNames.of([tool])
 
-    (told,) = anthropic.to_tools([tool])
+    (reported,) = anthropic.to_tools([tool])
 
-    check_tool(told)
-    wires = list(told["input_schema"]["properties"])
+    check_tool(reported)
+    wires = list(reported["input_schema"]["properties"])
     assert all(re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", wire) for wire in wires)
     assert (len(set(wires)), wires[1], wires[2], wires[5:]) == (7, "_top", "gr__e", ["user-id", "from"])
-    assert told["input_schema"]["required"] == wires
-    assert told["input_schema"]["properties"][wires[0]]["description"] == "Its name is $top. How many."
+    assert reported["input_schema"]["required"] == wires
+    assert reported["input_schema"]["properties"][wires[0]]["description"] == "Its name is $top. How many."
     sent = dict(zip(wires, range(7), strict=True))
-    assert told["input_examples"] == [sent]
-    asked = [ToolCall("mail.find", sent, id="t1")]
-    turn = anthropic.read(message(asked), names).turn
+    assert reported["input_examples"] == [sent]
+    requests = [ToolCall("mail.find", sent, id="t1")]
+    turn = anthropic.read(message(requests), names).turn
     assembler = anthropic.MessageAssembler(names)
-    for each in events(message(asked)):
+    for each in events(message(requests)):
         assembler.take(each)
     assert turn.tool_calls == assembler.reply().turn.tool_calls == (ToolCall("mail.find", given, id="t1"),)
     turns = [Turn("user", "Go."), Turn("assistant", "", turn.tool_calls)]
@@ -141,11 +141,11 @@ def test_no_model_receives_a_secret() -> None:
     spec = ToolSpec("ping", "net", args, examples=(Example({"key": "sesame"}), Example({"host": "h"})))
     writers: tuple[Any, ...] = (anthropic.to_tools, gemini.to_tools, openai.to_tools)
 
-    told = [json.dumps(write([spec])) for write in writers]
-    told.append(instructions([attrs.evolve(spec, examples=())]))
+    reported = [json.dumps(write([spec])) for write in writers]
+    reported.append(instructions([attrs.evolve(spec, examples=())]))
 
-    assert all("sesame" not in each for each in told)
-    assert all("localhost" in each for each in told)
+    assert all("sesame" not in each for each in reported)
+    assert all("localhost" in each for each in reported)
     found = anthropic.to_tools([spec])[0]
     assert list(found["input_schema"]["properties"]["login"]["properties"]) == ["default"]
     assert found["input_examples"] == [{"host": "h"}]
@@ -154,9 +154,9 @@ def test_no_model_receives_a_secret() -> None:
 def test_root_keywords_that_the_api_rejects_are_checked_per_call() -> None:
     """An imported schema may contain them; the call pipeline still enforces them."""
     schema = {"type": "object", "properties": {"a": {}, "b": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
-    (told,) = anthropic.to_tools([spec_from_schema("shop.order", schema)])
+    (reported,) = anthropic.to_tools([spec_from_schema("shop.order", schema)])
 
-    assert told["input_schema"] == {"type": "object", "properties": {"a": {}, "b": {}}}
+    assert reported["input_schema"] == {"type": "object", "properties": {"a": {}, "b": {}}}
 
 
 CALL = ToolCall("math.add", {"num1": 2}, id="t1")
@@ -178,7 +178,7 @@ def conversation(*turns: Turn) -> dict[str, Any]:
 
 def test_results_are_in_one_message_right_after_the_calls() -> None:
     """In the order of the calls, followed by the user's text; arguments that are not JSON are sent unchanged."""
-    said = conversation(
+    body = conversation(
         Turn("system", "Be brief."),
         Turn("user", "Add."),
         Turn("user", "Now."),
@@ -189,7 +189,7 @@ def test_results_are_in_one_message_right_after_the_calls() -> None:
         Turn("assistant", " \n"),
     )
 
-    assert said == {
+    assert body == {
         "system": "Be brief.",
         "messages": [
             {"role": "user", "content": [{"type": "text", "text": "Add."}, {"type": "text", "text": "Now."}]},
@@ -227,9 +227,9 @@ def test_results_can_be_converted_alone() -> None:
 
 def test_a_call_without_a_result_is_reported_as_not_made() -> None:
     """The API rejects a conversation with an open call."""
-    said = conversation(Turn("user", "Add."), Turn("assistant", "", (CALL,)), Turn("user", "Stop."))
+    body = conversation(Turn("user", "Add."), Turn("assistant", "", (CALL,)), Turn("user", "Stop."))
 
-    assert said["messages"][2]["content"] == [
+    assert body["messages"][2]["content"] == [
         {
             "type": "tool_result",
             "tool_use_id": "t1",
@@ -244,17 +244,17 @@ def test_ids_of_other_apis_are_unique() -> None:
     """Gemini's start again in each turn, and some servers omit them; the results follow."""
     calls = tuple(ToolCall("a.b", {}, id=id) for id in ("call_1", "", "", "call_1_5", "call_1"))
     results = tuple(ToolResult(call.id, "a.b", number) for number, call in enumerate(calls))
-    said = conversation(*[Turn("user", "Go."), Turn("assistant", "", calls), Turn("tool", tool_results=results)] * 2)
+    body = conversation(*[Turn("user", "Go."), Turn("assistant", "", calls), Turn("tool", tool_results=results)] * 2)
 
-    asked = [each["id"] for at in (1, 3) for each in said["messages"][at]["content"] if "id" in each]
-    told = [
+    requests = [each["id"] for at in (1, 3) for each in body["messages"][at]["content"] if "id" in each]
+    reported = [
         (each["tool_use_id"], each["content"])
-        for one in said["messages"]
+        for one in body["messages"]
         for each in one["content"]
         if "tool_use_id" in each
     ]
-    assert len(set(asked)) == 10
-    assert told == list(zip(asked, ["0", "1", "2", "3", "4"] * 2, strict=True))
+    assert len(set(requests)) == 10
+    assert reported == list(zip(requests, ["0", "1", "2", "3", "4"] * 2, strict=True))
 
 
 def test_an_own_turn_is_sent_back_unchanged() -> None:
@@ -263,10 +263,10 @@ def test_an_own_turn_is_sent_back_unchanged() -> None:
     whole["content"].append({"type": "text", "text": ""})
     reply = anthropic.read(types.Message.model_validate(whole), WireNames())
 
-    said = conversation(Turn("user", "Add."), reply.turn, Turn("tool", tool_results=RESULTS[1:]))
+    body = conversation(Turn("user", "Add."), reply.turn, Turn("tool", tool_results=RESULTS[1:]))
 
-    assert said["messages"][1] == {"role": "assistant", "content": whole["content"][:-1]}
-    assert said["messages"][2]["content"][0]["tool_use_id"] == "t1"
+    assert body["messages"][1] == {"role": "assistant", "content": whole["content"][:-1]}
+    assert body["messages"][2]["content"][0]["tool_use_id"] == "t1"
 
 
 @pytest.mark.parametrize(
@@ -368,11 +368,11 @@ def test_a_paused_turn_may_be_empty() -> None:
 
 def test_negative_counts_are_ignored() -> None:
     """In each API; they would raise the limit on tokens."""
-    said = {"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": -5, "completion_tokens": 2}}
+    whole = {"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": -5, "completion_tokens": 2}}
     part = {"candidates": [{"content": {"parts": [{"text": "x"}]}}], "usageMetadata": {"promptTokenCount": -5}}
     blocks = {"content": [{"type": "text", "text": "x"}], "usage": {"input_tokens": -5, "cache_read_input_tokens": 7}}
 
-    assert openai.read_chat(said).usage == Usage(0, 2)
+    assert openai.read_chat(whole).usage == Usage(0, 2)
     assert gemini.read(part).usage == Usage()
     assert anthropic.read(blocks).usage == Usage(7, 0)
 
@@ -384,12 +384,12 @@ def test_a_call_without_an_id_receives_one() -> None:
 
     turn = anthropic.read(message([], content=blocks)).turn
     results = tuple(ToolResult(call.id, "a.b", call.arguments["n"]) for call in reversed(turn.tool_calls))
-    said = conversation(Turn("user", "Go."), turn, Turn("tool", tool_results=results))["messages"]
+    body = conversation(Turn("user", "Go."), turn, Turn("tool", tool_results=results))["messages"]
 
     ids = [call.id for call in turn.tool_calls]
     assert ids == ["call_2", "call_3", "call_4"]
-    assert [each["id"] for each in said[1]["content"]] == ids
-    assert [(each["tool_use_id"], each["content"]) for each in said[2]["content"]] == list(zip(ids, "012", strict=True))
+    assert [each["id"] for each in body[1]["content"]] == ids
+    assert [(each["tool_use_id"], each["content"]) for each in body[2]["content"]] == list(zip(ids, "012", strict=True))
     assert ids == [call.id for call in anthropic.read_calls({"content": blocks})]
 
 

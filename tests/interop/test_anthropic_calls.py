@@ -30,8 +30,8 @@ NAMES = WireNames()
 def assembled(pieces: Iterable[Any]) -> tuple[Reply, str]:
     """Return the result of an assembler, and the text that it emitted."""
     assembler = anthropic.MESSAGES.assembler(NAMES)
-    said = "".join([assembler.take(piece) for piece in pieces])
-    return assembler.reply(), said
+    text = "".join([assembler.take(piece) for piece in pieces])
+    return assembler.reply(), text
 
 
 def check(reply: Reply, calls: list[ToolCall]) -> None:
@@ -60,9 +60,9 @@ def test_recorded_calls_arrive_in_single_characters() -> None:
         pieces = list(events(message(calls, SAID)))
         objects = [EVENT.validate_python(each) for each in pieces if each["type"] != "ping"]  # which the SDK retains
         for each in (pieces, objects):
-            reply, said = assembled(each)
+            reply, text = assembled(each)
             check(reply, calls)
-            assert said == SAID
+            assert text == SAID
 
 
 def test_recorded_calls_arrive_in_pieces_of_every_size() -> None:
@@ -129,12 +129,12 @@ def test_recorded_calls_arrive_over_a_connection_byte_by_byte() -> None:
     with served(bodies) as client:
         for calls in chosen:
             with client.messages.create(**request(client), stream=True) as stream:
-                reply, said = assembled(stream)
+                reply, text = assembled(stream)
             check(reply, calls)
             with client.messages.stream(**request(client)) as helped:
-                again, told = assembled(helped)
+                again, reported = assembled(helped)
             check(again, calls)
-            assert said == told == SAID
+            assert text == reported == SAID
 
 
 def test_an_incomplete_stream_is_reported() -> None:

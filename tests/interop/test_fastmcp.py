@@ -67,7 +67,7 @@ def serving(session: Session, tools: str = "*") -> FastMCP[Any]:
     return server
 
 
-def asked(server: FastMCP[Any], name: str, /, **arguments: Any) -> CallToolResult:
+def call_tool(server: FastMCP[Any], name: str, /, **arguments: Any) -> CallToolResult:
     """Return what a client of a server receives."""
 
     async def ask() -> CallToolResult:
@@ -77,7 +77,7 @@ def asked(server: FastMCP[Any], name: str, /, **arguments: Any) -> CallToolResul
     return asyncio.run(ask())
 
 
-def said(result: CallToolResult) -> str:
+def text_of(result: CallToolResult) -> str:
     """Return the text of a result."""
     (block,) = result.content
     assert block.type == "text"
@@ -95,13 +95,13 @@ def test_values_are_exact_that_fastmcp_alone_changes_or_rejects() -> None:
     with engine_of(ours(kinds), ours(take)) as engine:
         server = serving(engine)
 
-        assert said(asked(server, "g__kinds", count="2", values="[1, 2]")) == "int int int"
-        assert said(asked(server, "g__take", count=True)) == (
+        assert text_of(call_tool(server, "g__kinds", count="2", values="[1, 2]")) == "int int int"
+        assert text_of(call_tool(server, "g__take", count=True)) == (
             "error coercion.bool_as_number: count: expected int, got bool (a boolean is not a number). "
             "Fix the arguments and call again."
         )
-    assert asked(alone, "kinds", count="2", values="[1, 2]").is_error
-    assert asked(alone, "take", count=True).structured_content == {"result": 1}
+    assert call_tool(alone, "kinds", count="2", values="[1, 2]").is_error
+    assert call_tool(alone, "take", count=True).structured_content == {"result": 1}
 
 
 def test_an_error_names_the_arguments_so_that_the_model_can_fix_them() -> None:
@@ -109,11 +109,11 @@ def test_an_error_names_the_arguments_so_that_the_model_can_fix_them() -> None:
     with engine_of(ours(kinds)) as engine:
         server = serving(engine)
 
-        answer = asked(server, "g__kinds", count="x", other=1)
+        answer = call_tool(server, "g__kinds", count="x", other=1)
 
         assert answer.is_error
-        assert [each for each in ("count: ", "values: ", "other: ") if each not in said(answer)] == []
-        assert said(asked(server, "g__kinds", count=2, values=[1])) == "int int"
+        assert [each for each in ("count: ", "values: ", "other: ") if each not in text_of(answer)] == []
+        assert text_of(call_tool(server, "g__kinds", count=2, values=[1])) == "int int"
         with pytest.raises(ToolError, match=r"^error coercion\.format: count: expected int, got str"):
             asyncio.run(server.call_tool("g__kinds", {"count": "x", "values": []}))
 
@@ -130,13 +130,13 @@ def test_the_list_of_tools_matches_the_engine() -> None:
             return await client.list_tools()
 
     with engine_of(ours(send, effects=("reads",)), ours(take)) as engine:
-        (told,) = asyncio.run(listed(serving(engine, "g.s*")))
+        (reported,) = asyncio.run(listed(serving(engine, "g.s*")))
 
-    assert (told.name, told.title, told.description) == ("g__send", "g.send", "Send a message.")
-    assert told.input_schema["required"] == ["text", "key"]
-    assert told.output_schema["properties"] == {"result": {"type": "array", "items": {"type": "integer"}}}
-    assert told.output_schema["required"] == ["result"]
-    assert (told.annotations.read_only_hint, told.annotations.open_world_hint) == (True, False)
+    assert (reported.name, reported.title, reported.description) == ("g__send", "g.send", "Send a message.")
+    assert reported.input_schema["required"] == ["text", "key"]
+    assert reported.output_schema["properties"] == {"result": {"type": "array", "items": {"type": "integer"}}}
+    assert reported.output_schema["required"] == ["result"]
+    assert (reported.annotations.read_only_hint, reported.annotations.open_world_hint) == (True, False)
 
 
 def test_results_are_structured_and_the_client_decodes_them() -> None:
@@ -159,10 +159,10 @@ def test_results_are_structured_and_the_client_decodes_them() -> None:
             return [await client.call_tool(f"g__{name}") for name in ("numbers", "nothing", "place", "picture")]
 
     with engine_of(ours(numbers), ours(nothing), ours(place), ours(picture)) as engine:
-        *told, shown = asyncio.run(answers(serving(engine)))
+        *reported, shown = asyncio.run(answers(serving(engine)))
 
-    assert [each.data for each in told] == [[1, 2], None, {"x": 1}]
-    assert [each.structured_content for each in told] == [{"result": [1, 2]}, {"result": None}, {"x": 1}]
+    assert [each.data for each in reported] == [[1, 2], None, {"x": 1}]
+    assert [each.structured_content for each in reported] == [{"result": [1, 2]}, {"result": None}, {"x": 1}]
     assert (shown.content[0].type, shown.content[0].mime_type) == ("image", "image/png")
 
 
@@ -174,14 +174,14 @@ def test_a_denied_tool_is_hidden_and_a_need_uses_the_exact_value() -> None:
         ours(take, capabilities=("stock:take:{count}",)), ours(kinds), policy=policy, audit=[trail]
     ) as engine:
         server = serving(engine)
-        denied = asked(server, "g__kinds", count=1, values=[])
-        granted = asked(server, "g__take", count=" 2 ")
-        refused = asked(server, "g__take", count="3")
+        denied = call_tool(server, "g__kinds", count=1, values=[])
+        granted = call_tool(server, "g__take", count=" 2 ")
+        refused = call_tool(server, "g__take", count="3")
 
-    assert (denied.is_error, said(denied)) == (True, "Unknown tool: 'g__kinds'")
+    assert (denied.is_error, text_of(denied)) == (True, "Unknown tool: 'g__kinds'")
     assert granted.structured_content == {"result": 2}
     assert refused.is_error
-    assert said(refused) == (
+    assert text_of(refused) == (
         "error policy.capability: needs stock:take. Only the host can change that; do not repeat this call."
     )
     assert [(each.about.tool, each.types, each.code) for each in trail.records if each.code] == [
@@ -197,10 +197,10 @@ def test_a_tool_is_refused_after_its_session_ends() -> None:
         server = serving(session)
         session.close()
 
-        answer = asked(server, "g__take", count=1)
+        answer = call_tool(server, "g__take", count=1)
 
     assert answer.is_error
-    assert said(answer) == ("error engine.closed: the engine is closed. This call cannot succeed; do not repeat it.")
+    assert text_of(answer) == ("error engine.closed: the engine is closed. This call cannot succeed; do not repeat it.")
 
 
 @pytest.mark.parametrize("approves", [True, False])
@@ -214,7 +214,7 @@ def test_a_tool_that_requires_an_approval_waits_for_it(approves: bool) -> None:
 
     policy = ExecutionPolicy(approver=approver)
     with engine_of(ours(take, requires_approval=True), policy=policy) as engine:
-        answer = asked(serving(engine), "g__take", count="2")
+        answer = call_tool(serving(engine), "g__take", count="2")
 
     assert seen == [{"count": 2}]
     assert answer.is_error is not approves
@@ -270,7 +270,7 @@ def test_a_fastmcp_server_process_serves_our_tools_over_stdio() -> None:
             names = {each.name for each in await client.list_tools()}
             answer = await client.call_tool("math__add", {"num1": "2", "num2": 3})
             wrong = await client.call_tool_mcp("math__add", {"num1": "x", "num2": 3})
-            return names, answer.data, wrong.is_error and "num1: expected float, got str" in said(wrong)
+            return names, answer.data, wrong.is_error and "num1: expected float, got str" in text_of(wrong)
 
     names, value, is_named = asyncio.run(run())
 

@@ -302,11 +302,11 @@ def test_a_result_contains_no_secret_and_policy_applies(tmp_path: Path) -> None:
         """Return the PIN."""
         return f"it is {rt.secret('pin')}"
 
-    asked: list[str] = []
+    requests: list[str] = []
 
     def approve(request: Any) -> Approval:
-        asked.append(request.tool)
-        return Approval.approve() if len(asked) == 1 else Approval.reject("not twice")
+        requests.append(request.tool)
+        return Approval.approve() if len(requests) == 1 else Approval.reject("not twice")
 
     policy = ExecutionPolicy(grants=("secret:read:pin",), approver=approve)
     host = Host(secrets={"pin": "correct horse battery"}, sandbox_dir=tmp_path)

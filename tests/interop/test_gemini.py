@@ -46,9 +46,9 @@ SAID = "Let me see: é😀\n"
 NAMES = WireNames()
 
 
-def check_tools(told: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def check_tools(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the declarations after asserting that the SDK's types accept them without loss."""
-    (tool,) = told
+    (tool,) = tools
     taken = types.Tool.model_validate(tool)
     assert taken.model_dump(mode="json", by_alias=True, exclude_unset=True) == tool
     found: list[dict[str, Any]] = tool["functionDeclarations"]
@@ -69,20 +69,20 @@ def test_sdk_accepts_generated_specs(count: int) -> None:
     """Five hundred of them, with an unchanged schema."""
     for seed in range(125):
         spec = Generator(seed).spec(count)
-        (told,) = check_tools(gemini.to_tools([spec]))
-        assert told["parametersJsonSchema"] == spec_to_schema(spec, exact=False)
+        (reported,) = check_tools(gemini.to_tools([spec]))
+        assert reported["parametersJsonSchema"] == spec_to_schema(spec, exact=False)
 
 
 def test_a_tool_is_converted_once_and_is_immutable() -> None:
     """The result is cached on the spec; without tools nothing is sent."""
     spec = ToolSpec("ping", "net", description="Ask.")
-    (told,) = gemini.to_tools([spec])[0]["functionDeclarations"]
+    (reported,) = gemini.to_tools([spec])[0]["functionDeclarations"]
 
-    assert told["description"] == "Ask."
-    assert gemini.to_tools([spec])[0]["functionDeclarations"][0] is told
+    assert reported["description"] == "Ask."
+    assert gemini.to_tools([spec])[0]["functionDeclarations"][0] is reported
     assert gemini.to_tools([]) == []
     with pytest.raises(TypeError, match="read-only"):
-        told["name"] = "x"
+        reported["name"] = "x"
 
 
 CALL = ToolCall("math.add", {"num1": 2}, id="t1")
@@ -105,7 +105,7 @@ def conversation(*turns: Turn) -> dict[str, Any]:
 
 def test_results_are_right_after_the_calls() -> None:
     """One for each call, in order; ids of other APIs are not sent."""
-    said = conversation(
+    body = conversation(
         Turn("system", "Be brief."),
         Turn("user", "Add."),
         Turn("assistant", "So be it.", (CALL, SECOND, CALL)),
@@ -113,7 +113,7 @@ def test_results_are_right_after_the_calls() -> None:
         Turn("user", "And?"),
     )
 
-    assert said == {
+    assert body == {
         "systemInstruction": {"parts": [{"text": "Be brief."}]},
         "contents": [
             {"role": "user", "parts": [{"text": "Add."}]},
@@ -142,8 +142,8 @@ def test_results_are_right_after_the_calls() -> None:
     }
 
 
-def _response(name: str, said: dict[str, Any]) -> dict[str, Any]:
-    return {"functionResponse": {"name": name, "response": said}}
+def _response(name: str, response: dict[str, Any]) -> dict[str, Any]:
+    return {"functionResponse": {"name": name, "response": response}}
 
 
 def test_a_generated_id_is_not_sent_back() -> None:
@@ -182,11 +182,11 @@ def test_an_own_turn_is_sent_back_unchanged(has_ids: bool) -> None:
         turn = gemini.read(each, NAMES).turn
         results = tuple(ToolResult(call.id, call.name, 5) for call in turn.tool_calls)
 
-        said = conversation(Turn("user", "Add."), turn, Turn("tool", tool_results=results))["contents"]
+        body = conversation(Turn("user", "Add."), turn, Turn("tool", tool_results=results))["contents"]
 
-        assert _signed(said[1]) == _signed(whole["candidates"][0]["content"])
-        told = [each["functionResponse"] for each in said[2]["parts"]]
-        assert [each.get("id") for each in told] == ([CALL.id] * 2 if has_ids else [None] * 2)
+        assert _signed(body[1]) == _signed(whole["candidates"][0]["content"])
+        reported = [each["functionResponse"] for each in body[2]["parts"]]
+        assert [each.get("id") for each in reported] == ([CALL.id] * 2 if has_ids else [None] * 2)
 
 
 def _signed(content: Any) -> Any:
@@ -197,8 +197,8 @@ def _signed(content: Any) -> Any:
 def assembled(pieces: Iterable[Any]) -> tuple[Reply, str]:
     """Return the result of an assembler, and the text that it emitted."""
     assembler = gemini.GENERATE.assembler(NAMES)
-    said = "".join([assembler.take(piece) for piece in pieces])
-    return assembler.reply(), said
+    text = "".join([assembler.take(piece) for piece in pieces])
+    return assembler.reply(), text
 
 
 def sdk(data: dict[str, Any]) -> types.GenerateContentResponse:
@@ -222,8 +222,8 @@ def test_recorded_calls_arrive_in_pieces() -> None:
     for calls in TURNS if EVERYTHING else TURNS[:40]:
         whole = response(calls, SAID)
         for step in range(1, len(SAID) + 1):
-            reply, said = assembled(chunks(whole, step))
-            assert said == SAID
+            reply, text = assembled(chunks(whole, step))
+            assert text == SAID
             assert texts_of(reply.turn) == (SAID, tuple(calls))
             assert reply.turn.native is not None
             assert reply.turn.native["gemini.generate"][:-1] == whole["candidates"][0]["content"]["parts"]

@@ -261,17 +261,17 @@ def test_policy_and_audit_see_the_exact_values() -> None:
 
 def test_an_unapproved_call_is_refused() -> None:
     """The approver sees the exact value."""
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     def refuse(request: ApprovalRequest) -> Approval:
-        asked.append(dict(request.arguments))
+        requests.append(dict(request.arguments))
         return Approval.reject()
 
     with engine_of(ToolPolicy(requires_approval=True), policy=ExecutionPolicy(approver=refuse)) as engine:
         answers = run(to_inspect_ai(engine), {"count": "2"})
 
     text = "error policy.rejected: was not approved. This call cannot succeed; do not repeat it."
-    assert (answers, SEEN, asked) == ([("error", text)], [], [{"count": 2, "tags": None}])
+    assert (answers, SEEN, requests) == ([("error", text)], [], [{"count": 2, "tags": None}])
 
 
 # Execution

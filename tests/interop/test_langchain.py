@@ -177,17 +177,17 @@ def test_policy_and_audit_see_the_exact_values() -> None:
 
 def test_an_unapproved_call_is_refused() -> None:
     """The approver sees the exact value; the error says that only the host can change that."""
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     def refuse(request: ApprovalRequest) -> Approval:
-        asked.append(dict(request.arguments))
+        requests.append(dict(request.arguments))
         return Approval.reject()
 
     with engine_of(ToolPolicy(requires_approval=True), policy=ExecutionPolicy(approver=refuse)) as engine:
         answers = read(run(to_langchain(engine), asking(("shop__take", {"count": "2"}))))
 
     text = "error policy.rejected: was not approved. This call cannot succeed; do not repeat it."
-    assert (answers, SEEN, asked) == ([("error", text)], [], [{"count": 2, "tags": None}])
+    assert (answers, SEEN, requests) == ([("error", text)], [], [{"count": 2, "tags": None}])
 
 
 def test_a_tool_without_an_approver_is_not_offered() -> None:
@@ -215,20 +215,20 @@ def test_errors_are_raised_if_the_host_says_so() -> None:
 
 def test_callbacks_receive_a_call() -> None:
     """Its start with the arguments, and its end with the message."""
-    told: list[Any] = []
+    received: list[Any] = []
 
     class Listener(BaseCallbackHandler):
         def on_tool_start(self, serialized: Any, input_str: str, **more: Any) -> None:
-            told.append((serialized["name"], more["inputs"]))
+            received.append((serialized["name"], more["inputs"]))
 
         def on_tool_end(self, output: Any, **more: Any) -> None:
-            told.append((output.tool_call_id, output.content))
+            received.append((output.tool_call_id, output.content))
 
     with engine_of() as engine:
         (given,) = to_langchain(engine)
         given.invoke(asking(("shop__take", {"count": "2"})).tool_calls[0], {"callbacks": [Listener()]})
 
-    assert told == [("shop__take", {"count": "2"}), ("c1", "2")]
+    assert received == [("shop__take", {"count": "2"}), ("c1", "2")]
 
 
 def test_calls_of_one_turn_run_concurrently() -> None:

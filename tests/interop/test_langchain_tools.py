@@ -55,13 +55,13 @@ def engine_of(*tools: BaseTool, policy: ExecutionPolicy = ALL, **options: Any) -
     return Engine(toolsets=[toolset], plugins="none", policy=policy)
 
 
-def done(each: BaseTool, name: str, /, **arguments: Any) -> ToolResult:
+def call_tool(each: BaseTool, name: str, /, **arguments: Any) -> ToolResult:
     """Return the result of calling a tool."""
     with engine_of(each) as engine:
         return engine.execute(ToolCall(f"far.{name}", arguments))
 
 
-def said(result: ToolResult) -> tuple[str, str, str]:
+def error_of(result: ToolResult) -> tuple[str, str, str]:
     """Return the code of an error, who can fix it, and the message."""
     assert result.error is not None
     return result.error.code, result.error.retry, str(result.error)
@@ -72,7 +72,7 @@ def said(result: ToolResult) -> tuple[str, str, str]:
 
 def test_a_function_receives_exact_values_and_returns_its_own() -> None:
     """Not the text that LangChain would make of it."""
-    assert (done(add, "add", a="2").value, SEEN) == (3, [(2, 1)])
+    assert (call_tool(add, "add", a="2").value, SEEN) == (3, [(2, 1)])
 
 
 def test_an_unchecked_tool_also_receives_exact_values() -> None:
@@ -80,7 +80,7 @@ def test_an_unchecked_tool_also_receives_exact_values() -> None:
     with pytest.raises(TypeError):
         Repeat().invoke({"text": "a", "times": "2"})
 
-    assert done(Repeat(), "repeat_text", text="a", times="2").value == "aa"
+    assert call_tool(Repeat(), "repeat_text", text="a", times="2").value == "aa"
     assert SEEN == [("a", 2)]
 
 
@@ -88,7 +88,7 @@ def test_a_tool_with_one_string_has_one_argument() -> None:
     """It is called as LangChain calls it."""
     shout = Tool(name="shout", func=str.upper, description="Shout.")
 
-    assert done(shout, "shout", tool_input="a").value == "A"
+    assert call_tool(shout, "shout", tool_input="a").value == "A"
 
 
 def test_a_schema_as_data_is_the_contract() -> None:
@@ -100,8 +100,8 @@ def test_a_schema_as_data_is_the_contract() -> None:
     }
     each = StructuredTool.from_function(lambda code, n: [code, n], name="take", description="Take.", args_schema=schema)
 
-    assert done(each, "take", code="AB", n="2").value == ["AB", 2]
-    assert said(done(each, "take", code="ab", n=2)) == (
+    assert call_tool(each, "take", code="AB", n="2").value == ["AB", 2]
+    assert error_of(call_tool(each, "take", code="ab", n=2)) == (
         "schema.pattern",
         "model",
         "far.take: code: expected a string that matches ^[A-Z]+$, got str of length 2",
@@ -123,8 +123,8 @@ def test_a_pydantic_model_is_the_contract_and_makes_its_own_types() -> None:
 
     each = StructuredTool.from_function(order, description="Order.", args_schema=Order)
 
-    assert done(each, "order", items='[{"name": "tea"}]', count="2").value == "2 Item tea"
-    assert said(done(each, "order", items=[{}], count=0)) == (
+    assert call_tool(each, "order", items='[{"name": "tea"}]', count="2").value == "2 Item tea"
+    assert error_of(call_tool(each, "order", items=[{}], count=0)) == (
         "arg.invalid",
         "model",
         "far.order: items[0]['name']: expected string, got nothing; "
@@ -149,16 +149,16 @@ def test_an_argument_with_an_alias_arrives() -> None:
 
     named = each.model_copy(update={"args_schema": ByName})
 
-    assert done(named, "span", start="1", end="5").value == [1, 5, 1]
-    assert done(each, "span", start="1", end="5").value == [1, 5, 1]
-    assert done(each, "span", start="1", step=2).value == [1, 9, 2]
+    assert call_tool(named, "span", start="1", end="5").value == [1, 5, 1]
+    assert call_tool(each, "span", start="1", end="5").value == [1, 5, 1]
+    assert call_tool(each, "span", start="1", step=2).value == [1, 9, 2]
 
 
 def test_unknown_arguments_are_refused() -> None:
     """LangChain alone would drop them."""
     text = "far.add: c: expected only a, b, got an unknown name of type int"
 
-    assert said(done(add, "add", a=1, c=2)) == ("arg.unknown", "model", text)
+    assert error_of(call_tool(add, "add", a=1, c=2)) == ("arg.unknown", "model", text)
 
 
 def test_a_coroutine_is_awaited_and_cancelled() -> None:
@@ -218,8 +218,8 @@ def test_a_model_cannot_set_a_hidden_argument() -> None:
 
     text = "far.sign: user: expected only text, got an unknown name of type str"
 
-    assert done(sign, "sign", text="tea").value == "tea, nobody"
-    assert said(done(sign, "sign", text="tea", user="ann")) == ("arg.unknown", "model", text)
+    assert call_tool(sign, "sign", text="tea").value == "tea, nobody"
+    assert error_of(call_tool(sign, "sign", text="tea", user="ann")) == ("arg.unknown", "model", text)
     with engine_of(sign, injected={"user": Value("ann")}) as engine:
         assert engine.call("far.sign", ("tea",)) == "tea, ann"
 
@@ -228,24 +228,24 @@ def test_arguments_that_look_like_a_call_are_arguments() -> None:
     """LangChain would unpack them, and skip our checks."""
     schema = {"type": "object", "properties": {"type": {"type": "string"}, "id": {}, "args": {"type": "object"}}}
     each = StructuredTool.from_function(lambda **given: given, name="tell", description="Tell.", args_schema=schema)
-    result = done(each, "tell", type="tool_call", id="c", args={"hidden": 1})
+    result = call_tool(each, "tell", type="tool_call", id="c", args={"hidden": 1})
 
     assert result.value == '{"type": "tool_call", "id": "c", "args": {"hidden": 1}}'
 
 
 def test_callbacks_of_the_enclosing_run_receive_the_call() -> None:
     """A call inside a LangChain run belongs to that run."""
-    told: list[str] = []
+    received: list[str] = []
 
     class Listener(BaseCallbackHandler):
         def on_tool_start(self, serialized: Any, input_str: str, **more: Any) -> None:
-            told.append(serialized["name"])
+            received.append(serialized["name"])
 
     with engine_of(add) as engine:
         outer = RunnableLambda(lambda a: engine.call("far.add", (a,)))
         value = outer.invoke("2", {"callbacks": [Listener()]})
 
-    assert (value, told) == (3, ["add"])
+    assert (value, received) == (3, ["add"])
 
 
 def test_a_tool_receives_the_id_of_its_call() -> None:
@@ -256,7 +256,7 @@ def test_a_tool_receives_the_id_of_its_call() -> None:
         """Return a ticket."""
         return id
 
-    first, second = done(ticket, "ticket").value, done(ticket, "ticket").value
+    first, second = call_tool(ticket, "ticket").value, call_tool(ticket, "ticket").value
 
     assert (len(first), first == second) == (16, False)
 
@@ -272,11 +272,11 @@ def test_content_is_the_result_and_the_artifact_is_dropped() -> None:
         """Search."""
         return f"1 hit for {query}", object()
 
-    assert done(search, "search", query="tea").value == "1 hit for tea"
+    assert call_tool(search, "search", query="tea").value == "1 hit for tea"
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         (decimal.Decimal("1.5"), "1.5"),
         (ToolMessage("as a message", tool_call_id="c"), "as a message"),
@@ -285,7 +285,7 @@ def test_content_is_the_result_and_the_artifact_is_dropped() -> None:
     ],
     ids=["no plain value", "message", "map", "none"],
 )
-def test_plain_values_are_unchanged_and_others_become_strings(value: Any, told: Any) -> None:
+def test_plain_values_are_unchanged_and_others_become_strings(value: Any, message: Any) -> None:
     """LangChain shows a model the same string."""
 
     @tool
@@ -293,7 +293,7 @@ def test_plain_values_are_unchanged_and_others_become_strings(value: Any, told: 
         """Return a value."""
         return value
 
-    assert done(give, "give").value == told
+    assert call_tool(give, "give").value == message
 
 
 @pytest.mark.parametrize("handled", [False, True], ids=["raised", "handled"])
@@ -304,19 +304,19 @@ def test_an_error_for_the_model_is_passed_on(handled: bool) -> None:
         raise ToolException("no tea\n\x1b[2J" + "!" * 2_000)
 
     each = StructuredTool.from_function(fail, description="Fail.", handle_tool_error=handled)
-    code, retry, text = said(done(each, "fail"))
+    code, retry, text = error_of(call_tool(each, "fail"))
 
     assert (code, retry) == ("tool.failed", "model")
     assert (text[:30], len(text)) == ("far.fail: no tea \\x1b[2J!!!!!!", 1_010)
 
 
 @pytest.mark.parametrize(
-    ("handled", "told", "retry"),
+    ("handled", "message", "retry"),
     [(False, "the tool failed (ValidationError)", "never"), ("give an even number", "give an even number", "model")],
     ids=["raised", "handled"],
 )
 def test_validation_errors_of_pydantic_models_are_only_passed_on_by_the_tool(
-    handled: Any, told: str, retry: str
+    handled: Any, message: str, retry: str
 ) -> None:
     """Pydantic's message repeats values, so it is not passed on by default."""
 
@@ -334,7 +334,7 @@ def test_validation_errors_of_pydantic_models_are_only_passed_on_by_the_tool(
         lambda n: n, name="halve", description="Halve.", args_schema=Even, handle_validation_error=handled
     )
 
-    assert said(done(each, "halve", n=3)) == ("tool.failed", retry, f"far.halve: {told}")
+    assert error_of(call_tool(each, "halve", n=3)) == ("tool.failed", retry, f"far.halve: {message}")
 
 
 def test_any_other_error_is_a_fault_of_the_tool() -> None:
@@ -345,9 +345,9 @@ def test_any_other_error_is_a_fault_of_the_tool() -> None:
         """Fail."""
         raise ValueError("secret")
 
-    result = done(fail, "fail")
+    result = call_tool(fail, "fail")
 
-    assert said(result) == ("tool.failed", "never", "far.fail: the tool failed (ValueError)")
+    assert error_of(result) == ("tool.failed", "never", "far.fail: the tool failed (ValueError)")
 
 
 # Needs
@@ -369,7 +369,7 @@ def test_without_a_grant_or_an_approval_nothing_runs() -> None:
     with engine_of(add, policy=ExecutionPolicy()) as without, engine_of(add, trusted=False) as unapproved:
         results = [each.execute(ToolCall("far.add", {"a": 1})) for each in (without, unapproved)]
 
-    assert [said(each)[:2] for each in results] == [("policy.capability", "host"), ("policy.approval", "host")]
+    assert [error_of(each)[:2] for each in results] == [("policy.capability", "host"), ("policy.approval", "host")]
     assert SEEN == []
 
 

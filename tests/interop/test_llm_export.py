@@ -39,10 +39,10 @@ def test_an_error_names_the_argument_and_the_model_fixes_its_call() -> None:
 
 def test_a_denied_tool_is_not_offered_and_cannot_be_called() -> None:
     """A pattern cannot select it either."""
-    ran: list[str] = []
+    executed: list[str] = []
 
     def wipe() -> int:
-        ran.append("wipe")
+        executed.append("wipe")
         return 1
 
     model = Scripted([("g__wipe", {})], "")
@@ -55,7 +55,7 @@ def test_a_denied_tool_is_not_offered_and_cannot_be_called() -> None:
         with pytest.raises(SpecError):
             to_llm(denying, tools=["g.times", "h.*"])
 
-    assert ([each.name for each in tools], ran) == (["g__times"], [])
+    assert ([each.name for each in tools], executed) == (["g__times"], [])
     assert model.results == ['Error: tool "g__wipe" does not exist']
     assert str(caught.value) == "to_llm: tools: g.wipe matches no tool that may be called here"
 
@@ -77,10 +77,10 @@ def test_a_tool_of_a_stopped_session_is_refused() -> None:
 
 def test_approver_and_audit_log_see_the_exact_values() -> None:
     """The audit log contains the call."""
-    asked: list[ApprovalRequest] = []
+    requests: list[ApprovalRequest] = []
 
     def approve(request: ApprovalRequest) -> Approval:
-        asked.append(request)
+        requests.append(request)
         return Approval.approve()
 
     audit = MemoryAudit()
@@ -90,7 +90,7 @@ def test_approver_and_audit_log_see_the_exact_values() -> None:
     with engine_of(times, needs=ToolPolicy(requires_approval=True), policy=policy, audit=audit) as engine:
         model.chain("", tools=to_llm(engine)).text()
 
-    assert [each.arguments for each in asked] == [{"text": "ab", "count": 2}]
+    assert [each.arguments for each in requests] == [{"text": "ab", "count": 2}]
     assert [(each.tool, each.types) for each in audit.records if each.kind == "outcome"] == [("g.times", (str, int))]
 
 

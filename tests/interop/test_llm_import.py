@@ -161,10 +161,10 @@ def test_attachments_are_returned_and_never_fetched() -> None:
         return llm.ToolOutput(output=(1, Path("a")))
 
     with Engine(toolsets=[from_llm([draw, plain], group="g", trusted=True)], plugins="none", policy=GRANTING) as engine:
-        drawn, other = engine.call("g.draw"), engine.call("g.plain")
+        picture, other = engine.call("g.draw"), engine.call("g.plain")
 
-    assert drawn["output"] == {"drawn": 2}
-    assert drawn["attachments"] == [
+    assert picture["output"] == {"drawn": 2}
+    assert picture["attachments"] == [
         {"media_type": "image/gif", "data": GIF},
         {"media_type": None, "url": "http://127.0.0.1:1/a.png"},
     ]

@@ -40,7 +40,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
                 yield engine
 
 
-def said(engine: Engine, line: str, tool: str = "raw") -> tuple[str, str, str]:
+def call_error(engine: Engine, line: str, tool: str = "raw") -> tuple[str, str, str]:
     """Return the code, the retry and the message of the error of a call; the next call must succeed."""
     error = engine.execute(ToolCall(f"far.{tool}", {"line": line})).error
     again = engine.execute(ToolCall("far.raw", {"line": GOOD}))
@@ -76,14 +76,14 @@ UNPARSED: Final = {
 @pytest.mark.parametrize("line", UNPARSED.values(), ids=[each.replace(" ", "-") for each in UNPARSED])
 def test_answer_that_the_sdk_cannot_parse_is_named(engine: Engine, line: str) -> None:
     """It is not shown as a timeout, and the error contains no part of it."""
-    assert said(engine, line) == ("mcp.answer", "never", "the server's answer cannot be parsed")
+    assert call_error(engine, line) == ("mcp.answer", "never", "the server's answer cannot be parsed")
 
 
 def test_answer_that_cannot_be_parsed_is_in_no_log(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
     """The SDK logs a traceback that quotes it."""
     caplog.set_level(logging.DEBUG)
 
-    said(engine, UNPARSED["a trailing comma"])
+    call_error(engine, UNPARSED["a trailing comma"])
 
     assert [each.name for each in caplog.records if each.name.partition(".")[0] in ROOTS] == []
 
@@ -95,7 +95,7 @@ def test_invalid_utf_8_does_not_end_the_connection(engine: Engine, request: pyte
     if "event-stream" in request.node.name:
         assert engine.execute(ToolCall("far.raw", {"line": line})).value == "\ufffd"
     else:
-        assert said(engine, line) == ("mcp.answer", "never", "the server's answer cannot be parsed")
+        assert call_error(engine, line) == ("mcp.answer", "never", "the server's answer cannot be parsed")
 
 
 @pytest.mark.parametrize("tool", ["raw", "held"])
@@ -104,7 +104,7 @@ def test_number_that_json_does_not_have_is_an_error(engine: Engine, number: str,
     """It does not become None, with an output schema or without."""
     line = result(f'{{"content":[],"structuredContent":{{"a":{number}}}}}')
 
-    assert said(engine, line, tool) == (
+    assert call_error(engine, line, tool) == (
         "mcp.answer",
         "never",
         "the server's answer contains a number that JSON does not support, such as NaN",
@@ -116,7 +116,7 @@ def test_content_blocks_are_counted_before_they_are_built(engine: Engine) -> Non
     most, _ = MAX_PARTS["content"]
     line = result('{"content":[N * %d {"type":"text","text":""}]}')
 
-    assert said(engine, line % (most + 1)) == (
+    assert call_error(engine, line % (most + 1)) == (
         "mcp.answer",
         "never",
         f"the server's answer has more than {most} content parts",
@@ -130,7 +130,7 @@ def test_values_are_counted_before_they_are_parsed(engine: Engine, item: str) ->
     line = result(f'{{"content":[],"structuredContent":{{"a":[N * 300000 {item}]}}}}')
     tracemalloc.start()
     try:
-        code, retry, text = said(engine, line)
+        code, retry, text = call_error(engine, line)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -186,7 +186,7 @@ def test_server_that_cannot_parse_a_request_is_reported() -> None:
     line = '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}'
     server = from_mcp(RAW, group="far", trusted=True, timeout=SECONDS)
     with Engine(plugins="none", hooks=[server], policy=GRANTS) as engine:
-        assert said(engine, line) == ("mcp.refused", "host", "the server refused: Parse error")
+        assert call_error(engine, line) == ("mcp.refused", "host", "the server refused: Parse error")
 
 
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])

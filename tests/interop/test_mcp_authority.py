@@ -36,17 +36,17 @@ def test_a_tool_needs_a_grant_and_an_approval() -> None:
 
 def test_an_approver_sees_the_exact_arguments() -> None:
     """It can approve the call."""
-    asked: list[ApprovalRequest] = []
+    requests: list[ApprovalRequest] = []
 
     def approver(request: ApprovalRequest) -> Approval:
-        asked.append(request)
+        requests.append(request)
         return Approval.approve()
 
     policy = ExecutionPolicy(grants=("mcp:call:far/add",), approver=approver)
     with engine_of(start_server(trusted=False), policy) as engine:
         assert call_tool(engine, "add", a="2").value == 3
 
-    assert asked[0].arguments == {"a": 2, "b": 1}
+    assert requests[0].arguments == {"a": 2, "b": 1}
 
 
 def test_annotations_are_trusted_only_if_the_host_says_so() -> None:

@@ -29,13 +29,13 @@ class Long(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        found = {"initialize": HELLO, "tools/list": TOOLS}.get(asked["method"])
-        if asked["method"] == "tools/call":
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        found = {"initialize": HELLO, "tools/list": TOOLS}.get(request["method"])
+        if request["method"] == "tools/call":
             self._endless(self.server.kind)
-        elif "id" in asked:
+        elif "id" in request:
             body = {"result": found} if found else {"error": {"code": -32601, "message": "no"}}
-            self._say("application/json", json.dumps({"jsonrpc": "2.0", "id": asked["id"], **body}).encode())
+            self._say("application/json", json.dumps({"jsonrpc": "2.0", "id": request["id"], **body}).encode())
         else:
             self._say("application/json", b"", 202)
 
@@ -82,7 +82,7 @@ def long(kind: str) -> Iterator[Any]:
             thread.join(10)
 
 
-def said(server: McpServer) -> Any:
+def call_error(server: McpServer) -> Any:
     """Return the error of a call of its tool."""
     with Engine(plugins="none", policy=ExecutionPolicy(grants=("mcp:call:*",))) as engine:
         engine.register(server.toolset)
@@ -92,7 +92,7 @@ def said(server: McpServer) -> Any:
 def test_an_endless_line_ends_the_connection() -> None:
     """The server may continue to write; the call fails before its own timeout."""
     with from_mcp(command("endless"), group="long", trusted=True) as server:
-        error = said(server)
+        error = call_error(server)
         threads = [each.name for each in threading.enumerate() if each.name == "neuroscript-mcp"]
 
     assert (error.code, error.retry, error.text) == (
@@ -107,7 +107,7 @@ def test_an_endless_line_ends_the_connection() -> None:
 def test_an_endless_body_is_not_read_completely(kind: str) -> None:
     """The client stops at the limit for an answer and closes the connection."""
     with long(kind) as web, from_mcp(url=f"http://127.0.0.1:{web.server_port}", group="long", trusted=True) as server:
-        error = said(server)
+        error = call_error(server)
         assert web.heard.wait(10)
 
         assert (error.code, error.retry) == {"json": ("mcp.answer", "never"), "events": ("mcp.closed", "later")}[kind]
@@ -118,7 +118,7 @@ def test_a_compressed_body_is_not_read() -> None:
     """The client did not request it, and it may expand a thousand times."""
     with long("compressed") as web:
         with from_mcp(url=f"http://127.0.0.1:{web.server_port}", group="long", trusted=True, timeout=5.0) as server:
-            error = said(server)
+            error = call_error(server)
 
     assert (error.code, error.retry) == ("mcp.closed", "later")
 
@@ -132,8 +132,8 @@ def test_no_secret_goes_to_another_machine_unencrypted(url: str) -> None:
     with pytest.raises(SpecError) as raised:
         from_mcp(url=url, group="shop", headers=headers, secrets={"k": "v"})
 
-    said = "would be sent unencrypted; use https, or pass plain_http=True"
-    assert str(raised.value) == f"mcp: headers: X-Key {said}; headers: authorization {said}"
+    message = "would be sent unencrypted; use https, or pass plain_http=True"
+    assert str(raised.value) == f"mcp: headers: X-Key {message}; headers: authorization {message}"
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
 @attrs.frozen
-class Said:
+class CallAnswer:
     """What a client shows of a result."""
 
     is_error: bool
@@ -49,7 +49,7 @@ class Talk(Protocol):
 
     async def names(self) -> list[str]: ...
 
-    async def call(self, tool: str, arguments: dict[str, Any], told: Progress | None = None) -> Said: ...
+    async def call(self, tool: str, arguments: dict[str, Any], on_progress: Progress | None = None) -> CallAnswer: ...
 
 
 @attrs.frozen
@@ -61,9 +61,9 @@ class Official:
     async def names(self) -> list[str]:
         return [tool.name for tool in (await self.client.list_tools()).tools]
 
-    async def call(self, tool: str, arguments: dict[str, Any], told: Progress | None = None) -> Said:
-        found = await self.client.call_tool(tool, arguments, progress_callback=told)
-        return Said(found.is_error, found.structured_content, found.content[0].text)
+    async def call(self, tool: str, arguments: dict[str, Any], on_progress: Progress | None = None) -> CallAnswer:
+        found = await self.client.call_tool(tool, arguments, progress_callback=on_progress)
+        return CallAnswer(found.is_error, found.structured_content, found.content[0].text)
 
 
 @attrs.frozen
@@ -75,9 +75,9 @@ class Fast:
     async def names(self) -> list[str]:
         return [tool.name for tool in await self.client.list_tools()]
 
-    async def call(self, tool: str, arguments: dict[str, Any], told: Progress | None = None) -> Said:
-        found = await self.client.call_tool(tool, arguments, progress_handler=told, raise_on_error=False)
-        return Said(found.is_error, found.structured_content, found.content[0].text)
+    async def call(self, tool: str, arguments: dict[str, Any], on_progress: Progress | None = None) -> CallAnswer:
+        found = await self.client.call_tool(tool, arguments, progress_handler=on_progress, raise_on_error=False)
+        return CallAnswer(found.is_error, found.structured_content, found.content[0].text)
 
 
 @attrs.frozen
@@ -91,13 +91,13 @@ class Inspector:
     async def names(self) -> list[str]:
         return [tool["name"] for tool in (await self._ran("tools/list"))[0]["result"]["tools"]]
 
-    async def call(self, tool: str, arguments: dict[str, Any], told: Progress | None = None) -> Said:
+    async def call(self, tool: str, arguments: dict[str, Any], on_progress: Progress | None = None) -> CallAnswer:
         words = ("--tool-name", tool, "--tool-args-json", json.dumps(arguments))
         found, error = await self._ran("tools/call", *words)
         if found is None:
-            return Said(True, None, error["error"]["code"])
+            return CallAnswer(True, None, error["error"]["code"])
         result = found["result"]
-        return Said(result.get("isError", False), result.get("structuredContent"), result["content"][0]["text"])
+        return CallAnswer(result.get("isError", False), result.get("structuredContent"), result["content"][0]["text"])
 
     async def _ran(self, method: str, *words: str) -> tuple[Any, Any]:
         """Return its stdout and stderr, each as a JSON object or empty."""
@@ -180,7 +180,7 @@ def test_every_client_works_over_every_transport(
                 client.call("t__refused", {}),
             )
             assert ("t__add" in names, "t__refused" in names) == (True, False)
-            assert added == Said(False, {"result": 3}, "3")
+            assert added == CallAnswer(False, {"result": 3}, "3")
             assert (error.is_error, error.structured, wrong in error.text) == (True, None, True)
             assert (refused.is_error, refused.structured, refused.text.split(":")[0]) == (True, None, denied)
             if stays:
@@ -191,13 +191,13 @@ def test_every_client_works_over_every_transport(
 
 
 async def _told(client: Talk) -> None:
-    told: list[tuple[float, float | None, str | None]] = []
+    received: list[tuple[float, float | None, str | None]] = []
 
     async def tell(done: float, total: float | None, text: str | None) -> None:
-        told.append((done, total, text))
+        received.append((done, total, text))
 
     assert (await client.call("t__steps", {"count": 3}, tell)).structured == {"result": 3}
-    assert told == [(1, 3, "going on"), (2, 3, "going on"), (3, 3, "going on")]
+    assert received == [(1, 3, "going on"), (2, 3, "going on"), (3, 3, "going on")]
 
 
 async def _cancelled(client: Talk, place: Path) -> None:
@@ -266,12 +266,12 @@ def test_a_client_that_disconnects_is_not_an_error(tmp_path: Path, tool: str, le
     mark = tmp_path / "mark"
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     call = {"name": f"t__{tool}", "arguments": {"mark": str(mark)}}
-    asked: list[dict[str, Any]] = [
+    requests: list[dict[str, Any]] = [
         {"id": 1, "method": "initialize", "params": hello},
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": call},
     ]
-    lines = "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in asked)
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in requests)
     with subprocess.Popen(SERVE, stdin=-1, stdout=-1, stderr=-1, text=True, env=ENVIRONMENT, cwd=ROOT) as running:
         assert running.stdin and running.stdout and running.stderr
         running.stdin.write(lines)

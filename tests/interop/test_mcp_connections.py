@@ -136,11 +136,11 @@ def test_a_program_that_does_not_close_its_engine_leaves_no_process() -> None:
         "engine = Engine(plugins='none', hooks=[server], policy=ExecutionPolicy(grants=['mcp:call:far/*']))\n"
         "print(engine.call('far.process'))"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
 
-    assert ran.stderr == ""
+    assert completed.stderr == ""
     with pytest.raises(ProcessLookupError):
-        os.kill(int(ran.stdout), 0)
+        os.kill(int(completed.stdout), 0)
 
 
 def test_fifty_calls_leave_nothing_behind() -> None:
@@ -221,9 +221,9 @@ def test_the_error_without_the_sdk_names_the_extra() -> None:
         "import sys\nsys.modules['mcp'] = None\nfrom neuroscript.interop.mcp import from_mcp\n"
         "try:\n    from_mcp(['true'], group='far')\nexcept ValueError as error:\n    print(error)"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
 
-    assert ran.stdout == 'mcp: the MCP SDK is not installed; install it with: pip install "neuroscript[mcp]"\n'
+    assert completed.stdout == 'mcp: the MCP SDK is not installed; install it with: pip install "neuroscript[mcp]"\n'
 
 
 def test_invalid_options_are_reported_at_once() -> None:

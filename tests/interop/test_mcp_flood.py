@@ -346,9 +346,9 @@ for soft in (1_024, 256, 100, 64):
 @linux
 def test_limit_reserves_descriptors_for_other_uses() -> None:
     """A quarter of them, and at least 64."""
-    ran = subprocess.run([sys.executable, "-c", LIMITS], capture_output=True, text=True, check=True, cwd=ROOT)
+    completed = subprocess.run([sys.executable, "-c", LIMITS], capture_output=True, text=True, check=True, cwd=ROOT)
 
-    assert ran.stdout.splitlines() == ["1024 768", "256 192", "100 36", "64 8"]
+    assert completed.stdout.splitlines() == ["1024 768", "256 192", "100 36", "64 8"]
 
 
 # The log

@@ -42,7 +42,7 @@ def rpc(method: str, params: Any = None, id: Any = 1) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "method": method, "params": params, "id": id}).encode()
 
 
-def told(method: str, params: Any) -> bytes:
+def notification(method: str, params: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode()
 
 
@@ -50,7 +50,7 @@ def called(tool: str, arguments: Any, **more: Any) -> bytes:
     return rpc("tools/call", {"name": tool, "arguments": arguments, **more})
 
 
-def asked(place: Place, data: bytes | None, headers: dict[str, str], method: str = "POST") -> tuple[int, bytes, Any]:
+def send(place: Place, data: bytes | None, headers: dict[str, str], method: str = "POST") -> tuple[int, bytes, Any]:
     connection = http.client.HTTPConnection("127.0.0.1", place.port, timeout=10)
     try:
         connection.request(method, "/mcp", data, {**HEADERS, **headers})
@@ -62,9 +62,9 @@ def asked(place: Place, data: bytes | None, headers: dict[str, str], method: str
 
 def connected(place: Place) -> dict[str, str]:
     """Initialize a session by hand, and return its headers."""
-    *_, headers = asked(place, rpc("initialize", HELLO), {})
+    *_, headers = send(place, rpc("initialize", HELLO), {})
     session = {"Mcp-Session-Id": headers["mcp-session-id"], "MCP-Protocol-Version": "2025-11-25"}
-    assert asked(place, told("notifications/initialized", {}), session)[0] == 202
+    assert send(place, notification("notifications/initialized", {}), session)[0] == 202
     return session
 
 
@@ -80,7 +80,7 @@ def session(place: Place) -> dict[str, str]:
 
 
 def serves(place: Place, session: dict[str, str]) -> bool:
-    status, answer, _ = asked(place, called("t__add", {"a": "1"}), session)
+    status, answer, _ = send(place, called("t__add", {"a": "1"}), session)
     return status == 200 and data_of(answer)["result"]["structuredContent"] == {"result": 2}
 
 
@@ -115,7 +115,7 @@ def test_invalid_requests_are_refused(
     place: Place, session: dict[str, str], data: bytes, status: int, code: int
 ) -> None:
     """With the JSON-RPC error for it, and the session continues."""
-    found, answer, _ = asked(place, data, session)
+    found, answer, _ = send(place, data, session)
 
     assert (found, data_of(answer)["error"]["code"]) == (status, code)
     assert serves(place, session)
@@ -134,17 +134,17 @@ ANSWERED = {
 @pytest.mark.parametrize(("data", "text"), ANSWERED.values(), ids=ANSWERED)
 def test_an_unusual_call_is_an_error_result(place: Place, session: dict[str, str], data: bytes, text: str) -> None:
     """The model reads the reason; its input is only repeated truncated and escaped."""
-    found = data_of(asked(place, data, session)[1])["result"]
-    said = found["content"][0]["text"]
+    found = data_of(send(place, data, session)[1])["result"]
+    message = found["content"][0]["text"]
 
-    assert (found["isError"], said.startswith(text), said.isprintable()) == (True, True, True)
-    assert len(said) < 500
+    assert (found["isError"], message.startswith(text), message.isprintable()) == (True, True, True)
+    assert len(message) < 500
 
 
 @pytest.mark.parametrize("token", [0, "", "x" * 30_000, -1, 2**70], ids=["0", "empty", "long", "negative", "large"])
 def test_progress_is_sent_for_every_token(place: Place, session: dict[str, str], token: Any) -> None:
     """For those of the protocol, which are strings and integers."""
-    _, answer, _ = asked(place, called("t__steps", {"count": 1}, _meta={"progressToken": token}), session)
+    _, answer, _ = send(place, called("t__steps", {"count": 1}, _meta={"progressToken": token}), session)
     messages = [json.loads(line[5:]) for line in answer.decode().splitlines() if line.startswith("data:")]
     found = [each["params"] for each in messages if each.get("method") == "notifications/progress"]
 
@@ -152,10 +152,10 @@ def test_progress_is_sent_for_every_token(place: Place, session: dict[str, str],
 
 
 IGNORED = {
-    "a cancel of an unknown request": told("notifications/cancelled", {"requestId": 12_345}),
-    "a cancel with an invalid id": told("notifications/cancelled", {"requestId": {}}),
-    "a cancel of nothing": told("notifications/cancelled", {}),
-    "an unknown notification": told("notifications/no-such", {}),
+    "a cancel of an unknown request": notification("notifications/cancelled", {"requestId": 12_345}),
+    "a cancel with an invalid id": notification("notifications/cancelled", {"requestId": {}}),
+    "a cancel of nothing": notification("notifications/cancelled", {}),
+    "an unknown notification": notification("notifications/no-such", {}),
     "an unrequested answer": b'{"jsonrpc":"2.0","id":77,"result":{}}',
     "an unrequested error": b'{"jsonrpc":"2.0","id":77,"error":{"code":1,"message":"x"}}',
     "an invalid id": LIST.replace(b'"id": 1', b'"id": 1.5'),
@@ -165,7 +165,7 @@ IGNORED = {
 @pytest.mark.parametrize("data", IGNORED.values(), ids=IGNORED)
 def test_unknown_notifications_are_ignored(place: Place, session: dict[str, str], data: bytes) -> None:
     """They are accepted and dropped."""
-    assert asked(place, data, session)[:2] == (202, b"")
+    assert send(place, data, session)[:2] == (202, b"")
     assert serves(place, session)
 
 
@@ -195,7 +195,7 @@ def test_unusual_headers_do_not_bypass_checks(
     place: Place, session: dict[str, str], headers: dict[str, str], status: int
 ) -> None:
     """For every header that a page, a form or DNS rebinding can produce."""
-    assert asked(place, LIST, {**session, **headers})[0] == status
+    assert send(place, LIST, {**session, **headers})[0] == status
 
 
 @pytest.mark.parametrize(
@@ -242,9 +242,9 @@ def test_a_session_can_only_be_ended_by_its_id(place: Place, session: dict[str, 
     own = connected(place)
     guess = {**own, "Mcp-Session-Id": session["Mcp-Session-Id"][:-1] + "?"}
 
-    assert asked(place, None, guess, "DELETE")[:2] == asked(place, LIST, guess)[:2]
-    assert asked(place, None, own, "DELETE")[0] == 200
-    assert asked(place, LIST, own)[0] == 404
+    assert send(place, None, guess, "DELETE")[:2] == send(place, LIST, guess)[:2]
+    assert send(place, None, own, "DELETE")[0] == 200
+    assert send(place, LIST, own)[0] == 404
     assert serves(place, session)
 
 
@@ -255,18 +255,18 @@ def test_ending_a_session_ends_its_calls(place: Place, tmp_path: Path) -> None:
     connection.request("POST", "/mcp", called("t__sleeps", {"mark": str(mark)}), {**HEADERS, **own})
     until(lambda: mark.exists() and mark.read_text() == "began")
 
-    assert asked(place, None, own, "DELETE")[0] == 200
+    assert send(place, None, own, "DELETE")[0] == 200
     until(lambda: mark.read_text() == "stopped")
-    until(lambda: not place.engine._world.running)
+    until(lambda: not place.engine._shared.running)
     connection.close()
 
 
 def test_a_client_cannot_see_variables_of_another(place: Place, session: dict[str, str]) -> None:
     """Neither by a second initialization in one session, nor by the id of an event that it has not received."""
-    assert asked(place, called("t__remember", {"word": "mine"}), session)[0] == 200
-    assert asked(place, rpc("initialize", HELLO), session)[0] == 200
-    own = data_of(asked(place, called("t__recall", {}), session)[1])
-    other = data_of(asked(place, called("t__recall", {}), {**connected(place), "Last-Event-ID": "1"})[1])
+    assert send(place, called("t__remember", {"word": "mine"}), session)[0] == 200
+    assert send(place, rpc("initialize", HELLO), session)[0] == 200
+    own = data_of(send(place, called("t__recall", {}), session)[1])
+    other = data_of(send(place, called("t__recall", {}), {**connected(place), "Last-Event-ID": "1"})[1])
 
     assert own["result"]["structuredContent"] == {"result": "mine"}
     assert other["result"]["structuredContent"] == {"result": ""}
@@ -276,8 +276,8 @@ def test_a_call_before_initialization_is_refused(place: Place) -> None:
     """There is no session for the call, and none is created."""
     before = len(place.service.clients)
 
-    assert asked(place, called("t__add", {"a": 1}), {})[0] == 400
-    assert asked(place, None, {}, "GET")[0] == 400
+    assert send(place, called("t__add", {"a": 1}), {})[0] == 400
+    assert send(place, None, {}, "GET")[0] == 400
     assert len(place.service.clients) == before
 
 

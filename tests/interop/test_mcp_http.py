@@ -170,7 +170,7 @@ def test_a_client_that_goes_away_leaves_no_call_running(place: Place, tmp_path: 
         until(lambda: mark.exists() and mark.read_text() == "began")
 
     until(lambda: mark.read_text() == left)
-    until(lambda: not place.engine._world.running)
+    until(lambda: not place.engine._shared.running)
 
 
 def test_an_abandoned_session_ends(tmp_path: Path) -> None:

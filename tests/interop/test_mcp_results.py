@@ -21,7 +21,7 @@ QUIET = frozenset({"pure", "idempotent"})
 """Effects of tools that change nothing."""
 
 
-def drawn(tool: ToolImplementation, count: int) -> list[dict[str, Any]]:
+def draw_arguments(tool: ToolImplementation, count: int) -> list[dict[str, Any]]:
     """Return deterministic arguments that match a tool."""
     found: list[dict[str, Any]] = []
 
@@ -44,7 +44,7 @@ def test_each_result_matches_its_schema(full_counts: bool) -> None:
             each for each in engine.tools.values() if each.policy.effects and QUIET.issuperset(each.policy.effects)
         ]
     names = WireNames.of(tools)
-    calls = [(tool, given) for tool in tools for given in drawn(tool, 30 if full_counts else 2)]
+    calls = [(tool, given) for tool in tools for given in draw_arguments(tool, 30 if full_counts else 2)]
     ended: dict[str, bool] = {}
 
     async def talk(url: str) -> None:

@@ -44,7 +44,7 @@ def table(*words: str, zone: str = "UTC") -> str:
     return "\n".join([grant, "[mcp.clock]", f"command = {json.dumps(command)}", *words])
 
 
-def done(engine: Engine, name: str, arguments: object) -> ToolResult:
+def call_tool(engine: Engine, name: str, arguments: object) -> ToolResult:
     return engine.execute(ToolCall(f"clock.{name}", arguments))
 
 
@@ -94,13 +94,13 @@ def engine(file: Path, audit: MemoryAudit) -> Iterator[Engine]:
 
 def test_its_tools_are_called_through_an_engine(engine: Engine) -> None:
     """With arguments as objects, JSON strings or by position; results are validated with its output schemas."""
-    converted = done(engine, "convert_time", UTC)
-    now = done(engine, "get_current_time", '{"timezone": "Asia/Tokyo"}')
+    converted = call_tool(engine, "convert_time", UTC)
+    now = call_tool(engine, "get_current_time", '{"timezone": "Asia/Tokyo"}')
 
     assert converted.value["target"]["datetime"].endswith("T21:30:00+09:00")
     assert converted.value["time_difference"] == "+9.0h"
     assert (type(now.value["is_dst"]), now.value["timezone"]) == (bool, "Asia/Tokyo")
-    assert done(engine, "get_current_time", ("UTC",)).value["timezone"] == "UTC"
+    assert call_tool(engine, "get_current_time", ("UTC",)).value["timezone"] == "UTC"
     assert {name: tool.spec.return_type for name, tool in engine.tools.items()} == {
         "clock.get_current_time": ArgType.MAP,
         "clock.convert_time": ArgType.MAP,
@@ -109,8 +109,8 @@ def test_its_tools_are_called_through_an_engine(engine: Engine) -> None:
 
 def test_invalid_arguments_are_reported_before_the_call(engine: Engine) -> None:
     """With every problem; the server's own errors have a code, and the audit log contains no value."""
-    wrong = done(engine, "convert_time", {"source": "UTC", "time": 12, "target_timezone": True})
-    refused = done(engine, "get_current_time", {"timezone": "Nowhere/Xy"})
+    wrong = call_tool(engine, "convert_time", {"source": "UTC", "time": 12, "target_timezone": True})
+    refused = call_tool(engine, "get_current_time", {"timezone": "Nowhere/Xy"})
 
     assert str(wrong.error) == (
         "clock.convert_time: source_timezone: expected string, got nothing; time: expected string, got int; "
@@ -123,7 +123,7 @@ def test_invalid_arguments_are_reported_before_the_call(engine: Engine) -> None:
 
 def test_no_value_of_a_failed_call_is_in_the_audit_log(engine: Engine, audit: MemoryAudit) -> None:
     """A record only has the code."""
-    done(engine, "get_current_time", {"timezone": "Nowhere/Xy"})
+    call_tool(engine, "get_current_time", {"timezone": "Nowhere/Xy"})
 
     record = audit.records[-1]
 
@@ -133,7 +133,7 @@ def test_no_value_of_a_failed_call_is_in_the_audit_log(engine: Engine, audit: Me
 
 def test_a_hanging_server_is_a_timeout_and_recovers(engine: Engine) -> None:
     """The process is stopped, as when a machine sleeps; the next call is answered."""
-    done(engine, "get_current_time", {"timezone": "UTC"})
+    call_tool(engine, "get_current_time", {"timezone": "UTC"})
     (child,) = [int(each) for each in children() if is_server(each)]
     os.kill(child, signal.SIGSTOP)
     try:
@@ -142,7 +142,7 @@ def test_a_hanging_server_is_a_timeout_and_recovers(engine: Engine) -> None:
     finally:
         os.kill(child, signal.SIGCONT)
 
-    assert done(engine, "get_current_time", {"timezone": "UTC"}).error is None
+    assert call_tool(engine, "get_current_time", {"timezone": "UTC"}).error is None
 
 
 def test_calls_run_concurrently(engine: Engine) -> None:
@@ -182,7 +182,7 @@ def test_a_denied_call_is_refused(
     with Engine(plugins="none", policy=permits) as narrow:
         add_servers(narrow, other)
 
-        assert code(done(narrow, "get_current_time", {"timezone": "UTC"})) == expected
+        assert code(call_tool(narrow, "get_current_time", {"timezone": "UTC"})) == expected
         assert children() == before
 
 
@@ -192,19 +192,19 @@ def test_a_changed_definition_is_refused_until_it_is_accepted(engine: Engine, fi
     changed = tmp_path / "tokyo.toml"
     changed.write_text(table("trusted = true", zone="Asia/Tokyo"))
 
-    refused, before = asked(changed)
+    refused, before = call_in_new_session(changed)
     assert main(["mcp", "tools", "clock", "--policy", str(changed), "--accept"]) == 0
-    accepted, after = asked(changed)
+    accepted, after = call_in_new_session(changed)
 
     assert (code(refused), "'UTC' as local" in before) == ("mcp.changed", True)
     assert (accepted.error, "'Asia/Tokyo' as local" in after) == (None, True)
 
 
-def asked(file: Path) -> tuple[ToolResult, str]:
+def call_in_new_session(file: Path) -> tuple[ToolResult, str]:
     """Return the result of a call in its own session, and the description of the tool's first argument."""
     with Engine(plugins="none", policy=load_policy(file)) as engine:
         assert add_servers(engine, file) == ()
-        result = done(engine, "get_current_time", {"timezone": "UTC"})
+        result = call_tool(engine, "get_current_time", {"timezone": "UTC"})
         return result, engine.tools["clock.get_current_time"].spec.args[0].description
 
 

@@ -105,26 +105,26 @@ async def _streamed(client: Client, tmp_path: Path) -> None:
     If a tool reports its own progress, its items are sent too.
     """
     mark = tmp_path / "streamed"
-    told: list[tuple[float, float | None, str | None]] = []
+    received: list[tuple[float, float | None, str | None]] = []
 
     async def tell(done: float, total: float | None, text: str | None) -> None:
-        told.append((done, total, text))
+        received.append((done, total, text))
         if done == 2:
             mark.touch()  # the tool waits for this
 
     given = await client.call_tool("t__pieces", {"count": 3, "mark": str(mark)}, progress_callback=tell)
     pieces = ["piece 0\n", "piece 1\n" + "x" * 2_000, "piece 2\n"]
     assert given.structured_content == {"result": pieces}
-    assert told == [(1, None, pieces[0]), (2, None, f"{pieces[1][:999]}…"), (3, None, pieces[2])]
+    assert received == [(1, None, pieces[0]), (2, None, f"{pieces[1][:999]}…"), (3, None, pieces[2])]
 
-    told.clear()
+    received.clear()
     await client.call_tool("t__ahead", {}, progress_callback=tell)
-    assert told == [(50, 100, "going on"), (51, None, "a"), (60, 100, "going on"), (61, None, "b")]
+    assert received == [(50, 100, "going on"), (51, None, "a"), (60, 100, "going on"), (61, None, "b")]
 
-    told.clear()
+    received.clear()
     failed = await client.call_tool("t__numbers", {"count": 9}, progress_callback=tell)
     assert (failed.is_error, "(after 3 items)" in text_of(failed)) == (True, True)
-    assert told == [(1, None, '{"n": 4}'), (2, None, '{"n": 6}'), (3, None, '{"n": 12}')]
+    assert received == [(1, None, '{"n": 4}'), (2, None, '{"n": 6}'), (3, None, '{"n": 12}')]
     plain = await client.call_tool("t__numbers", {"count": 1})
     assert plain.structured_content == {"result": [{"n": 4}]}
 
@@ -146,13 +146,13 @@ async def _left(client: Client, tmp_path: Path) -> None:
 
 async def _cancelled(client: Client, tmp_path: Path, logged: list[Any]) -> None:
     """A coroutine is cancelled, and a thread sees the cancellation; both are notified."""
-    for tool, left, said in (("sleeps", "stopped", "was stopped"), ("waits", "looked", "may still run")):
+    for tool, left, message in (("sleeps", "stopped", "was stopped"), ("waits", "looked", "may still run")):
         mark, before = tmp_path / tool, len(logged)
         call = asyncio.create_task(client.call_tool(f"t__{tool}", {"mark": str(mark)}))
         await _until(lambda: mark.exists() and mark.read_text() == "began")
         call.cancel()
         await _until(lambda: mark.read_text() == left)
-        await _until(lambda: any(said in each.data for each in logged[before:]))
+        await _until(lambda: any(message in each.data for each in logged[before:]))
     assert (await client.call_tool("t__add", {"a": 1})).structured_content == {"result": 2}
 
 
@@ -204,7 +204,7 @@ def test_the_official_client_works_over_http(place: Place, tmp_path: Path) -> No
     asyncio.run(talk())
 
     until(lambda: not place.service.clients)
-    assert not place.engine._world.running
+    assert not place.engine._shared.running
 
 
 def _line(method: str, id: int | None = None, **params: Any) -> bytes:
@@ -294,9 +294,9 @@ def test_a_client_is_notified_of_new_tools(place: Place) -> None:
     asyncio.run(talk())
 
 
-def _answering(answer: Callable[[Any], ElicitResult], asked: list[str]) -> dict[str, Any]:
+def _answering(answer: Callable[[Any], ElicitResult], requests: list[str]) -> dict[str, Any]:
     async def elicit(context: Any, params: Any) -> ElicitResult:
-        asked.append(params.message)
+        requests.append(params.message)
         return answer(params)
 
     return {"elicitation_callback": elicit}
@@ -315,32 +315,32 @@ def _answering(answer: Callable[[Any], ElicitResult], asked: list[str]) -> dict[
 )
 def test_the_user_of_a_client_approves_its_calls(place: Place, answer: ElicitResult | None, text: str) -> None:
     """Once for each call, with all visible details; if the client cannot ask, the call is refused."""
-    asked: list[str] = []
+    requests: list[str] = []
 
     async def talk() -> None:
-        async with Client(place.url, **(_answering(lambda _: answer, asked) if answer else {})) as client:
+        async with Client(place.url, **(_answering(lambda _: answer, requests) if answer else {})) as client:
             result = await client.call_tool("t__risky", {"path": "a.txt"})
             assert text in text_of(result)
             assert result.is_error is (text != "deleted a.txt")
 
     asyncio.run(talk())
 
-    assert len(asked) == (0 if answer is None else 1)
-    assert all(shown in message for message in asked for shown in ("t.risky", 'path = "a.txt"', "deletes"))
+    assert len(requests) == (0 if answer is None else 1)
+    assert all(shown in message for message in requests for shown in ("t.risky", 'path = "a.txt"', "deletes"))
 
 
 def test_a_nested_call_is_approved_too(place: Place) -> None:
     """By the same user, although another loop asks; a nested call in the other direction is refused."""
-    asked: list[str] = []
+    requests: list[str] = []
 
     async def talk(is_approved: bool) -> Any:
         answer = ElicitResult(action="accept", content={"approve": is_approved})
-        async with Client(place.url, **_answering(lambda _: answer, asked)) as client:
+        async with Client(place.url, **_answering(lambda _: answer, requests)) as client:
             return text_of(await client.call_tool("t__outer", {"path": "b.txt"}))
 
     assert asyncio.run(talk(True)) == "deleted b.txt"
     assert "policy.rejected" in asyncio.run(talk(False))
-    assert [message.splitlines()[0] for message in asked] == ["May t.risky run?"] * 2
+    assert [message.splitlines()[0] for message in requests] == ["May t.risky run?"] * 2
 
 
 def test_a_client_that_only_opens_urls_is_not_asked() -> None:
@@ -353,42 +353,42 @@ def test_a_client_that_only_opens_urls_is_not_asked() -> None:
 
 def test_a_prompt_ends_with_its_call(place: Place, tmp_path: Path) -> None:
     """A cancelled call does not wait for an answer, and leaves no thread behind."""
-    asked = asyncio.Event()
+    request = asyncio.Event()
 
     async def elicit(context: Any, params: Any) -> ElicitResult:
-        asked.set()
+        request.set()
         await asyncio.sleep(60)
         return ElicitResult(action="cancel")
 
     async def talk() -> None:
         async with Client(place.url, elicitation_callback=elicit) as client:
             call = asyncio.create_task(client.call_tool("t__asks", {}))
-            await asked.wait()
+            await request.wait()
             call.cancel()
-            await _until(lambda: not place.engine._world.running)
-            await _until(lambda: not place.engine._world.threads.abandoned)
+            await _until(lambda: not place.engine._shared.running)
+            await _until(lambda: not place.engine._shared.threads.abandoned)
 
     asyncio.run(talk())
 
 
 def test_a_tool_asks_the_user_of_the_client(place: Place) -> None:
     """But never for a secret, and only if the client supports it."""
-    asked: list[str] = []
+    requests: list[str] = []
 
     async def talk() -> None:
         async with Client(
-            place.url, **_answering(lambda _: ElicitResult(action="accept", content={"answer": "me"}), asked)
+            place.url, **_answering(lambda _: ElicitResult(action="accept", content={"answer": "me"}), requests)
         ) as client:
             assert (await client.call_tool("t__asks", {})).structured_content == {"result": "hello me"}
             secret = await client.call_tool("t__asks", {"secret": True})
             assert "prompt.noninteractive" in text_of(secret)
             held = await client.call_tool("t__asks_on_the_loop", {})
             assert "must run in a thread" in text_of(held)
-        async with Client(place.url, **_answering(lambda _: ElicitResult(action="decline"), asked)) as client:
+        async with Client(place.url, **_answering(lambda _: ElicitResult(action="decline"), requests)) as client:
             assert "prompt.eof" in text_of(await client.call_tool("t__asks", {}))
         async with Client(place.url) as client:
             assert "prompt.noninteractive" in text_of(await client.call_tool("t__asks", {}))
 
     asyncio.run(talk())
 
-    assert asked == ["who is there?", "who is there?"]
+    assert requests == ["who is there?", "who is there?"]

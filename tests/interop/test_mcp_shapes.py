@@ -100,9 +100,9 @@ def test_the_default_of_a_secret_is_hidden() -> None:
 def test_hints_come_from_effects(effects: tuple[str, ...], hints: tuple[bool, ...] | None) -> None:
     """A tool without effects has no hints."""
     tool = ToolImplementation(ToolSpec("t", "g"), lambda rt: None, ToolPolicy(effects=effects))
-    told = to_mcp([tool])[0].get("annotations")
+    reported = to_mcp([tool])[0].get("annotations")
 
-    assert (None if told is None else tuple(told.values())) == hints
+    assert (None if reported is None else tuple(reported.values())) == hints
 
 
 def test_names_are_those_that_the_client_receives() -> None:

@@ -29,7 +29,7 @@ def unruly(what: str, **options: Any) -> McpServer:
     return from_mcp(command("unruly", what), group="far", trusted=True, **options)
 
 
-def said(server: McpServer) -> Any:
+def call_result(server: McpServer) -> Any:
     """Return the result of a call of its tool, and close it."""
     with Engine(plugins="none", hooks=[server], policy=ALL) as engine:
         return engine.call("far.hi", [])
@@ -39,7 +39,7 @@ def test_output_that_is_not_a_message_is_not_logged(caplog: pytest.LogCaptureFix
     """Nor is a traceback; other users of the SDK in this process still receive its logs."""
     caplog.set_level(logging.DEBUG)
 
-    assert said(unruly("chatty")) == "hi"
+    assert call_result(unruly("chatty")) == "hi"
     assert [each.name for each in caplog.records if each.name != "asyncio"] == []
     logging.getLogger("mcp.client.stdio").warning("of another one")
     assert caplog.messages[-1] == "of another one"
@@ -47,12 +47,12 @@ def test_output_that_is_not_a_message_is_not_logged(caplog: pytest.LogCaptureFix
 
 def test_a_server_that_announces_changes_at_each_listing_works() -> None:
     """It is listed a limited number of times, and the last answer counts."""
-    assert said(unruly("restless", timeout=5)) == "hi"
+    assert call_result(unruly("restless", timeout=5)) == "hi"
 
 
 def test_a_huge_timeout_is_unlimited() -> None:
     """It is a finite number, so it is valid."""
-    assert said(unruly("calm", timeout=1e300)) == "hi"
+    assert call_result(unruly("calm", timeout=1e300)) == "hi"
 
 
 def test_a_server_error_does_not_end_the_connection() -> None:
@@ -126,25 +126,25 @@ def test_nothing_is_logged_for_a_prompt_whose_caller_has_gone(caplog: pytest.Log
     async def dial(ended: Callable[[], None]) -> AsyncIterator[None]:
         yield
 
-    asked: list[Future[None]] = []
+    requests: list[Future[None]] = []
     life = OpenConnection(dial, 5.0)
 
     async def work(_: Any) -> None:
         def gone() -> None:
-            asked[0].cancel()
+            requests[0].cancel()
             life.end()
 
-        while not asked:
+        while not requests:
             await asyncio.sleep(0)
         asyncio.get_running_loop().call_soon(gone)
         await asyncio.Event().wait()
 
     life.opened.result(5)
-    asked.append(life.submit(work))
+    requests.append(life.submit(work))
     life.close()
     gc.collect()
 
-    assert (asked[0].cancelled(), caplog.messages) == (True, [])
+    assert (requests[0].cancelled(), caplog.messages) == (True, [])
 
 
 def test_local_addresses_bypass_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ CASES: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [("tools", (), TOOLS)
 CASES += [("sql", place.FOR_SQL, SQL)] if EVERYTHING else []
 
 
-def told(scratch: Path, others: tuple[str, ...], *words: str) -> dict[str, Any]:
+def program_output(scratch: Path, others: tuple[str, ...], *words: str) -> dict[str, Any]:
     """Return the output of the program, or skip the test if the package is unavailable."""
     try:
         python = place.installed(*others)
@@ -62,4 +62,4 @@ def test_tools_of_the_package_receive_exact_values_and_forwarded_inputs(
     tmp_path: Path, word: str, others: tuple[str, ...], expected: dict[str, Any]
 ) -> None:
     """No input is lost, overridden or of another type."""
-    assert expected == told(tmp_path, others, word)
+    assert expected == program_output(tmp_path, others, word)

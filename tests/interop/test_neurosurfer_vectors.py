@@ -55,7 +55,7 @@ def pair() -> ToolSpec:
     return make_spec("tt", inputs=[ToolParam("a", "integer", "d"), ToolParam("b", "string", "d", False)])
 
 
-def told(case: Mapping[str, Any]) -> str:
+def input_error(case: Mapping[str, Any]) -> str:
     """Return the error message for the inputs of a case."""
     return raised(lambda: pair().check_inputs(case["given"]["raw"]))
 
@@ -198,10 +198,10 @@ CHECKS: Mapping[str, Callable[[Any], bool]] = {
     ),
     "neurosurfer-012": lambda _: ToolParam(name="a", type="string", description="d").required is True,
     "neurosurfer-013": lambda _: "'description'" in raised(lambda: ToolParam(name="a", type="string"), TypeError),  # type: ignore[call-arg]
-    "neurosurfer-015": lambda case: told(case) == "Missing required input: a",
-    "neurosurfer-016": lambda case: told(case) == "Missing required input: a",
-    "neurosurfer-017": lambda case: told(case) == "Unexpected inputs for tt: ['y', 'z']",
-    "neurosurfer-018": lambda case: told(case) == "Input 'b' expected string, got NoneType",
+    "neurosurfer-015": lambda case: input_error(case) == "Missing required input: a",
+    "neurosurfer-016": lambda case: input_error(case) == "Missing required input: a",
+    "neurosurfer-017": lambda case: input_error(case) == "Unexpected inputs for tt: ['y', 'z']",
+    "neurosurfer-018": lambda case: input_error(case) == "Input 'b' expected string, got NoneType",
     **{each: typed for each, case in OURS.items() if case["area"] == "check_inputs:type"},
     "neurosurfer-036": lambda case: (
         ToolSpec(

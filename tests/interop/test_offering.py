@@ -150,13 +150,13 @@ def test_descriptions_contain_no_default_of_a_secret(engine: Engine) -> None:
 @pytest.mark.parametrize(("tool", "argument"), [("bank.count", "coins"), ("mail.send", "to")])
 def test_a_schema_is_a_separate_copy(engine: Engine, tool: str, argument: str) -> None:
     """At every level, with or without secrets: a framework may modify it."""
-    (asked,) = offer_tools(engine, tool, subject="loop")
-    first, before = asked.schema, deepcopy(asked.schema)
+    (request,) = offer_tools(engine, tool, subject="loop")
+    first, before = request.schema, deepcopy(request.schema)
     first["properties"][argument]["type"] = "null"
     first["properties"]["more"] = {}
 
-    assert asked.schema == before
-    assert asked.schema["properties"].keys() < first["properties"].keys()
+    assert request.schema == before
+    assert request.schema["properties"].keys() < first["properties"].keys()
 
 
 def test_calls_belong_to_the_session(engine: Engine) -> None:
@@ -195,8 +195,8 @@ def test_an_error_is_encodable() -> None:
         raise ToolFailed("no file a\udcff")
 
     with Engine(toolsets=[tools], plugins="none") as engine:
-        (asked,) = offer_tools(engine, subject="loop")
-        text = asked.text(asked.execute({}))
+        (request,) = offer_tools(engine, subject="loop")
+        text = request.text(request.execute({}))
 
     assert text == ("error tool.failed: no file a\\udcff. This call cannot succeed; do not repeat it.")
 

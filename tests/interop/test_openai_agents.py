@@ -58,11 +58,11 @@ class Followed:
 
 async def following(tools: Sequence[Any], *turns: Sequence[Call], **options: Any) -> Followed:
     """Run an agent with a script, and return the run."""
-    asked = [
+    requests = [
         [function_call(name, args, call_id=f"c{turn}.{at}") for at, (name, args) in enumerate(calls)]
         for turn, calls in enumerate(turns)
     ]
-    model = ScriptedModel([*asked, [assistant_message("done")]])
+    model = ScriptedModel([*requests, [assistant_message("done")]])
     agent = Agent("clerk", model=model, tools=list(tools))
     config = RunConfig(tracing_disabled=True, **options)
     assert (
@@ -71,7 +71,7 @@ async def following(tools: Sequence[Any], *turns: Sequence[Call], **options: Any
     return Followed(model)
 
 
-def ran(tools: Sequence[Any], *turns: Sequence[Call], **options: Any) -> Followed:
+def run_agent(tools: Sequence[Any], *turns: Sequence[Call], **options: Any) -> Followed:
     return asyncio.run(following(tools, *turns, **options))
 
 
@@ -90,16 +90,16 @@ def test_arguments_are_exact_that_the_framework_alone_changes(
     shop: Shop, sent: Mapping[str, Any], ours: str, theirs: str
 ) -> None:
     """A call is coerced without loss or refused; the framework's native tool of the same function differs."""
-    (told,) = ran(to_openai_agents(shop.engine), [("shop__tally", sent)]).read
-    (alone,) = ran([function_tool(tally)], [("tally", sent)]).read
+    (reported,) = run_agent(to_openai_agents(shop.engine), [("shop__tally", sent)]).read
+    (alone,) = run_agent([function_tool(tally)], [("tally", sent)]).read
 
-    assert (told.split(": ")[0], alone) == (ours, theirs)
+    assert (reported.split(": ")[0], alone) == (ours, theirs)
 
 
 def test_an_error_names_the_argument_and_the_model_fixes_its_call(shop: Shop) -> None:
     """All problems at once, and the run continues."""
     wrong, right = {"count": "two", "share": [], "more": 1}, {"count": "2"}
-    followed = ran(to_openai_agents(shop.engine), [("shop__tally", wrong)], [("shop__tally", right)])
+    followed = run_agent(to_openai_agents(shop.engine), [("shop__tally", wrong)], [("shop__tally", right)])
 
     assert followed.read == [
         "error arg.invalid: count: expected int, got str (a string must be a decimal integer, such as 42); "
@@ -112,7 +112,7 @@ def test_an_error_names_the_argument_and_the_model_fixes_its_call(shop: Shop) ->
 def test_arguments_that_are_not_an_object_reach_the_call_pipeline(shop: Shop) -> None:
     """So our error describes the problem, a list means positional arguments, and no input means none."""
     texts = ['{"count": ', '{"count": 1, "count": 2}', '"2"', "[3]", ""]
-    followed = ran(to_openai_agents(shop.engine), *([("shop__tally", text)] for text in texts))
+    followed = run_agent(to_openai_agents(shop.engine), *([("shop__tally", text)] for text in texts))
 
     assert [text.split(": ")[0] for text in followed.read] == [
         "error arg.not_json",
@@ -134,7 +134,9 @@ def test_strict_mode_is_used_if_a_tool_supports_it() -> None:
     tools.add(ToolSpec("keep", "t", (ArgSpec("facts", ArgType.MAP),)), lambda rt, facts: f"{facts!r}")
     with Engine(toolsets=[tools], plugins="none") as engine:
         find, keep = to_openai_agents(engine)
-        followed = ran([find, keep], [("t__find", {"word": "milk", "limit": None}), ("t__keep", {"facts": {"a": 1}})])
+        followed = run_agent(
+            [find, keep], [("t__find", {"word": "milk", "limit": None}), ("t__keep", {"facts": {"a": 1}})]
+        )
         strict = strict_schema(engine.infos["t.find"].spec)
 
     assert (find.strict_json_schema, find.params_json_schema) == (True, strict)
@@ -167,9 +169,9 @@ def test_the_schema_of_a_tool_is_a_separate_copy() -> None:
 def test_a_denied_tool_stays_denied(shop: Shop) -> None:
     """It is not offered; calling it anyway is an unknown tool or ends the run; nothing runs."""
     tools = to_openai_agents(shop.engine)
-    followed = ran(tools, [("shop__pay", {})], tool_not_found_behavior="return_error_to_model")
+    followed = run_agent(tools, [("shop__pay", {})], tool_not_found_behavior="return_error_to_model")
     with pytest.raises(ModelBehaviorError) as raised:
-        ran(tools, [("shop__pay", {})])
+        run_agent(tools, [("shop__pay", {})])
 
     assert ("shop__pay" in followed.offered, "shop__tally" in followed.offered) == (False, True)
     assert followed.read == ["Tool 'shop__pay' not found."]
@@ -181,23 +183,25 @@ def test_tools_are_refused_after_their_session_ends(shop: Shop) -> None:
     """The error is sent to the model."""
     with shop.engine.session() as session:
         tools = to_openai_agents(session, tools="shop.tally")
-    followed = ran(tools, [("shop__tally", {})])
+    followed = run_agent(tools, [("shop__tally", {})])
 
     assert followed.read == ["error engine.closed: the engine is closed. This call cannot succeed; do not repeat it."]
 
 
 def test_errors_that_the_model_cannot_fix_are_sent_too(shop: Shop) -> None:
     """With what it may do next; an exception would end the run."""
-    followed = ran(to_openai_agents(shop.engine), [("shop__milk", {})])
+    followed = run_agent(to_openai_agents(shop.engine), [("shop__milk", {})])
 
     assert followed.read == ["error tool.failed: there is no milk. The same call may succeed later."]
 
 
 def test_approver_and_audit_log_see_the_exact_values(shop: Shop) -> None:
     """They receive what the tool receives, and not what the model wrote."""
-    followed = ran(to_openai_agents(shop.engine), [("shop__buy", {"count": "2"})], [("shop__buy", {"count": "20"})])
+    followed = run_agent(
+        to_openai_agents(shop.engine), [("shop__buy", {"count": "2"})], [("shop__buy", {"count": "20"})]
+    )
 
-    assert shop.asked == [{"count": 2}, {"count": 20}]
+    assert shop.approvals == [{"count": 2}, {"count": 20}]
     assert followed.read == [
         "2",
         "error policy.rejected: was not approved: that is too much. This call cannot succeed; do not repeat it.",
@@ -210,7 +214,7 @@ def test_an_unapproved_tool_is_refused() -> None:
     """Without an answer the call fails, and without an approver the tool is not offered."""
     unanswered, unasked = Shop.opened(approver=TerminalApprover(stdin=io.StringIO())), Shop.opened(approver=None)
     with unanswered.engine, unasked.engine:
-        followed = ran(to_openai_agents(unanswered.engine), [("shop__buy", {"count": 2})])
+        followed = run_agent(to_openai_agents(unanswered.engine), [("shop__buy", {"count": 2})])
         others = {tool.name for tool in to_openai_agents(unasked.engine)}
 
     assert followed.read[0].startswith("error policy.rejected: was not approved: there is no terminal to ask")
@@ -220,7 +224,7 @@ def test_an_unapproved_tool_is_refused() -> None:
 
 def test_results_are_strings_and_images(shop: Shop) -> None:
     """Other values are JSON, and an image is one that the model can view."""
-    followed = ran(to_openai_agents(shop.engine), [("shop__stock", {}), ("shop__picture", {})])
+    followed = run_agent(to_openai_agents(shop.engine), [("shop__stock", {}), ("shop__picture", {})])
     url = f"data:image/png;base64,{base64.b64encode(PICTURE).decode()}"
 
     assert json.loads(followed.read[0]) == {"milk": 2, "eggs": None}
@@ -229,7 +233,7 @@ def test_results_are_strings_and_images(shop: Shop) -> None:
 
 def test_calls_of_one_turn_run_concurrently(shop: Shop) -> None:
     """Each of the two ends only when the other has started."""
-    followed = ran(to_openai_agents(shop.engine), [("shop__meet", {"name": "a"}), ("shop__meet", {"name": "b"})])
+    followed = run_agent(to_openai_agents(shop.engine), [("shop__meet", {"name": "a"}), ("shop__meet", {"name": "b"})])
 
     assert followed.read == ["a", "b"]
 
@@ -237,7 +241,7 @@ def test_calls_of_one_turn_run_concurrently(shop: Shop) -> None:
 def test_calls_of_one_turn_run_in_order_if_the_run_says_so(shop: Shop) -> None:
     """The SDK configures this for a run, not for a tool."""
     calls = [("shop__step", {"name": "a"}), ("shop__step", {"name": "b"})]
-    ran(to_openai_agents(shop.engine), calls, tool_execution=ToolExecutionConfig(max_function_tool_concurrency=1))
+    run_agent(to_openai_agents(shop.engine), calls, tool_execution=ToolExecutionConfig(max_function_tool_concurrency=1))
 
     assert shop.did == ["a begins", "a ends", "b begins", "b ends"]
 

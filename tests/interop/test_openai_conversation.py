@@ -41,9 +41,9 @@ TURNS = (
 
 def test_a_conversation_as_chat_messages() -> None:
     """Arguments that are a map are sent as JSON, and a string is sent as the model wrote it."""
-    said = CHAT.conversation(TURNS, NAMES)
+    body = CHAT.conversation(TURNS, NAMES)
 
-    assert said == {
+    assert body == {
         "messages": [
             {"role": "system", "content": "Be brief."},
             {"role": "user", "content": "Add."},
@@ -62,14 +62,14 @@ def test_a_conversation_as_chat_messages() -> None:
             {"role": "assistant", "content": "3"},
         ]
     }
-    MESSAGES.validate_python(said["messages"])
+    MESSAGES.validate_python(body["messages"])
 
 
 def test_a_conversation_as_input_items() -> None:
     """The system turns at the beginning become the instructions."""
-    said = RESPONSES.conversation([Turn("system", "You add."), *TURNS], NAMES)
+    body = RESPONSES.conversation([Turn("system", "You add."), *TURNS], NAMES)
 
-    assert said == {
+    assert body == {
         "instructions": "You add.\n\nBe brief.",
         "input": [
             {"type": "message", "role": "user", "content": "Add."},
@@ -83,7 +83,7 @@ def test_a_conversation_as_input_items() -> None:
             {"type": "message", "role": "assistant", "content": "3"},
         ],
     }
-    ITEMS.validate_python(said["input"])
+    ITEMS.validate_python(body["input"])
 
 
 def test_a_later_system_turn_stays_in_place() -> None:
@@ -161,18 +161,18 @@ def test_every_call_is_answered_right_after_its_turn(is_native: bool) -> None:
     """In the order of the calls, without results of unknown calls; the APIs reject anything else."""
     calls = [ToolCall("a.b", "{}", id=id) for id in ("c1", "c2", "c3")]
     results = (ToolResult("c3", "a.b", 3), ToolResult("c1", "a.b", 1), ToolResult("c9", "a.b", 9))
-    asked = Turn("assistant", tool_calls=tuple(calls))
+    request = Turn("assistant", tool_calls=tuple(calls))
     rest = [Turn("tool", tool_results=results), Turn("user", "Go on.")]
-    chat = CHAT.read(wire.chat_reply(calls)).turn if is_native else asked
-    responses = RESPONSES.read(wire.response(list(map(wire.item, calls)))).turn if is_native else asked
+    chat = CHAT.read(wire.chat_reply(calls)).turn if is_native else request
+    responses = RESPONSES.read(wire.response(list(map(wire.item, calls)))).turn if is_native else request
 
     messages = CHAT.conversation([chat, *rest], NAMES)["messages"]
     items = RESPONSES.conversation([responses, *rest], NAMES)["input"]
 
-    told = [("c1", "1"), ("c2", UNMADE), ("c3", "3")]
+    reported = [("c1", "1"), ("c2", UNMADE), ("c3", "3")]
     assert [each["role"] for each in messages] == ["assistant", "tool", "tool", "tool", "user"]
-    assert [(each["tool_call_id"], each["content"]) for each in messages[1:4]] == told
-    assert [(each["call_id"], each["output"]) for each in items[3:6]] == told
+    assert [(each["tool_call_id"], each["content"]) for each in messages[1:4]] == reported
+    assert [(each["call_id"], each["output"]) for each in items[3:6]] == reported
     assert (len(items), items[6]["content"]) == (7, "Go on.")
 
 
@@ -183,17 +183,17 @@ def test_ids_of_other_apis_are_unique_and_short_enough(api: Any, longest: int) -
     results = tuple(ToolResult(call.id, "a.b", number) for number, call in enumerate(calls))
     turns = [Turn("assistant", tool_calls=calls), Turn("tool", tool_results=results)] * 2
 
-    said = next(iter(api.conversation(turns, NAMES).values()))
+    body = next(iter(api.conversation(turns, NAMES).values()))
 
-    asked = [call["id"] for each in said for call in each.get("tool_calls", ())]
-    asked = asked or [each["call_id"] for each in said if each["type"] == "function_call"]
-    told = [
-        each.get("tool_call_id", each.get("call_id")) for each in said if "output" in each or "tool_call_id" in each
+    requests = [call["id"] for each in body for call in each.get("tool_calls", ())]
+    requests = requests or [each["call_id"] for each in body if each["type"] == "function_call"]
+    reported = [
+        each.get("tool_call_id", each.get("call_id")) for each in body if "output" in each or "tool_call_id" in each
     ]
-    values = [each.get("output", each.get("content")) for each in said if "output" in each or "tool_call_id" in each]
-    assert len(set(asked)) == 10
-    assert max(map(len, asked)) <= longest
-    assert told == asked
+    values = [each.get("output", each.get("content")) for each in body if "output" in each or "tool_call_id" in each]
+    assert len(set(requests)) == 10
+    assert max(map(len, requests)) <= longest
+    assert reported == requests
     assert values == ["0", "1", "2", "3", "4"] * 2
 
 

@@ -272,12 +272,12 @@ def test_an_error_in_a_reply_has_its_code(word: Any, code: str, retry: str) -> N
         lambda: RESPONSES.assembler(NAMES).take(completed([], "failed", error=error)),
         lambda: RESPONSES.read(wire.response([], "failed", error=error), NAMES),
     ]
-    told = "" if word in (CANARY, None) else f" ({word})"
+    reported = "" if word in (CANARY, None) else f" ({word})"
     for way in ways:
         with pytest.raises(LLMError) as caught:
             way()
         assert (caught.value.code, caught.value.retry) == (code, retry)
-        assert str(caught.value) == f"the server ended the reply with an error{told}"
+        assert str(caught.value) == f"the server ended the reply with an error{reported}"
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def sent(shop: Shop, document: dict[str, Any], arguments: dict[str, Any], tool: 
     """Return the body that a call sends."""
     with shop.engine(from_openapi(document, base_url=shop.url, private=[shop.place])) as engine:
         engine.call_named(tool, arguments)
-    return shop.asked[-1].body
+    return shop.requests[-1].body
 
 
 def test_description_of_these_tests_is_valid() -> None:
@@ -80,13 +80,13 @@ def test_query_is_coerced_and_sent(shop: Shop, engine: Engine) -> None:
     """Including names with brackets, defaults and secrets; omitted arguments are not sent."""
     shop.says(200, [{"id": 1}])
 
-    came = engine.call_named("pet_store.list_pets", {"tags": '["a b"]', "filter_name": "x", "X-Trace": "t"})
+    result = engine.call_named("pet_store.list_pets", {"tags": '["a b"]', "filter_name": "x", "X-Trace": "t"})
 
-    assert [{"id": 1}] == came
-    [asked] = shop.asked
-    assert ("GET", "/pets?limit=20&tags=a%20b&filter%5Bname%5D=x") == (asked.method, asked.target)
+    assert [{"id": 1}] == result
+    [request] = shop.requests
+    assert ("GET", "/pets?limit=20&tags=a%20b&filter%5Bname%5D=x") == (request.method, request.target)
     assert ("t", "k-2f61c0aa", "application/json") == tuple(
-        asked.headers[name] for name in ("X-Trace", "X-Api-Key", "Accept")
+        request.headers[name] for name in ("X-Trace", "X-Api-Key", "Accept")
     )
 
 
@@ -96,7 +96,7 @@ def test_invalid_arguments_are_rejected_before_a_request(shop: Shop, engine: Eng
         engine.call_named("pet_store.list_pets", {"limit": 101, "status": "lost", "other": 1})
 
     assert ["limit", "other", "status"] == sorted(problem.where for problem in caught.value.problems)
-    assert [] == shop.asked
+    assert [] == shop.requests
 
 
 def test_descriptions_are_one_safe_line(engine: Engine) -> None:
@@ -129,8 +129,8 @@ def test_properties_of_a_body_are_arguments(shop: Shop, engine: Engine) -> None:
     engine.call_named("pet_store.create_pet", {"name": "Ada", "price": "1.5"})
 
     assert ("application/json", {"name": "Ada", "price": 1.5}) == (
-        shop.asked[0].headers["Content-Type"],
-        json.loads(shop.asked[0].body),
+        shop.requests[0].headers["Content-Type"],
+        json.loads(shop.requests[0].body),
     )
     names = {arg.name for arg in engine.tools["pet_store.create_pet"].spec.args}
     assert {"X-Trace", "name", "tags", "price"} == names
@@ -143,8 +143,8 @@ def test_body_distinguishes_null_from_absent(shop: Shop, engine: Engine) -> None
     engine.call_named("pet_store.update_pet", {"petId": 1, "body": {"owner": None}})
     engine.call_named("pet_store.update_pet", {"petId": 1, "body": {"name": "Eve"}})
 
-    assert [{"owner": None}, {"name": "Eve"}] == [json.loads(each.body) for each in shop.asked]
-    assert "application/merge-patch+json" == shop.asked[0].headers["Content-Type"]
+    assert [{"owner": None}, {"name": "Eve"}] == [json.loads(each.body) for each in shop.requests]
+    assert "application/merge-patch+json" == shop.requests[0].headers["Content-Type"]
 
 
 def test_recursive_schema_is_checked_at_every_level(shop: Shop, engine: Engine) -> None:
@@ -157,7 +157,7 @@ def test_recursive_schema_is_checked_at_every_level(shop: Shop, engine: Engine) 
     with pytest.raises(ArgumentError):
         engine.call_named("pet_store.plant", tree)
 
-    assert 1 == len(shop.asked)
+    assert 1 == len(shop.requests)
 
 
 def test_form_fields_follow_their_encoding(shop: Shop, engine: Engine) -> None:
@@ -167,7 +167,7 @@ def test_form_fields_follow_their_encoding(shop: Shop, engine: Engine) -> None:
 
     assert "token" == engine.call_named("pet_store.login", given)
 
-    pairs = parse_qsl(shop.asked[0].body.decode())
+    pairs = parse_qsl(shop.requests[0].body.decode())
     expected = [("user", "a&b"), ("word", "ä +"), ("roles", "x"), ("roles", "y"), ("more", '{"x":1}'), ("codes", "1,2")]
     assert sorted(expected) == sorted(pairs)
     assert next(arg.secret for arg in engine.tools["pet_store.login"].spec.args if arg.name == "word")
@@ -178,7 +178,7 @@ def test_text_body_and_colliding_names(shop: Shop, engine: Engine) -> None:
     engine.call_named("pet_store.put_pets_pet_id_note", {"petId": "7", "query_petId": "true", "body": "grün"})
     engine.call_named("pet_store.put_pets_pet_id_note", {"petId": "7"})
 
-    first, second = shop.asked
+    first, second = shop.requests
     assert ("/pets/7/note?petId=true", "grün".encode()) == (first.target, first.body)
     assert ("/pets/7/note", b"", None) == (second.target, second.body, second.headers.get("Content-Type"))
 
@@ -200,7 +200,7 @@ def test_secret_is_sent_as_its_scheme_requires(shop: Shop, engine: Engine, name:
     engine.call_named(f"pet_store.{name}", {})
 
     header, value = AUTHORIZED[name]
-    assert value == shop.asked[0].headers[header]
+    assert value == shop.requests[0].headers[header]
 
 
 def test_secret_in_the_query_is_not_an_argument(shop: Shop, engine: Engine) -> None:
@@ -210,7 +210,7 @@ def test_secret_in_the_query_is_not_an_argument(shop: Shop, engine: Engine) -> N
     engine.call_named("pet_store.me_query", {"any": {"a": "1"}})
     refused = engine.execute(ToolCall("pet_store.me_query", {"any": {"api_key": "mine"}}))
 
-    assert ["/me/query?api_key=q%26%3D95b1d0&a=1"] == [each.target for each in shop.asked]
+    assert ["/me/query?api_key=q%26%3D95b1d0&a=1"] == [each.target for each in shop.requests]
     assert "pet_store.me_query: any: expected keys that differ from the names of other fields" == str(refused.error)
 
 
@@ -234,10 +234,10 @@ def test_recordings_contain_no_secrets_of_requests(shop: Shop, tmp_path: Path) -
         engine.execute(ToolCall("pet_store.me_basic"))
         engine.execute(ToolCall("pet_store.me_query"))
 
-    told = file.read_text()
-    assert 6 == len(told.splitlines())
+    reported = file.read_text()
+    assert 6 == len(reported.splitlines())
     for secret in ("correct", "open", base64.b64encode(b"ada:open sesame").decode(), "95b1d0"):
-        assert secret not in told
+        assert secret not in reported
 
 
 def test_nothing_is_sent_without_the_grant_of_a_secret(shop: Shop) -> None:
@@ -246,7 +246,7 @@ def test_nothing_is_sent_without_the_grant_of_a_secret(shop: Shop) -> None:
     with shop.engine(tools, secrets=LENT) as engine, pytest.raises(PolicyError) as caught:
         engine.call_named("pet_store.me", {})
 
-    assert ("secret:read", []) == (caught.value.need, shop.asked)
+    assert ("secret:read", []) == (caught.value.need, shop.requests)
 
 
 def test_nothing_is_sent_to_a_host_without_a_grant(shop: Shop) -> None:
@@ -260,7 +260,7 @@ def test_nothing_is_sent_to_a_host_without_a_grant(shop: Shop) -> None:
         assert result.error is not None
         assert (result.error.code, result.error.retry) == ("policy.capability", "host")
 
-    assert [] == shop.asked
+    assert [] == shop.requests
 
 
 def test_missing_http_toolset_is_an_error_for_the_host() -> None:
@@ -337,13 +337,13 @@ UNLIKE: Final = {
 @pytest.mark.parametrize("case", UNLIKE)
 def test_response_of_another_type_is_an_error(shop: Shop, engine: Engine, case: str) -> None:
     """A model does not get an HTML page in place of a pet."""
-    status, body, media_type, told = UNLIKE[case]
+    status, body, media_type, reported = UNLIKE[case]
     shop.says(status, body, media_type)
 
     with pytest.raises(ToolFailed) as caught:
         engine.call("pet_store.get_pet_by_id", (7,))
 
-    assert ("openapi.answer", "never", f"the server returned {told}") == (
+    assert ("openapi.answer", "never", f"the server returned {reported}") == (
         caught.value.code,
         caught.value.retry,
         caught.value.text,
@@ -367,7 +367,7 @@ def test_redirect_to_another_host_is_not_followed(shop: Shop, engine: Engine) ->
     assert [("http.redirect", "host"), ("openapi.status", "host")] == [
         (each.error.code, each.error.retry) for each in results if each.error
     ]
-    assert ["/pets?limit=1", "/there", "/pets?limit=2", "/pets"] == [each.target for each in shop.asked]
+    assert ["/pets?limit=1", "/there", "/pets?limit=2", "/pets"] == [each.target for each in shop.requests]
 
 
 def test_too_large_response_is_an_error_for_the_host(shop: Shop) -> None:
@@ -449,7 +449,7 @@ def test_null_and_bounds_of_version_3_0(shop: Shop) -> None:
     for wrong in ({"low": 0, "none": None}, {"low": 9.5, "none": "a"}, {"low": 1, "none": "b"}):
         with pytest.raises(ArgumentError):
             sent(shop, document, wrong)
-    assert 1 == len(shop.asked)
+    assert 1 == len(shop.requests)
 
 
 def test_rules_beyond_a_spec_are_checked(shop: Shop) -> None:

@@ -66,7 +66,7 @@ def sent(shops: tuple[Shop, Shop], tools: Toolset, *names: str) -> tuple[str, st
     with shops[0].engine(tools, *grants, "secret:read:k", "secret:read:other", secrets=secrets) as engine:
         for name in names:
             engine.call_named(name, {})
-    return str(shops[0].asked), str(shops[1].asked)
+    return str(shops[0].requests), str(shops[1].requests)
 
 
 @pytest.mark.parametrize("level", ["operation", "path"])
@@ -197,5 +197,5 @@ def test_redirect_to_another_server_receives_no_secret(scheme: str, shops: tuple
     with pytest.raises(Exception, match="redirects to a host or port that is not in redirects"):
         sent(shops, tools, "t.get_here")
 
-    assert len(home.asked) == 1
-    assert elsewhere.asked == []
+    assert len(home.requests) == 1
+    assert elsewhere.requests == []

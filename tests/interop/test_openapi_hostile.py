@@ -201,10 +201,10 @@ SERVERS: Final = {
 @pytest.mark.parametrize("case", SERVERS)
 def test_server_must_be_an_absolute_url(case: str) -> None:
     """Any other URL needs a base_url."""
-    url, told = SERVERS[case]
+    url, reported = SERVERS[case]
     place = "servers[0].variables" if case == "no variable" else "servers[0].url"
 
-    assert [f"{place}: {told}"] == problems(got({}, servers=[{"url": url}]), base_url="")
+    assert [f"{place}: {reported}"] == problems(got({}, servers=[{"url": url}]), base_url="")
 
 
 @pytest.mark.parametrize("scheme", [{"type": "mutualTLS"}, {"type": "http", "scheme": "digest"}])
@@ -260,7 +260,7 @@ def test_unnamed_operation_does_not_affect_others() -> None:
         "/d_d": {"get": {"responses": NOTHING}},
         "no": {},
     }
-    told = [
+    reported = [
         f"paths['/b']: {OUT}",
         "paths['/c'].get: $ref: #/nowhere not found in the document",
         "paths.no: expected a path that begins with /",
@@ -271,11 +271,11 @@ def test_unnamed_operation_does_not_affect_others() -> None:
 
     assert isinstance(taken, LoadResult)
     assert ["t.get_a", "t.post_c"] == [tool.name for tool in taken.toolset]
-    assert (*told, twice) == taken.skipped
-    assert [*told, twice] == problems(document)
+    assert (*reported, twice) == taken.skipped
+    assert [*reported, twice] == problems(document)
     assert ["t.get_a"] == [tool.name for tool in from_openapi(document, base_url=URL, select="t.get_a")]
     assert [twice] == problems(document, select="t.get_*")
-    assert ["select: no operation matches t.x", *told] == problems(document, select="t.x")
+    assert ["select: no operation matches t.x", *reported] == problems(document, select="t.x")
 
 
 def test_header_names_ignore_case() -> None:
@@ -309,7 +309,7 @@ def test_default_with_a_line_break_is_not_sent_in_a_header(shop: Shop) -> None:
         result = engine.execute(ToolCall("t.get_a"))
 
     assert "t.get_a: X: expected printable ASCII without surrounding whitespace in a header" == str(result.error)
-    assert [] == shop.asked
+    assert [] == shop.requests
 
 
 @pytest.mark.alone

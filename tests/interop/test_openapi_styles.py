@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.interop.openapi_shop import NOTHING, STRINGS, WORDS, Asked, Shop, opened, served
+from tests.interop.openapi_shop import NOTHING, STRINGS, WORDS, Shop, ShopRequest, opened, served
 
 from neuroscript import Engine, ToolCall
 from neuroscript.interop.openapi import from_openapi
@@ -73,19 +73,19 @@ def alternating(items: list[str]) -> dict[str, str]:
     return dict(zip(items[::2], items[1::2], strict=True))
 
 
-def decoded(asked: Asked, where: str, style: str, explode: bool, kind: str) -> Any:
+def decoded(request: ShopRequest, where: str, style: str, explode: bool, kind: str) -> Any:
     """Return the value in a request, from the tables of OpenAPI 3.1.1 and RFC 6570."""
     match where:
         case "path":
-            segments = asked.path.split("/")
+            segments = request.path.split("/")
             assert (len(segments), segments[-1]) == (4, "end")
             return in_path(segments[2], style, explode, kind)
         case "query":
-            return in_query(asked.query, style, explode, kind)
+            return in_query(request.query, style, explode, kind)
         case "header":
-            return split(asked.headers["V"], explode, kind, str)
+            return split(request.headers["V"], explode, kind, str)
         case _:
-            name, _, value = asked.headers["Cookie"].partition("=")
+            name, _, value = request.headers["Cookie"].partition("=")
             assert name == "v"
             return split(value, False, kind, unquote)
 
@@ -161,18 +161,18 @@ def test_value_arrives_unchanged_or_is_not_sent(shop: Shop, engine: Engine, name
     """A value that its style cannot represent is rejected before a request."""
     where, style, explode, kind = CASES[name]
     value = data.draw(VALUES[kind])
-    shop.asked.clear()
+    shop.requests.clear()
 
     result = engine.execute(ToolCall(f"styles.{name}", {"v": value}))
 
     if not result.ok:
         assert result.error is not None
         expected = "coercion.length" if value == "" and where == "path" else "openapi.value"
-        assert ((expected, "model"), []) == ((result.error.code, result.error.retry), shop.asked)
+        assert ((expected, "model"), []) == ((result.error.code, result.error.retry), shop.requests)
         return
-    [asked] = shop.asked
-    came = decoded(asked, where, style, explode, kind)
-    assert (float(came) if kind == "number" else came) == value
+    [request] = shop.requests
+    outcome = decoded(request, where, style, explode, kind)
+    assert (float(outcome) if kind == "number" else outcome) == value
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -180,12 +180,12 @@ def test_plain_values_are_sent_in_every_style(shop: Shop, engine: Engine, name: 
     """No style rejects letters and digits."""
     where, style, explode, kind = CASES[name]
     value = {"text": "x1", "list": ["a", "b2"], "map": {"r": "1", "g": "2"}, "number": 15}[kind]
-    shop.asked.clear()
+    shop.requests.clear()
 
     engine.call_named(f"styles.{name}", {"v": value})
 
-    came = decoded(shop.asked[0], where, style, explode, kind)
-    assert (float(came) if kind == "number" else came) == value
+    result = decoded(shop.requests[0], where, style, explode, kind)
+    assert (float(result) if kind == "number" else result) == value
 
 
 JSON: Final = st.recursive(
@@ -216,11 +216,11 @@ def by_json(shop: Shop) -> Iterator[Engine]:
 @given(value=st.dictionaries(TEXTS, JSON, max_size=4))
 def test_json_body_arrives_unchanged(shop: Shop, by_json: Engine, value: dict[str, Any]) -> None:
     """At every level, in UTF-8."""
-    shop.asked.clear()
+    shop.requests.clear()
 
     by_json.call_named("t.post_a", {"body": value})
 
-    assert value == json.loads(shop.asked[0].body.decode())
+    assert value == json.loads(shop.requests[0].body.decode())
 
 
 @pytest.fixture(scope="module")
@@ -236,12 +236,12 @@ def by_form(shop: Shop) -> Iterator[Engine]:
 @given(value=st.dictionaries(TEXTS, st.one_of(TEXTS, st.lists(TEXTS, max_size=3)), max_size=4))
 def test_form_arrives_unchanged(shop: Shop, by_form: Engine, value: dict[str, Any]) -> None:
     """A list becomes several fields with its name, in order."""
-    shop.asked.clear()
+    shop.requests.clear()
 
     by_form.call_named("t.post_a", {"body": value})
 
     fields = [(name, text) for name, each in value.items() for text in ([each] if isinstance(each, str) else each)]
-    assert fields == parse_qsl(shop.asked[0].body.decode("ascii"), keep_blank_values=True)
+    assert fields == parse_qsl(shop.requests[0].body.decode("ascii"), keep_blank_values=True)
 
 
 TABLE: Final = {
@@ -276,29 +276,29 @@ def test_examples_of_the_specification(shop: Shop, engine: Engine, name: str) ->
     """Exactly."""
     where, _, _, kind = CASES[name]
     value = {"text": "blue", "list": ["blue", "black"], "map": {"R": "100", "G": "200"}}[kind]
-    shop.asked.clear()
+    shop.requests.clear()
 
     engine.call_named(f"styles.{name}", {"v": value})
 
-    assert TABLE[name] == (shop.asked[0].path.split("/")[2] if where == "path" else shop.asked[0].query)
+    assert TABLE[name] == (shop.requests[0].path.split("/")[2] if where == "path" else shop.requests[0].query)
 
 
 @pytest.mark.parametrize("value", ["", ".", ".."])
 def test_path_value_cannot_remove_a_segment(shop: Shop, engine: Engine, value: str) -> None:
     """Empty values and dots are not sent."""
-    shop.asked.clear()
+    shop.requests.clear()
 
     assert not engine.execute(ToolCall("styles.path_simple_false_text", {"v": value})).ok
-    assert [] == shop.asked
+    assert [] == shop.requests
 
 
 def test_path_value_cannot_add_a_segment(shop: Shop, engine: Engine) -> None:
     """Slashes are written as %XX, and % is encoded again."""
-    shop.asked.clear()
+    shop.requests.clear()
 
     engine.call_named("styles.path_simple_false_text", {"v": "../a?b#c%2F"})
 
-    assert ["/path_simple_false_text/..%2Fa%3Fb%23c%252F/end"] == [each.target for each in shop.asked]
+    assert ["/path_simple_false_text/..%2Fa%3Fb%23c%252F/end"] == [each.target for each in shop.requests]
 
 
 def test_json_parameter_arrives_unchanged(shop: Shop) -> None:
@@ -311,9 +311,9 @@ def test_json_parameter_arrives_unchanged(shop: Shop) -> None:
         "paths": {"/a": {"get": {"parameters": [parameter], "responses": NOTHING}}},
     }
     value = {"a": [1, {"b": "&=é"}], "c": None}
-    shop.asked.clear()
+    shop.requests.clear()
 
     with shop.engine(from_openapi(document, base_url=shop.url, private=[shop.place])) as engine:
         engine.call_named("t.get_a", {"q": value})
 
-    assert value == json.loads(unquote(shop.asked[0].query.removeprefix("q=")))
+    assert value == json.loads(unquote(shop.requests[0].query.removeprefix("q=")))

@@ -69,7 +69,7 @@ def printed(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
-def ended(begun: CallRecord, code: str = "ok", **more: Any) -> CallRecord:
+def finish_record(begun: CallRecord, code: str = "ok", **more: Any) -> CallRecord:
     """Return the record of the end of a call."""
     return begun._replace(**{"kind": "outcome", "code": code, "seconds": 0.25, **more})
 
@@ -127,7 +127,7 @@ LAST = {"neuroscript.outcome": "outcome", "neuroscript.repairs": 0, "neuroscript
 def test_a_call_is_a_span(world: World) -> None:
     """With the names of the semantic conventions; arguments only have sizes."""
     world.start(BEGUN)
-    world.finish(ended(BEGUN))
+    world.finish(finish_record(BEGUN))
 
     (span,) = world.spans
     assert ("execute_tool files.count", SpanKind.INTERNAL, None) == (span.name, span.kind, span.parent)
@@ -148,7 +148,7 @@ def test_initial_attributes_are_available_to_samplers() -> None:
 
     world = World(sampler=Looking(Decision.DROP))
     world.start(BEGUN)
-    world.finish(ended(BEGUN))
+    world.finish(finish_record(BEGUN))
 
     assert [("execute_tool files.count", FIRST)] == seen
     assert [] == world.spans
@@ -158,7 +158,7 @@ def test_content_is_types_needs_and_a_digest() -> None:
     """Records contain no values, so spans contain none."""
     world = World(content=True)
     world.start(BEGUN)
-    world.finish(ended(BEGUN))
+    world.finish(finish_record(BEGUN))
 
     (span,) = world.spans
     more = {
@@ -172,7 +172,7 @@ def test_content_is_types_needs_and_a_digest() -> None:
 def test_a_failed_call_has_its_code(world: World) -> None:
     """As the error type, which has few values; its message may contain anything, and is not exported."""
     world.start(BEGUN)
-    world.finish(ended(BEGUN, "tool.failed"))
+    world.finish(finish_record(BEGUN, "tool.failed"))
 
     (span,) = world.spans
     assert {**FIRST, **LAST, "error.type": "tool.failed"} == dict(span.attributes or {})
@@ -181,7 +181,7 @@ def test_a_failed_call_has_its_code(world: World) -> None:
 
 def test_a_call_that_never_started_is_a_span_too(world: World) -> None:
     """Hosts look for refusals; the span lasts as long as the gates ran."""
-    world.finish(ended(BEGUN, "policy.denied", kind="refused", rule="files.*"))
+    world.finish(finish_record(BEGUN, "policy.denied", kind="refused", rule="files.*"))
 
     (span,) = world.spans
     assert {**FIRST, **LAST, "neuroscript.outcome": "refused", "error.type": "policy.denied"} == dict(
@@ -194,7 +194,7 @@ def test_a_call_that_never_started_is_a_span_too(world: World) -> None:
 
 def test_a_call_of_an_unknown_tool_is_a_span_without_its_name(world: World) -> None:
     """A model may invent any number of names; the requested name is an attribute."""
-    world.finish(ended(BEGUN, "tool.not_found", kind="refused", about=ToolFacts("maths.ad")))
+    world.finish(finish_record(BEGUN, "tool.not_found", kind="refused", about=ToolFacts("maths.ad")))
 
     (span,) = world.spans
     assert ("execute_tool", "maths.ad") == (span.name, dict(span.attributes or {})["gen_ai.tool.name"])
@@ -204,7 +204,7 @@ def test_a_missing_digest_is_not_an_attribute() -> None:
     """An engine without an audit sink computes none."""
     world = World(content=True)
     world.start(BEGUN._replace(digest=b""))
-    world.finish(ended(BEGUN))
+    world.finish(finish_record(BEGUN))
 
     assert "neuroscript.argument.digest" not in dict(world.spans[0].attributes or {})
 
@@ -213,7 +213,7 @@ def test_repairs_and_usage_are_attributes(world: World) -> None:
     """As numbers."""
     spent = {"calls": 1, "fs_bytes": 120, "money": Decimal("0.5"), "of": {"EUR": Decimal(1)}}
     world.start(BEGUN)
-    world.finish(ended(BEGUN, repairs=(Repair("tags[0]", "int", "str"),), spent=spent))
+    world.finish(finish_record(BEGUN, repairs=(Repair("tags[0]", "int", "str"),), spent=spent))
 
     attributes = dict(world.spans[0].attributes or {})
     assert 1 == attributes["neuroscript.repairs"]
@@ -230,12 +230,12 @@ def test_nested_calls_are_nested_spans(world: World) -> None:
     deepest = BEGUN._replace(
         about=ToolFacts("math.sub", "b" * 64), call=3, parent=2, depth=3, kind="refused", code="limit.depth"
     )
-    steps = [(world.start, BEGUN), (world.start, inner), (world.finish, deepest), (world.finish, ended(inner))]
+    steps = [(world.start, BEGUN), (world.start, inner), (world.finish, deepest), (world.finish, finish_record(inner))]
     for tell, record in steps:
         thread = threading.Thread(target=tell, args=(record,))
         thread.start()
         thread.join()
-    world.finish(ended(BEGUN))
+    world.finish(finish_record(BEGUN))
 
     names = {span.context.span_id: span.name for span in world.spans if span.context is not None}
     assert [
@@ -250,7 +250,7 @@ def test_a_call_is_in_the_current_span(world: World) -> None:
     """For example that of a request or an agent."""
     with world.provider.get_tracer("app").start_as_current_span("request"):
         world.start(BEGUN)
-        world.finish(ended(BEGUN))
+        world.finish(finish_record(BEGUN))
 
     call, request = world.spans
     assert call.parent is not None and request.context is not None
@@ -262,8 +262,8 @@ def test_calls_of_two_runs_are_separate(world: World) -> None:
     other = BEGUN._replace(run="r2", about=ToolFacts("math.add", "a" * 64))
     world.start(BEGUN)
     world.start(other)
-    world.finish(ended(BEGUN))
-    world.finish(ended(other))
+    world.finish(finish_record(BEGUN))
+    world.finish(finish_record(other))
 
     assert ["execute_tool files.count", "execute_tool math.add"] == [span.name for span in world.spans]
 
@@ -274,12 +274,12 @@ def test_abandoned_calls_end_with_their_engine(world: World) -> None:
     world.start(BEGUN)
     world.start(other)
     world.close("files.count", "files.gone")
-    world.finish(ended(BEGUN))
+    world.finish(finish_record(BEGUN))
 
     assert [("execute_tool files.count", {**FIRST, "neuroscript.unfinished": True})] == [
         (span.name, dict(span.attributes or {})) for span in world.spans
     ]
-    world.finish(ended(other))
+    world.finish(finish_record(other))
     assert 2 == len(world.spans)
 
 
@@ -288,11 +288,11 @@ def test_calls_without_an_end_do_not_accumulate(world: World, monkeypatch: pytes
     monkeypatch.setattr(opentelemetry, "MAX_OPEN_SPANS", 3)
     for number in range(1, 9):
         world.start(BEGUN._replace(call=number))
-    world.finish(ended(BEGUN._replace(call=8)))
+    world.finish(finish_record(BEGUN._replace(call=8)))
 
-    told = [(dict(span.attributes or {})["neuroscript.call"], span.attributes) for span in world.spans]
-    assert [1, 2, 3, 4, 5, 8] == [number for number, _ in told]
-    assert [True] * 5 + [None] == [(each or {}).get("neuroscript.unfinished") for _, each in told]
+    reported = [(dict(span.attributes or {})["neuroscript.call"], span.attributes) for span in world.spans]
+    assert [1, 2, 3, 4, 5, 8] == [number for number, _ in reported]
+    assert [True] * 5 + [None] == [(each or {}).get("neuroscript.unfinished") for _, each in reported]
 
 
 def test_concurrent_threads_lose_no_span(world: World) -> None:
@@ -301,7 +301,7 @@ def test_concurrent_threads_lose_no_span(world: World) -> None:
     def run(first: int) -> None:
         for number in range(first, first + 200):
             world.start(BEGUN._replace(call=number))
-            world.finish(ended(BEGUN._replace(call=number)))
+            world.finish(finish_record(BEGUN._replace(call=number)))
 
     threads = [threading.Thread(target=run, args=(1_000 * number,)) for number in range(1, 9)]
     for thread in threads:
@@ -450,8 +450,8 @@ def test_a_refused_or_failed_call_ends_its_span_and_the_enclosing_ones(engine: E
         with pytest.raises(CallError):
             engine.call(name, args)
 
-    told = [(span.name, dict(span.attributes or {}).get("error.type")) for span in world.spans]
-    assert told == [
+    reported = [(span.name, dict(span.attributes or {}).get("error.type")) for span in world.spans]
+    assert reported == [
         ("execute_tool g.secret", "policy.denied"),
         ("execute_tool g.denied", "policy.denied"),
         ("execute_tool g.fails", "tool.failed"),

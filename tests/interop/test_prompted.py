@@ -30,7 +30,7 @@ PINGED = ToolCall("net.ping", {"host": "h"}, id="call_2")
 
 
 @pytest.mark.parametrize(
-    ("text", "said", "calls"),
+    ("text", "message", "calls"),
     [
         (f"See.\n```tool_call\n{CALL}\n```\nDone.", "See.\nDone.", [ADD]),
         (f"```json\n{CALL}\n```", "", [ADD]),
@@ -68,9 +68,9 @@ PINGED = ToolCall("net.ping", {"host": "h"}, id="call_2")
         (f"<|python_tag|>{CALL}", "", [ADD]),
     ],
 )
-def test_calls_are_read_as_models_are_trained_to_write_them(text: str, said: str, calls: list[ToolCall]) -> None:
+def test_calls_are_read_as_models_are_trained_to_write_them(text: str, message: str, calls: list[ToolCall]) -> None:
     """With the surrounding text, and generated ids."""
-    assert prompted.read(text, NAMES) == (said, tuple(calls))
+    assert prompted.read(text, NAMES) == (message, tuple(calls))
 
 
 @pytest.mark.parametrize(
@@ -133,9 +133,9 @@ def test_a_mention_of_a_call_is_not_a_call(text: str) -> None:
 )
 def test_everything_after_a_marker_is_a_call(text: str, call: ToolCall) -> None:
     """The engine can report its problems to the model, and nothing is dropped."""
-    said, calls = prompted.read(text, NAMES)
+    output, calls = prompted.read(text, NAMES)
 
-    assert (said, calls) == ("", (call,))
+    assert (output, calls) == ("", (call,))
     with Engine(toolsets=[ToolImplementation(SPEC, lambda rt, num1, num2: num1 + num2)], plugins="none") as engine:
         result = engine.execute(calls[0])
     assert result.error is not None
@@ -240,14 +240,14 @@ def test_a_model_without_tool_calling_calls_tools() -> None:
     written = f"Let me see.\n```tool_call\n{CALL}\n```\n<tool_call>no</tool_call>"
     scripted = Scripted(written, "It is 5.")
     model = prompted.PromptedModel(scripted)
-    told: list[str] = []
+    received: list[str] = []
     turns = [Turn("system", "Be brief."), Turn("user", "What is 2 + 3?")]
 
-    reply = model.reply(turns, [SPEC], told.append)
+    reply = model.reply(turns, [SPEC], received.append)
     results = (ToolResult("call_2", "", error=None, value="none"), ToolResult("call_1", "math.add", 5))
     end = model.ask_with_tools([*turns, reply.turn, Turn("tool", tool_results=results)], [SPEC])
 
-    assert (reply.stop, reply.turn.content, told) == ("tools", "Let me see.", ["Let me see."])
+    assert (reply.stop, reply.turn.content, received) == ("tools", "Let me see.", ["Let me see."])
     assert reply.turn.tool_calls == (ADD, ToolCall("", "no", id="call_2"))
     assert end == Turn("assistant", "It is 5.")
     system = Turn("system", f"Be brief.\n\n{prompted.instructions([SPEC])}")
@@ -273,11 +273,11 @@ def test_a_conversation_works_with_a_model_without_tool_calling() -> None:
     )
     tool = ToolImplementation(SPEC, lambda rt, num1, num2: num1 + num2)
     with Engine(toolsets=[tool], plugins="none") as engine:
-        said = converse(engine, "What is 2 + 3?", tools=("math.*",), model=prompted.PromptedModel(scripted))
+        message = converse(engine, "What is 2 + 3?", tools=("math.*",), model=prompted.PromptedModel(scripted))
 
-    assert said.answer == "It is 5."
-    told = [asked[-1].content for asked in scripted.asked[1:]]
-    assert told == [
+    assert message.answer == "It is 5."
+    reported = [requests[-1].content for requests in scripted.asked[1:]]
+    assert reported == [
         "Call 1, math__add, returned:\nerror arg.not_json: expected arguments as JSON, got str "
         "(line 1, column 9 is not JSON). Fix the arguments and call again.",
         "Call 1, math__add, returned:\n5\n\nCall 2, without a name, returned:\n"
@@ -304,11 +304,11 @@ def test_a_turn_of_another_model_uses_the_syntax_of_this_one() -> None:
 
 def test_instructions_contain_the_names_that_the_model_writes() -> None:
     """For every tool; without tools there are none; the parser accepts the example in them."""
-    told = prompted.instructions([SPEC, ToolImplementation(PING, lambda rt: None)])
+    reported = prompted.instructions([SPEC, ToolImplementation(PING, lambda rt: None)])
     other = prompted.instructions([SPEC], WireNames({"math.add": "plus"}, {"plus": "math.add"}))
 
-    assert "\nmath__add(num1: int, num2: int) -> any\n  Add two numbers.\n" in told
-    assert "\nnet__ping() -> any\n  Ask." in told
+    assert "\nmath__add(num1: int, num2: int) -> any\n  Add two numbers.\n" in reported
+    assert "\nnet__ping() -> any\n  Ask." in reported
     assert "\nplus(num1: int, num2: int) -> any\n" in other
     assert prompted.instructions([]) == ""
-    assert [call.name for call in prompted.read(told, NAMES)[1]] == ["name"]
+    assert [call.name for call in prompted.read(reported, NAMES)[1]] == ["name"]

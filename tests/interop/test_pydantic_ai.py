@@ -42,11 +42,11 @@ class Script:
     def __call__(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         self.messages = messages
         self.offered = {each.name: each.parameters_json_schema for each in info.function_tools}
-        said = sum(isinstance(each, ModelResponse) for each in messages)
-        if said == len(self.turns):
+        turn = sum(isinstance(each, ModelResponse) for each in messages)
+        if turn == len(self.turns):
             return ModelResponse(parts=[TextPart("done")])
-        calls = enumerate(self.turns[said])
-        return ModelResponse(parts=[ToolCallPart(name, args, f"c{said}.{at}") for at, (name, args) in calls])
+        calls = enumerate(self.turns[turn])
+        return ModelResponse(parts=[ToolCallPart(name, args, f"c{turn}.{at}") for at, (name, args) in calls])
 
     @property
     def returned(self) -> list[ToolReturnPart]:
@@ -68,7 +68,7 @@ def run(agent: Agent[None, str]) -> str:
     return asyncio.run(agent.run("Go on.")).output
 
 
-def ran(shop: Shop, *turns: Sequence[Call], retries: int = 3) -> Script:
+def run_agent(shop: Shop, *turns: Sequence[Call], retries: int = 3) -> Script:
     """Return the script after an agent has run it."""
     script = Script(*turns)
     assert run(agent(shop, script, retries=retries)) == "done"
@@ -93,18 +93,18 @@ def test_arguments_are_exact_that_the_framework_alone_changes(
     shop: Shop, sent: Mapping[str, Any], ours: str, theirs: str | None
 ) -> None:
     """A call is coerced without loss or refused; the framework's native tool of the same function differs."""
-    (told,) = ran(shop, [("shop__tally", json.dumps(sent))]).read
+    (reported,) = run_agent(shop, [("shop__tally", json.dumps(sent))]).read
     alone = Script([("tally", json.dumps(sent))])
     run(Agent(FunctionModel(alone), tools=[tally]))
 
-    assert str(told[1]).split(": ")[0] == ours
+    assert str(reported[1]).split(": ")[0] == ours
     assert (alone.read[0][1] if alone.read[0][0] == "success" else None) == theirs
 
 
 def test_a_tool_of_the_framework_with_our_schema_receives_a_string_for_a_number(shop: Shop) -> None:
     """The framework does not check the arguments of tools with external schemas."""
     sent = [("shop__tally", '{"count": "2"}')]
-    script = ran(shop, sent)
+    script = run_agent(shop, sent)
     theirs = Tool.from_schema(tally, "shop__tally", None, script.offered["shop__tally"])
     alone = Script(sent)
     run(Agent(FunctionModel(alone), tools=[theirs]))
@@ -115,7 +115,7 @@ def test_a_tool_of_the_framework_with_our_schema_receives_a_string_for_a_number(
 def test_an_error_names_the_argument_and_the_model_fixes_its_call(shop: Shop) -> None:
     """All problems at once, as the framework's retry prompt."""
     wrong, right = {"count": "two", "share": [], "more": 1}, {"count": "2"}
-    script = ran(shop, [("shop__tally", wrong)], [("shop__tally", right)])
+    script = run_agent(shop, [("shop__tally", wrong)], [("shop__tally", right)])
 
     assert script.read == [
         (
@@ -130,7 +130,7 @@ def test_an_error_names_the_argument_and_the_model_fixes_its_call(shop: Shop) ->
 def test_arguments_that_are_not_an_object_reach_the_call_pipeline(shop: Shop) -> None:
     """So our error describes the problem, a list means positional arguments, and no input means none."""
     texts = ['{"count": ', '{"count": 1, "count": 2}', '"2"', "[3]", "", None]
-    script = ran(shop, *([("shop__tally", text)] for text in texts), retries=9)
+    script = run_agent(shop, *([("shop__tally", text)] for text in texts), retries=9)
 
     assert [str(content).split(": ")[0] for _, content in script.read] == [
         "error arg.not_json",
@@ -160,7 +160,7 @@ def test_wrappers_between_the_agent_and_us_see_arguments_by_name(shop: Shop) -> 
 
 def test_a_denied_tool_stays_denied(shop: Shop) -> None:
     """It is not offered, and calling it anyway is an unknown tool; nothing runs."""
-    script = ran(shop, [("shop__pay", {})])
+    script = run_agent(shop, [("shop__pay", {})])
 
     assert "shop__pay" not in script.offered
     assert "shop__tally" in script.offered
@@ -171,7 +171,7 @@ def test_a_denied_tool_stays_denied(shop: Shop) -> None:
 
 def test_an_error_that_the_model_cannot_fix_is_sent_as_a_failure(shop: Shop) -> None:
     """It does not count as a retry, and the run continues."""
-    script = ran(shop, [("shop__milk", {})], [("shop__milk", {})], retries=0)
+    script = run_agent(shop, [("shop__milk", {})], [("shop__milk", {})], retries=0)
 
     assert script.read == [("failed", "error tool.failed: there is no milk. The same call may succeed later.")] * 2
 
@@ -190,9 +190,9 @@ def test_a_model_that_never_fixes_its_call_ends_the_run(shop: Shop) -> None:
 
 def test_approver_and_audit_log_see_the_exact_values(shop: Shop) -> None:
     """They receive what the tool receives, and not what the model wrote."""
-    script = ran(shop, [("shop__buy", {"count": "2"})], [("shop__buy", {"count": "20"})])
+    script = run_agent(shop, [("shop__buy", {"count": "2"})], [("shop__buy", {"count": "20"})])
 
-    assert shop.asked == [{"count": 2}, {"count": 20}]
+    assert shop.approvals == [{"count": 2}, {"count": 20}]
     assert script.read == [
         ("success", 2),
         (
@@ -208,7 +208,7 @@ def test_an_unapproved_tool_is_refused() -> None:
     """Without an answer the call fails, and without an approver the tool is not offered."""
     unanswered, unasked = Shop.opened(approver=TerminalApprover(stdin=io.StringIO())), Shop.opened(approver=None)
     with unanswered.engine, unasked.engine:
-        scripts = [ran(shop, [("shop__buy", {"count": 2})]) for shop in (unanswered, unasked)]
+        scripts = [run_agent(shop, [("shop__buy", {"count": 2})]) for shop in (unanswered, unasked)]
 
     assert ["shop__buy" in script.offered for script in scripts] == [True, False]
     assert [how for script in scripts for how, _ in script.read] == ["failed", "retried"]
@@ -219,7 +219,7 @@ def test_an_unapproved_tool_is_refused() -> None:
 
 def test_results_are_values_of_the_framework(shop: Shop) -> None:
     """Plain data unchanged, and an image as one that the model can view."""
-    script = ran(shop, [("shop__stock", {}), ("shop__seal", {}), ("shop__picture", {})])
+    script = run_agent(shop, [("shop__stock", {}), ("shop__seal", {}), ("shop__picture", {})])
 
     assert script.read == [
         ("success", {"milk": 2, "eggs": None}),
@@ -230,14 +230,14 @@ def test_results_are_values_of_the_framework(shop: Shop) -> None:
 
 def test_calls_of_read_only_tools_run_concurrently(shop: Shop) -> None:
     """Each of the two ends only when the other has started."""
-    script = ran(shop, [("shop__meet", {"name": "a"}), ("shop__meet", {"name": "b"})])
+    script = run_agent(shop, [("shop__meet", {"name": "a"}), ("shop__meet", {"name": "b"})])
 
     assert script.read == [("success", "a"), ("success", "b")]
 
 
 def test_calls_with_side_effects_run_one_by_one(shop: Shop) -> None:
     """In the order in which the model requested them."""
-    ran(shop, [("shop__step", {"name": "a"}), ("shop__step", {"name": "b"})])
+    run_agent(shop, [("shop__step", {"name": "a"}), ("shop__step", {"name": "b"})])
 
     assert shop.did == ["a begins", "a ends", "b begins", "b ends"]
 

@@ -66,9 +66,9 @@ TO_FRAMEWORKS: Final[dict[str, Callable[[Any], Any]]] = {
 @pytest.mark.parametrize(("schema", "right"), TREES)
 def test_recursive_tool_is_exported_to_an_api_unchanged(system: str, schema: Schema, right: Any) -> None:
     """Without unfolding it, and without losing a part of it."""
-    told = json.dumps(TO_APIS[system]([ours(schema)]))
+    reported = json.dumps(TO_APIS[system]([ours(schema)]))
 
-    assert json.dumps(schema["properties"])[1:-1] in told or system == "data"
+    assert json.dumps(schema["properties"])[1:-1] in reported or system == "data"
 
 
 @pytest.mark.parametrize("system", TO_FRAMEWORKS)

@@ -45,8 +45,10 @@ def test_sm_02_metadata_must_be_a_dict() -> None:
 def test_sm_03_a_function_is_called_with_the_declared_parameters(tmp_path: Path) -> None:
     """Its own signature and annotations are ignored."""
     schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}, "required": ["a"]}
-    said = metadata(function="run_given", parameters=schema)
-    tool = load_file(write_tool(tmp_path, "any.py", said, "def run_given(hidden=1, **given: str):\n    return given\n"))
+    declared = metadata(function="run_given", parameters=schema)
+    tool = load_file(
+        write_tool(tmp_path, "any.py", declared, "def run_given(hidden=1, **given: str):\n    return given\n")
+    )
 
     assert ["a", "b"] == [arg.name for arg in tool.spec.args]
     assert [{"a": 5}, {"a": 5, "b": "x"}] == [call_tool(tool, each) for each in ({"a": "5"}, {"a": 5, "b": "x"})]
@@ -281,10 +283,10 @@ ANYTHING = st.recursive(
 @given(ANYTHING, ANYTHING)
 def test_sm_14_metadata_are_a_tool_exactly_if_they_have_no_problems(schema: Any, notes: Any) -> None:
     """For any METADATA; the only exception is a SpecError."""
-    said = metadata(parameters={"type": "object", "properties": {"x": schema}, "required": ["x"]}, notes=notes)
-    problems = problems_of(said)
+    declared = metadata(parameters={"type": "object", "properties": {"x": schema}, "required": ["x"]}, notes=notes)
+    problems = problems_of(declared)
     try:
-        from_smith(said, run_weather)
+        from_smith(declared, run_weather)
     except SpecError as error:
         assert problems == error.problems
     else:

@@ -49,10 +49,10 @@ def is_unknown(expected: str, folder: Path) -> bool:
 
 def gives_payloads(expected: str, _: Path) -> bool:
     """Return whether results become the three payloads."""
-    told = re.findall(r"\{'status'.*?\}(?= /)", expected)
+    reported = re.findall(r"\{'status'.*?\}(?= /)", expected)
     found = [payload({"a": 1}), payload("deleted")]
     given = {"status": "success", "temp": 3}
-    return [*map(ast.literal_eval, told)] == found and payload(given) == given
+    return [*map(ast.literal_eval, reported)] == found and payload(given) == given
 
 
 def tells_of_an_unknown_path(_: Any, __: Path) -> bool:
@@ -66,14 +66,14 @@ def tells_of_an_unknown_path(_: Any, __: Path) -> bool:
 
 def is_not_run(_: Any, __: Path) -> bool:
     """Return whether a dangerous tool without an approval does nothing, and is denied."""
-    ran: list[str] = []
+    executed: list[str] = []
 
     def run_weather(city: str) -> None:
-        ran.append(city)
+        executed.append(city)
 
     with pytest.raises(PolicyError) as caught:
         call_tool(from_smith(metadata(dangerous=True), run_weather), {"city": "Rome"})
-    return ran == [] and (caught.value.code, caught.value.retry) == ("policy.approval", "host")
+    return executed == [] and (caught.value.code, caught.value.retry) == ("policy.approval", "host")
 
 
 def shows_resolved_inputs(_: Any, __: Path) -> bool:

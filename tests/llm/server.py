@@ -46,7 +46,7 @@ class Call:
 
 
 @attrs.frozen
-class Said:
+class ModelReply:
     """A reply of the model, independent of any API."""
 
     text: str = ""
@@ -68,7 +68,7 @@ class Cut:
     """A response of which the first *bytes* bytes arrive; then the connection breaks, or ends as if complete."""
 
     bytes: int
-    said: Said
+    reply: ModelReply
     politely: bool
 
 
@@ -78,7 +78,7 @@ class Hang:
 
     seconds: float
     bytes: int
-    said: Said
+    reply: ModelReply
 
 
 @attrs.frozen
@@ -86,15 +86,15 @@ class Drip:
     """A response whose bytes arrive a few at a time, with *seconds* between them."""
 
     seconds: float
-    said: Said
+    reply: ModelReply
 
 
-Step = Said | Raw | Cut | Hang | Drip
+Step = ModelReply | Raw | Cut | Hang | Drip
 
 
-def says(text: str) -> Said:
+def says(text: str) -> ModelReply:
     """Let the model reply with *text*."""
-    return Said(text)
+    return ModelReply(text)
 
 
 def call(name: str, arguments: Mapping[str, Any] | str = "{}", id: str = "") -> Call:
@@ -102,24 +102,24 @@ def call(name: str, arguments: Mapping[str, Any] | str = "{}", id: str = "") -> 
     return Call(name, arguments, id)
 
 
-def asks(*calls: Call, text: str = "") -> Said:
+def asks(*calls: Call, text: str = "") -> ModelReply:
     """Let the model request calls in one turn, after *text*."""
-    return Said(text, calls, "tools")
+    return ModelReply(text, calls, "tools")
 
 
-def overflows(text: str = "so far") -> Said:
+def overflows(text: str = "so far") -> ModelReply:
     """Let the model stop early, because the reply is too long."""
-    return Said(text, (), "length")
+    return ModelReply(text, (), "length")
 
 
-def refuses() -> Said:
+def refuses() -> ModelReply:
     """Let the model, or a filter in front of it, refuse to answer."""
-    return Said("", (), "refused")
+    return ModelReply("", (), "refused")
 
 
-def empty() -> Said:
+def empty() -> ModelReply:
     """Return a reply without any choice, item or block."""
-    return Said("", (), "empty")
+    return ModelReply("", (), "empty")
 
 
 def status(code: int, headers: Mapping[str, str] | None = None, word: str = "some_error") -> Raw:
@@ -138,23 +138,25 @@ def sends(data: Any, code: int = 200) -> Raw:
     return Raw(code, json.dumps(data).encode(), {"Content-Type": "application/json"})
 
 
-def cut_after(bytes: int, said: Said = Said("one two three four five six seven eight"), politely: bool = False) -> Cut:
+def cut_after(
+    bytes: int, reply: ModelReply = ModelReply("one two three four five six seven eight"), politely: bool = False
+) -> Cut:
     """Return a response that ends after some bytes: the connection breaks, or with *politely* just ends."""
-    return Cut(bytes, said, politely)
+    return Cut(bytes, reply, politely)
 
 
-def hangs(seconds: float, after: int = 0, said: Said = Said("at last")) -> Hang:
+def hangs(seconds: float, after: int = 0, reply: ModelReply = ModelReply("at last")) -> Hang:
     """Return a response that starts after some seconds, or that is silent after its first *after* bytes."""
-    return Hang(seconds, after, said)
+    return Hang(seconds, after, reply)
 
 
-def drips(seconds: float, said: Said = Said("word " * 200)) -> Drip:
+def drips(seconds: float, reply: ModelReply = ModelReply("word " * 200)) -> Drip:
     """Return a response that never ends: 16 bytes at a time, with some seconds between them."""
-    return Drip(seconds, said)
+    return Drip(seconds, reply)
 
 
 @attrs.frozen
-class Asked:
+class ReceivedRequest:
     """A request as it arrived."""
 
     api: Api
@@ -176,7 +178,7 @@ class ModelServer:
     """
 
     def __init__(self) -> None:
-        self.requests: list[Asked] = []
+        self.requests: list[ReceivedRequest] = []
         self._steps: list[Step] = []
         self._forever: Step | None = None
         self._calls = 0
@@ -225,32 +227,32 @@ class ModelServer:
         with self._lock:
             return self._steps.pop(0) if self._steps else self._forever or status(400, word="script_ended")
 
-    def _numbered(self, said: Said) -> Said:
+    def _numbered(self, reply: ModelReply) -> ModelReply:
         with self._lock:
             calls = []
-            for one in said.calls:
+            for one in reply.calls:
                 self._calls += 1
                 calls.append(one if one.id else attrs.evolve(one, id=f"call_{self._calls}"))
-            return attrs.evolve(said, calls=tuple(calls))
+            return attrs.evolve(reply, calls=tuple(calls))
 
     def _answer(self, request: Request) -> Response:
         api = PATHS.get(request.path)
         if api is None:
             return Response("{}", 404, content_type="application/json")
-        asked = Asked(api, dict(request.headers), json.loads(request.get_data()))
-        self.requests.append(asked)
+        received = ReceivedRequest(api, dict(request.headers), json.loads(request.get_data()))
+        self.requests.append(received)
         match self._next():
             case Raw(code, body, headers):
                 return Response(body, code, headers=dict(headers))
-            case Said() as said:
-                return self._given(asked, [self._body(asked, said)])
-            case Cut(count, said, politely):
-                body = self._body(asked, said)[:count]
-                return self._given(asked, [body], 0 if politely else len(body) + 1)
-            case Hang(seconds, count, said):
-                return self._given(asked, self._hanging(seconds, count, self._body(asked, said)))
-            case Drip(seconds, said):
-                return self._given(asked, self._dripping(seconds, self._body(asked, said)))
+            case ModelReply() as reply:
+                return self._given(received, [self._body(received, reply)])
+            case Cut(count, reply, politely):
+                body = self._body(received, reply)[:count]
+                return self._given(received, [body], 0 if politely else len(body) + 1)
+            case Hang(seconds, count, reply):
+                return self._given(received, self._hanging(seconds, count, self._body(received, reply)))
+            case Drip(seconds, reply):
+                return self._given(received, self._dripping(seconds, self._body(received, reply)))
 
     def _dripping(self, seconds: float, body: bytes) -> Iterator[bytes]:
         closing = self._closing
@@ -266,15 +268,15 @@ class ModelServer:
         closing.wait(seconds)
         yield body[count:]
 
-    def _body(self, asked: Asked, said: Said) -> bytes:
-        said = self._numbered(said)
-        if not asked.streamed:
-            return json.dumps(WHOLE[asked.api](said)).encode()
-        return b"".join(written(event) for event in STREAMED[asked.api](said))
+    def _body(self, received: ReceivedRequest, reply: ModelReply) -> bytes:
+        reply = self._numbered(reply)
+        if not received.streamed:
+            return json.dumps(WHOLE[received.api](reply)).encode()
+        return b"".join(written(event) for event in STREAMED[received.api](reply))
 
-    def _given(self, asked: Asked, body: Iterable[bytes], promised: int = 0) -> Response:
+    def _given(self, received: ReceivedRequest, body: Iterable[bytes], promised: int = 0) -> Response:
         """Return a response; one with fewer bytes than it announces ends with a broken connection."""
-        response = Response(iter(body), content_type="text/event-stream" if asked.streamed else "application/json")
+        response = Response(iter(body), content_type="text/event-stream" if received.streamed else "application/json")
         if promised:
             response.headers["Content-Length"] = str(promised)
         return response
@@ -305,16 +307,16 @@ def pieces(text: str, size: int = 4) -> list[str]:
 CHAT_STOPS: Final = {"end": "stop", "tools": "tool_calls", "length": "length", "refused": "content_filter"}
 
 
-def chat_whole(said: Said) -> dict[str, Any]:
+def chat_whole(reply: ModelReply) -> dict[str, Any]:
     """Return a chat completion."""
-    message: dict[str, Any] = {"role": "assistant", "content": said.text or None}
-    if said.calls:
-        message["tool_calls"] = [chat_call(one) for one in said.calls]
-    if said.stop == "refused":
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
+    if reply.calls:
+        message["tool_calls"] = [chat_call(one) for one in reply.calls]
+    if reply.stop == "refused":
         message["refusal"] = "no"
-    choices = [{"index": 0, "message": message, "finish_reason": CHAT_STOPS.get(said.stop)}]
+    choices = [{"index": 0, "message": message, "finish_reason": CHAT_STOPS.get(reply.stop)}]
     usage = {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13}
-    return chat_frame("chat.completion", [] if said.stop == "empty" else choices) | {"usage": usage}
+    return chat_frame("chat.completion", [] if reply.stop == "empty" else choices) | {"usage": usage}
 
 
 def chat_frame(kind: str, choices: list[Any]) -> dict[str, Any]:
@@ -325,20 +327,20 @@ def chat_call(one: Call) -> dict[str, Any]:
     return {"id": one.id, "type": "function", "function": {"name": one.name, "arguments": one.text}}
 
 
-def chat_streamed(said: Said) -> Iterator[Event]:
+def chat_streamed(reply: ModelReply) -> Iterator[Event]:
     """Yield the chunks of a chat completion."""
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-    deltas += [{"content": piece} for piece in pieces(said.text)]
-    for index, one in enumerate(said.calls):
+    deltas += [{"content": piece} for piece in pieces(reply.text)]
+    for index, one in enumerate(reply.calls):
         head = chat_call(one) | {"index": index}
         deltas.append({"tool_calls": [head | {"function": {"name": one.name, "arguments": ""}}]})
         deltas += [{"tool_calls": [{"index": index, "function": {"arguments": part}}]} for part in pieces(one.text)]
-    if said.stop == "refused":
+    if reply.stop == "refused":
         deltas.append({"refusal": "no"})
-    if said.stop != "empty":
+    if reply.stop != "empty":
         for delta in deltas:
             yield chat_chunk(delta, None)
-        yield chat_chunk({}, CHAT_STOPS[said.stop])
+        yield chat_chunk({}, CHAT_STOPS[reply.stop])
     usage = {"prompt_tokens": 10, "completion_tokens": 3, "total_tokens": 13}
     yield "", chat_frame("chat.completion.chunk", []) | {"usage": usage}
     yield "", "[DONE]"
@@ -351,14 +353,14 @@ def chat_chunk(delta: Any, stop: str | None) -> Event:
 # ----------------------------------------------------------- OpenAI Responses
 
 
-def responses_whole(said: Said) -> dict[str, Any]:
+def responses_whole(reply: ModelReply) -> dict[str, Any]:
     """Return a response."""
     usage = {"input_tokens": 10, "output_tokens": 3, "total_tokens": 13}
-    return responses_frame(said, responses_items(said)) | {"usage": usage}
+    return responses_frame(reply, responses_items(reply)) | {"usage": usage}
 
 
-def responses_frame(said: Said, output: list[Any]) -> dict[str, Any]:
-    cut = said.stop == "length"
+def responses_frame(reply: ModelReply, output: list[Any]) -> dict[str, Any]:
+    cut = reply.stop == "length"
     return {
         "id": "resp_1",
         "object": "response",
@@ -371,31 +373,31 @@ def responses_frame(said: Said, output: list[Any]) -> dict[str, Any]:
     }
 
 
-def responses_items(said: Said) -> list[dict[str, Any]]:
+def responses_items(reply: ModelReply) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
-    if said.text or said.stop == "refused":
-        text = {"type": "output_text", "text": said.text, "annotations": []}
-        part = {"type": "refusal", "refusal": "no"} if said.stop == "refused" else text
+    if reply.text or reply.stop == "refused":
+        text = {"type": "output_text", "text": reply.text, "annotations": []}
+        part = {"type": "refusal", "refusal": "no"} if reply.stop == "refused" else text
         items.append({"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": [part]})
-    for index, one in enumerate(said.calls):
+    for index, one in enumerate(reply.calls):
         known = {"call_id": one.id, "name": one.name, "arguments": one.text}
         items.append({"id": f"fc_{index}", "type": "function_call", "status": "completed", **known})
     return items
 
 
-def responses_streamed(said: Said) -> Iterator[Event]:
+def responses_streamed(reply: ModelReply) -> Iterator[Event]:
     """Yield the events of a response, numbered as the API numbers them."""
-    for number, data in enumerate(responses_events(said)):
+    for number, data in enumerate(responses_events(reply)):
         yield data["type"], data | {"sequence_number": number}
 
 
-def responses_events(said: Said) -> Iterator[dict[str, Any]]:
-    begun = responses_frame(attrs.evolve(said, stop="end"), []) | {"status": "in_progress"}
+def responses_events(reply: ModelReply) -> Iterator[dict[str, Any]]:
+    begun = responses_frame(attrs.evolve(reply, stop="end"), []) | {"status": "in_progress"}
     yield {"type": "response.created", "response": begun}
-    for index, item in enumerate(responses_items(said)):
+    for index, item in enumerate(responses_items(reply)):
         yield from responses_item(index, item)
-    kind = "response.incomplete" if said.stop == "length" else "response.completed"
-    yield {"type": kind, "response": responses_whole(said)}
+    kind = "response.incomplete" if reply.stop == "length" else "response.completed"
+    yield {"type": kind, "response": responses_whole(reply)}
 
 
 def responses_item(index: int, item: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -431,47 +433,47 @@ def responses_part(at: dict[str, Any], part: dict[str, Any]) -> Iterator[dict[st
 ANTHROPIC_STOPS: Final = {"end": "end_turn", "tools": "tool_use", "length": "max_tokens", "refused": "refusal"}
 
 
-def anthropic_whole(said: Said) -> dict[str, Any]:
+def anthropic_whole(reply: ModelReply) -> dict[str, Any]:
     """Return a message."""
     usage = {"input_tokens": 10, "output_tokens": 3}
-    return anthropic_frame(said, anthropic_blocks(said)) | {"usage": usage}
+    return anthropic_frame(reply, anthropic_blocks(reply)) | {"usage": usage}
 
 
-def anthropic_frame(said: Said, content: list[Any]) -> dict[str, Any]:
-    stop = ANTHROPIC_STOPS.get(said.stop, "end_turn")
+def anthropic_frame(reply: ModelReply, content: list[Any]) -> dict[str, Any]:
+    stop = ANTHROPIC_STOPS.get(reply.stop, "end_turn")
     known = {"model": "tiny", "stop_reason": stop, "stop_sequence": None}
     return {"id": "msg_1", "type": "message", "role": "assistant", "content": content, **known}
 
 
-def anthropic_blocks(said: Said) -> list[dict[str, Any]]:
-    blocks: list[dict[str, Any]] = [{"type": "text", "text": said.text}] if said.text else []
-    for one in said.calls:
+def anthropic_blocks(reply: ModelReply) -> list[dict[str, Any]]:
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": reply.text}] if reply.text else []
+    for one in reply.calls:
         known = {"id": one.id, "name": one.name, "input": json.loads(one.text)}
         blocks.append({"type": "tool_use", **known})
     return blocks
 
 
-def anthropic_streamed(said: Said) -> Iterator[Event]:
+def anthropic_streamed(reply: ModelReply) -> Iterator[Event]:
     """Yield the events of a message."""
-    for data in anthropic_events(said):
+    for data in anthropic_events(reply):
         yield data["type"], data
 
 
-def anthropic_events(said: Said) -> Iterator[dict[str, Any]]:
-    begun = anthropic_frame(said, []) | {"stop_reason": None, "usage": {"input_tokens": 10, "output_tokens": 1}}
+def anthropic_events(reply: ModelReply) -> Iterator[dict[str, Any]]:
+    begun = anthropic_frame(reply, []) | {"stop_reason": None, "usage": {"input_tokens": 10, "output_tokens": 1}}
     yield {"type": "message_start", "message": begun}
     yield {"type": "ping"}
     index = 0
-    if said.text:
+    if reply.text:
         fresh = {"type": "text", "text": ""}
-        yield from anthropic_block(index, fresh, [{"type": "text_delta", "text": one} for one in pieces(said.text)])
+        yield from anthropic_block(index, fresh, [{"type": "text_delta", "text": one} for one in pieces(reply.text)])
         index += 1
-    for one in said.calls:
+    for one in reply.calls:
         fresh_call = {"type": "tool_use", "id": one.id, "name": one.name, "input": {}}
         parts = [{"type": "input_json_delta", "partial_json": part} for part in ["", *pieces(one.text)]]
         yield from anthropic_block(index, fresh_call, parts)
         index += 1
-    stop = ANTHROPIC_STOPS.get(said.stop, "end_turn")
+    stop = ANTHROPIC_STOPS.get(reply.stop, "end_turn")
     ended = {"delta": {"stop_reason": stop, "stop_sequence": None}, "usage": {"output_tokens": 3}}
     yield {"type": "message_delta", **ended}
     yield {"type": "message_stop"}

@@ -99,5 +99,5 @@ def test_failed_conversation_prints_its_transcript(
     assert endless[0] == "llm.turn_limit: the model did not finish within 8 turns"
     assert cut[0].startswith("llm.incomplete: ")
     assert len(server.requests) == 1 + 3
-    for (_, told), times in ((refused, 1), (endless, 8), (cut, 1)):
-        assert told.count("tool: fs.read: 184.50 and 96.20") == times
+    for (_, reported), times in ((refused, 1), (endless, 8), (cut, 1)):
+        assert reported.count("tool: fs.read: 184.50 and 96.20") == times

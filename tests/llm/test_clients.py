@@ -16,9 +16,9 @@ from tests.llm.server import (
     STREAMED,
     WHOLE,
     Api,
+    ModelReply,
     ModelServer,
     Raw,
-    Said,
     Step,
     asks,
     call,
@@ -46,7 +46,7 @@ ADD = ToolSpec(
     "add", "math", args=(ArgSpec("a", ArgType.INT), ArgSpec("b", ArgType.INT)), description="Add two numbers."
 )
 HI = (Turn("user", "hi"),)
-LONG = Said("one two three four five six seven eight")
+LONG = ModelReply("one two three four five six seven eight")
 
 apis = pytest.mark.parametrize("api", APIS)
 streams = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
@@ -65,7 +65,7 @@ def test_reply_has_text_and_usage(api: Api, stream: bool, server: ModelServer, r
     assert (reply.usage, reply.retries) == (Usage(10, 3), ())
     assert "".join(heard) == "good morning to you"
     assert (len(heard) > 1) is stream
-    assert [asked.streamed for asked in server.requests] == [stream]
+    assert [request.streamed for request in server.requests] == [stream]
 
 
 @apis
@@ -156,14 +156,14 @@ def test_failure_has_code_and_number_of_requests(
     """Temporary failures are retried up to three requests, others are not. The server's message is not shown."""
     failure = FAILURES[name]
     server.script(forever=failure.step)
-    told: list[RetriedRequest] = []
+    received: list[RetriedRequest] = []
 
     with pytest.raises(LLMError) as caught:
-        reach(api, stream=stream, key="sk-canary").reply(HI, on_retry=told.append)
+        reach(api, stream=stream, key="sk-canary").reply(HI, on_retry=received.append)
 
     assert (caught.value.code, caught.value.retry) == (failure.code, failure.retry)
     assert len(server.requests) == failure.requests
-    assert [each.code for each in told] == [failure.code] * (failure.requests - 1)
+    assert [each.code for each in received] == [failure.code] * (failure.requests - 1)
     assert "PRIVATE" not in str(caught.value)
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
 
@@ -186,7 +186,7 @@ def test_silent_server_times_out(api: Api, stream: bool, server: ModelServer, re
 @apis
 def test_silence_after_text_is_not_retried(api: Api, server: ModelServer, reach: Reach) -> None:
     """Otherwise the text would be reported twice."""
-    server.script(hangs(30, after=2500, said=Said("word " * 200)))
+    server.script(hangs(30, after=2500, reply=ModelReply("word " * 200)))
     heard: list[str] = []
 
     with pytest.raises(LLMError) as caught:
@@ -199,7 +199,7 @@ def test_silence_after_text_is_not_retried(api: Api, server: ModelServer, reach:
 @apis
 def test_cut_stream_is_retried_only_before_text(api: Api, server: ModelServer, reach: Reach) -> None:
     """A cut before the first text is retried."""
-    server.script(cut_after(1500, Said("word " * 200)), says("whole"))
+    server.script(cut_after(1500, ModelReply("word " * 200)), says("whole"))
     heard: list[str] = []
 
     with pytest.raises(LLMError) as caught:
@@ -208,7 +208,7 @@ def test_cut_stream_is_retried_only_before_text(api: Api, server: ModelServer, r
     assert (caught.value.code, caught.value.retry, len(server.requests)) == ("llm.incomplete", "later", 1)
     assert heard
     assert reach(api).reply(HI).turn.content == "whole"
-    server.script(cut_after(1500, Said("word " * 200)), says("whole"))
+    server.script(cut_after(1500, ModelReply("word " * 200)), says("whole"))
     reply = reach(api).reply(HI)
     assert (reply.turn.content, [each.code for each in reply.retries]) == ("whole", ["llm.incomplete"])
 
@@ -264,7 +264,7 @@ def test_long_retry_after_is_reported_and_not_awaited(server: ModelServer, reach
 @streams
 @pytest.mark.parametrize(("step", "stop"), [(refuses(), "refused"), (overflows(), "length")], ids=["refused", "length"])
 def test_truncated_and_refused_replies_are_returned_once(
-    step: Said, stop: str, api: Api, stream: bool, server: ModelServer, reach: Reach
+    step: ModelReply, stop: str, api: Api, stream: bool, server: ModelServer, reach: Reach
 ) -> None:
     """They are replies, so they are not retried."""
     server.script(step)
@@ -276,19 +276,19 @@ def test_truncated_and_refused_replies_are_returned_once(
 @apis
 def test_unreachable_server_is_retried(api: Api) -> None:
     """As often as *attempts* allows."""
-    told: list[RetriedRequest] = []
+    received: list[RetriedRequest] = []
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{free.getsockname()[1]}"
     with model("tiny", base_url=address, api=api, backoff=0.001) as client, pytest.raises(LLMError) as caught:
-        client.reply(HI, on_retry=told.append)
+        client.reply(HI, on_retry=received.append)
 
     assert (str(caught.value), caught.value.code, caught.value.retry) == (
         "the model's server cannot be reached",
         "llm.connect",
         "later",
     )
-    assert [each.code for each in told] == ["llm.connect"] * 2
+    assert [each.code for each in received] == ["llm.connect"] * 2
 
 
 @apis
@@ -463,12 +463,12 @@ def test_ask_raises_for_incomplete_reply(
     server.script(forever=step)
     client = reach(api)
 
-    with pytest.raises(LLMError) as asked:
+    with pytest.raises(LLMError) as caught:
         client.ask(HI)
     with pytest.raises(LLMError) as offered:
         client.ask_with_tools(HI, [ADD])
 
-    assert (asked.value.code, asked.value.retry) == (code, retry)
+    assert (caught.value.code, caught.value.retry) == (code, retry)
     assert (offered.value.code, offered.value.retry, len(server.requests)) == (code, retry, 2)
 
 
@@ -485,9 +485,9 @@ def test_prompted_model_reports_usage_and_retries(server: ModelServer, reach: Re
 @pytest.mark.parametrize("broken", [True, False], ids=["broken", "silent"])
 def test_stream_ends_with_done_event(broken: bool, server: ModelServer, reach: Reach) -> None:
     """The connection may break after ``[DONE]``; the SDK of OpenAI does not read further either."""
-    said = says("good morning")
-    whole = b"".join(written(event) for event in STREAMED["openai-chat"](said))
-    server.script(cut_after(len(whole), said) if broken else hangs(30, after=len(whole), said=said))
+    reply = says("good morning")
+    whole = b"".join(written(event) for event in STREAMED["openai-chat"](reply))
+    server.script(cut_after(len(whole), reply) if broken else hangs(30, after=len(whole), reply=reply))
     heard: list[str] = []
 
     reply = reach("openai-chat", timeout=2.0).reply(HI, on_text=heard.append)

@@ -118,10 +118,10 @@ def test_turn_with_writing_call_runs_in_order(talk: Any) -> None:
 
 def test_calls_that_need_approval_run_one_at_a_time() -> None:
     """The approver is asked one call at a time, even for a read-only tool."""
-    asked: list[int] = []
+    requests: list[int] = []
 
     def approver(request: Any) -> Approval:
-        asked.append(threading.get_ident())
+        requests.append(threading.get_ident())
         return Approval.approve()
 
     toolset = Toolset("a")
@@ -131,7 +131,7 @@ def test_calls_that_need_approval_run_one_at_a_time() -> None:
 
     converse(engine, "Go.", model=Script([asks(("a.look", ()), ("a.look", ())), says("Done.")]))
 
-    assert asked == [threading.get_ident()] * 2
+    assert requests == [threading.get_ident()] * 2
 
 
 def test_tools_argument_narrows_permitted_tools(talk: Any) -> None:
@@ -193,15 +193,15 @@ def test_conversation_uses_variables_of_session(tmp_path: Path) -> None:
 
 def test_suspended_call_resumes_with_same_tools(talk: Any) -> None:
     """The conversation continues without it; a session with the same tools resumes it after approval."""
-    asked: list[Any] = []
+    requests: list[Any] = []
 
     def later(request: Any) -> Approval:
-        asked.append(request)
+        requests.append(request)
         return Approval.suspend()
 
     session = approving(later).session()
     conversation = talk(session, "Go.", model=Script([asks(("a.act", ())), says("Later.")]), tools="a.*")
-    (request,) = asked
+    (request,) = requests
     bound = (request.fingerprint, request.policy, request.session, request.digest)
     pending = PendingApproval(ToolCall(request.tool, request.arguments), *bound)
 
@@ -299,8 +299,8 @@ def test_context_variables_reach_tools_and_model(talk: Any) -> None:
 
     class Placed(Script):
         def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[ToolSpec]) -> Turn:
-            asked = super().ask_with_tools(turns, tools)
-            return attrs.evolve(asked, content=place.get())
+            request = super().ask_with_tools(turns, tools)
+            return attrs.evolve(request, content=place.get())
 
     token = place.set("here")
     with Engine(toolsets=[toolset], plugins="none") as engine:

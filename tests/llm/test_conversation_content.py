@@ -131,9 +131,9 @@ def test_invalid_answer_type_is_rejected() -> None:
 def test_secret_answer_is_only_in_answer(talk: Any) -> None:
     """The turns, which are stored and sent again, do not contain it."""
     answer = ArgSpec("login", "map", keys=(ArgSpec("user", "string"), ArgSpec("token", "string", secret=True)))
-    said = '{"user": "ada", "token": "hunter2-hunter2"}'
+    message = '{"user": "ada", "token": "hunter2-hunter2"}'
 
-    conversation = talk(made(), "Go.", model=Script([says(said)]), answer=answer)
+    conversation = talk(made(), "Go.", model=Script([says(message)]), answer=answer)
 
     assert conversation.answer == {"user": "ada", "token": "hunter2-hunter2"}
     assert "hunter2" not in repr((conversation.turns, conversation.replies))

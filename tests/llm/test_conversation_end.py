@@ -90,14 +90,18 @@ def test_refused_or_truncated_reply_ends_conversation(talk: Any, stop: str, code
 def test_model_error_holds_conversation(talk: Any) -> None:
     """An LLMError keeps its code; any other exception is reported by its type, with its cause."""
     lost = LLMError("the connection was lost", code="llm.incomplete", retry="later")
-    with pytest.raises(ConversationError) as told:
+    with pytest.raises(ConversationError) as reported:
         talk(made(), "Go.", model=Script([asks(("t.look", ["a"])), lost]))
     with pytest.raises(ConversationError) as other:
         talk(made(), "Go.", model=Script([KeyError("a value")]))
     with pytest.raises(LLMError) as none:
         talk(made(), "Go.")
 
-    assert (told.value.code, told.value.retry, len(told.value.conversation.results)) == ("llm.incomplete", "later", 1)
+    assert (reported.value.code, reported.value.retry, len(reported.value.conversation.results)) == (
+        "llm.incomplete",
+        "later",
+        1,
+    )
     assert (other.value.code, other.value.retry) == ("llm.failed", "host")
     assert other.value.text == "the model failed (KeyError)"
     assert isinstance(other.value.__cause__, KeyError)
@@ -177,11 +181,11 @@ def test_sequential_calls_share_time_limit(talk: Any) -> None:
 
 def test_cancelled_caller_does_not_wait_for_model() -> None:
     """The event loop can end at once; the reply is read only up to its next piece."""
-    asked, free, read = threading.Event(), threading.Event(), list[str]()
+    requests, free, read = threading.Event(), threading.Event(), list[str]()
 
     class Slow(Streaming):
         def reply(self, turns: Any, tools: Any = (), on_text: Any = None, on_retry: Any = None) -> Reply:
-            asked.set()
+            requests.set()
             free.wait(10)
             for piece in "ab":
                 on_text(piece)
@@ -190,7 +194,7 @@ def test_cancelled_caller_does_not_wait_for_model() -> None:
 
     async def give_up() -> None:
         task = asyncio.create_task(aconverse(made(), "Go.", model=Slow([])))
-        await asyncio.to_thread(asked.wait, 10)
+        await asyncio.to_thread(requests.wait, 10)
         task.cancel()
         await task
 

@@ -253,17 +253,17 @@ def parrots_call() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("said", "text", "code", "retry"),
+    ("message", "text", "code", "retry"),
     [
         ("fail", "the plugin for this model failed (ValueError)", "llm.format", "host"),
         ("nothing", "the model returned an empty reply", "llm.empty", "later"),
         ("endless", "the model's reply was not complete after 0.2 s", "llm.timeout", "later"),
     ],
 )
-def test_plugin_error_message_is_not_shown(parrot: str, said: str, text: str, code: str, retry: str) -> None:
+def test_plugin_error_message_is_not_shown(parrot: str, message: str, text: str, code: str, retry: str) -> None:
     """It may contain what was sent."""
     with pytest.raises(LLMError) as caught:
-        model(parrot, backoff=0.001, total_timeout=0.2).ask([Turn("user", said)])
+        model(parrot, backoff=0.001, total_timeout=0.2).ask([Turn("user", message)])
 
     assert (str(caught.value), caught.value.code, caught.value.retry) == (text, code, retry)
     assert caught.value.__context__ is None

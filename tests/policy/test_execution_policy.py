@@ -84,8 +84,8 @@ def test_a_verdict_contains_its_reason(policy: ExecutionPolicy, needs: ToolPolic
     for name in ("g.t", "Tool.G.T"):
         verdict = policy.precheck(name, needs)
 
-        said = verdict and (str(verdict), verdict.code, verdict.need, verdict.rule)
-        assert expected == said
+        message = verdict and (str(verdict), verdict.code, verdict.need, verdict.rule)
+        assert expected == message
         assert verdict is None or (verdict.tool, verdict.number, verdict.retry) == ("g.t", 1003, "host")
 
 
@@ -170,7 +170,7 @@ def test_the_first_uncovered_need_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "value", "said"),
+    ("template", "value", "message"),
     [
         ("fs:read:{x}", "data/a.txt", "fs:read:data/a.txt"),
         ("fs:read:{x}/**", "data", "fs:read:data/**"),
@@ -180,14 +180,14 @@ def test_the_first_uncovered_need_is_reported() -> None:
         ("net:read:{x.host}", "http://hunter2.com", "net:read"),
     ],
 )
-def test_a_refusal_contains_the_need_and_no_argument_value(template: str, value: Any, said: str) -> None:
+def test_a_refusal_contains_the_need_and_no_argument_value(template: str, value: Any, message: str) -> None:
     """Only a path in the sandbox is shown, truncated to 64 characters."""
     (need,) = Template.parse(template, {"x": ArgType.STRING}).fill([value])
 
     error = refusal("g.t", MissingNeeds((need,)))
 
-    assert f"g.t: needs {said}" == str(error)
-    assert ("policy.capability", "host", said, "grants") == (error.code, error.retry, error.need, error.rule)
+    assert f"g.t: needs {message}" == str(error)
+    assert ("policy.capability", "host", message, "grants") == (error.code, error.retry, error.need, error.rule)
 
 
 @pytest.mark.parametrize("value", ["../hunter2", "/home/hunter2", "a\x00b"])
@@ -197,8 +197,8 @@ def test_a_path_that_cannot_be_granted_is_an_error_for_the_caller(value: str) ->
 
     error = refusal("g.t", MissingNeeds((need,)))
 
-    said = "needs fs:read for a scope that no grant can cover, such as a path that leaves the sandbox"
-    assert f"g.t: {said}" == str(error)
+    message = "needs fs:read for a scope that no grant can cover, such as a path that leaves the sandbox"
+    assert f"g.t: {message}" == str(error)
     assert ("policy.capability", "fs:read", "model") == (error.code, error.need, error.retry)
 
 

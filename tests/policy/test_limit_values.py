@@ -38,13 +38,13 @@ NO_COUNTS: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize("name", COUNTS)
-@pytest.mark.parametrize(("value", "told"), NO_COUNTS, ids=[told for _, told in NO_COUNTS])
-def test_a_count_is_an_integer_from_0(name: str, value: Any, told: str) -> None:
+@pytest.mark.parametrize(("value", "message"), NO_COUNTS, ids=[message for _, message in NO_COUNTS])
+def test_a_count_is_an_integer_from_0(name: str, value: Any, message: str) -> None:
     """Nothing is rounded, and zero is a valid limit."""
     with pytest.raises(SpecError) as caught:
         Limits(**{name: value})
 
-    assert f"limits: {name} must be a non-negative integer, not {told}" == str(caught.value)
+    assert f"limits: {name} must be a non-negative integer, not {message}" == str(caught.value)
     assert getattr(Limits(**{name: 0}), name) == 0
     assert getattr(Limits(**{name: 10**18 - 1}), name) == 10**18 - 1
 

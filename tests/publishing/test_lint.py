@@ -322,9 +322,9 @@ def test_defect_is_found_at_its_line(name: str, tmp_path: Path) -> None:
     """The finding has a code, and a sentence that says how to fix the problem."""
     text, expected = DEFECTS[name]
     before = (HEAD + GOOD).count("\n")
-    line, _, told = expected.partition(":")
+    line, _, reported = expected.partition(":")
 
-    assert found_in(tmp_path / "bad.py", f"{HEAD}{GOOD}{text}\n") == [f"{before + int(line)}:{told}"]
+    assert found_in(tmp_path / "bad.py", f"{HEAD}{GOOD}{text}\n") == [f"{before + int(line)}:{reported}"]
 
 
 def test_comment_ignores_finding(tmp_path: Path) -> None:
@@ -498,7 +498,11 @@ def test_reference_lists_every_code() -> None:
     """The reference has the sentence of each code, and each code is tested here."""
     lines = (ROOT / "docs" / "reference" / "lint.md").read_text().splitlines()
     rows = [re.fullmatch(r"\| `(lint\.[a-z-]+)` \| (.*) \|", line) for line in lines]
-    tried = {code for _, told in (*DEFECTS.values(), *PROMISES.values()) for code in re.findall(r"lint\.[a-z-]+", told)}
+    tried = {
+        code
+        for _, reported in (*DEFECTS.values(), *PROMISES.values())
+        for code in re.findall(r"lint\.[a-z-]+", reported)
+    }
 
     assert {row[1]: row[2] for row in rows if row} == CODES
     assert CODES.keys() - tried == {"lint.syntax", "lint.py-typed"}

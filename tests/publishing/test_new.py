@@ -106,10 +106,10 @@ def test_scaffolded_tests_pass(project: Path, tmp_path: Path) -> None:
     path = os.pathsep.join([str(project / "src"), str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
     words = ["-q", "-p", "no:cacheprovider", "-W", "error", "--neuroscript-toolset", "acme-weather"]
 
-    said = run(sys.executable, "-m", "pytest", *plugin(), *words, cwd=project, PYTHONPATH=path)
+    output = run(sys.executable, "-m", "pytest", *plugin(), *words, cwd=project, PYTHONPATH=path)
 
     checks = sum(1 if check.of_all else 2 for check in CHECKS)
-    assert said.splitlines()[-1].startswith(f"{2 * checks + 5} passed in ")
+    assert output.splitlines()[-1].startswith(f"{2 * checks + 5} passed in ")
 
 
 def plugin() -> list[str]:
@@ -130,11 +130,11 @@ def test_scaffold_installs_without_network(project: Path, tmp_path: Path) -> Non
     pip = (sys.executable, "-m", "pip", "--python", python)  # the new one has no pip, which is slow to install
 
     run(*pip, "install", "--quiet", "--no-compile", "-e", ".[test]", cwd=project, **alone)
-    said = run(python, "-m", "pytest", "-q", "--neuroscript-toolset", "acme-weather", cwd=project, **alone)
+    output = run(python, "-m", "pytest", "-q", "--neuroscript-toolset", "acme-weather", cwd=project, **alone)
     listed = run(python, "-m", "neuroscript", "list", "acme_weather.*", cwd=project, **alone)
     checked = run(python, "-m", "neuroscript", "plugins", "check", cwd=project, **alone)
 
-    assert re.search(r"^\d+ passed in", said, re.MULTILINE)
+    assert re.search(r"^\d+ passed in", output, re.MULTILINE)
     assert [line.split()[0] for line in listed.splitlines()] == ["acme_weather.headings", "acme_weather.slug"]
     assert "1 plugin: 1 usable, 0 unusable" in checked
 

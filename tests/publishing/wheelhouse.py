@@ -49,12 +49,12 @@ def needed(names: Iterable[str]) -> list[Distribution]:
     """Return the distributions that are installed here under these names, and all that they need."""
     found: dict[str, Distribution] = {}
     waiting = [Requirement(name) for name in names]
-    asked: set[str] = set()
+    request: set[str] = set()
     while waiting:
         requirement = waiting.pop()
-        if str(requirement) in asked:
+        if str(requirement) in request:
             continue
-        asked.add(str(requirement))
+        request.add(str(requirement))
         each = found.setdefault(canonicalize_name(requirement.name), distribution(requirement.name))
         waiting += _required(each, requirement.extras)
     return [*found.values()]

@@ -118,7 +118,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
         yield made
 
 
-def told(session: Session, name: str, *args: Any) -> str:
+def call_as_json(session: Session, name: str, *args: Any) -> str:
     """Return everything that a model learns about a call, as JSON."""
     result = session.execute(ToolCall(name, list(args)))
     return json.dumps([result.value, str(result.error), [each.where for each in result.repairs]])
@@ -167,7 +167,7 @@ def test_secret_can_be_guessed_if_it_is_short_or_has_one_character_class(secret:
 def test_list_of_guesses_does_not_reveal_the_host_pin(engine: Engine, way: str) -> None:
     """A session that may not read the PIN gets every candidate back unchanged."""
     with engine.session(policy=WITHOUT) as caller:
-        assert MARK not in told(caller, way, GUESSES)
+        assert MARK not in call_as_json(caller, way, GUESSES)
 
 
 def test_all_six_digit_numbers_do_not_reveal_the_host_pin(engine: Engine) -> None:
@@ -175,15 +175,15 @@ def test_all_six_digit_numbers_do_not_reveal_the_host_pin(engine: Engine) -> Non
     numbers = list(map(str, range(100_000, 1_000_000, 7)))
     assert PIN in [*numbers, PIN]
     with engine.session(policy=WITHOUT) as caller:
-        assert MARK not in told(caller, "t.echo", " ".join([*numbers, PIN]))
-        assert MARK not in told(caller, "t.echo", [*numbers, PIN])
+        assert MARK not in call_as_json(caller, "t.echo", " ".join([*numbers, PIN]))
+        assert MARK not in call_as_json(caller, "t.echo", [*numbers, PIN])
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_host_pin_is_hidden_from_a_session_that_may_read_it(engine: Engine, way: str) -> None:
     """That session need not guess, and redaction prevents accidental leaks."""
     with engine.session() as caller:
-        assert PIN not in told(caller, way, f"the PIN is {PIN}.")
+        assert PIN not in call_as_json(caller, way, f"the PIN is {PIN}.")
 
 
 def test_session_that_received_the_pin_hides_it_under_a_narrower_policy(engine: Engine) -> None:
@@ -192,16 +192,16 @@ def test_session_that_received_the_pin_hides_it_under_a_narrower_policy(engine: 
         caller.call("t.lent", ["pin"])
         within = caller.narrowed(WITHOUT)
 
-        assert told(within, "t.echo", PIN) == json.dumps([MARK, "None", []])
+        assert call_as_json(within, "t.echo", PIN) == json.dumps([MARK, "None", []])
     with engine.session(policy=WITHOUT) as other:
-        assert told(other, "t.echo", PIN) == json.dumps([PIN, "None", []])
+        assert call_as_json(other, "t.echo", PIN) == json.dumps([PIN, "None", []])
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_long_mixed_secret_is_hidden_from_every_session(engine: Engine, way: str) -> None:
     """It cannot be guessed, so hiding it reveals nothing."""
     for caller in (engine, engine.session(), engine.session(policy=WITHOUT)):
-        assert LONG not in told(caller, way, f"the key is {LONG}.")
+        assert LONG not in call_as_json(caller, way, f"the key is {LONG}.")
 
 
 def test_environment_variable_is_hidden_where_it_may_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,8 +211,8 @@ def test_environment_variable_is_hidden_where_it_may_be_read(tmp_path: Path, mon
     with Engine(policy=policy, toolsets=[tools()], plugins="none") as engine:
         reader, other = engine.session(), engine.session(policy=ExecutionPolicy())
 
-        assert told(reader, "t.echo", "in production") == json.dumps([f"in {MARK}", "None", []])
-        assert told(other, "t.echo", "in production") == json.dumps(["in production", "None", []])
+        assert call_as_json(reader, "t.echo", "in production") == json.dumps([f"in {MARK}", "None", []])
+        assert call_as_json(other, "t.echo", "in production") == json.dumps(["in production", "None", []])
 
 
 def test_injected_secret_is_hidden_from_sessions_that_call_the_tool(tmp_path: Path) -> None:
@@ -225,8 +225,8 @@ def test_injected_secret_is_hidden_from_sessions_that_call_the_tool(tmp_path: Pa
 
         assert caller.call("u.t.login") == len(PIN)
 
-        assert told(caller, "t.echo", PIN) == json.dumps([MARK, "None", []])
-        assert told(other, "t.echo", PIN) == json.dumps([PIN, "None", []])
+        assert call_as_json(caller, "t.echo", PIN) == json.dumps([MARK, "None", []])
+        assert call_as_json(other, "t.echo", PIN) == json.dumps([PIN, "None", []])
 
 
 # Caller secrets
@@ -241,9 +241,9 @@ def test_secret_argument_is_hidden_only_from_its_session(engine: Engine, way: st
     with engine.session(policy=WITHOUT) as caller, engine.session(policy=WITHOUT) as other:
         caller.call("t.login", [password])
 
-        assert password not in told(caller, way, text)
-        assert MARK not in told(other, way, text)
-        assert MARK not in told(engine, way, text.replace(PIN, "-"))
+        assert password not in call_as_json(caller, way, text)
+        assert MARK not in call_as_json(other, way, text)
+        assert MARK not in call_as_json(engine, way, text.replace(PIN, "-"))
 
 
 def test_secret_argument_is_hidden_even_in_the_call_that_sent_it(engine: Engine) -> None:
@@ -251,7 +251,7 @@ def test_secret_argument_is_hidden_even_in_the_call_that_sent_it(engine: Engine)
     with engine.session() as caller:
         caller.call("t.login", ["hunter22"])
 
-        assert told(caller, "t.echo", "hunter22") == json.dumps([MARK, "None", []])
+        assert call_as_json(caller, "t.echo", "hunter22") == json.dumps([MARK, "None", []])
 
 
 def test_secret_argument_is_hidden_from_narrowed_sessions_of_its_sender(engine: Engine) -> None:
@@ -261,8 +261,8 @@ def test_secret_argument_is_hidden_from_narrowed_sessions_of_its_sender(engine: 
         within.call("t.login", ["hunter22"])
         caller.call("t.login", ["hunter33"])
 
-        assert told(caller, "t.echo", "hunter22 hunter33") == json.dumps([f"{MARK} {MARK}", "None", []])
-        assert told(within, "t.echo", "hunter22 hunter33") == json.dumps([f"{MARK} {MARK}", "None", []])
+        assert call_as_json(caller, "t.echo", "hunter22 hunter33") == json.dumps([f"{MARK} {MARK}", "None", []])
+        assert call_as_json(within, "t.echo", "hunter22 hunter33") == json.dumps([f"{MARK} {MARK}", "None", []])
 
 
 def test_secret_sent_to_the_engine_is_hidden_from_its_sessions(engine: Engine) -> None:
@@ -270,8 +270,8 @@ def test_secret_sent_to_the_engine_is_hidden_from_its_sessions(engine: Engine) -
     before = engine.session(policy=WITHOUT)
     engine.call("t.login", ["hunter22"])
 
-    assert told(before, "t.echo", "hunter22") == json.dumps([MARK, "None", []])
-    assert told(engine.session(), "t.echo", "hunter22") == json.dumps([MARK, "None", []])
+    assert call_as_json(before, "t.echo", "hunter22") == json.dumps([MARK, "None", []])
+    assert call_as_json(engine.session(), "t.echo", "hunter22") == json.dumps([MARK, "None", []])
 
 
 def test_secret_answer_is_hidden_only_from_the_session_that_was_asked(engine: Engine) -> None:
@@ -279,8 +279,8 @@ def test_secret_answer_is_hidden_only_from_the_session_that_was_asked(engine: En
     with engine.session(policy=WITHOUT) as caller, engine.session(policy=WITHOUT) as other:
         caller.call("t.asks")
 
-        assert told(caller, "t.echo", PIN) == json.dumps([MARK, "None", []])
-        assert told(other, "t.echo", PIN) == json.dumps([PIN, "None", []])
+        assert call_as_json(caller, "t.echo", PIN) == json.dumps([MARK, "None", []])
+        assert call_as_json(other, "t.echo", PIN) == json.dumps([PIN, "None", []])
 
 
 def test_all_outputs_of_a_session_hide_its_secrets(tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ def test_session_does_not_displace_secrets_of_another(engine: Engine) -> None:
         for number in range(1_100):
             flooding.call("t.login", [f"flood-{number}"])
 
-        assert told(caller, "t.echo", "hunter22") == json.dumps([MARK, "None", []])
+        assert call_as_json(caller, "t.echo", "hunter22") == json.dumps([MARK, "None", []])
 
 
 @pytest.mark.parametrize("source", [Value(PIN), Resolver(lambda context: PIN)], ids=["value", "resolver"])
@@ -327,7 +327,9 @@ def test_sent_secrets_do_not_displace_injected_secrets(source: Any, secret: str)
         for each in (caller, engine):
             each.call("t.take", [[f"flood-{number}" for number in range(MAX_CALL_SECRETS)]])
 
-        assert [told(each, "t.echo", secret) for each in (caller, engine)] == [json.dumps([MARK, "None", []])] * 2
+        assert [call_as_json(each, "t.echo", secret) for each in (caller, engine)] == [
+            json.dumps([MARK, "None", []])
+        ] * 2
         engine.call("t.logs", [secret])
     assert log.getvalue() == f"{MARK}\n"
 
@@ -444,4 +446,4 @@ def test_repeated_guesses_in_random_order_change_nothing(engine: Engine) -> None
             guesses = [f"hunter{number}" for number in chance.sample(range(10, 100), 90)]
             for way in ("t.echo", "t.variable", "t.file"):
                 sent = guesses if way == "t.echo" else " ".join(guesses)
-                assert json.loads(told(other, way, sent))[0] == sent
+                assert json.loads(call_as_json(other, way, sent))[0] == sent

@@ -168,17 +168,17 @@ def test_a_tool_logs_under_its_own_name(caplog: pytest.LogCaptureFixture) -> Non
 
 def test_a_logger_may_be_any_similar_object() -> None:
     """For example a custom one without children."""
-    said: list[str] = []
+    messages: list[str] = []
 
     class Lines:
         def info(self, msg: str, *args: object) -> None:
-            said.append(msg % args)
+            messages.append(msg % args)
 
         debug = warning = error = info
 
     value_of(lambda rt: rt.logger.info("%d", 5), host=Host(logger=Lines()))
 
-    assert said == ["5"]
+    assert messages == ["5"]
 
 
 # Variables
@@ -263,30 +263,30 @@ class FixedPrompter:
 
 def test_a_session_may_have_its_own_prompter_and_logger() -> None:
     """The rest comes from the engine's host, even if the session has its own host."""
-    told: list[str] = []
+    received: list[str] = []
 
     def look(rt: Runtime, *xs: Any) -> list[Any]:
         rt.println("printed")
         rt.progress(1)
         return [rt.prompt_user("?"), rt.get_var("who"), rt.now()]
 
-    def lent(name: str, now: float) -> Host:
+    def make_host(name: str, now: float) -> Host:
         return Host(
             prompter=FixedPrompter(name),
             stdout=io.StringIO(),
-            progress=lambda progress: told.append(name),
+            progress=lambda progress: received.append(name),
             constants={"who": name},
             clock=lambda: now,
         )
 
-    ours, theirs = lent("engine", 1.0), lent("session", 2.0)
+    ours, theirs = make_host("engine", 1.0), make_host("session", 2.0)
     with Engine(host=ours, toolsets=[tool_of(look)], plugins="none") as engine:
         with engine.session(host=theirs) as session:
             assert engine.call("g.t") == ["engine", "engine", 1.0]
             assert session.call("g.t") == ["session", "engine", 1.0]
             assert session.narrowed(engine.policy).call("g.t") == ["session", "engine", 1.0]
 
-    assert told == ["engine", "session", "session"]
+    assert received == ["engine", "session", "session"]
     assert ours.output.getvalue() == "printed\n"  # type: ignore[attr-defined]
     assert theirs.output.getvalue() == "printed\nprinted\n"  # type: ignore[attr-defined]
 
@@ -363,16 +363,16 @@ def test_clock_and_random_numbers_come_from_the_host() -> None:
 
 def test_progress_reaches_the_host_and_never_fails_the_tool() -> None:
     """Its exceptions are ignored."""
-    told: list[Progress] = []
+    reports: list[Progress] = []
 
     def tell(progress: Progress) -> None:
-        told.append(progress)
+        reports.append(progress)
         raise RuntimeError
 
     value_of(lambda rt: rt.progress(1, 4, "quarter"), host=Host(progress=tell))
     value_of(lambda rt: rt.progress(1))
 
-    assert told == [Progress("g.t", 1, 4, "quarter")]
+    assert reports == [Progress("g.t", 1, 4, "quarter")]
 
 
 def test_a_secret_needs_a_grant_and_a_declared_need() -> None:
@@ -424,13 +424,13 @@ def test_a_model_is_available_with_model_use() -> None:
     """With three methods; without the grant or the need it is refused."""
     needs = ToolPolicy(capabilities=("model:use",))
 
-    def asked(rt: Runtime, *xs: Any) -> Any:
+    def ask(rt: Runtime, *xs: Any) -> Any:
         spec = rt.tools["g.t"].spec
         turn = rt.llm.ask_with_tools([Turn("user", "go")], [spec])
         return [rt.llm.ask([Turn("user", "hi")]).content, turn.tool_calls[0].name, rt.llm.embed("abc")]
 
     def engine_of(needs: ToolPolicy, **options: Any) -> Engine:
-        return Engine(toolsets=[tool_of(asked, policy=needs)], plugins="none", **options)
+        return Engine(toolsets=[tool_of(ask, policy=needs)], plugins="none", **options)
 
     granted = ExecutionPolicy(grants=["model:use:*"])
     assert engine_of(needs, host=Host(llm=Parrot()), policy=granted).call("g.t") == ["HI", "g.t", [3.0]]
@@ -530,17 +530,17 @@ def test_nested_calls_never_gain_authority(path: list[str], ok: bool) -> None:
 def test_grants_are_checked_for_each_call() -> None:
     """With coerced arguments, before the function runs, through every entry point."""
     tools = Toolset("g")
-    ran: list[str] = []
+    executed: list[str] = []
     tools.add(
         ToolSpec("read", "g", (ArgSpec("paths", ArgType.SLICE_STRING),)),
-        lambda rt, paths: ran.extend(paths),
+        lambda rt, paths: executed.extend(paths),
         ToolPolicy(capabilities=("fs:read:{paths}",)),
     )
     with Engine(toolsets=[tools], plugins="none", policy=ExecutionPolicy(grants=["fs:read:data/**"])) as engine:
         engine.call("g.read", ['["data/a", "data/b/c"]'])
         engine.call_named("g.read", {"paths": []})
         asyncio.run(engine.acall("g.read", [["data/x"]]))
-        assert ran == ["data/a", "data/b/c", "data/x"]
+        assert executed == ["data/a", "data/b/c", "data/x"]
         for refused in (
             lambda: engine.call("g.read", [["data/a", "data/../x"]]),
             lambda: engine.call_named("g.read", {"paths": '["x"]'}),
@@ -554,7 +554,7 @@ def test_grants_are_checked_for_each_call() -> None:
         assert (result.error.code, result.error.retry) == ("policy.capability", "host")  # type: ignore[union-attr]
         result = engine.execute(ToolCall("g.read", {"paths": 5}))
         assert (result.error.code, result.error.retry) == ("coercion.type", "model")  # type: ignore[union-attr]
-    assert len(ran) == 3
+    assert len(executed) == 3
 
 
 def test_a_url_without_a_host_is_an_error_for_the_caller() -> None:

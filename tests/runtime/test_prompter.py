@@ -406,8 +406,8 @@ def test_type_ahead_is_the_next_answer(terminal: Any) -> None:
     seen.see("Name? ")
     seen.type("one\ntwo\nthree\n")
 
-    came = re.findall(r"'(\w+)'", seen.see("'three'\r\n"))
-    assert ["one", "two", "three"] == came
+    result = re.findall(r"'(\w+)'", seen.see("'three'\r\n"))
+    assert ["one", "two", "three"] == result
 
 
 @pytest.mark.parametrize("secret", [False, True])

@@ -114,10 +114,10 @@ class Place:
         """The output of the terminal so far."""
         self._questions.write("<end>")
         self._questions.flush()
-        came = b""
-        while not came.endswith(b"<end>"):
-            came += os.read(self._terminal, 100_000)
-        return came.decode()
+        result = b""
+        while not result.endswith(b"<end>"):
+            result += os.read(self._terminal, 100_000)
+        return result.decode()
 
     @property
     def logged(self) -> str:
@@ -207,12 +207,12 @@ def test_a_secret_is_in_no_output(name: str, origin: int, place: Place, monkeypa
         engine.register(tool_of(lambda rt: say(rt, text)))
         engine.call("g.t")
 
-    came = place.everything
+    result = place.everything
 
     forms = {write(each) for write in (str, repr, json.dumps) for each in (text, CANARY)}
-    assert [where for where, heard in came.items() for form in forms if form.strip("'\"") in heard] == []
-    assert [where for where, heard in came.items() if MARK not in heard] == []
-    assert len(came) == 7
+    assert [where for where, heard in result.items() for form in forms if form.strip("'\"") in heard] == []
+    assert [where for where, heard in result.items() if MARK not in heard] == []
+    assert len(result) == 7
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
@@ -226,8 +226,8 @@ def test_a_string_that_is_not_secret_is_in_every_output(name: str, place: Place)
         engine.call("g.t")
         assert engine.secrets is None
 
-    came = place.everything
-    assert [where for where, heard in came.items() if text not in heard or MARK in heard] == []
+    result = place.everything
+    assert [where for where, heard in result.items() if text not in heard or MARK in heard] == []
     assert place.logged.count(text) > 20
 
 
@@ -368,17 +368,17 @@ def test_other_attributes_of_a_logger_are_unchanged(place: Place) -> None:
 
 def test_a_custom_logger_receives_one_string(place: Place) -> None:
     """A percent sign in it is not a format."""
-    said: list[str] = []
+    messages: list[str] = []
 
     class Lines:
         def info(self, msg: str, *args: object) -> None:
-            said.append(msg % args)
+            messages.append(msg % args)
 
         debug = warning = error = info
 
     logging_tool(place, lambda log: log.info("%s is 100 %%", "canary"), logger=Lines())
 
-    assert said == [f"{MARK} is 100 %"]
+    assert messages == [f"{MARK} is 100 %"]
 
 
 def test_without_secrets_a_tool_receives_the_objects_of_the_host(place: Place) -> None:
@@ -403,10 +403,10 @@ def test_a_result_is_redacted_as_a_whole() -> None:
     known = SecretSet()
     known.add("canary")
     secrets = Redactor(known)
-    told = ToolResult("canary-id", "g.t", ["canary"], repairs=(Repair("a['canary']", "str", "int"),), seconds=1.5)
+    reported = ToolResult("canary-id", "g.t", ["canary"], repairs=(Repair("a['canary']", "str", "int"),), seconds=1.5)
     failed = ToolResult("2", "canary", error=ToolNotFound("canary"))
 
-    redacted = redacted_result(secrets, told)
+    redacted = redacted_result(secrets, reported)
 
     assert redacted == ToolResult(
         "canary-id", "g.t", [MARK], repairs=(Repair(f"a['{MARK}']", "str", "int"),), seconds=1.5

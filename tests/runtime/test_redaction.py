@@ -192,18 +192,18 @@ def test_plain_value_without_secrets_is_returned_unchanged(value: Any) -> None:
 def errors() -> Iterator[tuple[Any, str]]:
     """Yield an error of each kind that contains a secret in every field, with its expected redacted form."""
     problem = Problem("map['canary']", "arg.type", "one of canary", "canary", "such as canary")
-    told = f"map['{MARK}']: expected one of {MARK}, got {MARK} (such as {MARK})"
+    reported = f"map['{MARK}']: expected one of {MARK}, got {MARK} (such as {MARK})"
     yield ToolFailed("a canary", tool="g.t", code="x.y", retry="later"), f"g.t: a {MARK}"
     yield ToolNotFound("canary", ["canary.a"]), f"unknown tool {MARK}; did you mean {MARK}.a?"
-    yield ArgumentError([problem], "g.t", found=3), f"g.t: {told}; and 2 more"
-    yield ArgumentError(lambda: [problem], "g.t"), f"g.t: {told}"
+    yield ArgumentError([problem], "g.t", found=3), f"g.t: {reported}; and 2 more"
+    yield ArgumentError(lambda: [problem], "g.t"), f"g.t: {reported}"
     yield PolicyError("needs canary", tool="g.t", need="fs:read:canary", rule="canary*"), f"g.t: needs {MARK}"
     yield CallTimeout("canary", tool="g.t", state="abandoned"), f"g.t: {MARK}"
     yield ReturnError("result['canary']", tool="g.t"), f"g.t: result['{MARK}']"
 
 
-@pytest.mark.parametrize(("error", "told"), [*errors()], ids=lambda each: type(each).__name__)
-def test_error_contains_no_secret(error: Any, told: str) -> None:
+@pytest.mark.parametrize(("error", "message"), [*errors()], ids=lambda each: type(each).__name__)
+def test_error_contains_no_secret(error: Any, message: str) -> None:
     """Its message and data are redacted; fields that hosts decide by, the error object and its cause stay."""
     cause = ValueError("canary")
     error.__cause__ = cause
@@ -213,9 +213,9 @@ def test_error_contains_no_secret(error: Any, told: str) -> None:
 
     assert redacted is error and error.__cause__ is cause
     assert (error.code, error.retry, error.number, error.tool, getattr(error, "state", None)) == before
-    assert str(error) == told
+    assert str(error) == message
     assert "canary" not in f"{error!r} {error.args!r} {vars(error)!r}"
-    assert str(pickle.loads(pickle.dumps(error))) == told
+    assert str(pickle.loads(pickle.dumps(error))) == message
 
 
 def test_lazy_problems_are_redacted_too() -> None:

@@ -140,10 +140,10 @@ def test_paths_outside_are_refused_whether_they_exist_or_not(tmp_path: Path, bac
     world = build(tmp_path, ["symlink l $OUT", "symlink there ../OUT/secret", "symlink gone ../OUT/nothing"])
     files = world.sandbox(backend).files(free, free)
     for word in ("read", "open", "hash", "list", "walk", "pinned", "write", "append", "rename", "stat", "exists"):
-        told = [answer(files, word, path) for path in ("l/secret", "l/nothing")]
-        assert told[0] == told[1].replace("nothing", "secret"), word
-        told = [answer(files, word, path) for path in ("there", "gone")]
-        assert told[0] == told[1].replace("gone", "there"), word
+        reported = [answer(files, word, path) for path in ("l/secret", "l/nothing")]
+        assert reported[0] == reported[1].replace("nothing", "secret"), word
+        reported = [answer(files, word, path) for path in ("there", "gone")]
+        assert reported[0] == reported[1].replace("gone", "there"), word
 
 
 def answer(files: Files, word: str, path: str) -> str:
@@ -259,10 +259,10 @@ def test_a_pattern_with_many_stars_is_fast(files: Files) -> None:
 
 def test_permissions_are_checked_before_any_access(root: Path, backend: Any) -> None:
     """With the verb and the canonical path; a refusal changes nothing."""
-    asked: list[tuple[str, str]] = []
+    requests: list[tuple[str, str]] = []
 
     def may(verb: str, path: str) -> None:
-        asked.append((verb, path))
+        requests.append((verb, path))
         raise PolicyError("no")
 
     sandbox = Sandbox(str(root), backend=backend)
@@ -271,36 +271,36 @@ def test_permissions_are_checked_before_any_access(root: Path, backend: Any) -> 
         assert outcome(lambda: OPERATIONS[word](files, "./mine//x", "other")) == ":policy.denied"
 
     reads = ["read", "text", "open", "hash", "stat", "exists", "list", "walk", "glob", "pinned", "resolve"]
-    assert asked[: len(reads)] == [("read", "mine/x" if word != "glob" else "mine") for word in reads]
-    assert asked[len(reads) :] == [*[("write", "mine/x")] * 3, *[("delete", "mine/x")] * 2, ("delete", "mine")]
+    assert requests[: len(reads)] == [("read", "mine/x" if word != "glob" else "mine") for word in reads]
+    assert requests[len(reads) :] == [*[("write", "mine/x")] * 3, *[("delete", "mine/x")] * 2, ("delete", "mine")]
     assert os.listdir(root) == []
 
 
 def test_a_move_needs_permissions_for_both_paths(files: Files, root: Path, backend: Any) -> None:
     """To delete the source and to write the target."""
     files.write_bytes("a", b"")
-    asked: list[tuple[str, str]] = []
-    with_record = Sandbox(str(root), backend=backend).files(lambda *ask: asked.append(ask), free)
+    requests: list[tuple[str, str]] = []
+    with_record = Sandbox(str(root), backend=backend).files(lambda *ask: requests.append(ask), free)
     with_record.move("a", "b")
 
-    assert asked == [("delete", "a"), ("write", "b")]
+    assert requests == [("delete", "a"), ("write", "b")]
 
 
 def test_moving_a_directory_needs_permissions_for_its_content(root: Path, backend: Any) -> None:
     """One entry that may not be deleted or written prevents the whole move."""
     (root / "d" / "deep").mkdir(parents=True)
     (root / "d" / "deep" / "f").write_text("x")
-    asked: list[tuple[str, str]] = []
+    requests: list[tuple[str, str]] = []
 
     def may(verb: str, path: str) -> None:
-        asked.append((verb, path))
+        requests.append((verb, path))
         if (verb, path) == ("write", "e/deep/f"):
             raise PolicyError("no")
 
     with pytest.raises(PolicyError):
         Sandbox(str(root), backend=backend).files(may, free).move("d", "e")
 
-    assert asked == [
+    assert requests == [
         ("delete", "d"),
         ("write", "e"),
         ("delete", "d/deep"),

@@ -152,13 +152,13 @@ def test_the_same_path_escapes_without_a_sandbox(case: dict[str, Any], tmp_path:
 
     answer = unguarded(case, world)
 
-    told = str(answer)
+    reported = str(answer)
     assert (
-        SECRET in told
-        or "root:" in told
-        or "secret" in told
-        or "ROOT2" in told
-        or "/etc/" in told
+        SECRET in reported
+        or "root:" in reported
+        or "secret" in reported
+        or "ROOT2" in reported
+        or "/etc/" in reported
         or world.outside() != before
     )
 

@@ -177,8 +177,8 @@ def tools_of(manner: Manner, facts: dict[str, Facts], ran: list[str]) -> Toolset
 
 def written_down(manner: Manner, facts: dict[str, Facts]) -> tuple[Toolset, list[str]]:
     """Return tools and the list in which they write that they ran."""
-    ran: list[str] = []
-    return tools_of(manner, facts, ran), ran
+    executed: list[str] = []
+    return tools_of(manner, facts, executed), executed
 
 
 @cache
@@ -231,8 +231,8 @@ def became(
 
     A refusal must have left one record that says the same, and nothing else may have left any.
     """
-    toolset, ran = tools_of_the_table(manner) if facts is TOOLS else written_down(manner, facts)
-    ran.clear()
+    toolset, result = tools_of_the_table(manner) if facts is TOOLS else written_down(manner, facts)
+    result.clear()
     code = ""
     with Engine(policy=permitting(cell), toolsets=[toolset], plugins="none") as engine:
         outermost, *further = cell.chain
@@ -240,10 +240,10 @@ def became(
             DOORS[door](engine, outermost, (cell.path, further))
         except CallError as error:
             code = error.code
-            assert error.retry == retry_of(cell, code, facts[cell.chain[len(ran)]])
-        told = [(record.tool, record.code, record.depth) for record in engine.refusals]
-    assert told == ([(cell.chain[len(ran)], code, len(ran) + 1)] if code else [])
-    return tuple(ran), code
+            assert error.retry == retry_of(cell, code, facts[cell.chain[len(result)]])
+        reported = [(record.tool, record.code, record.depth) for record in engine.refusals]
+    assert reported == ([(cell.chain[len(result)], code, len(result) + 1)] if code else [])
+    return tuple(result), code
 
 
 def retry_of(cell: Cell, code: str, tool: Facts) -> str:
@@ -262,7 +262,7 @@ def retry_of(cell: Cell, code: str, tool: Facts) -> str:
 def disagreeing(cells: list[Cell], manner: Manner = "plain", door: str = "call") -> list[Any]:
     """Return the cells that came to another end than the oracle says, with both ends."""
     ends = ((cell, oracle(cell), became(cell, manner, door)) for cell in cells)
-    return [(cell, said, came) for cell, said, came in ends if said != came]
+    return [(cell, message, result) for cell, message, result in ends if message != result]
 
 
 def product(leaf: str) -> list[Cell]:
@@ -285,7 +285,7 @@ def test_the_table_of_trust_allow_deny_capabilities_limits_and_depth_agrees_with
     assert disagreeing(cells) == []
 
 
-def drawn(seed: int, count: int) -> list[Cell]:
+def draw_cells(seed: int, count: int) -> list[Cell]:
     """Return cells of every kind: chains of one to three of all tools, each dimension drawn by itself."""
     chance = random.Random(seed)
     return [
@@ -313,12 +313,12 @@ CODES = {
 @pytest.mark.parametrize("manner", ["plain", "coroutine", "stream"])
 def test_chains_of_all_tools_agree_with_the_oracle_through_every_door(manner: Manner, door: str) -> None:
     """400 different cells for each entry point and each kind of function; each of them reaches every outcome."""
-    cells = drawn([*DOORS].index(door) * 16 + len(manner), 400)
+    cells = draw_cells([*DOORS].index(door) * 16 + len(manner), 400)
     ends = [oracle(cell) for cell in cells]
 
     assert disagreeing(cells, manner, door) == []
     assert {code for _, code in ends} == CODES
-    assert {len(ran) for ran, _ in ends} == {0, 1, 2, 3}
+    assert {len(result) for result, _ in ends} == {0, 1, 2, 3}
 
 
 def test_a_refused_tool_is_refused_whatever_it_is_given() -> None:
@@ -430,22 +430,22 @@ def test_a_policy_within_another_never_allows_more_than_either(
     narrowed.append(ran_under(outer, own, ceiling, tools))
 
     assert len(set(narrowed)) == 1, "one of the ways to narrow is another than the others"
-    for ran in narrowed:
-        assert alone[0][: len(ran)] == ran
+    for result in narrowed:
+        assert alone[0][: len(result)] == result
         if own.approver is not None or unasked:  # else the ceiling's own approver is asked
-            assert alone[1][: len(ran)] == ran
+            assert alone[1][: len(result)] == result
 
 
 def ran_under(
     policy: ExecutionPolicy, own: ExecutionPolicy | None, cell: Cell, tools: dict[str, Facts]
 ) -> tuple[str, ...]:
     """Return what ran under a policy, perhaps in a session with one of its own."""
-    ran: list[str] = []
-    with Engine(policy=policy, toolsets=[tools_of("plain", tools, ran)], plugins="none") as engine:
+    executed: list[str] = []
+    with Engine(policy=policy, toolsets=[tools_of("plain", tools, executed)], plugins="none") as engine:
         outermost, *further = cell.chain
         session = engine if own is None else engine.session(policy=own)
         session.execute(ToolCall(outermost, (cell.path, further)))
-    return tuple(ran)
+    return tuple(executed)
 
 
 @given(facts, cells)
@@ -454,12 +454,12 @@ def test_the_authority_of_a_child_is_within_that_of_its_parent_and_of_the_host(
 ) -> None:
     """Of every tool that ran, each need is one that the host grants and that each tool above it needs too."""
     path = normpath(cell.path)
-    ran, _ = became(cell, facts=tools)
+    result, _ = became(cell, facts=tools)
 
-    filled = [tuple((verb, scope.replace("{path}", path)) for verb, scope in tools[name].needs) for name in ran]
+    filled = [tuple((verb, scope.replace("{path}", path)) for verb, scope in tools[name].needs) for name in result]
     for depth, own in enumerate(filled):
         for need, above in itertools.product(own, (cell.grants, *filled[:depth])):
-            assert any(within(need, each) for each in above), (ran, depth, need, above)
+            assert any(within(need, each) for each in above), (result, depth, need, above)
 
 
 @given(facts, cells, st.sampled_from(NAMES))

@@ -69,7 +69,7 @@ COMMANDED = [kind for kind, each in REFUSALS.items() if each.words or each.lenie
 @pytest.mark.parametrize("kind", COMMANDED)
 def test_command_line_calls_no_refused_tool(tmp_path: Path, kind: str, name: str) -> None:
     """A separate process without a terminal exits with 4, and the tool leaves no trace."""
-    ran = process(
+    result = process(
         "call",
         "--json",
         "--plugin",
@@ -80,7 +80,7 @@ def test_command_line_calls_no_refused_tool(tmp_path: Path, kind: str, name: str
         name,
     )
 
-    assert (4, REFUSALS[kind].code) == (ran.code, json.loads(ran.out)["error"]["code"])
+    assert (4, REFUSALS[kind].code) == (result.code, json.loads(result.out)["error"]["code"])
     assert not (tmp_path / "mark").exists()
     assert (tmp_path / "outer").exists() is (name != "g.t")
 
@@ -95,13 +95,13 @@ def test_command_line_executes_no_refused_tool(tmp_path: Path, kind: str) -> Non
         {"functionCall": {"name": "g__odeep", "args": {}}},
         {"type": "function_call", "call_id": "5", "name": "tool.G.T", "arguments": "{}"},
     ]
-    ran = process(
+    result = process(
         "execute", "--plugin", str(plugin(tmp_path, kind)), "--sandbox", str(tmp_path), *REFUSALS[kind].words, "-",
         stdin="\n".join(map(json.dumps, calls)).encode(),
     )  # fmt: skip
 
-    assert ran.code == 4
-    assert [json.loads(line)["error"]["code"] for line in ran.out.splitlines()] == [REFUSALS[kind].code] * len(calls)
+    assert result.code == 4
+    assert [json.loads(line)["error"]["code"] for line in result.out.splitlines()] == [REFUSALS[kind].code] * len(calls)
     assert not (tmp_path / "mark").exists()
 
 
@@ -112,12 +112,12 @@ def test_plan_of_the_command_line_runs_no_refused_tool(tmp_path: Path, kind: str
     plan = tmp_path / "plan.toml"
     plan.write_text(f'[nodes.a]\ntool = "{name}"\n')
     words = ("--plugin", str(plugin(tmp_path, kind)), "--sandbox", str(tmp_path), *REFUSALS[kind].words)
-    ran = process("run", "--json", *words, str(plan))
+    result = process("run", "--json", *words, str(plan))
 
     if name == "g.t":
-        assert (2, False) == (ran.code, json.loads(ran.out)["ok"])
+        assert (2, False) == (result.code, json.loads(result.out)["ok"])
     else:
-        assert (4, REFUSALS[kind].code) == (ran.code, json.loads(ran.out)["nodes"][0]["error"]["code"])
+        assert (4, REFUSALS[kind].code) == (result.code, json.loads(result.out)["nodes"][0]["error"]["code"])
     assert not (tmp_path / "mark").exists()
     assert (tmp_path / "outer").exists() is (name != "g.t")
 
@@ -137,13 +137,13 @@ def test_model_of_a_command_runs_no_refused_tool(tmp_path: Path, command: str, k
     names = ("g__t", "g__outer", "g__odeep", "tool.G.T")
     models.reset()
     models.script(asks(*(model_call(name) for name in names)), says("done"))
-    ran = commanded(
+    outcome = commanded(
         command, "--json", "--base-url", models.base_url(), "--model", "tiny", "--tools", "*",
         "--plugin", str(plugin(tmp_path, kind)), "--sandbox", str(tmp_path), *REFUSALS[kind].words, stdin=b"go", make_engine=None,
     )  # fmt: skip
 
-    results = [result for turn in json.loads(ran.out)["turns"] for result in turn.get("tool_results", ())]
-    assert (ran.code, [each["error"]["code"] for each in results]) == (0, [REFUSALS[kind].code] * len(names))
+    results = [result for turn in json.loads(outcome.out)["turns"] for result in turn.get("tool_results", ())]
+    assert (outcome.code, [each["error"]["code"] for each in results]) == (0, [REFUSALS[kind].code] * len(names))
     assert not (tmp_path / "mark").exists()
     assert (tmp_path / "outer").exists()
 
@@ -153,12 +153,12 @@ def test_permitted_tool_is_run_by_a_model(tmp_path: Path, command: str, models: 
     """Otherwise the test above would prove nothing."""
     models.reset()
     models.script(asks(model_call("g__t")), says("done"))
-    ran = commanded(
+    result = commanded(
         command, "--base-url", models.base_url(), "--model", "tiny", "--tools", "g.*",
         "--plugin", str(plugin(tmp_path, "denied")), "--sandbox", str(tmp_path), stdin=b"go", make_engine=None,
     )  # fmt: skip
 
-    assert (ran.code, ran.out) == (0, "done\n")
+    assert (result.code, result.out) == (0, "done\n")
     assert (tmp_path / "mark").read_text() == "ran"
 
 
@@ -170,14 +170,14 @@ def test_model_runs_no_tool_that_it_is_not_offered(
     """An offered tool cannot run it for the model either."""
     models.reset()
     models.script(asks(model_call("g__t"), model_call("g__outer")), says("done"))
-    ran = commanded(
+    outcome = commanded(
         command, "--json", "--base-url", models.base_url(), "--model", "tiny",
         *(word for pattern in patterns for word in ("--tools", pattern)),
         "--plugin", str(plugin(tmp_path, "denied")), "--sandbox", str(tmp_path), stdin=b"go", make_engine=None,
     )  # fmt: skip
 
-    results = [result for turn in json.loads(ran.out)["turns"] for result in turn.get("tool_results", ())]
-    assert (ran.code, [each["ok"] for each in results]) == (0, [False, False])
+    results = [result for turn in json.loads(outcome.out)["turns"] for result in turn.get("tool_results", ())]
+    assert (outcome.code, [each["ok"] for each in results]) == (0, [False, False])
     assert not (tmp_path / "mark").exists()
     assert not (tmp_path / "outer").exists()
 
@@ -212,20 +212,20 @@ def test_command_that_shows_tools_runs_none(tmp_path: Path, command: str) -> Non
         "stubs": ("--plugin", str(plugin(tmp_path, "denied"))),
         "docs": ("--plugin", str(plugin(tmp_path, "denied"))),
     }
-    ran = process(command, *words[command])
+    result = process(command, *words[command])
 
-    assert ran.code == 0
+    assert result.code == 0
     assert not (tmp_path / "mark").exists()
 
 
 @pytest.mark.parametrize("kind", ["denied", "not trusted", "without a grant"])
 def test_permitted_tool_is_run_by_the_command_line(tmp_path: Path, kind: str) -> None:
     """Otherwise the tests above would prove nothing."""
-    ran = process(
+    result = process(
         "call", "--plugin", str(plugin(tmp_path, kind)), "--sandbox", str(tmp_path), *REFUSALS[kind].lenient, "g.t"
     )
 
-    assert ran.code == 0, ran.err
+    assert result.code == 0, result.err
     assert (tmp_path / "mark").read_text() == "ran"
 
 
@@ -239,7 +239,7 @@ def test_command_line_approves_no_refused_tool(tmp_path: Path, kind: str) -> Non
         definition = fingerprint(engine.tools["g.t"])
         bound = (definition, policy_digest(engine.policy), "alice", call_digest(definition, ()))
     waiting = PendingApproval(ToolCall("g.t", {}), *bound).save(tmp_path / "waiting.json")
-    ran = process("approve", "--json", "--yes", *words, str(waiting))
+    result = process("approve", "--json", "--yes", *words, str(waiting))
 
-    assert (4, REFUSALS[kind].code) == (ran.code, json.loads(ran.out)["error"]["code"])
+    assert (4, REFUSALS[kind].code) == (result.code, json.loads(result.out)["error"]["code"])
     assert not (tmp_path / "mark").exists()

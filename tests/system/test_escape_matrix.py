@@ -62,7 +62,7 @@ async def _awaited(tool: Callable[[], Any]) -> object:
 
 def resumed(session: Any, name: str) -> None:
     """Resume a call that was never stored, with every bound field correct."""
-    tool = session._world.registry.tools[name]
+    tool = session._shared.registry.tools[name]
     definition = fingerprint(tool)
     bound = (definition, policy_digest(session.policy), session.id, call_digest(definition, ()))
     is_rejected = any(layer.approver is not None for layer in session.policy.layers)
@@ -404,16 +404,16 @@ def test_earlier_permitted_tool_is_refused_by_a_narrower_session() -> None:
 
 def test_later_answer_counts_for_one_approver_only() -> None:
     """The second of two approvers defers the call; the answer does not approve it for the first."""
-    asked: list[str] = []
+    requests: list[str] = []
     pending: list[PendingApproval] = []
     rejects = [False]
 
     def first(request: ApprovalRequest) -> Approval:
-        asked.append("first")
+        requests.append("first")
         return Approval.reject() if rejects[0] else Approval.approve()
 
     def second(request: ApprovalRequest) -> Approval:
-        asked.append("second")
+        requests.append("second")
         pending.append(PendingApproval.of(request))
         return Approval.suspend()
 
@@ -425,14 +425,14 @@ def test_later_answer_counts_for_one_approver_only() -> None:
     with Engine(toolsets=[toolset], plugins="none", policy=permits) as engine:
         result = engine.execute(ToolCall("g.t", ()))
         assert result.error is not None
-        assert (result.error.code, result.error.retry, asked) == ("policy.pending", "later", ["first", "second"])
+        assert (result.error.code, result.error.retry, requests) == ("policy.pending", "later", ["first", "second"])
 
         rejects[0] = True
-        asked.clear()
+        requests.clear()
         result = engine.resume(pending[0], Approval.approve())
 
         assert result.error is not None
-        assert (result.error.code, result.error.retry, asked, RAN) == ("policy.rejected", "never", ["first"], [])
+        assert (result.error.code, result.error.retry, requests, RAN) == ("policy.rejected", "never", ["first"], [])
 
         rejects[0] = False
         result = engine.resume(pending[0], Approval.approve())

@@ -217,7 +217,7 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return installed(tmp_path_factory.mktemp("core"))
 
 
-def told(core: Path, code: str, *words: str) -> Any:
+def output_without_extras(core: Path, code: str, *words: str) -> Any:
     """Return the JSON that code writes in a process that can import only the core."""
     done = alone(core, code, *words, env={"HOME": str(core), "LLM_USER_PATH": str(core)})
     assert (done.returncode, done.stderr) == (0, "")
@@ -255,7 +255,7 @@ print(json.dumps([said(lines) for lines in json.loads(sys.argv[1])]))
 
 def test_missing_extra_is_named(core: Path) -> None:
     """This covers code, commands and imports."""
-    heard = told(core, SAID, json.dumps([lines for _, lines, _ in LINES]))
+    heard = output_without_extras(core, SAID, json.dumps([lines for _, lines, _ in LINES]))
 
     assert [sentence for _, _, sentence in LINES] == heard
     assert all(f'"neuroscript[{extra}]"' in sentence for extra, _, sentence in LINES)
@@ -278,7 +278,7 @@ print(json.dumps([len(names), failed]))
 
 def test_each_module_can_be_imported_or_names_its_extra(core: Path) -> None:
     """No other import error reaches the user."""
-    count, failed = told(core, WALKED)
+    count, failed = output_without_extras(core, WALKED)
 
     assert count > 200
     assert failed == {
@@ -294,4 +294,4 @@ def test_public_names_work_without_extras(core: Path) -> None:
     """All names of the root package are covered."""
     code = "import json, neuroscript; print(json.dumps([hasattr(neuroscript, name) for name in neuroscript.__all__]))"
 
-    assert all(told(core, code))
+    assert all(output_without_extras(core, code))

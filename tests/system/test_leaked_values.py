@@ -121,8 +121,8 @@ def commanded(origin: Origin, secret: str, *words: str, how: str) -> str:
     grants = [word for grant in GRANTS for word in ("--grant", grant)]
     given = [f"{key}={text}" for key, text in {"how": how, **texts}.items()]
     stdin = f"{needed.get('answer', 'yes')}\n" * 20
-    ran = command(*words, *grants, name, *given, stdin=stdin.encode(), make_engine=make_engine)
-    return f"{ran.out}\n{ran.err}"
+    result = command(*words, *grants, name, *given, stdin=stdin.encode(), make_engine=make_engine)
+    return f"{result.out}\n{result.err}"
 
 
 COMMANDS = {
@@ -170,7 +170,7 @@ def test_lines_of_calls_show_no_secret(words: list[str], tmp_path: Path) -> None
         return Engine(toolsets=[tools()], plugins="none", **{**options, "host": host})
 
     grants = [word for grant in GRANTS for word in ("--grant", grant)]
-    ran = command("execute", *words, *grants, str(path), stdin=b"yes\n" * 99, make_engine=make_engine)
+    result = command("execute", *words, *grants, str(path), stdin=b"yes\n" * 99, make_engine=make_engine)
 
-    assert ran.out.count("\n") >= len(calls)
-    assert found(canary, f"{ran.out}\n{ran.err}") == set()
+    assert result.out.count("\n") >= len(calls)
+    assert found(canary, f"{result.out}\n{result.err}") == set()

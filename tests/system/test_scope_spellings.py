@@ -128,11 +128,11 @@ def test_approver_that_compares_a_need_with_a_grant_recognizes_every_path_alias(
     """A `Grant` compares paths as the sandbox opens them, so one grant covers all spellings."""
     files = Files(tmp_path)
     refused = Grant.parse("fs:read:secret/**")
-    asked: list[str] = []
+    requests: list[str] = []
 
     def approver(request: ApprovalRequest) -> Approval:
         (need,) = request.needs
-        asked.append(need)
+        requests.append(need)
         return Approval.reject() if refused.covers(Capability.parse(need)) else Approval.approve()
 
     with files.engine("all", approver=approver) as engine:
@@ -143,21 +143,21 @@ def test_approver_that_compares_a_need_with_a_grant_recognizes_every_path_alias(
         for path in FREE_PATHS:
             engine.call("g.t", (path,))
             assert files.got.pop() == "free"
-    assert len(asked) > len(FREE_PATHS)
+    assert len(requests) > len(FREE_PATHS)
 
 
 @pytest.mark.parametrize("kind", ["approver", "hook"])
 def test_rule_sees_the_same_need_for_every_path_alias(tmp_path: Path, kind: str) -> None:
     """It is the complete path as it will be opened, so a rule may compare the strings of needs."""
-    told: list[str] = []
+    received: list[str] = []
 
     class Gate:
         @hookimpl
         def neuroscript_decide(self, call: PendingCall) -> None:
-            told.extend(map(str, call.needs))
+            received.extend(map(str, call.needs))
 
     def approver(request: ApprovalRequest) -> Approval:
-        told.extend(request.needs)
+        received.extend(request.needs)
         return Approval.approve()
 
     name = "n" * 100
@@ -169,21 +169,21 @@ def test_rule_sees_the_same_need_for_every_path_alias(tmp_path: Path, kind: str)
     for alias in aliases:
         assert probe.end("in order", alias) == ""
 
-    assert told == [f"fs:read:data/{name}"] * len(aliases)
+    assert received == [f"fs:read:data/{name}"] * len(aliases)
 
 
 @pytest.mark.parametrize("kind", ["approver", "hook"])
 def test_rule_sees_the_same_need_for_every_spelling_of_a_url(kind: str) -> None:
     """It is the host and port that a client would connect to."""
-    told: list[str] = []
+    received: list[str] = []
 
     class Gate:
         @hookimpl
         def neuroscript_decide(self, call: PendingCall) -> None:
-            told.extend(map(str, call.needs))
+            received.extend(map(str, call.needs))
 
     def approver(request: ApprovalRequest) -> Approval:
-        told.extend(request.needs)
+        received.extend(request.needs)
         return Approval.approve()
 
     urls = ("http://good.example", "HTTP://GOOD.EXAMPLE.", "http://x@good.example:80/a", "ws://good.example")
@@ -194,7 +194,7 @@ def test_rule_sees_the_same_need_for_every_spelling_of_a_url(kind: str) -> None:
     for url in urls:
         assert probe.end("in order", url) == ""
 
-    assert told == ["net:read:good.example:80"] * len(urls)
+    assert received == ["net:read:good.example:80"] * len(urls)
 
 
 PLACES = (

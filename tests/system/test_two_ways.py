@@ -426,8 +426,10 @@ def different(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
     for name, (first, second) in found.items():
         pair = next(((a, b) for a, b in zip(first, second, strict=False) if a != b), None)
         if pair is not None and type(pair[0]) is CallRecord is type(pair[1]):
-            told, other = pair[0]._asdict(), pair[1]._asdict()
-            found[name] = {field: (told[field], other[field]) for field in told if told[field] != other[field]}
+            reported, other = pair[0]._asdict(), pair[1]._asdict()
+            found[name] = {
+                field: (reported[field], other[field]) for field in reported if reported[field] != other[field]
+            }
     return found
 
 
@@ -468,7 +470,7 @@ def test_both_pipelines_agree_on_injected_arguments(tmp_path: Path) -> None:
 def test_the_two_pipelines_differ() -> None:
     """One is compiled for this tool, and the other is the same code for all tools."""
     made = Made(World((ArgSpec("a0", ArgType.INT),), intents=True), Path("nowhere"))
-    line = made.engine._entry("g.t").line
+    line = made.engine._entry("g.t").pipeline
 
     assert line.is_direct
     assert compiled(made.engine, [5]) == steps(made.engine, ["5"]) == [5]

@@ -72,7 +72,7 @@ def answer(run: Callable[[], Any]) -> Any:
         return error
 
 
-def said(answered: Any) -> str:
+def describe(answered: Any) -> str:
     """Return a result as the table shows it: a value as in Python, an error as its code."""
     if isinstance(answered, SpecError):
         return "SpecError"
@@ -284,7 +284,7 @@ def test_upstream_case_has_upstreams_or_the_listed_outcome(case: Mapping[str, An
     expected = case["expect"]
 
     if case["id"] in DEPARTURES:
-        assert DEPARTURES[case["id"]] == said(answered)
+        assert DEPARTURES[case["id"]] == describe(answered)
     elif "value" in expected:
         assert same(expected["value"], answered)
     else:

@@ -255,18 +255,18 @@ def test_first_twenty_repairs_are_described() -> None:
 
 def test_repairs_run_no_code_of_a_caller() -> None:
     """This includes the keys and the container of the arguments."""
-    ran: list[str] = []
+    executed: list[str] = []
 
     class Key(str):
         __hash__ = str.__hash__
 
         def __eq__(self, other: object) -> bool:
-            ran.append("==")
+            executed.append("==")
             return str.__eq__(self, other)
 
     class Arguments(list[Any]):
         def __iter__(self) -> Any:
-            ran.append("iter")
+            executed.append("iter")
             return super().__iter__()
 
     with engine_of(ArgSpec("a", ArgType.MAP_STRING_INT)) as engine:
@@ -274,7 +274,7 @@ def test_repairs_run_no_code_of_a_caller() -> None:
             result = engine.execute(ToolCall("g.t", arguments))
             assert result.repairs == (Repair("a['b']", "str", "int"),)
 
-    assert ran == []
+    assert executed == []
 
 
 def test_old_names_are_found_in_an_index() -> None:

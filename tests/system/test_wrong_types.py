@@ -189,7 +189,7 @@ def added(rt: ns.Runtime, a: int) -> int:
     return a
 
 
-def asked(turns: Any) -> ns.Turn:
+def last_turn(turns: Any) -> ns.Turn:
     return ns.Turn("assistant", "Hello.")
 
 
@@ -197,10 +197,10 @@ class Parrot:
     """A model."""
 
     def ask(self, turns: Any) -> ns.Turn:
-        return asked(turns)
+        return last_turn(turns)
 
     def ask_with_tools(self, turns: Any, tools: Any) -> ns.Turn:
-        return asked(turns)
+        return last_turn(turns)
 
     def embed(self, text: str) -> list[float]:
         return [1.0]

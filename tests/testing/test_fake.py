@@ -53,14 +53,14 @@ def test_files_variables_and_secrets_behave_as_in_real_host() -> None:
 
 def test_model_replies_are_scripted() -> None:
     """A reply is a string, a turn or an error; requests are recorded."""
-    asked = [Turn("user", "hello")]
+    requests = [Turn("user", "hello")]
     with FakeRuntime(model=["hi", Turn("assistant", "there"), LLMError("no")]) as rt:
-        said = [rt.llm.ask(asked).content, rt.llm.ask(asked).content]
+        messages = [rt.llm.ask(requests).content, rt.llm.ask(requests).content]
         with pytest.raises(LLMError):
-            rt.llm.ask(asked)
+            rt.llm.ask(requests)
 
-    assert ["hi", "there"] == said
-    assert [tuple(asked)] * 3 == rt.turns
+    assert ["hi", "there"] == messages
+    assert [tuple(requests)] * 3 == rt.turns
 
 
 def test_results_of_other_tools_are_scripted() -> None:

@@ -68,10 +68,10 @@ def test_a_need_of_a_known_value_is_filled_in_at_once() -> None:
 @pytest.mark.parametrize("way", [lambda e, *a: e.call(*a), through_steps], ids=["compiled", "steps"])
 def test_a_need_is_held_to_the_policy_in_the_call(way: Any) -> None:
     """With the value that was injected, before the function runs; what a host has said less of is refused."""
-    ran: list[object] = []
+    executed: list[object] = []
     tools = net_tool()
     tool = tools.tools[0]
-    tools = Toolset("net", (attrs.evolve(tool, func=lambda rt, *values: ran.append(values)),))
+    tools = Toolset("net", (attrs.evolve(tool, func=lambda rt, *values: executed.append(values)),))
     narrow = ("net:read:*.example.com:443", "fs:write:data/*/{name}")
     made = tools.with_injected("net.get", url=Variable("url"), tenant=Variable("tenant"))
     made = made.with_policy("*", capabilities=narrow)
@@ -87,10 +87,10 @@ def test_a_need_is_held_to_the_policy_in_the_call(way: Any) -> None:
             error = refused_by(lambda session=session: way(session, "net.get", ["n.txt"]))
             assert isinstance(error, PolicyError)
             assert error.need.startswith(need)
-        assert ran == []
+        assert executed == []
         session = engine.session(variables={"url": "https://api.example.com/", "tenant": "acme"})
         way(session, "net.get", ["n.txt"])
-        assert ran == [("https://api.example.com/", "acme", "n.txt")]
+        assert executed == [("https://api.example.com/", "acme", "n.txt")]
         session = engine.session(variables={"url": "nowhere", "tenant": "acme"})
         error = refused_by(lambda: way(session, "net.get", ["n.txt"]))
         assert (error.code, error.retry) == ("inject.invalid", "host")
@@ -235,24 +235,24 @@ def test_records_tell_which_arguments_are_the_hosts(tmp_path: Path) -> None:
         ("crm.find", ("tenant", "limit"), (str,)), ("crm.letters", (), (str, str)),
     ]  # fmt: skip
     lines = [json.loads(line) for line in trail.read_text().splitlines()]
-    told = [line.get("injected") for line in lines if line.get("kind") == "outcome"]
-    assert told == [["tenant", "limit"], None]
+    reported = [line.get("injected") for line in lines if line.get("kind") == "outcome"]
+    assert reported == [["tenant", "limit"], None]
     assert "canary" not in trail.read_text() + repr(records)
 
 
 def test_an_approver_sees_that_there_are_some() -> None:
     """By name, on the card too; the values are shown to nobody."""
-    asked: list[ApprovalRequest] = []
+    requests: list[ApprovalRequest] = []
 
     def approver(request: ApprovalRequest) -> Approval:
-        asked.append(request)
+        requests.append(request)
         return Approval.approve()
 
     tools = sample().with_injected("crm.find", tenant=Variable("t")).with_policy("crm.find", requires_approval=True)
     with engine_of(tools, host=with_variables(t="canary"), policy=ExecutionPolicy(approver=approver)) as engine:
         assert engine.call("crm.find", ["x"]) == ["canary", "x", 10]
 
-    (request,) = asked
+    (request,) = requests
     assert (dict(request.arguments), request.injected) == ({"name": "x", "limit": 10}, ("tenant",))
     assert card(request, 60).splitlines()[-1] == "injected:  | tenant, by the host"
     assert "canary" not in card(request, 60) + repr(request)

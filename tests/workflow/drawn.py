@@ -103,9 +103,9 @@ class Drawn:
         """Return the content of an SVG document."""
         root = ElementTree.fromstring(text)
         left, top, width, height = map(float, root.attrib["viewBox"].split())
-        drawn = cls(Area(left, top, left + width, top + height), [], [], [], [], [], set())
-        drawn._read(root, (0.0, 0.0))
-        return drawn
+        picture = cls(Area(left, top, left + width, top + height), [], [], [], [], [], set())
+        picture._read(root, (0.0, 0.0))
+        return picture
 
     def _read(self, element: ElementTree.Element, at: Point) -> None:
         kind = element.tag.removeprefix(SVG)

@@ -9,7 +9,7 @@ from tests.workflow.labs import Lab
 from neuroscript.workflow import Trace, plan_of_toml, run
 
 
-def ran(lab: Lab, text: str, **options: Any) -> Trace:
+def run_plan(lab: Lab, text: str, **options: Any) -> Trace:
     """Run a plan."""
     return run(lab.engine, plan_of_toml(text), **options)
 

@@ -19,7 +19,7 @@ PLANS = 2000 if os.environ.get("NEUROSCRIPT_TEST_ALL") else 400
 MOST_NODES = 60
 
 
-def drawn(random: Random) -> list[Drawn]:
+def draw_nodes(random: Random) -> list[Drawn]:
     """Return the nodes of a plan, each after some of the nodes before it."""
     nodes: list[Drawn] = []
     for number in range(random.randint(1, MOST_NODES)):
@@ -89,7 +89,7 @@ def test_run_matches_oracle(seed: int) -> None:
     """For plans of up to 60 nodes with failures, timeouts, retries and conditions. No node ever runs twice at once."""
     random = Random(seed)
     for _ in range(PLANS // 8):
-        nodes = drawn(random)
+        nodes = draw_nodes(random)
         lab = Lab(nodes)
         trace = asyncio.run(arun(lab.engine, plan_from_data(plan_data(nodes)), parallel=1000))
 

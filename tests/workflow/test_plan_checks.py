@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.workflow.labs import Lab
-from tests.workflow.plan_runs import ran
+from tests.workflow.plan_runs import run_plan
 
 from neuroscript import ArgumentError, ExecutionPolicy, SpecError
 from neuroscript.workflow import check, plan_of_toml, run
@@ -169,15 +169,15 @@ def test_plan_inputs_are_coerced_like_arguments() -> None:
     inputs = { a = "${input.count}" }
     """
     with pytest.raises(ArgumentError) as caught:
-        ran(lab, text, inputs={"count": "x", "nam": 1})
+        run_plan(lab, text, inputs={"count": "x", "nam": 1})
 
     assert [problem.where for problem in caught.value.problems] == ["count", "nam"]
     assert lab.seen == []
-    assert ran(lab, text, inputs={"count": "2"}).inputs == {"count": 2, "names": ["a"]}
+    assert run_plan(lab, text, inputs={"count": "2"}).inputs == {"count": 2, "names": ["a"]}
 
 
 @pytest.mark.parametrize("parallel", [0, -1])
 def test_parallel_must_be_positive(parallel: int) -> None:
     """Otherwise the plan would end without having begun."""
     with pytest.raises(ValueError, match="parallel must be 1 or more"):
-        ran(Lab(), '[nodes.one]\ntool = "lab.add"\ninputs.a = 1', parallel=parallel)
+        run_plan(Lab(), '[nodes.one]\ntool = "lab.add"\ninputs.a = 1', parallel=parallel)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.workflow.labs import Lab
-from tests.workflow.plan_runs import ends, ran
+from tests.workflow.plan_runs import ends, run_plan
 
 from neuroscript import Engine, ExecutionPolicy, Host, Limits, Toolset
 from neuroscript.workflow import Step, Trace, arun, check, plan_of_toml, run
@@ -17,7 +17,7 @@ from neuroscript.workflow.runner import YIELD_SECONDS
 
 def test_node_uses_results_of_previous_nodes() -> None:
     """Values are exact, and the last one is the output."""
-    trace = ran(
+    trace = run_plan(
         Lab(),
         """
         name = "sums"
@@ -49,7 +49,7 @@ def test_independent_nodes_run_in_parallel() -> None:
     text = "\n".join(f'[nodes.n{n}]\ntool = "lab.nap"\ninputs.seconds = 0.2' for n in range(8))
     free, bound = Lab(), Lab()
 
-    assert ran(free, text).status == ran(bound, text, parallel=3).status == "succeeded"
+    assert run_plan(free, text).status == run_plan(bound, text, parallel=3).status == "succeeded"
     assert (free.most, bound.most) == (8, 3)
 
 
@@ -57,7 +57,7 @@ def test_async_calls_start_before_blocking_calls() -> None:
     """Otherwise all blocking calls would run first."""
     lab = Lab()
     calls = "\n".join(f'[nodes.n{number}]\ntool = "lab.add"\ninputs.a = {number}' for number in range(3))
-    ran(lab, f'[nodes.rest]\ntool = "lab.rest"\ninputs.seconds = 0\n{calls}')
+    run_plan(lab, f'[nodes.rest]\ntool = "lab.rest"\ninputs.seconds = 0\n{calls}')
 
     assert lab.seen == [("rest", 0.0), ("add", 0, 1), ("add", 1, 1), ("add", 2, 1)]
 
@@ -87,7 +87,7 @@ def test_event_loop_runs_between_blocking_calls() -> None:
 
 def test_map_runs_node_for_each_item() -> None:
     """Its result is the list of results in order; an empty list gives an empty list."""
-    trace = ran(
+    trace = run_plan(
         Lab(),
         """
         output = { sums = "${sums}", none = "${none}", last = "${sums[-1]}", text = "${total} of ${sums}" }
@@ -116,7 +116,7 @@ def test_map_runs_node_for_each_item() -> None:
 def test_policy_and_limits_apply_to_every_call() -> None:
     """A plan cannot bypass them."""
     lab = Lab(policy=ExecutionPolicy(allow=("*",), limits=Limits(calls=2)))
-    trace = ran(lab, "\n".join(f'[nodes.n{n}]\ntool = "lab.add"\ninputs.a = {n}' for n in range(4)))
+    trace = run_plan(lab, "\n".join(f'[nodes.n{n}]\ntool = "lab.add"\ninputs.a = {n}' for n in range(4)))
 
     assert list(ends(trace).values()) == ["succeeded", "succeeded", "failed limit.calls", "unstarted"]
 
@@ -124,7 +124,7 @@ def test_policy_and_limits_apply_to_every_call() -> None:
 def test_concurrency_limit_delays_calls() -> None:
     """The others wait; the plan does not fail."""
     lab = Lab(policy=ExecutionPolicy(allow=("*",), limits=Limits(concurrency=2)))
-    trace = ran(lab, "\n".join(f'[nodes.n{n}]\ntool = "lab.nap"\ninputs.seconds = 0.02' for n in range(5)))
+    trace = run_plan(lab, "\n".join(f'[nodes.n{n}]\ntool = "lab.nap"\ninputs.seconds = 0.02' for n in range(5)))
 
     assert (trace.status, lab.most) == ("succeeded", 2)
 
@@ -147,7 +147,7 @@ def test_temporary_limit_does_not_prevent_run(limits: Limits, expected: list[str
 
 def test_trace_contains_no_secrets() -> None:
     """Neither in an argument, nor in an input, nor in a result that repeats it."""
-    trace = ran(
+    trace = run_plan(
         Lab(),
         """
         inputs = { key = { type = "string", secret = true } }
@@ -174,7 +174,7 @@ def test_pause_ends_with_stopped_clock() -> None:
 
 def test_trace_reference_contains_previous_outcomes() -> None:
     """Those of the nodes that had to end first, in the order of the plan, without arguments."""
-    trace = ran(
+    trace = run_plan(
         Lab(),
         """
         [nodes.bad]
@@ -235,7 +235,7 @@ def test_watch_receives_each_step() -> None:
         raise RuntimeError("the watcher's own affair")
 
     lab = Lab()
-    trace = ran(
+    trace = run_plan(
         lab,
         '[nodes.one]\ntool = "lab.fail"\ninputs.text = "x"\non_fail = "continue"\nretry = { count = 1, backoff = 0 }\n'
         '[nodes.two]\ntool = "lab.add"\nmap = [1]\ninputs.a = "${item}"\ndepends_on = ["one"]\n'
@@ -265,14 +265,14 @@ def test_tool_of_plan_stays_in_sandbox(tmp_path: Path) -> None:
     text = '[inputs]\npath = "string"\n[nodes.one]\ntool = "lab.write"\ninputs = { path = "${input.path}", text = "t" }'
     (tmp_path / "out").mkdir()
 
-    assert ran(lab, text, inputs={"path": "out/a"}).status == "succeeded"
-    assert ends(ran(lab, text, inputs={"path": "b"})) == {"one": "failed policy.capability"}
+    assert run_plan(lab, text, inputs={"path": "out/a"}).status == "succeeded"
+    assert ends(run_plan(lab, text, inputs={"path": "b"})) == {"one": "failed policy.capability"}
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_trace_reference_works_in_condition_map_and_output() -> None:
     """A condition and a map see the nodes that had to end first, the output all nodes."""
-    trace = ran(
+    trace = run_plan(
         Lab(),
         """
         output = "${trace}"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.workflow.labs import Lab
-from tests.workflow.plan_runs import ends, ran
+from tests.workflow.plan_runs import ends, run_plan
 
 from neuroscript import Host, Toolset
 from neuroscript.workflow import arun, plan_of_toml
@@ -18,7 +18,7 @@ from neuroscript.workflow import arun, plan_of_toml
 def test_halting_failure_starts_no_further_node() -> None:
     """Running calls are awaited, and the plan fails; its trace says why."""
     lab = Lab()
-    trace = ran(
+    trace = run_plan(
         lab,
         """
         [nodes.slow]
@@ -52,7 +52,7 @@ def test_halting_failure_starts_no_further_node() -> None:
 
 def test_other_nodes_continue_after_failure() -> None:
     """Nodes that refer to it fail, nodes that only come after it run, and conditions can test it."""
-    trace = ran(
+    trace = run_plan(
         Lab(),
         """
         [nodes.bad]
@@ -115,7 +115,7 @@ def test_other_nodes_continue_after_failure() -> None:
 )
 def test_problems_at_run_time_fail_their_node(lines: str, code: str, message: str) -> None:
     """With the place, and no value."""
-    trace = ran(
+    trace = run_plan(
         Lab(),
         f'[nodes.one]\ntool = "lab.echo"\ninputs.value = {{ y = 1, z = "secret" }}\n[nodes.two]\ntool = "lab.add"\n{lines}',
     )
@@ -139,7 +139,7 @@ def test_caller_exception_ends_run() -> None:
 def test_timeout_is_retried_only_for_idempotent_tools() -> None:
     """And never while the first call still runs."""
     lab = Lab()
-    trace = ran(
+    trace = run_plan(
         lab, '[nodes.one]\ntool = "lab.nap"\ninputs.seconds = 0.4\ntimeout = 0.1\nretry = { count = 3, backoff = 0 }'
     )
 
@@ -148,7 +148,7 @@ def test_timeout_is_retried_only_for_idempotent_tools() -> None:
 
     lab = Lab()
     threading.Timer(0.4, lab.gate.set).start()
-    trace = ran(
+    trace = run_plan(
         lab, '[nodes.one]\ntool = "lab.wait"\ninputs.number = 7\ntimeout = 0.2\nretry = { count = 3, backoff = 0 }'
     )
 
@@ -159,7 +159,7 @@ def test_timeout_is_retried_only_for_idempotent_tools() -> None:
 def test_endless_call_is_not_retried() -> None:
     """The retry waits as long again as the node's timeout; two attempts never run at once."""
     lab = Lab()
-    trace = ran(
+    trace = run_plan(
         lab, '[nodes.one]\ntool = "lab.wait"\ninputs.number = 7\ntimeout = 0.1\nretry = { count = 3, backoff = 0 }'
     )
     lab.gate.set()
@@ -170,7 +170,7 @@ def test_endless_call_is_not_retried() -> None:
 def test_late_coroutine_is_cancelled_and_retried() -> None:
     """At once, because nothing of it still runs."""
     lab = Lab()
-    trace = ran(
+    trace = run_plan(
         lab, '[nodes.one]\ntool = "lab.rest"\ninputs.seconds = 30\ntimeout = 0.05\nretry = { count = 2, backoff = 0 }'
     )
 
@@ -197,7 +197,7 @@ def test_cancelled_plan_stops_running_tools() -> None:
 def test_failed_item_ends_map() -> None:
     """Items that have not begun do not begin, and pending retries are dropped."""
     lab = Lab()
-    trace = ran(
+    trace = run_plan(
         lab,
         """
         inputs = { items = "slice" }
@@ -217,7 +217,7 @@ def test_failed_item_ends_map() -> None:
 def test_halted_map_has_failed() -> None:
     """Even if the running call had not ended when its other items were dropped."""
     lab = Lab()
-    trace = ran(
+    trace = run_plan(
         lab,
         """
         [nodes.bad]
@@ -246,7 +246,7 @@ def test_closing_engine_fails_remaining_calls() -> None:
         return 1
 
     lab.engine.register(closing)
-    trace = ran(lab, '[nodes.one]\ntool = "end.close"\n[nodes.two]\ntool = "lab.add"\ninputs.a = "${one}"')
+    trace = run_plan(lab, '[nodes.one]\ntool = "end.close"\n[nodes.two]\ntool = "lab.add"\ninputs.a = "${one}"')
 
     assert ends(trace) == {"one": "succeeded", "two": "failed engine.closed"}
 
@@ -266,7 +266,7 @@ class Waits:
 def test_host_clock_timeout_runs_no_second_copy() -> None:
     """A cancelled call continues in its thread."""
     lab = Lab(host=Host(clock=Waits()))
-    trace = ran(
+    trace = run_plan(
         lab, '[nodes.one]\ntool = "lab.wait"\ninputs.number = 7\ntimeout = 0.1\nretry = { count = 3, backoff = 0 }'
     )
     lab.gate.set()

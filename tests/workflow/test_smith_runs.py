@@ -50,7 +50,7 @@ def node(id: int, tool: str, city: str = "Oslo", **changes: Any) -> dict[str, An
     return {"id": id, "tool": tool, "inputs": {"city": city}, **usual, **changes}
 
 
-def ran(smith: tuple[Engine, ToolsRegistry], *nodes: dict[str, Any], **options: Any) -> Trace:
+def run_nodes(smith: tuple[Engine, ToolsRegistry], *nodes: dict[str, Any], **options: Any) -> Trace:
     """Run a Smith plan whose last node returns its answer."""
     engine, registry = smith
     data = plan_data({"nodes": [*nodes], "final_output_node": nodes[-1]["id"]}, registry)
@@ -64,7 +64,7 @@ def ends(trace: Trace) -> list[tuple[str, int]]:
 
 def test_sm_18_node_is_retried(smith: Any) -> None:
     """With a second between two attempts, as in the original."""
-    trace = ran(smith, node(0, "flaky", retry=2))
+    trace = run_nodes(smith, node(0, "flaky", retry=2))
     first, second, third = trace["step_0"].attempts
 
     assert (trace.status, trace.output) == ("succeeded", 3)
@@ -73,7 +73,7 @@ def test_sm_18_node_is_retried(smith: Any) -> None:
 
 def test_sm_19_node_has_timeout(smith: Any) -> None:
     """For each attempt; an abandoned tool does not run a second time at once."""
-    trace = ran(smith, node(0, "slow", "1.5", timeout=0.3, retry=2))
+    trace = run_nodes(smith, node(0, "slow", "1.5", timeout=0.3, retry=2))
 
     assert ends(trace) == [("failed", 1)]
     assert trace["step_0"].error is not None
@@ -82,8 +82,8 @@ def test_sm_19_node_has_timeout(smith: Any) -> None:
 
 def test_sm_20_failure_halts_or_not(smith: Any) -> None:
     """As the node says."""
-    halted = ran(smith, node(0, "broken"), node(1, "weather", depends_on=[0]))
-    goes_on = ran(smith, node(0, "broken", on_fail="continue"), node(1, "weather", depends_on=[0]))
+    halted = run_nodes(smith, node(0, "broken"), node(1, "weather", depends_on=[0]))
+    goes_on = run_nodes(smith, node(0, "broken", on_fail="continue"), node(1, "weather", depends_on=[0]))
 
     assert (halted.status, ends(halted)) == ("failed", [("failed", 1), ("unstarted", 0)])
     assert (goes_on.status, ends(goes_on)) == ("succeeded", [("failed", 1), ("succeeded", 1)])
@@ -91,7 +91,7 @@ def test_sm_20_failure_halts_or_not(smith: Any) -> None:
 
 def test_sm_30_each_result_is_in_the_trace(smith: Any) -> None:
     """By the number of its node."""
-    trace = ran(smith, node(0, "weather"), node(4, "weather", "Rome", depends_on=[0]))
+    trace = run_nodes(smith, node(0, "weather"), node(4, "weather", "Rome", depends_on=[0]))
 
     assert {"step_0": {"city": "Oslo", "temp": 3}, "step_4": {"city": "Rome", "temp": 3}} == {
         each.name: each.result for each in trace.nodes
@@ -100,7 +100,7 @@ def test_sm_30_each_result_is_in_the_trace(smith: Any) -> None:
 
 def test_sm_31_later_nodes_use_earlier_results(smith: Any) -> None:
     """Whole or by path, alone or within text, also directly after a dollar sign."""
-    trace = ran(
+    trace = run_nodes(
         smith,
         node(0, "weather"),
         node(1, "weather", "{{STEPS.0.city}} by night for $${{STEPS.0.temp}} and ${x}", depends_on=[0]),
@@ -125,17 +125,17 @@ def test_sm_31_synthesis_receives_all_results(smith: Any) -> None:
 
 def test_sm_55_attempts_are_retries_plus_one(smith: Any) -> None:
     """The first success is the last attempt; a result counts as success whatever its status field says."""
-    soft = ran(smith, node(0, "soft", retry=5))
+    soft = run_nodes(smith, node(0, "soft", retry=5))
 
     assert ("succeeded", {"status": "error", "tries": 1}) == (soft.status, soft.output)
-    assert ends(ran(smith, node(0, "broken", retry=1))) == [("failed", 2)]
-    assert ends(ran(smith, node(0, "flaky", retry=5))) == [("succeeded", 3)]
+    assert ends(run_nodes(smith, node(0, "broken", retry=1))) == [("failed", 2)]
+    assert ends(run_nodes(smith, node(0, "flaky", retry=5))) == [("succeeded", 3)]
 
 
 def test_sm_56_run_reports_failures_without_raising(smith: Any) -> None:
     """In its steps and in its trace."""
     steps: list[Step] = []
-    trace = ran(smith, node(0, "broken"), watch=steps.append)
+    trace = run_nodes(smith, node(0, "broken"), watch=steps.append)
 
     assert [(step.kind, step.code) for step in steps] == [
         ("started", ""),
@@ -147,7 +147,7 @@ def test_sm_56_run_reports_failures_without_raising(smith: Any) -> None:
 
 def test_sm_61_independent_nodes_run_in_parallel(smith: Any) -> None:
     """Two that sleep take as long as one."""
-    trace = ran(smith, node(0, "slow", "0.4"), node(1, "slow", "0.4"), node(2, "weather", depends_on=[0, 1]))
+    trace = run_nodes(smith, node(0, "slow", "0.4"), node(1, "slow", "0.4"), node(2, "weather", depends_on=[0, 1]))
     one, other = trace["step_0"], trace["step_1"]
 
     assert one.started is not None
@@ -158,7 +158,7 @@ def test_sm_61_independent_nodes_run_in_parallel(smith: Any) -> None:
 def test_sm_62_trace_has_inputs_results_status_and_times(smith: Any) -> None:
     """For each node."""
     before = time.time()
-    trace = ran(smith, node(0, "weather"), node(1, "broken", depends_on=[0]))
+    trace = run_nodes(smith, node(0, "weather"), node(1, "broken", depends_on=[0]))
     good, bad = trace.nodes
 
     assert (good.arguments, good.result, good.status) == ({"city": "Oslo"}, {"city": "Oslo", "temp": 3}, "succeeded")
@@ -171,7 +171,7 @@ def test_sm_62_trace_has_inputs_results_status_and_times(smith: Any) -> None:
 
 def test_sm_63_halt_ends_the_run_as_failed(smith: Any) -> None:
     """No further node begins, whether it depends on the failed node or not."""
-    trace = ran(smith, node(0, "broken"), node(1, "weather"), parallel=1)
+    trace = run_nodes(smith, node(0, "broken"), node(1, "weather"), parallel=1)
 
     assert (trace.status, trace.output, ends(trace)) == ("failed", None, [("failed", 1), ("unstarted", 0)])
 
@@ -184,23 +184,23 @@ def times_out(smith: Any) -> bool:
 
 def halts(smith: Any) -> bool:
     """Return whether an independent node does not start after a halt, and the run fails."""
-    trace = ran(smith, node(0, "broken"), node(1, "weather"), parallel=1)
+    trace = run_nodes(smith, node(0, "broken"), node(1, "weather"), parallel=1)
     return (trace.status, trace["step_1"].status) == ("failed", "unstarted")
 
 
 def goes_on(smith: Any) -> bool:
     """Return whether a node runs after a dependency that failed without halting."""
     return (
-        ran(smith, node(0, "broken", on_fail="continue"), node(1, "weather", depends_on=[0]))["step_1"].status
+        run_nodes(smith, node(0, "broken", on_fail="continue"), node(1, "weather", depends_on=[0]))["step_1"].status
         == "succeeded"
     )
 
 
 def records(smith: Any) -> bool:
     """Return whether a record has step, tool, inputs, status, result, attempts and duration."""
-    record = ran(smith, node(0, "weather"))["step_0"]
-    told = (record.name, record.tool, record.arguments, record.status, record.result, len(record.attempts))
-    return told == ("step_0", "smith.weather", {"city": "Oslo"}, "succeeded", {"city": "Oslo", "temp": 3}, 1) and (
+    record = run_nodes(smith, node(0, "weather"))["step_0"]
+    reported = (record.name, record.tool, record.arguments, record.status, record.result, len(record.attempts))
+    return reported == ("step_0", "smith.weather", {"city": "Oslo"}, "succeeded", {"city": "Oslo", "temp": 3}, 1) and (
         record.seconds > 0
     )
 

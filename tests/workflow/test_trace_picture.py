@@ -25,23 +25,23 @@ NEAR: Final = 0.051
 
 def faults(made: Trace) -> list[str]:
     """Return all problems of the picture of a trace."""
-    drawn = Drawn.of(trace_svg(made))
-    boxes = dict(drawn.boxes)
-    found = [f"{one} and {other} overlap" for one, other in overlapping(drawn.boxes)]
-    found += [f"{name} is off the page" for name, area in drawn.boxes if not drawn.page.holds(area)]
-    for (name, box), labels in zip(drawn.boxes, drawn.labels, strict=True):
+    picture = Drawn.of(trace_svg(made))
+    boxes = dict(picture.boxes)
+    found = [f"{one} and {other} overlap" for one, other in overlapping(picture.boxes)]
+    found += [f"{name} is off the page" for name, area in picture.boxes if not picture.page.holds(area)]
+    for (name, box), labels in zip(picture.boxes, picture.labels, strict=True):
         found += [f"{each.text} does not fit {name}" for each in labels if not box.holds(each.area)]
         found += [f"{a.text} runs into {b.text}" for a, b in combinations(labels, 2) if a.area.meets(b.area)]
-    elsewhere = [*drawn.others, *(label for labels, _ in drawn.lanes for label in labels)]
-    found += [f"{each.text} is off the page" for each in elsewhere if not drawn.page.holds(each.area)]
-    found += [f"{a.text} runs into {b.text}" for a, b in combinations(drawn.others, 2) if a.area.meets(b.area)]
-    for labels, bars in drawn.lanes:
+    elsewhere = [*picture.others, *(label for labels, _ in picture.lanes for label in labels)]
+    found += [f"{each.text} is off the page" for each in elsewhere if not picture.page.holds(each.area)]
+    found += [f"{a.text} runs into {b.text}" for a, b in combinations(picture.others, 2) if a.area.meets(b.area)]
+    for labels, bars in picture.lanes:
         places = [each.area for each in labels]
-        found += [f"a bar at {bar}" for bar in bars if not drawn.page.holds(bar) or any(map(bar.meets, places))]
-    for edge in drawn.edges:
+        found += [f"a bar at {bar}" for bar in bars if not picture.page.holds(bar) or any(map(bar.meets, places))]
+    for edge in picture.edges:
         found += edge_faults(edge, boxes)
     needed = {(one_line(each), one_line(one.name)) for one in made.nodes for each in one.needs}
-    if needed != {edge.ends for edge in drawn.edges} or len(needed) != len(drawn.edges):
+    if needed != {edge.ends for edge in picture.edges} or len(needed) != len(picture.edges):
         found.append("the edges are others")
     return found
 
@@ -89,13 +89,15 @@ def test_measurements_find_moved_and_missing_parts() -> None:
     }
 
     for text in moved:
-        drawn = Drawn.of(text)
-        boxes = dict(drawn.boxes)
-        edges = [fault for edge in drawn.edges for fault in edge_faults(edge, boxes)]
+        picture = Drawn.of(text)
+        boxes = dict(picture.boxes)
+        edges = [fault for edge in picture.edges for fault in edge_faults(edge, boxes)]
         fits = all(
-            box.holds(each.area) for (_, box), labels in zip(drawn.boxes, drawn.labels, strict=True) for each in labels
+            box.holds(each.area)
+            for (_, box), labels in zip(picture.boxes, picture.labels, strict=True)
+            for each in labels
         )
-        assert edges or overlapping(drawn.boxes) or not fits
+        assert edges or overlapping(picture.boxes) or not fits
     assert len(moved - {good}) == 5
 
 
@@ -103,18 +105,18 @@ def test_box_shows_facts_of_node() -> None:
     """Its name, tool, status, duration, attempts and error."""
     attempts = tuple(Attempt(number, None, 100.0 + number, 0.5, "tool.failed") for number in (1, 2, 3))
     made = trace(node("fetch"), node("read", "fetch", status="failed", attempts=attempts), node("x", status="skipped"))
-    drawn = Drawn.of(trace_svg(made))
+    picture = Drawn.of(trace_svg(made))
 
-    assert [tuple(label.text for label in labels) for labels in drawn.labels] == [
+    assert [tuple(label.text for label in labels) for labels in picture.labels] == [
         ("fetch", "g.t", "succeeded", "250 ms", "1 attempt"),
         ("read", "g.t", "failed", "2.5 s", "3 attempts, tool.failed"),
         ("x", "g.t", "skipped", "no attempt"),
     ]
-    assert [label.text for label in drawn.others] == [
+    assert [label.text for label in picture.others] == [
         "plan", "succeeded, 3 nodes, 2 s, run r1", "succeeded", "failed", "skipped", "unstarted",
         "0", "1 s", "2 s", "3 s",
     ]  # fmt: skip
-    assert [(len(labels), len(bars)) for labels, bars in drawn.lanes] == [(1, 1), (1, 3), (2, 0)]
+    assert [(len(labels), len(bars)) for labels, bars in picture.lanes] == [(1, 1), (1, 3), (2, 0)]
 
 
 def test_bar_position_and_length_match_times() -> None:
@@ -148,11 +150,11 @@ def test_run_without_duration_has_time_axis(seconds: float) -> None:
 def test_labels_are_text() -> None:
     """In a common font, with the full text in the title of the box; the document contains no images."""
     text = trace_svg(SHAPES["long names"])
-    drawn = Drawn.of(text)
+    picture = Drawn.of(text)
 
-    assert drawn.kinds == {"svg", "title", "style", "defs", "rect", "text", "g", "path"}
+    assert picture.kinds == {"svg", "title", "style", "defs", "rect", "text", "g", "path"}
     assert 'font-family="Arial, Helvetica, sans-serif"' in text
-    assert drawn.labels[1][0].text.endswith("W…")
+    assert picture.labels[1][0].text.endswith("W…")
     assert f"<title>{'W' * 64}: g.t, skipped" in text
     assert ODD[-1] == ">" and "\u202e" not in text and "\x1b" not in text
 

@@ -27,9 +27,9 @@ def trace(*nodes: NodeTrace, name: str = "plan", **facts: Any) -> Trace:
 
 def node(name: str, *needs: str, status: Status = "succeeded", **facts: Any) -> NodeTrace:
     """Return a node with needs; a node that did not run has no attempts."""
-    ran = status in ("succeeded", "failed")
+    result = status in ("succeeded", "failed")
     code = "ok" if status == "succeeded" else "tool.failed"
-    usual: dict[str, Any] = {"attempts": (Attempt(1, None, 100.5, 0.25, code),) if ran else ()}
+    usual: dict[str, Any] = {"attempts": (Attempt(1, None, 100.5, 0.25, code),) if result else ()}
     if status == "failed":
         usual["error"] = {"code": code, "message": "g.t: it broke"}
     return NodeTrace(name, "g.t", status, needs, **{**usual, **facts})

@@ -61,9 +61,9 @@ def test_upstream_cases(engine: Engine, root: Path, case: dict[str, Any]) -> Non
         (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_text(content)
 
-    came = outcome(engine, case["tool_or_fn"].removeprefix("tool.fs."), *case["args"], retry="model")
+    result = outcome(engine, case["tool_or_fn"].removeprefix("tool.fs."), *case["args"], retry="model")
 
-    assert (CODES[case["id"]] if "error" in case["expect"] else case["expect"]["value"]) == came
+    assert (CODES[case["id"]] if "error" in case["expect"] else case["expect"]["value"]) == result
     for name, content in case.get("after", {}).get("files", {}).items():
         assert content == (root / name).read_text()
 
@@ -260,10 +260,10 @@ def test_grant_is_limited_to_its_directory(
     """``fs:read:data/**`` allows reading and listing data and everything below it, and nothing else."""
     (root / "data2").mkdir()
 
-    came = outcome(engine_with("fs:read:data/**"), tool, *args)
+    result = outcome(engine_with("fs:read:data/**"), tool, *args)
 
-    entries = [came] if isinstance(came, dict) else came
-    assert expected == (paths(entries) if isinstance(entries, list) else came)
+    entries = [result] if isinstance(result, dict) else result
+    assert expected == (paths(entries) if isinstance(entries, list) else result)
 
 
 def test_listing_needs_access_to_the_whole_directory(engine_with: EngineWith) -> None:
@@ -290,9 +290,9 @@ def test_move_needs_delete_and_write_grants(
         (root / name).mkdir()
     (root / "inbox" / "a").touch()
 
-    came = outcome(engine_with(*grants), "move", "inbox/a", "done/b")
+    result = outcome(engine_with(*grants), "move", "inbox/a", "done/b")
 
-    assert code == (came if isinstance(came, str) else None)
+    assert code == (result if isinstance(result, str) else None)
     assert (root / "done/b").exists() is (code is None)
     assert (root / "inbox/a").exists() is (code is not None)
 
@@ -302,11 +302,11 @@ def test_move_needs_delete_and_write_grants(
 
 def test_free_needs_a_grant_for_the_sandbox_only(engine_with: EngineWith, root: Path) -> None:
     """A grant for a part of the sandbox is not enough."""
-    came = engine_with("fs:read:.").call("fs.free")
+    result = engine_with("fs:read:.").call("fs.free")
 
-    assert ["total_bytes", "free_bytes"] == list(came)
-    assert shutil.disk_usage(root).total == came["total_bytes"]
-    assert 0 <= came["free_bytes"] <= came["total_bytes"]
+    assert ["total_bytes", "free_bytes"] == list(result)
+    assert shutil.disk_usage(root).total == result["total_bytes"]
+    assert 0 <= result["free_bytes"] <= result["total_bytes"]
     assert "policy.capability" == outcome(engine_with("fs:read:."), "list")
     assert "policy.capability" == outcome(engine_with("fs:read:data/**"), "free")
 

@@ -20,11 +20,11 @@ Tool = Callable[..., Any]
 def test_change_is_staged_and_committed(tool: Tool, root: Path, git: Git) -> None:
     """Plain git sees what the results describe."""
     tool("add", "work", ["a.txt", "new.txt"])
-    came = tool("commit", "work", "Add more\n\nWith a body.")
+    result = tool("commit", "work", "Add more\n\nWith a body.")
 
-    assert git(root / "work", "rev-parse", "HEAD") == came["commit"]
-    assert ("main", "Add more") == (came["branch"], came["subject"])
-    assert [("a.txt", "modified"), ("new.txt", "added")] == [(each["path"], each["change"]) for each in came["files"]]
+    assert git(root / "work", "rev-parse", "HEAD") == result["commit"]
+    assert ("main", "Add more") == (result["branch"], result["subject"])
+    assert [("a.txt", "modified"), ("new.txt", "added")] == [(each["path"], each["change"]) for each in result["files"]]
     assert tool("status", "work")["clean"]
     assert ["Add more", "Begin"] == [each["subject"] for each in tool("log", "work")]
     assert "With a body." == tool("log", "work")[0]["body"]
@@ -61,9 +61,9 @@ def test_branches_are_merged(tool: Tool, root: Path) -> None:
     tool("add", "work", ["."])
     tool("commit", "work", "On main")
 
-    came = tool("merge", "work", "topic")
+    result = tool("merge", "work", "topic")
 
-    assert "merged" == came["result"]
+    assert "merged" == result["result"]
     assert 2 == len(tool("log", "work", "HEAD", 1)[0]["parents"])
     assert "b\nmore\n" == (root / "work" / "b.txt").read_text()
 
@@ -129,9 +129,9 @@ def test_protocol_needs_a_grant(engine_with: Callable[..., Engine], remote: str,
     """http needs a separate grant."""
     engine = engine_with("fs:*:**", "shell:exec:git,git-remote-https", "net:*:*")
 
-    came = _code(engine, "clone", {"repository_url": remote, "relative_path": "copy", "protocol": "http"})
+    result = _code(engine, "clone", {"repository_url": remote, "relative_path": "copy", "protocol": "http"})
 
-    assert "policy.capability" == came
+    assert "policy.capability" == result
     assert [] == seen
 
 

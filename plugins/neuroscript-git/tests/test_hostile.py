@@ -146,9 +146,9 @@ def test_tools_trigger_no_trap(engine: Engine, hostile: Path, marks: Path, remot
     args = CALLS[what] | ({"protocol": "http", "repository_url": remote} if what in ("pull", "push") else {})
     assert set() == sprung(marks)
 
-    came = engine.call_named(f"git.{what.partition('_')[0]}", args)
+    result = engine.call_named(f"git.{what.partition('_')[0]}", args)
 
-    assert came
+    assert result
     assert set() == sprung(marks)
     assert not (hostile.parent / "notes" / "a.txt").exists()
 
@@ -167,12 +167,12 @@ def test_clone_of_hostile_repository_triggers_no_trap(
     shutil.copytree(hostile / ".git" / "refs", bare / "refs")
     (bare / "HEAD").write_text("ref: refs/heads/main\n")
 
-    came = engine.call_named(
+    result = engine.call_named(
         "git.clone",
         {"repository_url": remote.replace("a.git", "b.git"), "relative_path": "copy", "protocol": "http"},
     )
 
-    assert "main" == came["branch"]
+    assert "main" == result["branch"]
     assert (root / "copy" / ".gitattributes").read_text() == ATTRIBUTES
     assert [] == [*(root / "copy" / "sub").iterdir()]
     assert set() == sprung(marks)

@@ -99,9 +99,9 @@ def test_paths_are_validated(engine: Engine, root: Path, text: str) -> None:
 @pytest.mark.parametrize("text", URLS, ids=ascii)
 def test_urls_are_validated(engine: Engine, root: Path, text: str) -> None:
     """They are refused before git runs, and no directory is created."""
-    came = code(engine, "clone", repository_url=text, relative_path="copy")
+    result = code(engine, "clone", repository_url=text, relative_path="copy")
 
-    assert came in ("arg.url", "git.bad_url")
+    assert result in ("arg.url", "git.bad_url")
     assert not (root / "copy").exists()
 
 

@@ -93,10 +93,10 @@ def test_add_runs_no_filter_of_a_nested_repository(
     (root / "work" / "sub" / "f").write_text("two\n")
 
     locked(lambda: engine.call("git.add", ["work", ["."]]))
-    ran = marker.exists()
+    result = marker.exists()
     git(root / "work", "add", ".")
 
-    assert not ran
+    assert not result
     assert marker.exists() == (staged_by == "plain git")
 
 
@@ -113,13 +113,13 @@ def test_merge_runs_no_filter_of_a_nested_repository(
         (work / "b.txt").write_text("b\nless\n")
         git(work, "commit", "--quiet", "-m", "On main", "b.txt")
 
-    came = locked(lambda: engine.call("git.merge", ["work", "topic"]))
-    ran = marker.exists()
+    result = locked(lambda: engine.call("git.merge", ["work", "topic"]))
+    outcome = marker.exists()
     git(work, "diff", "--name-only", "--diff-filter=U")
 
-    assert came["result"] == ("conflict" if has_conflict else "merged")
-    assert came["conflicts"] == (["b.txt"] if has_conflict else [])
-    assert not ran
+    assert result["result"] == ("conflict" if has_conflict else "merged")
+    assert result["conflicts"] == (["b.txt"] if has_conflict else [])
+    assert not outcome
     assert marker.exists()
 
 
@@ -139,10 +139,10 @@ def test_add_leaves_nested_repositories_out_and_says_so(engine: Engine, work: Pa
     before = git(work, "ls-files", "--stage", "sub")
     git(work / "sub", "commit", "--quiet", "--allow-empty", "-m", "Go on")
 
-    came = engine.call("git.add", ["work", ["."]])
-    paths = {each["path"] for each in came["staged"]}
+    result = engine.call("git.add", ["work", ["."]])
+    paths = {each["path"] for each in result["staged"]}
 
-    assert came["nested_repositories"] == NESTED
+    assert result["nested_repositories"] == NESTED
     assert {"a.txt", "new.txt", "deep/f"} == {path for path in paths if not path.startswith("bare.git/")}
     assert "bare.git/HEAD" in paths
     assert [line for line in git(work, "ls-files", "--stage").split("\n") if line.startswith("160000")] == [before]
@@ -156,15 +156,15 @@ def test_add_names_the_nested_repositories_of_its_paths(engine: Engine, work: Pa
 
 def test_status_leaves_nested_repositories_out_and_says_so(engine: Engine, work: Path) -> None:
     """A repository with no other changes is clean."""
-    came = engine.call("git.status", ["work"])
+    result = engine.call("git.status", ["work"])
     shutil.rmtree(work / "bare.git")
     (work / "new.txt").unlink()
     (work / "deep" / "f").unlink()
     (work / "a.txt").write_text("one\n")
     after = engine.call("git.status", ["work"])
 
-    paths = [each["path"] for each in came["files"] if not each["path"].startswith("bare.git/")]
-    assert (["a.txt", "deep/f", "new.txt"], False, NESTED) == (paths, came["clean"], came["nested_repositories"])
+    paths = [each["path"] for each in result["files"] if not each["path"].startswith("bare.git/")]
+    assert (["a.txt", "deep/f", "new.txt"], False, NESTED) == (paths, result["clean"], result["nested_repositories"])
     assert ([], True, NESTED) == (after["files"], after["clean"], after["nested_repositories"])
 
 
@@ -175,12 +175,12 @@ def test_diff_leaves_nested_repositories_out_and_says_so(engine: Engine, work: P
     (work / "half" / ".git").mkdir()
     (work / "half" / "f").write_text("g\n")
 
-    came = engine.call_named("git.diff", {"relative_path": "work"})
+    result = engine.call_named("git.diff", {"relative_path": "work"})
     commits = engine.call_named("git.diff", {"relative_path": "work", "commit1": "main~1", "commit2": "main"})
 
-    assert ["a.txt"] == [each["path"] for each in came["files"]]
-    assert "half" not in came["patch"]
-    assert ["half", "sub"] == came["nested_repositories"]
+    assert ["a.txt"] == [each["path"] for each in result["files"]]
+    assert "half" not in result["patch"]
+    assert ["half", "sub"] == result["nested_repositories"]
     assert ([".gitmodules"], ["sub"]) == ([each["path"] for each in commits["files"]], commits["nested_repositories"])
 
 
@@ -239,10 +239,10 @@ def test_a_submodule_that_is_a_file_elsewhere_is_a_conflict(engine: Engine, work
     occupied(work, git, "sub")
     before = git(work / "sub", "status", "--porcelain=v2", "--branch")
 
-    came = engine.call("git.merge", ["work", "occupied"])
+    result = engine.call("git.merge", ["work", "occupied"])
 
-    assert came["result"] == "conflict"
-    assert all(path.startswith("sub") for path in came["conflicts"])
+    assert result["result"] == "conflict"
+    assert all(path.startswith("sub") for path in result["conflicts"])
     assert git(work / "sub", "status", "--porcelain=v2", "--branch") == before
 
 
@@ -298,10 +298,10 @@ def test_a_conflict_in_an_empty_submodule_is_shown(engine: Engine, bumped: Path,
     shutil.rmtree(bumped / "sub")
     (bumped / "sub").mkdir()
 
-    came = engine.call("git.merge", ["work", "other"])
+    result = engine.call("git.merge", ["work", "other"])
     status = engine.call("git.status", ["work"])
 
-    assert ("conflict", ["sub"]) == (came["result"], came["conflicts"])
+    assert ("conflict", ["sub"]) == (result["result"], result["conflicts"])
     unmerged = {"path": "sub", "old_path": None, "index": "unmerged", "worktree": "unmerged"}
     assert unmerged in status["files"]
     assert "sub" in status["nested_repositories"]
@@ -339,8 +339,8 @@ def test_names_that_are_not_utf_8_are_staged(engine: Engine, root: Path, git: Gi
     git(work / "n\udcfd", "init", "--quiet")
     git(work / "n\udcfd", "commit", "--quiet", "--allow-empty", "-m", "x")
 
-    came = engine.call("git.add", ["work", ["."]])
+    result = engine.call("git.add", ["work", ["."]])
 
-    assert "d\\xff/f\\xfe" in {each["path"] for each in came["staged"]}
-    assert ["n\\xfd"] == came["nested_repositories"]
+    assert "d\\xff/f\\xfe" in {each["path"] for each in result["staged"]}
+    assert ["n\\xfd"] == result["nested_repositories"]
     assert '"d\\377/f\\376"' in git(work, "ls-files", "d*")

@@ -321,12 +321,12 @@ def test_no_tool_executes_what_a_configuration_names(
         file.write(setting("remote.origin.url", url))
     call = arguments(engine, tool, args, place, url)
 
-    came = (
+    result = (
         outcome(engine, tool, call) if lock == "both locks" else without_landlock(lambda: outcome(engine, tool, call))
     )
 
     assert sprung(marks) == set()
-    assert came == EXCEPTIONS.get((tool, place), KINDS[place])
+    assert result == EXCEPTIONS.get((tool, place), KINDS[place])
 
 
 def test_every_tool_has_its_calls(engine: Engine) -> None:

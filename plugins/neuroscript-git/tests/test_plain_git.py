@@ -119,7 +119,7 @@ def test_a_merge_is_that_of_plain_git(engine: Engine, begin: Callable[[Files], P
     plain, digest = copied(folder), git(folder, "rev-parse", "theirs")
     before = git(folder, "rev-parse", "HEAD")
 
-    came = engine.call("git.merge", ["mine", "theirs"])
+    result = engine.call("git.merge", ["mine", "theirs"])
     try:
         git(plain, "merge", "--quiet", "-m", "Merge theirs", digest)
         expected = "merged"
@@ -127,7 +127,7 @@ def test_a_merge_is_that_of_plain_git(engine: Engine, begin: Callable[[Files], P
         expected = "conflict"
     unmerged = git(plain, "diff", "--name-only", "--diff-filter=U", "-z").split("\0")[:-1]
 
-    assert (expected, unmerged) == (came["result"], came["conflicts"])
+    assert (expected, unmerged) == (result["result"], result["conflicts"])
     assert state(plain, git) == state(folder, git)
     if expected == "conflict":
         engine.call("git.reset", ["mine", "merge"])

@@ -91,10 +91,10 @@ class Server:
 
 
 def _request(connection: socket.socket) -> bytes:
-    came = b""
-    while b"\r\n\r\n" not in came:
-        came += connection.recv(65536)
-    head, _, body = came.partition(b"\r\n\r\n")
+    result = b""
+    while b"\r\n\r\n" not in result:
+        result += connection.recv(65536)
+    head, _, body = result.partition(b"\r\n\r\n")
     length = next((int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), 0)
     while len(body) < length:
         body += connection.recv(65536)

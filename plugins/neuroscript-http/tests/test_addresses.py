@@ -246,9 +246,9 @@ def test_private_ipv6_address_needs_grant_and_argument(engine_with: EngineWith, 
     world.routes[8080] = world.plain.port
     engine = engine_with("net:read:[::1]:8080", r"lan:reach:\[::1]:8080")
 
-    came = engine.call_named("http.get", {"url": "http://[0::1]:8080/items", "private": ["[::1]:8080"]})
+    result = engine.call_named("http.get", {"url": "http://[0::1]:8080/items", "private": ["[::1]:8080"]})
 
-    assert (200, "http://[::1]:8080/items") == (came["status"], came["url"])
+    assert (200, "http://[::1]:8080/items") == (result["status"], result["url"])
     assert [("::1", 8080)] == world.reached
     assert "host: [::1]:8080\r\n" in world.plain.sent()
 

@@ -20,9 +20,9 @@ def test_result_describes_the_response(engine: Engine, world: Any) -> None:
     """Status, headers, text by media type, and duration."""
     world.plain.answer("/a?b=c", 200, "Grüße".encode(), Content_Type="text/plain; charset=UTF-8", X_One="1")
 
-    came = engine.call("http.get", [f"{API}/a?b=c#top"])
+    result = engine.call("http.get", [f"{API}/a?b=c#top"])
 
-    seconds = came.pop("seconds")
+    seconds = result.pop("seconds")
     assert 0 < seconds < 30
     assert {
         "status": 200,
@@ -33,7 +33,7 @@ def test_result_describes_the_response(engine: Engine, world: Any) -> None:
         "text": "Grüße",
         "bytes": None,
         "size": 7,
-    } == came
+    } == result
     assert (
         "get /a?b=c http/1.1\r\nhost: api.example.com\r\naccept: */*\r\nuser-agent: neuroscript-http\r\n"
         "accept-encoding: gzip\r\n\r\n"
@@ -42,9 +42,9 @@ def test_result_describes_the_response(engine: Engine, world: Any) -> None:
 
 def test_tls_verifies_the_host_at_the_checked_address(engine: Engine, world: Any) -> None:
     """The certificate must match the name in the URL, and the connection uses the checked address."""
-    came = engine.call("http.get", ["https://api.example.com/items"])
+    result = engine.call("http.get", ["https://api.example.com/items"])
 
-    assert '{"items": ["tea"]}' == came["text"]
+    assert '{"items": ["tea"]}' == result["text"]
     assert [("93.184.215.14", 443)] == world.reached
     assert "host: api.example.com\r\n" in world.secure.sent()
 
@@ -68,9 +68,9 @@ def test_request_supports_any_method(engine: Engine, world: Any, method: str) ->
     headers = {"Content-Type": "application/json", "X-Key": "k"}
     body = None if method in ("GET", "HEAD") else '{"ä": 1}'
 
-    came = engine.call("http.request", [method, f"{API}/items/7", headers, body])
+    result = engine.call("http.request", [method, f"{API}/items/7", headers, body])
 
-    assert (204, "", b"") == (came["status"], came["media_type"], came["bytes"])
+    assert (204, "", b"") == (result["status"], result["media_type"], result["bytes"])
     sent = world.plain.requests[-1]
     assert sent.startswith(f"{method} /items/7 HTTP/1.1\r\n".encode())
     assert sent.endswith(b"\r\n\r\n" + (body or "").encode())
@@ -92,9 +92,9 @@ def test_every_status_is_a_result(engine: Engine, world: Any, status: int) -> No
     body = b"" if status in (204, 304) else b"no"
     world.plain.answer("/a", status, body, content_type="text/plain", content_encoding="identity")
 
-    came = engine.call("http.get", [f"{API}/a"])
+    result = engine.call("http.get", [f"{API}/a"])
 
-    assert (status, body.decode(), len(body)) == (came["status"], came["text"], came["size"])
+    assert (status, body.decode(), len(body)) == (result["status"], result["text"], result["size"])
 
 
 CHARSETS: Final = {
@@ -126,9 +126,9 @@ def test_body_is_text_only_if_it_decodes(
         assert "http.protocol" == failure(engine, _answered(world, header, body))[0]
         return
 
-    came = engine.call("http.get", [_answered(world, header, body)])
+    result = engine.call("http.get", [_answered(world, header, body)])
 
-    assert (charset, text, None if text is not None else body) == (came["charset"], came["text"], came["bytes"])
+    assert (charset, text, None if text is not None else body) == (result["charset"], result["text"], result["bytes"])
 
 
 def _answered(world: Any, header: str, body: bytes) -> str:
@@ -143,9 +143,9 @@ def test_repeated_headers_are_joined(engine: Engine, world: Any) -> None:
     )
 
     for _ in range(2):
-        came = engine.call("http.get", [f"{API}/a"])
+        result = engine.call("http.get", [f"{API}/a"])
 
-    assert ("1, 2", "a=1\nb=2") == (came["headers"]["via"], came["headers"]["set-cookie"])
+    assert ("1, 2", "a=1\nb=2") == (result["headers"]["via"], result["headers"]["set-cookie"])
     assert "cookie" not in world.plain.sent()
 
 
@@ -168,12 +168,12 @@ def test_control_characters_in_headers_are_escaped(
     world.plain.answers["/a"] = b"\r\n".join((*lines, b"Content-Length: 0", b"", b""))
     more = {"http.get": {}, "http.request": {"method": "GET"}, "http.download": {"path": "file"}}[tool]
 
-    came = engine.call_named(tool, {"url": f"{API}/a", **more})
+    result = engine.call_named(tool, {"url": f"{API}/a", **more})
 
-    assert {came["headers"][name] for name in ("x-a", "set-cookie")} == {shown}
-    assert came["headers"]["content-type"] == shown.lower()
+    assert {result["headers"][name] for name in ("x-a", "set-cookie")} == {shown}
+    assert result["headers"]["content-type"] == shown.lower()
     if tool != "http.download":
-        assert came["media_type"] == shown.lower().partition(";")[0].strip()
+        assert result["media_type"] == shown.lower().partition(";")[0].strip()
 
 
 BAD_HEADERS: Final = {
@@ -211,9 +211,9 @@ def test_redirect_to_the_same_origin_keeps_all_headers(engine: Engine, world: An
     world.plain.answer("/a", 301, location="b?c#d")
     world.plain.answer("/b?c", 308, location="/items")
 
-    came = engine.call("http.get", [f"{API}/a", {"Authorization": "Bearer t"}])
+    result = engine.call("http.get", [f"{API}/a", {"Authorization": "Bearer t"}])
 
-    assert (200, f"{API}/items") == (came["status"], came["url"])
+    assert (200, f"{API}/items") == (result["status"], result["url"])
     assert ["bearer t" in request.decode().lower() for request in world.plain.requests] == [True] * 3
 
 
@@ -222,11 +222,11 @@ def test_redirect_to_another_origin_drops_headers(engine: Engine, world: Any) ->
     world.plain.answer("/a", 302, location="https://cdn.example.com/items")
     headers = {"Authorization": "Bearer t", "Cookie": "c=1", "X-Api-Key": "k", "Accept": "text/html"}
 
-    came = engine.call_named(
+    result = engine.call_named(
         "http.get", {"url": f"{API}/a", "headers": headers, "redirects": ["https://cdn.example.com"]}
     )
 
-    assert (200, "https://cdn.example.com/items") == (came["status"], came["url"])
+    assert (200, "https://cdn.example.com/items") == (result["status"], result["url"])
     assert (
         "get /items http/1.1\r\nhost: cdn.example.com\r\naccept: text/html\r\nuser-agent: neuroscript-http\r\n"
         "accept-encoding: gzip\r\n\r\n"
@@ -240,11 +240,11 @@ def test_another_port_or_scheme_is_another_origin(engine: Engine, world: Any, sc
     there = f"{scheme}://api.example.com" + (":8080" if scheme == "http" else "")
     world.plain.answer("/a", 302, location=f"{there}/items")
 
-    came = engine.call_named(
+    result = engine.call_named(
         "http.get", {"url": f"{API}/a", "headers": {"Authorization": "Bearer t"}, "redirects": [there]}
     )
 
-    assert (200, f"{there}/items") == (came["status"], came["url"])
+    assert (200, f"{there}/items") == (result["status"], result["url"])
     server = world.plain if scheme == "http" else world.secure
     assert "bearer" in world.plain.sent(0)
     assert "bearer" not in server.sent()
@@ -254,9 +254,9 @@ def test_path_is_sent_unchanged(engine: Engine, world: Any) -> None:
     """The server receives exactly the path that was checked."""
     path = "/a/../%2e%2E/./b//c;d?e=[1]&f=%zz&g='*+"
 
-    came = engine.call("http.get", [f"{API}{path}"])
+    result = engine.call("http.get", [f"{API}{path}"])
 
-    assert (404, f"{API}{path}") == (came["status"], came["url"])
+    assert (404, f"{API}{path}") == (result["status"], result["url"])
     assert world.plain.requests[-1].startswith(f"GET {path} HTTP/1.1\r\nHost: api.example.com\r\n".encode())
 
 
@@ -264,10 +264,10 @@ def test_redirect_from_https_to_http_is_refused(engine: Engine, world: Any, fail
     """Even if the call names the target."""
     world.secure.answer("/a", 302, location=f"{API}/items")
 
-    came = failure(engine, "https://api.example.com/a", redirects=[API])
+    error = failure(engine, "https://api.example.com/a", redirects=[API])
 
-    assert ("http.redirect", "model") == came[:2]
-    assert "api.example.com:443 redirects from https to http, which is not allowed" == came[2]
+    assert ("http.redirect", "model") == error[:2]
+    assert "api.example.com:443 redirects from https to http, which is not allowed" == error[2]
     assert [] == world.plain.requests
 
 
@@ -275,9 +275,9 @@ def test_redirects_are_limited(engine: Engine, world: Any, failure: Failure) -> 
     """Five are followed, and each counts as a request."""
     world.plain.answer("/a", 302, location="/a")
 
-    came = failure(engine, f"{API}/a")
+    error = failure(engine, f"{API}/a")
 
-    assert ("http.redirect", "model", "api.example.com:80 redirects too many times") == came
+    assert ("http.redirect", "model", "api.example.com:80 redirects too many times") == error
     assert 6 == len(world.plain.requests)
 
 
@@ -285,9 +285,9 @@ def test_redirect_is_the_result_without_follow(engine: Engine, world: Any) -> No
     """So a caller can see its target."""
     world.plain.answer("/a", 302, location="http://other.test/")
 
-    came = engine.call_named("http.get", {"url": f"{API}/a", "follow": False})
+    result = engine.call_named("http.get", {"url": f"{API}/a", "follow": False})
 
-    assert (302, "http://other.test/") == (came["status"], came["headers"]["location"])
+    assert (302, "http://other.test/") == (result["status"], result["headers"]["location"])
 
 
 METHODS_BEHIND: Final = [

@@ -66,9 +66,9 @@ def test_slow_response_times_out(
     server.drip("/a", pieces or [b""] * 100, 0.05)
     started = time.monotonic()
 
-    came = failure(engine, f"{scheme}://api.example.com/a", seconds=0.5)
+    error = failure(engine, f"{scheme}://api.example.com/a", seconds=0.5)
 
-    assert ("http.timeout", "later", "the response was not complete within 0.5 seconds") == came
+    assert ("http.timeout", "later", "the response was not complete within 0.5 seconds") == error
     assert time.monotonic() - started < 3
 
 
@@ -79,9 +79,9 @@ def test_tls_handshake_times_out(engine: Engine, world: Any, failure: Failure) -
         world.routes[443] = silent.getsockname()[1]
 
         started = time.monotonic()
-        came = failure(engine, "https://api.example.com/", seconds=0.3)
+        error = failure(engine, "https://api.example.com/", seconds=0.3)
 
-    assert ("http.timeout", "later", "api.example.com:443 did not complete the TLS handshake in time") == came
+    assert ("http.timeout", "later", "api.example.com:443 did not complete the TLS handshake in time") == error
     assert time.monotonic() - started < 3
 
 
@@ -241,19 +241,19 @@ def test_download_writes_the_file(engine: Engine, world: Any, tmp_path: Path) ->
     """The result contains its size and digest, but not its content."""
     world.plain.answer("/a", 200, b"abc", content_type="text/plain")
 
-    came = engine.call("http.download", [f"{API}/a", "new/./a.txt"])
+    result = engine.call("http.download", [f"{API}/a", "new/./a.txt"])
 
     assert b"abc" == (tmp_path / "new/a.txt").read_bytes()
-    assert ["headers", "path", "seconds", "sha256", "size", "status", "url"] == sorted(came)
-    assert (200, "new/./a.txt", 3) == (came["status"], came["path"], came["size"])
-    assert "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" == came["sha256"]
+    assert ["headers", "path", "seconds", "sha256", "size", "status", "url"] == sorted(result)
+    assert (200, "new/./a.txt", 3) == (result["status"], result["path"], result["size"])
+    assert "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" == result["sha256"]
 
 
 def test_download_of_an_error_page_writes_nothing(engine: Engine, world: Any, tmp_path: Path) -> None:
     """An error page is not the requested file."""
-    came = engine.call("http.download", [f"{API}/nothing", "a.txt"])
+    result = engine.call("http.download", [f"{API}/nothing", "a.txt"])
 
-    assert (404, None, None, 0) == (came["status"], came["path"], came["sha256"], came["size"])
+    assert (404, None, None, 0) == (result["status"], result["path"], result["sha256"], result["size"])
     assert [] == [*tmp_path.iterdir()]
 
 
@@ -315,10 +315,10 @@ def test_requests_run_concurrently(engine: Engine, world: Any) -> None:
     """From many threads over one toolset, each with its own response."""
     for number in range(16):
         world.plain.answer(f"/{number}", 200, str(number).encode(), content_type="text/plain")
-    came: dict[int, str] = {}
+    results: dict[int, str] = {}
 
     def asking(number: int) -> None:
-        came[number] = engine.call("http.get", [f"{API}/{number}"])["text"]
+        results[number] = engine.call("http.get", [f"{API}/{number}"])["text"]
 
     threads = [threading.Thread(target=asking, args=(number,)) for number in range(16)]
     for thread in threads:
@@ -326,4 +326,4 @@ def test_requests_run_concurrently(engine: Engine, world: Any) -> None:
     for thread in threads:
         thread.join()
 
-    assert {number: str(number) for number in range(16)} == came
+    assert {number: str(number) for number in range(16)} == results

@@ -393,9 +393,9 @@ def test_doctor_reports_the_confinement(name: str, expected: tuple[str, str], tm
     }
     command = [*HOSTS[name], sys.executable, "-m", "neuroscript", "doctor", "--json"]
 
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **settings})
+    completed = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **settings})
 
-    [finding] = [finding for finding in json.loads(ran.stdout)["checks"] if finding["subject"] == "shell.execute"]
+    [finding] = [finding for finding in json.loads(completed.stdout)["checks"] if finding["subject"] == "shell.execute"]
     assert (finding["part"], finding["state"], finding["text"]) == ("programs", *expected)
 
 

@@ -69,5 +69,5 @@ def test_readme_lists_every_tool_with_its_requirements() -> None:
     """The first table of the README matches the policies."""
     rows = re.findall(r"^\| `(\w+\.\w+)` \|[^|]*\| (.*) \|$", README.read_text(), re.MULTILINE)
 
-    told = {name: ("trust" in needs, tuple(re.findall(r"`([^`]+)`", needs))) for name, needs in rows}
-    assert told == {name: (tool.policy.requires_trust, tool.policy.capabilities) for name, tool in TOOLS.items()}
+    reported = {name: ("trust" in needs, tuple(re.findall(r"`([^`]+)`", needs))) for name, needs in rows}
+    assert reported == {name: (tool.policy.requires_trust, tool.policy.capabilities) for name, tool in TOOLS.items()}

@@ -50,10 +50,10 @@ def test_result_describes_the_program_run(engine: Engine, program: Program) -> N
     """All values are in one map."""
     program("both", "import sys; print('out', sys.argv[1]); print('err', file=sys.stderr); sys.exit(3)")
 
-    came = engine.call("shell.execute", ["both", ["a b"]])
+    result = engine.call("shell.execute", ["both", ["a b"]])
 
-    assert came.pop("seconds") > 0
-    assert came == {
+    assert result.pop("seconds") > 0
+    assert result == {
         "success": False,
         "exit_code": 3,
         "signal": None,
@@ -78,35 +78,35 @@ UPSTREAM: Final = {
 def test_upstream_cases(engine: Engine, args: list[Any], expected: dict[str, Any] | str) -> None:
     """Also the path cases that are about programs: with upstream's names in the result, or refused."""
     try:
-        came = engine.call("shell.execute", args)
+        result = engine.call("shell.execute", args)
     except CallError as error:
         assert (error.code, error.retry) == (expected, "model")
     else:
-        assert {**came, **expected} == came
+        assert {**result, **expected} == result
 
 
 def test_signal_is_reported(engine: Engine, program: Program) -> None:
     """There is no exit code then."""
     program("dies", "import os; os.abort()")
 
-    came = engine.call("shell.execute", ["dies"])
+    result = engine.call("shell.execute", ["dies"])
 
-    assert (came["exit_code"], came["signal"], came["success"]) == (None, "SIGABRT", False)
+    assert (result["exit_code"], result["signal"], result["success"]) == (None, "SIGABRT", False)
 
 
 @pytest.mark.parametrize("text", ["", "one line", "\0\n☃" * 100_000], ids=["nothing", "a line", "much"])
 def test_stdin_is_passed(engine: Engine, text: str) -> None:
     """End of file follows the input; without input, it comes immediately."""
-    came = engine.call_named("shell.execute", {"command": "cat", "stdin": text, "max_output_bytes": 1_000_000})
+    result = engine.call_named("shell.execute", {"command": "cat", "stdin": text, "max_output_bytes": 1_000_000})
 
-    assert came["stdout"] == text
+    assert result["stdout"] == text
 
 
 def test_unread_stdin_is_not_an_error(engine: Engine) -> None:
     """The input is discarded."""
-    came = engine.call_named("shell.execute", {"command": "true", "stdin": "x" * 1_000_000})
+    result = engine.call_named("shell.execute", {"command": "true", "stdin": "x" * 1_000_000})
 
-    assert came["success"]
+    assert result["success"]
 
 
 def test_working_directory_is_in_the_sandbox(engine: Engine, root: Path) -> None:
@@ -158,9 +158,9 @@ def test_replaced_directory_has_no_effect(engine: Engine, root: Path, program: P
         "import os\nos.rename('../data', '../old')\nos.symlink('../away', '../data')\nopen('new', 'w').close()",
     )
 
-    came = engine.call("shell.execute", ["swaps", [], "data"])
+    result = engine.call("shell.execute", ["swaps", [], "data"])
 
-    assert (came["stderr"], [*(root / "away").iterdir()]) == ("", [])
+    assert (result["stderr"], [*(root / "away").iterdir()]) == ("", [])
     assert (root / "old" / "new").exists()
 
 
@@ -184,12 +184,12 @@ def test_large_output_uses_bounded_memory(engine: Engine) -> None:
     engine.call("shell.execute", ["true"])
     tracemalloc.start()
     try:
-        came = engine.call("shell.execute", ["head", ["-c", "1000000000", "/dev/zero"], ".", "", [], 300, 1000])
+        result = engine.call("shell.execute", ["head", ["-c", "1000000000", "/dev/zero"], ".", "", [], 300, 1000])
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
 
-    assert (came["success"], came["stdout"], came["stdout_truncated"]) == (True, "\0" * 1000, True)
+    assert (result["success"], result["stdout"], result["stdout_truncated"]) == (True, "\0" * 1000, True)
     assert peak < 4_000_000
 
 
@@ -197,10 +197,10 @@ def test_streams_are_truncated_separately(engine: Engine, program: Program) -> N
     """At exactly the requested size; invalid UTF-8 is replaced."""
     program("writes", "import os; os.write(1, b'12345'); os.write(2, b'a\\xff\\xfeb\\xe2\\x98\\x83')")
 
-    came = engine.call_named("shell.execute", {"command": "writes", "max_output_bytes": 5})
+    result = engine.call_named("shell.execute", {"command": "writes", "max_output_bytes": 5})
 
-    assert (came["stdout"], came["stdout_truncated"]) == ("12345", False)
-    assert (came["stderr"], came["stderr_truncated"]) == ("a\ufffd\ufffdb\ufffd", True)
+    assert (result["stdout"], result["stdout_truncated"]) == ("12345", False)
+    assert (result["stderr"], result["stderr_truncated"]) == ("a\ufffd\ufffdb\ufffd", True)
 
 
 @pytest.mark.parametrize("how", ["", "setsid"], ids=["in one group", "in sessions of their own"])
@@ -210,13 +210,13 @@ def test_process_tree_that_ignores_sigterm_is_killed(
     """All of it, before the call returns."""
     program("tree", TREE)
 
-    came = engine.call_named(
+    result = engine.call_named(
         "shell.execute", {"command": "tree", "args_list": [how], "directory": "data", "timeout_seconds": 2.5}
     )
 
-    assert (came["timed_out"], came["exit_code"], came["signal"]) == (True, None, "SIGKILL")
+    assert (result["timed_out"], result["exit_code"], result["signal"]) == (True, None, "SIGKILL")
     assert alive(pids_in(root / "data", 8)) == []
-    assert came["seconds"] < 8
+    assert result["seconds"] < 8
 
 
 def test_background_processes_are_killed(
@@ -225,9 +225,9 @@ def test_background_processes_are_killed(
     """The call does not wait for processes that the program left."""
     program("tree", TREE)
 
-    came = engine.call("shell.execute", ["tree", ["setsid", "return"], "data", "", [], 60])
+    result = engine.call("shell.execute", ["tree", ["setsid", "return"], "data", "", [], 60])
 
-    assert (came["timed_out"], came["exit_code"]) == (False, 0)
+    assert (result["timed_out"], result["exit_code"]) == (False, 0)
     assert alive(pids_in(root / "data", 8)) == []
 
 
@@ -240,9 +240,9 @@ def test_program_can_handle_sigterm(engine: Engine, program: Program) -> None:
         "print('ready', flush=True)\ntime.sleep(60)",
     )
 
-    came = engine.call("shell.execute", ["polite", [], ".", "", [], 2.5])
+    result = engine.call("shell.execute", ["polite", [], ".", "", [], 2.5])
 
-    assert (came["timed_out"], came["exit_code"], came["stdout"]) == (True, 4, "ready\nbye\n")
+    assert (result["timed_out"], result["exit_code"], result["stdout"]) == (True, 4, "ready\nbye\n")
 
 
 def test_sigterm_is_sent_once(engine: Engine, program: Program) -> None:
@@ -256,9 +256,9 @@ def test_sigterm_is_sent_once(engine: Engine, program: Program) -> None:
         "print('ready', flush=True)\nfor _ in range(600):\n    time.sleep(0.1)",
     )
 
-    came = engine.call("shell.execute", ["counting", [], ".", "", [], 2.0])
+    result = engine.call("shell.execute", ["counting", [], ".", "", [], 2.0])
 
-    assert (came["timed_out"], came["stdout"]) == (True, "ready\nasked\n")
+    assert (result["timed_out"], result["stdout"]) == (True, "ready\nasked\n")
 
 
 def test_too_many_processes_are_stopped(
@@ -340,16 +340,16 @@ def test_program_has_resource_limits(engine: Engine, program: Program) -> None:
         "    'NoNewPrivs:\\t1' in status, sorted(os.listdir('/proc/self/fd'))[:4], os.getsid(0) == os.getpid()]))",
     )
 
-    came = engine.call("shell.execute", ["limits"])
+    result = engine.call("shell.execute", ["limits"])
 
-    assert json.loads(came["stdout"]) == [[0, 0], [1 << 30, 1 << 30], True, ["0", "1", "2", "3"], True]
+    assert json.loads(result["stdout"]) == [[0, 0], [1 << 30, 1 << 30], True, ["0", "1", "2", "3"], True]
 
 
 def test_file_size_is_limited(engine: Engine, root: Path) -> None:
     """The system stops a program that writes more."""
-    came = engine.call("shell.execute", ["truncate", ["-s", "1073741825", "big"], "data"])
+    result = engine.call("shell.execute", ["truncate", ["-s", "1073741825", "big"], "data"])
 
-    assert came["signal"] == "SIGXFSZ"
+    assert result["signal"] == "SIGXFSZ"
     assert (root / "data" / "big").stat().st_size <= 1 << 30
 
 
@@ -357,19 +357,19 @@ def test_program_runs_from_a_thread_with_blocked_signals(engine: Engine) -> None
     """As threads of other languages have; the supervisor still notices when its children end."""
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
-        came = engine.call("shell.execute", ["true", [], ".", "", [], 20.0])
+        result = engine.call("shell.execute", ["true", [], ".", "", [], 20.0])
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
-    assert (came["timed_out"], came["success"]) == (False, True)
+    assert (result["timed_out"], result["success"]) == (False, True)
 
 
 def test_programs_run_concurrently(engine: Engine, program: Program) -> None:
     """Calls from many threads do not mix their streams."""
     with ThreadPoolExecutor(8) as pool:
-        came = list(pool.map(lambda number: engine.call("shell.execute", ["show", [str(number)]]), range(24)))
+        result = list(pool.map(lambda number: engine.call("shell.execute", ["show", [str(number)]]), range(24)))
 
-    assert [json.loads(each["stdout"]) for each in came] == [[str(number)] for number in range(24)]
+    assert [json.loads(each["stdout"]) for each in result] == [[str(number)] for number in range(24)]
 
 
 def test_no_descriptor_leaks(engine: Engine, program: Program) -> None:

@@ -65,9 +65,9 @@ def test_arguments_are_passed_unchanged(engine: Engine, program: Program, root: 
     """Alone and between others; nothing else happens."""
     args = [argument, "between", argument]
 
-    came = engine.call("shell.execute", ["show", args])
+    result = engine.call("shell.execute", ["show", args])
 
-    assert json.loads(came["stdout"]) == args
+    assert json.loads(result["stdout"]) == args
     assert not (root / CANARY).exists()
 
 
@@ -298,9 +298,9 @@ def test_path_of_the_program_excludes_the_sandbox(
     program("starts", "import subprocess; subprocess.run(['planted'])")
     monkeypatch.setenv("PATH", f"{root}::.:{os.environ['PATH']}")
 
-    came = engine.call("shell.execute", ["starts"])
+    result = engine.call("shell.execute", ["starts"])
 
-    assert "FileNotFoundError" in came["stderr"]
+    assert "FileNotFoundError" in result["stderr"]
     assert not (root / CANARY).exists()
 
 
@@ -360,11 +360,11 @@ def test_environment_has_three_variables(engine: Engine, root: Path, monkeypatch
         if not name.startswith("LD_"):  # this very process begins others with them
             monkeypatch.setenv(name, value)
 
-    came = engine.call("shell.execute", ["env"])
+    result = engine.call("shell.execute", ["env"])
 
-    told = dict(line.split("=", 1) for line in came["stdout"].splitlines())
-    assert (told.keys(), told["LANG"], told["HOME"]) == ({"PATH", "LANG", "HOME"}, "C.UTF-8", str(root))
-    assert all(part.startswith("/") for part in told["PATH"].split(":"))
+    reported = dict(line.split("=", 1) for line in result["stdout"].splitlines())
+    assert (reported.keys(), reported["LANG"], reported["HOME"]) == ({"PATH", "LANG", "HOME"}, "C.UTF-8", str(root))
+    assert all(part.startswith("/") for part in reported["PATH"].split(":"))
 
 
 @pytest.mark.parametrize("name", [*STEERING, "PATH", "HOME", "LANG", "path", "ld_preload", "Ifs"])
@@ -387,8 +387,8 @@ def test_variable_needs_its_own_grant(engine_with: Callable[..., Engine], monkey
     monkeypatch.setenv("SECRET_TOKEN", "never seen")
     engine = engine_with("shell:exec:env", "fs:read:**", "env:read:SHOP", "env:read:NOBODY_SETS_THIS", "env:read:A=B")
 
-    came = engine.call_named("shell.execute", {"command": "env", "env_names": ["SHOP", "NOBODY_SETS_THIS", "A=B"]})
-    names = [line.partition("=")[0] for line in came["stdout"].splitlines()]
+    result = engine.call_named("shell.execute", {"command": "env", "env_names": ["SHOP", "NOBODY_SETS_THIS", "A=B"]})
+    names = [line.partition("=")[0] for line in result["stdout"].splitlines()]
     assert sorted(names) == ["HOME", "LANG", "PATH", "SHOP"]
     for wrong in ("SECRET_TOKEN", "*", "SHOP,SECRET_TOKEN", "SHOP\0"):
         with pytest.raises(PolicyError):

@@ -77,7 +77,7 @@ def failure(engine: Engine) -> Callable[..., ToolFailed]:
 
 
 @pytest.fixture(scope="session")
-def told(failure: Callable[..., ToolFailed]) -> Callable[..., tuple[str, str, str]]:
+def error_of(failure: Callable[..., ToolFailed]) -> Callable[..., tuple[str, str, str]]:
     """Takes a tool and its arguments, and returns the error: its message, its code and who can retry."""
 
     def telling(tool: str, *args: Any) -> tuple[str, str, str]:

@@ -12,7 +12,7 @@ import pytest
 
 from neuroscript import CallError, Engine, Host, LimitError, PolicyError, Progress, Runtime, ToolFailed, Toolset
 
-Told = Callable[..., tuple[str, str, str]]
+ErrorOf = Callable[..., tuple[str, str, str]]
 
 MAPPED: dict[str, tuple[list[Any], list[Any]]] = {
     "one argument": ([[[1, 2], []], "list.length"], [2, 0]),
@@ -28,12 +28,12 @@ MAPPED: dict[str, tuple[list[Any], list[Any]]] = {
 def test_map_calls_the_tool_for_each_element(engine: Engine, args: list[Any], expected: Any) -> None:
     """The element is the first argument, and the results are in order."""
     try:
-        came: Any = engine.call("list.map", args)
+        result: Any = engine.call("list.map", args)
     except CallError as error:
         assert error.retry == "model"
-        came = error.code
+        result = error.code
 
-    assert expected == came
+    assert expected == result
 
 
 FAILING = {
@@ -66,10 +66,10 @@ FAILING = {
 
 @pytest.mark.parametrize(("args", "text", "code", "retry"), FAILING.values(), ids=FAILING)
 def test_map_reports_the_position_of_a_failed_call(
-    told: Told, args: list[Any], text: str, code: str, retry: str
+    error_of: ErrorOf, args: list[Any], text: str, code: str, retry: str
 ) -> None:
     """With the message and the code of the inner call."""
-    assert (f"list.map: {text}", code, retry) == told("list.map", *args)
+    assert (f"list.map: {text}", code, retry) == error_of("list.map", *args)
 
 
 def test_inner_call_gains_no_authority(engine: Engine) -> None:
@@ -114,19 +114,19 @@ CALLED = {
 def test_meta_call_passes_named_arguments(engine: Engine, args: list[Any], expected: Any) -> None:
     """As ``call_named`` does."""
     try:
-        came: Any = engine.call("meta.call", args)
+        result: Any = engine.call("meta.call", args)
     except CallError as error:
         assert error.retry == "model"
-        came = error.code
+        result = error.code
 
-    assert expected == came
+    assert expected == result
 
 
-def test_meta_call_reports_argument_errors(told: Told) -> None:
+def test_meta_call_reports_argument_errors(error_of: ErrorOf) -> None:
     """With the message of the inner tool."""
     text = "meta.call: math.add: num2: expected float, got nothing"
 
-    assert (text, "call.arguments", "model") == told("meta.call", "math.add", {"num1": 1})
+    assert (text, "call.arguments", "model") == error_of("meta.call", "math.add", {"num1": 1})
 
 
 def test_var_change_applies_the_tool() -> None:
@@ -165,11 +165,14 @@ def test_var_change_is_atomic() -> None:
 
 def test_map_reports_progress(caplog: pytest.LogCaptureFixture) -> None:
     """To the host before each call and at the end, and the number of calls to the log."""
-    told: list[Progress] = []
-    with Engine(plugins=["neuroscript-std"], host=Host(progress=told.append)) as engine, caplog.at_level(logging.DEBUG):
+    reports: list[Progress] = []
+    with (
+        Engine(plugins=["neuroscript-std"], host=Host(progress=reports.append)) as engine,
+        caplog.at_level(logging.DEBUG),
+    ):
         engine.call("list.map", [[1, 2], "math.abs"])
 
-    assert [(each.tool, each.done, each.total) for each in told] == [("list.map", done, 2) for done in range(3)]
+    assert [(each.tool, each.done, each.total) for each in reports] == [("list.map", done, 2) for done in range(3)]
     assert [(each.name, each.levelname, each.getMessage()) for each in caplog.records] == [
         ("neuroscript.list.map", "DEBUG", "made 2 calls")
     ]

@@ -68,10 +68,13 @@ def test_upstream_cases(engine: Engine, case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("text", ["", "abc", "Grüße ☃", "x" * 100_000], ids=["empty", "ascii", "utf-8", "long"])
 def test_digests_match_the_standard_library(engine: Engine, text: str, name: str, spelling: Any) -> None:
     """Of the UTF-8 bytes, in lowercase hexadecimal digits; the algorithm is case-insensitive."""
-    came = engine.call("crypto.hash", [text, spelling(name)]), engine.call("crypto.hmac", [text, "kéy", spelling(name)])
+    result = (
+        engine.call("crypto.hash", [text, spelling(name)]),
+        engine.call("crypto.hmac", [text, "kéy", spelling(name)]),
+    )
 
     digest = hashlib.new(name, text.encode()).hexdigest()
-    assert (digest, hmac.new("kéy".encode(), text.encode(), name).hexdigest()) == came
+    assert (digest, hmac.new("kéy".encode(), text.encode(), name).hexdigest()) == result
 
 
 @pytest.mark.parametrize("name", ["sha1", "sha-256", "", "sha256 ", "shake_128", "blake2b", "\u017fha256"])
@@ -117,9 +120,9 @@ def test_signed_claims_can_be_verified(engine: Engine, name: str) -> None:
         "x": {"y": [1.5, None]},
     }
 
-    came = engine.call("crypto.verifyjwt", [sign(claims, algorithm=name), SECRET])
+    result = engine.call("crypto.verifyjwt", [sign(claims, algorithm=name), SECRET])
 
-    assert claims == came
+    assert claims == result
 
 
 def test_signing_matches_pyjwt() -> None:

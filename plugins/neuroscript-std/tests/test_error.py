@@ -46,9 +46,9 @@ ACCEPTED = {
 @pytest.mark.parametrize(("code", "expected"), ACCEPTED.values(), ids=ACCEPTED)
 def test_numeric_string_codes_become_numbers(engine: Engine, code: Any, expected: Any) -> None:
     """An int if possible, otherwise a float, and a string if no number is exact."""
-    came = engine.call("error.new", [code, "what happened"])
+    result = engine.call("error.new", [code, "what happened"])
 
-    assert repr({"code": expected, "message": "what happened"}) == repr(came)
+    assert repr({"code": expected, "message": "what happened"}) == repr(result)
 
 
 REFUSED = {

@@ -49,7 +49,7 @@ def test_handle_belongs_to_its_session(engine: Engine) -> None:
     handle = engine.call("thing.keep")
 
     with engine.session() as other:
-        came = [other.call(f"handle.{tool}", [handle]) for tool in ("type", "isvalid", "release")]
+        results = [other.call(f"handle.{tool}", [handle]) for tool in ("type", "isvalid", "release")]
 
-    assert [None, False, False] == came
+    assert [None, False, False] == results
     assert engine.call("handle.isvalid", [handle]) is True

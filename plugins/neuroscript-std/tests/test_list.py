@@ -20,12 +20,12 @@ CODES = {"toolset-090": "coercion.fraction"}
 def test_upstream_cases(engine: Engine, case: dict[str, Any]) -> None:
     """The expectations of upstream's own tests hold here."""
     try:
-        came: object = engine.call(case["tool_or_fn"], case["args"])
+        result: object = engine.call(case["tool_or_fn"], case["args"])
     except CallError as error:
         assert error.retry == "model"
-        came = error.code
+        result = error.code
 
-    assert CODES.get(case["id"], case["expect"].get("value")) == came
+    assert CODES.get(case["id"], case["expect"].get("value")) == result
 
 
 CALLS = {
@@ -56,16 +56,16 @@ CALLS = {
 @pytest.mark.parametrize(("tool", "args", "expected"), CALLS.values(), ids=CALLS)
 def test_results(engine: Engine, tool: str, args: list[Any], expected: object) -> None:
     """Edge cases: out of range indexes and empty lists; elements keep their values and types."""
-    came = engine.call(f"list.{tool}", args)
+    result = engine.call(f"list.{tool}", args)
 
-    assert repr(expected) == repr(came)
+    assert repr(expected) == repr(result)
 
 
 def test_sorting_is_stable(engine: Engine) -> None:
     """Equal elements keep their order, which is visible if an int equals a float."""
-    came = engine.call("list.sort", [[1.0, 0, 1, -0.0, 1.0]])
+    result = engine.call("list.sort", [[1.0, 0, 1, -0.0, 1.0]])
 
-    assert repr(came) == "[0, -0.0, 1.0, 1, 1.0]"
+    assert repr(result) == "[0, -0.0, 1.0, 1, 1.0]"
 
 
 MIXED = {
@@ -110,9 +110,9 @@ EQUAL = {
 @pytest.mark.parametrize(("one", "other", "expected"), EQUAL.values(), ids=EQUAL)
 def test_contains_compares_deeply_and_by_value(engine: Engine, one: Any, other: Any, expected: bool) -> None:
     """Numbers are compared by value at any depth, a boolean equals no number, and the comparison is symmetric."""
-    came = engine.call("list.contains", [["x", one], other]), engine.call("list.contains", [["x", other], one])
+    result = engine.call("list.contains", [["x", one], other]), engine.call("list.contains", [["x", other], one])
 
-    assert (expected, expected) == came
+    assert (expected, expected) == result
 
 
 @pytest.mark.parametrize("tool", ["append", "appendinplace", "prepend", "rest", "slice", "tail", "reverse", "sort"])
@@ -121,10 +121,10 @@ def test_lists_of_the_caller_are_unchanged(engine: Engine, tool: str) -> None:
     given = ["b", "a"]
     further = {"append": ["c"], "appendinplace": ["c"], "prepend": ["c"], "slice": [0, 2], "tail": [2]}
 
-    came = engine.call(f"list.{tool}", [given, *further.get(tool, [])])
+    result = engine.call(f"list.{tool}", [given, *further.get(tool, [])])
 
     assert given == ["b", "a"]
-    assert came is not given
+    assert result is not given
 
 
 def test_appendinplace_equals_append(engine: Engine) -> None:

@@ -30,9 +30,9 @@ def test_system_prompt_comes_first(asking: Engine, parrot: Any) -> None:
 
 def test_choose_returns_tool_calls_without_running_them(asking: Engine, parrot: Any) -> None:
     """Arguments by name, in order or as JSON; running the first one would fail."""
-    came = asking.call("llm.choose", ["which?", ["math.add", "math.subtract", "math.divide"]])
+    result = asking.call("llm.choose", ["which?", ["math.add", "math.subtract", "math.divide"]])
 
-    assert came == [
+    assert result == [
         {"id": "add", "name": "math.add", "arguments": {"num1": 1}},
         {"id": "subtract", "name": "math.subtract", "arguments": [1, 2]},
         {"id": "divide", "name": "math.divide", "arguments": '{"num1": 1}'},
@@ -54,9 +54,9 @@ def test_choose_accepts_only_available_tools(asking: Engine, parrot: Any, name: 
 
 def test_embedding_is_that_of_the_model(asking: Engine) -> None:
     """As 32-bit floats."""
-    came = asking.call("llm.embed", ["abc"])
+    result = asking.call("llm.embed", ["abc"])
 
-    assert (came.typecode, list(came)) == ("f", [3.0, 0.5])
+    assert (result.typecode, list(result)) == ("f", [3.0, 0.5])
 
 
 def test_log_contains_roles_and_lengths(asking: Engine, caplog: pytest.LogCaptureFixture) -> None:

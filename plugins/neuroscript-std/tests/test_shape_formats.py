@@ -137,11 +137,11 @@ TEXTS = [(word, text, True) for word, form in FORMS.items() for text in form[1]]
 def test_string_formats(engine: Engine, word: str, text: str, expected: bool) -> None:
     """Upstream's cases, and edge cases of the standards."""
     try:
-        came = engine.call("shape.validate", [{"a": text}, {"a": word}])
+        result = engine.call("shape.validate", [{"a": text}, {"a": word}])
     except CallError:
-        came = False
+        result = False
 
-    assert expected == came
+    assert expected == result
 
 
 SIZE = 100_000

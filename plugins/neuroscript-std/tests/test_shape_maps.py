@@ -116,8 +116,8 @@ def test_at_most_twenty_mismatches_are_listed(failure: Callable[..., ToolFailed]
     """The others are counted, because an endless message helps no caller."""
     error = failure("shape.validate", {"a": [1] * 50_000}, {"a[]": "string"})
 
-    told = [f"a[{index}]: expected string, got int" for index in range(20)]
-    assert "; ".join([*told, "and 49980 more"]) == error.text
+    reported = [f"a[{index}]: expected string, got int" for index in range(20)]
+    assert "; ".join([*reported, "and 49980 more"]) == error.text
 
 
 def test_allow_extra_applies_at_every_level(engine: Engine, failure: Callable[..., ToolFailed]) -> None:

@@ -223,19 +223,21 @@ def test_case_insensitive_paths_are_optional(engine: Engine, failure: Callable[.
     value = {"Key": 1, "KEY": 2, "Straße": {"ID": 3}}
     options = {"case_insensitive": True}
 
-    came = [engine.call("shape.select", [value, path, options]) for path in ("Key", "KEY", "STRASSE.id", "STRAßE.id")]
+    results = [
+        engine.call("shape.select", [value, path, options]) for path in ("Key", "KEY", "STRASSE.id", "STRAßE.id")
+    ]
     error = failure("shape.select", value, "key", options)
 
-    assert [1, 2, 3, 3] == came
+    assert [1, 2, 3, 3] == results
     text = "key: expected one key, got 2 that differ only in case"
     assert ("shape.ambiguous", "model", text) == (error.code, error.retry, error.text)
 
 
 def test_selected_value_is_a_copy(engine: Engine) -> None:
     """It shares nothing with the argument."""
-    came = engine.call("shape.select", [DATA, "user.tags"])
+    result = engine.call("shape.select", [DATA, "user.tags"])
 
-    came.append("more")
+    result.append("more")
 
     assert ["math", "poetry"] == DATA["user"]["tags"]  # type: ignore[index]
 
@@ -244,9 +246,9 @@ def test_selectmany_returns_a_map(engine: Engine) -> None:
     """With missing_ok, missing values are omitted, but an existing None is not."""
     extracts = {"who": "user.name", "first": ["items", 0, "id"], "gone": "user.email", "none": "user.none"}
 
-    came = engine.call("shape.selectmany", [DATA, extracts, {"missing_ok": True}])
+    result = engine.call("shape.selectmany", [DATA, extracts, {"missing_ok": True}])
 
-    assert {"who": "Ada", "first": 100, "none": None} == came
+    assert {"who": "Ada", "first": 100, "none": None} == result
     assert {} == engine.call("shape.selectmany", [DATA, {}])
 
 
@@ -284,9 +286,9 @@ def test_many_case_insensitive_extracts_are_linear(engine: Engine) -> None:
     extracts = {str(index): f"kEY{index}" for index in range(20_000)}
     started = time.perf_counter()
 
-    came = engine.call("shape.selectmany", [value, extracts, {"case_insensitive": True}])
+    result = engine.call("shape.selectmany", [value, extracts, {"case_insensitive": True}])
 
-    assert {str(index): index for index in range(20_000)} == came
+    assert {str(index): index for index in range(20_000)} == result
     assert time.perf_counter() - started < 2
 
 

@@ -36,15 +36,15 @@ def base64(data: bytes) -> str:
     ["QQ", "QQ=", "QQ===", "QQ==QQ==", "QR==", "QUJD\n", "QU JD", "=", "====", "Q", "-_8=", "QUJDé", "QQ==\0"],
     ids=ascii,
 )
-def test_base64_is_decoded_strictly(told: Callable[..., tuple[str, str, str]], name: str, text: str) -> None:
+def test_base64_is_decoded_strictly(error_of: Callable[..., tuple[str, str, str]], name: str, text: str) -> None:
     """Padding is required, no character is skipped, and no bits are dropped."""
-    assert (f"str.{name}: {NOT_BASE64}", "str.not_base64", "model") == told(f"str.{name}", text)
+    assert (f"str.{name}: {NOT_BASE64}", "str.not_base64", "model") == error_of(f"str.{name}", text)
 
 
 @pytest.mark.parametrize("text", ["6", "68 65", "0x68", "6g", "６８", "68\n"], ids=ascii)
-def test_hex_is_decoded_strictly(told: Callable[..., tuple[str, str, str]], text: str) -> None:
+def test_hex_is_decoded_strictly(error_of: Callable[..., tuple[str, str, str]], text: str) -> None:
     """Two ASCII digits per byte, without whitespace."""
-    assert (f"str.fromhex: {NOT_HEX}", "str.not_hex", "model") == told("str.fromhex", text)
+    assert (f"str.fromhex: {NOT_HEX}", "str.not_hex", "model") == error_of("str.fromhex", text)
 
 
 @pytest.mark.parametrize(
@@ -58,10 +58,10 @@ def test_hex_is_decoded_strictly(told: Callable[..., tuple[str, str, str]], text
 )
 @pytest.mark.parametrize("data", [b"\xff", b"\xed\xa0\x80", b"a\xc3"], ids=["no-utf8", "surrogate", "cut"])
 def test_decoded_bytes_must_be_utf8(
-    told: Callable[..., tuple[str, str, str]], name: str, encode: Any, data: bytes
+    error_of: Callable[..., tuple[str, str, str]], name: str, encode: Any, data: bytes
 ) -> None:
     """Invalid bytes are refused, not replaced."""
-    assert (f"str.{name}: {NOT_TEXT}", "str.not_text", "model") == told(f"str.{name}", encode(data))
+    assert (f"str.{name}: {NOT_TEXT}", "str.not_text", "model") == error_of(f"str.{name}", encode(data))
 
 
 @settings(max_examples=50, deadline=None)
@@ -105,11 +105,11 @@ def test_compression_is_deterministic(engine: Engine) -> None:
     ],
     ids=["empty", "text", "cut", "no-trailer", "half-header", "wrong-size", "no-deflate", "rest", "method", "zlib"],
 )
-def test_incomplete_gzip_is_refused(told: Callable[..., tuple[str, str, str]], data: bytes) -> None:
+def test_incomplete_gzip_is_refused(error_of: Callable[..., tuple[str, str, str]], data: bytes) -> None:
     """No partial content is returned."""
     expected = f"str.decompress: {NOT_GZIP}", "str.not_gzip", "model"
 
-    assert expected == told("str.decompress", base64(data))
+    assert expected == error_of("str.decompress", base64(data))
 
 
 def test_gzip_with_several_members_is_decompressed(engine: Engine) -> None:
@@ -126,7 +126,7 @@ def test_decompression_limit_is_exact(engine: Engine) -> None:
     assert 8 * MIB == len(engine.call("str.decompress", (data,)))
 
 
-def test_decompression_bomb_uses_bounded_memory(told: Callable[..., tuple[str, str, str]]) -> None:
+def test_decompression_bomb_uses_bounded_memory(error_of: Callable[..., tuple[str, str, str]]) -> None:
     """8 MiB of Base64 that expand to 6 GB are decompressed only up to the limit."""
     part = gzip.compress(bytes(16 * MIB))
     bomb = base64(part * (6_000_000 // len(part)))
@@ -134,7 +134,7 @@ def test_decompression_bomb_uses_bounded_memory(told: Callable[..., tuple[str, s
 
     tracemalloc.start()
     try:
-        answer = told("str.decompress", bomb)
+        answer = error_of("str.decompress", bomb)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -70,14 +70,14 @@ def test_newline_in_a_string_gets_no_prefix(engine: Engine) -> None:
     assert '[\n#  "a\\nb"\n#]' == engine.call("str.tojsonstring", (["a\nb"], True, "#"))
 
 
-def test_pretty_print_is_limited(told: Callable[..., tuple[str, str, str]]) -> None:
+def test_pretty_print_is_limited(error_of: Callable[..., tuple[str, str, str]]) -> None:
     """Many lines with long prefixes stop at 8 MiB."""
     value: Any = [0] * 100_000
     for _ in range(50):
         value = [value]
     expected = "str.tojsonstring: the result would exceed 8 MiB; process less text per call"
 
-    assert (expected, "str.too_large", "model") == told("str.tojsonstring", value, True, " " * 64, " " * 64)
+    assert (expected, "str.too_large", "model") == error_of("str.tojsonstring", value, True, " " * 64, " " * 64)
 
 
 def test_prefix_and_indent_are_limited(engine: Engine) -> None:
@@ -113,20 +113,20 @@ def test_prefix_and_indent_are_limited(engine: Engine) -> None:
     ],
     ids=lambda value: ascii(value[:12]),
 )
-def test_invalid_json_is_refused(told: Callable[..., tuple[str, str, str]], text: str, why: str) -> None:
+def test_invalid_json_is_refused(error_of: Callable[..., tuple[str, str, str]], text: str, why: str) -> None:
     """The error says what is wrong and where, and quotes nothing."""
     encoded = b64encode(text.encode()).decode()
 
     for name, given_text in (("parsejsonstring", text), ("parsefromjsonbase64", encoded)):
         expected = f"str.{name}: {NOT_JSON}: {why}"
-        assert (expected, "str.not_json", "model") == told(f"str.{name}", given_text)
+        assert (expected, "str.not_json", "model") == error_of(f"str.{name}", given_text)
 
 
-def test_json_must_be_utf8(told: Callable[..., tuple[str, str, str]]) -> None:
+def test_json_must_be_utf8(error_of: Callable[..., tuple[str, str, str]]) -> None:
     """Other bytes in Base64 are refused."""
     expected = f"str.parsefromjsonbase64: {NOT_JSON}: the decoded bytes are not UTF-8"
 
-    assert (expected, "str.not_json", "model") == told("str.parsefromjsonbase64", "/w==")
+    assert (expected, "str.not_json", "model") == error_of("str.parsefromjsonbase64", "/w==")
 
 
 @pytest.mark.parametrize(

@@ -145,10 +145,10 @@ def test_hostile_pattern_is_bounded_and_releases_the_gil(
     """It gives its result or is refused in the stated time, while another thread keeps counting."""
     with Counter() as counter:
         before, started = counter.count, time.perf_counter()
-        came = outcome(engine, f"str.{name}", args)
+        result = outcome(engine, f"str.{name}", args)
         seconds, counted = time.perf_counter() - started, counter.count - before
 
-    assert expected == came
+    assert expected == result
     assert seconds < STATED
     assert seconds < NOTICEABLE or counted > SHARE * idle_speed * seconds
 
@@ -177,12 +177,12 @@ def test_hostile_pattern_is_bounded_and_releases_the_gil(
 )
 @pytest.mark.parametrize("name", ["matchregex", "findallregex", "replaceregex"])
 def test_invalid_pattern_is_explained(
-    told: Callable[..., tuple[str, str, str]], name: str, pattern: str, why: str
+    error_of: Callable[..., tuple[str, str, str]], name: str, pattern: str, why: str
 ) -> None:
     """By every tool in the same way, without quoting the pattern."""
     args = (pattern, "text", "x")[: 3 if name == "replaceregex" else 2]
 
-    assert (f"str.{name}: {BAD}: {why}", "str.bad_pattern", "model") == told(f"str.{name}", *args)
+    assert (f"str.{name}: {BAD}: {why}", "str.bad_pattern", "model") == error_of(f"str.{name}", *args)
 
 
 @pytest.mark.parametrize(
@@ -195,12 +195,12 @@ def test_invalid_pattern_is_explained(
     ids=["steps", "memory", "matches"],
 )
 def test_costly_pattern_is_explained(
-    told: Callable[..., tuple[str, str, str]], name: str, args: tuple[str, ...], why: str
+    error_of: Callable[..., tuple[str, str, str]], name: str, args: tuple[str, ...], why: str
 ) -> None:
     """The error says what to change."""
     expected = f"str.{name}: {COSTLY}: {why}", "str.pattern_too_costly", "model"
 
-    assert expected == told(f"str.{name}", *args)
+    assert expected == error_of(f"str.{name}", *args)
 
 
 def test_pattern_length_is_limited(engine: Engine) -> None:
@@ -290,22 +290,22 @@ def test_replacement_templates_follow_go(
 
 @pytest.mark.parametrize("replacement", ["$2", "$1x", "${name}", "$01", "${99999999999}", "$٣"])
 @pytest.mark.parametrize("text", ["a", "b"], ids=["match", "no-match"])
-def test_unknown_group_is_an_error(told: Callable[..., tuple[str, str, str]], text: str, replacement: str) -> None:
+def test_unknown_group_is_an_error(error_of: Callable[..., tuple[str, str, str]], text: str, replacement: str) -> None:
     """Go would insert nothing, which hides the mistake; it is an error even without a match."""
     why = "the replacement refers to an unknown group; write ${1} before a letter and $$ for a literal $"
     expected = f"str.replaceregex: {why}", "str.no_group", "model"
 
-    assert expected == told("str.replaceregex", "(a)", text, replacement)
+    assert expected == error_of("str.replaceregex", "(a)", text, replacement)
 
 
 @pytest.mark.parametrize(("name", "more"), [("findallregex", ()), ("replaceregex", ("x",))])
 def test_patterns_cannot_split_characters(
-    told: Callable[..., tuple[str, str, str]], name: str, more: tuple[str, ...]
+    error_of: Callable[..., tuple[str, str, str]], name: str, more: tuple[str, ...]
 ) -> None:
     r"""RE2's \C matches one byte, which Go refuses; here it is refused if it would split a character."""
     expected = f"str.{name}: {BAD}: it splits a character; use . instead of \\C", "str.bad_pattern", "model"
 
-    assert expected == told(f"str.{name}", r"\C", "é", *more)
+    assert expected == error_of(f"str.{name}", r"\C", "é", *more)
 
 
 def test_event_loop_is_not_blocked_by_a_match(engine: Engine) -> None:

@@ -43,11 +43,11 @@ def test_characters_are_code_points(engine: Engine, name: str, args: tuple[Any, 
 
 
 @pytest.mark.parametrize("args", [("abc", -1, 1), ("abc", 0, -1)], ids=["start", "length"])
-def test_negative_start_is_refused(told: Callable[..., tuple[str, str, str]], args: tuple[Any, ...]) -> None:
+def test_negative_start_is_refused(error_of: Callable[..., tuple[str, str, str]], args: tuple[Any, ...]) -> None:
     """Negative numbers do not count from the end."""
     expected = "str.substring: start_index and length must not be negative"
 
-    assert (expected, "str.bounds", "model") == told("str.substring", *args)
+    assert (expected, "str.bounds", "model") == error_of("str.substring", *args)
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,11 @@ def test_join_reverses_split(text: str, mark: str) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "large",
 )
-def test_result_size_is_limited(told: Callable[..., tuple[str, str, str]], name: str, args: tuple[Any, ...]) -> None:
+def test_result_size_is_limited(
+    error_of: Callable[..., tuple[str, str, str]], name: str, args: tuple[Any, ...]
+) -> None:
     """To 8 MiB, before the memory is allocated."""
-    assert (f"str.{name}: {TOO_LARGE}", "str.too_large", "model") == told(f"str.{name}", *args)
+    assert (f"str.{name}: {TOO_LARGE}", "str.too_large", "model") == error_of(f"str.{name}", *args)
 
 
 @pytest.mark.parametrize(
@@ -157,10 +159,10 @@ def test_result_size_is_limited(told: Callable[..., tuple[str, str, str]], name:
     ids=["characters", "marks", "words", "JSON"],
 )
 def test_number_of_result_values_is_limited(
-    told: Callable[..., tuple[str, str, str]], name: str, args: tuple[Any, ...]
+    error_of: Callable[..., tuple[str, str, str]], name: str, args: tuple[Any, ...]
 ) -> None:
     """By the tool, with its own code, before the engine's limit."""
-    assert (f"str.{name}: {TOO_MANY}", "str.too_large", "model") == told(f"str.{name}", *args)
+    assert (f"str.{name}: {TOO_MANY}", "str.too_large", "model") == error_of(f"str.{name}", *args)
 
 
 def test_limits_are_exact(engine: Engine) -> None:

@@ -26,10 +26,10 @@ def test_now_returns_iso_8601(engine: Engine, zone: str) -> None:
     """With microseconds and an offset, the same moment in every zone, and always the same length."""
     before = datetime.now(UTC)
 
-    came = engine.call("time.now", [zone])
+    result = engine.call("time.now", [zone])
 
-    assert before <= datetime.fromisoformat(came) <= datetime.now(UTC)
-    assert len("2026-11-20T13:27:46.123456+00:00") == len(came)
+    assert before <= datetime.fromisoformat(result) <= datetime.now(UTC)
+    assert len("2026-11-20T13:27:46.123456+00:00") == len(result)
 
 
 @pytest.mark.parametrize(
@@ -136,9 +136,9 @@ def test_directives_match_python(engine: Engine) -> None:
     moments = [datetime(1900, 1, 1, tzinfo=UTC) + timedelta(seconds=source.randrange(10**10)) for _ in range(2000)]
     expected = [moment.strftime(pattern) for moment in moments]
 
-    came = [engine.call("time.format", [moment.timestamp(), pattern]) for moment in moments]
+    results = [engine.call("time.format", [moment.timestamp(), pattern]) for moment in moments]
 
-    assert expected == came
+    assert expected == results
 
 
 @pytest.mark.parametrize("pattern", ["%", "%Y%", "%Q", "%-d", "%10Y", "%:", "%é", "%\n", "%E"])
@@ -221,9 +221,9 @@ def test_sleep_takes_the_requested_time(engine: Engine) -> None:
     """And returns True."""
     started = time.monotonic()
 
-    came = engine.call("time.sleep", ["0.05"])
+    result = engine.call("time.sleep", ["0.05"])
 
-    assert came is True
+    assert result is True
     assert time.monotonic() - started >= 0.05
 
 
@@ -267,12 +267,12 @@ def test_awaited_sleeps_run_concurrently(engine: Engine) -> None:
 
 def test_sleep_reports_progress_and_stops_with_the_engine() -> None:
     """It reports whole seconds; when the engine closes, it ends an hour early."""
-    told: list[Progress] = []
+    reports: list[Progress] = []
     failures: list[ToolFailed] = []
     begun = threading.Event()
 
     def tell(progress: Progress) -> None:
-        told.append(progress)
+        reports.append(progress)
         begun.set()
 
     def sleep() -> None:
@@ -286,7 +286,7 @@ def test_sleep_reports_progress_and_stops_with_the_engine() -> None:
         begun.wait()
     sleeper.join()
 
-    assert told == [Progress("time.sleep", 1, 3600, "")]
+    assert reports == [Progress("time.sleep", 1, 3600, "")]
     assert [(str(each), each.code, each.retry) for each in failures] == [
         ("time.sleep: the call was cancelled", "time.cancelled", "later")
     ]

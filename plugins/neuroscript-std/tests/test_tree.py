@@ -119,9 +119,9 @@ def test_value_must_match_the_node_type(tree: Callable[..., Any], node_type: str
     """Otherwise no node is added."""
     mine = tree("[]")
 
-    told = refused(mine, "addchildnode", "node-1", None, node_type, value)
+    reported = refused(mine, "addchildnode", "node-1", None, node_type, value)
 
-    assert (f"tree.addchildnode: value: {text}", "tree.bad_value", "model") == told
+    assert (f"tree.addchildnode: value: {text}", "tree.bad_value", "model") == reported
     assert [] == mine("getchildren", "node-1")
 
 

@@ -28,7 +28,7 @@ JSON = st.recursive(
 )
 
 
-def told(change: Callable[[], object]) -> tuple[str, str, str]:
+def change_error(change: Callable[[], object]) -> tuple[str, str, str]:
     """Return the error of a failing change."""
     with pytest.raises(ToolFailed) as caught:
         change()
@@ -100,7 +100,7 @@ def test_json_is_indented(text: str, expected: str) -> None:
 )
 def test_what_is_not_json_is_refused(text: str, expected: str) -> None:
     """The caller hears what is wrong and where, and nothing of the text."""
-    assert (expected, "tree.not_json", "model") == told(lambda: parse_tree(text))
+    assert (expected, "tree.not_json", "model") == change_error(lambda: parse_tree(text))
 
 
 def test_tree_size_is_limited() -> None:
@@ -110,9 +110,9 @@ def test_tree_size_is_limited() -> None:
 
     assert len(Tree(nested(MAX_DEPTH))) == MAX_DEPTH + 1
     assert len(Tree([0] * (MAX_NODES - 1))) == MAX_NODES
-    assert too_deep == told(lambda: Tree(nested(MAX_DEPTH + 1)))
-    assert too_deep == told(lambda: parse_tree("[" * 65 + "]" * 65))
-    assert too_large == told(lambda: Tree([0] * MAX_NODES))
+    assert too_deep == change_error(lambda: Tree(nested(MAX_DEPTH + 1)))
+    assert too_deep == change_error(lambda: parse_tree("[" * 65 + "]" * 65))
+    assert too_large == change_error(lambda: Tree([0] * MAX_NODES))
 
 
 def test_rendered_size_is_limited() -> None:
@@ -120,7 +120,7 @@ def test_rendered_size_is_limited() -> None:
     tree = Tree(nested(60, [0] * 100_000))
     expected = ("the result would exceed 8 MiB", "tree.too_large", "model")
 
-    assert expected == told(lambda: json_of(tree)) == told(lambda: render_tree(tree))
+    assert expected == change_error(lambda: json_of(tree)) == change_error(lambda: render_tree(tree))
 
 
 def test_render_shows_each_node() -> None:
@@ -169,7 +169,7 @@ def test_node_at_a_path(path: Any, expected: str) -> None:
 )
 def test_missing_path_is_refused(path: Any, expected: tuple[str, str]) -> None:
     """The error says where the path ends."""
-    assert (*expected, "model") == told(lambda: Tree(SHOP).at(path))
+    assert (*expected, "model") == change_error(lambda: Tree(SHOP).at(path))
 
 
 def test_unknown_id_is_refused() -> None:
@@ -177,7 +177,7 @@ def test_unknown_id_is_refused() -> None:
     id = "\x1b[2J" + "x" * 100
     expected = f"this tree has no node with the id \\x1b[2J{'x' * 60}…"
 
-    assert (expected, "tree.no_node", "model") == told(lambda: Tree(SHOP).node(id))
+    assert (expected, "tree.no_node", "model") == change_error(lambda: Tree(SHOP).node(id))
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_boolean_is_not_a_number() -> None:
 )
 def test_query_for_a_container_value_is_refused(query: dict[str, Any], expected: str) -> None:
     """It could never match, which would hide a mistake."""
-    assert (f"query_map: {expected}", "tree.bad_query", "model") == told(
+    assert (f"query_map: {expected}", "tree.bad_query", "model") == change_error(
         lambda: find_nodes(Tree([]).root, query, -1, -1)
     )
 
@@ -370,7 +370,7 @@ def test_refused_change_has_no_effect(change: Callable[[Tree], object], word: st
     """No node is left behind."""
     tree = Tree(SHOP)
 
-    assert (text, f"tree.{word}", "model") == told(lambda: change(tree))
+    assert (text, f"tree.{word}", "model") == change_error(lambda: change(tree))
     assert (SHOP, 9, True) == (tree.root.value, len(tree), is_whole(tree))
 
 
@@ -382,10 +382,10 @@ def test_changes_respect_the_depth_limit() -> None:
 
     tree.add(lowest, 1, "leaf")
     for change in (lambda: tree.add(lowest, {}, "object"), lambda: tree.link(lowest, "high", high)):
-        assert "tree.too_deep" == told(change)[1]
+        assert "tree.too_deep" == change_error(change)[1]
     full = Tree([0] * (MAX_NODES - 1))
 
-    assert "tree.too_large" == told(lambda: full.add("node-1", 0))[1]
+    assert "tree.too_large" == change_error(lambda: full.add("node-1", 0))[1]
     assert is_whole(tree)
 
 

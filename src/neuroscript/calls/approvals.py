@@ -96,9 +96,9 @@ def _answer(
     line: CallPipeline, approver: Approver, request: ApprovalRequest, values: tuple[Any, ...], frame: CallFrame
 ) -> ApprovalLoop:
     """Run an approver, and return its answer."""
-    asking, manner = _guarded(approver)
+    asking, run_mode = _guarded(approver)
     try:
-        answer = yield Invocation(line.tool.name, asking, (request,), manner)
+        answer = yield Invocation(line.tool.name, asking, (request,), run_mode)
         if inspect.isawaitable(answer):
             answer = yield Invocation(line.tool.name, _awaited, (answer,), "coroutine")
     except CallerGone as end:

@@ -119,7 +119,7 @@ def _add_call(source: CodeWriter, line: CallPipeline, values: list[str]) -> None
             after.insert(1, "    own = rt._frame")
     source.add(*before, "try:", f"    result = {call}({', '.join(values)})", "except BaseException as error:")
     source.add("    raise failed(error, frame)", *after)
-    has_exact_type = line.most is None and line.tool.spec.returns is None
+    has_exact_type = line.max_result_bytes is None and line.tool.spec.returns is None
     test = EXACT.get(line.tool.spec.return_type, "False").format("result") if has_exact_type else "False"
     source.add(f"if not ({test}):", f"    result = {source.name(line.check_result)}(result, frame)")
 

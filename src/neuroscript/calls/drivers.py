@@ -231,7 +231,7 @@ class Runner:
 
     def run(self, body: Invocation) -> Outcome:
         """Run a function to its end, or until its time is over."""
-        if body.manner == "coroutine":
+        if body.run_mode == "coroutine":
             threads = self._source.threads
             with threads.waiting():
                 self._loop = self._loop or threads.loop()
@@ -240,7 +240,7 @@ class Runner:
 
 
 async def _arun(body: Invocation, source: ThreadSource) -> Outcome:
-    return await (_awaited(body) if body.manner == "coroutine" else source.threads.awaitable(body))
+    return await (_awaited(body) if body.run_mode == "coroutine" else source.threads.awaitable(body))
 
 
 async def _awaited(body: Invocation) -> Outcome:

@@ -60,11 +60,11 @@ class CallPipeline:
         policy: What the host permits.
         runtime: Makes the Runtime of one call, which works while its ``_frame`` is set.
         gate: The checks and observers around the function, if there are limits, hooks or audit logs; else None.
-        manner: How the function is run.
+        run_mode: How the function is run.
         approvers: Who must approve each call.
         makers: What makes an instance of the class of an argument, by its index.
         is_secret: Whether an argument, or a key within one, is secret.
-        most: How many bytes a result may have, or None.
+        max_result_bytes: How many bytes a result may have, or None.
     """
 
     tool: ToolImplementation
@@ -72,16 +72,16 @@ class CallPipeline:
     policy: ExecutionPolicy
     runtime: Callable[[], CallBound]
     gate: Gate | None = None
-    manner: RunMode = attrs.field(init=False)
+    run_mode: RunMode = attrs.field(init=False)
     approvers: tuple[Approver, ...] = attrs.field(init=False)
     _granted: tuple[tuple[Grant, ...], ...] = attrs.field(init=False)
     is_secret: bool = attrs.field(init=False)
     _limit: float | None = attrs.field(init=False)
-    most: int | None = attrs.field(init=False)
+    max_result_bytes: int | None = attrs.field(init=False)
     makers: tuple[tuple[int, Callable[[Any], Any]], ...] = attrs.field(init=False)
 
-    @manner.default
-    def _find_manner(self) -> RunMode:
+    @run_mode.default
+    def _find_run_mode(self) -> RunMode:
         return "coroutine" if self.tool.is_coroutine else "waits" if self.tool.policy.waits else "plain"
 
     @approvers.default
@@ -110,8 +110,8 @@ class CallPipeline:
         seconds: float | None = self.policy.least("seconds")
         return seconds
 
-    @most.default
-    def _find_most(self) -> int | None:
+    @max_result_bytes.default
+    def _find_max_result_bytes(self) -> int | None:
         most: int | None = self.policy.least("result_bytes")
         return most
 
@@ -183,7 +183,7 @@ class CallPipeline:
         from neuroscript.policy.refusals import find_missing_needs, refusal
         from neuroscript.policy.templates import needs_filled_by
 
-        above = [] if frame.parent is None else [(each.tool, each.held) for each in frame.parent.chain()]
+        above = [] if frame.parent is None else [(each.tool, each.grants) for each in frame.parent.chain()]
         lacks = find_missing_needs(needs, [layer.grants for layer in self.policy.layers], above)
         hidden = needs_filled_by(self.tool.spec.secret_names, self.tool.templates, values)
         return refusal(self.tool.name, lacks, hidden, frame.session.secrets)
@@ -262,7 +262,7 @@ class CallPipeline:
         running = frame.session._running
         running.add(frame)
         try:
-            result = yield from run_step(frame, self.tool.func, (rt, *handed), self.manner)
+            result = yield from run_step(frame, self.tool.func, (rt, *handed), self.run_mode)
             stream = self.tool.spec.stream
             if not stream or (stream == MAYBE and not is_iterator(result)):
                 return self.check_result(result, frame)
@@ -277,10 +277,10 @@ class CallPipeline:
         """Yield each item of what a tool returned, which is closed in any case."""
         from neuroscript.calls.streams import StreamAccount, item_reader
 
-        step, end, manner = item_reader(source, "waits" if self.tool.policy.waits else "plain", self.tool.name)
+        step, end, run_mode = item_reader(source, "waits" if self.tool.policy.waits else "plain", self.tool.name)
         given = StreamAccount(self.policy.least("items"))
         try:
-            while (found := (yield from run_step(frame, step, (), manner))) is not END:
+            while (found := (yield from run_step(frame, step, (), run_mode))) is not END:
                 if is_late(frame):
                     raise timeout_error(frame)
                 item = self._item(found, given, frame)
@@ -293,16 +293,16 @@ class CallPipeline:
         except GeneratorExit:  # the driver is gone, so nothing more can run
             raise
         except StreamClosed:
-            yield from run_step(frame, end, (), manner, GRACE_SECONDS)
+            yield from run_step(frame, end, (), run_mode, GRACE_SECONDS)
             raise
         except BaseException as error:
             with suppress(CallError):
-                yield from run_step(frame, end, (), manner, GRACE_SECONDS)
+                yield from run_step(frame, end, (), run_mode, GRACE_SECONDS)
             raise given.ending(error) from error.__cause__
         finally:
             if frame.spent is not None:
                 frame.spent.update(given.spent)
-        yield from run_step(frame, end, (), manner, GRACE_SECONDS)
+        yield from run_step(frame, end, (), run_mode, GRACE_SECONDS)
 
     def _item(self, item: object, given: StreamAccount, frame: CallFrame) -> StreamItem:
         """Return an item of a stream, and count it."""
@@ -349,8 +349,8 @@ class CallPipeline:
         """Return the bytes of a result, with *before*: its text and bytes, and 8 for each value."""
         values = len(exact) if type(exact) is array else walk.nodes - walk.work
         size = before + walk.text + BYTES_PER_VALUE * values
-        if self.most is not None and size > self.most:
-            text = f"returned a result of more than {self.most} bytes"
+        if self.max_result_bytes is not None and size > self.max_result_bytes:
+            text = f"returned a result of more than {self.max_result_bytes} bytes"
             raise LimitError(text, tool=self.tool.name, code="limit.result_bytes")
         return size
 
@@ -358,7 +358,7 @@ class CallPipeline:
     def is_direct(self) -> bool:
         """Whether a sync caller calls the function directly, so that the pipeline can be compiled."""
         return (
-            self.manner != "coroutine"
+            self.run_mode != "coroutine"
             and not (self.tool.spec.stream or self.approvers)
             and self.tool.policy.timeout is None
             and self._limit is None

@@ -160,7 +160,7 @@ class CallFrame:
     deadline: float | None = None
     tools: HasRegistry | None = None
     ended: bool = False
-    _held: tuple[Grant, ...] | None = None
+    _grants: tuple[Grant, ...] | None = None
     spent: dict[str, Any] | None = None
     call: int = 0
     beginning: CallStart | None = None
@@ -196,7 +196,7 @@ class CallFrame:
     def uncovered_need(self, needs: Iterable[Capability]) -> Capability | None:
         """Return the first of *needs* that some tool in this chain of calls did not declare itself."""
         for need, frame in product(needs, self.chain()):
-            if not any(held.covers(need) for held in frame.held):
+            if not any(held.covers(need) for held in frame.grants):
                 return need
         return None
 
@@ -209,8 +209,8 @@ class CallFrame:
             others: Further needs of the tool, which stay.
         """
         exact, kept = tuple(needs), set(map(Grant.of, others))
-        left = [held for held in self.held if held in kept or not any(map(held.covers, exact))]
-        self._held = (*left, *map(Grant.of, exact))
+        left = [held for held in self.grants if held in kept or not any(map(held.covers, exact))]
+        self._grants = (*left, *map(Grant.of, exact))
 
     @property
     def is_abandoned(self) -> bool:
@@ -223,11 +223,11 @@ class CallFrame:
         return False
 
     @property
-    def held(self) -> tuple[Grant, ...]:
+    def grants(self) -> tuple[Grant, ...]:
         """The needs of this call, as the grants that nested calls are checked against."""
-        if self._held is None:
-            self._held = tuple(map(Grant.of, self.needs))
-        return self._held
+        if self._grants is None:
+            self._grants = tuple(map(Grant.of, self.needs))
+        return self._grants
 
 
 RunMode = Literal["plain", "waits", "coroutine"]
@@ -250,7 +250,7 @@ class Invocation:
         tool: The canonical name of the tool.
         func: The function.
         values: The Runtime and the exact values.
-        manner: How the function is run.
+        run_mode: How the function is run.
         timeout: Seconds after which the caller stops waiting, or None.
         limit: Seconds that the whole call may take, or None; error messages state it.
         is_last: Whether it must run even if the caller has stopped waiting, because it cleans up.
@@ -259,7 +259,7 @@ class Invocation:
     tool: str
     func: Callable[..., Any]
     values: tuple[Any, ...]
-    manner: RunMode
+    run_mode: RunMode
     timeout: float | None = None
     limit: float | None = None
     is_last: bool = False
@@ -301,7 +301,7 @@ Steps = Generator[Invocation | StreamItem, Any, Any]
 
 
 def run_step(
-    frame: CallFrame, func: Callable[..., Any], values: tuple[Any, ...], manner: RunMode, grace: float = 0.0
+    frame: CallFrame, func: Callable[..., Any], values: tuple[Any, ...], run_mode: RunMode, grace: float = 0.0
 ) -> Generator[Invocation, Any, Any]:
     """Run a function of the tool and return its result, or raise the error for the caller.
 
@@ -310,7 +310,7 @@ def run_step(
     """
     timeout = None if frame.deadline is None or frame.timeout is None else max(grace, frame.deadline - monotonic())
     try:
-        return (yield Invocation(frame.tool, func, values, manner, timeout, frame.timeout, is_last=grace > 0))
+        return (yield Invocation(frame.tool, func, values, run_mode, timeout, frame.timeout, is_last=grace > 0))
     except CallerGone as end:
         raise end.error from None
     except BaseException as error:

@@ -20,19 +20,19 @@ class StreamAccount:
     """The account of one stream.
 
     Attributes:
-        most: How many items the host permits, or None.
+        max_items: How many items the host permits, or None.
         items: How many items the tool has yielded.
         size: Their bytes together, as limits count them.
     """
 
-    most: int | None
+    max_items: int | None
     items: int = 0
     size: int = 0
 
     def require_room(self, tool: str) -> None:
         """Raise a `LimitError` if the host permits no further item."""
-        if self.most is not None and self.items >= self.most:
-            error = LimitError(f"yielded more than {self.most} items", tool=tool, code="limit.items")
+        if self.max_items is not None and self.items >= self.max_items:
+            error = LimitError(f"yielded more than {self.max_items} items", tool=tool, code="limit.items")
             error.items = self.items
             raise error
 
@@ -61,25 +61,25 @@ class RecordedItems:
     """The items of a stream for a recording; none of them if they are too large together.
 
     Attributes:
-        most: How many bytes they may have together, as limits count them.
+        max_items: How many bytes they may have together, as limits count them.
         items: The items.
         is_cut: Whether there were more.
     """
 
-    most: int
+    max_items: int
     items: list[Any] = attrs.field(factory=list)
     is_cut: bool = False
 
     def add(self, item: Any, size: int) -> None:
         """Store an item; *size* is the bytes of all items."""
-        if size > self.most:
+        if size > self.max_items:
             self.is_cut = True
             self.items.clear()
         else:
             self.items.append(item)
 
 
-def item_reader(source: Any, manner: RunMode, tool: str) -> tuple[Callable[[], Any], Callable[[], Any], RunMode]:
+def item_reader(source: Any, run_mode: RunMode, tool: str) -> tuple[Callable[[], Any], Callable[[], Any], RunMode]:
     """Return what yields the next item of an iterator, what closes it, and how both are run.
 
     Raises:
@@ -90,7 +90,7 @@ def item_reader(source: Any, manner: RunMode, tool: str) -> tuple[Callable[[], A
         return awaited.next, awaited.end, "coroutine"
     if hasattr(type(source), "__next__"):
         plain = SyncItems(source)
-        return plain.next, plain.end, manner
+        return plain.next, plain.end, run_mode
     close(source)
     raise ReturnError(f"result: expected an iterator, got {type_name(source)}", tool=tool)
 

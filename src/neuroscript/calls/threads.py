@@ -44,14 +44,14 @@ class LoopThread:
     """A thread that runs an event loop, so that coroutine tools can be called from anywhere.
 
     Attributes:
-        held: How many sync calls run in the loop's own thread, and block the loop.
+        blocking_calls: How many sync calls run in the loop's own thread, and block the loop.
     """
 
     def __init__(self) -> None:
         import asyncio
 
         self.loop = asyncio.new_event_loop()
-        self.held = 0
+        self.blocking_calls = 0
         self._is_over = False
         self.thread = threading.Thread(target=self._run, name="neuroscript-loop", daemon=True)
         self.thread.start()
@@ -124,7 +124,7 @@ class Threads:
         own = threading.current_thread()
         with self._lock:
             for each in self._loops:
-                if each.thread is not own and not each.held:
+                if each.thread is not own and not each.blocking_calls:
                     return each
             self._loops.append(LoopThread())
             return self._loops[-1]
@@ -137,11 +137,11 @@ class Threads:
         if loop is None:
             yield
             return
-        loop.held += 1
+        loop.blocking_calls += 1
         try:
             yield
         finally:
-            loop.held -= 1
+            loop.blocking_calls -= 1
 
     def within(self, body: Invocation, seconds: float) -> Outcome:
         """Call a function on a thread of its own and wait for it no longer than *seconds*."""

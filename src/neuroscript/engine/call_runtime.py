@@ -235,7 +235,7 @@ class CallRuntime:
             return
         from neuroscript.policy.refusals import find_missing_needs, refusal
 
-        chain = [(each.tool, each.held) for each in frame.chain()]
+        chain = [(each.tool, each.grants) for each in frame.chain()]
         lacks = find_missing_needs((need,), [each.grants for each in frame.session.policy.layers], chain)
         refused = refusal(frame.tool, lacks, redactor=frame.session.secrets)
         frame.session._log_refusal(refused)

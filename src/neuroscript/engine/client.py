@@ -92,7 +92,7 @@ class Client:
 
 def _spec(session: Session, path: str) -> ToolSpec:
     """Return the spec of a tool, if it may be called; otherwise the session raises its own error."""
-    return session._entry(path).line.tool.spec
+    return session._entry(path).pipeline.tool.spec
 
 
 def _given(spec: ToolSpec, args: tuple[Any, ...], named: Mapping[str, Any]) -> Sequence[Any] | dict[str, Any]:

@@ -134,15 +134,15 @@ class Engine(Session):
         coercion = CoercionSettings(mode, size_limits, tuple((adapters or {}).items()))
         host, policy = host or Host(), policy or ExecutionPolicy()
         with ExitStack() as opened:
-            world = Shared(host, coercion, policy, **_watching(plugged, sinks, audit_required, recording, opened))
-            world.spill = spill
-            super().__init__(ToolView(world, policy), ENGINE_SESSION_ID, None, _ledger(policy.layers, host, None))
+            shared = Shared(host, coercion, policy, **_watching(plugged, sinks, audit_required, recording, opened))
+            shared.spill = spill
+            super().__init__(ToolView(shared, policy), ENGINE_SESSION_ID, None, _ledger(policy.layers, host, None))
             self._plugins: dict[str, LoadedPlugin] = {}
             self._loading = RLock()
             for toolset in toolsets:
                 self.register(toolset)
             if plugged:
-                world.register(_brought(plugged), HOST)
+                shared.register(_brought(plugged), HOST)
             if plugins != "none":
                 self._load_installed(plugins, without, strict, lock)
             opened.pop_all()  # from now on the engine closes them
@@ -177,23 +177,23 @@ class Engine(Session):
     @property
     def plugin_errors(self) -> tuple[PluginError, ...]:
         """The errors of unusable plugins that have been found so far."""
-        return tuple(self._world.plugin_errors)
+        return tuple(self._shared.plugin_errors)
 
     def add_plugin_errors(self, *errors: PluginError) -> None:
         """Add the errors of plugins that other code loads to `plugin_errors`."""
         require("add_plugin_errors", errors=(errors, ERRORS))
-        self._world.plugin_errors.extend(errors)
+        self._shared.plugin_errors.extend(errors)
 
     @property
     def refusals(self) -> tuple[CallRecord, ...]:
         """The latest refusals by policy or limits, oldest first; they are stored even without an audit log."""
-        return tuple(self._world.watch.refusals)
+        return tuple(self._shared.watch.refusals)
 
     @property
     def unused_rules(self) -> tuple[str, ...]:
         """The patterns and names of its policy that match none of its tools, and the grants that no tool needs."""
         needs: list[str] = []
-        for tool in self._world.registry.tools.values():
+        for tool in self._shared.registry.tools.values():
             with suppress(PluginError):  # it is in plugin_errors
                 needs += tool.policy.capabilities
         return (*self.policy.unmatched(self.tools, self.aliases), *map(str, self.policy.unused(needs)))
@@ -205,7 +205,7 @@ class Engine(Session):
             PluginError: One of them has no such hook, or was added before. Nothing is added then.
             RegistryError: One of their tools already exists. Nothing is added then.
         """
-        self._world.register(_brought(plugins), HOST, plugins=plugins)
+        self._shared.register(_brought(plugins), HOST, plugins=plugins)
 
     # Tools
 
@@ -215,12 +215,12 @@ class Engine(Session):
 
         A tool of an installed distribution is loaded when its function is called, see `preload`.
         """
-        return Implementations(self._world.registry.tools)
+        return Implementations(self._shared.registry.tools)
 
     @property
     def aliases(self) -> Mapping[str, str]:
         """The old names of tools, with their canonical names: a read-only snapshot."""
-        return self._world.registry.aliases
+        return self._shared.registry.aliases
 
     def register(self, tools: ToolImplementation | Toolset, *, origin: str = "") -> None:
         """Add one tool, or all tools of a toolset with their old names.
@@ -233,9 +233,9 @@ class Engine(Session):
         """
         require("register", tools=(tools, TOOLS), origin=(origin, STRING))
         if isinstance(tools, ToolImplementation):
-            self._world.register((tools,), origin or HOST)
+            self._shared.register((tools,), origin or HOST)
         else:
-            self._world.register(tools.tools, origin or tools.origin or HOST, tools.aliases)
+            self._shared.register(tools.tools, origin or tools.origin or HOST, tools.aliases)
 
     def preload(self, pattern: str = "*") -> tuple[PluginError, ...]:
         """Load tools now instead of on their first call.
@@ -250,7 +250,7 @@ class Engine(Session):
 
         require("preload", pattern=(pattern, STRING))
         problems: dict[str, PluginError] = {}
-        for name, tool in self._world.registry.tools.items():
+        for name, tool in self._shared.registry.tools.items():
             if fnmatchcase(name, pattern):
                 try:
                     load_tool(tool)
@@ -281,7 +281,7 @@ class Engine(Session):
                 hint = "call reload_plugin to load its current version"
                 raise RegistryError(f"already registered: {quote_path(origin_of(plugin))}; {hint}")
             loaded = load_plugin(plugin, self._unused(origin_of(plugin)))
-            self._take(loaded, self._world.register)
+            self._take(loaded, self._shared.register)
             return loaded.origin
 
     def load_plugins(self, directory: str | os.PathLike[str]) -> tuple[PluginError, ...]:
@@ -308,7 +308,7 @@ class Engine(Session):
                     problems.append(PluginError(quote_path(path), str(error)))
         except PluginError as error:
             problems.append(error)
-        self._world.plugin_errors += problems
+        self._shared.plugin_errors += problems
         return tuple(problems)
 
     def reload_plugin(self, plugin: str | os.PathLike[str] | object) -> None:
@@ -328,7 +328,7 @@ class Engine(Session):
 
         with self._loading:
             old = self._known_plugin(plugin)
-            self._take(load_plugin(old.plugin, old.origin), self._world.exchange)
+            self._take(load_plugin(old.plugin, old.origin), self._shared.exchange)
 
     def unload_plugin(self, plugin: str | os.PathLike[str] | object) -> None:
         """Remove the tools of a plugin; running calls end normally.
@@ -341,14 +341,14 @@ class Engine(Session):
         """
         with self._loading:
             old = self._known_plugin(plugin)
-            self._world.exchange((), old.origin)
+            self._shared.exchange((), old.origin)
             del self._plugins[old.origin]
-            self._world.hold(self._plugins.values())
+            self._shared.hold(self._plugins.values())
 
     def _take(self, loaded: LoadedPlugin, take: Callable[..., None]) -> None:
         take(loaded.tools, loaded.origin, loaded.aliases)
         self._plugins[loaded.origin] = loaded
-        self._world.hold(self._plugins.values())
+        self._shared.hold(self._plugins.values())
 
     def _loaded(self, plugin: object) -> LoadedPlugin | None:
         """Return what was loaded from a plugin, or None."""
@@ -370,7 +370,7 @@ class Engine(Session):
 
     def _unused(self, origin: str) -> str:
         """Return an origin that no other plugin has."""
-        taken = {*self._plugins, *self._world.registry.origins.values()}
+        taken = {*self._plugins, *self._shared.registry.origins.values()}
         numbered = (f"{origin} {number}" for number in count(2))
         return origin if origin not in taken else next(each for each in numbered if each not in taken)
 
@@ -379,9 +379,9 @@ class Engine(Session):
     ) -> None:
         from neuroscript.discovery.catalog import iter_offers
 
-        problems = self._world.plugin_errors
+        problems = self._shared.plugin_errors
         only = None if isinstance(plugins, str) else plugins
-        for found in iter_offers(only, without, self._world.registry.origins, None if lock is None else lock.check):
+        for found in iter_offers(only, without, self._shared.registry.origins, None if lock is None else lock.check):
             if isinstance(found, PluginError):
                 problems.append(found)
             else:
@@ -396,11 +396,11 @@ class Engine(Session):
         """Add the tools and hooks of a distribution, all of them or none."""
         from neuroscript.discovery import lazy_tools as deferred
 
-        problems, origin = self._world.plugin_errors, str(found.distribution)
+        problems, origin = self._shared.plugin_errors, str(found.distribution)
         sources = [deferred.Source(found.distribution, each, problems.append, is_pinned) for each in found.entries]
         try:
             hooks = deferred.plugins(sources)
-            self._world.register(deferred.tools(sources), origin, found.aliases, hooks)
+            self._shared.register(deferred.tools(sources), origin, found.aliases, hooks)
         except PluginError:  # it is in plugin_errors
             return
         except RegistryError as error:  # an old name is taken, or takes one
@@ -436,19 +436,19 @@ class Engine(Session):
         return self._left_behind(left)
 
     def _refuse_all(self) -> None:
-        self._world.is_closed = True
-        for session in tuple(self._world.sessions):
+        self._shared.is_closed = True
+        for session in tuple(self._shared.sessions):
             session._refuse()
 
     def _in_flight(self) -> tuple[str, ...]:
         from neuroscript.engine.inflight import in_flight
 
-        return () if self._world.is_over else in_flight(self._world)
+        return () if self._shared.is_over else in_flight(self._shared)
 
     def _left_behind(self, left: tuple[str, ...]) -> tuple[str, ...]:
-        for session in tuple(self._world.sessions):
+        for session in tuple(self._shared.sessions):
             session._end()
-        self._world.close(left)
+        self._shared.close(left)
         return left
 
     async def __aexit__(

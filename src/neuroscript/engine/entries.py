@@ -40,7 +40,7 @@ class BoundTool:
     """A tool that may be called: its pipeline, and the pipeline as a function, which is compiled on first use."""
 
     def __init__(self, line: CallPipeline, source: ThreadSource) -> None:
-        self.line = line
+        self.pipeline = line
         self._source = source
         self._makers: dict[bool, Callable[[CallFrame], CompiledCall]] = {}
 
@@ -53,15 +53,15 @@ class BoundTool:
         maker = self._makers.get(by_name)
         if maker is None:
             careful = self._careful(by_name)
-            direct = self.line.is_direct
+            direct = self.pipeline.is_direct
             maker = self._makers[by_name] = (
-                compile_line(self.line, careful, by_name) if direct else partial(_from_outside, careful)
+                compile_line(self.pipeline, careful, by_name) if direct else partial(_from_outside, careful)
             )
         return maker(root)
 
     def _careful(self, by_name: bool) -> CompiledCall:
         """Return a function with the signature of a compiled pipeline that runs the steps."""
-        line, source = self.line, self._source
+        line, source = self.pipeline, self._source
         spec, coercion = line.tool.spec, line.coercion
 
         def unwatched(given: object, frame: CallFrame) -> Any:
@@ -87,40 +87,40 @@ class ToolView:
     """The tools of an engine as one policy permits them.
 
     Attributes:
-        world: What does not depend on the policy.
+        shared: What does not depend on the policy.
         policy: What the host permits.
         depth: How deep calls may be nested.
     """
 
-    def __init__(self, world: Shared, policy: ExecutionPolicy) -> None:
-        self.world = world
+    def __init__(self, shared: Shared, policy: ExecutionPolicy) -> None:
+        self.shared = shared
         self.policy = policy
         self.depth: int = policy.least("depth", DEFAULT_MAX_DEPTH)
-        self._is_gated = world.is_watched or policy.counts
+        self._is_gated = shared.is_watched or policy.counts
         self._entries: dict[str, BoundTool] = {}
         self._gates: dict[str, Gate] = {}
         self._infos: tuple[Registry, Mapping[str, ToolInfo]] = (Registry(), MappingProxyType({}))
-        world.views.add(self)
+        shared.views.add(self)
 
     def narrowed(self, policy: ExecutionPolicy | None) -> ToolView:
         """Return the same tools under a policy that is within this one; None means this one."""
-        return self if policy is None else ToolView(self.world, policy.inside(self.policy))
+        return self if policy is None else ToolView(self.shared, policy.inside(self.policy))
 
     def forget(self) -> None:
         """Compile the tools again when they are next called, because hooks or observers have changed."""
-        self._is_gated = self.world.is_watched or self.policy.counts
+        self._is_gated = self.shared.is_watched or self.policy.counts
         self._gates = {}
         self._entries = {}  # last, so that a pipeline in the new dict has a new gate
 
     @cached_property
     def secrets(self) -> SecretSet:
         """The secrets of the host that can be guessed and that this policy permits tools to read, a `SecretSet`."""
-        return self.world.known_secrets().granted(self.policy)
+        return self.shared.known_secrets().granted(self.policy)
 
     @property
     def count(self) -> int:
         """The number of tools."""
-        return len(self.world.registry.tools)
+        return len(self.shared.registry.tools)
 
     def of(self, spelling: str | None, name: object, registry: Registry) -> BoundTool:
         """Return the tool that a spelling refers to, if it may be called.
@@ -148,11 +148,11 @@ class ToolView:
             self._warn(tool, asked)
         entries = self._entries  # replaced, with what is added to it, if something changes meanwhile
         entry = entries.get(tool.name)
-        if entry is None or entry.line.tool is not tool:
+        if entry is None or entry.pipeline.tool is not tool:
             gate = self.gate(tool) if self._is_gated else None
             runtime = CallRuntime if gate is None else CountedRuntime
-            line = CallPipeline(tool, self.world.coercion, self.policy, runtime, gate)
-            entry = entries[tool.name] = BoundTool(line, self.world)
+            line = CallPipeline(tool, self.shared.coercion, self.policy, runtime, gate)
+            entry = entries[tool.name] = BoundTool(line, self.shared)
         return entry
 
     def _admitted(self, listed: ListedTool, registry: Registry) -> ToolImplementation:
@@ -164,7 +164,7 @@ class ToolView:
 
     def _permitted(self) -> Iterator[str]:
         """Return the names of the tools that may run."""
-        registry = self.world.registry
+        registry = self.shared.registry
         return (name for name in registry.tools if self._may_run(name, registry))
 
     def _near(self, spelling: str, registry: Registry) -> tuple[str, ...]:
@@ -189,9 +189,9 @@ class ToolView:
 
     def _warn(self, tool: ToolImplementation, asked: str) -> None:
         if asked != tool.name:
-            self.world.warn(tool.name, asked, f"{asked} is an old name of {tool.name}")
+            self.shared.warn(tool.name, asked, f"{asked} is an old name of {tool.name}")
         if tool.spec.deprecated:
-            self.world.warn(tool.name, tool.name, f"{tool.name} is deprecated: {tool.spec.deprecated}")
+            self.shared.warn(tool.name, tool.name, f"{tool.name} is deprecated: {tool.spec.deprecated}")
 
     def gate(self, tool: ToolImplementation) -> Gate:
         """Return the checks and observers of a tool."""
@@ -200,25 +200,25 @@ class ToolView:
         if gate is None or gate.tool is not tool:
             from neuroscript.calls.gate import Gate
 
-            origin = self.world.registry.origins.get(tool.name, HOST)
-            gate = gates[tool.name] = Gate(tool, origin, self.policy, self.world.watch)
+            origin = self.shared.registry.origins.get(tool.name, HOST)
+            gate = gates[tool.name] = Gate(tool, origin, self.policy, self.shared.watch)
         return gate
 
     def refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:
         """Report that the call of *frame* was refused, and return *error*."""
-        if not (self.world.is_watched or isinstance(error, (PolicyError, LimitError))):
+        if not (self.shared.is_watched or isinstance(error, (PolicyError, LimitError))):
             return error
-        told: Observers | Gate = self.world.watch
+        told: Observers | Gate = self.shared.watch
         with suppress(KeyError, PluginError):
-            told = self.gate(implementation(self.world.registry.tools[frame.tool]))
+            told = self.gate(implementation(self.shared.registry.tools[frame.tool]))
         return told.refused(frame, error, values)
 
     @property
     def infos(self) -> Mapping[str, ToolInfo]:
         """The tools that may be called, by canonical name, without their functions."""
         registry, infos = self._infos
-        if registry is not self.world.registry:
-            registry = self.world.registry
+        if registry is not self.shared.registry:
+            registry = self.shared.registry
             known: dict[str, ToolInfo] = {}
             for name in sorted(self._permitted()):
                 tool = registry.tools[name]
@@ -238,7 +238,7 @@ class SessionTool:
     """
 
     def __init__(self, entry: BoundTool, frame: CallFrame) -> None:
-        self.line = entry.line
+        self.pipeline = entry.pipeline
         self.frame = frame
         self._entry = entry
         self._functions: dict[bool, CompiledCall] = {}
@@ -246,7 +246,7 @@ class SessionTool:
     @cached_property
     def bind(self) -> Callable[[object], tuple[Any, ...]]:
         """Returns the exact values of arguments by name, without calling the tool."""
-        return compile_binder(self.line.tool.spec, self.line.coercion)
+        return compile_binder(self.pipeline.tool.spec, self.pipeline.coercion)
 
     def function(self, by_name: bool) -> CompiledCall:
         """Return the pipeline as a function of arguments in order, or by name."""

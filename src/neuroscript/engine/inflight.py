@@ -24,14 +24,14 @@ from neuroscript.engine.shared import Shared
 _collector = RLock()  # held by the thread that has turned collection off and will turn it on again
 
 
-def in_flight(world: Shared) -> tuple[str, ...]:
+def in_flight(shared: Shared) -> tuple[str, ...]:
     """Return the tools whose calls have not ended, in order; the calls around the current code do not count."""
     own = set(_frames_of(sys._getframe()))
-    calls = set(world.running)
+    calls = set(shared.running)
     with _without_collection():
         for thread, top in sys._current_frames().items():
             if thread != get_ident():
-                calls.update(frame for frame in _frames_of(top) if frame.session._running is world.running)
+                calls.update(frame for frame in _frames_of(top) if frame.session._running is shared.running)
     return tuple(sorted(frame.tool for frame in calls - own if frame.depth == 1))
 
 

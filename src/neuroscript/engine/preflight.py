@@ -38,8 +38,8 @@ def bind_call(session: Session, call: ToolCall) -> tuple[SessionTool, tuple[Any,
     """
     name = from_wire(call.name) if isinstance(call.name, str) else call.name
     known = session._resolved(name if isinstance(name, str) else None, name)
-    spec = known.line.tool.spec
-    coercion = known.line.coercion
+    spec = known.pipeline.tool.spec
+    coercion = known.pipeline.coercion
     given = parse_arguments(call.arguments, spec.full_name, coercion.sizes)
     return known, bind_arguments(spec, coercion, given, by_name=isinstance(given, dict))
 
@@ -49,7 +49,7 @@ def _decided(session: Session, call: ToolCall) -> Decision:
         known, values = bind_call(session, call)
     except CallError as error:
         return Decision.of(error, quote_untrusted(str(call.name)))
-    line = known.line
+    line = known.pipeline
     line.register_secrets(known.frame, values)
     hidden = {*line.tool.spec.secret_names, *_with_secrets(session.secrets, line.tool.spec, values)}
     decision = session.policy.check(line.tool, values, hidden=hidden)

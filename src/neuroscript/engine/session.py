@@ -103,21 +103,21 @@ class Session:
         ledger: Ledger | None = None,
         host: Host | None = None,
     ) -> None:
-        world = entries.world
+        shared = entries.shared
         self._entries = entries
-        self._world = world
-        self.host = host or world.host
-        self.memory = Memory({**world.host.variables, **(variables or {})}, world.host.constants)
+        self._shared = shared
+        self.host = host or shared.host
+        self.memory = Memory({**shared.host.variables, **(variables or {})}, shared.host.constants)
         self.id = id or os.urandom(8).hex()
         self.ledger = ledger
-        self.is_closed = world.is_closed
+        self.is_closed = shared.is_closed
         self._is_over = False
         self._is_stopped = False
         self._approved: set[tuple[int, str]] = set()
         self._answers: dict[tuple[int, str], Approval] = {}
         self._redactor: Redactor | None = None
         self._same: WeakKeyDictionary[Session, None] = WeakKeyDictionary({self: None})
-        world.join(self)
+        shared.join(self)
 
     # Calls
 
@@ -136,7 +136,7 @@ class Session:
             CallError: The call failed. The subclass and its attributes say why, and who can fix it.
         """
         if timeout is not None:
-            return drive(self._steps(name, args, False, timeout), self._world)
+            return drive(self._steps(name, args, False, timeout), self._shared)
         try:
             line = self._positional[name] if type(name) is str else self._found(name, False)
         except KeyError:
@@ -146,7 +146,7 @@ class Session:
     def call_named(self, name: str, mapping: Mapping[str, Any], timeout: float | None = None) -> Any:
         """Call a tool with arguments by name, a dict, and return its result, as `call` does."""
         if timeout is not None:
-            return drive(self._steps(name, mapping, True, timeout), self._world)
+            return drive(self._steps(name, mapping, True, timeout), self._shared)
         try:
             line = self._named[name] if type(name) is str else self._found(name, True)
         except KeyError:
@@ -163,9 +163,9 @@ class Session:
 
     async def _acall(self, name: str, given: object, by_name: bool, timeout: float | None) -> Any:
         known = self._entry(name)
-        if timeout is None and known.line.is_direct and known.line.manner == "plain":
+        if timeout is None and known.pipeline.is_direct and known.pipeline.run_mode == "plain":
             return known.function(by_name)(given)
-        return await adrive(self._steps(name, given, by_name, timeout), self._world)
+        return await adrive(self._steps(name, given, by_name, timeout), self._shared)
 
     def stream(
         self, name: str | ToolCall, args: Sequence[Any] | Mapping[str, Any] = (), timeout: float | None = None
@@ -185,18 +185,18 @@ class Session:
         """
         if isinstance(name, ToolCall):
             return self._sent_stream(SentCall(name), timeout)
-        return drive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._world)
+        return drive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._shared)
 
     def astream(
         self, name: str | ToolCall, args: Sequence[Any] | Mapping[str, Any] = (), timeout: float | None = None
     ) -> AsyncIterator[Any]:
         """Call a tool and yield its items as they arrive; the async variant of `stream`."""
         if isinstance(name, ToolCall):
-            return self._adiscreetly(adrive_stream(self._sent_steps(SentCall(name), timeout), self._world))
-        return adrive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._world)
+            return self._adiscreetly(adrive_stream(self._sent_steps(SentCall(name), timeout), self._shared))
+        return adrive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._shared)
 
     def _sent_stream(self, sent: SentCall, timeout: float | None) -> Iterator[Any]:
-        return self._discreetly(drive_stream(self._sent_steps(sent, timeout), self._world))
+        return self._discreetly(drive_stream(self._sent_steps(sent, timeout), self._shared))
 
     def _discreetly(self, items: Iterator[Any]) -> Iterator[Any]:
         try:
@@ -214,7 +214,7 @@ class Session:
 
     def _steps(self, name: object, given: object, by_name: bool, timeout: float | None) -> Steps:
         known = self._entry(name)
-        line, frame = known.line, self._timed(known, timeout)
+        line, frame = known.pipeline, self._timed(known, timeout)
         values = line.bind(frame, given, by_name)
         return line.steps(values, frame, line.repairs(given, values))
 
@@ -251,9 +251,9 @@ class Session:
         if timeout is not None:
             require("execute", timeout=(timeout, SECONDS))
         sent = SentCall(call if type(call) is ToolCall else _call_of(call))
-        collected = None if on_item is None and self._world.spill is None else self._collected(on_item)
+        collected = None if on_item is None and self._shared.spill is None else self._collected(on_item)
         try:
-            result = sent.result(drive(self._sent_steps(sent, timeout), self._world, collected))
+            result = sent.result(drive(self._sent_steps(sent, timeout), self._shared, collected))
         except CallError as error:
             result = sent.failed(error if collected is None else collected.ended(error))
         return self._told(result)
@@ -273,9 +273,9 @@ class Session:
         if timeout is not None or on_item is not None:
             require("aexecute", timeout=(timeout, optional(SECONDS)), on_item=(on_item, optional(FUNCTION)))
         sent = SentCall(call if type(call) is ToolCall else _call_of(call))
-        collected = None if on_item is None and self._world.spill is None else self._collected(on_item, on_loop=True)
+        collected = None if on_item is None and self._shared.spill is None else self._collected(on_item, on_loop=True)
         try:
-            result = sent.result(await adrive(self._sent_steps(sent, timeout), self._world, collected))
+            result = sent.result(await adrive(self._sent_steps(sent, timeout), self._shared, collected))
         except CallError as error:
             result = sent.failed(error if collected is None else await self._aside(collected.ended, error))
         told: ToolResult = await self._aside(self._told, result)
@@ -283,17 +283,17 @@ class Session:
 
     async def _aside(self, func: Callable[..., Any], given: Any) -> Any:
         """Call a function on a thread if it may write a file, otherwise at once."""
-        if self._world.spill is None:
+        if self._shared.spill is None:
             return func(given)
         from asyncio import to_thread
 
         return await to_thread(func, given)
 
     def _collected(self, on_item: Callable[[Any], object] | None, *, on_loop: bool = False) -> Collector:
-        if self._world.spill is not None:
+        if self._shared.spill is not None:
             from neuroscript.calls.spill_writer import SpillingCollector
 
-            return SpillingCollector(self, self._world.spill, on_item, on_loop=on_loop)
+            return SpillingCollector(self, self._shared.spill, on_item, on_loop=on_loop)
         from neuroscript.calls.streams import CollectedItems
 
         return CollectedItems(None if on_item is None else lambda item: on_item(self._without_secrets(item)))
@@ -301,7 +301,7 @@ class Session:
     def _sent_steps(self, sent: SentCall, timeout: float | None) -> Steps:
         call = sent.call
         known = self._entry(from_wire(call.name) if isinstance(call.name, str) else call.name)
-        line, sent.tool = known.line, known.frame.tool
+        line, sent.tool = known.pipeline, known.frame.tool
         frame = self._timed(known, timeout)
         given = parse_arguments(call.arguments, sent.tool, line.coercion.sizes)
         values = line.bind(frame, given, isinstance(given, dict))
@@ -313,11 +313,11 @@ class Session:
             from neuroscript.runtime.redacting_proxies import redacted_result
 
             result = redacted_result(self.secrets, result)
-        if self._world.spill is None:
+        if self._shared.spill is None:
             return result
         from neuroscript.calls.spill_writer import spill_result
 
-        return spill_result(self, self._world.spill, result)
+        return spill_result(self, self._shared.spill, result)
 
     def resume(self, pending: PendingApproval, answer: Approval, timeout: float | None = None) -> ToolResult:
         """Run a suspended call through the whole pipeline, with the answer to its approval request.
@@ -350,7 +350,7 @@ class Session:
         from neuroscript.calls.approvals import check_not_stale
 
         try:
-            line = self._entry(pending.tool).line
+            line = self._entry(pending.tool).pipeline
         except CallError as error:
             return error
         return check_not_stale(self, line, pending)
@@ -394,7 +394,7 @@ class Session:
 
     @property
     def _log_redactor(self) -> Redactor | None:
-        return self._world.redactor if self.host.logger is self._world.host.logger else self.secrets
+        return self._shared.redactor if self.host.logger is self._shared.host.logger else self.secrets
 
     def _log_refusal(self, error: CallError) -> None:
         """Log at level INFO, to the host's logger ``refusal``, why a call was refused and what would permit it."""
@@ -435,7 +435,7 @@ class Session:
     @property
     def secrets(self) -> Redactor | None:
         """The `Redactor` for the secrets of this session; None as long as there are none."""
-        known = self._world.secrets
+        known = self._shared.secrets
         if known is None or self._redactor is not None:
             return self._redactor
         from neuroscript.runtime.redaction import Redactor
@@ -446,7 +446,7 @@ class Session:
     @property
     def spills(self) -> bool:
         """Whether large results of `execute` are written to files of the sandbox."""
-        return self._world.spill is not None
+        return self._shared.spill is not None
 
     def _without_secrets(self, value: Any) -> Any:
         """Return a value with its secrets replaced."""
@@ -454,7 +454,7 @@ class Session:
 
     def _hide(self, value: object) -> None:
         """Hide a secret that the caller has sent, in this session and in its child sessions."""
-        self._world.known_secrets().hide(value, None if self._is_engine else self.memory)
+        self._shared.known_secrets().hide(value, None if self._is_engine else self.memory)
 
     def _receive(self, value: object, *, is_lasting: bool = False) -> None:
         """Hide a secret of the host that a tool has received in this session.
@@ -462,12 +462,12 @@ class Session:
         Args:
             is_lasting: Whether the host always provides the same value.
         """
-        self._world.known_secrets().receive(value, self.memory, is_lasting=is_lasting)
+        self._shared.known_secrets().receive(value, self.memory, is_lasting=is_lasting)
 
     @property
     def sandbox(self) -> Sandbox:
         """The sandbox, opened when it is first needed."""
-        return self._world.sandbox
+        return self._shared.sandbox
 
     @property
     def infos(self) -> Mapping[str, ToolInfo]:
@@ -477,13 +477,13 @@ class Session:
     @property
     def _running(self) -> set[CallFrame]:
         """The calls of all sessions that are carried out in steps."""
-        return self._world.running
+        return self._shared.running
 
     # Names
 
     def _has_tool(self, name: str) -> bool:
         """Return whether the engine has a tool of this canonical name, permitted or not."""
-        return name in self._world.registry.tools
+        return name in self._shared.registry.tools
 
     def _found(self, name: object, by_name: bool) -> CompiledCall:
         names = self._names
@@ -511,7 +511,7 @@ class Session:
             return self._resolved(spelling, name, moment)
         except CallError as error:
             tool = "" if spelling is None else canonical(spelling)
-            asked = tool if tool in self._world.registry.tools else quote_untrusted(tool)
+            asked = tool if tool in self._shared.registry.tools else quote_untrusted(tool)
             frame = CallFrame(self, asked, 1) if above is None else CallFrame(self, asked, above.depth + 1, above)
             raise self._refused(frame, error) from error.__cause__
 
@@ -525,14 +525,14 @@ class Session:
         names = self._names
         moment = moment or names.moment
         entry = self._entries.of(spelling, name, moment.registry)
-        tool = entry.line.tool.name
+        tool = entry.pipeline.tool.name
         if moment is not names.moment:
             return SessionTool(entry, CallFrame(self, tool, tools=moment))
         if len(names.known) > self._entries.count + MAX_CACHED_SPELLINGS:
             self._forget()
             names = self._names
         known = names.known.get(tool) or SessionTool(entry, CallFrame(self, tool, tools=moment))
-        for value in entry.line.tool.secrets:
+        for value in entry.pipeline.tool.secrets:
             self._receive(value, is_lasting=True)
         for each in {tool, spelling or tool}:
             names.known[each] = known
@@ -545,7 +545,7 @@ class Session:
 
     def _forget(self) -> None:
         """Clear the cache of spellings: it is full, the session is closed, or the tools have changed."""
-        self._names = NameCache(self._world.moment)
+        self._names = NameCache(self._shared.moment)
         self._positional, self._named = self._names.positional, self._names.named
 
     def narrowed(self, policy: ExecutionPolicy) -> Session:

@@ -76,7 +76,7 @@ def to_function(session: Session, tool: str, *, name: str = "", is_async: bool =
     """
     parts = {"session": (session, SESSION), "tool": (tool, STRING), "name": (name, NAME), "is_async": (is_async, FLAG)}
     require("to_function", **parts)
-    spec = session._entry(tool).line.tool.spec
+    spec = session._entry(tool).pipeline.tool.spec
     signature, names = signature_of(spec), parameters(spec)
     defaults = {each.name: each.default for each in signature.parameters.values()}
 

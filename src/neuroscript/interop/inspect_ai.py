@@ -83,5 +83,5 @@ def _exact(each: OfferedTool, arguments: dict[str, Any]) -> dict[str, Any]:
         known, values = bind_call(each.session, call)
     except CallError:
         raise ToolError(each.text(each.execute(arguments))) from None
-    named = known.line.tool.spec.by_name(values)
+    named = known.pipeline.tool.spec.by_name(values)
     return {name: to_plain(named[name]) for name in arguments}

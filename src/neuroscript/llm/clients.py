@@ -283,7 +283,7 @@ def _by_name(name: str, settings: ClientSettings) -> Connection:
     """Return the connection to a model that ``llm`` knows."""
     found = library.find_model(name)
     key = library.key_of(found.model, settings.text)
-    match found.way:
+    match found.client_kind:
         case "openai-chat" | "openai-responses" as api:
             client, own = _opened(lambda: found.model.get_client(key), key), not found.model.api_base
             called = found.model.model_name or found.model.model_id

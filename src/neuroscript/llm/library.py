@@ -43,13 +43,13 @@ class ModelEntry:
     Attributes:
         name: The name or alias that was requested.
         model: The package's model object.
-        way: One of the values of `APIS_BY_CLASS`, or ``llm``.
+        client_kind: One of the values of `APIS_BY_CLASS`, or ``llm``.
         embeds: Whether the model is an embedding model.
     """
 
     name: str
     model: Any = attrs.field(repr=False)
-    way: str
+    client_kind: str
     embeds: bool = False
 
 

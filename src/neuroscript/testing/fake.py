@@ -137,7 +137,7 @@ class FakeRuntime:
         self.is_cancelled = False
         self._misuse: ScriptError | None = None
         self._answers = _Script("answers", answers, self)
-        self._said = _Script("model", model, self)
+        self._model_script = _Script("model", model, self)
         self._clock = None if isinstance(clock, (int, float)) else _Script("clock", clock, self)
         self._time = clock if isinstance(clock, (int, float)) else NOON
         self._calls = dict(calls or {})
@@ -171,7 +171,7 @@ class FakeRuntime:
         for tool in tools:
             self._engine.register(tool)
         self._rt = CallRuntime()
-        self._rt._frame = CallFrame(self._engine, TOOL, deadline=deadline, held=(Grant.parse(ALL),))
+        self._rt._frame = CallFrame(self._engine, TOOL, deadline=deadline, grants=(Grant.parse(ALL),))
 
     # The script
 
@@ -191,7 +191,7 @@ class FakeRuntime:
         """Raise a `ScriptError` if something was missing in the script or part of it is unused."""
         if self._misuse is not None:
             raise self._misuse
-        scripts = (self._answers, self._said, self._clock)
+        scripts = (self._answers, self._model_script, self._clock)
         left = [f"{len(each.left)} of {each.name}" for each in scripts if each is not None and each.left]
         if left:
             raise ScriptError(f"the tool did not use the whole script: {' and '.join(left)} left")
@@ -364,7 +364,7 @@ class _Model:
 
     def ask(self, turns: Sequence[Turn]) -> Turn:
         self.rt.turns.append(tuple(turns))
-        reply = self.rt._said.next("the tool asks the model")
+        reply = self.rt._model_script.next("the tool asks the model")
         if isinstance(reply, Exception):
             raise reply
         return reply if isinstance(reply, Turn) else Turn("assistant", str(reply))

@@ -108,7 +108,7 @@ def run(
     require("run", session=(session, SESSION), plan=(plan, PLAN), parallel=(parallel, NUMBER))
     func = partial(arun, parallel=parallel, watch=watch, left=left, llm=llm)
     body = Invocation("plan", func, (session, plan, inputs), "coroutine")
-    trace: Trace = Runner(session._world).run(body).result()
+    trace: Trace = Runner(session._shared).run(body).result()
     return trace
 
 
@@ -141,7 +141,7 @@ async def arun(
     if parallel < 1:
         raise ValueError("parallel must be 1 or more")
     inputs_data = {} if inputs is None else inputs
-    exact = bind_arguments(plan.signature, session._world.coercion, inputs_data, by_name=True)
+    exact = bind_arguments(plan.signature, session._shared.coercion, inputs_data, by_name=True)
     for secret in secret_values(plan.signature, exact):
         session._hide(secret)
     driver = _Driver(session, plan, dict(plan.signature.by_name(list(exact))), parallel, watch, caller, is_behind)
@@ -193,7 +193,7 @@ class _Driver:
         self._fault: BaseException | None = None
 
     def _is_idempotent(self, tool: str) -> bool:
-        return bool(self._tools[tool].line.tool.policy.is_idempotent)
+        return bool(self._tools[tool].pipeline.tool.policy.is_idempotent)
 
     async def run(self, run_id: str, left: Callable[[Trace], object] | None = None) -> Trace:
         """Make all calls and return the trace."""
@@ -364,7 +364,7 @@ class _Driver:
         error = None if state.error is None else error_to_data(state.error)
         return NodeTrace(
             node.name,
-            tool.line.tool.name,
+            tool.pipeline.tool.name,
             state.status or "unstarted",
             node.needs,
             arguments,
@@ -390,8 +390,8 @@ class _Tool:
     """
 
     def __init__(self, known: SessionTool, by_doors: bool) -> None:
-        self.line = line = known.line
-        self.is_plain: bool = by_doors and line.is_direct and line.manner == "plain"
+        self.pipeline = line = known.pipeline
+        self.is_plain: bool = by_doors and line.is_direct and line.run_mode == "plain"
         self._bind = known.bind
         self._names = None if line.is_secret or line.tool.spec.variadic else [arg.name for arg in line.tool.spec.args]
 
@@ -402,7 +402,7 @@ class _Tool:
         except ArgumentError:
             return None
         return (
-            mask_secrets(self.line.tool.spec, values)
+            mask_secrets(self.pipeline.tool.spec, values)
             if self._names is None
             else dict(zip(self._names, values, strict=True))
         )
@@ -420,7 +420,7 @@ def _caller(session: Session) -> Caller:
         timeout = work.node.timeout
         if timeout is None or not hasattr(clock, "wait"):
             return await session.acall_named(work.node.tool, work.arguments, timeout)
-        ends = session._entry(work.node.tool).line.manner == "coroutine"  # a thread cannot be cancelled
+        ends = session._entry(work.node.tool).pipeline.run_mode == "coroutine"  # a thread cannot be cancelled
         return await _call_with_timeout(
             session.acall_named(work.node.tool, work.arguments), work.node, timeout, clock, ends
         )

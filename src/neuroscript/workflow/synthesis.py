@@ -71,7 +71,7 @@ def _short(value: Any, longest: int) -> Any:
 
 async def add_answer(session: Session, llm: LLM, plan: Plan, trace: Trace) -> Trace:
     """Return a trace with the model's answer, or with the error of the model."""
-    outcome = await session._world.threads.awaitable(
+    outcome = await session._shared.threads.awaitable(
         Invocation("plan", lambda: _ask_model(session, llm, turns_of(plan, trace)), (), "waits")
     )
     said, secrets = outcome.result(), session.secrets

@@ -30,18 +30,18 @@ def main() -> None:
     for line in sys.stdin:
         child = os.fork()
         if not child:
-            ended(json.loads(line))
+            run_child(json.loads(line))
         children.append(child)
         print(child, flush=True)
     for child in children:
         os.kill(child, signal.SIGKILL)
 
 
-def ended(asked: dict[str, Any]) -> None:
+def run_child(task: dict[str, Any]) -> None:
     """Do the task of a child, write its result, and end the process."""
-    out = Path(asked["out"])
+    out = Path(task["out"])
     try:
-        text = json.dumps(done(asked))
+        text = json.dumps(do_task(task))
     except BaseException as error:
         text = json.dumps({"failed": f"{type(error).__name__}: {error}"})
     out.with_suffix(".part").write_text(text)
@@ -49,33 +49,33 @@ def ended(asked: dict[str, Any]) -> None:
     os._exit(0)
 
 
-def done(asked: dict[str, Any]) -> dict[str, Any]:
+def do_task(task: dict[str, Any]) -> dict[str, Any]:
     """Do the task of a child."""
-    url, lease = asked["url"], asked.get("lease", 60.0)
-    with steps.engine(Path(asked["marks"])) as engine:
-        match asked["do"]:
+    url, lease = task["url"], task.get("lease", 60.0)
+    with steps.engine(Path(task["marks"])) as engine:
+        match task["do"]:
             case "run":
-                return told(
+                return summary(
                     run_durably(
-                        engine, steps.layered(asked.get("seconds", 0.04)), url=url, run_id=asked["run"], lease=lease
+                        engine, steps.layered(task.get("seconds", 0.04)), url=url, run_id=task["run"], lease=lease
                     )
                 )
             case "resume":
-                return told(resume(engine, url, asked["run"], lease=lease))
+                return summary(resume(engine, url, task["run"], lease=lease))
             case "wide":
-                plan = steps.wide(asked["count"])
+                plan = steps.wide(task["count"])
                 trace = run_durably(
-                    engine, plan, url=url, run_id=asked["run"], lease=lease, local_calls=False, parallel=50
+                    engine, plan, url=url, run_id=task["run"], lease=lease, local_calls=False, parallel=50
                 )
-                return told(trace)
+                return summary(trace)
             case _:
-                with Worker(engine, url, parallel=asked["parallel"], lease=lease) as worker:
-                    Path(asked["out"]).with_suffix(".id").write_text(worker.id)
+                with Worker(engine, url, parallel=task["parallel"], lease=lease) as worker:
+                    Path(task["out"]).with_suffix(".id").write_text(worker.id)
                     worker.wait()
                 return {}
 
 
-def told(trace: Trace) -> dict[str, Any]:
+def summary(trace: Trace) -> dict[str, Any]:
     """Return the relevant parts of a trace."""
     return {
         "status": trace.status,

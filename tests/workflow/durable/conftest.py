@@ -74,8 +74,8 @@ class Parent:
         with self._lock:
             self._count += 1
             out = self._folder / f"{self._count}.json"
-            asked = {"do": do, "url": url, "marks": str(marks), "out": str(out), **more}
-            self._process.stdin.write(json.dumps(asked) + "\n")
+            request = {"do": do, "url": url, "marks": str(marks), "out": str(out), **more}
+            self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
             return Child(int(self._process.stdout.readline()), out)
 

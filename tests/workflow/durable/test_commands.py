@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Ran, command, start
+from tests.cli.conftest import CommandResult, command, start
 from tests.terminals import Terminal
 from tests.workflow.durable import steps
 from tests.workflow.durable.conftest import Parent
@@ -52,14 +52,14 @@ def marks(tmp_path: Path) -> steps.Marks:
 
 
 @pytest.fixture
-def asked(url: str, marks: steps.Marks) -> Callable[..., Ran]:
+def run_command(url: str, marks: steps.Marks) -> Callable[..., CommandResult]:
     """Return a function that runs the command with a database and the tools."""
 
-    def asked(action: str, *words: str) -> Ran:
+    def run_command(action: str, *words: str) -> CommandResult:
         made: Any = lambda **settings: steps.engine(marks.file, **{"mode": "lax", **settings})  # noqa: E731
         return command("runs", action, url, *words, make_engine=lambda **settings: made(**_without(settings)))
 
-    return asked
+    return run_command
 
 
 def _without(settings: dict[str, Any]) -> dict[str, Any]:
@@ -76,33 +76,33 @@ def plugin_of(folder: Path, marks: steps.Marks) -> str:
 @contextmanager
 def worker(url: str, folder: Path, marks: steps.Marks) -> Iterator[list[str]]:
     """Run a worker as a separate process; its output is in the list after it has ended."""
-    said = [""]
+    messages = [""]
     child = start("worker", url, "-p", plugin_of(folder, marks), "--parallel", "4")
     assert child.stderr is not None
-    said[0] = child.stderr.readline().decode()
-    assert "started" in said[0], said[0]
+    messages[0] = child.stderr.readline().decode()
+    assert "started" in messages[0], messages[0]
     try:
-        yield said
+        yield messages
     finally:
         child.send_signal(signal.SIGTERM)
         out, err = child.communicate(timeout=30)
-        said += [out.decode(), err.decode(), str(child.returncode)]
+        messages += [out.decode(), err.decode(), str(child.returncode)]
 
 
 def test_worker_makes_calls_of_other_processes(url: str, tmp_path: Path, marks: steps.Marks) -> None:
     """Until it is stopped; the process that drives the run makes none."""
-    with worker(url, tmp_path, marks) as said, steps.engine(marks.file) as engine:
+    with worker(url, tmp_path, marks) as message, steps.engine(marks.file) as engine:
         trace = run_durably(engine, steps.layered(0.0), url=url, run_id="it", local_calls=False)
 
     assert steps.expected(steps.layered()) == {node.name: node.result for node in trace.nodes}
-    begins = re.fullmatch(r"neuroscript: worker ([0-9a-f]{16}) started\n", said[0])
+    begins = re.fullmatch(r"neuroscript: worker ([0-9a-f]{16}) started\n", message[0])
     assert begins
     ends = f"neuroscript: worker {begins[1]} is stopping; waiting for the calls in progress\n"
-    assert ["", ends, "0"] == said[1:]
+    assert ["", ends, "0"] == message[1:]
 
 
 def test_interrupted_run_is_listed_and_resumed(
-    url: str, marks: steps.Marks, asked: Callable[..., Ran], parent: Parent
+    url: str, marks: steps.Marks, run_command: Callable[..., CommandResult], parent: Parent
 ) -> None:
     """By its id; after that it has ended and cannot be cancelled."""
     child = parent.child("run", url, marks.file, run="it")
@@ -110,30 +110,32 @@ def test_interrupted_run_is_listed_and_resumed(
         pass
     child.kill()
     outlast(url)
-    (before,) = json.loads(asked("list", "--json").out)
-    gone_on = json.loads(asked("resume", "it", "--json").out)
-    (after,) = json.loads(asked("list", "--json").out)
+    (before,) = json.loads(run_command("list", "--json").out)
+    gone_on = json.loads(run_command("resume", "it", "--json").out)
+    (after,) = json.loads(run_command("list", "--json").out)
 
     assert ["interrupted", gone_on["status"]] == [before["status"], after["status"]]
     assert [*steps.expected(steps.layered())] == [node["name"] for node in gone_on["nodes"]]
     assert {"ok", "plan.in_doubt"} >= {each["code"] for node in gone_on["nodes"] for each in node.get("attempts", ())}
-    assert Ran(2, "", f"neuroscript: run it: has already {after['status']}\n") == asked("cancel", "it")
+    assert CommandResult(2, "", f"neuroscript: run it: has already {after['status']}\n") == run_command("cancel", "it")
 
 
-def test_show_prints_run_and_calls(url: str, marks: steps.Marks, asked: Callable[..., Ran]) -> None:
+def test_show_prints_run_and_calls(url: str, marks: steps.Marks, run_command: Callable[..., CommandResult]) -> None:
     """Each call with its status; an unknown run is an error."""
-    assert Ran(0, "", "neuroscript: no runs\n") == asked("list")
+    assert CommandResult(0, "", "neuroscript: no runs\n") == run_command("list")
     with steps.engine(marks.file) as engine:
         run_durably(engine, steps.wide(2, 0.0), url=url, run_id="it")
-    listed, shown = asked("list"), asked("show", "it")
+    listed, shown = run_command("list"), run_command("show", "it")
 
     head = r"it  wide  succeeded  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC  \d+\.\d{3} s\s*\n"
     assert re.fullmatch(head, listed.out)
     assert re.fullmatch(head + r"(  w[01]  step\.\w+ +ok  \d+\.\d{3} s\s*\n){2}", shown.out)
-    assert Ran(2, "", "neuroscript: run no: does not exist\n") == asked("show", "no")
+    assert CommandResult(2, "", "neuroscript: run no: does not exist\n") == run_command("show", "no")
 
 
-def test_resume_prints_what_run_prints(url: str, tmp_path: Path, marks: steps.Marks, asked: Callable[..., Ran]) -> None:
+def test_resume_prints_what_run_prints(
+    url: str, tmp_path: Path, marks: steps.Marks, run_command: Callable[..., CommandResult]
+) -> None:
     """The output, the trace, and the exit code of a failure."""
     trace, plan = tmp_path / "trace.json", steps.wide(2, 0.0)
     fails = plan_from_data(
@@ -142,20 +144,22 @@ def test_resume_prints_what_run_prints(url: str, tmp_path: Path, marks: steps.Ma
     with steps.engine(marks.file) as engine:
         given = run_durably(engine, plan, url=url, run_id="it").output
         run_durably(engine, fails, url=url, run_id="bad")
-    again = asked("resume", "it", "--save", str(trace))
+    again = run_command("resume", "it", "--save", str(trace))
 
-    assert Ran(0, f"{json_text(to_plain(given))}\n") == again
+    assert CommandResult(0, f"{json_text(to_plain(given))}\n") == again
     assert ("it", "succeeded") == (load_trace(trace).run, load_trace(trace).status)
-    said = "neuroscript: bad: step.fail: the tool failed (ValueError)\nneuroscript: the plan failed: bad failed; 1 not started\n"
-    assert Ran(1, "", said) == asked("resume", "bad")
+    message = "neuroscript: bad: step.fail: the tool failed (ValueError)\nneuroscript: the plan failed: bad failed; 1 not started\n"
+    assert CommandResult(1, "", message) == run_command("resume", "bad")
 
 
-def test_control_characters_in_names_are_escaped(url: str, marks: steps.Marks, asked: Callable[..., Ran]) -> None:
+def test_control_characters_in_names_are_escaped(
+    url: str, marks: steps.Marks, run_command: Callable[..., CommandResult]
+) -> None:
     """Each name is on one line."""
     plan = plan_from_data({"name": "a\n\x1b[31m\u202eb", "nodes": {"bad": {"tool": "step.fail"}}})
     with steps.engine(marks.file) as engine:
         run_durably(engine, plan, url=url, run_id="it")
-    listed = asked("list").out
+    listed = run_command("list").out
 
     assert [["it", r"a\n\x1b[31m\u202eb", "failed"]] == [line.split()[:3] for line in listed.splitlines()]
 
@@ -195,17 +199,19 @@ def test_repeated_interrupts_print_no_traceback(url: str, tmp_path: Path, marks:
     assert "Traceback" not in rest
 
 
-def test_durable_option_stores_run(url: str, tmp_path: Path, marks: steps.Marks, asked: Callable[..., Ran]) -> None:
+def test_durable_option_stores_run(
+    url: str, tmp_path: Path, marks: steps.Marks, run_command: Callable[..., CommandResult]
+) -> None:
     """The command prints the id of the run."""
     file = tmp_path / "plan.json"
     file.write_text(json.dumps(plan_to_data(steps.wide(3, 0.0))))
     made: Any = lambda **settings: steps.engine(marks.file, **_without(settings))  # noqa: E731
-    ran = command("run", "--durable", url, "--run-id", "it", "--json", str(file), make_engine=made)
+    result = command("run", "--durable", url, "--run-id", "it", "--json", str(file), make_engine=made)
     again = command("run", "--durable", url, "--run-id", "it", str(file), make_engine=made)
 
-    assert (0, "neuroscript: run it\n", "it") == (ran.code, ran.err, json.loads(ran.out)["run"])
-    assert Ran(2, "", "neuroscript: run it\nneuroscript: run it: already exists\n") == again
-    assert ["it"] == [each["id"] for each in json.loads(asked("list", "--json").out)]
+    assert (0, "neuroscript: run it\n", "it") == (result.code, result.err, json.loads(result.out)["run"])
+    assert CommandResult(2, "", "neuroscript: run it\nneuroscript: run it: already exists\n") == again
+    assert ["it"] == [each["id"] for each in json.loads(run_command("list", "--json").out)]
     assert dict.fromkeys(("w0", "w1", "w2"), 1) == dict(marks.of("begin"))
 
 
@@ -222,10 +228,10 @@ def test_taken_over_run_exits_with_failure(url: str, tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
     file.write_text(json.dumps({"nodes": {"it": {"tool": "thief.take"}}}))
     made: Any = lambda **settings: Engine(toolsets=[thief], plugins="none", **_without(settings))  # noqa: E731
-    ran = command("run", "--durable", url, "--run-id", "it", str(file), make_engine=made)
+    result = command("run", "--durable", url, "--run-id", "it", str(file), make_engine=made)
 
-    said = "this process lost its lease, and another one may continue the run"
-    assert Ran(1, "", f"neuroscript: run it\nneuroscript: {said}\n") == ran
+    message = "this process lost its lease, and another one may continue the run"
+    assert CommandResult(1, "", f"neuroscript: run it\nneuroscript: {message}\n") == result
 
 
 @pytest.mark.parametrize(
@@ -250,20 +256,20 @@ def test_unusable_database_is_usage_error(
         for table, column in (("runs", "digest"), ("workers", "lease")):
             connection.execute(f"ALTER TABLE neuroscript_{table} RENAME COLUMN {column} TO of_another_version")
     address = f"sqlite:///{tmp_path}/{place}"
-    ran = command(*words, address, *(["it"] if words[-1] in ("show", "resume") else []))
+    result = command(*words, address, *(["it"] if words[-1] in ("show", "resume") else []))
 
-    assert Ran(2, "", f"neuroscript: {quote_path(address)}: cannot be used as a database: {why}\n") == ran
+    assert CommandResult(2, "", f"neuroscript: {quote_path(address)}: cannot be used as a database: {why}\n") == result
     assert not (tmp_path / "none.sqlite").exists()
 
 
 def test_passwords_are_not_shown() -> None:
     """Wherever the address contains one; the driver's message is shown."""
-    said = command("runs", "list", "postgresql://u:open@127.0.0.1:1/db").err
+    message = command("runs", "list", "postgresql://u:open@127.0.0.1:1/db").err
     also = command("runs", "list", "postgresql://u@127.0.0.1:1/db?password=open").err
 
-    assert "neuroscript: postgresql://u:***@127.0.0.1:1/db" == said.partition(": cannot be used as a database: ")[0]
+    assert "neuroscript: postgresql://u:***@127.0.0.1:1/db" == message.partition(": cannot be used as a database: ")[0]
     assert "neuroscript: postgresql://u@127.0.0.1:1/db" == also.partition(": cannot be used as a database: ")[0]
-    assert all("port 1 failed" in each and "open" not in each for each in (said, also))
+    assert all("port 1 failed" in each and "open" not in each for each in (message, also))
 
 
 def test_missing_extra_is_named_by_each_command(url: str, marks: steps.Marks) -> None:
@@ -272,24 +278,24 @@ def test_missing_extra_is_named_by_each_command(url: str, marks: steps.Marks) ->
         run_durably(engine, steps.wide(1, 0.0), url=url, run_id="it")
     argv = [["worker", url], ["runs", "resume", url, "it"], ["runs", "list", url, "--json"]]
     code = f"import sys; sys.modules['dbos'] = None; from neuroscript.cli import main; [main(each) for each in {argv}]"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
-    said = 'neuroscript: durable runs need DBOS; install it with: pip install "neuroscript[durable]"\n'
-    assert (said * 2, "it") == (ran.stderr, json.loads(ran.stdout)[0]["id"])
+    message = 'neuroscript: durable runs need DBOS; install it with: pip install "neuroscript[durable]"\n'
+    assert (message * 2, "it") == (completed.stderr, json.loads(completed.stdout)[0]["id"])
 
 
 def test_missing_arguments_are_named(url: str) -> None:
     """With the actions and the form of an address."""
-    assert Ran(
+    assert CommandResult(
         2, "", "neuroscript: expected an action: list, show, resume, cancel (see neuroscript runs --help)\n"
     ) == (command("runs"))
     for address in ("runs.sqlite", "sqlite://runs.sqlite", "sqlite:///runs.sqlite?mode=ro", "mysql://u@host/db", ""):
-        assert Ran(
+        assert CommandResult(
             2, "", "neuroscript: durable: the address must be sqlite:///FILE or postgresql://USER@HOST/NAME\n"
         ) == (command("runs", "list", address))
-    assert Ran(2, "", "neuroscript: durable: parallel must be an integer from 1 to 1000\n") == (
+    assert CommandResult(2, "", "neuroscript: durable: parallel must be an integer from 1 to 1000\n") == (
         command("worker", url, "--parallel", "1001")
     )
-    assert Ran(2, "", "neuroscript: --run-id needs --durable; add --durable URL\n") == (
+    assert CommandResult(2, "", "neuroscript: --run-id needs --durable; add --durable URL\n") == (
         command("run", "--run-id", "it", "plan.toml")
     )

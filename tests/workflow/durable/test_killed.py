@@ -47,8 +47,8 @@ def trials(make_database: MakeDatabase, parent: Parent, tmp_path_factory: pytest
     moments = [(rng.randint(1, len(PLAN.nodes)), rng.uniform(0, 0.04)) for _ in range(TRIALS)]
     places = [(make_database(f"killed{n}"), tmp_path_factory.mktemp("marks")) for n in range(TRIALS)]
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        asked = [(url, parent, folder, *moment) for (url, folder), moment in zip(places, moments, strict=True)]
-        return list(threads.map(lambda each: trial(*each), asked))
+        requests = [(url, parent, folder, *moment) for (url, folder), moment in zip(places, moments, strict=True)]
+        return list(threads.map(lambda each: trial(*each), requests))
 
 
 def trial(url: str, parent: Parent, folder: Path, count: int, pause: float) -> Trial:

@@ -116,9 +116,9 @@ def test_commands_unpickle_no_workflow(make_database: MakeDatabase, tmp_path: Pa
         return steps.engine(tmp_path / "marks", mode="lax", policy=settings["policy"], host=settings["host"])
 
     words = [] if action == "list" else ["it"]
-    ran = command("runs", action, url, *words, make_engine=make_engine)
+    result = command("runs", action, url, *words, make_engine=make_engine)
 
-    assert (2 if action == "cancel" else 0) == ran.code
+    assert (2 if action == "cancel" else 0) == result.code
     assert not file.exists()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import Ran, command
+from tests.cli.conftest import CommandResult, command
 from tests.workflow.durable import steps
 from tests.workflow.durable.databases import MakeDatabase
 from tests.workflow.durable.planted import given_out, queued, reopen, sql
@@ -125,7 +125,7 @@ def test_changed_run_is_one_error_that_names_its_row(
     made: Any = lambda **settings: steps.engine(tmp_path / "marks")  # noqa: E731
     if case[0] != "error":
         resumed = command("runs", "resume", url, "it", make_engine=made)
-        assert Ran(2, "", f"neuroscript: {where('runs')}: {case[2]}; {REMEDY}\n") == resumed
+        assert CommandResult(2, "", f"neuroscript: {where('runs')}: {case[2]}; {REMEDY}\n") == resumed
 
 
 @pytest.mark.parametrize("case", CALL_FAULTS + OUTCOME_FAULTS, ids=title)
@@ -143,7 +143,7 @@ def test_changed_call_is_one_error_that_names_its_row(
     assert str(caught.value) == f"{where('calls')}: {case[2]}; {REMEDY}"
     if case in CALL_FAULTS:
         shown = command("runs", "show", url, "it")
-        assert Ran(2, "", f"neuroscript: {where('calls')}: {case[2]}; {REMEDY}\n") == shown
+        assert CommandResult(2, "", f"neuroscript: {where('calls')}: {case[2]}; {REMEDY}\n") == shown
 
 
 @pytest.mark.parametrize("begun", [None, 1.0], ids=["not begun", "begun"])

@@ -20,7 +20,7 @@ from neuroscript.workflow.durable import Worker, cancel, list_runs, resume, run_
 from neuroscript.workflow.durable.database import Database, once
 
 
-def told(trace: Trace) -> list[Any]:
+def comparable(trace: Trace) -> list[Any]:
     """Return a trace without its times."""
     return [trace.status, trace.output, trace.error, *map(told_of, trace.nodes)]
 
@@ -58,7 +58,7 @@ def test_durable_run_returns_same_trace_as_plan(engine: Engine, make_database: M
     durable = run_durably(engine, VARIED, {"start": "3"}, url, run_id="it")
     again = resume(engine, url, "it")
 
-    assert told(plain) == told(durable) == told(again)
+    assert comparable(plain) == comparable(durable) == comparable(again)
     assert [type(node.result) for node in plain.nodes] == [type(node.result) for node in again.nodes]
     assert "it" == durable.run == again.run
     assert plain.digest == durable.digest == again.digest
@@ -73,7 +73,7 @@ def test_ended_run_is_not_repeated(make_database: MakeDatabase, tmp_path: Path) 
         starts = [[resume(engine, url, "it")[name].started for name in ("n0_0", "n4_3")] for _ in range(2)]
 
     assert dict.fromkeys(steps.expected(plan), 1) == dict(marks.of("begin"))
-    assert told(first) == told(again)
+    assert comparable(first) == comparable(again)
     assert starts[0] == starts[1]
 
 
@@ -93,7 +93,7 @@ def test_halted_run_returns_its_original_trace(make_database: MakeDatabase, tmp_
         first = run_durably(engine, plan, url=url, run_id="it")
         again = resume(engine, url, "it")
 
-    assert told(first) == told(again)
+    assert comparable(first) == comparable(again)
     assert ["succeeded", "failed", "unstarted", "succeeded", "succeeded"] == [node.status for node in again.nodes]
 
 
@@ -129,7 +129,7 @@ def test_calls_next_to_halting_node_are_in_trace(make_database: MakeDatabase, tm
         again = resume(engine, url, "it")
 
     assert ["succeeded", "failed", "succeeded", "succeeded"] == [node.status for node in first.nodes]
-    assert told(first) == told(again)
+    assert comparable(first) == comparable(again)
 
 
 def test_pending_retry_does_not_run_after_halt(make_database: MakeDatabase, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_pending_retry_does_not_run_after_halt(make_database: MakeDatabase, tmp_
         later = resume(engine, url, "it")
 
     assert 3 == len(show_run(url, "it")[1])
-    assert told(first) == told(later)
+    assert comparable(first) == comparable(later)
     assert ["failed", "succeeded", "failed"] == [each.status for each in later.nodes]
 
 
@@ -294,18 +294,18 @@ def test_invalid_arguments_are_rejected(
         "sqlite:///text: cannot be used as a database: file is not a database": lambda: list_runs("sqlite:///text"),
         "sqlite:///text/in: cannot be used as a database: not a directory": lambda: list_runs("sqlite:///text/in"),
     }
-    said = []
+    messages = []
     for do in refused.values():
         with pytest.raises(SpecError) as caught:
             do()
-        said.append(str(caught.value))
+        messages.append(str(caught.value))
 
-    assert [*refused] == said
+    assert [*refused] == messages
 
 
 def test_errors_contain_no_password() -> None:
     """Wherever in an address it is, and however it is written."""
-    said = []
+    messages = []
     for url in (
         "postgresql://me:open@127.0.0.1:1/plans",
         "postgresql://me@127.0.0.1:1/plans?password=open",
@@ -313,13 +313,13 @@ def test_errors_contain_no_password() -> None:
     ):
         with pytest.raises(SpecError) as caught:
             list_runs(url)
-        said.append(str(caught.value).partition(": cannot be used as a database: ")[0])
+        messages.append(str(caught.value).partition(": cannot be used as a database: ")[0])
 
     assert [
         "postgresql://me:***@127.0.0.1:1/plans",
         "postgresql://me@127.0.0.1:1/plans",
         "durable: an @ in the password of an address must be written as %40",
-    ] == said
+    ] == messages
 
 
 def test_database_errors_contain_no_arguments(make_database: MakeDatabase) -> None:

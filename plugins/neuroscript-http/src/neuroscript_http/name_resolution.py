@@ -23,14 +23,14 @@ MAX_ADDRESSES: Final = 64
 Answer = Sequence[str] | None
 
 
-def addresses(rt: Runtime, network: Network, target: Target, patience: RequestTimeout) -> Sequence[str]:
+def addresses(rt: Runtime, network: Network, target: Target, request_timeout: RequestTimeout) -> Sequence[str]:
     """Return the addresses of a host, in order; there is at least one, and the request is allowed to use any of them.
 
     Raises:
         PolicyError: The host is a private address without a grant for ``lan:reach``.
         ToolFailed: ``http.resolve``; ``http.private``, if an address is not public or is never allowed.
     """
-    found = (target.host,) if target.is_address else _resolved(network, target, patience)
+    found = (target.host,) if target.is_address else _resolved(network, target, request_timeout)
     reaches = {class_of(each) for each in found}
     if reaches == {AddressClass.PRIVATE} and target.is_address:
         rt.require(Capability.literal("lan", "reach", target.place))
@@ -40,12 +40,12 @@ def addresses(rt: Runtime, network: Network, target: Target, patience: RequestTi
     return found
 
 
-def _resolved(network: Network, target: Target, patience: RequestTimeout) -> Sequence[str]:
+def _resolved(network: Network, target: Target, request_timeout: RequestTimeout) -> Sequence[str]:
     answers: SimpleQueue[Answer] = SimpleQueue()
     asking = threading.Thread(target=_ask, args=(network, target, answers), daemon=True, name="neuroscript-http")
     asking.start()
     while True:
-        left = patience.left()
+        left = request_timeout.left()
         try:
             found = answers.get(timeout=left)
         except Empty:

@@ -25,7 +25,7 @@ class Stream(httpcore.NetworkStream):
     """One connection; sent and received bytes count as ``net_bytes``."""
 
     rt: Runtime
-    patience: RequestTimeout
+    request_timeout: RequestTimeout
     connection: socket.socket
     place: str
 
@@ -35,7 +35,7 @@ class Stream(httpcore.NetworkStream):
             return self.connection.recv(max_bytes)
 
         try:
-            data = self.patience.waited(attempt)
+            data = self.request_timeout.waited(attempt)
         except OSError as error:
             raise httpcore.ReadError(type(error).__name__) from None
         if data:
@@ -52,7 +52,7 @@ class Stream(httpcore.NetworkStream):
 
         try:
             while rest:
-                rest = rest[self.patience.waited(attempt) :]
+                rest = rest[self.request_timeout.waited(attempt) :]
         except OSError as error:
             raise httpcore.WriteError(type(error).__name__) from None
 
@@ -63,7 +63,7 @@ class Stream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        self.connection.settimeout(self.patience.left(CONNECT_TIMEOUT_SECONDS))
+        self.connection.settimeout(self.request_timeout.left(CONNECT_TIMEOUT_SECONDS))
         try:
             wrapped = ssl_context.wrap_socket(self.connection, server_hostname=server_hostname)
         except TimeoutError:
@@ -73,7 +73,7 @@ class Stream(httpcore.NetworkStream):
             self.close()
             text = f"{self.place} does not support TLS, or its certificate is not valid for that host"
             raise fault("tls", text) from None
-        return Stream(self.rt, self.patience, wrapped, self.place)
+        return Stream(self.rt, self.request_timeout, wrapped, self.place)
 
     def get_extra_info(self, info: str) -> Any:
         if info == "ssl_object" and isinstance(self.connection, ssl.SSLSocket):
@@ -87,7 +87,7 @@ class Pinned(httpcore.NetworkBackend):
 
     rt: Runtime
     network: Network
-    patience: RequestTimeout
+    request_timeout: RequestTimeout
     addresses: Sequence[str]
     place: str
 
@@ -101,7 +101,7 @@ class Pinned(httpcore.NetworkBackend):
     ) -> httpcore.NetworkStream:
         for address in self.addresses:
             with suppress(OSError):
-                connection = self.network.connect(address, port, self.patience.left(CONNECT_TIMEOUT_SECONDS))
-                return Stream(self.rt, self.patience, connection, self.place)
-        self.patience.left()
+                connection = self.network.connect(address, port, self.request_timeout.left(CONNECT_TIMEOUT_SECONDS))
+                return Stream(self.rt, self.request_timeout, connection, self.place)
+        self.request_timeout.left()
         raise fault("connect", f"no connection could be made to {self.place}")

@@ -59,7 +59,7 @@ class Answer:
 
 
 @contextmanager
-def fetch(rt: Runtime, network: Network, sent: Request, patience: RequestTimeout) -> Iterator[Answer]:
+def fetch(rt: Runtime, network: Network, sent: Request, request_timeout: RequestTimeout) -> Iterator[Answer]:
     """Send a request, follow redirects and yield the final response.
 
     Raises:
@@ -69,7 +69,7 @@ def fetch(rt: Runtime, network: Network, sent: Request, patience: RequestTimeout
     """
     _require(rt, sent)
     while True:
-        with _fetch_hop(rt, network, sent, patience) as response:
+        with _fetch_hop(rt, network, sent, request_timeout) as response:
             following = _following(sent, response)
             if following is None:
                 yield _answer(sent, response)
@@ -79,10 +79,12 @@ def fetch(rt: Runtime, network: Network, sent: Request, patience: RequestTimeout
 
 
 @contextmanager
-def _fetch_hop(rt: Runtime, network: Network, sent: Request, patience: RequestTimeout) -> Iterator[httpx.Response]:
-    found = addresses(rt, network, sent.target, patience)
+def _fetch_hop(
+    rt: Runtime, network: Network, sent: Request, request_timeout: RequestTimeout
+) -> Iterator[httpx.Response]:
+    found = addresses(rt, network, sent.target, request_timeout)
     rt.spend("net_calls", 1)
-    backend = Pinned(rt, network, patience, found, sent.target.place)
+    backend = Pinned(rt, network, request_timeout, found, sent.target.place)
     with send(sent.target, sent.method, sent.headers, sent.body, backend) as response:
         yield response
 

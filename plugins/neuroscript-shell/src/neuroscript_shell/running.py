@@ -81,23 +81,23 @@ class TruncatedOutput:
     """The first bytes of a stream.
 
     Attributes:
-        most: Maximum bytes to retain.
+        max_bytes: Maximum bytes to retain.
         is_cut: Whether bytes were dropped.
     """
 
-    most: int
+    max_bytes: int
     is_cut: bool = False
-    _kept: bytearray = attrs.field(factory=bytearray, init=False)
+    _bytes: bytearray = attrs.field(factory=bytearray, init=False)
 
     def add(self, data: bytes) -> None:
         """Retain as much of *data* as fits."""
-        room = self.most - len(self._kept)
-        self._kept += data[:room]
+        room = self.max_bytes - len(self._bytes)
+        self._bytes += data[:room]
         self.is_cut = self.is_cut or len(data) > room
 
     def text(self) -> str:
         """Return the retained bytes as text; invalid UTF-8 is replaced."""
-        return self._kept.decode("utf-8", "replace")
+        return self._bytes.decode("utf-8", "replace")
 
 
 @attrs.frozen

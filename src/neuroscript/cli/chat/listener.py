@@ -62,7 +62,7 @@ class ConversationListener:
     replies: list[Reply] = attrs.Factory(list)
     text: str = ""
     _open: bool = False
-    _asked: Turn | None = None
+    _pending_turn: Turn | None = None
     _results: dict[int, ToolResult] = attrs.Factory(dict)
     _lock: Any = attrs.Factory(Lock)
 
@@ -150,26 +150,26 @@ class ConversationListener:
         self.end()
         self.text = ""
         self.replies.append(reply)
-        self._asked, self._results = reply.turn if reply.turn.tool_calls else None, {}
-        if self._asked is None:
+        self._pending_turn, self._results = reply.turn if reply.turn.tool_calls else None, {}
+        if self._pending_turn is None:
             self.turns.append(reply.turn)
 
     def _called(self, call: ToolCall, result: ToolResult) -> None:
         self._tell(result_line(result))
         if result.error is not None:
             self._advise(result.error)
-        if self._asked is None:
+        if self._pending_turn is None:
             return
         self._results[self._call_index(call)] = shorten(result, DEFAULT_MAX_CHARS)
-        if len(self._results) == len(self._asked.tool_calls):
+        if len(self._results) == len(self._pending_turn.tool_calls):
             results = tuple(self._results[at] for at in sorted(self._results))
-            self.turns += [self._asked, Turn("tool", tool_results=results)]
-            self._asked = None
+            self.turns += [self._pending_turn, Turn("tool", tool_results=results)]
+            self._pending_turn = None
             self.waiting.start()
 
     def _call_index(self, call: ToolCall) -> int:
         """Return the index of a call that has ended; calls end in any order, and their secrets are redacted."""
-        calls = self._asked.tool_calls if self._asked is not None else ()
+        calls = self._pending_turn.tool_calls if self._pending_turn is not None else ()
         left = [at for at in range(len(calls)) if at not in self._results]
         return next((at for at in left if calls[at].id == call.id), left[0])
 

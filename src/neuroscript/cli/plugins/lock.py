@@ -23,7 +23,7 @@ INDENT: Final = 2
 
 
 @attrs.frozen
-class Found:
+class LockDifference:
     """A distribution that differs from the lock file.
 
     Attributes:
@@ -136,25 +136,25 @@ def diff(
 
 def _differing(
     lock: Lock, pins: dict[str, Pinned], errors: dict[str, PluginError], left_out: Collection[str]
-) -> Iterator[Found]:
+) -> Iterator[LockDifference]:
     old = {each.key: each for each in lock.distributions}
     for key in sorted({*old, *pins, *errors} - {*left_out}):
         if key in errors:
-            yield Found("unusable", old.get(key), error=errors[key])
+            yield LockDifference("unusable", old.get(key), error=errors[key])
         elif key not in pins:
-            yield Found("missing", old[key])
+            yield LockDifference("missing", old[key])
         elif key not in old:
-            yield Found("new", new=pins[key])
+            yield LockDifference("new", new=pins[key])
         elif differences := compare(old[key], pins[key]):
-            yield Found("changed", old[key], pins[key], differences)
+            yield LockDifference("changed", old[key], pins[key], differences)
 
 
-def _data(differing: Sequence[Found]) -> dict[str, Any]:
+def _data(differing: Sequence[LockDifference]) -> dict[str, Any]:
     counts = count_changes(each for one in differing for each in one.differences)
     return {**counts, "distributions": [_found_data(each) for each in differing]}
 
 
-def _found_data(each: Found) -> dict[str, Any]:
+def _found_data(each: LockDifference) -> dict[str, Any]:
     changes = [{"tool": one.tool, **attrs.asdict(one.change)} for one in each.differences]
     known = each.old or each.new
     return {
@@ -167,7 +167,7 @@ def _found_data(each: Found) -> dict[str, Any]:
     }
 
 
-def _blocks(differing: Sequence[Found], file: str) -> Iterator[Rows]:
+def _blocks(differing: Sequence[LockDifference], file: str) -> Iterator[Rows]:
     for each in differing:
         yield line(_title(each), "title")
         if each.differences:
@@ -182,7 +182,7 @@ def _blocks(differing: Sequence[Found], file: str) -> Iterator[Rows]:
     yield line(f"{text}: {counts_of(differences)}" if differences else text)
 
 
-def _title(each: Found) -> str:
+def _title(each: LockDifference) -> str:
     match each.state:
         case "unusable":
             return f"{each.error}"

@@ -155,7 +155,7 @@ def from_neurosurfer(
 
 
 @attrs.frozen
-class Found:
+class NamedTool:
     """A tool with a valid spec.
 
     Attributes:
@@ -167,7 +167,7 @@ class Found:
     spec: ToolSpec
 
 
-def _labelled_tools(tools: Any, faults: list[str]) -> Iterator[tuple[str, Found]]:
+def _labelled_tools(tools: Any, faults: list[str]) -> Iterator[tuple[str, NamedTool]]:
     """Yield each tool with the label that makes its name; record the ones that cannot be loaded."""
     registry = getattr(tools, "registry", None)
     if is_tool(tools):
@@ -178,6 +178,6 @@ def _labelled_tools(tools: Any, faults: list[str]) -> Iterator[tuple[str, Found]
     for each in tools if several else (tools,):
         try:
             spec = spec_of(each)
-            yield spec.name, Found(spec.name, each, spec)
+            yield spec.name, NamedTool(spec.name, each, spec)
         except SpecError as error:
             faults.append(str(error))

@@ -29,15 +29,15 @@ class ToolsRegistry:
     """
 
     group: str
-    _read: Callable[[], Contents] = attrs.field(repr=False)
-    _kept: Contents | None = attrs.field(default=None, repr=False)
+    _read_contents: Callable[[], Contents] = attrs.field(repr=False)
+    _contents: Contents | None = attrs.field(default=None, repr=False)
 
     @property
     def contents(self) -> Contents:
         """The content of the registry when it was last read."""
-        found = self._kept  # read once, because another thread may reset it
+        found = self._contents  # read once, because another thread may reset it
         if found is None:
-            found = self._kept = self._read()
+            found = self._contents = self._read_contents()
         return found
 
     @property
@@ -81,7 +81,7 @@ class ToolsRegistry:
 
     def reset_cache(self) -> None:
         """Read everything again at the next access; toolsets that an engine already has do not change."""
-        self._kept = None
+        self._contents = None
 
     def _tool_named(self, name: str) -> SmithTool:
         for each in self.contents.tools:

@@ -179,11 +179,11 @@ class _Answers:
 
     def __init__(self, answers: Sequence[str]) -> None:
         self._answers = tuple(answers)
-        self._asked = 0
+        self._answer_count = 0
 
     def ask(self, prompt: str, *, secret: bool = False) -> str:
-        self._asked += 1
-        return self._answers[(self._asked - 1) % len(self._answers)]
+        self._answer_count += 1
+        return self._answers[(self._answer_count - 1) % len(self._answers)]
 
 
 def grants_for(tools: Iterable[ToolImplementation]) -> tuple[str, ...]:

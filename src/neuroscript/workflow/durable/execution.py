@@ -107,7 +107,7 @@ async def arun_durably(
         raise ValueError("parallel must be 1 or more")
     if run_id and not RUN.fullmatch(run_id):
         raise SpecError(f"run {quote_untrusted(run_id)}", ["an id must be at most 64 letters, digits, _ and -"])
-    exact = bind_arguments(plan.signature, session._world.coercion, dict(inputs or {}), by_name=True)
+    exact = bind_arguments(plan.signature, session._shared.coercion, dict(inputs or {}), by_name=True)
     arguments = dict(plan.signature.by_name(list(exact)))
     run = _new_run(run_id or os.urandom(8).hex(), plan, arguments, parallel)
     driver = await asyncio.to_thread(Driver, session, url, lease)
@@ -151,7 +151,7 @@ async def _resumed(
     try:
         found = await asyncio.to_thread(driver.runs.find, run)
         plan = plan_in(found)
-        inputs = inputs_in(found, plan, session._world.coercion)
+        inputs = inputs_in(found, plan, session._shared.coercion)
         check_durable(session, plan, keep_secrets=True)
         if found.status == "running":
             await driver.take(found)
@@ -161,7 +161,7 @@ async def _resumed(
 
 
 def _waited_for(session: Session, drive: Callable[[], Coroutine[Any, Any, Trace]]) -> Trace:
-    trace: Trace = Runner(session._world).run(Invocation("plan", drive, (), "coroutine")).result()
+    trace: Trace = Runner(session._shared).run(Invocation("plan", drive, (), "coroutine")).result()
     return trace
 
 

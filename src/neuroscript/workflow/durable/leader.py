@@ -131,7 +131,7 @@ class Driver:
         return worker.__enter__()
 
     def _may_rerun(self, work: ScheduledCall) -> bool:
-        return work.node.rerun or self._session._entry(work.node.tool).line.tool.policy.is_idempotent
+        return work.node.rerun or self._session._entry(work.node.tool).pipeline.tool.policy.is_idempotent
 
 
 async def _first_fault(going: asyncio.Task[Trace], beside: Sequence[asyncio.Task[None]]) -> None:

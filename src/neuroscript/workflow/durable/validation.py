@@ -35,7 +35,7 @@ def _secrets(session: Session, plan: Plan) -> Iterator[str]:
         if arg.holds_secret:
             yield f"inputs.{arg.name}: {STORED_PLAINLY}"
     for node in plan.nodes:
-        for arg in session._entry(node.tool).line.tool.spec.args:
+        for arg in session._entry(node.tool).pipeline.tool.spec.args:
             if arg.holds_secret and node.inputs.get(arg.name) is not None:
                 yield f"nodes.{node.name}.inputs.{arg.name}: {STORED_PLAINLY}"
 
@@ -47,7 +47,7 @@ def _handles(session: Session, plan: Plan) -> Iterator[str]:
 
 
 def _types(session: Session, node: Node) -> Iterator[ArgType]:
-    spec = session._entry(node.tool).line.tool.spec
+    spec = session._entry(node.tool).pipeline.tool.spec
     yield spec.return_type
     for arg in spec.args:
         yield arg.type

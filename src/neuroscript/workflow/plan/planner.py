@@ -91,7 +91,7 @@ async def amake_plan(
     turns = next(steps)
     while True:
         invocation = Invocation("plan", lambda turns=turns: _ask_model(llm, turns), (), "waits")
-        reply = (await session._world.threads.awaitable(invocation)).result()
+        reply = (await session._shared.threads.awaitable(invocation)).result()
         if isinstance(reply, LLMError):
             raise reply
         try:

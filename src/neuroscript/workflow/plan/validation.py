@@ -74,7 +74,7 @@ class _Tools:
 
     def _resolved(self, tool: str) -> SessionTool:
         """Return a tool as the session knows it; only the first `MAX_PROBLEMS` unknown tools get suggestions."""
-        if self._not_found >= MAX_PROBLEMS and self.session._world.registry.named(canonical(tool)) is None:
+        if self._not_found >= MAX_PROBLEMS and self.session._shared.registry.named(canonical(tool)) is None:
             raise ToolNotFound(quote_untrusted(tool))
         return self.session._resolved(tool, tool)
 
@@ -123,7 +123,7 @@ class _Tools:
         known, path = self.known(node.tool), reference.path
         if isinstance(known, CallError):
             return None
-        spec = known.line.tool.spec
+        spec = known.pipeline.tool.spec
         for is_many in (node.map is not None, spec.stream):
             if is_many == MAYBE:
                 return None
@@ -139,7 +139,7 @@ def _problems(tools: _Tools, node: Node) -> Iterable[str]:
         return [f"nodes.{node.name}.tool: {known}"]
     found: list[str] = []
     if node.references or node.items is not None:
-        found.extend(_unfit(tools, node, known.line.tool.spec))
+        found.extend(_unfit(tools, node, known.pipeline.tool.spec))
     if node.condition is not None:
         found.extend(_undecided(tools, node, node.condition))
     if node.arguments.references:
@@ -216,7 +216,7 @@ def _no_list(tools: _Tools, items: Any) -> Iterator[str]:
 
 def _call_problems(tools: _Tools, node: Node, known: SessionTool) -> Iterator[str]:
     """Yield the problems of the known arguments, and what the policy refuses."""
-    line, referring_keys, values = known.line, node.arguments.referring_keys, None
+    line, referring_keys, values = known.pipeline, node.arguments.referring_keys, None
     try:
         values = known.bind({**node.arguments.value, **tools.samples(line.tool.spec, referring_keys)})
     except ArgumentError as error:
@@ -255,7 +255,7 @@ def _resolve(values: Mapping[str, Any], reference: Reference) -> Any:
 
 def _refused_as_it_is(tools: _Tools, arguments: Mapping[str, Any], known: SessionTool) -> Iterator[str]:
     """Yield the problems of a call whose arguments are all known."""
-    line = known.line
+    line = known.pipeline
     try:
         known.bind(arguments)
     except ArgumentError as error:

@@ -49,7 +49,7 @@ class RemoteCall:
                 loop.call_soon_threadsafe(tell, progress, total, one_line(message, MAX_DESCRIPTION_CHARS))
 
         arguments = to_plain(passed_arguments(self.args, values))
-        result: Mapping[str, Any] = await self.connection.asked(
+        result: Mapping[str, Any] = await self.connection.request(
             lambda dialogue: dialogue.call(self.definition, arguments, report_progress)
         )
         return value_of(result, self.promise)

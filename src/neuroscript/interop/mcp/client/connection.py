@@ -189,7 +189,7 @@ class RequestSender(Protocol):
         """Timeout of a call, in seconds."""
         ...
 
-    async def asked(self, work: Callable[[Any], Awaitable[T]]) -> T:
+    async def request(self, work: Callable[[Any], Awaitable[T]]) -> T:
         """Run *work* with the dialogue of the server, and return its result."""
         ...
 
@@ -199,7 +199,7 @@ class Unconnected:
 
     seconds: Final = 30.0
 
-    async def asked(self, work: Callable[[Any], Awaitable[T]]) -> T:
+    async def request(self, work: Callable[[Any], Awaitable[T]]) -> T:
         """Raise a `ToolFailed`."""
         text = "the tool was created from a definition alone, without a connection to its server"
         raise ToolFailed(text, code="mcp.closed", retry="host")
@@ -221,7 +221,7 @@ class Connection:
         self._openings: deque[float] = deque(maxlen=MAX_OPENINGS)
         self._is_closed = False
 
-    async def asked(self, work: Callable[[Any], Awaitable[T]]) -> T:
+    async def request(self, work: Callable[[Any], Awaitable[T]]) -> T:
         """Run *work* with the dialogue and return its result; cancelling this cancels it in the server's loop too."""
         life = self._living()
         try:

@@ -33,7 +33,7 @@ class HostClient:
         self._dialogue = dialogue
         self._loop = asyncio.get_running_loop()
 
-    async def asked(self, work: Callable[[Any], Awaitable[T]]) -> T:
+    async def request(self, work: Callable[[Any], Awaitable[T]]) -> T:
         """Run *work* with the dialogue and return its result; cancelling this cancels it on the client's loop too."""
         if asyncio.get_running_loop() is self._loop:
             return await work(self._dialogue)

@@ -54,7 +54,7 @@ class Request:
         self._listens = listens
         self._waiting: deque[Send] = deque()
         self._sender: asyncio.Task[None] | None = None
-        self._asked: set[Any] = set()
+        self._requests: set[Any] = set()
         self._furthest = -inf
         self._items = 0
         self._is_over = False
@@ -140,8 +140,8 @@ class Request:
 
     def _start(self, asking: Coroutine[Any, Any, Any]) -> Any:
         future = asyncio.run_coroutine_threadsafe(asking, self.loop)
-        self._asked.add(future)
-        future.add_done_callback(self._asked.discard)
+        self._requests.add(future)
+        future.add_done_callback(self._requests.discard)
         return future
 
     # End of the call
@@ -157,7 +157,7 @@ class Request:
         """Drop all further notifications, and cancel the questions without an answer."""
         self._is_over = True
         self._waiting.clear()
-        for future in tuple(self._asked):
+        for future in tuple(self._requests):
             future.cancel()
 
 

@@ -96,7 +96,7 @@ class Service:
 
     async def _settled(self) -> None:
         """Wait for the threads of cancelled calls, because they end with the process."""
-        threads = self._engine._world.threads
+        threads = self._engine._shared.threads
         with anyio.move_on_after(GRACE_SECONDS):
             while threads.abandoned:
                 await anyio.sleep(0.01)

@@ -174,7 +174,7 @@ MAX_SCANS: Final = 2
 
 
 @attrs.frozen
-class Found:
+class CallMatch:
     """Calls and their range in the text, which is removed from the reply."""
 
     start: int
@@ -201,7 +201,7 @@ def read(text: str, names: WireNames | None = None) -> tuple[str, tuple[ToolCall
     return (_remove_calls(text, found) if found else text), tuple(told)
 
 
-def _remove_calls(text: str, found: Iterable[Found]) -> str:
+def _remove_calls(text: str, found: Iterable[CallMatch]) -> str:
     parts: list[str] = []
     at = 0
     for each in found:
@@ -219,13 +219,13 @@ class Reader:
     names: WireNames
     _marks: list[re.Match[str]] = attrs.field(init=False)
     _next: int = attrs.field(init=False, default=0)
-    _patience: int = attrs.field(init=False)
+    _scan_budget: int = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._marks = list(MARK.finditer(self.text))
-        self._patience = MAX_SCANS * len(self.text)
+        self._scan_budget = MAX_SCANS * len(self.text)
 
-    def found(self) -> Iterator[Found]:
+    def found(self) -> Iterator[CallMatch]:
         """Yield the calls in order."""
         while self._next < len(self._marks):
             mark = self._marks[self._next]
@@ -235,7 +235,7 @@ class Reader:
                 self._pass(place.end)
                 yield place
 
-    def _at(self, mark: re.Match[str]) -> Found | None:
+    def _at(self, mark: re.Match[str]) -> CallMatch | None:
         match mark.lastgroup:
             case "fence":
                 return self._fenced(mark)
@@ -251,16 +251,16 @@ class Reader:
                 return self._marked(mark, mark["mistral_name"])
         return None
 
-    def _wrapped(self, mark: re.Match[str]) -> Found | None:
+    def _wrapped(self, mark: re.Match[str]) -> CallMatch | None:
         """Return the function call inside a ``<tool_call>`` element, as Qwen's coding models write it."""
         inner = self._marks[self._next] if self._next < len(self._marks) else None
         if inner is None or inner.lastgroup != "function" or inner.start() != self._skip_blank(mark.end()):
             return None
         self._next += 1
         found = self._marked(inner, inner["function"])
-        return Found(mark.start(), self._closed(mark, found.end), found.calls)
+        return CallMatch(mark.start(), self._closed(mark, found.end), found.calls)
 
-    def _marked(self, mark: re.Match[str], name: str) -> Found:
+    def _marked(self, mark: re.Match[str], name: str) -> CallMatch:
         """Return the calls after a mark: one JSON value (several for Llama), or all text up to the next mark."""
         start = self._skip_blank(mark.end())
         end = self._json_end(start)
@@ -275,7 +275,7 @@ class Reader:
                 break
             calls += marked_calls(self.text[following:beyond])
             end = beyond
-        return Found(mark.start(), self._closed(mark, end), calls)
+        return CallMatch(mark.start(), self._closed(mark, end), calls)
 
     def _calls(self, text: str, name: str) -> list[ParsedCall]:
         if not name:
@@ -300,7 +300,7 @@ class Reader:
         after = self._skip_blank(end)
         return after + len(closing) if closing and self.text.startswith(closing, after) else end
 
-    def _fenced(self, mark: re.Match[str]) -> Found | None:
+    def _fenced(self, mark: re.Match[str]) -> CallMatch | None:
         """Return the calls in a code block, which ends at the next fence; the block is skipped in any case."""
         index = self._next
         while index < len(self._marks) and self._marks[index].lastgroup != "fence":
@@ -310,7 +310,7 @@ class Reader:
         inside = self.text[mark.end() : end].strip()
         self._next = index + 1
         calls = self._in_code(inside, mark["fence"].lower())
-        return Found(mark.start(), closing.end() if closing else end, calls) if calls else None
+        return CallMatch(mark.start(), closing.end() if closing else end, calls) if calls else None
 
     def _in_code(self, inside: str, word: str) -> list[ParsedCall]:
         if word in FENCES:
@@ -336,7 +336,7 @@ class Reader:
             at = _blank(inside, end)
         return found or [inside]
 
-    def _find_bare_call(self, mark: re.Match[str]) -> Found | None:
+    def _find_bare_call(self, mark: re.Match[str]) -> CallMatch | None:
         start = mark.start("bare")
         end = self._json_end(start)
         if end < 0:
@@ -345,7 +345,7 @@ class Reader:
             return None
         self._pass(end)
         calls = self._plain(self.text[start:end]) if LINE_END.match(self.text, end) else []
-        return Found(start, end, calls) if calls else None
+        return CallMatch(start, end, calls) if calls else None
 
     def _plain(self, text: str) -> list[ParsedCall]:
         """Return the calls in a JSON value that consists only of calls, or an empty list."""
@@ -370,16 +370,16 @@ class Reader:
             parse_json(self.text[start:end])
         except NotJSON as error:
             if error.code == "arg.not_json":
-                self._patience -= end - start
+                self._scan_budget -= end - start
                 return False
         return True
 
     def _json_end(self, start: int) -> int:
-        if self._patience <= 0 or self.text[start : start + 1] not in ("{", "["):
+        if self._scan_budget <= 0 or self.text[start : start + 1] not in ("{", "["):
             return -1
         end, scanned = _json_end(self.text, start)
         if end < 0:
-            self._patience -= scanned - start
+            self._scan_budget -= scanned - start
         return end
 
     def _skip_blank(self, at: int) -> int:
