@@ -49,6 +49,8 @@ TOLD = {
     "minProperties",
     "maxProperties",
     "pattern",
+    "format",
+    "uniqueItems",
 }
 """Keywords that become text of the description."""
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from types import GenericAlias
-from typing import Annotated, Any, Final, Literal, Optional
+from typing import Annotated, Any, Final, Literal, Optional, Union
+
+import attrs
 
 from neuroscript.coercion.parameters import FLAG, STRING, Form, instance, require
 from neuroscript.coercion.plain_data import to_plain
@@ -149,15 +151,43 @@ def annotation(arg: ArgSpec, many: bool = False) -> Any:
     >>> annotation(ArgSpec("mode", "string", choices=("r", "w"), description="How."))
     typing.Annotated[typing.Literal['r', 'w'], 'How.']
     """
-    kind: Any = json_type(arg.type)
-    if arg.choices and arg.element is not ArgType.FLOAT:  # Literal does not support floats
-        literal: Any = Literal.__getitem__(arg.choices)
-        kind = literal if arg.element is arg.type else GenericAlias(list, literal)
+    kind = json_form(arg)
     kind = GenericAlias(list, kind) if many else kind
     is_empty = not arg.required and _default(arg) is None
     if (arg.nullable and not many) or is_empty:
         return Optional[kind]  # no description, because Semantic Kernel would lose the type
     return Annotated[kind, one_line(arg.description)] if arg.description.strip() else kind
+
+
+def json_form(arg: ArgSpec) -> Any:
+    """Return the Python type of a spec in JSON form, without its description and null.
+
+    A tuple is a list of any of its items, because not every model API accepts the schema of a tuple. Keys of a map are
+    strings in JSON.
+    """
+    if arg.is_refined:
+        return _refined_form(arg)
+    if arg.choices and arg.element is not ArgType.FLOAT:  # Literal does not support floats
+        literal: Any = Literal.__getitem__(arg.choices)
+        return literal if arg.element is arg.type else GenericAlias(list, literal)
+    return json_type(arg.type)
+
+
+def _refined_form(arg: ArgSpec) -> Any:
+    if arg.any_of:
+        return Union.__getitem__(tuple(map(json_form, arg.any_of)))
+    if arg.prefix_items:
+        return GenericAlias(list, Union.__getitem__(tuple(map(_inner_form, arg.prefix_items))))
+    if arg.items is not None:
+        return GenericAlias(list, _inner_form(arg.items))
+    if arg.value_spec is not None and not arg.keys:
+        return GenericAlias(dict, (str, _inner_form(arg.value_spec)))
+    return json_form(attrs.evolve(arg, unique_items=False, cls=None)) if arg.unique_items else json_type(arg.type)
+
+
+def _inner_form(arg: ArgSpec) -> Any:
+    """Return the type of an item or value, which may be null."""
+    return Optional[json_form(arg)] if arg.nullable else json_form(arg)
 
 
 def json_type(kind: ArgType) -> Any:
@@ -172,6 +202,8 @@ def json_type(kind: ArgType) -> Any:
 def result_annotation(spec: ToolSpec) -> Any:
     """Return the annotation of the result in JSON form; a stream is a list of its items."""
     kind: Any = RESULTS.get(spec.return_type, json_type(spec.return_type))
+    if spec.returns is not None:
+        kind = json_form(spec.returns)
     kind = Optional[kind] if spec.return_nullable else kind
     if spec.stream == MAYBE:
         return Any

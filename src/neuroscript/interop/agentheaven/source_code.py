@@ -46,12 +46,30 @@ def annotation(arg: ArgSpec) -> str:
     >>> annotation(ArgSpec("mode", ArgType.STRING, choices=("r", "w"), nullable=True))
     "Literal['r', 'w'] | None"
     """
-    text = TYPES[arg.type]
-    if arg.choices and arg.element is not ArgType.FLOAT:  # Literal does not support floats
-        literal = f"Literal[{', '.join(map(repr, arg.choices))}]"
-        text = literal if arg.element is arg.type else f"list[{literal}]"
+    text = _type_text(arg)
     is_empty = not arg.required and arg.default in (UNSET, None)
     return f"{text} | None" if (arg.nullable or is_empty) and text != "None" else text
+
+
+def _type_text(arg: ArgSpec) -> str:
+    """Return the annotation of the exact plain value of a spec, without null."""
+    if arg.any_of:
+        return " | ".join(dict.fromkeys(map(_type_text, arg.any_of)))
+    if arg.prefix_items:
+        return f"list[{' | '.join(dict.fromkeys(map(_inner_text, arg.prefix_items)))}]"
+    if arg.items is not None:
+        return f"list[{_inner_text(arg.items)}]"
+    if arg.value_spec is not None and not arg.keys:
+        key = "str" if arg.key_spec is None else _type_text(arg.key_spec)
+        return f"dict[{key}, {_inner_text(arg.value_spec)}]"
+    if arg.choices and arg.element is not ArgType.FLOAT:  # Literal does not support floats
+        literal = f"Literal[{', '.join(map(repr, arg.choices))}]"
+        return literal if arg.element is arg.type else f"list[{literal}]"
+    return TYPES[arg.type]
+
+
+def _inner_text(arg: ArgSpec) -> str:
+    return f"{_type_text(arg)} | None" if arg.nullable else _type_text(arg)
 
 
 def docstring(spec: ToolSpec, *, defaults: bool = True) -> str:
@@ -82,7 +100,7 @@ def _described(arg: ArgSpec, defaults: bool) -> str:
 
 
 def _returned(spec: ToolSpec) -> str:
-    text = TYPES[spec.return_type]
+    text = TYPES[spec.return_type] if spec.returns is None else _type_text(spec.returns)
     return f"{text} | None" if spec.return_nullable and text not in ("Any", "None") else text
 
 

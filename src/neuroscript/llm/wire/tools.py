@@ -14,7 +14,7 @@ from neuroscript.coercion.schema_inspection import NAMED
 from neuroscript.formats.json_schema import spec_to_schema
 from neuroscript.io.text import NotJSON, parse_json
 from neuroscript.runtime.wire_names import WireNames, spec_of
-from neuroscript.spec.tool_spec import ToolSpec
+from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 
 
 def tool_description(spec: ToolSpec) -> str:
@@ -30,6 +30,8 @@ def tool_description(spec: ToolSpec) -> str:
 def input_schema(spec: ToolSpec) -> Mapping[str, Any]:
     """Return the arguments of a tool as standard JSON Schema, without defaults of secrets.
 
+    ``discriminator`` is left out, because it is a keyword of OpenAPI and not of JSON Schema.
+
     >>> from neuroscript import ArgSpec
     >>> spec = ToolSpec("ping", "net", (ArgSpec("key", "string", secret=True, default="sesame"),))
     >>> input_schema(spec)["properties"]
@@ -37,7 +39,22 @@ def input_schema(spec: ToolSpec) -> Mapping[str, Any]:
     """
     schema = spec_to_schema(spec, exact=False)
     found: Mapping[str, Any] = _discreet(schema) if any(arg.holds_secret for arg in spec.args) else schema
-    return found
+    return _without_discriminators(found) if any(map(_has_discriminator, spec.args)) else found
+
+
+def _has_discriminator(arg: ArgSpec) -> bool:
+    return bool(arg.discriminator) or any(map(_has_discriminator, arg.nested))
+
+
+def _without_discriminators(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_without_discriminators(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    is_union = "anyOf" in node
+    return {
+        word: _without_discriminators(each) for word, each in node.items() if not (is_union and word == "discriminator")
+    }
 
 
 def _discreet(node: Any, *, is_rule: bool = True) -> Any:

@@ -46,14 +46,20 @@ KEYWORD_TEXTS: Final[Mapping[str, str]] = {
     "minProperties": "at least {} keys",
     "maxProperties": "at most {} keys",
     "pattern": "matching {}",
+    "format": "in the format {}",
 }
 """The wording for each keyword that moves to the description."""
 
+UNIQUE_TEXT: Final = "without repeated items"
+"""The wording for a list whose items must differ."""
+
 UNSUPPORTED_KEYWORDS: Final = frozenset(
-    {*KEYWORD_TEXTS, "default", "writeOnly", "contentEncoding", "description", "deprecated"}
+    {*KEYWORD_TEXTS, "default", "writeOnly", "contentEncoding", "description", "deprecated", "uniqueItems"}
 )
 CONTAINERS: Final = frozenset({"object", "array"})
 PARTS: Final = frozenset({"type", "enum", "properties", "required", "additionalProperties", "items"})
+CHOICE_PARTS: Final = frozenset({"anyOf"})
+"""The keywords of a union."""
 
 
 class NotStrict(Exception):
@@ -121,6 +127,8 @@ class Budget:
 
 def _rule(schema: Mapping[str, Any], room: Budget, depth: int) -> dict[str, Any]:
     """Return a schema at any depth in strict form."""
+    if "anyOf" in schema:
+        return _union(schema, room, depth)
     if depth > MAX_DEPTH or "type" not in schema or not (PARTS | UNSUPPORTED_KEYWORDS).issuperset(schema):
         raise NotStrict
     words = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
@@ -132,11 +140,23 @@ def _rule(schema: Mapping[str, Any], room: Budget, depth: int) -> dict[str, Any]
     return {**made, "description": description} if description else made
 
 
+def _union(schema: Mapping[str, Any], room: Budget, depth: int) -> dict[str, Any]:
+    """Return a union in strict form; alternatives are as deep as the union itself."""
+    if depth > MAX_DEPTH or not (CHOICE_PARTS | UNSUPPORTED_KEYWORDS).issuperset(schema):
+        raise NotStrict
+    made: dict[str, Any] = {"anyOf": [_rule(each, room, depth) for each in schema["anyOf"]]}
+    description = _description(schema)
+    return {**made, "description": description} if description else made
+
+
 def _form(schema: Mapping[str, Any], word: Any, room: Budget, depth: int) -> dict[str, Any]:
     if word == "object":
         return _closed(schema, room, depth)
     if word == "array":
-        return {"type": "array", "items": _rule(schema.get("items", {}), room, depth + 1)}
+        items = schema.get("items", {})
+        if not isinstance(items, Mapping):  # a tuple
+            raise NotStrict
+        return {"type": "array", "items": _rule(items, room, depth + 1)}
     if "enum" not in schema:
         return {"type": word}
     room.take_choices(schema["enum"])
@@ -167,6 +187,8 @@ def _keyword_texts(schema: Mapping[str, Any]) -> Iterator[str]:
     for word, text in KEYWORD_TEXTS.items():
         if word in schema:
             yield text.format(schema[word])
+    if schema.get("uniqueItems"):
+        yield UNIQUE_TEXT
     default = schema.get("default")
     if default is not None:
         text = json.dumps(default, ensure_ascii=False)
