@@ -13,6 +13,7 @@ import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -74,7 +75,20 @@ def main(words: Sequence[str] | None = None) -> int:
     if options.json:
         facts = [attrs.asdict(row) | {"verdict": row.verdict} for row in rows]
         options.json.write_text(json.dumps({"python": platform.python_version(), "rows": facts}, indent=1))
-    return report(rows, perf_counter() - started)
+    return report(rows, perf_counter() - started) | compare_annotations(options.case)
+
+
+def compare_annotations(globs: Sequence[str]) -> int:
+    """Print which annotations other frameworks accept, if that is selected and they are installed."""
+    if not _matches("annotations: comparison", globs):
+        return 0
+    if missing := [name for name in ("fastmcp", "pydantic_ai") if find_spec(name) is None]:
+        print(f"\nannotations: skipped: {', '.join(missing)} not installed")
+        return 0
+    from . import annotations  # it makes classes of the libraries that it compares with
+
+    print()
+    return annotations.main()
 
 
 def report(rows: Sequence[Row], seconds: float, version: tuple[int, int] = sys.version_info[:2]) -> int:
