@@ -213,6 +213,57 @@ def test_tool_of_one_engine_works_in_another(acme: Engine, counted: Counted) -> 
     assert acme.tools["acme.who"].spec is not None
 
 
+CLASSES = f"""{COUNTING}
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from enum import Enum
+from neuroscript import Toolset
+toolset = Toolset("shop")
+
+class Color(Enum):
+    RED = "red"
+
+@dataclass
+class Item:
+    day: date
+    tags: set[Color]
+
+@toolset.tool()
+def later(items: list[Item], days: int) -> dict[str, list[Item]]:
+    return {{"items": [Item(item.day + timedelta(days), item.tags | {{Color.RED}}) for item in items]}}
+
+@toolset.tool()
+async def days(*items: Item) -> list[date]:
+    return [item.day for item in items]
+
+@toolset.tool()
+def each(items: list[Item]) -> Iterator[Item]:
+    yield from items
+"""
+
+
+@pytest.mark.parametrize("is_exported", [False, True], ids=["indexed", "of another engine"])
+def test_indexed_tool_receives_and_returns_instances(site: Path, counted: Counted, is_exported: bool) -> None:
+    """An index describes nested specs without their classes; the function still receives and returns instances."""
+    Published("shop-tools", CLASSES, "shop").install(site)
+    ship(site)
+    item = {"day": "2020-01-31", "tags": ["red", "red"]}
+    with Engine(plugins=["shop-tools"]) as engine, Engine(plugins="none") as other:
+        assert (engine.plugin_errors, counted.imports) == ((), [])
+        for tool in [engine.tools[name] for name in engine.tools] if is_exported else ():
+            other.register(tool)
+        calling = other if is_exported else engine
+        assert counted.imports == []
+
+        assert calling.call("shop.later", ('[{"day": "2020-01-31", "tags": []}]', "1")) == {
+            "items": [{"day": "2020-02-01", "tags": ["red"]}]
+        }
+        assert asyncio.run(calling.acall("shop.days", (item, item))) == ["2020-01-31", "2020-01-31"]
+        assert [*calling.stream("shop.each", ([item],))] == [{"day": "2020-01-31", "tags": ["red"]}]
+        assert engine.infos["shop.later"].spec.returns is not None
+
+
 # Failed imports
 
 

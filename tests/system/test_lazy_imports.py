@@ -59,7 +59,9 @@ LAZY_IMPORTS: Final = {
     "discovery.catalog": "discovery.bundles discovery.probe",
     "discovery.entry_points": "tools.hookspecs",
     "discovery.index_builder": "tools.hookspecs",
-    "discovery.lazy_tools": "discovery.entry_points tools.fingerprints tools.hookspecs tools.serialization",
+    "discovery.lazy_tools": (
+        "discovery.entry_points spec.instances tools.fingerprints tools.hookspecs tools.serialization"
+    ),
     "discovery.probe": "discovery.index_builder",
     "engine.call_runtime": "policy.refusals runtime.redacting_proxies",
     "engine.engine": (

@@ -10,7 +10,7 @@ import attrs
 import pytest
 from tests.spec.nested_rules import RULES
 
-from neuroscript import ArgSpec, SpecError, ToolSpec, spec_from_data, spec_to_data
+from neuroscript import ArgSpec, SpecError, Toolset, ToolSpec, spec_from_data, spec_to_data
 from neuroscript.tools.fingerprints import digest_of
 
 
@@ -116,3 +116,30 @@ def test_faults_in_nested_data_have_their_path() -> None:
         "ToolSpec.args[3]",
         "ToolSpec.returns",
     ]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_copied_spec_is_equal(name: str) -> None:
+    """An engine rebuilds each spec that a plugin provides."""
+    toolset = Toolset("g")
+    added = toolset.add(ToolSpec("t", "g", (RULES[name],), returns=RULES[name]), lambda rt, x: x)
+
+    assert [added.spec] == [copy.spec for copy in toolset.copies()]
+
+
+class Changing(ArgSpec):
+    """A spec that could answer differently each time."""
+
+
+@pytest.mark.parametrize("field", ["items", "value_spec", "key_spec", "prefix_items", "any_of"])
+def test_nested_spec_of_a_subclass_is_refused(field: str) -> None:
+    """An engine accepts exact specs only, at any depth."""
+    inner = Changing("inner", "string", format="date")  # type: ignore[arg-type]
+    kinds = {"value_spec": "map", "key_spec": "map", "any_of": "any"}
+    changing: Any = {"prefix_items": ("int", inner), "any_of": ("int", inner)}.get(field, inner)
+    toolset = Toolset("g")
+    arg = ArgSpec("a", kinds.get(field, "slice"), **{field: changing})  # type: ignore[arg-type]
+    toolset.add(ToolSpec("t", "g", (arg,)), lambda rt, a: a)
+
+    with pytest.raises(SpecError, match=r"g\.t was changed after it was added"):
+        toolset.copies()

@@ -171,32 +171,56 @@ class Deferred:
         """The tool with a function that loads it on the first call."""
         if self._found is not None:
             return self._found
+        from neuroscript.spec.instances import plain_result, share_plain_result
+
         kind = LazyCoroutineTool if self._tool.is_coroutine else LazyTool
+        if self.spec.returns is not None:
+            share_plain_result(self.spec, lambda result: plain_result(self.load().spec, result))
         return ToolImplementation(self.spec, kind(self), self.policy)
 
 
 class LazyTool:
-    """The function of a tool that is loaded on the first call."""
+    """The function of a tool that is loaded on the first call.
+
+    An index names no classes, so the function also creates the instances in its arguments.
+    """
 
     def __init__(self, tool: Deferred) -> None:
         self._tool = tool
         self.__signature__ = _signature(["rt", *(arg.name for arg in tool.spec.args)], tool.spec.variadic)
 
     def __call__(self, rt: object, *values: Any) -> Any:
-        return self._function()(rt, *values)
+        tool = self._loaded()
+        return tool.func(rt, *self._instances(values))
 
-    def _function(self) -> Callable[..., Any]:
+    def _loaded(self) -> ToolImplementation:
         try:
-            return self._tool.load().func
+            return self._tool.load()
         except PluginError as error:
             raise failure(self._tool.name, error) from error
+
+    def _instances(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not self._makers:
+            return values
+        last = len(self._makers) - 1
+        makers = [self._makers[min(index, last)] for index in range(len(values))]
+        return tuple(value if make is None else make(value) for make, value in zip(makers, values, strict=True))
+
+    @cached_property
+    def _makers(self) -> tuple[Callable[[Any], Any] | None, ...]:
+        """The function that creates the instances in each argument; empty if no argument has any."""
+        from neuroscript.spec.instances import maker_of
+
+        makers = tuple(maker_of(arg, self._tool.name) for arg in self._loaded().spec.args)
+        return makers if any(makers) else ()
 
 
 class LazyCoroutineTool(LazyTool):
     """The coroutine variant of `LazyTool`."""
 
     async def __call__(self, rt: object, *values: Any) -> Any:
-        return await self._function()(rt, *values)
+        tool = self._loaded()
+        return await tool.func(rt, *self._instances(values))
 
 
 def _signature(names: list[str], variadic: bool = False) -> inspect.Signature:

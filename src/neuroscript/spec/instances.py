@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum, Flag
 from functools import reduce
 from operator import or_
-from typing import Any, get_origin
+from typing import Any, Final, get_origin
 
 from neuroscript.coercion.context import type_name
 from neuroscript.coercion.types import ELEMENTS
@@ -379,10 +379,19 @@ def plain_default(arg: ArgSpec, default: Any) -> Any:
     return default if plain is None or default is None else plain(default)
 
 
+PLAIN_RESULT: Final = "plain result"
+"""The key of the function for results in `ToolSpec.exports`."""
+
+
 def plain_result(spec: ToolSpec, result: Any) -> Any:
     """Return the result of a function, as *spec.returns* describes it, with its instances as plain data."""
-    plain = spec.exports.get("plain result", UNSET)
+    plain = spec.exports.get(PLAIN_RESULT, UNSET)
     if plain is UNSET:
         assert spec.returns is not None
-        plain = spec.exports["plain result"] = plain_of(spec.returns)
+        plain = spec.exports[PLAIN_RESULT] = plain_of(spec.returns)
     return result if plain is None or result is None else plain(result)
+
+
+def share_plain_result(spec: ToolSpec, plain: Convert) -> None:
+    """Let a spec without classes, such as one from an index, take the instances of another spec apart."""
+    spec.exports[PLAIN_RESULT] = plain

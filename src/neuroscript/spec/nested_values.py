@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from neuroscript.coercion.unions import is_exactly
 from neuroscript.spec.tool_spec import ArgSpec
 
 
@@ -27,8 +28,6 @@ def nested_values(arg: ArgSpec, value: Any) -> Iterator[tuple[ArgSpec, Any]]:
 
 def accepting_alternatives(arg: ArgSpec, value: Any) -> tuple[ArgSpec, ...]:
     """Return the alternatives of a union that accept an exact value, or all of them if that cannot be determined."""
-    from neuroscript.coercion.unions import is_exactly
-
     accepting = tuple(each for each in arg.any_of if is_exactly(each, value))
     return accepting or arg.any_of
 

@@ -249,7 +249,7 @@ def _settled_keys(arg: ArgSpec) -> Iterator[str]:
     if (keys or arg.extra_keys) and arg.type not in DECLARED:
         yield f"keys and extra_keys are valid for map and slice_map, not for {arg.type}"
         return
-    if arg.cls is not None and arg.type in DECLARED and _has_fields(arg.cls):
+    if arg.cls is not None and arg.type in DECLARED and has_fields(arg.cls):
         from neuroscript.spec.annotations import UnsupportedAnnotation
 
         try:
@@ -266,7 +266,8 @@ def _settled_keys(arg: ArgSpec) -> Iterator[str]:
     _set(arg, "keys", keys)
 
 
-def _has_fields(cls: Any) -> bool:
+def has_fields(cls: Any) -> bool:
+    """Return whether the keys of a map are derived from a class; other classes replace a list or one value."""
     from neuroscript.spec.annotations import CONTAINERS, is_root_model
 
     return cls not in CONTAINERS and not is_root_model(cls)

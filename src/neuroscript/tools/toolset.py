@@ -22,7 +22,7 @@ from neuroscript.errors import PluginError, RegistryError, SpecError, ToolFailed
 from neuroscript.io.text import quote_untrusted
 from neuroscript.names import canonical, is_full_name, is_group_name
 from neuroscript.policy.tool_policy import ToolPolicy
-from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
+from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec, has_fields
 from neuroscript.tools.tool import API, NEEDS_NOTHING, WRAP, Function, ToolImplementation, require_options, tool
 
 if TYPE_CHECKING:
@@ -371,7 +371,8 @@ def _copy(tool: ToolImplementation) -> ToolImplementation | None:
         _be(tool, ToolImplementation)
         _be(tool.spec, ToolSpec)
         _be(tool.policy, ToolPolicy)
-        spec = attrs.evolve(tool.spec, args=tuple(map(_arg_copy, tool.spec.args)))
+        returns = tool.spec.returns and _arg_copy(tool.spec.returns)
+        spec = attrs.evolve(tool.spec, args=tuple(map(_arg_copy, tool.spec.args)), returns=returns)
         return attrs.evolve(tool, spec=spec, policy=attrs.evolve(tool.policy))
     except SpecError:
         return None
@@ -379,7 +380,18 @@ def _copy(tool: ToolImplementation) -> ToolImplementation | None:
 
 def _arg_copy(arg: ArgSpec) -> ArgSpec:
     _be(arg, ArgSpec)
-    return attrs.evolve(arg, keys=() if arg.cls is not None else tuple(map(_arg_copy, arg.keys)))
+    if not arg.has_parts:
+        return attrs.evolve(arg)
+    parts: dict[str, Any] = {name: tuple(map(_arg_copy, getattr(arg, name))) for name in ("prefix_items", "any_of")}
+    parts |= {name: part and _arg_copy(part) for name in _PARTS if (part := getattr(arg, name)) is not None}
+    if arg.cls is None or not has_fields(arg.cls):
+        parts["keys"] = tuple(map(_arg_copy, arg.keys))
+    else:
+        parts["keys"] = ()  # they are derived from the class again
+    return attrs.evolve(arg, **parts)
+
+
+_PARTS: Final = ("items", "value_spec", "key_spec")
 
 
 def _be(part: object, cls: type) -> None:
