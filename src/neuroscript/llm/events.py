@@ -24,14 +24,15 @@ class Conversation:
     Attributes:
         turns: All turns, including the history. The results in them are what the model read.
         replies: The model's replies in order; their turns are in *turns* too.
-        answer: The final answer: a string, or the exact value that was requested. None if the conversation did not
-            reach
-            one.
+        answer: The final answer: a string, or the exact value or the instance that was requested. None if the
+            conversation did not reach one.
+        exact_answer: The exact value of the answer, also if *answer* is an instance of a class.
     """
 
     turns: tuple[Turn, ...]
     replies: tuple[Reply, ...] = ()
     answer: Any = None
+    exact_answer: Any = attrs.field(default=attrs.Factory(lambda self: self.answer, takes_self=True), repr=False)
 
     def __attrs_post_init__(self) -> None:
         require_fields("conversation", self, turns=TURNS, replies=REPLIES)

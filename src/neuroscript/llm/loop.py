@@ -6,9 +6,8 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from neuroscript.coercion.constraints import TYPE
 from neuroscript.coercion.parameters import (
     COUNT,
     FUNCTION,
@@ -21,17 +20,16 @@ from neuroscript.coercion.parameters import (
     require,
     sequence,
 )
-from neuroscript.coercion.types import ArgType
 from neuroscript.engine.session import Session
 from neuroscript.errors import LLMError
 from neuroscript.llm.driver import ConversationDriver, Listener
 from neuroscript.llm.events import Conversation, ConversationError
 from neuroscript.llm.offered_tools import narrow_session
 from neuroscript.llm.steps import AskStep, ConversationState, Steps
-from neuroscript.llm.structured_output import answer_spec, instruction
+from neuroscript.llm.structured_output import ANSWER, answer_spec, instruction
 from neuroscript.runtime.host import MODEL
 from neuroscript.runtime.interfaces import LLM, Turn
-from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
+from neuroscript.spec.tool_spec import ToolSpec
 
 DEFAULT_MAX_CHARS: Final = 100_000
 """Default limit on the characters of a result that the model reads."""
@@ -54,7 +52,7 @@ def converse(
     model: LLM | None = None,
     system: str = "",
     history: Sequence[Turn] = (),
-    answer: ArgType | str | ArgSpec | None = None,
+    answer: Any = None,
     turns: int = 16,
     calls: int = 64,
     seconds: float | None = None,
@@ -76,8 +74,9 @@ def converse(
         system: Instructions for the model, placed before everything else.
         history: The turns of an earlier conversation to continue, as in `Conversation.turns`. A turn whose calls do not
             all have results is left out, because no API accepts one.
-        answer: The type of the final answer, or an `ArgSpec`. An invalid answer goes back to the model with its
-            problems.
+        answer: The type of the final answer: an `ArgType` or its name, an `ArgSpec`, or an annotation that a parameter
+            of a tool may have, such as a dataclass, a pydantic model or ``list[Item]``. The answer is repaired by this
+            type and, for classes, returned as instances. An invalid answer goes back to the model with its problems.
             None accepts any text.
         turns: Maximum number of replies.
         calls: Maximum number of calls. If a turn requests more than are left, none of its calls run.
@@ -110,7 +109,7 @@ async def aconverse(
     model: LLM | None = None,
     system: str = "",
     history: Sequence[Turn] = (),
-    answer: ArgType | str | ArgSpec | None = None,
+    answer: Any = None,
     turns: int = 16,
     calls: int = 64,
     seconds: float | None = None,
@@ -146,7 +145,7 @@ def _start(
     model: LLM | None,
     system: str,
     history: Sequence[Turn],
-    answer: ArgType | str | ArgSpec | None,
+    answer: Any,
     limits: ConversationLimits,
     on_event: Listener | None,
 ) -> Iterator[tuple[Steps, ConversationDriver]]:
@@ -184,7 +183,7 @@ def _initial_state(
     tools: tuple[str, ...],
     system: str,
     history: Sequence[Turn],
-    answer: ArgType | str | ArgSpec | None,
+    answer: Any,
     limits: ConversationLimits,
 ) -> ConversationState:
     """Return the state of a conversation before its first step.
@@ -237,7 +236,7 @@ FORMS: Final = {
     "model": optional(MODEL),
     "system": STRING,
     "history": sequence(instance(Turn), "Turns"),
-    "answer": optional(TYPE),
+    "answer": optional(ANSWER),
     "turns": COUNT,
     "calls": COUNT,
     "seconds": optional(SECONDS),

@@ -11,7 +11,7 @@ import attrs
 from neuroscript.engine.session import Session
 from neuroscript.errors import ArgumentError, CallError, LLMError, Retry
 from neuroscript.llm.events import Conversation
-from neuroscript.llm.structured_output import correction_request, exact_answer
+from neuroscript.llm.structured_output import answer_instance, correction_request, exact_answer
 from neuroscript.names import from_wire
 from neuroscript.runtime.interfaces import ToolCall, ToolInfo, ToolResult, Turn
 from neuroscript.runtime.masking import secret_values
@@ -81,12 +81,21 @@ class ConversationState:
     is_secret: bool = False
 
     def conversation(self, answer: Any = None) -> Conversation:
-        """Return the conversation so far, with secrets redacted except those in the answer."""
+        """Return the conversation so far, with secrets redacted except those in the answer.
+
+        Args:
+            answer: The answer as an exact value.
+
+        Raises:
+            ArgumentError: If the requested class rejects the answer.
+        """
         secrets = self.session.secrets
-        if secrets is None:
-            return Conversation(tuple(self.turns), tuple(self.replies), answer)
-        replies = tuple(attrs.evolve(reply, turn=redacted_turn(secrets, reply.turn)) for reply in self.replies)
-        return Conversation(self._turns_to_send(), replies, answer if self.is_secret else secrets.plain(answer))
+        turns, replies = tuple(self.turns), tuple(self.replies)
+        if secrets is not None:
+            replies = tuple(attrs.evolve(reply, turn=redacted_turn(secrets, reply.turn)) for reply in self.replies)
+            turns, answer = self._turns_to_send(), answer if self.is_secret else secrets.plain(answer)
+        instance = answer if self.answer is None or answer is None else answer_instance(self.answer, answer)
+        return Conversation(turns, replies, instance, answer)
 
     def steps(self) -> Steps:
         """Yield steps until the model has answered, and return the conversation.

@@ -1,4 +1,4 @@
-"""The final answer of a model as an exact value: the instruction, the parsing, and the request to correct it."""
+"""The final answer of a model, typed: the instruction, the parsing, the instance, and the request to correct it."""
 
 from __future__ import annotations
 
@@ -7,33 +7,51 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, cast
 
+from neuroscript.coercion.parameters import Form
 from neuroscript.coercion.types import ArgType
-from neuroscript.errors import ArgumentError
+from neuroscript.errors import ArgumentError, SpecError
 from neuroscript.formats.json_schema import spec_to_schema
 from neuroscript.io.text import NotJSON, parse_json
+from neuroscript.spec.annotations import UnsupportedAnnotation, hint_of, is_annotation
 from neuroscript.spec.binding import bind_named
-from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
+from neuroscript.spec.instances import maker_of
+from neuroscript.spec.tool_spec import ArgSpec, ToolSpec, argument
 
 OPENED: Final = re.compile(r"```[a-z]*[ \t]*\n")
 CLOSED: Final = re.compile(r"\n[ \t]*```")
 """The start and the end of a fenced block that a model may put around JSON."""
 
 
-def answer_spec(answer: ArgType | str | ArgSpec) -> ToolSpec:
+ANSWER: Final = Form(
+    "an ArgType, its name, an ArgSpec or an annotation, such as a class",
+    lambda answer: isinstance(answer, (str, ArgSpec)) or is_annotation(answer),
+)
+
+
+def answer_spec(answer: Any) -> ToolSpec:
     """Return a spec whose only argument is the model's answer.
+
+    Args:
+        answer: An `ArgType`, its name, an `ArgSpec`, or an annotation that a parameter of a tool may have.
 
     Raises:
         SpecError: If *answer* is not a valid argument type.
     """
-    arg = answer if isinstance(answer, ArgSpec) else ArgSpec("answer", cast(ArgType, answer))
-    return ToolSpec("answer", "model", (arg,))
+    if isinstance(answer, ArgSpec):
+        return ToolSpec("answer", "model", (answer,))
+    if isinstance(answer, str):
+        return ToolSpec("answer", "model", (ArgSpec("answer", cast(ArgType, answer)),))
+    try:
+        return ToolSpec("answer", "model", (argument("answer", hint_of(answer)),))
+    except UnsupportedAnnotation as error:
+        raise SpecError("answer", [str(error)]) from error
 
 
 def instruction(spec: ToolSpec) -> str:
     """Return the instruction for the requested answer, or ``""`` if any text is accepted."""
     (arg,) = spec.args
     schema = dict(spec_to_schema(spec, exact=False)["properties"][arg.name])
-    if schema == {"type": "string"}:
+    if schema == {"type": "string"} and not arg.format:
         return ""
     return f"Give your final answer as JSON that matches this JSON Schema, and nothing else: {json.dumps(schema)}"
 
@@ -54,11 +72,24 @@ def exact_answer(spec: ToolSpec, text: str) -> Any:
         raise ArgumentError(error.problems, found=error.total) from None  # without the name of a tool
 
 
+def answer_instance(spec: ToolSpec, exact: Any) -> Any:
+    """Return an exact answer as instances of the classes that were requested, at every depth.
+
+    Raises:
+        ArgumentError: If a class rejects its values, with every problem.
+    """
+    (arg,) = spec.args
+    make = maker_of(arg, "")
+    return exact if make is None else make(exact)
+
+
 def _parse_value(spec: ToolSpec, arg: ArgSpec, text: str) -> Any:
     """Return the value in *text*; text that is not JSON is used as a string, which may be valid."""
     if arg.type is ArgType.STRING:
         value = _parse_json(text, text) if instruction(spec) else text
-        return value if type(value) is str or (value is None and (arg.nullable or not arg.required)) else text
+        if type(value) is str or (value is None and (arg.nullable or not arg.required)):
+            return value
+        return _candidates(text)[-1].strip() if arg.format else text
     return _parse_json(text, _candidates(text)[-1].strip())
 
 

@@ -68,7 +68,7 @@ def conversation_to_data(conversation: Conversation) -> dict[str, Any]:
     """Return the turns, tokens, retries and answer of a conversation as JSON-compatible data."""
     usage = conversation.usage
     return {
-        "answer": to_plain(conversation.answer),
+        "answer": to_plain(conversation.exact_answer),
         "turns": [_turn_to_data(turn) for turn in conversation.turns],
         "usage": {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens},
         "retries": [

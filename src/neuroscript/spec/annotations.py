@@ -290,6 +290,12 @@ def substituted(annotation: Any, replaced: Mapping[Any, Any]) -> Any:
     return annotation[tuple(replaced.get(each, each) for each in free)] if free else annotation
 
 
+def is_annotation(value: Any) -> bool:
+    """Return whether a value is a class, an alias or a form of typing, supported or not."""
+    is_alias = any(hasattr(value, name) for name in ("__origin__", "__args__", *MEANINGS))
+    return isinstance(value, (type, types.UnionType)) or value is Any or is_alias
+
+
 def is_record(annotation: Any) -> bool:
     """Return whether an annotation is a class with declared fields, possibly with type arguments.
 
