@@ -86,10 +86,9 @@ def answer_instance(spec: ToolSpec, exact: Any) -> Any:
 def _parse_value(spec: ToolSpec, arg: ArgSpec, text: str) -> Any:
     """Return the value in *text*; text that is not JSON is used as a string, which may be valid."""
     if arg.type is ArgType.STRING:
-        value = _parse_json(text, text) if instruction(spec) else text
-        if type(value) is str or (value is None and (arg.nullable or not arg.required)):
-            return value
-        return _candidates(text)[-1].strip() if arg.format else text
+        otherwise = _candidates(text)[-1].strip() if arg.format else text
+        value = _parse_json(text, otherwise) if instruction(spec) else text
+        return value if type(value) is str or (value is None and (arg.nullable or not arg.required)) else otherwise
     return _parse_json(text, _candidates(text)[-1].strip())
 
 
