@@ -163,6 +163,8 @@ def coerce_present(walk: CoercionPass, rule: Rule, value: object, where: Where) 
         from neuroscript.coercion.refinements import coerce_refined
 
         result = coerce_refined(walk, rule, value, where)
+        if rule.unique_items and result is not INVALID:
+            return _checked_set(walk, rule, result, where)
     elif rule.type in ELEMENTS:
         items = items_of(walk, rule.type, value, where)
         result = INVALID if items is INVALID else walk.within(where, _maps, rule, items)
@@ -205,17 +207,39 @@ def check_bounds(rule: Rule) -> bool:
 def _checked(walk: CoercionPass, rule: Rule, result: Any, where: Where) -> Any:
     """Return a value whose length, choices and bounds were checked, with choices in their own spelling."""
     before = walk.noted
-    if type(result) in _SIZED and not _between(len(result), rule.min_length, rule.max_length):
-        _note_length(walk, rule, len(result), where)
+    _check_length(walk, rule, result, where)
     if rule.type in ELEMENTS:
-        choices = frozenset(rule.choices)
-        for index, item in enumerate(result):
-            fit = _fit(walk, rule, choices, item, (where, index))
-            if fit is not item:
-                result[index] = fit
+        _fit_items(walk, rule, result, where)
     else:
         result = _fit(walk, rule, rule.choices, result, where)
     return INVALID if walk.noted > before else result
+
+
+def _checked_set(walk: CoercionPass, rule: Rule, result: list[Any], where: Where) -> Any:
+    """Return checked items without repetitions. Choices come first, because two spellings are one choice."""
+    from neuroscript.coercion.refinements import drop_repeated
+
+    before = walk.noted
+    if check_bounds(rule):
+        _fit_items(walk, rule, result, where)
+    result = drop_repeated(walk, result, where)
+    _check_length(walk, rule, result, where)
+    return INVALID if walk.noted > before else result
+
+
+def _check_length(walk: CoercionPass, rule: Rule, result: Any, where: Where) -> None:
+    if type(result) in _SIZED and not _between(len(result), rule.min_length, rule.max_length):
+        from neuroscript.coercion.rule_text import format_count
+
+        walk.note(where, LENGTH, format_count(len(result), rule.type))
+
+
+def _fit_items(walk: CoercionPass, rule: Rule, items: list[Any], where: Where) -> None:
+    choices = frozenset(rule.choices)
+    for index, item in enumerate(items):
+        fit = _fit(walk, rule, choices, item, (where, index))
+        if fit is not item:
+            items[index] = fit
 
 
 def _fit(walk: CoercionPass, rule: Rule, choices: Container[Any], result: Any, where: Where) -> Any:
@@ -250,16 +274,10 @@ def _is_decimal_between(text: str, rule: Rule) -> bool:
     return (bounds[0] is None or number >= bounds[0]) and (bounds[1] is None or number <= bounds[1])
 
 
-def _note_length(walk: CoercionPass, rule: Rule, length: int, where: Where) -> None:
-    from neuroscript.coercion.rule_text import format_count
-
-    walk.note(where, LENGTH, format_count(length, rule.type))
-
-
 def _note_choice(walk: CoercionPass, rule: Rule, result: object, where: Where) -> None:
     """Report a value that is not one of the choices. Suggest a similar choice if the problem will be described."""
     hint = ""
-    if walk.noted < MAX_PROBLEMS:
+    if walk.describes and walk.noted < MAX_PROBLEMS:
         from neuroscript.coercion.problems import near_choice
 
         hint = near_choice(rule, result)

@@ -96,11 +96,13 @@ class CoercionPass:
         chosen: The alternative whose problems were recorded, by the place of its union.
     """
 
+    describes = True
+    """Whether the recorded problems are shown, so hints are useful."""
     noted = 0
     nodes = 0
     text = 0
     work = 0
-    chosen: Mapping[Where, Any] = {}
+    chosen: dict[Where, Any] = {}  # noqa: RUF012
     _depth = 0
 
     def __init__(self, terms: CoercionSettings) -> None:
@@ -116,7 +118,9 @@ class CoercionPass:
 
     def choose(self, where: Where, alternative: Any) -> None:
         """Record that the problems at and below a place are those of one alternative of a union."""
-        self.chosen = {**self.chosen, where: alternative}
+        if not self.chosen:
+            self.chosen = {}
+        self.chosen[where] = alternative
 
     def within(self, where: Where, fill: Callable[..., Any], *parts: Any) -> Any:
         """Fill a container one level deeper; return `FAILED` if one of its parts does not fit."""
@@ -137,6 +141,9 @@ class CoercionPass:
             raise self.too_many_values(where)
         if self.text > self.terms.sizes.text:
             raise self.too_much_text(where)
+
+    def charge(self, where: Where, value: object) -> None:
+        """Count the work on a long text that may be in vain; only trials of alternatives do."""
 
     @property
     def text_left(self) -> int:

@@ -8,12 +8,20 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from neuroscript.coercion.constraints import coerce_map, coerce_trailing, match_names
+from neuroscript.coercion.constraints import coerce_trailing, match_names
 from neuroscript.coercion.context import INVALID, LENGTH, CoercionPass, KeyItself, Where, type_name
 from neuroscript.coercion.scalars import Rejection
 from neuroscript.coercion.string_formats import read_format
 from neuroscript.coercion.types import ELEMENTS, ArgType
-from neuroscript.coercion.values import adapt, coerce_element, items_of, pairs_of, string_keyed
+from neuroscript.coercion.values import (
+    adapt,
+    coerce_any_key,
+    coerce_element,
+    items_of,
+    pairs_of,
+    put_entry,
+    string_keyed,
+)
 
 if TYPE_CHECKING:
     from neuroscript.coercion.rule_text import Rule
@@ -46,6 +54,7 @@ def coerce_item(walk: CoercionPass, rule: Rule, value: object, where: Where) -> 
 
 def _text(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> Any:
     value = adapt(walk, value)
+    walk.charge(where, value)
     result = read_format(rule.format, value, walk.terms.mode)
     if type(result) is Rejection:
         return walk.note(where, result, type(value))
@@ -65,8 +74,7 @@ def _sequence(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> Any:
         from neuroscript.coercion.rule_text import format_count
 
         return walk.note(where, LENGTH, format_count(len(items), rule.type))
-    exact = walk.within(where, _items, rule, items)
-    return _unique(walk, exact, where) if rule.unique_items and exact is not INVALID else exact
+    return walk.within(where, _items, rule, items)
 
 
 def _items(walk: CoercionPass, rule: Rule, items: list[Any], where: Where) -> list[Any]:
@@ -83,10 +91,12 @@ def _items(walk: CoercionPass, rule: Rule, items: list[Any], where: Where) -> li
 
 
 def _record(walk: CoercionPass, rule: Rule, item: Any, where: Where) -> Any:
+    from neuroscript.coercion.constraints import coerce_map
+
     return coerce_element(walk, ArgType.MAP, None, where) if item is None else coerce_map(walk, rule, item, where)
 
 
-def _unique(walk: CoercionPass, items: list[Any], where: Where) -> Any:
+def drop_repeated(walk: CoercionPass, items: list[Any], where: Where) -> list[Any]:
     """Return the items without repetitions; in other modes than lax, a repetition is a problem."""
     seen: dict[Any, Any] = {}
     for index, item in enumerate(items):
@@ -110,7 +120,9 @@ def identity_of(value: Any) -> Any:
 def _entries(walk: CoercionPass, rule: Rule, pairs: list[tuple[Any, Any]], where: Where) -> dict[Any, Any]:
     if rule.key_spec is not None:
         pairs = _exact_keys(walk, rule, pairs, where)
-    if rule.type is ArgType.MAP_ANY_ANY and rule.key_spec is not None:
+    elif rule.type is ArgType.MAP_ANY_ANY:
+        pairs = _plain_keys(walk, pairs, where)
+    if rule.type is ArgType.MAP_ANY_ANY:
         return {key: _value(walk, rule, each, (where, key)) for key, each in pairs}
     by_name = string_keyed(walk, pairs, where)
     if not rule.keys:
@@ -121,6 +133,13 @@ def _entries(walk: CoercionPass, rule: Rule, pairs: list[tuple[Any, Any]], where
     found = match_names(walk, rule.keys, by_name, False, where)
     found |= {name: _value(walk, rule, each, (where, name)) for name, each in others.items()}
     return {name: found.pop(name) for name in order if name in found} | found
+
+
+def _plain_keys(walk: CoercionPass, pairs: list[tuple[Any, Any]], where: Where) -> list[tuple[Any, Any]]:
+    values: dict[Any, Any] = {}
+    for key, value in pairs:
+        put_entry(walk, values, coerce_any_key(walk, key, where), value, where)
+    return [*values.items()]
 
 
 def _value(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:

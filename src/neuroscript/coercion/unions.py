@@ -10,7 +10,8 @@ All work on alternatives counts against the limit of values, so nested unions ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -29,11 +30,18 @@ from neuroscript.coercion.context import (
 from neuroscript.coercion.rule_text import rule_phrase
 from neuroscript.coercion.scalars import BLANKS, Rejection, entry, to_builtin
 from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
-from neuroscript.coercion.values import adapt
+from neuroscript.coercion.values import adapt, unfenced
 from neuroscript.io.text import NotJSON, parse_json
 
 if TYPE_CHECKING:
     from neuroscript.coercion.rule_text import Rule
+
+TEXT_PER_NODE: Final = 256
+ITEMS_PER_NODE: Final = 16
+"""How many characters and items count as one value when an alternative copied or parsed them in vain."""
+
+OTHER_OBJECTS: Final = frozenset({ArgType.ANY, ArgType.BLOB, ArgType.NODEID, ArgType.ENTITYID})
+"""The types besides maps that accept objects."""
 
 NUMERIC: Final = frozenset({ArgType.INT, ArgType.FLOAT})
 
@@ -41,14 +49,50 @@ EXACT: Final = CoercionSettings("strict", SizeLimits(depth=1_000, nodes=2**40, t
 """The settings for values that were coerced before; the limits of that coercion were sufficient."""
 
 
+class _Misfit(Exception):
+    """An alternative does not fit, so its trial stops."""
+
+
 class _Trial(CoercionPass):
-    """A pass that tries one alternative. Its work counts against the limits of the pass it belongs to."""
+    """A pass that tries one alternative and stops at the first problem.
+
+    Its work counts against the limits of the pass it belongs to.
+
+    Attributes:
+        lax: The settings of the outermost pass if that is lax, for formats that are read before a plain string.
+    """
+
+    describes = False
 
     def __init__(self, outer: CoercionPass, terms: CoercionSettings) -> None:
         super().__init__(terms)
         self._outer = outer
+        self.lax = _lax_terms(outer)
         self._depth = outer._depth
         self._text_before: int = getattr(outer, "_text_before", 0) + outer.text
+
+    def attempt(self, rule: Rule, value: object, where: Where) -> Any:
+        """Return the exact value for a rule, or `INVALID`."""
+        try:
+            return coerce_present(self, rule, value, where)
+        except _Misfit:
+            self.noted += 1
+            self._outer.spend(where, 1 + self.text // TEXT_PER_NODE)
+            return INVALID
+
+    def note(self, where: Where, misfit: Rejection, got: str | type) -> Any:
+        raise _Misfit
+
+    def within(self, where: Where, fill: Callable[..., Any], *parts: Any) -> Any:
+        try:
+            return super().within(where, fill, *parts)
+        except _Misfit:
+            self._outer.spend(where, len(parts[-1]) // ITEMS_PER_NODE)
+            raise
+
+    def charge(self, where: Where, value: object) -> None:
+        if type(value) is str:
+            self._outer.spend(where, len(value) // TEXT_PER_NODE)
 
     def spend(self, where: Where, nodes: int, text: int = 0) -> None:
         self.nodes += nodes
@@ -67,6 +111,10 @@ class _Trial(CoercionPass):
 
     def _exceed(self, where: Where, code: str, most: int, what: str) -> LimitExceeded:
         return self._outer._exceed(where, code, most, what)
+
+
+def _lax_terms(walk: CoercionPass) -> CoercionSettings | None:
+    return walk.lax if isinstance(walk, _Trial) else walk.terms if walk.terms.mode == "lax" else None
 
 
 def coerce_union(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> Any:
@@ -105,10 +153,14 @@ def is_exactly(rule: Rule, value: Any) -> bool:
 def _decoded(walk: CoercionPass, value: Any, where: Where) -> Any:
     """Return the container in a JSON string, or the value itself."""
     text = to_builtin(value)
-    if type(text) is not str or text.lstrip(BLANKS)[:1] not in ("{", "["):
+    if type(text) is not str:
+        return value
+    text = unfenced(text)
+    if text.lstrip(BLANKS)[:1] not in ("{", "["):
         return value
     if len(text) > walk.text_left:
         raise walk.too_much_text(where)
+    walk.charge(where, text)
     try:
         return parse_json(text, walk.nodes_left)
     except NotJSON:
@@ -128,8 +180,9 @@ def _tagged(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> tuple[A
     maps = [each for each in rule.any_of if each.type in VALUES]
     tags = {id(each): next(key for key in each.keys if key.name == name) for each in maps}
     found = to_builtin(entry(value, name))
+    may_be_other = any(each.type in OTHER_OBJECTS for each in rule.any_of)
     if found is None:
-        if any(not tag.required for tag in tags.values()):
+        if may_be_other or any(not tag.required for tag in tags.values()):
             return None
         choices = tuple(choice for tag in tags.values() for choice in tag.choices)
         walk.note((where, name), Rejection(MISSING.code, _one_of(choices)), "nothing")
@@ -138,6 +191,8 @@ def _tagged(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> tuple[A
         for alternative in maps:
             if _selects(walk, tags[id(alternative)], found, exactly):
                 return alternative, value
+    if may_be_other:
+        return None
     choices = tuple(choice for tag in tags.values() for choice in tag.choices)
     walk.note((where, name), Rejection("coercion.choice", _one_of(choices)), f"another {type_name(found)}")
     return None, value
@@ -153,14 +208,16 @@ def _one_of(choices: tuple[Any, ...]) -> str:
 def _selects(walk: CoercionPass, tag: Rule, found: Any, exactly: bool) -> bool:
     if exactly:
         return any(type(choice) is type(found) and choice == found for choice in tag.choices)
-    trial = _Trial(walk, walk.terms)
-    return coerce_present(trial, tag, found, None) is not INVALID
+    return _Trial(walk, walk.terms).attempt(tag, found, None) is not INVALID
 
 
 def _chosen(walk: CoercionPass, alternative: Rule, value: Any, where: Where) -> Any:
     """Coerce by one alternative; its problems are those of the union."""
-    walk.choose(where, alternative)
-    return coerce_present(walk, alternative, value, where)
+    before = walk.noted
+    result = coerce_present(walk, alternative, value, where)
+    if walk.noted > before:
+        walk.choose(where, alternative)
+    return result
 
 
 def _strict_order(walk: CoercionPass, rule: Rule, value: Any) -> Iterator[Rule]:
@@ -178,34 +235,40 @@ def _may_fit(rule: Rule, value: Any) -> bool:
 
 def _first_strict(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> Any:
     """Return the exact value and the trial of the first alternative that a value strictly is, or None."""
-    strict = walk.terms if walk.terms.mode == "result" else attrs.evolve(walk.terms, mode="strict", adapters=())
+    strict = _strict_terms(walk.terms) if walk.terms.mode == "lax" else walk.terms
+    lax = _lax_terms(walk)
     text = to_builtin(value)
     for alternative in _strict_order(walk, rule, value):
-        if type(text) is str and walk.terms.mode == "lax" and _is_plain_text(alternative):
-            read = _first_format(walk, rule, alternative, text, where)
+        if type(text) is str and lax is not None and _is_plain_text(alternative):
+            read = _first_format(walk, lax, rule, alternative, text, where)
             if read is not None:
                 return read
             value = text
         trial = _Trial(walk, strict)
-        result = coerce_present(trial, alternative, value, where)
-        if result is not INVALID and not trial.noted:
+        result = trial.attempt(alternative, value, where)
+        if result is not INVALID:
             return result, trial
     return None
+
+
+@lru_cache(maxsize=32)
+def _strict_terms(terms: CoercionSettings) -> CoercionSettings:
+    return attrs.evolve(terms, mode="strict", adapters=())
 
 
 def _is_plain_text(rule: Rule) -> bool:
     return rule.type is ArgType.STRING and not rule.choices and not rule.format
 
 
-def _first_format(walk: CoercionPass, rule: Rule, until: Rule, text: str, where: Where) -> Any:
+def _first_format(walk: CoercionPass, lax: CoercionSettings, rule: Rule, until: Rule, text: str, where: Where) -> Any:
     """Return the canonical text and the trial of the first format before an alternative that takes a text, or None."""
     for alternative in rule.any_of:
         if alternative is until:
             return None
         if alternative.format:
-            trial = _Trial(walk, walk.terms)
-            result = coerce_present(trial, alternative, text, where)
-            if result is not INVALID and not trial.noted:
+            trial = _Trial(walk, lax)
+            result = trial.attempt(alternative, text, where)
+            if result is not INVALID:
                 return result, trial
     return None
 
@@ -215,8 +278,8 @@ def _first_repaired(walk: CoercionPass, rule: Rule, value: Any, where: Where) ->
     found: list[tuple[Rule, Any, _Trial]] = []
     for alternative in rule.any_of:
         trial = _Trial(walk, walk.terms)
-        result = coerce_present(trial, alternative, value, where)
-        if result is not INVALID and not trial.noted:
+        result = trial.attempt(alternative, value, where)
+        if result is not INVALID:
             found.append((alternative, result, trial))
             if alternative.type is not ArgType.BOOL:
                 break
@@ -232,7 +295,7 @@ def _refused(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> Any:
     cls = type(value)
     kinds: Any = VALUES if issubclass(cls, dict) else ELEMENTS if issubclass(cls, (list, tuple)) else ()
     shaped = [each for each in rule.any_of if each.type in kinds]
-    if len(shaped) == 1:
+    if len(shaped) == 1 and walk.describes:
         return _chosen(walk, shaped[0], value, where)
     return walk.note(where, Rejection("coercion.type", rule_phrase(rule), _hint(rule)), type(value))
 

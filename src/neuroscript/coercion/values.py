@@ -7,6 +7,7 @@ at every level. A value that does not fit is recorded with its place, and the pa
 from __future__ import annotations
 
 import datetime
+import re
 import struct
 from array import array
 from collections.abc import Callable, Mapping
@@ -88,13 +89,30 @@ def _decoded(walk: CoercionPass, kind: ArgType, value: Any, wanted: type, where:
         return walk.note(where, Rejection("coercion.type", type_phrase(kind)), type(value))
     if len(text) > walk.text_left:
         raise walk.too_much_text(where)
+    walk.charge(where, text)
     try:
-        decoded = parse_json(text, walk.nodes_left)
+        decoded = parse_json(unfenced(text), walk.nodes_left)
     except NotJSON as error:
         if error.code == "limit.nodes":
             raise walk.too_many_values(where) from None
         return walk.note(where, _broken(kind, text, error), "str")
     return decoded if type(decoded) is wanted else walk.note(where, _no_container(kind), "str")
+
+
+def unfenced(text: str) -> str:
+    """Return the text inside a Markdown code fence, or the text itself unless it is exactly one such fence.
+
+    >>> unfenced("```json\\n[1]\\n```"), unfenced("[1]")
+    ('[1]', '[1]')
+    """
+    if text[:1] != "`" and not text.lstrip(scalars.BLANKS).startswith(FENCE):
+        return text
+    fenced = _FENCED.fullmatch(text.strip(scalars.BLANKS))
+    return text if fenced is None or FENCE in fenced[1] else fenced[1].strip(scalars.BLANKS)
+
+
+FENCE: Final = "```"
+_FENCED: Final = re.compile(r"```(?:[ \t]*[A-Za-z0-9_+-]*[ \t]*\r?\n)?(.*)```", re.DOTALL)
 
 
 def _broken(kind: ArgType, text: str, error: NotJSON) -> Rejection:
@@ -137,7 +155,7 @@ def string_keyed(walk: CoercionPass, pairs: list[tuple[Any, Any]], where: Where)
         return dict(pairs)
     found: dict[str, Any] = {}
     for key, each in pairs:
-        _put(walk, found, _key(walk, key, where), each, where)
+        put_entry(walk, found, _key(walk, key, where), each, where)
     return found
 
 
@@ -151,14 +169,14 @@ def _key(walk: CoercionPass, key: Any, where: Where) -> Any:
     return text
 
 
-def _any_key(walk: CoercionPass, key: Any, where: Where) -> Any:
+def coerce_any_key(walk: CoercionPass, key: Any, where: Where) -> Any:
     plain = key if walk.terms.mode == "strict" else to_builtin(key)
     if plain is None or type(plain) is bool or any(type(plain) is base for base, _ in _LEAVES):
         return coerce_value(walk, ArgType.ANY, plain, where)
     return walk.note(where, Rejection("coercion.key", "plain values as keys"), f"a key of type {type_name(key)}")
 
 
-def _put(walk: CoercionPass, target: dict[Any, Any], key: Any, value: Any, where: Where) -> None:
+def put_entry(walk: CoercionPass, target: dict[Any, Any], key: Any, value: Any, where: Where) -> None:
     if key is INVALID:
         return
     if key in target:
@@ -198,8 +216,8 @@ def _entries(walk: CoercionPass, kind: ArgType, pairs: list[tuple[Any, Any]], wh
         return dict(pairs)
     entries: dict[Any, Any] = {}
     for key, each in pairs:
-        name = _any_key(walk, key, where) if kind is ArgType.MAP_ANY_ANY else _key(walk, key, where)
-        _put(walk, entries, name, coerce_element(walk, VALUES[kind], each, (where, name)), where)
+        name = coerce_any_key(walk, key, where) if kind is ArgType.MAP_ANY_ANY else _key(walk, key, where)
+        put_entry(walk, entries, name, coerce_element(walk, VALUES[kind], each, (where, name)), where)
     return entries
 
 

@@ -195,6 +195,8 @@ def _misplaced(arg: ArgSpec) -> Iterator[str]:
         yield "choices, keys, minimum and maximum belong to the nested specs"
     if arg.prefix_items and (arg.min_length is not None or arg.max_length is not None):
         yield "the length follows from prefix_items"
+    if arg.prefix_items and arg.unique_items:
+        yield "pass either prefix_items or unique_items"
     if arg.unique_items and kind not in ELEMENTS:
         yield f"unique_items refines slices, not {kind}"
     if arg.value_spec and kind not in ANY_MAPS:
@@ -262,7 +264,7 @@ def _lift_values(arg: ArgSpec) -> None:
 
 def _discriminator(alternatives: Sequence[ArgSpec]) -> str:
     """Return the key whose choices tell the maps among the alternatives apart, or ``""``."""
-    maps = [each for each in alternatives if each.type in MAPS]
+    maps = [each for each in alternatives if each.type in VALUES]
     if len(maps) < 2:
         return ""
     for key in maps[0].keys:
