@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import attrs
 
 from neuroscript.coercion.types import ELEMENTS, NONE_TYPES, VALUES, ArgType, returns_subset
-from neuroscript.config.rule_diff import item_of, key_of, value_of
 from neuroscript.errors import UNSET
+from neuroscript.spec.nested_values import item_of, key_of, value_of
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 from neuroscript.tools.fingerprints import canonical_text
 

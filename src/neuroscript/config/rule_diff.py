@@ -13,6 +13,7 @@ from neuroscript.coercion.types import ELEMENTS, MAPS, VALUES, ArgType, accepts_
 from neuroscript.config.change import ADDED, NEW_DESCRIPTION, Change, breaking_change, change_of, compatible
 from neuroscript.errors import UNSET, CoercionError
 from neuroscript.io.text import quote_untrusted
+from neuroscript.spec.nested_values import item_of, key_of, value_of
 from neuroscript.spec.tool_spec import ArgSpec
 from neuroscript.tools.fingerprints import canonical_text
 
@@ -289,33 +290,6 @@ def _entry_changes(path: str, old: ArgSpec, new: ArgSpec) -> Iterator[Change]:
     before, after = key_of(old), key_of(new)
     if before != after:
         yield from rule_changes(f"{path}.key_spec", before, after, Place(part=True))
-
-
-def item_of(arg: ArgSpec) -> ArgSpec:
-    """Return the spec of each item of a list that is not a tuple; `any` for a value of type `any`."""
-    if arg.items is not None:
-        return arg.items
-    rules = {name: getattr(arg, name) for name in ("choices", "keys", "extra_keys", "minimum", "maximum")}
-    return ArgSpec("item", ELEMENTS[arg.type], **rules) if arg.type in ELEMENTS else ANY_PART
-
-
-def value_of(arg: ArgSpec) -> ArgSpec:
-    """Return the spec of each value of a map that has no key spec of its own."""
-    if arg.value_spec is not None:
-        return arg.value_spec
-    return ArgSpec("value", VALUES[arg.type]) if arg.type in VALUES else ANY_PART
-
-
-def key_of(arg: ArgSpec) -> ArgSpec:
-    """Return the spec of each key of a map."""
-    if arg.key_spec is not None:
-        return arg.key_spec
-    return ANY_KEY if arg.type is ArgType.MAP_ANY_ANY else TEXT_KEY
-
-
-ANY_PART: Final = ArgSpec("item", ArgType.ANY)
-ANY_KEY: Final = ArgSpec("key", ArgType.ANY)
-TEXT_KEY: Final = ArgSpec("key", ArgType.STRING)
 
 
 # Unions

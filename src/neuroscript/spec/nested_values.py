@@ -1,4 +1,4 @@
-"""The values within an exact value, each with the spec that describes it.
+"""The specs of the parts of a value, and the values within an exact value, each with its spec.
 
 A value of a union may be described by several alternatives; each that accepts it counts, because callers of this
 module look for secrets and handles.
@@ -7,8 +7,9 @@ module look for secrets and handles.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
+from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
 from neuroscript.coercion.unions import is_exactly
 from neuroscript.spec.tool_spec import ArgSpec
 
@@ -59,3 +60,30 @@ def _entries(arg: ArgSpec, values: dict[Any, Any]) -> Iterator[tuple[ArgSpec, An
 
 def _keyed(arg: ArgSpec, values: dict[Any, Any]) -> Iterator[tuple[ArgSpec, Any]]:
     return ((key, values[key.name]) for key in arg.keys if key.name in values)
+
+
+def item_of(arg: ArgSpec) -> ArgSpec:
+    """Return the spec of each item of a list that is not a tuple; `any` for a value of type `any`."""
+    if arg.items is not None:
+        return arg.items
+    rules = {name: getattr(arg, name) for name in ("choices", "keys", "extra_keys", "minimum", "maximum")}
+    return ArgSpec("item", ELEMENTS[arg.type], **rules) if arg.type in ELEMENTS else ANY_PART
+
+
+def value_of(arg: ArgSpec) -> ArgSpec:
+    """Return the spec of each value of a map that has no key spec of its own."""
+    if arg.value_spec is not None:
+        return arg.value_spec
+    return ArgSpec("value", VALUES[arg.type]) if arg.type in VALUES else ANY_PART
+
+
+def key_of(arg: ArgSpec) -> ArgSpec:
+    """Return the spec of each key of a map."""
+    if arg.key_spec is not None:
+        return arg.key_spec
+    return ANY_KEY if arg.type is ArgType.MAP_ANY_ANY else TEXT_KEY
+
+
+ANY_PART: Final = ArgSpec("item", ArgType.ANY)
+ANY_KEY: Final = ArgSpec("key", ArgType.ANY)
+TEXT_KEY: Final = ArgSpec("key", ArgType.STRING)

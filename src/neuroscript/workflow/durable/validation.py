@@ -9,6 +9,7 @@ from neuroscript.coercion.types import ArgType
 from neuroscript.engine.session import Session
 from neuroscript.errors import SpecError
 from neuroscript.io.text import quote_untrusted
+from neuroscript.spec.tool_spec import ArgSpec
 from neuroscript.workflow.plan.model import Node, Plan
 from neuroscript.workflow.plan.validation import check
 
@@ -49,5 +50,11 @@ def _handles(session: Session, plan: Plan) -> Iterator[str]:
 def _types(session: Session, node: Node) -> Iterator[ArgType]:
     spec = session._entry(node.tool).pipeline.tool.spec
     yield spec.return_type
-    for arg in spec.args:
-        yield arg.type
+    for arg in (*spec.args, *([spec.returns] if spec.returns is not None else [])):
+        yield from _types_in(arg)
+
+
+def _types_in(arg: ArgSpec) -> Iterator[ArgType]:
+    yield arg.type
+    for each in arg.nested:
+        yield from _types_in(each)

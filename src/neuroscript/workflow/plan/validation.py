@@ -11,7 +11,10 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+import attrs
+
 from neuroscript.coercion.parameters import optional, require
+from neuroscript.coercion.rule_text import rule_phrase
 from neuroscript.coercion.types import ELEMENTS, LISTS, NONE_TYPES, VALUES, ArgType, type_phrase
 from neuroscript.engine.entries import SessionTool
 from neuroscript.engine.session import Session
@@ -19,12 +22,13 @@ from neuroscript.errors import MAX_LISTED_PROBLEMS, MAX_PROBLEMS, ArgumentError,
 from neuroscript.io.text import quote_untrusted
 from neuroscript.names import canonical
 from neuroscript.runtime.interfaces import LLM, ToolCall
+from neuroscript.spec.nested_values import item_of, value_of
 from neuroscript.spec.tool_spec import MAYBE, ArgSpec, ToolSpec
 from neuroscript.workflow.plan.conditions import STATES, ComparisonError, Condition
 from neuroscript.workflow.plan.model import LATER, Node, Plan
 from neuroscript.workflow.plan.parameters import MODEL, PLAN, SESSION
 from neuroscript.workflow.plan.references import MixedString, Reference, UnresolvedReference, is_index
-from neuroscript.workflow.plan.type_inference import UNKNOWN, can_fit, sample_values, type_at
+from neuroscript.workflow.plan.type_inference import UNKNOWN, can_fit_rule, part_at, sample_values, type_at
 
 
 def check(session: Session, plan: Plan, llm: LLM | None = None) -> tuple[str, ...]:
@@ -85,7 +89,11 @@ class _Tools:
             rules = {arg.name: arg for arg in spec.args}
             if spec.variadic:
                 last = spec.args[-1]
-                rules[last.name] = ArgSpec(last.name, LISTS.get(last.type, ArgType.SLICE))
+                items = ArgSpec(last.name, LISTS.get(last.type, ArgType.SLICE))
+                if last.has_parts:
+                    item = attrs.evolve(last, required=True, secret=False)
+                    items = ArgSpec(last.name, ArgType.SLICE, items=item)
+                rules[last.name] = items
             self._rules[tool] = rules
         return self._rules[tool]
 
@@ -107,7 +115,7 @@ class _Tools:
         match reference.root, reference.path:
             case "input", (name, *path):
                 arg = self._inputs.get(name)
-                return None if arg is None else type_at(arg.type, path)
+                return None if arg is None else part_at(arg, path)
             case "input", _:
                 return ArgType.MAP
             case "item", path:
@@ -130,7 +138,7 @@ class _Tools:
             if is_many and not (path and is_index(path[0])):
                 return ArgType.NIL if path else ArgType.SLICE
             path = path[1:] if is_many else path
-        return type_at(spec.return_type, path)
+        return type_at(spec.return_type, path) if spec.returns is None else part_at(spec.returns, path)
 
 
 def _problems(tools: _Tools, node: Node) -> Iterable[str]:
@@ -159,22 +167,25 @@ def _unfit(tools: _Tools, node: Node, spec: ToolSpec) -> Iterator[str]:
     yield from _astray(tools, node.references, node)
     for name in node.arguments.referring_keys:
         if name in rules:
-            yield from _misfits(tools, node, arguments[name], rules[name].type, f"inputs.{quote_untrusted(name)}")
+            yield from _misfits(tools, node, arguments[name], rules[name], f"inputs.{quote_untrusted(name)}")
 
 
-def _misfits(tools: _Tools, node: Node, value: Any, target: ArgType, where: str) -> Iterator[str]:
+def _misfits(tools: _Tools, node: Node, value: Any, target: ArgSpec, where: str) -> Iterator[str]:
     """Yield the references in a value, at any depth, whose types do not match the declared type."""
     match value:
         case Reference() | MixedString():
             gives = tools.type_of(value, node) if isinstance(value, Reference) else ArgType.STRING
-            if gives is not None and gives not in UNKNOWN and not can_fit(gives, target):
-                yield f"{where}: expected {type_phrase(target)}, but the reference returns {type_phrase(gives)}"
-        case list() if target in ELEMENTS:
-            for index, each in enumerate(value):
-                yield from _misfits(tools, node, each, ELEMENTS[target], f"{where}[{index}]")
-        case dict() if target in VALUES:
+            if gives is not None and gives not in UNKNOWN and not can_fit_rule(gives, target):
+                yield f"{where}: expected {rule_phrase(target)}, but the reference returns {type_phrase(gives)}"
+        case list() if target.type in ELEMENTS:
+            rules = target.prefix_items or (item_of(target),) * len(value)
+            for index, (each, rule) in enumerate(zip(value, rules, strict=False)):
+                yield from _misfits(tools, node, each, rule, f"{where}[{index}]")
+        case dict() if target.type in VALUES:
+            keys = {key.name: key for key in target.keys}
             for key, each in value.items():
-                yield from _misfits(tools, node, each, VALUES[target], f"{where}.{quote_untrusted(key)}")
+                rule = keys.get(key) or value_of(target)
+                yield from _misfits(tools, node, each, rule, f"{where}.{quote_untrusted(key)}")
 
 
 def _undecided(tools: _Tools, node: Node, condition: Condition) -> Iterator[str]:
