@@ -1,0 +1,88 @@
+"""Nested types in the exports to model APIs and frameworks: each validates them, and calls with them are exact."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Final, get_type_hints
+
+import pytest
+from anthropic.types import ToolParam as AnthropicTool
+from google.genai import types as gemini_types
+from langchain_core.tools import StructuredTool
+from openai.types.responses import ToolParam as OpenAITool
+from pydantic import TypeAdapter
+from tests.interop.nested_specs import ORDER, PLACE, RESULT, SENT, nested
+
+from neuroscript import Engine, ToolCall, to_function
+from neuroscript.interop.agentheaven import source_code
+from neuroscript.llm.wire import anthropic, gemini
+from neuroscript.llm.wire.openai import strict_schema, to_tools
+
+SPECS: Final = pytest.mark.parametrize("spec", [ORDER, PLACE], ids=["order", "place"])
+
+
+@pytest.fixture
+def engine() -> Any:
+    with Engine(toolsets=[nested], plugins="none") as engine:
+        yield engine
+
+
+def words(schema: Any) -> set[str]:
+    """Return the keywords of a schema at every level, with the names of properties."""
+    if isinstance(schema, list):
+        return set().union(*map(words, schema))
+    return set().union({*schema}, *map(words, schema.values())) if isinstance(schema, dict) else set()
+
+
+def test_tuples_and_open_maps_are_not_strict() -> None:
+    (tool,) = to_tools([PLACE], api="responses")
+
+    assert (strict_schema(PLACE), tool["strict"]) == (None, False)
+
+
+@SPECS
+def test_the_types_of_each_api_accept_nested_types(spec: Any) -> None:
+    """The keyword of OpenAPI for tags is in none of them."""
+    (openai,) = to_tools([spec], api="responses")
+    (claude,) = anthropic.to_tools([spec])
+    (google,) = gemini.to_tools([spec])
+    adapters: dict[Any, Any] = {OpenAITool: openai, AnthropicTool: claude}
+
+    assert {kind: TypeAdapter(kind).validate_python(told, strict=True) for kind, told in adapters.items()} == adapters
+    assert gemini_types.Tool.model_validate(google).function_declarations
+    assert not any("discriminator" in words(each) for each in (openai, claude, google))
+
+
+def test_signature_of_nested_types(engine: Any) -> None:
+    """Each part is a type that JSON can represent; a tuple is a list of any of its items."""
+    order, place = (to_function(engine, name) for name in ("nested.order", "nested.place"))
+
+    assert str(inspect.signature(order)) == (
+        "(items: list[dict[str, typing.Any]], pay: dict[str, typing.Any], due: Optional[str] = None, "
+        "tags: Optional[list[str]] = None, note: Union[str, list[str], NoneType] = None) "
+        "-> dict[str, list[dict[str, typing.Any]]]"
+    )
+    assert str(inspect.signature(place)) == (
+        "(at: list[typing.Union[int, str]], prices: dict[str, list[typing.Optional[str]]], "
+        "by_id: dict[str, list[str]]) -> list[dict[str, typing.Any]]"
+    )
+    assert order(**SENT) == engine.execute(ToolCall("nested.order", SENT)).value == RESULT
+    assert {"items", "pay", "due", "tags", "note", "return"} == {*get_type_hints(order)}
+
+
+def test_langchain_reads_the_signature(engine: Any) -> None:
+    """Another framework makes its own schema of the function, and its calls are repaired by ours."""
+    tool = StructuredTool.from_function(to_function(engine, "nested.order"))
+
+    assert {"items", "pay", "due", "tags", "note"} == {*tool.args}
+    assert RESULT == tool.invoke(SENT)
+
+
+def test_source_code_of_nested_types() -> None:
+    assert source_code.definition("place", PLACE).splitlines()[0] == (
+        "def place(at: list[int | str], prices: dict[str, list[str | None]], by_id: dict[int, list[str]]) -> list[dict]:"
+    )
+    assert source_code.call_text("order", ORDER, SENT) == (
+        "order(items=[{'article': 'pen', 'price': '1.5', 'size': 'large', 'counts': [1]}], "
+        "pay={'kind': 'cash', 'amount': '2'}, due='2026-11-23', tags=['a'], note=None)"
+    )
