@@ -734,3 +734,18 @@ def test_the_standard_library_reads_the_same_value(name: str) -> None:
         except ValueError:
             continue
         assert PARSERS[name](text) == expected
+
+
+def test_reference_lists_each_format() -> None:
+    """The table of docs/reference/types.md has each format with its canonical text and its class."""
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "reference" / "types.md").read_text()
+    section = page.split("## Formats")[1].split("## Unions")[0]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split(" |")] for line in section.splitlines() if line[:3] == "| `"
+    ]
+
+    assert [f"`{name}`" for name in FORMATS] == [row[0] for row in rows]
+    for row, entry in zip(rows, FORMATS.values(), strict=True):
+        assert f"`{entry.example}`" == row[2]
+        assert (row[1] != "") == bool(entry.classes)
+        assert entry.name == "path" or all(each.rpartition(".")[2] in row[1] for each in entry.classes)

@@ -369,7 +369,7 @@ ROWS: Final = (
     Row("decimal", Decimal, 19.9, "19.9", Decimal("19.9")),
     Row("decimal of text", Decimal, " 19.90 ", "19.90", Decimal("19.90")),
     Row("path", Path, "inbox/a.txt", "inbox/a.txt", Path("inbox/a.txt")),
-    Row("pure path", PurePosixPath, "/tmp/a", "/tmp/a", PurePosixPath("/tmp/a")),
+    Row("pure path", PurePosixPath, "/srv/a", "/srv/a", PurePosixPath("/srv/a")),
     Row("ipv4", ipaddress.IPv4Address, " 192.0.2.1", "192.0.2.1", ipaddress.IPv4Address("192.0.2.1")),
     Row("ipv6", ipaddress.IPv6Address, "2001:DB8::1", "2001:db8::1", ipaddress.IPv6Address("2001:db8::1")),
     Row("ip network", ipaddress.IPv4Network, "192.0.2.0/24", "192.0.2.0/24", ipaddress.IPv4Network("192.0.2.0/24")),

@@ -18,7 +18,7 @@ LAZY_IMPORTS: Final = {
     "calls.drivers": "calls.streams",
     "calls.pipeline": (
         "calls.approvals calls.streams coercion.problems policy.refusals policy.templates runtime.masking "
-        "spec.instances"
+        "spec.instance_checks spec.instances"
     ),
     "cli": "cli.dispatch",
     "cli.calls.call": "cli.calls.hints cli.env.reload",
@@ -55,7 +55,10 @@ LAZY_IMPORTS: Final = {
     "cli.terminal.printing": "cli.terminal.rich_pages",
     "cli.tools.export": "formats.json_schema formats.prompt",
     "cli.tools.list": "cli.env.engine formats.one_line",
-    "coercion.constraints": "coercion.problems coercion.rule_text",
+    "coercion.constraints": "coercion.problems coercion.refinements coercion.rule_text",
+    "coercion.refinements": "coercion.rule_text coercion.unions",
+    "coercion.rule_text": "coercion.string_formats",
+    "coercion.unions": "coercion.rule_text",
     "discovery.catalog": "discovery.bundles discovery.probe",
     "discovery.entry_points": "tools.hookspecs",
     "discovery.index_builder": "tools.hookspecs",
@@ -85,17 +88,22 @@ LAZY_IMPORTS: Final = {
     "runtime.masking": "runtime.redaction",
     "runtime.state": "coercion.problems",
     "sandbox.root": "sandbox.by_path sandbox.open_beneath",
+    "spec.annotations": "coercion.string_formats",
     "spec.binding": "coercion.plain_data coercion.problems coercion.schema_validation",
     "spec.callables": "spec.annotations",
+    "spec.instances": "coercion.string_formats coercion.unions",
     "spec.signature": "_imports",
-    "spec.tool_spec": "coercion.problems coercion.schema_validation spec.annotations spec.fields",
+    "spec.tool_spec": (
+        "coercion.problems coercion.schema_validation coercion.string_formats spec.annotations spec.fields "
+        "spec.instances spec.refinements"
+    ),
     "testing.checks.shipping": "discovery.index_builder",
     "testing.plugin": (
         "engine.engine errors policy.execution_policy runtime.host testing.checks.check testing.fake testing.installed"
     ),
     "tools.injection": "coercion.schema_inspection",
     "tools.serialization": "coercion.plain_data",
-    "tools.tool": "coercion.problems policy.templates runtime.masking spec.signature tools.injection",
+    "tools.tool": "coercion.problems policy.templates runtime.masking spec.instances spec.signature tools.injection",
     "tools.toolset": "io.near_names tools.derived tools.injection_sources",
     "workflow.plan.validation": "policy.templates",
     "workflow.runner": "workflow.synthesis",

@@ -355,13 +355,14 @@ class Point:
     x: int
 
 
-def test_argument_with_a_class_cannot_be_hidden() -> None:
-    """The instance is built from what a caller sends."""
+def test_fixed_argument_of_a_class_is_an_instance() -> None:
+    """The host may pass one, or the values of its fields."""
     tools = Toolset("g")
     tools.add(ToolSpec("t", "g", (ArgSpec("at", ArgType.MAP, cls=Point),)), lambda rt, at: at.x)
 
-    with pytest.raises(SpecError, match=r"g\.t: at is converted to Point and cannot be hidden"):
-        tools.with_fixed("g.t", at={"x": 1})
+    for at in ({"x": "1"}, Point(1)):
+        with Engine(plugins="none", toolsets=[tools.with_fixed("g.t", at=at)]) as engine:
+            assert 1 == engine.call("g.t")
 
 
 # Old names and deprecated tools

@@ -143,8 +143,8 @@ def test_a_source_that_can_give_nothing_can_not_be(make: Callable[[], object], t
     assert str(caught.value) == text
 
 
-def test_an_argument_with_a_class_can_not_be_injected() -> None:
-    """Its instance is made of what a caller sends."""
+def test_injected_argument_of_a_class_is_an_instance() -> None:
+    """The host provides its fields; what does not fit is the host's fault, and no value is in the error."""
 
     @attrs.frozen
     class Point:
@@ -152,8 +152,13 @@ def test_an_argument_with_a_class_can_not_be_injected() -> None:
 
     tools = Toolset("g")
     tools.add(ToolSpec("t", "g", (ArgSpec("at", ArgType.MAP, cls=Point),)), lambda rt, at: at.x)
-    with pytest.raises(SpecError, match=r"g\.t: at is converted to Point and cannot be hidden"):
-        tools.with_injected("g.t", at=Variable("at"))
+    derived = tools.with_injected("g.t", at=Variable("at"))
+    with engine_of(derived) as engine:
+        assert 5 == engine.session(variables={"at": {"x": "5"}}).call("g.t")
+        error = refused_by(lambda: engine.session(variables={"at": {"x": "hunter2"}}).call("g.t"))
+
+    assert "inject.invalid" == error.code
+    assert "hunter2" not in str(error)
 
 
 def test_nothing_injected_is_the_same_tool() -> None:

@@ -122,7 +122,18 @@ class CallPipeline:
         from neuroscript.spec.instances import maker_of
 
         makers = ((index, maker_of(arg, self.tool.name)) for index, arg in enumerate(self.tool.spec.args))
-        return tuple((index, maker) for index, maker in makers if maker is not None)
+        found = tuple((index, maker) for index, maker in makers if maker is not None)
+        if not found or not self.tool.templates:
+            return found
+        from neuroscript.policy.templates import key_paths
+        from neuroscript.spec.instance_checks import checked_maker
+
+        names = [arg.name for arg in self.tool.spec.args]
+        return tuple(
+            (index, checked_maker(self.tool.spec.args[index], maker, self.tool.name, paths) if paths else maker)
+            for index, maker in found
+            for paths in [[path for each in self.tool.templates for path in key_paths(each.text, names[index], names)]]
+        )
 
     def bind(self, frame: CallFrame, given: object, by_name: bool) -> tuple[Any, ...]:
         """Return the exact values of the arguments, as all checks and records see them, or raise an `ArgumentError`."""

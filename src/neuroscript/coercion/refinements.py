@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from neuroscript.coercion.constraints import coerce_trailing, match_names
+from neuroscript.coercion.constraints import coerce_map, coerce_trailing, match_names
 from neuroscript.coercion.context import INVALID, LENGTH, CoercionPass, KeyItself, Where, type_name
 from neuroscript.coercion.scalars import Rejection
 from neuroscript.coercion.string_formats import read_format
@@ -91,8 +91,6 @@ def _items(walk: CoercionPass, rule: Rule, items: list[Any], where: Where) -> li
 
 
 def _record(walk: CoercionPass, rule: Rule, item: Any, where: Where) -> Any:
-    from neuroscript.coercion.constraints import coerce_map
-
     return coerce_element(walk, ArgType.MAP, None, where) if item is None else coerce_map(walk, rule, item, where)
 
 

@@ -654,7 +654,7 @@ _ALL: Final = (
             "http://user@[2001:db8::1]:8080/",
             "mailto:ann@example.com",
             "urn:isbn:0451450523",
-            "file:///etc/hosts",
+            "ftp://example.com/a.txt",
             "https://example.com/%C3%A9#part",
         ),
         classes=(),

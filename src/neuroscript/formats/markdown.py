@@ -9,7 +9,7 @@ from typing import Final
 
 from neuroscript.coercion.rule_text import expected_type
 from neuroscript.errors import UNSET
-from neuroscript.formats.one_line import presence_phrases, return_text, signature, to_json
+from neuroscript.formats.one_line import inner_rules, presence_phrases, return_text, signature, to_json
 from neuroscript.io.text import escape, one_line
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.interfaces import ToolInfo
@@ -67,8 +67,12 @@ def _blocks(spec: ToolSpec, policy: ToolPolicy, old: Sequence[str]) -> Iterator[
         yield f"**Old names:** {', '.join(map(_code, old))}"
     yield from _titled("When to use", spec.when_to_use)
     if spec.args:
-        yield _table(("argument", "type", "required", "description"), list(_arguments(spec.args, "", spec.variadic)))
+        yield _table(("argument", "type", "required", "description"), list(_arguments(spec)))
     yield from _titled("Returns", f"{return_text(spec)}: {spec.return_help}" if spec.return_help else return_text(spec))
+    parts = list(inner_rules(spec.returns, "result")) if spec.returns is not None else []
+    if parts:
+        rows = [(prose(path), prose(expected_type(key)), prose(key.description)) for path, key in parts]
+        yield _table(("part of the result", "type", "description"), rows)
     yield from _titled("Errors", spec.error_conditions)
     yield from _policy(policy)
     if spec.examples:
@@ -81,12 +85,15 @@ def _titled(title: str, text: str) -> Iterator[str]:
         yield f"**{title}:** {prose(text)}"
 
 
-def _arguments(args: Sequence[ArgSpec], above: str, is_variadic: bool = False) -> Iterator[tuple[str, ...]]:
-    for index, arg in enumerate(args):
-        further = is_variadic and index == len(args) - 1
-        asked = ", ".join(presence_phrases(arg, further))
-        yield prose(f"{above}{arg.name}"), prose(expected_type(arg)), prose(asked), prose(arg.description)
-        yield from _arguments(arg.keys, f"{above}{arg.name}.")
+def _arguments(spec: ToolSpec) -> Iterator[tuple[str, ...]]:
+    for index, arg in enumerate(spec.args):
+        yield _argument(arg.name, arg, spec.variadic and index == len(spec.args) - 1)
+        yield from (_argument(path, key) for path, key in inner_rules(arg, arg.name))
+
+
+def _argument(path: str, arg: ArgSpec, further: bool = False) -> tuple[str, ...]:
+    asked = ", ".join(presence_phrases(arg, further))
+    return prose(path), prose(expected_type(arg)), prose(asked), prose(arg.description)
 
 
 def _policy(policy: ToolPolicy) -> Iterator[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from neuroscript.coercion.plain_data import to_plain
 from neuroscript.coercion.rule_text import expected_type
+from neuroscript.coercion.rule_text import rule_phrase as type_rule_phrase
 from neuroscript.coercion.types import ArgType, type_phrase
 from neuroscript.errors import UNSET
 from neuroscript.io.text import json_text
@@ -28,7 +30,7 @@ def signature(spec: ToolSpec) -> str:
 
 
 def _parameter(arg: ArgSpec, further: bool) -> str:
-    kind = _kind(arg.type, arg.nullable)
+    kind = _kind(arg, arg.nullable)
     if further:
         return f"*{arg.name}: {kind}"
     if arg.default is not UNSET:
@@ -43,15 +45,53 @@ def return_text(spec: ToolSpec) -> str:
     >>> return_text(ToolSpec("lines", "x", return_type=ArgType.STRING, stream=True))
     'stream of string'
     """
-    kind = _kind(spec.return_type, spec.return_nullable)
+    if spec.returns is None:
+        kind = _with_none(_type_word(spec.return_type), spec.return_nullable)
+    else:
+        kind = _kind(spec.returns, spec.return_nullable)
     if spec.stream == MAYBE:
         return f"{kind} or stream of {kind}"
     return f"stream of {kind}" if spec.stream else kind
 
 
-def _kind(type: ArgType, nullable: bool) -> str:
-    word = str(type) if type in (ArgType.ANY, ArgType.NIL, ArgType.VOID) else type_phrase(type)
-    return f"{word} | None" if nullable and type is not ArgType.NIL else word
+def _kind(arg: ArgSpec, nullable: bool) -> str:
+    if arg.is_refined:
+        return _with_none(type_rule_phrase(arg), nullable)
+    return _with_none(_type_word(arg.type), nullable and arg.type is not ArgType.NIL)
+
+
+def _type_word(type: ArgType) -> str:
+    return str(type) if type in (ArgType.ANY, ArgType.NIL, ArgType.VOID) else type_phrase(type)
+
+
+def _with_none(word: str, nullable: bool) -> str:
+    return f"{word} | None" if nullable and word != "nil" else word
+
+
+def inner_rules(arg: ArgSpec, path: str) -> Iterator[tuple[str, ArgSpec]]:
+    """Yield each key at any depth within an argument, with its path.
+
+    A list adds nothing to the path, the values of a map add ``.*``, a place in a tuple its index, and one of several
+    alternatives with keys its number or the value of its discriminator.
+
+    >>> from neuroscript import ArgSpec
+    >>> size = ArgSpec("size", "map", keys=(ArgSpec("cm", "int"),))
+    >>> [path for path, _ in inner_rules(ArgSpec("sizes", "map", value_spec=size), "sizes")]
+    ['sizes.*.cm']
+    """
+    for key in arg.keys:
+        yield f"{path}.{key.name}", key
+        yield from inner_rules(key, f"{path}.{key.name}")
+    if arg.items is not None:
+        yield from inner_rules(arg.items, path)
+    for index, each in enumerate(arg.prefix_items):
+        yield from inner_rules(each, f"{path}[{index}]")
+    if arg.value_spec is not None:
+        yield from inner_rules(arg.value_spec, f"{path}.*")
+    parts = [each for each in arg.any_of if any(True for _ in inner_rules(each, ""))]
+    for index, each in enumerate(parts, 1):
+        tag = next((key.choices for key in each.keys if key.name == arg.discriminator), (index,))
+        yield from inner_rules(each, path if len(parts) == 1 else f"{path} ({', '.join(map(str, tag))})")
 
 
 def to_json(value: Any) -> str:
@@ -85,6 +125,6 @@ def presence_phrases(arg: ArgSpec, further: bool = False) -> list[str]:
         parts.append("may be null")
     if arg.secret:
         parts.append("secret")
-    if arg.extra_keys:
+    if arg.extra_keys or (arg.keys and arg.value_spec is not None):
         parts.append("other keys allowed")
     return parts

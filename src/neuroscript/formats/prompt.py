@@ -7,7 +7,7 @@ from typing import Final
 
 from neuroscript.coercion.parameters import FUNCTION, as_tuple, collection, instance, require
 from neuroscript.errors import UNSET
-from neuroscript.formats.one_line import return_text, rule_phrase, signature, to_json
+from neuroscript.formats.one_line import inner_rules, return_text, rule_phrase, signature, to_json
 from neuroscript.io.text import escape, one_line
 from neuroscript.spec.binding import by_name
 from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
@@ -54,7 +54,7 @@ def _lines(spec: ToolSpec, name: str) -> Iterator[str]:
             yield f"  {title}{one_line(text)}"
     if spec.args:
         yield "  Arguments:"
-        yield from (f"    {line}" for line in _arguments(spec.args, "", spec.variadic))
+        yield from (f"    {line}" for line in _arguments(spec))
     if spec.return_help.strip():
         yield f"  Returns: {return_text(spec)}. {one_line(spec.return_help)}"
     if spec.error_conditions.strip():
@@ -62,11 +62,14 @@ def _lines(spec: ToolSpec, name: str) -> Iterator[str]:
     yield from (f"  {_example(spec, name, example)}" for example in spec.examples)
 
 
-def _arguments(args: tuple[ArgSpec, ...], above: str, is_variadic: bool = False) -> Iterator[str]:
-    for index, arg in enumerate(args):
-        further = is_variadic and index == len(args) - 1
-        yield f"{above}{arg.name}: {one_line(f'{rule_phrase(arg, further)}. {arg.description}')}"
-        yield from _arguments(arg.keys, f"{above}{arg.name}.")
+def _arguments(spec: ToolSpec) -> Iterator[str]:
+    for index, arg in enumerate(spec.args):
+        yield _argument(arg.name, arg, spec.variadic and index == len(spec.args) - 1)
+        yield from (_argument(path, key) for path, key in inner_rules(arg, arg.name))
+
+
+def _argument(path: str, arg: ArgSpec, further: bool = False) -> str:
+    return f"{path}: {one_line(f'{rule_phrase(arg, further)}. {arg.description}')}"
 
 
 def _example(spec: ToolSpec, name: str, example: Example) -> str:

@@ -58,19 +58,27 @@ SCALARS: Final = {
     ArgType.BLOB: "\0bytes",
 }
 MAP: Final = "\0dict[\0str, Any]"
-TAKEN: Final = {
+TAKEN: Final[dict[ArgType, str]] = {
     ArgType.EMBEDDING: "\0list[\0float] | _array[\0float]",
     ArgType.HANDLE: "\0str | Handle",
     ArgType.NODEID: f"\0str | {MAP}",
     ArgType.ENTITYID: f"\0str | {MAP}",
 }
-GIVEN: Final = {
+GIVEN: Final[dict[ArgType, str]] = {
     ArgType.EMBEDDING: "_array[\0float]",
     ArgType.HANDLE: "\0str",
     ArgType.NODEID: "\0str",
     ArgType.ENTITYID: f"\0str | {MAP}",
 }
 """Types that differ between results and arguments."""
+
+NONE: Final = " | None"
+
+Words = dict[ArgType, str]
+"""The types of arguments or of results."""
+
+Path = tuple[str, ...]
+"""The names from an argument, or from ``""`` for the result, to a part of its value."""
 
 
 def stub(specs: Iterable[ToolSpec]) -> str:
@@ -138,7 +146,7 @@ class StubWriter:
         return name
 
     def _method(self, spec: ToolSpec, name: str, is_async: bool, scope: Collection[str]) -> str:
-        result = _with_none(_word(spec.return_type, GIVEN), spec.return_nullable)
+        result = self._result(spec)
         if spec.stream == MAYBE:
             result = f"{result} | list[{result}]"
         elif spec.stream:
@@ -185,32 +193,64 @@ class StubWriter:
         kind = self.type_of(spec, arg)
         return f"{name}: {kind}" if arg.required else f"{name}: {kind} = {_default(arg)}"
 
-    def type_of(self, spec: ToolSpec, arg: ArgSpec, *above: str) -> str:
-        """Return the type of an argument, or of a key below the names *above*, and write the types of its keys."""
-        is_empty = not arg.required and (arg.default is UNSET or arg.default is None)
-        return _with_none(self._taken(spec, arg, above), arg.nullable or is_empty)
+    def _result(self, spec: ToolSpec) -> str:
+        if spec.returns is None:
+            kind = _word(spec.return_type, GIVEN)
+        else:
+            kind = self._type(spec, spec.returns, ("", "result"), GIVEN)  # "" because an argument may be called result
+        return _with_none(kind, spec.return_nullable)
 
-    def _taken(self, spec: ToolSpec, arg: ArgSpec, above: tuple[str, ...]) -> str:
+    def type_of(self, spec: ToolSpec, arg: ArgSpec, path: Path = (), words: Words = TAKEN) -> str:
+        """Return the type of an argument, or of a part of one, and write the types of its keys."""
+        is_empty = not arg.required and (arg.default is UNSET or arg.default is None)
+        return _with_none(self._type(spec, arg, path or (arg.name,), words), arg.nullable or is_empty)
+
+    def _type(self, spec: ToolSpec, arg: ArgSpec, path: Path, words: Words) -> str:
+        """Return the type of a value except None."""
+        if arg.any_of:
+            return self._union(spec, arg.any_of, path, words)
         if arg.choices and arg.element is not ArgType.FLOAT:  # Literal does not support floats
             kind = f"Literal[{', '.join(map(ascii, arg.choices))}]"
             return f"\0list[{kind}]" if arg.type in ELEMENTS else kind
-        if not arg.keys or arg.extra_keys:
-            return _word(arg.type, TAKEN)
-        kind = self._map(spec, arg, above)
+        if arg.items is not None:
+            return f"\0list[{self.type_of(spec, arg.items, (*path, 'item'), words)}]"
+        if arg.prefix_items:
+            return f"\0list[{self._union(spec, arg.prefix_items, path, words)}]"
+        if (arg.value_spec is not None or arg.key_spec is not None) and not arg.keys:
+            return self._dict(spec, arg, path, words)
+        if not arg.keys or arg.extra_keys or arg.value_spec is not None:
+            return _word(arg.type, words)
+        kind = self._map(spec, arg, path, words)
         return f"\0list[{kind}]" if arg.type in ELEMENTS else kind
 
-    def _map(self, spec: ToolSpec, arg: ArgSpec, above: tuple[str, ...]) -> str:
+    def _union(self, spec: ToolSpec, parts: Sequence[ArgSpec], path: Path, words: Words) -> str:
+        """Return the union of the types of specs; the classes of their maps are numbered."""
+        kinds = [self.type_of(spec, each, (*path, str(index)), words) for index, each in enumerate(parts, 1)]
+        if "Any" in kinds:
+            return "Any"
+        may_be_none = any(kind == "None" or kind.endswith(NONE) for kind in kinds)
+        found = dict.fromkeys(kind.removesuffix(NONE) for kind in kinds if kind != "None")
+        return _with_none(" | ".join(found) or "None", may_be_none)
+
+    def _dict(self, spec: ToolSpec, arg: ArgSpec, path: Path, words: Words) -> str:
+        key = "Any" if arg.type is ArgType.MAP_ANY_ANY else "\0str"
+        if arg.key_spec is not None:
+            key = self.type_of(spec, arg.key_spec, (*path, "key"), words)
+        value = "Any" if arg.value_spec is None else self.type_of(spec, arg.value_spec, (*path, "value"), words)
+        return f"\0dict[{key}, {value}]"
+
+    def _map(self, spec: ToolSpec, arg: ArgSpec, path: Path, words: Words) -> str:
         """Return the type name of a map with keys. It is written in call syntax, which allows any key."""
-        path = (spec.full_name, *above, arg.name)
-        if path not in self._maps:
-            keys = [f"    {key.name!r}: {self._key(spec, key, (*above, arg.name))}," for key in arg.keys]
-            name = self._maps[path] = self._name([*spec.full_name.split("."), *path[1:]])
+        place = (spec.full_name, *path)
+        if place not in self._maps:
+            keys = [f"    {key.name!r}: {self._key(spec, key, (*path, key.name), words)}," for key in arg.keys]
+            name = self._maps[place] = self._name([*spec.full_name.split("."), *path])
             lines = [f"{name} = TypedDict(", f"    {name!r},", "    {", *_in(keys), "    },", ")"]
             self.blocks.append(_settled("\n".join(lines), ()))
-        return self._maps[path]
+        return self._maps[place]
 
-    def _key(self, spec: ToolSpec, key: ArgSpec, above: tuple[str, ...]) -> str:
-        kind = self.type_of(spec, key, *above)
+    def _key(self, spec: ToolSpec, key: ArgSpec, path: Path, words: Words) -> str:
+        kind = self.type_of(spec, key, path, words)
         return kind if key.required else f"NotRequired[{kind}]"
 
     def _name(self, words: Sequence[str]) -> str:
@@ -239,7 +279,7 @@ def _first_left_out(args: Sequence[ArgSpec]) -> int | None:
     return next((index for index, arg in enumerate(args[: last + 1]) if not arg.required), None)
 
 
-def _word(kind: ArgType, others: dict[ArgType, str]) -> str:
+def _word(kind: ArgType, others: Words) -> str:
     if kind in SCALARS:
         return SCALARS[kind]
     if kind in ELEMENTS:
@@ -253,7 +293,7 @@ def _word(kind: ArgType, others: dict[ArgType, str]) -> str:
 
 
 def _with_none(kind: str, is_nullable: bool) -> str:
-    return f"{kind} | None" if is_nullable and kind not in ("Any", "None") else kind
+    return f"{kind}{NONE}" if is_nullable and kind not in ("Any", "None") and not kind.endswith(NONE) else kind
 
 
 def _default(arg: ArgSpec) -> str:

@@ -1,15 +1,17 @@
 """Capability templates: needs that name arguments in braces and are filled in for each call.
 
 ``fs:read:{path}`` needs the path that a call passes. A string fills in as one literal scope, a list as one need per
-element, None as the whole resource, and ``{url.host}`` as the host and port of a URL. An empty string restricts
-nothing, so it means the whole resource too. Parsing decides everything in advance; filling only looks at values.
+element, None as the whole resource, and ``{url.host}`` as the host and port of a URL. ``{order.path}`` is a key of a
+map, and of a list of maps, the key of each. An empty string restricts nothing, so it means the whole resource too.
+Parsing decides everything in advance; filling only looks at values.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
@@ -18,6 +20,9 @@ from neuroscript.errors import ArgumentError, Problem, SpecError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.capabilities import Capability, Grant, parts, single, split_need
 from neuroscript.policy.scopes import InvalidScope, key_of, literal, literal_host
+
+if TYPE_CHECKING:
+    from neuroscript.coercion.rule_text import Rule
 
 Values = Sequence[Any]
 """One coerced value for each argument, in order; the further values of a variadic tool follow."""
@@ -64,11 +69,11 @@ class Template:
     fill: Fill = attrs.field(repr=False)
 
     @classmethod
-    def parse(cls, text: str, types: Mapping[str, ArgType], *, variadic: bool = False) -> Template:
+    def parse(cls, text: str, types: Mapping[str, ArgType | Rule], *, variadic: bool = False) -> Template:
         """Parse a template.
 
         Args:
-            types: The type of each argument of the tool by name, in order.
+            types: The type or the spec of each argument of the tool by name, in order.
             variadic: Whether the last type applies to every further value.
 
         Raises:
@@ -79,11 +84,7 @@ class Template:
         ['fs:read:data/a.txt']
         """
         need = _shape(text)
-        last = len(types) - 1
-        arguments = {
-            name: _Argument(name, kind, index, variadic and index == last)
-            for index, (name, kind) in enumerate(types.items())
-        }
+        arguments = _arguments(types, variadic)
         scopes = parts(text)[2]
         faults = [fault for scope in scopes for fault in _faults(need.resource, scope, arguments)]
         if faults:
@@ -128,7 +129,39 @@ def named_in(text: str) -> frozenset[str]:
     ['path', 'url', 'url.host']
     """
     names = (name for scope in parts(text)[2] for _, name in slots(scope) if name is not None)
-    return frozenset(each for name in names for each in (name, name.rpartition(".")[0] or name))
+    return frozenset(prefix for name in names for prefix in accumulate(name.split("."), "{}.{}".format))
+
+
+def argument_in(name: str, known: Collection[str]) -> str:
+    """Return the argument that a placeholder such as ``order.url.host`` refers to; its name may contain dots."""
+    while name not in known and "." in name:
+        name = name.rpartition(".")[0]
+    return name
+
+
+def key_paths(text: str, argument: str, known: Collection[str]) -> list[tuple[str, ...]]:
+    """Return the keys within an argument that the placeholders of a template name, each as a path.
+
+    >>> key_paths("fs:read:{order.file},{url.host}", "order", ("order", "url"))
+    [('file',)]
+    """
+    names = {name for scope in parts(text)[2] for _, name in slots(scope) if name is not None}
+    found = sorted(name for name in names if argument_in(name, known) == argument)
+    return [tuple(name[len(argument) + 1 :].split(".")) if name != argument else () for name in found]
+
+
+def repeated_names(types: Mapping[str, ArgType | Rule], variadic: bool) -> tuple[str, ...]:
+    """Return the names that placeholders can use for arguments and keys with any number of values."""
+    return tuple(name for name, each in _arguments(types, variadic).items() if each.is_many)
+
+
+def scope_texts(name: str, types: Mapping[str, ArgType | Rule], variadic: bool, values: Values) -> list[str | None]:
+    """Return the strings that a placeholder produces for some values.
+
+    Raises:
+        ArgumentError: If a URL has no usable host and port.
+    """
+    return [*_piece("", name, _arguments(types, variadic))(values)]
 
 
 def _shape(text: str) -> Capability:
@@ -161,18 +194,33 @@ NO_PLACE: Final = "a URL with an ASCII host and an explicit or well-known port"
 
 @attrs.frozen(eq=False, repr=False)
 class _Argument:
+    """An argument, or a key within one, that can fill a scope.
+
+    Attributes:
+        path: The keys from the argument to the value.
+        is_listed: Whether one of the maps on this path is in a list.
+    """
+
     name: str
     type: ArgType
     index: int
     variadic: bool
+    path: tuple[str, ...] = ()
+    is_listed: bool = False
 
     @property
     def is_many(self) -> bool:
-        return self.variadic or self.type in ELEMENTS
+        return self.variadic or self.is_listed or self.type in ELEMENTS
 
     @property
     def is_text(self) -> bool:
-        return not self.is_many and SCOPE_TYPES[self.type] is literal
+        return not self.is_many and not self.path and SCOPE_TYPES[self.type] is literal
+
+    @property
+    def where(self) -> str:
+        """The place of the value in an error."""
+        name = self.name[: -len("".join(f".{key}" for key in self.path))] if self.path else self.name
+        return name if self.is_listed else f"{name}{''.join(f'[{key!r}]' for key in self.path)}"
 
     @property
     def element(self) -> ArgType:
@@ -180,13 +228,50 @@ class _Argument:
 
     def items(self, values: Values) -> Iterable[Any]:
         """Return the values that each fill a scope; a single None if the argument is None."""
+        if self.path:
+            return self._inner_items(values)
         if self.variadic:
             return values[self.index :]
         value = values[self.index]
         return value if self.is_many and value is not None else (value,)
 
+    def _inner_items(self, values: Values) -> list[Any]:
+        found = [*values[self.index :]] if self.variadic else [values[self.index]]
+        for key in self.path:
+            maps = (one for each in found for one in (each if type(each) is list else (each,)))
+            found = [None if one is None else one.get(key) for one in maps]
+        if self.type not in ELEMENTS:
+            return found
+        return [one for each in found for one in (each if type(each) is list else (each,))]
+
 
 _Arguments = Mapping[str, _Argument]
+
+
+def _arguments(types: Mapping[str, ArgType | Rule], variadic: bool) -> _Arguments:
+    """Return what placeholders can name. The name of an argument takes precedence over that of a key."""
+    last = len(types) - 1
+    found: dict[str, _Argument] = {}
+    for index, (name, rule) in enumerate(types.items()):
+        kind = rule if isinstance(rule, ArgType) else rule.type
+        found[name] = _Argument(name, kind, index, variadic and index == last)
+    for name, rule in types.items():
+        if not isinstance(rule, ArgType):
+            for each in _keys(found[name], rule):
+                found.setdefault(each.name, each)
+    return found
+
+
+def _keys(outer: _Argument, rule: Rule) -> Iterator[_Argument]:
+    """Yield the keys of a map, or of the maps in a list, and theirs; not those of lists within lists."""
+    if rule.type in ELEMENTS and (outer.variadic or outer.is_listed):
+        return
+    maps = rule.items if rule.items is not None and rule.items.keys and rule.items.type not in ELEMENTS else rule
+    for key in maps.keys:
+        path, is_listed = (*outer.path, key.name), outer.is_listed or rule.type in ELEMENTS
+        inner = _Argument(f"{outer.name}.{key.name}", key.type, outer.index, outer.variadic, path, is_listed)
+        yield inner
+        yield from _keys(inner, key)
 
 
 _Piece = tuple[str, str | None]
@@ -234,7 +319,7 @@ def _slot_faults(name: str, alone: bool, arguments: _Arguments) -> Iterator[str]
         yield "has an unknown attribute; only .host is supported"
     elif attribute and (found.element is not ArgType.STRING or not alone):
         yield "is the host of a URL, so it must be a string and fill the whole scope"
-    elif found.element not in SCOPE_TYPES or (found.variadic and found.type in ELEMENTS):
+    elif found.element not in SCOPE_TYPES or ((found.variadic or found.is_listed) and found.type in ELEMENTS):
         yield f"is {found.type}; only strings, integers, booleans and lists of them can fill a scope"
 
 
@@ -310,5 +395,5 @@ def _places(argument: _Argument, values: Values) -> Iterator[str | None]:
         try:
             yield None if url is None else host_scope(url)
         except InvalidScope:
-            where = f"{argument.name}[{index}]" if argument.is_many else argument.name
+            where = f"{argument.where}[{index}]" if argument.is_many and not argument.is_listed else argument.where
             raise ArgumentError([Problem(where, "arg.url", NO_PLACE, "str")]) from None

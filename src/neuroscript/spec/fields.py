@@ -16,6 +16,7 @@ import attrs
 
 from neuroscript.errors import UNSET
 from neuroscript.spec.annotations import (
+    FIELDS,
     KNOWN,
     Arg,
     Hint,
@@ -224,8 +225,6 @@ def _built_in(annotation: Any, marks: list[Any]) -> Any:
 
 
 def _is_expressible(mark: Any) -> bool:
-    from neuroscript.spec.annotations import FIELDS
-
     names = {name for name in getattr(mark, "__slots__", ()) if getattr(mark, name, None) is not None}
     return bool(names) and names <= set(FIELDS) - {"description", "documentation"}
 

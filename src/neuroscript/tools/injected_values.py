@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import attrs
 
-from neuroscript.coercion.constraints import ABSENT, coerce_argument, coerce_trailing, default_argument
-from neuroscript.coercion.context import LAX, ROOT, CoercionPass, type_name
+from neuroscript.coercion.constraints import (
+    ABSENT,
+    coerce_argument,
+    coerce_present,
+    coerce_trailing,
+    default_argument,
+)
+from neuroscript.coercion.context import LAX, RESULT, ROOT, CoercionPass, type_name
 from neuroscript.coercion.problems import Rules, problems_of
 from neuroscript.coercion.rule_text import expected_text
 from neuroscript.coercion.values import copy_exact
 from neuroscript.errors import MAX_LISTED_PROBLEMS, UNSET, ArgumentError, CallError, HostError, Problem, ToolFailed
 from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.templates import Template
+from neuroscript.spec.instances import maker_of, plain_default
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 from neuroscript.tools.injection_sources import Late, MissingValue, Resolver
 
@@ -27,12 +34,17 @@ SET_BY_HOST: Final = "the host supplies this argument"
 
 
 def coerce_injected(arg: ArgSpec, value: object, many: bool) -> tuple[Any, list[Problem | str]]:
-    """Return the exact value of an argument and its problems. `UNSET` means that there is no value."""
+    """Return the exact value of an argument and its problems. `UNSET` means that there is no value.
+
+    The host may pass instances of the classes in the spec, or plain values.
+    """
+    if value is not UNSET and (arg.cls is not None or arg.nested):
+        value = [plain_default(arg, each) for each in value] if many and _is_list(value) else plain_default(arg, value)
     walk = CoercionPass(LAX)
     faults: list[Problem | str] = []
     rules = Rules((arg,), further=arg) if many else Rules(whole=arg)
     if many:
-        items = list(value) if isinstance(value, (list, tuple)) else [] if value is UNSET else [value]
+        items = list(value) if _is_list(value) else [] if value is UNSET else [value]
         exact: Any = [
             walk.limited(coerce_trailing, arg, each, ((None, arg.name), index)) for index, each in enumerate(items)
         ]
@@ -40,6 +52,22 @@ def coerce_injected(arg: ArgSpec, value: object, many: bool) -> tuple[Any, list[
     else:
         exact = default_argument(walk, arg, ROOT) if value is UNSET else walk.limited(coerce_argument, arg, value, ROOT)
     return None if exact is ABSENT else exact, [*faults, *problems_of(walk, rules)[:MAX_LISTED_PROBLEMS]]
+
+
+def _is_list(value: object) -> TypeGuard[list[Any] | tuple[Any, ...]]:
+    return isinstance(value, (list, tuple))
+
+
+def instance_problems(arg: ArgSpec, exact: Any, many: bool) -> list[Problem | str]:
+    """Return the problems that the classes in a spec have with an exact value."""
+    make = maker_of(arg, "")
+    try:
+        for each in exact if many and make is not None else [exact]:
+            if make is not None:
+                make(each)
+    except ArgumentError as error:
+        return [*error.problems]
+    return []
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -61,6 +89,13 @@ class InjectedArguments:
     templates: tuple[Template, ...]
     others: tuple[Template, ...]
     secret_values: SecretValues
+    _makers: Mapping[int, Callable[[Any], Any]] = attrs.field(init=False)
+
+    @_makers.default
+    def _find_makers(self) -> Mapping[int, Callable[[Any], Any]]:
+        """Return what creates the instances in each injected argument that has some."""
+        makers = {index: maker_of(self.spec.args[index], "") for index in (*self.fixed, *self.late)}
+        return {index: make for index, make in makers.items() if make is not None}
 
     @property
     def last(self) -> int:
@@ -141,9 +176,18 @@ class InjectedArguments:
             is_there = not any(isinstance(raw, MissingValue) for raw in found.values())
             raise self._refusal("inject.invalid" if is_there else "inject.missing", faults)
         self._hide(rt, fresh)
-        values = [*self._woven(fresh, visible)]
-        self._hold_to_needs(rt, values)
-        return values
+        if self.templates:
+            self._hold_to_needs(rt, self._exact(fresh, visible))
+        return [*self._woven(fresh, visible)]
+
+    def _exact(self, fresh: Mapping[int, Any], visible: Iterable[Any]) -> list[Any]:
+        """Return the exact value of each argument; the visible ones arrive as instances."""
+        rest, found = iter(visible), []
+        for index in range(self.last):
+            found.append(fresh[index] if index in fresh else _exact_value(self.spec.args[index], next(rest)))
+        if self.has_tail:
+            return [*found, *fresh[self.last]]
+        return [*found, *(_exact_value(self.spec.args[self.last], each) for each in rest)]
 
     def _fitted(self, index: int, raw: Any) -> tuple[Any, list[str]]:
         """Return the exact value of a resolved value, and its problems."""
@@ -152,6 +196,7 @@ class InjectedArguments:
             return None, [f"expected {expected_text(arg)}, got nothing: {raw}"]
         try:
             exact, problems = coerce_injected(arg, raw, self.is_tail(index))
+            problems = problems or instance_problems(arg, exact, self.is_tail(index))
             return exact, [*map(_fault, problems)]
         except Exception as error:  # another thread changed it during the coercion
             raise self._failure(index, error) from error
@@ -184,8 +229,18 @@ class InjectedArguments:
     def _woven(self, fresh: Mapping[int, Any], visible: Iterable[Any]) -> Iterator[Any]:
         rest = iter(visible)
         for index in range(self.last):
-            yield copy_exact(fresh[index]) if index in fresh else next(rest)
-        yield from copy_exact(fresh[self.last]) if self.has_tail else rest
+            yield self._instance(index, copy_exact(fresh[index])) if index in fresh else next(rest)
+        yield from (self._instance(self.last, each) for each in copy_exact(fresh[self.last])) if self.has_tail else rest
+
+    def _instance(self, index: int, exact: Any) -> Any:
+        make = self._makers.get(index)
+        return exact if make is None else make(exact)
+
+
+def _exact_value(arg: ArgSpec, value: Any) -> Any:
+    if value is None or (arg.cls is None and not arg.nested):
+        return value
+    return CoercionPass(RESULT).limited(coerce_present, arg, plain_default(arg, value), ROOT)
 
 
 def _fault(problem: Problem | str) -> str:

@@ -12,15 +12,20 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.coercion.context import type_name
-from neuroscript.coercion.types import ELEMENTS
-from neuroscript.errors import UNSET, SpecError
+from neuroscript.errors import UNSET, ArgumentError, SpecError
 from neuroscript.io.near_names import near
 from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.capabilities import parts
-from neuroscript.policy.scopes import InvalidScope, literal
-from neuroscript.policy.templates import SCOPE_TYPES, Template, host_scope, slots
+from neuroscript.policy.scopes import literal
+from neuroscript.policy.templates import Template, argument_in, scope_texts, slots
 from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
-from neuroscript.tools.injected_values import InjectedArguments, SecretValues, coerce_injected, fill_function
+from neuroscript.tools.injected_values import (
+    InjectedArguments,
+    SecretValues,
+    coerce_injected,
+    fill_function,
+    instance_problems,
+)
 from neuroscript.tools.injection_sources import Late, Resolver, Secret, Source, Value
 
 OF_ARGUMENTS: Final = ("arg.", "coercion.", "limit.")
@@ -46,8 +51,8 @@ def with_injected(tool: Any, sources: Mapping[str, Source], secret_values: Secre
     """Return a tool without some of its arguments; *sources* supply their values in each call.
 
     Raises:
-        SpecError: With every problem: an unknown argument, an invalid value, an argument that is converted to a class,
-            or an async resolver for a tool with a regular function.
+        SpecError: With every problem: an unknown argument, an invalid value, or an async resolver for a tool with a
+            regular function.
     """
     if not sources:
         return tool
@@ -136,8 +141,10 @@ def _bound(tool: Any, sources: Mapping[str, Any]) -> dict[int, Any]:
             continue
         source = sources[arg.name]
         faults.extend(_faults(arg, source, tool.is_coroutine))
-        if isinstance(source, Value) and arg.cls is None:
-            found[index], problems = coerce_injected(arg, source.value, spec.variadic and index == len(names) - 1)
+        if isinstance(source, Value):
+            many = spec.variadic and index == len(names) - 1
+            found[index], problems = coerce_injected(arg, source.value, many)
+            problems = problems or instance_problems(arg, found[index], many)
             faults.extend(f"{arg.name}: {each}" for each in problems)
     if faults:
         raise SpecError(spec.full_name, faults)
@@ -158,8 +165,6 @@ def _alike(name: str, names: Iterable[str]) -> str:
 def _faults(arg: ArgSpec, source: object, is_coroutine: bool) -> Iterator[str]:
     if not isinstance(source, Source):
         yield f"{arg.name}: expected a source, such as Value(…) or Variable(…), got {type_name(source)}"
-    elif arg.cls is not None:
-        yield f"{arg.name} is converted to {arg.cls.__name__} and cannot be hidden"
     elif isinstance(source, Resolver) and source.is_coroutine and not is_coroutine:
         yield f"{arg.name}: an async resolver requires a tool with an async function"
 
@@ -169,14 +174,9 @@ def _templates(tool: Any, places: Iterable[int]) -> tuple[tuple[Template, ...], 
     names = {arg.name: index for index, arg in enumerate(tool.spec.args)}
     found: tuple[list[Template], list[Template]] = ([], [])
     for text, template in zip(tool.policy.capabilities, tool.templates, strict=True):
-        named = {names[_argument(name, names)] for scope in parts(text)[2] for _, name in slots(scope) if name}
+        named = {names[argument_in(name, names)] for scope in parts(text)[2] for _, name in slots(scope) if name}
         found[named.isdisjoint(places)].append(template)
     return tuple(found[0]), tuple(found[1])
-
-
-def _argument(name: str, known: Mapping[str, Any]) -> str:
-    """Return the argument that a placeholder refers to. Argument names may contain dots."""
-    return name if name in known else name.rpartition(".")[0]
 
 
 # Examples and needs without the injected arguments
@@ -246,23 +246,15 @@ def _scopes(scope: str, filling: InjectedArguments) -> Iterator[str | None]:
 def _pieces(name: str, filling: InjectedArguments) -> list[str | None]:
     """Return the replacements for a placeholder: its values, or the placeholder itself if callers fill it."""
     places = {arg.name: index for index, arg in enumerate(filling.spec.args)}
-    known = _argument(name, places)
-    index = places[known]
+    index = places[argument_in(name, places)]
     if index in filling.late:
         return ["*"]
     if index not in filling.fixed:
         return [f"{{{name}}}"]
-    arg, value = filling.spec.args[index], filling.fixed[index]
-    many = filling.is_tail(index) or arg.type in ELEMENTS
-    items = value if many and value is not None else [value]
-    return [_scope_text(filling.spec, arg, each, known != name) for each in items]
-
-
-def _scope_text(spec: ToolSpec, arg: ArgSpec, value: Any, is_place: bool) -> str | None:
-    """Return a value in the form of a scope, escaped so that it is read literally."""
-    if value is None:
-        return None
+    spec, value = filling.spec, filling.fixed[index]
+    values = [*[None] * index, *(value if filling.is_tail(index) else [value])]
     try:
-        return host_scope(value) if is_place else SCOPE_TYPES[arg.element](value)
-    except InvalidScope as error:
-        raise SpecError(spec.full_name, [f"{arg.name}: expected {error}"]) from None
+        return scope_texts(name, {arg.name: arg for arg in spec.args}, spec.variadic, values)
+    except ArgumentError as error:
+        expected = error.problems[0].expected
+        raise SpecError(spec.full_name, [f"{spec.args[index].name}: expected {expected}"]) from None

@@ -122,8 +122,8 @@ class ToolImplementation:
                 `State` or `Secret`. The value is coerced like an argument in lax mode.
 
         Raises:
-            SpecError: With every problem: an unknown argument, an invalid `Value`, an argument with a class, or an
-                async `Resolver` for a tool with a regular function.
+            SpecError: With every problem: an unknown argument, an invalid `Value`, or an async `Resolver` for a tool
+                with a regular function.
         """
         from neuroscript.runtime.masking import secret_values
         from neuroscript.tools.injection import with_injected
@@ -184,7 +184,7 @@ def _need_faults(tool: ToolImplementation) -> Iterator[str]:
         return
     from neuroscript.policy.templates import Template
 
-    types = {arg.name: arg.type for arg in tool.spec.args}
+    types = {arg.name: arg for arg in tool.spec.args}
     templates = []
     for need in tool.policy.capabilities:
         try:

@@ -15,12 +15,11 @@ from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.terminal.exit_codes import FAILED, OK
 from neuroscript.cli.terminal.output import EMPTY, Output, Rows, cell, line
 from neuroscript.cli.terminal.printing import show
-from neuroscript.coercion.types import ELEMENTS
 from neuroscript.io.near_names import did_you_mean
 from neuroscript.policy.capabilities import parts
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.policy.scopes import is_exact_tool
-from neuroscript.policy.templates import may_cover
+from neuroscript.policy.templates import may_cover, repeated_names
 from neuroscript.tools.tool import ToolImplementation
 
 INDENT: Final = 2
@@ -177,8 +176,7 @@ def _zero(layer: ExecutionPolicy, name: str) -> str:
 def _needs(tool: ToolImplementation) -> Iterator[str]:
     """Yield the needs of every call of a tool; needs from a list are omitted, because the list may be empty."""
     spec = tool.spec
-    last = spec.args[-1] if spec.variadic else None
-    lists = [arg.name for arg in spec.args if arg.type in ELEMENTS or arg is last]
+    lists = repeated_names({arg.name: arg for arg in spec.args}, spec.variadic)
     slots = [f"{{{name}{attribute}}}" for name in lists for attribute in ("", ".host")]
     for text in tool.policy.capabilities:
         resource, verbs, scopes = parts(text)

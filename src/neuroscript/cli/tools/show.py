@@ -11,7 +11,7 @@ from neuroscript.cli.terminal.exit_codes import OK
 from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, cell, line
 from neuroscript.cli.terminal.printing import show
 from neuroscript.errors import UNSET
-from neuroscript.formats.one_line import return_text, rule_phrase, signature, to_json
+from neuroscript.formats.one_line import inner_rules, return_text, rule_phrase, signature, to_json
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
 from neuroscript.tools.serialization import policy_to_data, spec_to_data
@@ -49,6 +49,9 @@ def _blocks(tool: ToolImplementation, old: list[str]) -> Iterator[Rows]:
         yield from _titled("arguments", Rows(tuple(_arguments(spec)), indent=INDENT))
     returns = f"{return_text(spec)}: {spec.return_help}" if spec.return_help else return_text(spec)
     yield from _titled("returns", line(returns, indent=INDENT))
+    parts = list(inner_rules(spec.returns, "result")) if spec.returns is not None else []
+    if parts:
+        yield Rows(tuple(_argument(path, key) for path, key in parts), indent=INDENT)
     for title, text in (("when to use", spec.when_to_use), ("errors", spec.error_conditions)):
         if text:
             yield from _titled(title, line(text, indent=INDENT))
@@ -63,16 +66,12 @@ def _titled(title: str, block: Rows) -> Iterator[Rows]:
 
 def _arguments(spec: ToolSpec) -> Iterator[tuple[Cell, ...]]:
     for index, arg in enumerate(spec.args):
-        further = spec.variadic and index == len(spec.args) - 1
-        yield (cell(arg.name, "name"), cell(rule_phrase(arg, further)), cell(arg.description, "dim"))
-        yield from _keys(arg.keys, arg.name)
+        yield _argument(arg.name, arg, spec.variadic and index == len(spec.args) - 1)
+        yield from (_argument(path, key) for path, key in inner_rules(arg, arg.name))
 
 
-def _keys(keys: tuple[ArgSpec, ...], above: str) -> Iterator[tuple[Cell, ...]]:
-    for key in keys:
-        path = f"{above}.{key.name}"
-        yield (cell(path, "name"), cell(rule_phrase(key)), cell(key.description, "dim"))
-        yield from _keys(key.keys, path)
+def _argument(path: str, arg: ArgSpec, further: bool = False) -> tuple[Cell, ...]:
+    return cell(path, "name"), cell(rule_phrase(arg, further)), cell(arg.description, "dim")
 
 
 def _policy(policy: ToolPolicy) -> Iterator[tuple[Cell, Cell]]:
