@@ -68,8 +68,8 @@ print(time.perf_counter() - start, time.process_time() - process)
 
 CALLS: Final[Mapping[str, tuple[str, str]]] = {
     "library": ("from importlib.metadata import entry_points", "entry_points()"),
-    "found": ("from neuroscript.discovery.installed import installed_distributions", "known()"),
-    "indexed": ("from neuroscript.discovery.catalog import iter_offers", "[*offered(None)]"),
+    "found": ("from neuroscript.discovery.installed import installed_distributions", "installed_distributions()"),
+    "indexed": ("from neuroscript.discovery.catalog import iter_offers", "[*iter_offers(None)]"),
 }
 """The import, and the call."""
 

@@ -291,7 +291,7 @@ def test_reference_resolves_to_value_or_text(text: str, expected: Any) -> None:
     faults: list[str] = []
     template = Template.of(text, "x", faults)
 
-    assert (expected, []) == (template.filled(lambda reference: reference.within(VALUES[reference.root])), faults)
+    assert (expected, []) == (template.fill(lambda reference: reference.within(VALUES[reference.root])), faults)
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_reference_resolves_to_value_or_text(text: str, expected: Any) -> None:
 def test_unresolved_reference_names_missing_step(text: str, expected: str) -> None:
     """The error contains no value."""
     with pytest.raises(UnresolvedReference) as caught:
-        Template.of(text, "x", []).filled(lambda reference: reference.within(VALUES[reference.root]))
+        Template.of(text, "x", []).fill(lambda reference: reference.within(VALUES[reference.root]))
 
     assert str(caught.value) == expected
 
