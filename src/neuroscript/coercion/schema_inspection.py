@@ -20,6 +20,12 @@ from neuroscript.io.text import quote_untrusted
 MARK: Final = "x-neuroscript"
 """Our one extension keyword. It holds the facts of a spec that JSON Schema cannot express."""
 
+FORMATS_FACT: Final = "formats"
+"""The fact at the root of an imported schema that the formats of strings are checked."""
+
+VALIDATE_FACT: Final = "validate"
+"""The fact at the root of an imported schema that its spec had to leave out constraints that a spec can express."""
+
 DEPTH: Final = 64
 NODES: Final = 50_000
 TEXT: Final = 2**20
@@ -122,7 +128,9 @@ def inspect_schema(schema: object) -> SchemaFindings:
     whole = _Traversal(schema)
     whole.visit(schema)
     faults = tuple(_unfolding_faults(schema, whole, whole.of_same_values() if whole.is_cyclic else whole))
-    return SchemaFindings(faults, whole.is_cyclic, not _is_plain_root(schema), _is_object(schema))
+    from neuroscript.coercion.schema_coverage import is_covered
+
+    return SchemaFindings(faults, whole.is_cyclic, not is_covered(schema), _is_object(schema))
 
 
 def _unfolding_faults(root: dict[str, Any], whole: _Traversal, same: _Traversal) -> Iterator[str]:
@@ -197,6 +205,12 @@ def iter_subschemas(schema: Any) -> Iterator[tuple[str, str | int | None, Any]]:
                     yield keyword, name, each
 
 
+def checks_formats(schema: Mapping[str, Any]) -> bool:
+    """Return whether the formats of the strings of an imported schema are checked."""
+    facts = schema.get(MARK)
+    return isinstance(facts, dict) and facts.get(FORMATS_FACT) is True
+
+
 def _step(keyword: str, name: str | int | None) -> str:
     return keyword if name is None else f"{keyword}/{quote_untrusted(str(name))}"
 
@@ -260,6 +274,14 @@ def resolve_pointer(root: Any, reference: str) -> Any:
             return None
     return found
 
+
+NOTES: Final = frozenset(
+    {
+        *("title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "$comment"),
+        "discriminator",
+    }
+)
+"""Keywords that do not constrain a value."""
 
 ALONE: Final = frozenset({"type", "properties", "required", "additionalProperties", "$schema", *DEFINITION_KEYWORDS})
 """Root keywords that never constrain several arguments together."""
@@ -339,96 +361,3 @@ class _Traversal:
         for each in self._schemas:
             found.visit(each)
         return found
-
-
-NOTES: Final = frozenset(
-    {"title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "$comment"}
-)
-"""Keywords that do not constrain a value."""
-
-PLAIN: Final[Mapping[str, frozenset[str]]] = {
-    "string": frozenset({"minLength", "maxLength", "enum"}),
-    "integer": frozenset({"minimum", "maximum", "enum"}),
-    "number": frozenset({"minimum", "maximum", "enum"}),
-    "boolean": frozenset({"enum"}),
-    "object": frozenset({"properties", "required", "additionalProperties"}),
-    "array": frozenset({"items", "minItems", "maxItems"}),
-}
-"""The keywords of each type that a spec can express as well as a schema can."""
-
-SCALARS: Final[Mapping[str, tuple[type, ...]]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-}
-
-
-def _is_plain_root(schema: dict[str, Any]) -> bool:
-    """Return whether a spec can express all constraints of the schema of a tool's arguments."""
-    properties = schema.get("properties", {})
-    known = {"type", "properties", "required", "additionalProperties", "$schema"} | NOTES
-    return (
-        not [word for word in schema if word not in known and not word.startswith("x-")]
-        and schema.get("type") == "object"
-        and type(schema.get("additionalProperties", False)) is bool
-        and set(schema.get("required", ())) <= properties.keys()
-        and all(map(_is_plain, properties.values()))
-    )
-
-
-def _is_plain(schema: Any, *, is_part: bool = False) -> bool:
-    """Return whether a spec can express all constraints of a schema; null is allowed where a value may be missing."""
-    if not isinstance(schema, dict):
-        return False
-    words = schema.get("type")
-    kinds = [each for each in words if each != "null"] if type(words) is list else [words]
-    if len(kinds) != 1 or type(kinds[0]) is not str or kinds[0] not in PLAIN or MARK in schema:
-        return False
-    kind, has_null = kinds[0], type(words) is list and "null" in words
-    asked = {word for word in schema if word not in NOTES and word != "type" and not word.startswith("x-")}
-    if not asked <= PLAIN[kind] or (is_part and (asked or has_null)):
-        return False
-    if kind == "object":
-        return _is_plain_map(schema)
-    if kind == "array" and "items" in schema and not _is_plain_item(schema["items"]):
-        return False
-    return _has_plain_bounds(schema, kind) and _has_plain_choices(schema, kind, has_null)
-
-
-def _is_plain_item(schema: Any) -> bool:
-    """Return whether a spec can express all constraints of list items; it cannot express lists of lists."""
-    return _is_plain_scalar(schema) or (
-        isinstance(schema, dict) and schema.get("type") == "object" and _is_plain(schema)
-    )
-
-
-def _is_plain_scalar(schema: Any) -> bool:
-    return _is_plain(schema, is_part=True) and type(schema["type"]) is str and schema["type"] in SCALARS
-
-
-def _is_plain_map(schema: dict[str, Any]) -> bool:
-    properties, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
-    if not set(schema.get("required", ())) <= properties.keys():
-        return False
-    if properties:
-        return type(rest) is bool and all(map(_is_plain, properties.values()))
-    return rest is True or _is_plain_scalar(rest)
-
-
-def _has_plain_bounds(schema: dict[str, Any], kind: str) -> bool:
-    for low, high in (("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems")):
-        bounds = [schema[word] for word in (low, high) if word in schema]
-        numbers = (int, float) if low == "minimum" else (int,)
-        if any(type(each) not in numbers or abs(each) > 2**53 for each in bounds) or bounds != sorted(bounds):
-            return False
-    return True
-
-
-def _has_plain_choices(schema: dict[str, Any], kind: str, has_null: bool) -> bool:
-    choices = schema.get("enum")
-    if choices is None:
-        return "enum" not in schema
-    nulls = choices.count(None)
-    is_exact = {*map(type, choices)} <= {*SCALARS.get(kind, ()), type(None)}
-    return is_exact and nulls < len(choices) and nulls <= 1 and (nulls == 0 or has_null)

@@ -15,7 +15,7 @@ import attrs
 
 from neuroscript._imports import install_hint
 from neuroscript.coercion.context import Where, place, type_name
-from neuroscript.coercion.schema_inspection import check_schema, iter_subschemas
+from neuroscript.coercion.schema_inspection import check_schema, checks_formats, iter_subschemas
 from neuroscript.errors import MAX_LISTED_PROBLEMS, Problem
 from neuroscript.io.text import quote_untrusted
 
@@ -166,7 +166,7 @@ def compile_schema(text: str) -> tuple[SchemaValidator | None, tuple[str, ...]]:
         if faults:
             return None, faults[:MAX_LISTED_PROBLEMS]
         validator = jsonschema_rs.validator_for(
-            schema, validate_formats=True, pattern_options=options, offline=True, mask="value"
+            schema, validate_formats=checks_formats(schema), pattern_options=options, offline=True, mask="value"
         )
     except (ValueError, jsonschema_rs.ReferencingError) as error:
         return None, (_fault(error),)

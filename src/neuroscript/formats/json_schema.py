@@ -21,10 +21,17 @@ from neuroscript.coercion.context import LAX, ROOT, CoercionPass, type_name
 from neuroscript.coercion.parameters import FLAG, STRING, instance, optional, require
 from neuroscript.coercion.plain_data import freeze, to_plain
 from neuroscript.coercion.scalars import Handle
-from neuroscript.coercion.schema_inspection import MARK
-from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
+from neuroscript.coercion.schema_inspection import FORMATS_FACT, MARK, VALIDATE_FACT, inspect_schema
+from neuroscript.coercion.types import ELEMENTS, MAPS, VALUES, ArgType
 from neuroscript.errors import UNSET, SpecError
-from neuroscript.formats.json_schema_reader import PLAINLY, SCALAR_WORDS, data_of, read
+from neuroscript.formats.json_schema_reader import (
+    PLAINLY,
+    SCALAR_WORDS,
+    data_of,
+    is_anything,
+    read,
+    read_result,
+)
 from neuroscript.names import canonical
 from neuroscript.spec.tool_spec import MAYBE, ArgSpec, Example, ToolSpec
 from neuroscript.tools.serialization import spec_to_data
@@ -78,6 +85,7 @@ def spec_from_schema(
     group: str = "",
     description: str | None = None,
     return_type: ArgType | str | None = None,
+    formats: bool = False,
 ) -> ToolSpec:
     """Return the spec of a tool whose arguments a schema describes.
 
@@ -86,6 +94,8 @@ def spec_from_schema(
         schema: JSON Schema 2020-12, 2019-09 or draft 7, of type ``object``. OpenAPI's ``nullable: true`` is supported.
         description: What the tool does; None uses the description of the schema.
         return_type: The type of the result; None uses the one under ``x-neuroscript``, or ``any``.
+        formats: Whether to check the standard formats of strings, such as ``date-time``. The string itself is never
+            changed.
 
     Raises:
         SpecError: With every problem and its path: the schema is too large, refers to another document, has a property
@@ -93,7 +103,7 @@ def spec_from_schema(
     """
     parts: dict[str, Any] = {"name": (name, STRING), "group": (group, STRING)}
     parts |= {"description": (description, optional(STRING)), "return_type": (return_type, optional(STRING))}
-    require("spec_from_schema", **parts)
+    require("spec_from_schema", **parts, formats=(formats, FLAG))
     group, word = (group, name) if group else canonical(name).rpartition(".")[::2]
     plainly = data_of(schema, name)
     found = read(plainly, name)
@@ -101,12 +111,33 @@ def spec_from_schema(
     if description is not None:
         fields["description"] = description
     if return_type is not None:
-        fields["return_type"] = return_type
+        fields |= {"return_type": return_type, "returns": None}
     spec = ToolSpec(word, group, found.args, **fields)
     foreign = {key: each for key, each in plainly.items() if key != MARK}
     if _own(spec, True) == plainly or _own(spec, False) == foreign:
         return spec
-    return attrs.evolve(spec, schema=json.dumps(foreign))
+    facts: dict[str, Any] = {}
+    if formats or found.checks_formats:
+        facts[FORMATS_FACT] = True
+    if found.is_partial and not inspect_schema({**foreign, MARK: facts}).asks_more:
+        facts[VALIDATE_FACT] = True
+    return attrs.evolve(spec, schema=json.dumps({**foreign, MARK: facts} if facts else foreign))
+
+
+def result_from_schema(schema: Any, key: str = "") -> ArgSpec:
+    """Return the spec of a result that a schema describes, as far as a spec can express it. Defaults are left out.
+
+    Args:
+        schema: JSON Schema of any type, with its own ``$defs``.
+        key: The property of the schema that describes the result; ``""`` stands for the whole schema.
+
+    Raises:
+        SpecError: The schema is too large, or refers to another document.
+
+    >>> result_from_schema({"type": "array", "items": {"type": "integer"}}).type
+    <ArgType.SLICE_INT: 'slice_int'>
+    """
+    return read_result(data_of(schema, "result"), key)
 
 
 def result_schema(spec: ToolSpec) -> dict[str, Any]:
@@ -120,7 +151,7 @@ def result_schema(spec: ToolSpec) -> dict[str, Any]:
     require("result_schema", spec=(spec, SPEC))
     kind = ArgType.NIL if spec.return_type is ArgType.VOID else spec.return_type
     has_null = spec.return_nullable or kind in (ArgType.NIL, ArgType.ANY)
-    schema = _rule(ArgSpec("result", kind), has_null=has_null, exact=False)
+    schema = _rule(spec.returns or ArgSpec("result", kind), has_null=has_null, exact=False)
     if spec.stream == MAYBE:
         schema = {"anyOf": [schema, {"type": "array", "items": schema}]}
     return {**schema, "description": spec.return_help} if spec.return_help else schema
@@ -129,10 +160,14 @@ def result_schema(spec: ToolSpec) -> dict[str, Any]:
 def _foreign(spec: ToolSpec, exact: bool) -> dict[str, Any]:
     """Return the imported schema, with the spec added if it cannot be derived from the schema."""
     schema: dict[str, Any] = json.loads(spec.schema)
-    if not exact or spec_from_schema(spec.full_name, schema) == spec:
+    foreign = {key: each for key, each in schema.items() if key != MARK}
+    if not exact:
+        return foreign
+    if spec_from_schema(spec.full_name, schema) == spec:
         return schema
     data = spec_to_data(spec)
-    return {**schema, MARK: {"spec": {key: each for key, each in data.items() if key != "schema"}}}
+    said = {"spec": {key: each for key, each in data.items() if key != "schema"}}
+    return {**foreign, MARK: {**schema.get(MARK, {}), **said}}
 
 
 def _own(spec: ToolSpec, exact: bool) -> dict[str, Any]:
@@ -156,7 +191,9 @@ def _own(spec: ToolSpec, exact: bool) -> dict[str, Any]:
 def _facts(spec: ToolSpec) -> dict[str, Any]:
     """Return the facts of a tool that JSON Schema cannot express."""
     facts = _order(spec.args) | {word: getattr(spec, name) for name, word in FACTS.items() if getattr(spec, name)}
-    if spec.return_type is not ArgType.ANY:
+    if spec.returns is not None:
+        facts["returns"] = _rule(spec.returns, has_null=spec.returns.nullable, exact=True)
+    elif spec.return_type is not ArgType.ANY:
         facts["returnType"] = str(spec.return_type)
     if spec.examples:
         facts["examples"] = [_example(spec, each) for each in spec.examples]
@@ -191,6 +228,8 @@ def _rule(arg: ArgSpec, *, has_null: bool, exact: bool) -> dict[str, Any]:
     schema = _form(arg, exact)
     beyond: dict[str, Any] = {}
     _say_bounds(arg, schema, beyond)
+    if arg.format:
+        _say_format(arg, schema, beyond)
     if has_null:
         _let_null(schema)
     if arg.description:
@@ -201,28 +240,71 @@ def _rule(arg: ArgSpec, *, has_null: bool, exact: bool) -> dict[str, Any]:
         schema["default"] = to_plain(arg.default)
         if not _comes_back(arg, schema["default"]):
             beyond["default"] = _tagged(arg.default)
-    if arg.type not in PLAINLY:
+    if arg.type not in PLAINLY or (arg.any_of and is_anything(arg.any_of)):
         beyond["type"] = str(arg.type)
-    if has_null and not arg.nullable:
+    if arg.any_of and "type" in beyond:
+        beyond["nullable"] = arg.nullable
+    elif has_null and not arg.nullable:
         beyond["nullable"] = False
+    if arg.key_spec is not None and arg.type not in MAPS:
+        beyond["propertyNames"] = _part(arg.key_spec, exact)
     if exact and beyond:
         schema[MARK] = {**schema.get(MARK, {}), **beyond}
     return schema
 
 
+def _part(arg: ArgSpec, exact: bool) -> dict[str, Any]:
+    """Return the schema of an item, a value, a key or an alternative."""
+    if arg.type is not ArgType.ANY or arg.any_of:
+        return _rule(arg, has_null=arg.nullable, exact=exact)
+    schema: dict[str, Any] = {"description": arg.description} if arg.description else {}
+    return {**schema, MARK: {"nullable": True}} if exact and arg.nullable else schema
+
+
 def _form(arg: ArgSpec, exact: bool) -> dict[str, Any]:
-    """Return the schema of a type, including its keys."""
+    """Return the schema of a type, including its keys, items, values and alternatives."""
     kind = arg.type
     if kind in SCALAR_WORDS:
         return {"type": SCALAR_WORDS[kind]}
+    if arg.any_of:
+        return _alternatives(arg, exact)
     if kind in ELEMENTS:
-        element = _keys(arg, exact) if arg.keys else _element(ELEMENTS[kind])
-        return {"type": "array", "items": element} if element else {"type": "array"}
+        return _list(arg, exact)
     if kind in VALUES:
-        element = _element(VALUES[kind])
-        shape = {"type": "object", "additionalProperties": element} if element else {"type": "object"}
-        return _keys(arg, exact) if arg.keys else shape
+        return _map(arg, exact)
     return {word: list(each) if type(each) is list else each for word, each in OTHERS[kind].items()}
+
+
+def _alternatives(arg: ArgSpec, exact: bool) -> dict[str, Any]:
+    ways = [_part(each, exact) for each in arg.any_of]
+    return (
+        {"anyOf": ways, "discriminator": {"propertyName": arg.discriminator}} if arg.discriminator else {"anyOf": ways}
+    )
+
+
+def _list(arg: ArgSpec, exact: bool) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "array"}
+    if arg.prefix_items:
+        count = len(arg.prefix_items)
+        schema |= {"prefixItems": [_part(each, exact) for each in arg.prefix_items], "items": False}
+        schema |= {"minItems": count, "maxItems": count}
+    elif arg.items is not None:
+        schema["items"] = _part(arg.items, exact)
+    else:
+        element = _keys(arg, exact) if arg.keys else _element(ELEMENTS[arg.type])
+        if element:
+            schema["items"] = element
+    return {**schema, "uniqueItems": True} if arg.unique_items else schema
+
+
+def _map(arg: ArgSpec, exact: bool) -> dict[str, Any]:
+    schema: dict[str, Any] = _keys(arg, exact) if arg.keys else {"type": "object"}
+    element = _element(VALUES[arg.type]) if arg.value_spec is None else _part(arg.value_spec, exact)
+    if element:
+        schema["additionalProperties"] = element
+    if arg.key_spec is not None and arg.type in MAPS:
+        schema["propertyNames"] = _part(arg.key_spec, exact)
+    return schema
 
 
 def _element(kind: ArgType) -> dict[str, Any]:
@@ -272,12 +354,12 @@ OTHERS: Final[Mapping[ArgType, dict[str, Any]]] = {
 
 
 def _say_bounds(arg: ArgSpec, schema: dict[str, Any], beyond: dict[str, Any]) -> None:
-    inner = schema["items"] if arg.type in ELEMENTS and "items" in schema else schema
+    inner = schema["items"] if arg.type in ELEMENTS and arg.items is None and "items" in schema else schema
     if arg.choices:
         inner["enum"] = list(arg.choices)
     for word, number in (("minimum", arg.minimum), ("maximum", arg.maximum)):
         if number is not None:
-            inner[word] = number
+            (beyond if arg.format else inner)[word] = number
     lowest, highest = LENGTHS.get(arg.type, ("minItems", "maxItems") if arg.type in ELEMENTS else NO_WORDS)
     filled = any(key.default is not UNSET for key in arg.keys) and arg.type in VALUES
     if arg.min_length is not None and (filled or not lowest):
@@ -286,6 +368,13 @@ def _say_bounds(arg: ArgSpec, schema: dict[str, Any], beyond: dict[str, Any]) ->
         schema[lowest] = arg.min_length
     if arg.max_length is not None:
         (schema if highest else beyond)[highest or "maxLength"] = arg.max_length
+
+
+def _say_format(arg: ArgSpec, schema: dict[str, Any], beyond: dict[str, Any]) -> None:
+    """Write the format; it is repeated in our keyword because the formats of other programs are not checked."""
+    schema["format"] = beyond["format"] = arg.format
+    if arg.format == "base64":
+        schema["contentEncoding"] = "base64"
 
 
 NO_WORDS: Final = ("", "")
@@ -300,6 +389,9 @@ LENGTHS: Final[Mapping[ArgType, tuple[str, str]]] = {
 
 
 def _let_null(schema: dict[str, Any]) -> None:
+    if "anyOf" in schema:
+        schema["anyOf"].append({"type": "null"})
+        return
     words = schema["type"]
     if words != "null":
         schema["type"] = [*(words if type(words) is list else [words]), "null"]

@@ -10,14 +10,22 @@ import datetime
 import json
 from array import array
 from binascii import Error, a2b_base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
 from neuroscript.coercion.scalars import INT_MAX, INT_MIN, Handle
-from neuroscript.coercion.schema_inspection import MARK, inspect_schema, resolve_pointer, size_faults
-from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
+from neuroscript.coercion.schema_coverage import ANYTHING, fixed_items
+from neuroscript.coercion.schema_inspection import (
+    MARK,
+    VALIDATE_FACT,
+    checks_formats,
+    inspect_schema,
+    resolve_pointer,
+    size_faults,
+)
+from neuroscript.coercion.types import ELEMENTS, MAPS, UNTYPED_LISTS, VALUES, ArgType
 from neuroscript.errors import UNSET, SpecError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
@@ -38,13 +46,13 @@ CHOICES_OF: Final[Mapping[ArgType, frozenset[type]]] = {
 """The types that the choices of an argument may have."""
 
 SCALARS: Final = {word: kind for kind, word in SCALAR_WORDS.items()}
-LISTS: Final = {element: kind for kind, element in ELEMENTS.items()} | {ArgType.ANY: ArgType.SLICE_ANY}
-MAPS: Final = {element: kind for kind, element in VALUES.items()} | {ArgType.ANY: ArgType.MAP}
+TYPED_LISTS: Final = frozenset(kind for kind, element in ELEMENTS.items() if element is not ArgType.ANY)
+TYPED_MAPS: Final = frozenset(kind for kind, value in VALUES.items() if value is not ArgType.ANY)
 
 OUTER: Final = {**SCALARS, "array": ArgType.SLICE_ANY, "object": ArgType.MAP, "null": ArgType.NIL}
 """The ArgType for each type name of a schema, regardless of its content."""
 
-PLAINLY: Final = frozenset({*SCALAR_WORDS, *LISTS.values(), *MAPS.values(), ArgType.ANY, ArgType.NIL})
+PLAINLY: Final = frozenset({*SCALAR_WORDS, *TYPED_LISTS, *TYPED_MAPS, *OUTER.values(), ArgType.ANY})
 """Types that standard keywords identify; all others are named under ``x-neuroscript``."""
 
 FIELDS: Final[Mapping[str, str]] = {
@@ -61,7 +69,13 @@ FIELDS: Final[Mapping[str, str]] = {
 
 
 MAX_PROPERTIES: Final = 2_000
-"""How many arguments a schema may describe. A map whose keys would exceed this number of rules is read without keys."""
+"""How many arguments a schema may describe.
+
+A map or union whose keys or alternatives would exceed this number of rules is read without them.
+"""
+
+MAX_ALTERNATIVES: Final = 64
+"""Maximum number of alternatives of a union; a larger one is left to the schema."""
 
 MAX_CHOICES: Final = 50_000
 """Maximum number of choices of all arguments together. An enum that would exceed this is left to the schema.
@@ -70,12 +84,13 @@ Only a schema with many references to one long enum has so many, because the val
 """
 
 MAX_MAPS: Final = 16
-"""Maximum depth of nested maps that are read; the keys of deeper ones are left to the schema."""
+"""Maximum depth of nested maps, lists and unions that are read; the parts of deeper ones are left to the schema."""
 
 WORDS: Final = (
     *("type", "enum", "const", "properties", "required", "additionalProperties", "items", "anyOf", "oneOf", "allOf"),
     *("$ref", "default", "description", "writeOnly", "nullable", "minimum", "maximum", "minLength", "maxLength"),
-    *("minItems", "maxItems", "minProperties", "maxProperties", MARK),
+    *("minItems", "maxItems", "minProperties", "maxProperties", "prefixItems", "additionalItems", "uniqueItems"),
+    *("propertyNames", MARK),
 )
 """The keywords that are read. Other keywords are never copied."""
 
@@ -89,12 +104,14 @@ class _Choices:
         has_null: Whether null is one of them.
         kind: The common type of the values, or ``any``.
         fits: The types that accept every value.
+        source: The list, which must not be freed while its identity is in use.
     """
 
     values: tuple[Any, ...] = ()
     has_null: bool = False
     kind: ArgType = ArgType.ANY
     fits: frozenset[ArgType] = frozenset()
+    source: Any = None
 
 
 @attrs.frozen
@@ -104,10 +121,14 @@ class ParsedSchema:
     Attributes:
         args: The arguments, in the order of the properties.
         fields: Other fields of a `ToolSpec`, by name.
+        is_partial: Whether a limit or a name was the reason to leave out constraints that a spec can express.
+        checks_formats: Whether the formats of strings are checked.
     """
 
     args: tuple[ArgSpec, ...]
     fields: Mapping[str, Any]
+    is_partial: bool = False
+    checks_formats: bool = False
 
 
 def data_of(schema: object, name: str) -> Any:
@@ -135,13 +156,15 @@ def read(schema: Mapping[str, Any], name: str) -> ParsedSchema:
     facts = facts_of(schema)
     if isinstance(facts.get("spec"), dict):
         kept = spec_from_data(facts["spec"])
-        return ParsedSchema(kept.args, _fields_of(kept))
+        return ParsedSchema(kept.args, _fields_of(kept), facts.get(VALIDATE_FACT) is True, checks_formats(schema))
     if len(schema.get("properties", ())) > MAX_PROPERTIES:
         raise SpecError(quote_untrusted(name), [f"#/properties: more than {MAX_PROPERTIES} properties"])
     reader = _Reader(schema)
     try:
         args = tuple(reader.arguments(facts.get("variadic") is True))
         fields = {FIELDS[word]: each for word, each in facts.items() if word in FIELDS}
+        if "returns" in facts:
+            fields["returns"] = reader.part("result", facts["returns"], "#/returns", _TOP)
         examples = tuple(map(_example, facts.get("examples", ())))
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
         problems = error.problems if isinstance(error, SpecError) else [f"#/{MARK}: is invalid"]
@@ -149,7 +172,23 @@ def read(schema: Mapping[str, Any], name: str) -> ParsedSchema:
     if reader.faults:
         raise SpecError(quote_untrusted(name), reader.faults)
     text = schema.get("description", "")
-    return ParsedSchema(args, {**fields, "examples": examples, "description": text if isinstance(text, str) else ""})
+    fields |= {"examples": examples, "description": text if isinstance(text, str) else ""}
+    return ParsedSchema(args, fields, reader.is_partial, checks_formats(schema))
+
+
+def read_result(schema: Any, key: str = "") -> ArgSpec:
+    """Return the spec of a result from its schema, or from the schema of one property.
+
+    Raises:
+        SpecError: With every problem.
+    """
+    root = schema if isinstance(schema, dict) else {}
+    faults = inspect_schema(root).faults
+    if faults:
+        raise SpecError("result", faults)
+    reader = _Reader(root, is_result=True)
+    described = root.get("properties", {}).get(key) if key else root
+    return reader.part("result", described, "#", _TOP) or ArgSpec("result", ArgType.ANY)
 
 
 def facts_of(schema: Any) -> dict[str, Any]:
@@ -168,26 +207,68 @@ def _example(said: dict[str, Any]) -> Example:
     return Example(untag(said["args"]), result, error=said.get("error", ""), note=said.get("note", ""))
 
 
+@attrs.frozen(eq=False)
+class _Place:
+    """Where a rule is: how many rules it is nested in, and the targets of the references that led to it."""
+
+    depth: int = 0
+    targets: frozenset[int] = frozenset()
+
+    def below(self, bare: _Bare) -> _Place:
+        """Return the place of the parts of a rule."""
+        return _Place(self.depth + 1, self.targets | bare.targets)
+
+
+_TOP: Final = _Place()
+
+
+@attrs.frozen(eq=False)
+class _Bare:
+    """A schema without references and null.
+
+    Attributes:
+        schema: The schema; its alternatives still have references.
+        has_null: Whether the original allows null.
+        targets: The identities of the targets of the references that were followed.
+        source: The original, which must not be freed while its identity is in use.
+    """
+
+    schema: dict[str, Any]
+    has_null: bool
+    targets: frozenset[int] = frozenset()
+    source: Any = None
+
+
+_CUT: Final[dict[str, Any]] = {}
+
+
 class _Reader:
     """One pass over a schema.
 
-    The type of an argument depends on the schemas of its own value and of that value's parts, and on nothing deeper. So
-    a recursive schema needs no cycle detection there; only `keys` descends further, and it stops at a map that contains
-    itself.
+    Every cycle of a schema leads through a reference, so the parts of a rule are read unless a reference that led to
+    the rule is followed again. Their depth and number are limited too.
 
     Attributes:
         root: The schema that references point into.
         faults: Problems that make the schema unusable.
         count: How many rules were read.
         choices: How many choices were read.
+        is_partial: Whether constraints were left out that a spec can express.
+
+    Args:
+        is_result: Whether the schema describes a result, whose defaults and secrets mean nothing.
     """
 
-    def __init__(self, root: Mapping[str, Any]) -> None:
+    def __init__(self, root: Mapping[str, Any], *, is_result: bool = False) -> None:
         self.root = root
         self.count = 0
         self.choices = 0
         self.faults: list[str] = []
-        self._bare: dict[int, tuple[Any, dict[str, Any], bool]] = {}
+        self.is_partial = False
+        self._is_result = is_result
+        self._hides = False
+        self._bare: dict[int, _Bare] = {}
+        self._resolved: dict[int, tuple[Any, dict[str, Any], frozenset[int]]] = {}
         self._listed: dict[int, _Choices] = {}
         self._required: dict[int, frozenset[str]] = {}
 
@@ -198,28 +279,44 @@ class _Reader:
         for index, (name, schema) in enumerate(properties.items()):
             is_last = variadic and index == len(properties) - 1
             inner = schema.get("items", True) if is_last and isinstance(schema, dict) else schema
-            arg = self.rule(name, inner, name in required, f"#/properties/{quote_untrusted(name)}", ())
+            arg = self.rule(name, inner, name in required, f"#/properties/{quote_untrusted(name)}", _TOP)
             if arg is not None:
                 yield arg
 
-    def rule(self, name: str, schema: Any, required: bool, path: str, above: tuple[int, ...]) -> ArgSpec | None:
-        """Return an argument or key, or None if its name is not valid.
-
-        Args:
-            above: The identity of the properties of each enclosing map.
-        """
+    def rule(self, name: str, schema: Any, required: bool, path: str, place: _Place) -> ArgSpec | None:
+        """Return an argument or key, or None if its name is not valid."""
         self.count += 1
-        bare, has_null = self.without_null(schema)
-        facts = facts_of(schema) or facts_of(bare)
-        fields = self.fields(bare, facts, path, above)
-        fields["nullable"] = facts.get("nullable", has_null)
-        default = schema.get("default", UNSET) if isinstance(schema, dict) else UNSET
+        bare = self.without_null(schema)
+        facts = facts_of(schema) or facts_of(bare.schema)
+        hides, self._hides = self._hides, False
+        fields = self.fields(bare, facts, path, place)
+        is_secret = self._hides or (isinstance(schema, dict) and schema.get("writeOnly") is True)
+        fields["secret"] = is_secret and not self._is_result
+        self._hides = hides
+        fields["nullable"] = facts.get("nullable", bare.has_null)
+        default = schema.get("default", UNSET) if isinstance(schema, dict) and not self._is_result else UNSET
         if not required and default is not UNSET:
             fields["default"] = untag(facts["default"]) if "default" in facts else default
-        text = schema.get("description", bare.get("description", "")) if isinstance(schema, dict) else ""
-        fields["description"] = text if isinstance(text, str) else ""
-        fields["secret"] = isinstance(schema, dict) and schema.get("writeOnly") is True
+        fields["description"] = _description(schema, bare.schema)
         return self.made(name, fields, required, path)
+
+    def part(self, role: str, schema: Any, path: str, place: _Place) -> ArgSpec | None:
+        """Return an item, a value, a key or an alternative, or None if it is not valid."""
+        bare = self.without_null(schema)
+        facts = facts_of(schema) or facts_of(bare.schema)
+        fields = self.fields(bare, facts, path, place)
+        has_null = bare.has_null and (fields["type"] is not ArgType.ANY or "any_of" in fields)
+        fields["nullable"] = facts.get("nullable", has_null)
+        fields["description"] = _description(schema, bare.schema)
+        fields["secret"] = False
+        self._hides = self._hides or (isinstance(schema, dict) and schema.get("writeOnly") is True)
+        before = len(self.faults)
+        found = self.made(role, fields, True, path)
+        self.count += found is None or found.has_parts
+        if found is None:
+            del self.faults[before:]
+            self.is_partial = True
+        return found
 
     def made(self, name: str, fields: dict[str, Any], required: bool, path: str) -> ArgSpec | None:
         """Return a rule with the constraints that are compatible with each other; the rest is left to the schema."""
@@ -232,6 +329,7 @@ class _Reader:
             return ArgSpec(name, required=required, **fields)
         except SpecError:
             pass
+        self.is_partial = True
         few = {key: fields[key] for key in ("type", "nullable", "description", "secret")}
         try:
             return ArgSpec(name, required=required, **few)
@@ -239,109 +337,183 @@ class _Reader:
             self.faults.extend(f"{path}: {problem}" for problem in error.problems)
             return None
 
-    def fields(
-        self, schema: dict[str, Any], facts: dict[str, Any], path: str, above: tuple[int, ...]
-    ) -> dict[str, Any]:
+    def fields(self, bare: _Bare, facts: dict[str, Any], path: str, place: _Place) -> dict[str, Any]:
         """Return the type and constraints as the fields of an `ArgSpec`."""
-        kind = ArgType(facts["type"]) if "type" in facts else self.kind(schema)
+        schema = bare.schema
+        kind = ArgType(facts["type"]) if "type" in facts else self.outer_kind(schema)
         fields: dict[str, Any] = {"type": kind}
-        inner = schema
-        if kind in ELEMENTS:
-            items = schema.get("items")
-            inner = self.resolved(items) if isinstance(items, dict) else {}
-        if (kind in ELEMENTS and ELEMENTS[kind] is ArgType.MAP) or kind in (ArgType.MAP, ArgType.MAP_STRING_ANY):
-            fields |= self.keys(inner, path, above)
-        if ELEMENTS.get(kind, kind) in SCALAR_WORDS:
-            fields |= self.asked(inner, ELEMENTS.get(kind, kind))
+        if kind in SCALAR_WORDS:
+            fields |= self.asked(schema, kind)
+        if kind is ArgType.STRING and isinstance(facts.get("format"), str):
+            fields["format"] = facts["format"]
+            fields |= {word: facts[word] for word in ("minimum", "maximum") if word in facts}
+        if kind in UNTYPED_LISTS or kind in _MAPPINGS or kind is ArgType.ANY:
+            fields |= self.parts(kind, bare, facts, path, place)
         for field, word in (("min_length", "min"), ("max_length", "max")):
             ours = facts.get(f"{word}Length")
             length = ours if ours is not None else schema.get(f"{word}{_LENGTH.get(kind, 'Items')}")
-            if type(length) is int and kind in _LONG:
+            if type(length) is int and kind in _LONG and "prefix_items" not in fields:
                 fields[field] = length
         return fields
 
-    def keys(self, schema: dict[str, Any], path: str, above: tuple[int, ...]) -> dict[str, Any]:
-        """Return the keys of a map. The keys of a map that contains itself are left to the schema."""
+    def parts(self, kind: ArgType, bare: _Bare, facts: dict[str, Any], path: str, place: _Place) -> dict[str, Any]:
+        """Return the specs within a list, a map or a union as fields; those of a recursive schema are left out."""
+        if bare.targets & place.targets:
+            return {}
+        if place.depth >= MAX_MAPS or self.count >= MAX_PROPERTIES:
+            self.is_partial = True
+            return {}
+        below = place.below(bare)
+        if kind is ArgType.ANY:
+            return self.union(bare.schema, facts, path, below)
+        if kind in UNTYPED_LISTS:
+            return self.items(bare.schema, path, below)
+        return self.entries(kind, bare.schema, facts, path, below)
+
+    def items(self, schema: dict[str, Any], path: str, below: _Place) -> dict[str, Any]:
+        """Return the items of a list."""
+        fields: dict[str, Any] = {"unique_items": True} if schema.get("uniqueItems") is True else {}
+        tuple_of = fixed_items(schema)
+        if tuple_of is not None:
+            if self.count + len(tuple_of) > MAX_PROPERTIES:
+                self.is_partial = True
+                return fields
+            found = [self.part("item", each, f"{path}/items", below) for each in tuple_of]
+            return {**fields, "prefix_items": found} if None not in found else fields
+        items = schema.get("items")
+        if isinstance(items, dict):
+            fields["items"] = self.part("item", items, f"{path}/items", below)
+        return fields
+
+    def entries(
+        self, kind: ArgType, schema: dict[str, Any], facts: dict[str, Any], path: str, below: _Place
+    ) -> dict[str, Any]:
+        """Return the keys and values of a map."""
+        fields = self.keys(schema, path, below) if kind in MAPS else {}
+        rest = schema.get("additionalProperties", True)
+        if isinstance(rest, dict) and (fields or not schema.get("properties")):
+            value = self.part("value", rest, f"{path}/additionalProperties", below)
+            if value is not None and (value.has_parts or value != _ANY_VALUE):
+                fields["value_spec"] = value
+        if fields.get("keys"):
+            fields["extra_keys"] = rest is not False and "value_spec" not in fields
+        names = facts.get("propertyNames", schema.get("propertyNames"))
+        if isinstance(names, dict):
+            inner = names if "type" in names or "$ref" in names else {**_read(names), "type": "string"}
+            key = self.part("key", inner, f"{path}/propertyNames", below)
+            if key is not None and not key.nullable and (kind not in MAPS or key.type is ArgType.STRING):
+                fields["key_spec"] = key
+        return fields
+
+    def keys(self, schema: dict[str, Any], path: str, below: _Place) -> dict[str, Any]:
+        """Return the keys of a map."""
         properties = schema.get("properties")
-        if not isinstance(properties, dict) or not properties or id(properties) in above:
+        if not isinstance(properties, dict) or not properties:
             return {}
-        if self.count + len(properties) > MAX_PROPERTIES or len(above) == MAX_MAPS:
+        if self.count + len(properties) > MAX_PROPERTIES:
+            self.is_partial = True
             return {}
-        around = (*above, id(properties))
         properties = _ordered(properties, facts_of(schema))
         required = self.required(schema)
         before = len(self.faults)
         keys = [
-            self.rule(name, each, name in required, f"{path}/properties/{quote_untrusted(name)}", around)
+            self.rule(name, each, name in required, f"{path}/properties/{quote_untrusted(name)}", below)
             for name, each in properties.items()
         ]
         if len(self.faults) > before:
             del self.faults[before:]
+            self.is_partial = True
             return {}
-        return {"keys": tuple(filter(None, keys)), "extra_keys": schema.get("additionalProperties", True) is not False}
+        return {"keys": tuple(filter(None, keys))}
 
-    def kind(self, schema: dict[str, Any]) -> ArgType:
-        """Return the type of a schema without null; `any` if it allows several."""
-        kind = self.outer_kind(schema)
-        if kind is ArgType.SLICE_ANY:
-            return LISTS[self.part(schema.get("items"), maps=True)]
-        if kind is ArgType.MAP and not (isinstance(schema.get("properties"), dict) and schema["properties"]):
-            return MAPS[self.part(schema.get("additionalProperties"), maps=False)]
-        return kind
+    def union(self, schema: dict[str, Any], facts: dict[str, Any], path: str, below: _Place) -> dict[str, Any]:
+        """Return the alternatives of a schema that allows several types, or the fields of the only one."""
+        ways = self.ways(schema)
+        if len(ways) < 2:
+            return {}
+        if len(ways) > MAX_ALTERNATIVES or self.count + len(ways) > MAX_PROPERTIES:
+            self.is_partial = True
+            return {}
+        self.count += len(ways)
+        found: list[ArgSpec] = []
+        for way in ways:
+            each = self.part("alternative", way, f"{path}/anyOf", below)
+            if each is None:
+                return {}
+            if each.type is not ArgType.NIL and each not in found:
+                found.append(attrs.evolve(each, nullable=False) if each.nullable else each)
+        if facts.get("type") != ArgType.ANY and is_anything(found):
+            return {}
+        if len(found) == 1:
+            return {name: getattr(found[0], name) for name in _FORM_FIELDS}
+        return {"any_of": found} if found else {}
 
-    def part(self, schema: Any, *, maps: bool) -> ArgType:
-        """Return the type of list items or map values; `any` if a specific type would reject some of them."""
-        if not isinstance(schema, dict):
-            return ArgType.ANY
-        bare, has_null = self.without_null(schema)
-        if has_null or (facts_of(bare).get("type")):
-            return ArgType.ANY
-        word = bare.get("type")
-        if word == "object":
-            return ArgType.MAP if maps else ArgType.ANY
-        return SCALARS.get(word, ArgType.ANY) if isinstance(word, str) else ArgType.ANY
+    def ways(self, schema: dict[str, Any]) -> list[Any]:
+        """Return the schemas of the alternatives: those of anyOf or oneOf, or one for each type."""
+        words = schema.get("type")
+        for word in ("anyOf", "oneOf"):
+            if isinstance(schema.get(word), list) and words is None:
+                return list(schema[word])
+        listed = self.listed(schema)
+        if isinstance(words, list):
+            kinds = {word for word in words if word != "null"}
+            names = [word for word in words if word in kinds and not (word == "integer" and "number" in kinds)]
+            if kinds >= ANYTHING:
+                return []
+        else:
+            names = [word for word, of in _BY_WORD.items() if any(type(each) in of for each in listed.values)]
+            if "number" in names and "integer" in names:
+                names.remove("integer")
+        if not listed.values:
+            return [{**_read(schema, but="description"), "type": word} for word in names]
+        if self.choices + len(listed.values) > MAX_CHOICES:
+            self.is_partial = True
+            return []
+        if not {*map(type, listed.values)} <= {str, int, float, bool}:
+            return []
+        return [
+            {"type": word, "enum": [each for each in listed.values if type(each) in CHOICES_OF[SCALARS[word]]]}
+            for word in names
+            if word in SCALARS and any(type(each) in CHOICES_OF[SCALARS[word]] for each in listed.values)
+        ]
 
-    def without_null(self, schema: Any) -> tuple[dict[str, Any], bool]:
-        """Return a schema without null, in whatever form null is written, and whether it allows null.
+    def without_null(self, schema: Any) -> _Bare:
+        """Return a schema without null, in whatever form null is written.
 
         Each schema is read once, however many other schemas refer to it.
         """
         if not isinstance(schema, dict):
-            return {}, schema is not False
+            return _Bare(_CUT, schema is not False)
         if id(schema) not in self._bare:
-            self._bare[id(schema)] = (schema, *self._without_null(self.resolved(schema)))
-        _, bare, has_null = self._bare[id(schema)]
-        return bare, has_null
+            resolved, targets = self.resolved(schema)
+            self._bare[id(schema)] = attrs.evolve(self._without_null(resolved, targets), source=schema)
+        return self._bare[id(schema)]
 
-    def _without_null(self, bare: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    def _without_null(self, bare: dict[str, Any], targets: frozenset[int]) -> _Bare:
         for word in ("anyOf", "oneOf"):
             ways = bare.get(word)
             if isinstance(ways, list) and "type" not in bare:
-                return self.one_way(bare, word, ways)
+                return self.one_way(bare, word, ways, targets)
         words = bare.get("type")
         if words is None:
             asked = "enum" in bare or "const" in bare or "allOf" in bare
-            return bare, self.listed(bare).has_null if asked else True
+            return _Bare(bare, self.listed(bare).has_null if asked else True, targets)
         if isinstance(words, list) and "null" in words and len(words) > 1:
             left = [word for word in words if word != "null"]
             bare = {**_read(bare), "type": left[0] if len(left) == 1 else left}
-            return bare, "enum" not in bare or self.listed(bare).has_null
-        return bare, bare.get("nullable") is True or words == "null"
+            return _Bare(bare, "enum" not in bare or self.listed(bare).has_null, targets)
+        return _Bare(bare, bare.get("nullable") is True or words == "null", targets)
 
-    def one_way(self, bare: dict[str, Any], word: str, ways: list[Any]) -> tuple[dict[str, Any], bool]:
-        """Return the only alternative other than null, or an empty schema if there are several."""
-        found = [self.without_null(way) for way in ways]
-        left = [way for way, _ in found if way.get("type") != "null"]
-        has_null = any(null for _, null in found)
+    def one_way(self, bare: dict[str, Any], word: str, ways: list[Any], targets: frozenset[int]) -> _Bare:
+        """Return the only alternative other than null, or the schema with the alternatives other than null."""
+        found = [(way, self.without_null(way)) for way in ways]
+        left = [(way, each) for way, each in found if each.schema.get("type") != "null"]
+        has_null = any(each.has_null for _, each in found)
         rest = _read(bare, but=word)
         if len(left) == 1:
-            return {**_read(left[0]), **rest}, has_null
-        kinds = {self.outer_kind(way) for way in left}
-        if len(kinds) == 1 and kinds <= {*SCALAR_WORDS}:
-            return {**rest, "type": SCALAR_WORDS[kinds.pop()]}, has_null
-        if kinds == {ArgType.MAP}:
-            return {**rest, "type": "object"}, has_null
-        return {**rest, "type": ["string", "number", "boolean", "object", "array"]}, has_null
+            [(_, only)] = left
+            return _Bare({**_read(only.schema), **rest}, has_null, targets | only.targets)
+        return _Bare({**rest, word: [way for way, _ in left]}, has_null, targets)
 
     def outer_kind(self, schema: dict[str, Any]) -> ArgType:
         """Return the type of a schema without null, regardless of its parts; `any` if it allows several."""
@@ -362,6 +534,8 @@ class _Reader:
         if kind in listed.fits and self.choices + len(listed.values) <= MAX_CHOICES:
             self.choices += len(listed.values)
             asked["choices"] = listed.values
+        elif listed.values:
+            self.is_partial = True
         if kind in (ArgType.INT, ArgType.FLOAT):
             for word in ("minimum", "maximum"):
                 if type(schema.get(word)) in (int, float):
@@ -376,7 +550,7 @@ class _Reader:
         if not isinstance(listed, list):
             return _Choices()
         if id(listed) not in self._listed:
-            self._listed[id(listed)] = _choices_of(listed)
+            self._listed[id(listed)] = attrs.evolve(_choices_of(listed), source=listed)
         return self._listed[id(listed)]
 
     def required(self, schema: Mapping[str, Any]) -> frozenset[str]:
@@ -386,19 +560,64 @@ class _Reader:
             self._required[id(names)] = frozenset(names)
         return self._required[id(names)]
 
-    def resolved(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Return a schema with its reference replaced by the target, and a single ``allOf`` schema merged."""
-        while isinstance(schema, dict):
-            if "$ref" in schema:
-                target = resolve_pointer(self.root, schema["$ref"])
-                rest = _read(schema, but="$ref")
-                schema = {**_read(target), **rest} if rest and isinstance(target, dict) else target
-            elif isinstance(schema.get("allOf"), list) and len(schema["allOf"]) == 1 and "type" not in schema:
-                inner, rest = schema["allOf"][0], _read(schema, but="allOf")
-                schema = {**_read(inner), **rest} if isinstance(inner, dict) else rest
-            else:
-                return schema
-        return {}
+    def resolved(self, schema: dict[str, Any]) -> tuple[dict[str, Any], frozenset[int]]:
+        """Return a schema with its reference replaced by the target and its ``allOf`` merged, and the targets."""
+        if id(schema) not in self._resolved:
+            self._resolved[id(schema)] = (schema, *self._resolve(schema))
+        _, found, targets = self._resolved[id(schema)]
+        return found, targets
+
+    def _resolve(self, schema: dict[str, Any]) -> tuple[dict[str, Any], frozenset[int]]:
+        if "$ref" in schema:
+            target = resolve_pointer(self.root, schema["$ref"])
+            if not isinstance(target, dict):
+                return {}, frozenset()
+            found, targets = self.resolved(target)
+            rest = _read(schema, but="$ref")
+            return ({**_read(found), **rest} if rest else found), targets | {id(target)}
+        ways = schema.get("allOf")
+        if not isinstance(ways, list) or not ways or (len(ways) == 1 and "type" in schema):
+            return schema, frozenset()
+        parts = [self.resolved(each) for each in ways if isinstance(each, dict)]
+        targets = frozenset().union(*(each for _, each in parts))
+        rest = _read(schema, but="allOf")
+        merged = _read(parts[0][0]) if parts else {}
+        for each, _ in parts[1:]:
+            merged = _merged(merged, _read(each))
+        return (_merged(merged, rest) if "type" in rest or "properties" in rest else {**merged, **rest}), targets
+
+
+def is_anything(alternatives: Sequence[ArgSpec]) -> bool:
+    """Return whether alternatives accept every JSON value except null, so that `any` says the same."""
+    bare = [each.type for each in alternatives if each == ArgSpec("alternative", each.type)]
+    return ArgType.ANY in bare or {word for word, kind in OUTER.items() if kind in bare} >= ANYTHING
+
+
+def _description(schema: Any, bare: dict[str, Any]) -> str:
+    text = schema.get("description", bare.get("description", "")) if isinstance(schema, dict) else ""
+    return text if isinstance(text, str) else ""
+
+
+def _merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema that accepts what both accept, and perhaps more; without a type if their types differ."""
+    if "type" in one and "type" in other and one["type"] != other["type"]:
+        return {word: each for word, each in {**one, **other}.items() if word in ("description", "default")}
+    merged = {**one, **other}
+    both = [each["properties"] for each in (one, other) if isinstance(each.get("properties"), dict)]
+    if len(both) == 2:
+        first, second = both
+        merged["properties"] = {
+            **first,
+            **{name: {"allOf": [first[name], each]} if name in first else each for name, each in second.items()},
+        }
+    names = [name for each in (one, other) for name in each.get("required", ())]
+    if names:
+        merged["required"] = [*dict.fromkeys(names)]
+    if False in (one.get("additionalProperties"), other.get("additionalProperties")):
+        merged["additionalProperties"] = False
+    if "nullable" in merged and not (one.get("nullable") is True and other.get("nullable") is True):
+        del merged["nullable"]
+    return merged
 
 
 def _read(schema: dict[str, Any], but: str = "") -> dict[str, Any]:
@@ -430,6 +649,23 @@ def _kind_of_choices(values: tuple[Any, ...]) -> ArgType:
         return ArgType.FLOAT
     return of.get(kinds.pop(), ArgType.ANY) if len(kinds) == 1 else ArgType.ANY
 
+
+_MAPPINGS: Final = frozenset({*MAPS, ArgType.MAP_ANY_ANY})
+_ANY_VALUE: Final = ArgSpec("value", ArgType.ANY)
+
+_FORM_FIELDS: Final = (
+    *("type", "choices", "keys", "extra_keys", "minimum", "maximum", "min_length", "max_length", "items"),
+    *("prefix_items", "unique_items", "value_spec", "key_spec", "any_of", "format"),
+)
+"""The fields of an `ArgSpec` that say which values it accepts."""
+
+_BY_WORD: Final[Mapping[str, frozenset[type]]] = {
+    "boolean": frozenset({bool}),
+    "integer": frozenset({int}),
+    "number": frozenset({float}),
+    "string": frozenset({str}),
+}
+"""The types of the choices of each type name."""
 
 _LENGTH: Final = {ArgType.STRING: "Length", **dict.fromkeys(VALUES, "Properties")}
 _LONG: Final = frozenset({ArgType.STRING, ArgType.BLOB, ArgType.EMBEDDING, *ELEMENTS, *VALUES})
