@@ -38,6 +38,7 @@ def from_fastmcp(
     select: str | Iterable[str] | None = None,
     skip: bool = False,
     timeout: float = SECONDS,
+    formats: bool = False,
 ) -> McpServer:
     """Return the tools of a FastMCP server in this process, or one tool; they run on their own event loop.
 
@@ -49,6 +50,7 @@ def from_fastmcp(
         select: Patterns of the tools to load, such as ``files.read_*``. None loads all.
         skip: Leave out tools that cannot be loaded; ``skipped`` contains the reasons.
         timeout: Timeout of a call, and of the start of the server, in seconds.
+        formats: Check the standard formats of strings, such as ``date-time``. The string itself is sent unchanged.
 
     Raises:
         SpecError: With every problem found in the arguments, or in the tools.
@@ -57,7 +59,7 @@ def from_fastmcp(
     word = group_of(group, timeout)
     server, accepted = _served(source)
     connection = Connection(lambda ended: _dialogue(server, ended), timeout)
-    return load_tools(connection, word, Trust(trusted, trust_annotations), accepted, select, skip)
+    return load_tools(connection, word, Trust(trusted, trust_annotations, formats), accepted, select, skip)
 
 
 def _served(source: Any) -> tuple[FastMCP[Any], dict[str, Definition] | None]:

@@ -93,7 +93,7 @@ def _output(spec: ToolSpec) -> dict[str, Any]:
 
 def is_wrapped(spec: ToolSpec) -> bool:
     """Return whether a result is nested under `WRAPPED`, because it is not always an object."""
-    return bool(spec.stream) or result_schema(spec)["type"] != "object"
+    return bool(spec.stream) or result_schema(spec).get("type") != "object"
 
 
 def hints_of(policy: ToolPolicy) -> Mapping[str, bool]:

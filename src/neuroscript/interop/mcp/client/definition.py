@@ -13,7 +13,6 @@ from typing import Any
 import attrs
 
 from neuroscript.coercion.context import type_name
-from neuroscript.coercion.types import ArgType
 from neuroscript.errors import SpecError
 from neuroscript.formats.json_schema import spec_from_schema
 from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS, call_capability, plain_schema, tools_by_name
@@ -33,10 +32,12 @@ class Trust:
     Attributes:
         trusted: Whether its tools are called without approval.
         annotations: Whether its annotations about effects are accepted.
+        formats: Whether the formats of strings in its schemas are checked.
     """
 
     trusted: bool = False
     annotations: bool = False
+    formats: bool = False
 
 
 def definitions_by_name(definitions: Iterable[Definition], faults: list[str]) -> dict[str, Definition]:
@@ -57,10 +58,10 @@ def tool_of(
     schema = plain_schema(data["inputSchema"])
     schema.setdefault("type", "object")
     text = one_line(data.get("description") or data.get("title"), MAX_DESCRIPTION_CHARS)
-    promise = promise_of(data.get("outputSchema"))
-    spec = spec_from_schema(word, schema, group=group, description=text, return_type=promise.type)
-    if promise.nullable and promise.type is not ArgType.ANY:
-        spec = attrs.evolve(spec, return_nullable=True)
+    promise = promise_of(data.get("outputSchema"), formats=belief.formats)
+    spec = spec_from_schema(word, schema, group=group, description=text, formats=belief.formats)
+    if promise.returns is not None:
+        spec = attrs.evolve(spec, returns=promise.returns)
     policy = policy_of(definition, group, belief, connection.seconds)
     return ToolImplementation(spec, RemoteCall(definition, spec.args, promise, connection), policy)
 

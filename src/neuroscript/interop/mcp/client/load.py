@@ -125,6 +125,7 @@ def from_mcp(
     skip: bool = False,
     accepted: str | os.PathLike[str] | Mapping[str, Definition] | None = None,
     timeout: float = SECONDS,
+    formats: bool = False,
 ) -> McpServer:
     """Return the tools of an MCP server, which is started as a program or reached over HTTP.
 
@@ -150,6 +151,8 @@ def from_mcp(
         accepted: A file that `McpServer.accept` wrote, or definitions by name on the server. Only these tools are
             loaded, and a call fails if the server's definition differs.
         timeout: Timeout of a call, and of opening the connection, in seconds.
+        formats: Check the standard formats of strings in the server's schemas, such as ``date-time``. The string itself
+            is sent unchanged.
 
     Raises:
         SpecError: With every problem found in the arguments, or in the tools. A server whose definitions contain a
@@ -169,7 +172,7 @@ def from_mcp(
         raise SpecError(SUBJECT, [MISSING])
     place = Location(tuple(command), url, taken_env, taken_headers, None if cwd is None else os.fspath(cwd))
     connection = Connection(place.dialogue, timeout)
-    server = load_tools(connection, word, Trust(trusted, trust_annotations), accepted, select, skip)
+    server = load_tools(connection, word, Trust(trusted, trust_annotations, formats), accepted, select, skip)
     settings = (*(env or {}).values(), *(headers or {}).values())
     told = [
         *_definitions_with_secrets(

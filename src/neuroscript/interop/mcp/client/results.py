@@ -6,19 +6,24 @@ import json
 from binascii import Error, a2b_base64
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.schema_inspection import check_schema
+from neuroscript.coercion.constraints import coerce_present
+from neuroscript.coercion.context import RESULT, ROOT, CoercionPass, CoercionSettings
+from neuroscript.coercion.schema_inspection import FORMATS_FACT, MARK, check_schema
 from neuroscript.coercion.schema_validation import SchemaValidator, compile_schema
 from neuroscript.coercion.types import ArgType
 from neuroscript.errors import SpecError, ToolFailed
-from neuroscript.formats.json_schema import spec_from_schema
-from neuroscript.formats.json_schema_reader import PLAINLY
-from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS
+from neuroscript.formats.json_schema import result_from_schema
+from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS, plain_schema
 from neuroscript.interop.mcp.schema import WRAPPED
 from neuroscript.io.text import one_line
+from neuroscript.spec.tool_spec import ArgSpec
+
+FOREIGN_RESULT: Final = CoercionSettings(sizes=RESULT.sizes)
+"""The settings for structured content that its schema has accepted: JSON Schema takes ``1.0`` as an integer."""
 
 
 @attrs.frozen(eq=False)
@@ -26,14 +31,12 @@ class ReturnSpec:
     """What a tool returns.
 
     Attributes:
-        type: The return type; ``any`` if the tool has no output schema.
-        nullable: Whether None is a possible result.
+        returns: The spec of the result; None if the tool has no output schema.
         is_wrapped: Whether the value is nested under ``result``.
         checker: Validates structured content; None without an output schema.
     """
 
-    type: ArgType = ArgType.ANY
-    nullable: bool = False
+    returns: ArgSpec | None = None
     is_wrapped: bool = False
     checker: SchemaValidator | None = attrs.field(default=None, repr=False)
 
@@ -49,26 +52,27 @@ class Unusable:
     reason: str
 
 
-def promise_of(schema: Mapping[str, Any] | None) -> ReturnSpec:
+def promise_of(schema: Mapping[str, Any] | None, *, formats: bool = False) -> ReturnSpec:
     """Return what an output schema promises; pass None for a tool without one.
+
+    Args:
+        formats: Whether the formats of strings are checked.
 
     Raises:
         SpecError: It cannot be read.
     """
     if schema is None:
         return ReturnSpec()
-    text = json.dumps(schema)
+    plain = {word: each for word, each in schema.items() if word != MARK}
+    text = json.dumps({**plain, MARK: {FORMATS_FACT: True}} if formats else plain)
     faults = check_schema(text).faults or compile_schema(text)[1]
     if faults:
         raise SpecError("outputSchema", faults)
     checker, _ = compile_schema(text)
     properties = schema.get("properties")
-    if not isinstance(properties, dict) or [*properties] != [WRAPPED] or schema.get("required") != [WRAPPED]:
-        return ReturnSpec(ArgType.MAP if schema.get("type") == "object" else ArgType.ANY, False, False, checker)
-    (inner,) = spec_from_schema(WRAPPED, schema, group="mcp").args
-    if inner.type not in PLAINLY or inner.type is ArgType.NIL:
-        return ReturnSpec(ArgType.ANY, False, True, checker)
-    return ReturnSpec(inner.type, inner.nullable, True, checker)
+    is_wrapped = isinstance(properties, dict) and [*properties] == [WRAPPED] and schema.get("required") == [WRAPPED]
+    returns = result_from_schema(plain_schema(plain), WRAPPED if is_wrapped else "")
+    return ReturnSpec(None if returns.type is ArgType.NIL else returns, is_wrapped, checker)
 
 
 def value_of(result: Mapping[str, Any], promise: ReturnSpec) -> Any:
@@ -115,7 +119,14 @@ def _structured_value(result: Mapping[str, Any], structured: Any, promise: Retur
         raise response_error("has no structured content, which the tool's output schema requires")
     if promise.checker is not None and promise.checker.problems(structured):
         raise response_error("does not match the tool's output schema")
-    return structured[WRAPPED] if promise.is_wrapped else structured
+    value = structured[WRAPPED] if promise.is_wrapped else structured
+    if promise.returns is None or not promise.returns.has_parts:
+        return value
+    walk = CoercionPass(FOREIGN_RESULT)
+    exact = None if value is None else walk.limited(coerce_present, promise.returns, value, ROOT)
+    if walk.noted:
+        raise response_error("does not match the tool's output schema")
+    return exact
 
 
 def response_error(what: str) -> ToolFailed:
