@@ -15,7 +15,7 @@ from pytest_httpserver import HTTPServer
 from tests.interop.openapi_shop import LENT, NOTHING, PETS, SECRETS, Shop, ok, opened, served
 from werkzeug import Response
 
-from neuroscript import ArgumentError, Engine, ExecutionPolicy, PolicyError, Recording, ToolCall, ToolFailed
+from neuroscript import ArgumentError, Engine, ExecutionPolicy, PolicyError, Recording, ToolCall, ToolFailed, bind_named
 from neuroscript.interop.openapi import from_openapi
 
 
@@ -453,7 +453,7 @@ def test_null_and_bounds_of_version_3_0(shop: Shop) -> None:
 
 
 def test_rules_beyond_a_spec_are_checked(shop: Shop) -> None:
-    """A pattern, a format, a multiple, and alternatives."""
+    """A pattern, a multiple and alternatives; a format only if the host says so."""
     schema = {
         "type": "object",
         "required": ["code", "at", "step", "way"],
@@ -467,7 +467,11 @@ def test_rules_beyond_a_spec_are_checked(shop: Shop) -> None:
     good = {"code": "ABC", "at": "2026-11-21T00:00:00Z", "step": 10, "way": True}
 
     assert good == json.loads(sent(shop, with_paths(posted(schema)), good))
-    for name, wrong in (("code", "abc"), ("at", "soon"), ("step", 3), ("way", "x")):
+    assert {**good, "at": "soon"} == json.loads(sent(shop, with_paths(posted(schema)), {**good, "at": "soon"}))
+    (checked,) = from_openapi(with_paths(posted(schema)), group="g", base_url="https://x.example", formats=True)
+    with pytest.raises(ArgumentError, match="at: expected a string in the format date-time"):
+        bind_named(checked.spec, {**good, "at": "soon"})
+    for name, wrong in (("code", "abc"), ("step", 3), ("way", "x")):
         with pytest.raises(ArgumentError) as caught:
             sent(shop, with_paths(posted(schema)), {**good, name: wrong})
         assert [name] == [problem.where for problem in caught.value.problems]

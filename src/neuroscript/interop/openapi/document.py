@@ -85,12 +85,14 @@ class Document:
     Attributes:
         root: The whole description.
         is_old: Whether it is version 3.0, which writes null and exclusive bounds in its own way.
-        read: Schemas already read through a reference, shared by the operations.
+        read: Schemas already read through a reference, for requests and for responses, shared by the operations.
+        results: The specs of results, by the JSON text of their schema in the description.
     """
 
     root: dict[str, Any]
     is_old: bool
-    read: dict[str, Any] = attrs.field(factory=dict, repr=False)
+    read: dict[tuple[str, bool], Any] = attrs.field(factory=dict, repr=False)
+    results: dict[str, Any] = attrs.field(factory=dict, repr=False)
 
     def followed(self, node: Any, path: str) -> dict[str, Any]:
         """Return an object, following any reference in its place.

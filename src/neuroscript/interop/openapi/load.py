@@ -36,6 +36,7 @@ FORMS: Final = {
     "seconds": NUMBER,
     "limit": NUMBER,
     "skip": FLAG,
+    "formats": FLAG,
 }
 """The required type of each parameter."""
 
@@ -65,6 +66,7 @@ def from_openapi(
     seconds: float = ...,
     limit: int = ...,
     skip: Literal[False] = ...,
+    formats: bool = ...,
 ) -> Toolset: ...
 
 
@@ -80,6 +82,7 @@ def from_openapi(
     seconds: float = ...,
     limit: int = ...,
     skip: Literal[True],
+    formats: bool = ...,
 ) -> LoadResult: ...
 
 
@@ -94,6 +97,7 @@ def from_openapi(
     seconds: float = 30.0,
     limit: int = 1024 * 1024,
     skip: bool = False,
+    formats: bool = False,
 ) -> Toolset | LoadResult:
     """Return the operations of an OpenAPI 3.0 or 3.1 description as tools.
 
@@ -116,6 +120,7 @@ def from_openapi(
         seconds: Timeout of a request in seconds, 0.1 to 300.
         limit: Maximum size of a response in bytes, at most 8 MiB.
         skip: Leave out operations that cannot be loaded, and return a `LoadResult` with the reasons.
+        formats: Check the standard formats of strings, such as ``date-time``. The string itself is sent unchanged.
 
     Raises:
         SpecError: With every problem found, each with its path in the document.
@@ -123,11 +128,13 @@ def from_openapi(
     patterns = (select,) if isinstance(select, str) else as_tuple(select)
     places = (private,) if isinstance(private, str) else as_tuple(private)
     parts = {"group": group, "base_url": base_url, "select": patterns, "secrets": secrets, "private": places}
-    parts |= {"seconds": seconds, "limit": limit, "skip": skip}
+    parts |= {"seconds": seconds, "limit": limit, "skip": skip, "formats": formats}
     require("from_openapi", **{name: (each, FORMS[name]) for name, each in parts.items()})
     read = document_of(document)
     faults, notes = Problems(), Problems()
-    giving = _read_settings(read, group, base_url, secrets or {}, RequestSettings(seconds, limit, places), faults)
+    giving = _read_settings(
+        read, group, base_url, secrets or {}, RequestSettings(seconds, limit, places), formats, faults
+    )
     operations = list(_operations(read, faults, notes))
     if faults.texts:
         raise SpecError(SUBJECT, [*faults.texts, *notes.texts])
@@ -145,6 +152,7 @@ def _read_settings(
     base_url: str,
     secrets: SecretNames,
     settings: RequestSettings,
+    formats: bool,
     notes: Problems,
 ) -> HostSettings:
     """Return the settings of the host; record what is wrong with them."""
@@ -166,7 +174,7 @@ def _read_settings(
     ):
         if not low <= value <= high:
             notes.add(name, f"expected {low} to {high}")
-    return HostSettings(word, base_url, servers, settings)
+    return HostSettings(word, base_url, servers, settings, formats)
 
 
 def _operations(document: Document, faults: Problems, notes: Problems) -> Iterator[Operation]:

@@ -54,12 +54,14 @@ class HostSettings:
         base_url: The URL of the server, or ``""`` for the one in the description.
         secrets: The names of host secrets, by security scheme and by the origin of a server.
         settings: The request settings.
+        formats: Whether the formats of strings are checked.
     """
 
     group: str
     base_url: str
     secrets: SecretsByServer
     settings: RequestSettings
+    formats: bool = False
 
 
 def tool_of(document: Document, operation: Operation, host: HostSettings, notes: Problems) -> ToolImplementation | None:
@@ -86,7 +88,7 @@ def tool_of(document: Document, operation: Operation, host: HostSettings, notes:
     if len(notes.texts) > before or server is None or credentials is None or promise is None:
         return None
     try:
-        spec = _spec(operation, host.group, schemas, parameters, content, promise)
+        spec = _spec(operation, host, schemas, parameters, content, promise)
         func = _calling(operation, spec, server, credentials, parameters, content, promise, host.settings)
         return ToolImplementation(spec, func, _policy(operation, server, credentials, host.settings))
     except SpecError as error:
@@ -97,7 +99,7 @@ def tool_of(document: Document, operation: Operation, host: HostSettings, notes:
 
 def _spec(
     operation: Operation,
-    group: str,
+    host: HostSettings,
     schemas: Schemas,
     parameters: tuple[Parameter, ...],
     content: RequestBody | None,
@@ -115,10 +117,16 @@ def _spec(
     if schemas.definitions:
         schema["$defs"] = schemas.definitions
     spec = spec_from_schema(
-        operation.name, schema, group=group, description=_described(operation.data), return_type=promise.type
+        operation.name,
+        schema,
+        group=host.group,
+        description=_described(operation.data),
+        return_type=promise.type,
+        formats=host.formats,
     )
     return attrs.evolve(
         spec,
+        returns=promise.returns,
         return_nullable=promise.nullable,
         return_help=promise.help,
         error_conditions=CODES,

@@ -7,6 +7,7 @@ See the OpenAPI Specification 3.1.1, "Responses Object", and RFC 9110, section 1
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
@@ -14,12 +15,16 @@ from typing import Any, Final, Literal
 
 import attrs
 
+from neuroscript.coercion.constraints import coerce_present
+from neuroscript.coercion.context import RESULT, ROOT, CoercionPass
 from neuroscript.coercion.types import ArgType
-from neuroscript.errors import ToolFailed
+from neuroscript.errors import SpecError, ToolFailed
+from neuroscript.formats.json_schema import result_from_schema
 from neuroscript.interop.openapi.document import Document, InvalidPart, at
 from neuroscript.interop.openapi.request_body import JSON, MEDIA
-from neuroscript.interop.openapi.schemas import MAX_DESCRIPTION_CHARS, kinds_of
+from neuroscript.interop.openapi.schemas import MAX_DESCRIPTION_CHARS, Schemas, kinds_of
 from neuroscript.io.text import NotJSON, one_line, parse_json
+from neuroscript.spec.tool_spec import ArgSpec
 
 KINDS: Final[Mapping[str, tuple[ArgType, tuple[type, ...]]]] = {
     "object": (ArgType.MAP, (dict,)),
@@ -52,12 +57,14 @@ class ReturnSpec:
         nullable: Whether None is a possible result.
         accept: The value of the header ``Accept``.
         help: The description of the response.
+        returns: The spec of the result, if one JSON schema describes all results.
     """
 
     type: ArgType
     nullable: bool
     accept: str
     help: str
+    returns: ArgSpec | None = None
 
 
 def promise_of(document: Document, method: str, responses: Any, path: str) -> ReturnSpec:
@@ -71,17 +78,41 @@ def promise_of(document: Document, method: str, responses: Any, path: str) -> Re
         for status, each in (responses.items() if isinstance(responses, dict) else ())
         if re.fullmatch(r"2(?:[0-9]{2}|XX)", status)
     ]
-    kinds = [kind for status, response, place in good for kind in _kinds(document, status, response, place)]
+    contents = [each for status, response, place in good for each in _contents(document, status, response, place)]
     if method == "HEAD":
-        kinds = [(ArgType.NIL, True)]
-    names = {kind for kind, _ in kinds} - {ArgType.NIL}
-    nullable = any(null for _, null in kinds)
+        contents = [_NO_CONTENT]
+    names = {each.type for each in contents} - {ArgType.NIL}
+    nullable = any(each.nullable for each in contents)
+    returns = _returns(document, [each for each in contents if each.type is not ArgType.NIL])
     description = next((one_line(response.get("description"), MAX_DESCRIPTION_CHARS) for _, response, _ in good), "")
     accept = ", ".join(dict.fromkeys(_media_types(good))) or "*/*"
-    if not kinds or len(names) > 1 or ArgType.ANY in names:
-        return ReturnSpec(ArgType.ANY, False, accept, description)
+    if not contents or len(names) > 1 or ArgType.ANY in names:
+        return ReturnSpec(ArgType.ANY, False, accept, description, returns)
     kind = names.pop() if names else ArgType.NIL
-    return ReturnSpec(kind, nullable and kind is not ArgType.NIL, accept, description)
+    return ReturnSpec(kind, nullable and kind is not ArgType.NIL, accept, description, returns)
+
+
+def _returns(document: Document, contents: list[_Content]) -> ArgSpec | None:
+    """Return the spec of the result if the operation returns content of one kind, and that is JSON."""
+    if len(contents) != 1 or contents[0].schema is None:
+        return None
+    key = json.dumps(contents[0].schema)
+    if key not in document.results:
+        document.results[key] = _result_spec(document, contents[0].schema, contents[0].path)
+    found: ArgSpec | None = document.results[key]
+    return found
+
+
+def _result_spec(document: Document, schema: dict[str, Any], path: str) -> ArgSpec | None:
+    schemas = Schemas(document, is_response=True)
+    try:
+        converted = schemas.taken(schema, path)
+        if schemas.definitions:
+            converted = {**converted, "$defs": schemas.definitions}
+        returns = result_from_schema(converted)
+    except (InvalidPart, SpecError):  # the outer type, which the operation needs, is known without it
+        return None
+    return returns if returns.has_parts else None
 
 
 def _media_types(good: list[tuple[str, dict[str, Any], str]]) -> Iterator[str]:
@@ -90,11 +121,31 @@ def _media_types(good: list[tuple[str, dict[str, Any], str]]) -> Iterator[str]:
         yield from (each.lower() for each in content or () if MEDIA.fullmatch(each.lower()))
 
 
-def _kinds(document: Document, status: str, response: dict[str, Any], path: str) -> Iterator[tuple[ArgType, bool]]:
-    """Yield the type of each content of a response, and whether it may be null."""
+@attrs.frozen
+class _Content:
+    """One content of a response.
+
+    Attributes:
+        type: The type of its value.
+        nullable: Whether the value may be null.
+        schema: The schema of JSON content.
+        path: The path of the schema.
+    """
+
+    type: ArgType
+    nullable: bool
+    schema: dict[str, Any] | None = None
+    path: str = ""
+
+
+_NO_CONTENT: Final = _Content(ArgType.NIL, True)
+
+
+def _contents(document: Document, status: str, response: dict[str, Any], path: str) -> Iterator[_Content]:
+    """Yield each content of a response."""
     content = response.get("content")
     if not content:
-        yield (ArgType.NIL, True) if status in EMPTY_STATUSES else (ArgType.ANY, False)
+        yield _NO_CONTENT if status in EMPTY_STATUSES else _Content(ArgType.ANY, False)
         return
     if not isinstance(content, dict):
         raise InvalidPart(at(path, "content"), "expected an object with media types as keys")
@@ -102,12 +153,14 @@ def _kinds(document: Document, status: str, response: dict[str, Any], path: str)
         word = name.partition(";")[0].strip().lower()
         if JSON.fullmatch(word):
             schema = media.get("schema", {}) if isinstance(media, dict) else {}
-            kinds, null = kinds_of(document, schema, at(path, "content", name))
-            yield (KINDS[kind][0] if len(kinds) == 1 and (kind := kinds.pop()) in KINDS else ArgType.ANY), null
+            place = at(path, "content", name)
+            kinds, null = kinds_of(document, schema, place)
+            kind = KINDS[word][0] if len(kinds) == 1 and (word := kinds.pop()) in KINDS else ArgType.ANY
+            yield _Content(kind, null, schema if isinstance(schema, dict) else None, place)
         elif word.startswith("text/") and "*" not in word:
-            yield ArgType.STRING, False
+            yield _Content(ArgType.STRING, False)
         else:
-            yield (ArgType.BLOB if BINARY.fullmatch(word) else ArgType.ANY), False
+            yield _Content(ArgType.BLOB if BINARY.fullmatch(word) else ArgType.ANY, False)
 
 
 def value_of(answer: Mapping[str, Any], promise: ReturnSpec) -> Any:
@@ -152,13 +205,19 @@ def _decoded(text: str | None, promise: ReturnSpec) -> Any:
         value = parse_json(text)
     except NotJSON:
         raise _unlike("invalid JSON") from None
-    if promise.type is ArgType.ANY or (value is None and promise.nullable):
-        return value
     if promise.type is ArgType.BLOB:
         return text.encode()
-    if type(value) not in PYTHON_TYPES[promise.type]:
+    if value is None and (promise.nullable or promise.type is ArgType.ANY):
+        return value
+    if promise.type is not ArgType.ANY and type(value) not in PYTHON_TYPES[promise.type]:
         raise _unlike("a different type than described")
-    return value
+    if promise.returns is None:
+        return value
+    walk = CoercionPass(RESULT)
+    exact = walk.limited(coerce_present, promise.returns, value, ROOT)
+    if walk.noted:
+        raise _unlike("a different type than described")
+    return exact
 
 
 def _unlike(what: str) -> ToolFailed:

@@ -1,8 +1,8 @@
-"""The schemas of one operation, converted to JSON Schema 2020-12 for requests.
+"""The schemas of one operation, converted to JSON Schema 2020-12.
 
 Only known keywords are retained, so a description cannot use the internal ones. References are replaced by their
-targets; references of a recursive schema are moved to ``$defs``. Properties that only the server sets (``readOnly``)
-are left out, and the format ``password`` marks a secret.
+targets; references of a recursive schema are moved to ``$defs``. Properties that only the other side
+sends (``readOnly`` in requests, ``writeOnly`` in responses) are left out, and the format ``password`` marks a secret.
 
 See the OpenAPI Specification 3.1.1 and 3.0.4, "Schema Object".
 """
@@ -77,10 +77,12 @@ class Schemas:
 
     Attributes:
         document: The description they come from.
+        is_response: Whether the server sends the values. Then properties that only a client sends are left out.
         definitions: The schemas that remain references, by name.
     """
 
     document: Document
+    is_response: bool = False
     definitions: dict[str, Any] = attrs.field(factory=dict)
     _names: dict[str, str] = attrs.field(factory=dict)
     _waiting: list[tuple[str, str, Any]] = attrs.field(factory=list)
@@ -119,7 +121,9 @@ class Schemas:
             elif word in NAMED and word not in DEFINITION_KEYWORDS and isinstance(value, dict):
                 converted[word] = {name: self._convert(each, path, above, depth + 1) for name, each in value.items()}
         self._say(schema, converted)
-        self._remove_read_only(schema, converted, path)
+        self._remove_others(schema, converted, path)
+        if self.is_response:
+            converted.pop("required", None)  # servers often omit a key, or send null, that they describe as required
         if self.document.is_old:
             _say_as_now(schema, converted)
         return converted
@@ -134,25 +138,26 @@ class Schemas:
             case str() as word if word in FORMATS:
                 converted["format"] = word
 
-    def _remove_read_only(self, schema: dict[str, Any], converted: dict[str, Any], path: str) -> None:
-        """Remove the properties that only the server sets."""
+    def _remove_others(self, schema: dict[str, Any], converted: dict[str, Any], path: str) -> None:
+        """Remove the properties that only the other side sends."""
         properties = schema.get("properties")
         if not isinstance(properties, dict):
             return
-        read_only = {name for name, each in properties.items() if self._is_read_only(each, path)}
-        if read_only:
+        removed = {name for name, each in properties.items() if self._is_sent_by_other(each, path)}
+        if removed:
             converted["properties"] = {
-                name: each for name, each in converted["properties"].items() if name not in read_only
+                name: each for name, each in converted["properties"].items() if name not in removed
             }
             if isinstance(converted.get("required"), list):
                 converted["required"] = [
-                    name for name in converted["required"] if not (isinstance(name, str) and name in read_only)
+                    name for name in converted["required"] if not (isinstance(name, str) and name in removed)
                 ]
 
-    def _is_read_only(self, schema: Any, path: str) -> bool:
+    def _is_sent_by_other(self, schema: Any, path: str) -> bool:
         if not isinstance(schema, dict):
             return False
-        return schema.get("readOnly") is True or self.document.followed(schema, path).get("readOnly") is True
+        word = "writeOnly" if self.is_response else "readOnly"
+        return schema.get(word) is True or self.document.followed(schema, path).get(word) is True
 
     def _referred(self, schema: dict[str, Any], path: str, above: tuple[str, ...], depth: int) -> Any:
         reference = schema["$ref"]
@@ -176,7 +181,7 @@ class Schemas:
 
     def _shared(self, reference: str, target: Any, path: str, above: tuple[str, ...], depth: int) -> Any:
         """Return the target of a reference; reuse the schema another operation read if it would be the same."""
-        known: InlinedSchema | None = self.document.read.get(reference)
+        known: InlinedSchema | None = self.document.read.get((reference, self.is_response))
         if known is not None and self._fits(known, above, depth):
             self._count += known.count
             self._inlined += known.inlined
@@ -185,7 +190,7 @@ class Schemas:
         found = self._convert(target, path, (*above, reference), depth + 1)
         if self._left == left:
             made = InlinedSchema(found, self._count - count, self._inlined - inlined, len(above), depth)
-            self.document.read[reference] = made
+            self.document.read[reference, self.is_response] = made
         return found
 
     def _fits(self, known: InlinedSchema, above: tuple[str, ...], depth: int) -> bool:
