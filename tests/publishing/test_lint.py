@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from neuroscript import SpecError, tool
 from neuroscript.publishing.lint.check import lint
 from neuroscript.publishing.lint.finding import CODES, Finding
 from neuroscript.spec.annotations import KNOWN
@@ -148,21 +150,21 @@ DEFECTS = {
         tool_of("(city) -> None", doc='"""Do it.\n\n    Args:\n        city: Where.\n    """'),
         f"2: lint.annotation city of bad: has no annotation; use {KNOWN}",
     ),
-    "a bare list": (
-        tool_of("(a: list) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
-        "2: lint.annotation a of bad: list is not supported; use list[Any]",
+    "a complex number": (
+        tool_of("(a: complex) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
+        "2: lint.annotation a of bad: complex is not supported; use list[float]",
     ),
-    "a path": (
-        tool_of("(a: Path) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
-        "2: lint.annotation a of bad: Path is not supported; use str and parse it in the function",
+    "an item": (
+        tool_of("(a: dict[str, list[bytearray]]) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
+        "2: lint.annotation a of bad: bytearray is not supported; use bytes",
     ),
     "a class": (
         tool_of("(a: Odd | None) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
         f"2: lint.annotation a of bad: Odd is not supported; use {KNOWN}",
     ),
     "two types": (
-        tool_of("(a: 'int | str') -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
-        "2: lint.annotation a of bad: int | str has several types; use one of them, or Any",
+        tool_of("(a: 'int | object') -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
+        "2: lint.annotation a of bad: object is not supported; use Any",
     ),
     "no result": (
         tool_of("()"),
@@ -170,8 +172,8 @@ DEFECTS = {
     ),
     "an object": (tool_of("() -> object"), "2: lint.annotation bad: the result: object is not supported; use Any"),
     "a class as result": (
-        tool_of("() -> Place"),
-        "2: lint.annotation bad: the result: use a built-in type, such as dict[str, Any] or str",
+        tool_of("() -> list[Odd]"),
+        f"2: lint.annotation bad: the result: Odd is not supported; use {KNOWN}",
     ),
     # what it is called with
     "rt is not first": (
@@ -183,8 +185,8 @@ DEFECTS = {
         "2: lint.parameter runtime of bad is the Runtime; name it rt",
     ),
     "by name alone": (
-        tool_of("(*, a: list = 1) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
-        "2: lint.annotation a of bad: list is not supported; use list[Any]",
+        tool_of("(*, a: complex = 1) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
+        "2: lint.annotation a of bad: complex is not supported; use list[float]",
     ),
     "by any name": (
         tool_of("(**a: int) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
@@ -306,6 +308,66 @@ def test_valid_toolset_has_no_findings(tmp_path: Path) -> None:
 
     assert found_in(path, HEAD + GOOD) == []
     assert lint(path).tools == 5
+
+
+ANNOTATIONS = (
+    *(
+        "list",
+        "dict",
+        "tuple",
+        "set",
+        "list[list[int]]",
+        "tuple[int, str]",
+        "tuple[int, ...]",
+        "set[str]",
+        "deque[int]",
+    ),
+    *("frozenset[Path]", "Sequence[Place]", "Mapping[str, Place | None]", "dict[int, str]", "int | str", "Path | None"),
+    *("datetime.datetime", "datetime.date | str", "Decimal", "uuid.UUID", "list[Place]", "dict[str, list[Place]]"),
+    *("Literal[1, 'a']", "list[int | None]", "ipaddress.IPv4Address", "list[Cities]", "Optional[Place]"),
+    *(
+        "complex",
+        "object",
+        "Odd",
+        "list[Odd]",
+        "dict[bytes, int]",
+        "dict[str, complex]",
+        "bytearray | None",
+        "tuple[()]",
+    ),
+    *("re.Pattern", "Fraction", "Callable[[], int]", "list[object]", "int | Odd", "tuple[int, Odd]", "memoryview"),
+)
+IMPORTS = """import datetime, ipaddress, re, uuid
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+"""
+
+
+@pytest.mark.parametrize("annotation", ANNOTATIONS)
+@pytest.mark.parametrize("place", ["argument", "result"])
+def test_lint_agrees_with_the_error_of_the_tool(annotation: str, place: str, tmp_path: Path) -> None:
+    """What lint finds without running the code is what creating the tool reports, in the same words."""
+    signature = f"(a: {annotation}) -> None" if place == "argument" else f"() -> {annotation}"
+    args = "\n\n    Args:\n        a: It.\n    " if place == "argument" else ""
+    head = f"{IMPORTS}{HEAD}"
+    text = f'{head}def bad{signature}:\n    """Do it.{args}"""\n'
+    path = tmp_path / "tools.py"
+    path.write_text(f"{text}\ntoolset.tool()(bad)\n")
+    names = ModuleType("tools_of_lint").__dict__
+    exec(text, names)
+
+    findings = [str(each).partition("lint.annotation ")[2] for each in lint(path).findings]
+    try:
+        tool(names["bad"], group="acme")
+        expected = []
+    except SpecError as error:
+        expected = [
+            each.replace("a: ", "a of bad: ", 1) if place == "argument" else f"bad: {each}" for each in error.problems
+        ]
+
+    assert expected == [each for each in findings if each]
 
 
 def test_decorator_without_parentheses_declares_tool(tmp_path: Path) -> None:

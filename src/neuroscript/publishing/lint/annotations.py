@@ -15,8 +15,8 @@ import attrs
 from neuroscript.publishing.lint.sources import Module
 
 STANDARD: Final = frozenset(
-    {"array", "builtins", "collections", "collections.abc", "datetime", "decimal", "fractions", "pathlib", "typing"}
-    | {"typing_extensions", "uuid"}
+    {"array", "builtins", "collections", "collections.abc", "datetime", "decimal", "enum", "fractions", "ipaddress"}
+    | {"pathlib", "re", "typing", "typing_extensions", "uuid"}
 )
 """Modules whose contents are the same everywhere."""
 
@@ -98,7 +98,14 @@ def _parametrized(generic: Any, inner: ast.expr, module: Module, depth: int) -> 
             return Literal[tuple(ast.literal_eval(each) for each in nodes)]
         if generic is Annotated:
             return resolve_annotation(nodes[0], module, depth)
-        values = tuple(resolve_annotation(each, module, depth) for each in nodes)
-        return generic[values if len(values) > 1 else values[0]]
+        values = tuple(_argument(each, module, depth) for each in nodes)
+        return generic[values[0] if len(values) == 1 else values]
     except (TypeError, ValueError, KeyError, IndexError):
         raise UnknownAnnotation from None
+
+
+def _argument(node: ast.expr, module: Module, depth: int) -> Any:
+    """Return a type argument; those of a Callable are a list."""
+    if isinstance(node, ast.List):
+        return [resolve_annotation(each, module, depth) for each in node.elts]
+    return resolve_annotation(node, module, depth)
