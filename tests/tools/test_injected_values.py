@@ -157,7 +157,7 @@ def test_injected_argument_of_a_class_is_an_instance() -> None:
         assert 5 == engine.session(variables={"at": {"x": "5"}}).call("g.t")
         error = refused_by(lambda: engine.session(variables={"at": {"x": "hunter2"}}).call("g.t"))
 
-    assert "inject.invalid" == error.code
+    assert ("inject.invalid", "host") == (error.code, error.retry)
     assert "hunter2" not in str(error)
 
 
