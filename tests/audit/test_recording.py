@@ -20,11 +20,14 @@ from hypothesis import strategies as st
 from tests.audit.recorded_calls import SECRET, engine, lines, record, recorded
 
 from neuroscript import (
+    ArgSpec,
     CallTimeout,
     Handle,
     LimitError,
     PolicyError,
     SpecError,
+    ToolImplementation,
+    ToolSpec,
 )
 from neuroscript.audit.recording import MAX_LINE_BYTES, Recording, decode, encode
 from neuroscript.testing.replay import Replayed, replay
@@ -111,6 +114,8 @@ def test_an_invalid_encoding_cannot_be_read(data: Any) -> None:
 
 # Omitted content
 
+KEY = ArgSpec("key", "string", secret=True)
+
 
 @pytest.mark.parametrize(
     ("name", "values", "end", "reason"),
@@ -151,6 +156,25 @@ def test_content_that_is_secret_or_cannot_be_replayed_is_omitted(
 
     assert (False, 0, 1, 0) == (done, recording.written, recording.not_recorded, recording.lost)
     assert [{"recording": 1, "tool": name, "not_recorded": reason}] == lines(path)
+
+
+@pytest.mark.parametrize(
+    ("arg", "value", "reason"),
+    [
+        (ArgSpec("x", "slice", items=ArgSpec("i", "slice_map", keys=(KEY,))), [[{"key": "k"}]], "secret"),
+        (ArgSpec("x", "map", value_spec=ArgSpec("v", "map", keys=(KEY,))), {"a": {"key": "k"}}, "secret"),
+        (ArgSpec("x", "any", any_of=("int", ArgSpec("m", "map", keys=(KEY,)))), {"key": "k"}, "secret"),
+        (ArgSpec("x", "any", any_of=("int", "handle")), "h1", "handle"),
+        (ArgSpec("x", "slice", prefix_items=("int", "handle")), [1, "h1"], "handle"),
+    ],
+)
+def test_secret_and_handle_at_any_depth_omit_the_content(path: Path, arg: ArgSpec, value: Any, reason: str) -> None:
+    made = ToolImplementation(ToolSpec("t", "g", (arg,)), lambda rt, x: None)
+
+    with Recording(path) as recording:
+        recording.write(made, fingerprint(made), (value,), result=None)
+
+    assert [{"recording": 1, "tool": "g.t", "not_recorded": reason}] == lines(path)
 
 
 def test_a_failed_search_for_secrets_omits_the_content(path: Path) -> None:

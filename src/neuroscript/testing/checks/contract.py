@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from neuroscript.coercion.types import BUILTINS, ArgType
 from neuroscript.errors import UNSET
+from neuroscript.formats.one_line import inner_rules
 from neuroscript.testing.checks.check_case import ContractCheck
 from neuroscript.testing.checks.trials import Bench
 from neuroscript.tools.tool import ToolImplementation, WithoutRuntime
@@ -118,7 +119,8 @@ def _conditions(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
 
 
 def _secrets(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
-    for arg in (part for each in tool.spec.args for part in (each, *each.keys)):
+    args = tool.spec.args
+    for arg in (*args, *(key for each in args for _, key in inner_rules(each, each.name))):
         if arg.name.lower().replace("-", "_") in SECRETS and not arg.holds_secret:
             yield f"{arg.name} is not marked as secret, so its values appear in audit logs"
 
