@@ -19,6 +19,7 @@ from neuroscript import (
     ArgumentError,
     SpecError,
     ToolSpec,
+    bind,
     bind_named,
     coerce,
     result_schema,
@@ -547,6 +548,28 @@ def test_result_is_read_without_defaults_and_secrets() -> None:
         "result", "slice_string"
     )
     assert result_from_schema(True) == ArgSpec("result", "any")
+
+
+def test_keys_with_a_rule_for_their_names_are_still_closed() -> None:
+    """A key that is not declared is unknown, unless there are extra keys or a spec of their values."""
+    keys, names = (ArgSpec("id", "int"),), ArgSpec("key", "string", max_length=3)
+    closed, opened = (part("map", keys=keys, key_spec=names, extra_keys=extra) for extra in (False, True))
+
+    assert coerce({"id": "1", "abc": 2}, opened) == {"id": 1, "abc": 2}
+    for rule in (closed, opened):
+        check_round_trip(ToolSpec("t", "g", (rule,)))
+        with pytest.raises(ArgumentError):
+            coerce({"id": "1", "abcd" if rule.extra_keys else "abc": 2}, rule)
+
+
+def test_trailing_value_of_a_union_is_never_none() -> None:
+    """Unless one of its alternatives is."""
+    rule = part("any", any_of=("int", "string"))
+
+    assert bind(ToolSpec("t", "g", (attrs.evolve(rule, nullable=True),), variadic=True), [1, None]) == (1, None)
+    with pytest.raises(ArgumentError) as caught:
+        bind(ToolSpec("t", "g", (rule,), variadic=True), [1, None])
+    assert caught.value.code == "coercion.null_element"
 
 
 # Limits

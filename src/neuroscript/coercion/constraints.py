@@ -152,6 +152,10 @@ def coerce_trailing(walk: CoercionPass, rule: Rule, value: object, where: Where)
     """
     if rule.nullable and (value is None or _says_nothing(walk, rule, value)):
         return None
+    if value is None and rule.is_refined:
+        from neuroscript.coercion.refinements import NULL
+
+        return walk.note(where, NULL, "None")
     return coerce_element(walk, rule.type, value, where) if value is None else coerce_present(walk, rule, value, where)
 
 

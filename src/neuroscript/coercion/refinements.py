@@ -9,7 +9,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from neuroscript.coercion.constraints import coerce_map, coerce_trailing, match_names
-from neuroscript.coercion.context import INVALID, LENGTH, CoercionPass, KeyItself, Where, type_name
+from neuroscript.coercion.context import INVALID, LENGTH, UNKNOWN, CoercionPass, KeyItself, Where, type_name
 from neuroscript.coercion.scalars import Rejection
 from neuroscript.coercion.string_formats import read_format
 from neuroscript.coercion.types import ELEMENTS, ArgType
@@ -47,8 +47,6 @@ def coerce_refined(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> 
 
 def coerce_item(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
     """Return the exact value of an item or map value; only nullable rules and plain `any` accept None."""
-    if value is None and not rule.nullable and rule.is_refined:
-        return walk.note(where, NULL, "None")
     return coerce_trailing(walk, rule, value, where)
 
 
@@ -129,6 +127,10 @@ def _entries(walk: CoercionPass, rule: Rule, pairs: list[tuple[Any, Any]], where
     declared = {key.name for key in rule.keys}
     others = {name: by_name.pop(name) for name in order if name not in declared}
     found = match_names(walk, rule.keys, by_name, False, where)
+    if rule.value_spec is None and not rule.extra_keys:
+        for name, each in others.items():
+            walk.note((where, name), UNKNOWN, type(each))
+        return found
     found |= {name: _value(walk, rule, each, (where, name)) for name, each in others.items()}
     return {name: found.pop(name) for name in order if name in found} | found
 

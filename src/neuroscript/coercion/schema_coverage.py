@@ -170,7 +170,7 @@ class _Coverage:
         if not all(self.covers(each, depth, above=above) for each in properties.values()):
             return False
         names = schema.get("propertyNames", True)
-        if names is not True and not self._covers_name(names, depth, above):
+        if names is not True and (properties or not self._covers_name(names, depth, above)):
             return False
         return (rest is False and bool(properties)) or self.covers(rest, depth, is_part=True, above=above)
 

@@ -246,7 +246,7 @@ def _rule(arg: ArgSpec, *, has_null: bool, exact: bool) -> dict[str, Any]:
         beyond["nullable"] = arg.nullable
     elif has_null and not arg.nullable:
         beyond["nullable"] = False
-    if arg.key_spec is not None and arg.type not in MAPS:
+    if arg.key_spec is not None and (arg.keys or arg.type not in MAPS):
         beyond["propertyNames"] = _part(arg.key_spec, exact)
     if exact and beyond:
         schema[MARK] = {**schema.get(MARK, {}), **beyond}
@@ -302,7 +302,7 @@ def _map(arg: ArgSpec, exact: bool) -> dict[str, Any]:
     element = _element(VALUES[arg.type]) if arg.value_spec is None else _part(arg.value_spec, exact)
     if element:
         schema["additionalProperties"] = element
-    if arg.key_spec is not None and arg.type in MAPS:
+    if arg.key_spec is not None and arg.type in MAPS and not arg.keys:
         schema["propertyNames"] = _part(arg.key_spec, exact)
     return schema
 
