@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from typing import Any, Final, get_type_hints
 
 import pytest
+from agents.strict_schema import ensure_strict_json_schema
 from anthropic.types import ToolParam as AnthropicTool
 from google.genai import types as gemini_types
 from langchain_core.tools import StructuredTool
 from openai.types.responses import ToolParam as OpenAITool
 from pydantic import TypeAdapter
 from tests.interop.nested_specs import ORDER, PLACE, RESULT, SENT, nested
+from tests.interop.test_openai_tools import check_strict
 
 from neuroscript import Engine, ToolCall, to_function
 from neuroscript.interop.agentheaven import source_code
@@ -32,6 +35,41 @@ def words(schema: Any) -> set[str]:
     if isinstance(schema, list):
         return set().union(*map(words, schema))
     return set().union({*schema}, *map(words, schema.values())) if isinstance(schema, dict) else set()
+
+
+def test_strict_schema_of_nested_types() -> None:
+    """Unions stay, every key is required, and what strict mode cannot say is in the description."""
+    schema: Any = strict_schema(ORDER)
+
+    check_strict(schema)
+    assert ensure_strict_json_schema(copy.deepcopy(schema)) == copy.deepcopy(schema)
+    assert schema["properties"]["pay"] == {
+        "anyOf": [
+            {
+                "type": "object",
+                "properties": {
+                    "number": {"type": "string"},
+                    "kind": {"type": ["string", "null"], "enum": ["card", None], "description": 'By default "card".'},
+                },
+                "required": ["number", "kind"],
+                "additionalProperties": False,
+            },
+            {
+                "type": "object",
+                "properties": {
+                    "amount": {"type": "string", "description": "In the format decimal."},
+                    "kind": {"type": ["string", "null"], "enum": ["cash", None], "description": 'By default "cash".'},
+                },
+                "required": ["amount", "kind"],
+                "additionalProperties": False,
+            },
+        ]
+    }
+    assert schema["properties"]["due"] == {"type": ["string", "null"], "description": "In the format date."}
+    assert schema["properties"]["tags"] == {
+        "anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}],
+        "description": "Without repeated items.",
+    }
 
 
 def test_tuples_and_open_maps_are_not_strict() -> None:
