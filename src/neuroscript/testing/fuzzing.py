@@ -142,6 +142,8 @@ def _typed(arg: ArgSpec) -> SearchStrategy[Any]:
     if arg.choices:
         one = st.sampled_from(arg.choices)
         return one if arg.element is arg.type else st.lists(one, max_size=MAX_SIZE)
+    if arg.is_refined:
+        return _refined(arg)
     if arg.keys:
         made: SearchStrategy[Any] = st.fixed_dictionaries(
             {key.name: values(key) for key in arg.keys if key.required},
@@ -153,6 +155,33 @@ def _typed(arg: ArgSpec) -> SearchStrategy[Any]:
     if arg.type in VALUES:
         return st.dictionaries(_text(), _scalar(VALUES[arg.type], arg), max_size=8)
     return _scalar(arg.type, arg)
+
+
+def _refined(arg: ArgSpec) -> SearchStrategy[Any]:
+    """Return a strategy for a spec with items, keys and values of their own, alternatives or a format."""
+    from hypothesis import strategies as st
+
+    if arg.any_of:
+        return st.one_of([values(each) for each in arg.any_of])
+    if arg.format:
+        from neuroscript.coercion.string_formats import FORMATS
+
+        return st.sampled_from(FORMATS[arg.format].samples)
+    if arg.prefix_items:
+        return st.tuples(*map(values, arg.prefix_items)).map(list)
+    least, most = arg.min_length or 0, 8 if arg.max_length is None else arg.max_length
+    if arg.type in ELEMENTS:
+        inner = values(arg.items) if arg.items is not None else _scalar(arg.element, arg)
+        return st.lists(inner, min_size=least, max_size=max(least, most))
+    other = _scalar(ArgType.ANY, arg) if arg.value_spec is None else values(arg.value_spec)
+    key = _text() if arg.key_spec is None else values(arg.key_spec)
+    entries = st.dictionaries(key, other, min_size=0 if arg.keys else least, max_size=max(least, most))
+    if not arg.keys:
+        return entries
+    needed = {each.name: values(each) for each in arg.keys if each.required}
+    optional = {each.name: values(each) for each in arg.keys if not each.required}
+    return st.builds(lambda further, declared: {**further, **declared}, entries,
+                     st.fixed_dictionaries(needed, optional=optional))  # fmt: skip
 
 
 def _text() -> SearchStrategy[str]:

@@ -45,7 +45,7 @@ HARD: Final[dict[ArgType, tuple[Any, ...]]] = {
 }
 """Rare values that a tool has to handle."""
 
-WRONG: Final[tuple[Any, ...]] = (object(), {1, 2}, float("nan"), 2**70 + 1, "\ud800", [object()], (object(),))
+WRONG: Final[tuple[Any, ...]] = (object(), {object()}, float("nan"), 10**70 + 1, "\ud800", [object()], (object(),))
 """Values that no argument accepts."""
 
 
@@ -68,17 +68,52 @@ def takes(arg: ArgSpec, value: object) -> bool:
 def _of(arg: ArgSpec, table: dict[ArgType, tuple[Any, ...]]) -> Iterable[Any]:
     if arg.choices:
         return ()
+    if arg.is_refined:
+        return _refined(arg, table)
     if arg.keys:
         return _maps(arg)
     if arg.type in table:
         return table[arg.type]
     if arg.type in ELEMENTS:
-        elements = table[arg.element]
+        elements = table.get(arg.element, ())
         return ([], *([each] for each in elements), list(elements))
     if arg.type.value.startswith("map_"):
         element = ArgType(arg.type.value.rpartition("_")[2])
-        return ({}, *({"a": each} for each in table[element]))
+        return ({}, *({"a": each} for each in table.get(element, ())))
     return ()
+
+
+def _refined(arg: ArgSpec, table: dict[ArgType, tuple[Any, ...]]) -> Iterable[Any]:
+    """Return values for a spec with items, keys and values of their own, alternatives or a format."""
+    if arg.any_of:
+        return [value for each in arg.any_of for value in _each(each, table)]
+    if arg.format:
+        from neuroscript.coercion.string_formats import FORMATS
+
+        samples = FORMATS[arg.format].samples
+        return samples[:2] if table is COMMON else samples[2:]
+    if arg.prefix_items:
+        firsts = [next(iter(_each(each, COMMON)), None) for each in arg.prefix_items]
+        return ([*firsts[:index], value, *firsts[index + 1 :]]
+                for index, each in enumerate(arg.prefix_items) for value in _each(each, table))  # fmt: skip
+    if arg.type in ELEMENTS:
+        items = _each(arg.items, table) if arg.items is not None else [*table.get(arg.element, ())]
+        return ([], *([each] for each in items), items)
+    return _entries(arg, table)
+
+
+def _entries(arg: ArgSpec, table: dict[ArgType, tuple[Any, ...]]) -> Iterator[dict[Any, Any]]:
+    declared = next(_maps(arg)) if arg.keys else {}
+    yield declared
+    key = "a" if arg.key_spec is None else next(iter(_each(arg.key_spec, COMMON)), "a")
+    for value in table[ArgType.ANY] if arg.value_spec is None else _each(arg.value_spec, table):
+        yield {**declared, key: value}
+
+
+def _each(arg: ArgSpec, table: dict[ArgType, tuple[Any, ...]]) -> list[Any]:
+    """Return values for a nested spec, and None if it is nullable."""
+    values = [*arg.choices, *(value for value in _of(arg, table) if takes(arg, value))]
+    return [*values, None] if arg.nullable else values
 
 
 def _maps(arg: ArgSpec) -> Iterator[Any]:
