@@ -1,0 +1,96 @@
+"""Unions: a written table of choices, and the work that a hostile value can cause."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from tests.coercion.union_table import ROWS, UNIONS, spec_of
+from tests.properties import REFUSED, outcome, same
+
+from neuroscript import ArgSpec, CoercionError, coerce
+
+
+def nested(leaf: ArgSpec, levels: int) -> ArgSpec:
+    """Return a union of four lists of unions, this many levels deep."""
+    rule = leaf
+    for _ in range(levels):
+        rule = ArgSpec("x", "any", any_of=tuple(ArgSpec("x", "slice", items=rule, min_length=low) for low in range(4)))  # type: ignore[arg-type]
+    return rule
+
+
+LEAF = ArgSpec(
+    "x", "any", any_of=("int", ArgSpec("x", "string", choices=("a",)), ArgSpec("x", "string", format="date"))
+)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", UNIONS)
+def test_table_of_choices(name: str) -> None:
+    """Each value is the alternative that the table says, and refused where it says nothing."""
+    rule = spec_of(UNIONS[name])
+
+    for value, expected, why in ROWS:
+        result = next((expected[names] for names in expected if name in names), REFUSED)
+        actual = outcome(value, rule, "lax")
+        assert actual is result or same(actual, result), f"{value!a} as {UNIONS[name]}: {why}"
+
+
+def test_table_has_80_values_and_12_unions() -> None:
+    """And a reason for each."""
+    assert (len(ROWS), len(UNIONS), all(why for _, _, why in ROWS)) == (80, 12, True)
+
+
+@pytest.mark.parametrize(
+    "leaf",
+    [["b"] * 100_000, [1] * 100_000 + ["b"], ["{" * 4_000_000], ["é" * 4_000_000, "b"]],
+    ids=["all wrong", "last wrong", "long text", "long text and wrong"],
+)
+def test_work_on_nested_unions_is_limited(leaf: Any) -> None:
+    """The error is that of a call with too many values, within seconds."""
+    start = time.process_time()
+
+    with pytest.raises(CoercionError) as caught:
+        coerce([[[leaf]]], nested(LEAF, 4))
+
+    assert [problem.code for problem in caught.value.problems] == ["limit.nodes"]
+    assert time.process_time() - start < 20
+
+
+def test_valid_values_of_nested_unions_are_not_limited() -> None:
+    """Each item of an exact value is tried by its own alternative first."""
+    value = [[[[1] * 150_000]]]
+
+    assert coerce(value, nested(LEAF, 4)) == value
+
+
+def test_tagged_objects_in_a_long_list_take_linear_time() -> None:
+    """The choice is recorded only for objects with problems."""
+    rule = ArgSpec("x", "slice", items=spec_of(UNIONS["K"]))  # type: ignore[arg-type]
+    start = time.process_time()
+
+    assert len(coerce([{"kind": "cash"}] * 60_000, rule)) == 60_000
+    assert time.process_time() - start < 20
+
+
+@pytest.mark.parametrize(
+    ("other", "value", "expected"),
+    [
+        ("map_string_int", {"kind": "cash"}, {"kind": "cash"}),
+        ("map_string_int", {"a": "1"}, {"a": 1}),
+        ("entityid", {"id": "E_1"}, {"id": "E_1"}),
+        ("any", {"kind": "cheque"}, {"kind": "cheque"}),
+    ],
+)
+def test_tagged_objects_beside_other_objects(other: Any, value: Any, expected: Any) -> None:
+    """A discriminator does not hide alternatives that have none."""
+    rule = spec_of(UNIONS["K"])
+
+    assert coerce(value, ArgSpec("x", "any", any_of=(*rule.any_of, other))) == expected  # type: ignore[arg-type]
+
+
+def test_format_is_read_within_another_alternative() -> None:
+    """As it is on its own: a list of ``datetime | str`` reads dates in a union too."""
+    rule = spec_of(list[int] | list[UNIONS["F"]])
+
+    assert coerce(["2026-01-02 10:00"], rule) == ["2026-01-02T10:00:00"]
