@@ -138,6 +138,8 @@ DELIVERED: dict[str, tuple[Any, Any, Any]] = {
     "typed dict of another": (More, {"word": "yes", "colours": ["blue"]}, {"word": Word.YES, "colours": [Colour.BLUE]}),
     "list of typed dict": (list[Kind], [{"word": "yes"}, {"word": "yes", "level": 1}],
                            [{"word": Word.YES}, {"word": Word.YES, "level": Level.HIGH}]),
+    "set of tuples": (set[tuple[int, str]], [[1, "a"]], {(1, "a")}),
+    "frozenset of enum": (frozenset[Level], [0, 1], frozenset({Level.LOW, Level.HIGH})),
     "typed dict elsewhere": (Other, {"a": 1}, {"a": 1}),
 }  # fmt: skip
 
@@ -352,6 +354,12 @@ class Huge(enum.Enum):
         (Loose, "take: value: field parts: complex is not supported; use list[float]"),
         (Bare, f"take: value: field width: has no annotation; use {KNOWN}"),
         (Empty, "take: value: Empty has no members"),
+        (set[list[int]], "take: value: the items of a set must be hashable; use list"),
+        (frozenset[dict[str, int]], "take: value: the items of a frozenset must be hashable; use list"),
+        (set[dict[str, Any]], "take: value: the items of a set must be hashable; use list"),
+        (set[Size], "take: value: the items of a set must be hashable; use list"),
+        (set[tuple[int, list[int]]], "take: value: the items of a set must be hashable; use list"),
+        (set[int | Kind], "take: value: the items of a set must be hashable; use list"),
         (Huge, "take: value: each choice must be of type int"),
         (dict[Size, int], f"take: value: dict[{__name__}.Size, int] is not supported; use str, int, float, bool, an Enum, a Literal "
          "or a class with a string format as key"),

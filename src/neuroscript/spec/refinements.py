@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, get_origin
 
 import attrs
 
@@ -197,6 +197,8 @@ def _misplaced(arg: ArgSpec) -> Iterator[str]:
         yield "the length follows from prefix_items"
     if arg.prefix_items and arg.unique_items:
         yield "pass either prefix_items or unique_items"
+    if arg.cls in (set, frozenset) and (kind is ArgType.SLICE_MAP or (arg.items and not _is_hashable(arg.items))):
+        yield f"the items of a {annotation_text(arg.cls)} must be hashable; use list"
     if arg.unique_items and kind not in ELEMENTS:
         yield f"unique_items refines slices, not {kind}"
     if arg.value_spec and kind not in ANY_MAPS:
@@ -214,6 +216,18 @@ def _misplaced(arg: ArgSpec) -> Iterator[str]:
         yield f"format refines string, not {kind}"
     if arg.format and arg.choices:
         yield "pass either format or choices"
+
+
+def _is_hashable(arg: ArgSpec) -> bool:
+    """Return whether the instances of a spec can be items of a set."""
+    if arg.any_of:
+        return all(map(_is_hashable, arg.any_of))
+    if arg.type in ELEMENTS:
+        is_items = arg.cls in (tuple, frozenset) and all(map(_is_hashable, arg.nested))
+        return is_items or (isinstance(arg.cls, type) and issubclass(arg.cls, Enum))
+    if arg.type in VALUES:
+        return getattr(get_origin(arg.cls) or arg.cls or dict, "__hash__", None) is not None
+    return arg.type is not ArgType.EMBEDDING
 
 
 def _has_constraints(arg: ArgSpec) -> bool:
