@@ -150,8 +150,8 @@ def result_schema(spec: ToolSpec) -> dict[str, Any]:
     """
     require("result_schema", spec=(spec, SPEC))
     kind = ArgType.NIL if spec.return_type is ArgType.VOID else spec.return_type
-    has_null = spec.return_nullable or kind in (ArgType.NIL, ArgType.ANY)
-    schema = _rule(spec.returns or ArgSpec("result", kind), has_null=has_null, exact=False)
+    returns = spec.returns or ArgSpec("result", kind)
+    schema = _rule(returns, has_null=spec.return_nullable or _takes_null(returns), exact=False)
     if spec.stream == MAYBE:
         schema = {"anyOf": [schema, {"type": "array", "items": schema}]}
     return {**schema, "description": spec.return_help} if spec.return_help else schema
@@ -219,9 +219,14 @@ def _further(arg: ArgSpec, exact: bool) -> dict[str, Any]:
     """Return the schema of the list of trailing values of a variadic tool."""
     schema: dict[str, Any] = {
         "type": "array" if arg.required else ["array", "null"],
-        "items": _rule(arg, has_null=arg.nullable or arg.type is ArgType.ANY, exact=exact),
+        "items": _rule(arg, has_null=_takes_null(arg), exact=exact),
     }
     return {**schema, "minItems": 1} if arg.required else schema
+
+
+def _takes_null(arg: ArgSpec) -> bool:
+    """Return whether null is a value of a rule that is never missing."""
+    return arg.nullable or (arg.type is ArgType.ANY and not arg.any_of)
 
 
 def _rule(arg: ArgSpec, *, has_null: bool, exact: bool) -> dict[str, Any]:
