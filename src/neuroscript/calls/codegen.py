@@ -29,9 +29,9 @@ class CodeWriter:
         self.heads: list[str] = []
         self.objects: list[object] = []
 
-    def add(self, text: str, *lines: str, indent: int = 0) -> None:
+    def add(self, *lines: str, indent: int = 0) -> None:
         """Add lines, each *indent* levels in."""
-        self.lines.extend("    " * indent + line for line in (text, *lines))
+        self.lines.extend("    " * indent + line for line in lines)
 
     def head(self, line: str) -> None:
         """Add a line that is executed once, when the function is made."""

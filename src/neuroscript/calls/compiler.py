@@ -16,6 +16,7 @@ from neuroscript.calls.pipeline import CallPipeline
 from neuroscript.calls.steps import CallFrame, report_failure
 from neuroscript.coercion.context import CoercionSettings
 from neuroscript.coercion.scalars import EXACT
+from neuroscript.errors import ArgumentError
 from neuroscript.spec.binding import bind_arguments
 from neuroscript.spec.tool_spec import ToolSpec
 from neuroscript.tools.tool import WithoutRuntime
@@ -77,24 +78,44 @@ def _add_body(source: CodeWriter, line: CallPipeline) -> None:
         source.add(f"{source.name(line.register_secrets)}(frame, ({''.join(f'{value}, ' for value in values)}))")
     if line.tool.templates:
         source.add(f"frame = {source.name(line.authorize)}({', '.join(['frame', *values])})")
+    instances = source.inner()
+    handed = _add_instances(instances, line, values)
     if line.gate is None:
-        _add_call(source, line, values)
+        source.add(*instances.lines)
+        _add_call(source, line, handed)
         source.add("return result")
     else:
-        _add_gated_call(source, line, line.gate, values)
+        _add_gated_call(source, line, line.gate, values, instances, handed)
 
 
-def _add_gated_call(source: CodeWriter, line: CallPipeline, gate: Gate, values: list[str]) -> None:
+def _add_instances(source: CodeWriter, line: CallPipeline, values: list[str]) -> list[str]:
+    """Add the statements that make instances of classes, and return the names of what the function receives."""
+    handed = [*values]
+    if line.makers:
+        source.add("try:")
+        for index, maker in line.makers:
+            handed[index] = f"m{index}"
+            source.add(f"    m{index} = {source.name(maker)}({values[index]})")
+        exact = "".join(f"{value}, " for value in values)
+        source.add(f"except {source.name(ArgumentError)} as error:")
+        source.add(f"    raise {source.name(line.refused)}(frame, error, ({exact})) from error.__cause__")
+    return handed
+
+
+def _add_gated_call(
+    source: CodeWriter, line: CallPipeline, gate: Gate, values: list[str], instances: CodeWriter, handed: list[str]
+) -> None:
     call = source.inner()
-    _add_call(call, line, values)
+    _add_call(call, line, handed)
     if gate.is_plain:
         from neuroscript.calls.gate_codegen import write_gated_call
 
-        write_gated_call(source, gate, call, line.tool.spec.args, line.repaired)
+        write_gated_call(source, gate, instances, call, line.tool.spec.args, line.repaired)
         return
     source.add(f"values = ({''.join(f'{value}, ' for value in values)})")
     if gate.decides:
         source.add(f"{source.name(gate.decide)}(frame, values)")
+    source.add(*instances.lines)
     made = f"{source.name(line.repairs)}(given, values) if changed else ()" if gate.has_observers else "()"
     source.add(f"frame = {source.name(gate.enter)}(frame, values, {made})")
     leave = source.name(gate.leave)
@@ -106,8 +127,6 @@ def _add_gated_call(source: CodeWriter, line: CallPipeline, gate: Gate, values: 
 
 def _add_call(source: CodeWriter, line: CallPipeline, values: list[str]) -> None:
     """Add the statements from exact values to the exact result, stored in ``result``."""
-    for index, maker in line.makers:
-        source.add(f"{values[index]} = {source.name(maker)}({values[index]})")
     if isinstance(line.tool.func, WithoutRuntime):
         call, before, after = source.name(line.tool.func.func), [], []
     else:

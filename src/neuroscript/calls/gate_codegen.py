@@ -18,12 +18,18 @@ from neuroscript.tools.fingerprints import PLAIN
 
 
 def write_gated_call(
-    source: CodeWriter, gate: Gate, call: CodeWriter, args: tuple[ArgSpec, ...], repairs: Callable[..., object]
+    source: CodeWriter,
+    gate: Gate,
+    instances: CodeWriter,
+    call: CodeWriter,
+    args: tuple[ArgSpec, ...],
+    repairs: Callable[..., object],
 ) -> None:
     """Add a call of the function with what happens before and after it.
 
     Args:
         source: Receives the statements. The exact values are ``a0``, ``a1`` and so on, and the frame is ``frame``.
+        instances: The statements that make instances of classes, after all checks.
         call: The statements of the call itself. They read its number from ``call`` and set ``result``, and ``own`` to
             the frame of this call alone, if it has one.
         args: The argument specs, one for each value.
@@ -33,6 +39,7 @@ def write_gated_call(
     given = f"({''.join(f'a{index}, ' for index in range(len(args)))})"
     if gate.decides:
         source.add(f"{source.name(gate.decide)}(frame, {given})")
+    source.add(*instances.lines)
     kinds = tuple(BUILTINS[arg.type] for arg in args if arg.type in BUILTINS and arg.required and not arg.nullable)
     static = len(kinds) == len(args)
     _add_digest(source, gate, given, static and PLAIN.issuperset(kinds))

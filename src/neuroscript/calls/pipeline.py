@@ -238,12 +238,13 @@ class CallPipeline:
             from neuroscript.calls.approvals import ask_approvers
 
             values, frame = yield from ask_approvers(self, values, frame)
+        handed = self._handed(values, frame) if self.makers else values
         frame = frame.started(self._seconds(frame))
         if self.gate is None:
-            return (yield from self._body(values, frame))
+            return (yield from self._body(handed, frame))
         frame = self.gate.enter(frame, values, made)
         try:
-            result = yield from self._body(values, frame)
+            result = yield from self._body(handed, frame)
         except BaseException as error:
             self.gate.leave(frame, error)
             raise
@@ -266,8 +267,7 @@ class CallPipeline:
         given = (self.tool.policy.timeout, self._limit if frame.depth == 1 else None)
         return min((each for each in given if each is not None), default=None)
 
-    def _body(self, values: tuple[Any, ...], frame: CallFrame) -> Steps:
-        handed = self._handed(values)
+    def _body(self, handed: tuple[Any, ...], frame: CallFrame) -> Steps:
         rt = self.runtime()
         rt._frame = frame
         running = frame.session._running
@@ -323,14 +323,18 @@ class CallPipeline:
         given.add(self._sized(walk, exact, given.size))
         return StreamItem(self.tool.name, exact, walk.nodes, walk.text)
 
-    def _handed(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the values as the function receives them: instances where the spec names a class."""
-        if not self.makers:
-            return values
+    def _handed(self, values: tuple[Any, ...], frame: CallFrame) -> tuple[Any, ...]:
+        """Return the values as the function receives them: instances where the spec names a class.
+
+        They are made after all checks and before the call counts, so a class that rejects its values costs no limit.
+        """
         handed = list(values)
-        for index, maker in self.makers:
-            end = len(handed) if self.tool.spec.variadic and index == len(self.tool.spec.args) - 1 else index + 1
-            handed[index:end] = map(maker, handed[index:end])
+        try:
+            for index, maker in self.makers:
+                end = len(handed) if self.tool.spec.variadic and index == len(self.tool.spec.args) - 1 else index + 1
+                handed[index:end] = map(maker, handed[index:end])
+        except ArgumentError as error:
+            raise self.refused(frame, error, values) from error.__cause__
         return tuple(handed)
 
     def check_result(self, result: object, frame: CallFrame) -> Any:

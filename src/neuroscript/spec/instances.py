@@ -47,19 +47,20 @@ def maker_of(arg: ArgSpec, tool: str) -> Convert | None:
         try:
             return make(value)
         except Exception as error:
-            raise ArgumentError(_problems(arg, value, error), tool) from error
+            cause = error.__cause__ if isinstance(error, _Rejected) else error
+            raise ArgumentError(_problems(arg, value, error), tool) from cause
 
     return made
 
 
 def _problems(arg: ArgSpec, value: Any, error: Exception) -> list[Problem]:
     """Return the problems that a class reports, by path and without values."""
-    cls: Any
-    rejected = error.__cause__ if isinstance(error, _Rejected) else error
-    where, cls = (error.where, error.cls) if isinstance(error, _Rejected) else ("", arg.cls)
-    place = f"{arg.name}{where}"
+    if not isinstance(error, _Rejected):
+        error = _Rejected("", arg.cls, type_name(value), error)
+    cls: Any = error.cls
+    place = f"{arg.name}{error.where}"
     expected = f"a value that {annotation_text(cls)} accepts"
-    details = getattr(rejected, "errors", None)
+    details = getattr(error.__cause__, "errors", None)
     if callable(details) and is_pydantic_model(cls):
         return [
             Problem(
@@ -67,7 +68,7 @@ def _problems(arg: ArgSpec, value: Any, error: Exception) -> list[Problem]:
             )
             for each in details(include_url=False, include_context=False, include_input=False)
         ]
-    return [Problem(place, "coercion.class", expected, type_name(value))]
+    return [Problem(place, "coercion.class", expected, error.got)]
 
 
 def _path(steps: tuple[Any, ...]) -> str:
@@ -75,12 +76,20 @@ def _path(steps: tuple[Any, ...]) -> str:
 
 
 class _Rejected(Exception):
-    """A class rejected the values at a place within an argument."""
+    """A class rejected the values at a place within an argument.
 
-    def __init__(self, where: str, cls: Any) -> None:
+    Attributes:
+        where: The place, after the name of the argument.
+        cls: The class.
+        got: The name of the type of the value.
+    """
+
+    def __init__(self, where: str, cls: Any, got: str, cause: BaseException | None) -> None:
         super().__init__(where)
         self.where = where
         self.cls = cls
+        self.got = got
+        self.__cause__ = cause
 
 
 def _maker(arg: ArgSpec) -> Convert | None:
@@ -148,7 +157,7 @@ def _made_at(step: str, make: Convert, value: Any) -> Any:
     try:
         return make(value)
     except _Rejected as error:
-        raise _Rejected(f"{step}{error.where}", error.cls) from error.__cause__
+        raise _Rejected(f"{step}{error.where}", error.cls, error.got, error.__cause__) from error.__cause__
 
 
 def _maker_of_element(arg: ArgSpec, cls: Any) -> Convert | None:
@@ -217,7 +226,7 @@ def _caller(cls: Any) -> Convert:
         try:
             return create(fields)
         except Exception as error:
-            raise _Rejected("", origin) from error
+            raise _Rejected("", origin, type_name(fields), error) from error
 
     return called
 
