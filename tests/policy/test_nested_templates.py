@@ -17,6 +17,7 @@ from neuroscript import (
     ExecutionPolicy,
     PolicyError,
     SpecError,
+    ToolFailed,
     ToolPolicy,
     Toolset,
     Value,
@@ -210,3 +211,13 @@ def test_injected_argument_and_visible_path_fill_one_template() -> None:
         with Engine(plugins="none", toolsets=[toolset], policy=policy) as engine:
             with engine.session(variables={"root": "x"}) as session:
                 assert "x/a" == session.call("web.inside", ("a",))
+
+
+def test_injected_class_that_changes_a_named_field_makes_the_call_fail() -> None:
+    """A value of the host is compared like one of a caller."""
+    toolset = downloads().with_injected("web.get", download=Variable("download"))
+    policy = ExecutionPolicy(grants=("fs:read:*",))
+    with Engine(plugins="none", toolsets=[toolset], policy=policy) as engine:
+        assert "x " == engine.session(variables={"download": {"path": "x"}}).call("web.get")
+        with pytest.raises(ToolFailed, match=r"coercion\.class"):
+            engine.session(variables={"download": {"path": "public"}}).call("web.get")

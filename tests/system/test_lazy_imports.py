@@ -18,7 +18,7 @@ LAZY_IMPORTS: Final = {
     "calls.drivers": "calls.streams",
     "calls.pipeline": (
         "calls.approvals calls.streams coercion.problems policy.refusals policy.templates runtime.masking "
-        "spec.instance_checks spec.instances"
+        "tools.instance_makers"
     ),
     "cli": "cli.dispatch",
     "cli.calls.call": "cli.calls.hints cli.env.reload",
@@ -64,7 +64,7 @@ LAZY_IMPORTS: Final = {
     "discovery.entry_points": "tools.hookspecs",
     "discovery.index_builder": "tools.hookspecs",
     "discovery.lazy_tools": (
-        "discovery.entry_points spec.instances tools.fingerprints tools.hookspecs tools.serialization"
+        "discovery.entry_points spec.instances tools.fingerprints tools.hookspecs tools.instance_makers tools.serialization"
     ),
     "discovery.probe": "discovery.index_builder",
     "engine.call_runtime": "policy.refusals runtime.redacting_proxies",

@@ -119,21 +119,9 @@ class CallPipeline:
     def _find_makers(self) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
         if all(arg.cls is None and not arg.nested for arg in self.tool.spec.args):
             return ()
-        from neuroscript.spec.instances import maker_of
+        from neuroscript.tools.instance_makers import instance_makers
 
-        makers = ((index, maker_of(arg, self.tool.name)) for index, arg in enumerate(self.tool.spec.args))
-        found = tuple((index, maker) for index, maker in makers if maker is not None)
-        if not found or not self.tool.templates:
-            return found
-        from neuroscript.policy.templates import key_paths
-        from neuroscript.spec.instance_checks import checked_maker
-
-        names = [arg.name for arg in self.tool.spec.args]
-        return tuple(
-            (index, checked_maker(self.tool.spec.args[index], maker, self.tool.name, paths) if paths else maker)
-            for index, maker in found
-            for paths in [[path for each in self.tool.templates for path in key_paths(each.text, names[index], names)]]
-        )
+        return tuple(instance_makers(self.tool.spec, self.tool.templates).items())
 
     def bind(self, frame: CallFrame, given: object, by_name: bool) -> tuple[Any, ...]:
         """Return the exact values of the arguments, as all checks and records see them, or raise an `ArgumentError`."""

@@ -202,17 +202,17 @@ class LazyTool:
     def _instances(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         if not self._makers:
             return values
-        last = len(self._makers) - 1
-        makers = [self._makers[min(index, last)] for index in range(len(values))]
+        last = len(self._tool.spec.args) - 1
+        makers = [self._makers.get(min(index, last)) for index in range(len(values))]
         return tuple(value if make is None else make(value) for make, value in zip(makers, values, strict=True))
 
     @cached_property
-    def _makers(self) -> tuple[Callable[[Any], Any] | None, ...]:
-        """The function that creates the instances in each argument; empty if no argument has any."""
-        from neuroscript.spec.instances import maker_of
+    def _makers(self) -> Mapping[int, Callable[[Any], Any]]:
+        """The function that creates the instances in each argument that has some."""
+        from neuroscript.tools.instance_makers import instance_makers
 
-        makers = tuple(maker_of(arg, self._tool.name) for arg in self._loaded().spec.args)
-        return makers if any(makers) else ()
+        tool = self._loaded()
+        return instance_makers(tool.spec, tool.templates)
 
 
 class LazyCoroutineTool(LazyTool):

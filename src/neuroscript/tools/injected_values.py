@@ -25,6 +25,7 @@ from neuroscript.policy.templates import Template
 from neuroscript.spec.instances import maker_of, plain_default
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 from neuroscript.tools.injection_sources import Late, MissingValue, Resolver
+from neuroscript.tools.instance_makers import instance_makers
 
 SecretValues = Callable[[ToolSpec, Sequence[Any]], Iterable[Any]]
 """Returns the secret values among the values of a spec."""
@@ -94,8 +95,7 @@ class InjectedArguments:
     @_makers.default
     def _find_makers(self) -> Mapping[int, Callable[[Any], Any]]:
         """Return what creates the instances in each injected argument that has some."""
-        makers = {index: maker_of(self.spec.args[index], "") for index in (*self.fixed, *self.late)}
-        return {index: make for index, make in makers.items() if make is not None}
+        return instance_makers(self.spec, (*self.templates, *self.others))
 
     @property
     def last(self) -> int:
