@@ -80,6 +80,8 @@ def test_tagged_objects_in_a_long_list_take_linear_time() -> None:
         ("map_string_int", {"a": "1"}, {"a": 1}),
         ("entityid", {"id": "E_1"}, {"id": "E_1"}),
         ("any", {"kind": "cheque"}, {"kind": "cheque"}),
+        ("any", {"kind": "Cash"}, {"kind": "Cash"}),
+        ("entityid", {"kind": "Cash"}, {"kind": "cash"}),
     ],
 )
 def test_tagged_objects_beside_other_objects(other: Any, value: Any, expected: Any) -> None:

@@ -187,7 +187,7 @@ def _tagged(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> tuple[A
         choices = tuple(choice for tag in tags.values() for choice in tag.choices)
         walk.note((where, name), Rejection(MISSING.code, _one_of(choices)), "nothing")
         return None, value
-    for exactly in (True, False):
+    for exactly in (True,) if may_be_other else (True, False):
         for alternative in maps:
             if _selects(walk, tags[id(alternative)], found, exactly):
                 return alternative, value
