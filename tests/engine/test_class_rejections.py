@@ -49,7 +49,7 @@ def test_rejected_call_costs_no_limit(policy: ToolPolicy, watched: bool) -> None
         engine.register(tool(take, group="g", policy=policy))
         for _ in range(3):
             with pytest.raises(ArgumentError) as caught:
-                engine.call("g.take", ([{"number": 1}, {"number": "48"}],))
+                engine.call("g.take", ([{"number": 1}, {"number": "4815162342"}],))
             assert ("coercion.class", "model") == (caught.value.code, caught.value.retry)
             assert "g.take: odd[1]: expected a value that Odd accepts, got dict" == str(caught.value)
             assert isinstance(caught.value.__cause__, ValueError)
@@ -57,10 +57,10 @@ def test_rejected_call_costs_no_limit(policy: ToolPolicy, watched: bool) -> None
         assert 7 == engine.call("g.take", ([{"number": 7}],))
         with pytest.raises(LimitError) as refused:
             engine.call("g.take", ([{"number": 7}],))
-        assert ("limit.calls", "never") == (refused.value.code, refused.value.retry)
+        assert ("limit.calls", "host") == (refused.value.code, refused.value.retry)
     if watched:
         assert [*["coercion.class"] * 3, "ok", "limit.calls"] == [record.code for record in outcomes(audit)]
-        assert "48" not in repr(audit.records)
+        assert "4815162342" not in repr(audit.records)
 
 
 def test_rejected_call_of_a_coroutine_costs_no_limit() -> None:

@@ -50,6 +50,7 @@ MAYBE: Final = "maybe"
 SHORT_CHARS: Final = 1_000
 """The maximum length of a choice that is checked together with others."""
 
+NOTHING: Final[tuple[Any, ...]] = ()
 CHOSEN: Final = frozenset({ArgType.STRING, ArgType.INT, ArgType.FLOAT, ArgType.BOOL})
 NUMBERS: Final = frozenset({ArgType.INT, ArgType.FLOAT})
 DECLARED: Final = frozenset({ArgType.MAP, ArgType.MAP_STRING_ANY, ArgType.SLICE_MAP})
@@ -193,10 +194,10 @@ def _settled(arg: ArgSpec) -> Iterator[str]:
         arg.items is not None
         or arg.value_spec is not None
         or arg.key_spec is not None
-        or arg.prefix_items
-        or arg.unique_items
-        or arg.any_of
-        or arg.format
+        or arg.prefix_items is not NOTHING
+        or arg.unique_items is not False
+        or arg.any_of is not NOTHING
+        or arg.format != ""
     ):
         from neuroscript.spec.refinements import settle_refinements
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from neuroscript.coercion.parameters import COUNT, Form, instance, optional, require
+from neuroscript.coercion.string_formats import FORMATS
 from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
 from neuroscript.errors import ArgumentError, CallError
 from neuroscript.spec.tool_spec import ArgSpec
@@ -164,8 +165,6 @@ def _refined(arg: ArgSpec) -> SearchStrategy[Any]:
     if arg.any_of:
         return st.one_of([values(each) for each in arg.any_of])
     if arg.format:
-        from neuroscript.coercion.string_formats import FORMATS
-
         return st.sampled_from(FORMATS[arg.format].samples)
     if arg.prefix_items:
         return st.tuples(*map(values, arg.prefix_items)).map(list)

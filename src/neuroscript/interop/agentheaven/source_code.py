@@ -21,7 +21,7 @@ from neuroscript.spec.tool_spec import MAYBE, ArgSpec, ToolSpec
 TYPES: Final[Mapping[ArgType, str]] = {
     **{kind: f"dict[{annotation_text(key)}, {annotation_text(value)}]" for (key, value), kind in DICTS.items()},
     **{kind: f"list[{annotation_text(element)}]" for element, kind in LISTS.items()},
-    **{kind: annotation_text(annotation) for annotation, kind in PLAIN.items() if kind is not ArgType.NIL},
+    **{kind: annotation_text(each) for each, kind in PLAIN.items() if each not in (list, dict)},
     ArgType.MAP_STRING_ANY: "dict[str, Any]",
     ArgType.SLICE: "list[Any]",
     ArgType.LIST: "list[Any]",

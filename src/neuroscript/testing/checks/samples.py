@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from neuroscript.coercion.constraints import coerce
+from neuroscript.coercion.string_formats import FORMATS
 from neuroscript.coercion.types import ELEMENTS, ArgType
 from neuroscript.errors import CallError
 from neuroscript.spec.tool_spec import ArgSpec
@@ -88,8 +89,6 @@ def _refined(arg: ArgSpec, table: dict[ArgType, tuple[Any, ...]]) -> Iterable[An
     if arg.any_of:
         return [value for each in arg.any_of for value in _each(each, table)]
     if arg.format:
-        from neuroscript.coercion.string_formats import FORMATS
-
         samples = FORMATS[arg.format].samples
         return samples[:2] if table is COMMON else samples[2:]
     if arg.prefix_items:
