@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import ALL
 from tests.spec.annotation_rows import ROWS, Row, take_of
 from tests.spec.nested_rules import RULES
 
@@ -34,6 +35,9 @@ from neuroscript.formats.json_schema import result_from_schema
 from neuroscript.formats.json_schema_reader import MAX_ALTERNATIVES, MAX_MAPS, MAX_PROPERTIES
 
 META = jsonschema.Draft202012Validator(jsonschema.Draft202012Validator.META_SCHEMA)
+EXAMPLES = 2_000 if ALL else 100
+"""How many generated specs each property is tested with."""
+
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 
 
@@ -193,7 +197,7 @@ def specs(draw: st.DrawFn) -> ToolSpec:
     )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(specs())
 def test_each_generated_spec_returns_as_it_was(spec: ToolSpec) -> None:
     """At any depth, and whatever its parts are."""
@@ -569,7 +573,7 @@ def test_trailing_value_of_a_union_is_never_none() -> None:
     assert bind(ToolSpec("t", "g", (attrs.evolve(rule, nullable=True),), variadic=True), [1, None]) == (1, None)
     with pytest.raises(ArgumentError) as caught:
         bind(ToolSpec("t", "g", (rule,), variadic=True), [1, None])
-    assert caught.value.code == "coercion.null_element"
+    assert (caught.value.code, caught.value.retry) == ("coercion.null_element", "model")
 
 
 # Limits
@@ -583,7 +587,7 @@ def test_keys_beyond_the_limit_are_validated_even_if_the_schema_says_nothing_els
     assert spec.args[0].keys == ()
     with pytest.raises(ArgumentError) as caught:
         bind_named(spec, {"v": {"p7": 5}})
-    assert caught.value.code == "schema.type"
+    assert (caught.value.code, caught.value.retry) == ("schema.type", "model")
     again = spec_from_schema("g.t", spec_to_schema(spec))
     assert again == spec
     assert check_schema(again.schema).asks_more
@@ -612,7 +616,7 @@ def test_parts_beyond_the_depth_are_left_to_the_schema(word: str) -> None:
 
     with pytest.raises(ArgumentError) as caught:
         bind_named(spec, {"v": value})
-    assert caught.value.code == "schema.type"
+    assert (caught.value.code, caught.value.retry) == ("schema.type", "model")
 
 
 def test_union_of_unions_is_read_once_for_each_rule() -> None:
@@ -703,7 +707,7 @@ def without_missing(value: Any) -> Any:
     return value
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=2 * EXAMPLES, deadline=None)
 @given(PLAIN, PLAIN, st.lists(JSON, min_size=1, max_size=5))
 def test_exact_values_fit_the_schema_with_and_without_a_validator(schema: Any, other: Any, sent: list[Any]) -> None:
     """Another validator agrees, None aside where a key may be left out."""
@@ -724,7 +728,7 @@ def test_exact_values_fit_the_schema_with_and_without_a_validator(schema: Any, o
         assert oracle.is_valid({"v": exact}) or oracle.is_valid({"v": without_missing(exact)})
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(rules("a"), st.lists(JSON, min_size=1, max_size=5))
 def test_exact_values_fit_the_schema_of_their_rule(rule: ArgSpec, sent: list[Any]) -> None:
     """What strict mode would accept validates in its plain form."""

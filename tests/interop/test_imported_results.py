@@ -68,7 +68,7 @@ def test_wrapped_output_schema_is_unwrapped() -> None:
         assert value_of({"structuredContent": {"result": value}}, promise) == value
     with pytest.raises(ToolFailed) as caught:
         value_of({"structuredContent": {"result": ["a", 5]}}, promise)
-    assert caught.value.code == "mcp.answer"
+    assert (caught.value.code, caught.value.retry) == ("mcp.answer", "never")
 
 
 def test_structured_content_is_exact() -> None:
@@ -85,7 +85,7 @@ def test_formats_are_checked_only_if_the_host_says_so() -> None:
     assert value_of(content, promise_of(ORDER)) == content["structuredContent"]
     with pytest.raises(ToolFailed) as caught:
         value_of(content, promise_of(ORDER, formats=True))
-    assert caught.value.code == "mcp.answer"
+    assert (caught.value.code, caught.value.retry) == ("mcp.answer", "never")
 
 
 def test_union_as_a_result_is_served_under_a_key() -> None:
@@ -140,7 +140,7 @@ def test_response_that_does_not_fit_is_reported() -> None:
     for wrong in ({"id": "1"}, {"lines": [{"price": "2.5"}]}, []):
         with pytest.raises(ToolFailed) as caught:
             answered(promise, wrong)
-        assert caught.value.code == "openapi.answer"
+        assert (caught.value.code, caught.value.retry) == ("openapi.answer", "never")
 
 
 def test_format_of_a_parameter_is_checked_only_if_the_host_says_so() -> None:
@@ -151,4 +151,4 @@ def test_format_of_a_parameter_is_checked_only_if_the_host_says_so() -> None:
     assert bind_named(checked, {"at": "2026-01-01t00:00:00z"}) == ("2026-01-01t00:00:00z",)
     with pytest.raises(ArgumentError) as caught:
         bind_named(checked, {"at": "soon"})
-    assert caught.value.code == "schema.format"
+    assert (caught.value.code, caught.value.retry) == ("schema.format", "model")

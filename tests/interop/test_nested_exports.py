@@ -117,8 +117,11 @@ def test_langchain_reads_the_signature(engine: Any) -> None:
 
 
 def test_source_code_of_nested_types() -> None:
-    assert source_code.definition("place", PLACE).splitlines()[0] == (
-        "def place(at: list[int | str], prices: dict[str, list[str | None]], by_id: dict[int, list[str]]) -> list[dict]:"
+    lines = source_code.definition("place", PLACE).splitlines()
+    assert "from typing import Any" == lines[0]
+    assert (
+        "def place(at: list[int | str], prices: dict[str, list[str | None]], by_id: dict[int, list[str]]) "
+        "-> list[dict[str, Any]]:" == lines[3]
     )
     assert source_code.call_text("order", ORDER, SENT) == (
         "order(items=[{'article': 'pen', 'price': '1.5', 'size': 'large', 'counts': [1]}], "

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
+from tests.conftest import ALL
 from tests.interop.openapi_shop import NOTHING, query
 from tests.interop.openapi_whole import SECRETS, WHOLE
 
@@ -92,6 +93,8 @@ def test_wrong_type_in_any_field_is_a_spec_error(part: str) -> None:
     start = (part,) if part in WHOLE else ("paths", part)
     for index, path in enumerate([start, *places(at(WHOLE, start), start)]):
         for turn, other in enumerate(OTHERS):
+            if not ALL and (index + turn) % 3:
+                continue
             version = ("3.1.0", "3.0.3")[(index + turn) % 2]
             taken(changed(path, other, version), skip=bool(index % 2))
 

@@ -314,11 +314,11 @@ def test_concurrent_threads_lose_no_span(world: World) -> None:
 
 ALONE = """
 from neuroscript.interop.opentelemetry import Tracing
-from tests.interop.test_opentelemetry import BEGUN, ended
+from tests.interop.test_opentelemetry import BEGUN, finish_record
 tracing = Tracing()
 tracing.neuroscript_call_started(BEGUN)
 print(len(tracing._open))
-tracing.neuroscript_call_finished(ended(BEGUN))
+tracing.neuroscript_call_finished(finish_record(BEGUN))
 """
 
 
@@ -333,13 +333,13 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
 from neuroscript.interop.opentelemetry import Tracing
-from tests.interop.test_opentelemetry import BEGUN, ended
+from tests.interop.test_opentelemetry import BEGUN, finish_record
 tracing = Tracing()
 provider = TracerProvider()
 provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter()))
 trace.set_tracer_provider(provider)
 tracing.neuroscript_call_started(BEGUN)
-tracing.neuroscript_call_finished(ended(BEGUN))
+tracing.neuroscript_call_finished(finish_record(BEGUN))
 """
 
 

@@ -267,7 +267,8 @@ ROWS = (
               {"keys": (ArgSpec("id", ArgType.INT), ArgSpec("name", ArgType.STRING, default="?"))}),
     Forbidden(ArgType.INT, 1, (*NUMBERS, None, "", "null"), (True, "1e0", [1], "nil"), 2, {"required": False, "default": 1}),
     Forbidden(ArgType.INT, None, (None, "", "null"), (0, False, "None", [], 1), 2, {"nullable": True}),
-    Forbidden(ArgType.STRING, "admin", TEXTS, ("Admin", " admin", 1, ["admin"]), "guest", {"choices": ("admin", "guest")}),
+    Forbidden(ArgType.STRING, "admin", (*TEXTS, "Admin", " admin"), (1, ["admin"], "adm in"), "guest",
+              {"choices": ("admin", "guest")}),
 )  # fmt: skip
 """At least one row for each type that an argument can have."""
 

@@ -15,7 +15,7 @@ from neuroscript import ArgType, Engine, Toolset, coerce, tool
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "write-tools-from-functions.md").read_text()
 ROWS = re.findall(r"^\| `(.+)` \| `(\w+)` \| `(.+)` \| `(.+)` \|$", PAGE, re.MULTILINE)
-CLASSES = re.search(r"```python\n(import enum\n.+?)```", PAGE, re.DOTALL)
+CLASSES = re.search(r"```python\n(import datetime\nimport enum\n.+?)```", PAGE, re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def page() -> dict[str, Any]:
 
 def test_the_page_has_a_row_for_each_form() -> None:
     """The pattern above finds the whole table."""
-    assert len(ROWS) == 23
+    assert len(ROWS) == 33
 
 
 @pytest.mark.parametrize("mode", ["lax", "strict"])

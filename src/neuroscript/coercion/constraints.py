@@ -6,7 +6,8 @@ This module and `values`, which handles the types, are the only places that deci
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from neuroscript.coercion.context import (
@@ -265,9 +266,19 @@ def _fit(walk: CoercionPass, rule: Rule, choices: Container[Any], result: Any, w
     return result
 
 
-def _same_choices(rule: Rule, text: str) -> list[str]:
-    folded = text.strip().casefold()
-    return [each for each in rule.choices if type(each) is str and each.strip().casefold() == folded]
+def _same_choices(rule: Rule, text: str) -> Sequence[str]:
+    """Return the choices that equal *text* but for case and surrounding whitespace."""
+    return _folded_choices(rule.choices).get(text.strip().casefold(), ())
+
+
+@lru_cache(maxsize=64)
+def _folded_choices(choices: tuple[Any, ...]) -> dict[str, list[str]]:
+    """Return the choices by their folded spelling."""
+    found: dict[str, list[str]] = {}
+    for each in choices:
+        if type(each) is str:
+            found.setdefault(each.strip().casefold(), []).append(each)
+    return found
 
 
 def _is_decimal_between(text: str, rule: Rule) -> bool:
