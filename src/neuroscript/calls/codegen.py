@@ -7,8 +7,8 @@ from typing import Final
 
 from neuroscript.coercion.constraints import check_bounds
 from neuroscript.coercion.context import CoercionSettings
-from neuroscript.coercion.scalars import COERCERS, EXACT, Rejection
-from neuroscript.coercion.types import ELEMENTS, ArgType
+from neuroscript.coercion.scalars import Rejection
+from neuroscript.coercion.types import ELEMENTS, EXACT, READINGS, ArgType
 from neuroscript.coercion.values import coerce_list_fast
 from neuroscript.errors import UNSET
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
@@ -214,7 +214,7 @@ def _add_check(
 
 
 def _add_plain(name: str, arg: ArgSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, store: str) -> None:
-    reading = source.name(COERCERS[coercion.mode][arg.type])
+    reading = source.name(READINGS[coercion.mode][arg.type])
     source.add(f"if not ({EXACT[arg.type].format(name)}):", f"    {name} = {reading}({name})")
     source.add(f"    if type({name}) is Misfit:", f"        {doubt}", f"    {store}")
     if arg.type in (ArgType.STRING, ArgType.BLOB):

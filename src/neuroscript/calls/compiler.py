@@ -15,7 +15,7 @@ from neuroscript.calls.codegen import GLOBALS, CodeWriter, write_named_binding, 
 from neuroscript.calls.pipeline import CallPipeline
 from neuroscript.calls.steps import CallFrame, report_failure
 from neuroscript.coercion.context import CoercionSettings
-from neuroscript.coercion.scalars import EXACT
+from neuroscript.coercion.types import EXACT
 from neuroscript.errors import ArgumentError
 from neuroscript.spec.binding import bind_arguments
 from neuroscript.spec.tool_spec import ToolSpec

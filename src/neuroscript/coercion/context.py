@@ -8,7 +8,8 @@ from typing import Any, Final, Literal
 import attrs
 
 from neuroscript.coercion.parameters import WHOLE, require_fields
-from neuroscript.coercion.scalars import COERCERS, Reading, Rejection
+from neuroscript.coercion.scalars import Reading, Rejection
+from neuroscript.coercion.types import READINGS
 from neuroscript.errors import MAX_PROBLEMS
 from neuroscript.io.text import name_of as name_of
 from neuroscript.io.text import quote_untrusted
@@ -64,7 +65,7 @@ class CoercionSettings:
 
     @readings.default
     def _readings_of_mode(self) -> Mapping[str, Reading]:
-        return COERCERS[self.mode]
+        return READINGS[self.mode]
 
 
 LAX: Final = CoercionSettings()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType, type_phrase
+from neuroscript.coercion.types import ELEMENTS, TYPES, ArgType, type_phrase
 from neuroscript.io.text import MAX_NAME_CHARS, quote_untrusted
 
 MAX_LISTED: Final = 20
@@ -163,11 +163,8 @@ def format_choice(choice: object) -> str:
 
 
 def _unit(count: int, kind: ArgType) -> str:
-    unit = "key" if kind in VALUES else _UNITS.get(kind, "item")
+    unit = TYPES[kind].unit
     return unit if count == 1 else f"{unit}s"
-
-
-_UNITS: Final = {ArgType.STRING: "character", ArgType.BLOB: "byte"}
 
 
 def _together(rule: Rule, asked: str) -> str:
@@ -192,7 +189,7 @@ def _length(rule: Rule) -> str:
     low, high = rule.min_length, rule.max_length
     if low is None and high is None:
         return ""
-    word = "of" if rule.type in _UNITS else "with"
+    word = "of" if TYPES[rule.type].unit in ("character", "byte") else "with"
     unit = _unit(high if high is not None else low or 0, rule.type)
     return f" {word} {low} {unit}" if low == high else f"{_span(low, high, word, word)} {unit}"
 

@@ -8,7 +8,7 @@ for the return values of tools (strict, but subclasses are flattened and an int 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 import attrs
@@ -337,47 +337,3 @@ def flatten_subclasses(strict: Reading) -> Reading:
         return strict(to_builtin(value))
 
     return read
-
-
-COERCERS: Final[Mapping[str, Mapping[str, Reading]]] = {
-    "lax": {
-        "string": lax_string,
-        "int": lax_int,
-        "float": lax_float,
-        "bool": lax_bool,
-        "blob": lax_blob,
-        "handle": lax_handle,
-        "nodeid": lax_nodeid,
-    },
-    "strict": {
-        "string": strict_string,
-        "int": strict_int,
-        "float": strict_float,
-        "bool": strict_bool,
-        "blob": strict_blob,
-        "handle": strict_handle,
-        "nodeid": strict_nodeid,
-    },
-    "result": {
-        "string": lax_string,
-        "int": flatten_subclasses(strict_int),
-        "float": result_float,
-        "bool": strict_bool,
-        "blob": flatten_subclasses(strict_blob),
-        "handle": lax_handle,
-        "nodeid": flatten_subclasses(strict_nodeid),
-    },
-}
-"""The function that reads a type, by mode and by the name of the type."""
-
-EXACT: Final[Mapping[str, str]] = {
-    "string": "type({0}) is str and {0}.isascii()",
-    "int": "type({0}) is int and {0} >= -1073741823 and {0} <= 1073741823",
-    "float": "type({0}) is float and {0} - {0} == 0.0",
-    "bool": "({0} is True or {0} is False)",
-    "blob": "type({0}) is bytes",
-}
-"""For some types, a cheap expression that is true only for exact values that need no further check.
-
-CPython compares ints of one digit (30 bits) without a call; the readings check larger ones.
-"""

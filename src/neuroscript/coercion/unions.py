@@ -29,7 +29,7 @@ from neuroscript.coercion.context import (
 )
 from neuroscript.coercion.rule_text import rule_phrase
 from neuroscript.coercion.scalars import BLANKS, Rejection, entry, to_builtin
-from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
+from neuroscript.coercion.types import ELEMENTS, NUMBER_TYPES, TYPES, VALUES, ArgType
 from neuroscript.coercion.values import adapt, unfenced
 from neuroscript.io.text import NotJSON, parse_json
 
@@ -39,11 +39,6 @@ if TYPE_CHECKING:
 TEXT_PER_NODE: Final = 256
 ITEMS_PER_NODE: Final = 16
 """How many characters and items count as one value when an alternative copied or parsed them in vain."""
-
-OTHER_OBJECTS: Final = frozenset({ArgType.ANY, ArgType.BLOB, ArgType.NODEID, ArgType.ENTITYID})
-"""The types besides maps that accept objects."""
-
-NUMERIC: Final = frozenset({ArgType.INT, ArgType.FLOAT})
 
 EXACT: Final = CoercionSettings("strict", SizeLimits(depth=1_000, nodes=2**40, text=2**40))
 """The settings for values that were coerced before; the limits of that coercion were sufficient."""
@@ -180,7 +175,7 @@ def _tagged(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> tuple[A
     maps = [each for each in rule.any_of if each.type in VALUES]
     tags = {id(each): next(key for key in each.keys if key.name == name) for each in maps}
     found = to_builtin(entry(value, name))
-    may_be_other = any(each.type in OTHER_OBJECTS for each in rule.any_of)
+    may_be_other = any(TYPES[each.type].accepts_objects for each in rule.any_of)
     if found is None:
         if may_be_other or any(not tag.required for tag in tags.values()):
             return None
@@ -285,7 +280,7 @@ def _first_repaired(walk: CoercionPass, rule: Rule, value: Any, where: Where) ->
                 break
     if not found:
         return None
-    others = [each for each in found if each[0].type in NUMERIC]
+    others = [each for each in found if each[0].type in NUMBER_TYPES]
     _, result, trial = others[0] if others and found[0][0].type is ArgType.BOOL else found[0]
     return result, trial
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from neuroscript.coercion import scalars
 from neuroscript.coercion.context import INVALID, CoercionPass, Where, type_name
 from neuroscript.coercion.scalars import Handle, Rejection, to_builtin
-from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType, type_phrase
+from neuroscript.coercion.types import ELEMENTS, TYPES, VALUES, ArgType, type_phrase
 from neuroscript.io.text import NotJSON, parse_json
 
 FLOAT32_MAX: Final = 3.4028235677973362e38
@@ -125,26 +125,7 @@ def _broken(kind: ArgType, text: str, error: NotJSON) -> Rejection:
 
 def _no_container(kind: ArgType) -> Rejection:
     what = "object" if kind in VALUES else "array"
-    return Rejection(
-        "coercion.type", type_phrase(kind), f"write a JSON {what}, such as {_EXAMPLES.get(kind, _LIST_EXAMPLE)}"
-    )
-
-
-_LIST_EXAMPLE: Final = '["a", 1]'
-
-_EXAMPLES: Final[Mapping[ArgType, str]] = {
-    ArgType.SLICE_STRING: '["a", "b"]',
-    ArgType.SLICE_INT: "[1, 2]",
-    ArgType.SLICE_FLOAT: "[0.5, 1.5]",
-    ArgType.SLICE_BOOL: "[true, false]",
-    ArgType.SLICE_MAP: '[{"key": "value"}]',
-    ArgType.EMBEDDING: "[0.5, 1.5]",
-    **dict.fromkeys(VALUES, '{"key": "value"}'),
-    ArgType.MAP_STRING_INT: '{"key": 1}',
-    ArgType.MAP_STRING_FLOAT: '{"key": 0.5}',
-    ArgType.MAP_STRING_BOOL: '{"key": true}',
-}
-"""An example in JSON for each container. Errors show it because they never repeat the string that a caller sent."""
+    return Rejection("coercion.type", type_phrase(kind), f"write a JSON {what}, such as {TYPES[kind].example}")
 
 
 def string_keyed(walk: CoercionPass, pairs: list[tuple[Any, Any]], where: Where) -> dict[str, Any]:

@@ -22,11 +22,11 @@ from neuroscript.coercion.parameters import FLAG, STRING, instance, optional, re
 from neuroscript.coercion.plain_data import freeze, to_plain
 from neuroscript.coercion.scalars import Handle
 from neuroscript.coercion.schema_inspection import FORMATS_FACT, MARK, VALIDATE_FACT, inspect_schema
-from neuroscript.coercion.types import ELEMENTS, MAPS, VALUES, ArgType
+from neuroscript.coercion.types import ELEMENTS, MAPS, TYPES, VALUES, ArgType
 from neuroscript.errors import UNSET, SpecError
 from neuroscript.formats.json_schema_reader import (
+    LENGTH_WORDS,
     PLAINLY,
-    SCALAR_WORDS,
     data_of,
     is_anything,
     read,
@@ -269,15 +269,13 @@ def _part(arg: ArgSpec, exact: bool) -> dict[str, Any]:
 def _form(arg: ArgSpec, exact: bool) -> dict[str, Any]:
     """Return the schema of a type, including its keys, items, values and alternatives."""
     kind = arg.type
-    if kind in SCALAR_WORDS:
-        return {"type": SCALAR_WORDS[kind]}
     if arg.any_of:
         return _alternatives(arg, exact)
     if kind in ELEMENTS:
         return _list(arg, exact)
     if kind in VALUES:
         return _map(arg, exact)
-    return {word: list(each) if type(each) is list else each for word, each in OTHERS[kind].items()}
+    return {word: list(each) if type(each) is list else each for word, each in TYPES[kind].schema.items()}
 
 
 def _alternatives(arg: ArgSpec, exact: bool) -> dict[str, Any]:
@@ -315,7 +313,7 @@ def _map(arg: ArgSpec, exact: bool) -> dict[str, Any]:
 def _element(kind: ArgType) -> dict[str, Any]:
     if kind is ArgType.MAP:
         return {"type": "object"}
-    return {} if kind is ArgType.ANY else {"type": SCALAR_WORDS[kind]}
+    return {} if kind is ArgType.ANY else dict(TYPES[kind].schema)
 
 
 def _keys(arg: ArgSpec, exact: bool) -> dict[str, Any]:
@@ -335,29 +333,6 @@ def _order(rules: Sequence[ArgSpec]) -> dict[str, Any]:
     return {} if names == sorted(names) else {"order": names}
 
 
-OTHERS: Final[Mapping[ArgType, dict[str, Any]]] = {
-    ArgType.ANY: {"type": ["string", "number", "boolean", "object", "array"]},
-    ArgType.NIL: {"type": "null"},
-    ArgType.BLOB: {
-        "type": ["string", "object"],
-        "properties": {"$base64": {"type": "string", "contentEncoding": "base64"}},
-        "required": ["$base64"],
-        "additionalProperties": False,
-    },
-    ArgType.EMBEDDING: {"type": "array", "items": {"type": "number"}},
-    ArgType.HANDLE: {"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"},
-    ArgType.NODEID: {"type": "string", "pattern": "^N_", "minLength": 3},
-    ArgType.ENTITYID: {
-        "type": ["string", "object"],
-        "pattern": "^E_",
-        "minLength": 3,
-        "properties": {"id": {"type": "string", "pattern": "^E_", "minLength": 3}},
-        "required": ["id"],
-    },
-}
-"""The schemas of types that are not JSON scalars, lists or maps. A blob in a string is its UTF-8 text."""
-
-
 def _say_bounds(arg: ArgSpec, schema: dict[str, Any], beyond: dict[str, Any]) -> None:
     inner = schema["items"] if arg.type in ELEMENTS and arg.items is None and "items" in schema else schema
     if arg.choices:
@@ -365,7 +340,8 @@ def _say_bounds(arg: ArgSpec, schema: dict[str, Any], beyond: dict[str, Any]) ->
     for word, number in (("minimum", arg.minimum), ("maximum", arg.maximum)):
         if number is not None:
             (beyond if arg.format else inner)[word] = number
-    lowest, highest = LENGTHS.get(arg.type, ("minItems", "maxItems") if arg.type in ELEMENTS else NO_WORDS)
+    unit = LENGTH_WORDS.get(TYPES[arg.type].unit, "")
+    lowest, highest = (f"min{unit}", f"max{unit}") if unit else NO_WORDS
     filled = any(key.default is not UNSET for key in arg.keys) and arg.type in VALUES
     if arg.min_length is not None and (filled or not lowest):
         beyond["minLength"] = arg.min_length
@@ -383,14 +359,6 @@ def _say_format(arg: ArgSpec, schema: dict[str, Any], beyond: dict[str, Any]) ->
 
 
 NO_WORDS: Final = ("", "")
-
-LENGTHS: Final[Mapping[ArgType, tuple[str, str]]] = {
-    ArgType.STRING: ("minLength", "maxLength"),
-    ArgType.EMBEDDING: ("minItems", "maxItems"),
-    ArgType.BLOB: NO_WORDS,
-    **dict.fromkeys(VALUES, ("minProperties", "maxProperties")),
-}
-"""The length keywords of each type except lists. A blob has none because its length is in bytes."""
 
 
 def _let_null(schema: dict[str, Any]) -> None:

@@ -25,34 +25,35 @@ from neuroscript.coercion.schema_inspection import (
     resolve_pointer,
     size_faults,
 )
-from neuroscript.coercion.types import ELEMENTS, MAPS, UNTYPED_LISTS, VALUES, ArgType
+from neuroscript.coercion.types import (
+    BUILTINS,
+    CHOICE_TYPES,
+    ELEMENTS,
+    LENGTH_TYPES,
+    MAPS,
+    TYPES,
+    UNTYPED_LISTS,
+    VALUES,
+    ArgType,
+)
 from neuroscript.errors import UNSET, SpecError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
 from neuroscript.tools.serialization import spec_from_data
 
-SCALAR_WORDS: Final[Mapping[ArgType, str]] = {
-    ArgType.STRING: "string",
-    ArgType.INT: "integer",
-    ArgType.FLOAT: "number",
-    ArgType.BOOL: "boolean",
-}
+OUTER: Final = {row.json_word: kind for kind, row in TYPES.items() if row.json_word}
+"""The ArgType for each type name of a schema, regardless of its content."""
+
+SCALARS: Final = {word: kind for word, kind in OUTER.items() if kind in CHOICE_TYPES}
 CHOICES_OF: Final[Mapping[ArgType, frozenset[type]]] = {
-    ArgType.STRING: frozenset({str}),
-    ArgType.INT: frozenset({int}),
-    ArgType.FLOAT: frozenset({int, float}),
-    ArgType.BOOL: frozenset({bool}),
+    kind: frozenset({int, float} if kind is ArgType.FLOAT else {BUILTINS[kind]}) for kind in SCALARS.values()
 }
 """The types that the choices of an argument may have."""
 
-SCALARS: Final = {word: kind for kind, word in SCALAR_WORDS.items()}
 TYPED_LISTS: Final = frozenset(kind for kind, element in ELEMENTS.items() if element is not ArgType.ANY)
 TYPED_MAPS: Final = frozenset(kind for kind, value in VALUES.items() if value is not ArgType.ANY)
 
-OUTER: Final = {**SCALARS, "array": ArgType.SLICE_ANY, "object": ArgType.MAP, "null": ArgType.NIL}
-"""The ArgType for each type name of a schema, regardless of its content."""
-
-PLAINLY: Final = frozenset({*SCALAR_WORDS, *TYPED_LISTS, *TYPED_MAPS, *OUTER.values(), ArgType.ANY})
+PLAINLY: Final = frozenset({*TYPED_LISTS, *TYPED_MAPS, *OUTER.values(), ArgType.ANY})
 """Types that standard keywords identify; all others are named under ``x-neuroscript``."""
 
 FIELDS: Final[Mapping[str, str]] = {
@@ -342,7 +343,7 @@ class _Reader:
         schema = bare.schema
         kind = ArgType(facts["type"]) if "type" in facts else self.outer_kind(schema)
         fields: dict[str, Any] = {"type": kind}
-        if kind in SCALAR_WORDS:
+        if kind in CHOICE_TYPES:
             fields |= self.asked(schema, kind)
         if kind is ArgType.STRING and isinstance(facts.get("format"), str):
             fields["format"] = facts["format"]
@@ -351,8 +352,9 @@ class _Reader:
             fields |= self.parts(kind, bare, facts, path, place)
         for field, word in (("min_length", "min"), ("max_length", "max")):
             ours = facts.get(f"{word}Length")
-            length = ours if ours is not None else schema.get(f"{word}{_LENGTH.get(kind, 'Items')}")
-            if type(length) is int and kind in _LONG and "prefix_items" not in fields:
+            unit = LENGTH_WORDS.get(TYPES[kind].unit, "Items")
+            length = ours if ours is not None else schema.get(f"{word}{unit}")
+            if type(length) is int and kind in LENGTH_TYPES and "prefix_items" not in fields:
                 fields[field] = length
         return fields
 
@@ -667,8 +669,8 @@ _BY_WORD: Final[Mapping[str, frozenset[type]]] = {
 }
 """The types of the choices of each type name."""
 
-_LENGTH: Final = {ArgType.STRING: "Length", **dict.fromkeys(VALUES, "Properties")}
-_LONG: Final = frozenset({ArgType.STRING, ArgType.BLOB, ArgType.EMBEDDING, *ELEMENTS, *VALUES})
+LENGTH_WORDS: Final = {"character": "Length", "item": "Items", "key": "Properties"}
+"""The end of the length keywords for each unit. Bytes have none."""
 
 
 def untag(value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from neuroscript.coercion.rule_text import expected_type
-from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
+from neuroscript.coercion.types import ELEMENTS, TYPES, ArgType
 from neuroscript.errors import UNSET
 from neuroscript.formats.python_names import attribute, free, parameters
 from neuroscript.io.text import escape, one_line
@@ -50,29 +50,21 @@ MAX_LINE_CHARS: Final = 100
 BUILTIN: Final = re.compile(r"\0(\w+)")
 """A placeholder for a builtin, until it is known whether a tool in scope shadows it; literals contain no NUL."""
 
-SCALARS: Final = {
-    ArgType.STRING: "\0str",
-    ArgType.INT: "\0int",
-    ArgType.FLOAT: "\0float",
-    ArgType.BOOL: "\0bool",
-    ArgType.BLOB: "\0bytes",
-}
-MAP: Final = "\0dict[\0str, Any]"
-TAKEN: Final[dict[ArgType, str]] = {
-    ArgType.EMBEDDING: "\0list[\0float] | _array[\0float]",
-    ArgType.HANDLE: "\0str | Handle",
-    ArgType.NODEID: f"\0str | {MAP}",
-    ArgType.ENTITYID: f"\0str | {MAP}",
-}
-GIVEN: Final[dict[ArgType, str]] = {
-    ArgType.EMBEDDING: "_array[\0float]",
-    ArgType.HANDLE: "\0str",
-    ArgType.NODEID: "\0str",
-    ArgType.ENTITYID: f"\0str | {MAP}",
-}
-"""Types that differ between results and arguments."""
-
 NONE: Final = " | None"
+
+BUILTIN_NAMES: Final = re.compile(r"\b(?:str|int|float|bool|bytes|list|dict)\b")
+
+
+def _marked(annotation: str) -> str:
+    """Return an annotation with a placeholder for each builtin, and the name under which a stub imports `array`."""
+    return BUILTIN_NAMES.sub(lambda match: f"\0{match[0]}", annotation).replace("array", "_array")
+
+
+GIVEN: Final = {kind: _marked(row.annotation) for kind, row in TYPES.items()}
+"""The types of results."""
+
+TAKEN: Final = {kind: _marked(row.argument_annotation or row.annotation) for kind, row in TYPES.items()}
+"""The types of arguments."""
 
 Words = dict[ArgType, str]
 """The types of arguments or of results."""
@@ -195,7 +187,7 @@ class StubWriter:
 
     def _result(self, spec: ToolSpec) -> str:
         if spec.returns is None:
-            kind = _word(spec.return_type, GIVEN)
+            kind = GIVEN[spec.return_type]
         else:
             kind = self._type(spec, spec.returns, ("", "result"), GIVEN)  # "" because an argument may be called result
         return _with_none(kind, spec.return_nullable)
@@ -219,7 +211,7 @@ class StubWriter:
         if (arg.value_spec is not None or arg.key_spec is not None) and not arg.keys:
             return self._dict(spec, arg, path, words)
         if not arg.keys or arg.extra_keys or arg.value_spec is not None:
-            return _word(arg.type, words)
+            return words[arg.type]
         kind = self._map(spec, arg, path, words)
         return f"\0list[{kind}]" if arg.type in ELEMENTS else kind
 
@@ -277,19 +269,6 @@ def _first_left_out(args: Sequence[ArgSpec]) -> int | None:
     """Return the index of the first optional argument before a required one, or None."""
     last = max((index for index, arg in enumerate(args) if arg.required), default=-1)
     return next((index for index, arg in enumerate(args[: last + 1]) if not arg.required), None)
-
-
-def _word(kind: ArgType, others: Words) -> str:
-    if kind in SCALARS:
-        return SCALARS[kind]
-    if kind in ELEMENTS:
-        element = MAP if kind is ArgType.SLICE_MAP else SCALARS.get(ELEMENTS[kind], "Any")
-        return f"\0list[{element}]"
-    if kind is ArgType.MAP_ANY_ANY:
-        return "\0dict[Any, Any]"
-    if kind in VALUES:
-        return f"\0dict[\0str, {SCALARS.get(VALUES[kind], 'Any')}]"
-    return others.get(kind, "Any" if kind is ArgType.ANY else "None")
 
 
 def _with_none(kind: str, is_nullable: bool) -> str:

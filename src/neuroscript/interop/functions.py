@@ -15,7 +15,7 @@ import attrs
 
 from neuroscript.coercion.parameters import FLAG, STRING, Form, instance, require
 from neuroscript.coercion.plain_data import to_plain
-from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
+from neuroscript.coercion.types import TYPES, ArgType
 from neuroscript.engine.session import Session
 from neuroscript.errors import UNSET
 from neuroscript.formats.one_line import rule_phrase
@@ -23,26 +23,6 @@ from neuroscript.formats.python_names import is_name, parameters
 from neuroscript.io.text import escape, one_line
 from neuroscript.runtime.interfaces import ToolCall, ToolResult
 from neuroscript.spec.tool_spec import MAYBE, ArgSpec, ToolSpec
-
-SCALARS: Final[Mapping[ArgType, Any]] = {
-    ArgType.STRING: str,
-    ArgType.INT: int,
-    ArgType.FLOAT: float,
-    ArgType.BOOL: bool,
-    ArgType.MAP: dict[str, Any],
-    ArgType.BLOB: str,
-    ArgType.EMBEDDING: list[float],
-    ArgType.HANDLE: str,
-    ArgType.NODEID: str,
-    ArgType.ENTITYID: str,
-    ArgType.ANY: Any,
-    ArgType.NIL: None,
-    ArgType.VOID: None,
-}
-"""The annotation of each type that is neither a slice nor a map of one type."""
-
-RESULTS: Final[Mapping[ArgType, Any]] = {ArgType.BLOB: dict[str, str], ArgType.ENTITYID: Any}
-"""Types whose JSON form as a result differs from their form as an argument."""
 
 NAME: Final = Form("a name in Python, or empty", STRING.accepts, lambda name: not name or is_name(name))
 
@@ -170,7 +150,7 @@ def json_form(arg: ArgSpec) -> Any:
     if arg.choices and arg.element is not ArgType.FLOAT:  # Literal does not support floats
         literal: Any = Literal.__getitem__(arg.choices)
         return literal if arg.element is arg.type else GenericAlias(list, literal)
-    return json_type(arg.type)
+    return TYPES[arg.type].json_type
 
 
 def _refined_form(arg: ArgSpec) -> Any:
@@ -182,7 +162,7 @@ def _refined_form(arg: ArgSpec) -> Any:
         return GenericAlias(list, _inner_form(arg.items))
     if arg.value_spec is not None and not arg.keys:
         return GenericAlias(dict, (str, _inner_form(arg.value_spec)))
-    return json_form(attrs.evolve(arg, unique_items=False, cls=None)) if arg.unique_items else json_type(arg.type)
+    return json_form(attrs.evolve(arg, unique_items=False, cls=None)) if arg.unique_items else TYPES[arg.type].json_type
 
 
 def _inner_form(arg: ArgSpec) -> Any:
@@ -190,20 +170,10 @@ def _inner_form(arg: ArgSpec) -> Any:
     return Optional[json_form(arg)] if arg.nullable else json_form(arg)
 
 
-def json_type(kind: ArgType) -> Any:
-    """Return the Python type of an ArgType in JSON form."""
-    if kind in ELEMENTS:
-        return GenericAlias(list, json_type(ELEMENTS[kind]))
-    if kind in VALUES:
-        return GenericAlias(dict, (str, json_type(VALUES[kind])))
-    return SCALARS[kind]
-
-
 def result_annotation(spec: ToolSpec) -> Any:
     """Return the annotation of the result in JSON form; a stream is a list of its items."""
-    kind: Any = RESULTS.get(spec.return_type, json_type(spec.return_type))
-    if spec.returns is not None:
-        kind = json_form(spec.returns)
+    row = TYPES[spec.return_type]
+    kind: Any = (row.json_result or row.json_type) if spec.returns is None else json_form(spec.returns)
     kind = Optional[kind] if spec.return_nullable else kind
     if spec.stream == MAYBE:
         return Any

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from neuroscript.coercion.types import ELEMENTS, ArgType
+from neuroscript.coercion.types import BUILTINS, ELEMENTS, ArgType
 from neuroscript.errors import ArgumentError, Problem, SpecError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.capabilities import Capability, Grant, parts, single, split_need
@@ -45,13 +45,12 @@ PORTS: Final = {"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "
 MAX_SCOPE_CHARS: Final = 8 * 1024 * 1024
 """Maximum number of characters in the needs of one call, for scopes that combine several arguments."""
 
-SCOPE_TYPES: Final[dict[ArgType, Callable[[Any], str]]] = {
-    ArgType.STRING: literal,
-    ArgType.HANDLE: literal,
-    ArgType.NODEID: literal,
-    ArgType.INT: str,
-    ArgType.BOOL: lambda value: "true" if value else "false",
+_SCOPE_TEXTS: Final[Mapping[type, Callable[[Any], str]]] = {
+    str: literal,
+    int: str,
+    bool: lambda value: "true" if value else "false",
 }
+SCOPE_TYPES: Final = {kind: _SCOPE_TEXTS[builtin] for kind, builtin in BUILTINS.items() if builtin in _SCOPE_TEXTS}
 """The types that can fill a scope, and the string form of a value of each."""
 
 

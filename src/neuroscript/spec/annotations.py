@@ -27,7 +27,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get
 import attrs
 
 from neuroscript.coercion.parameters import FLAG, NUMBER, STRING, WHOLE, optional, require_fields
-from neuroscript.coercion.types import ELEMENTS, ArgType
+from neuroscript.coercion.types import ANNOTATIONS, CHOICE_TYPES, ELEMENTS, LISTS, ArgType
 from neuroscript.errors import SpecError
 
 FIELDS: Final = {
@@ -178,42 +178,6 @@ class UnsupportedAnnotation(Exception):
     """An annotation without an ArgType; the message says what to use."""
 
 
-PLAIN: Final[Mapping[Any, ArgType]] = {
-    str: ArgType.STRING,
-    int: ArgType.INT,
-    float: ArgType.FLOAT,
-    bool: ArgType.BOOL,
-    bytes: ArgType.BLOB,
-    Any: ArgType.ANY,
-    None: ArgType.NIL,
-    type(None): ArgType.NIL,
-    array: ArgType.EMBEDDING,
-    list: ArgType.SLICE_ANY,
-    dict: ArgType.MAP,
-}
-
-
-LISTS: Final[Mapping[Any, ArgType]] = {
-    str: ArgType.SLICE_STRING,
-    int: ArgType.SLICE_INT,
-    float: ArgType.SLICE_FLOAT,
-    bool: ArgType.SLICE_BOOL,
-    Any: ArgType.SLICE_ANY,
-    dict: ArgType.SLICE_MAP,
-    dict[str, Any]: ArgType.SLICE_MAP,
-}
-
-
-DICTS: Final[Mapping[Any, ArgType]] = {
-    (str, Any): ArgType.MAP,
-    (str, str): ArgType.MAP_STRING_STRING,
-    (str, int): ArgType.MAP_STRING_INT,
-    (str, float): ArgType.MAP_STRING_FLOAT,
-    (str, bool): ArgType.MAP_STRING_BOOL,
-    (Any, Any): ArgType.MAP_ANY_ANY,
-}
-
-
 CONTAINERS: Final[frozenset[Any]] = frozenset({tuple, set, frozenset, deque})
 """The classes that a function may receive instead of a list."""
 
@@ -247,8 +211,8 @@ def hint_of(annotation: Any) -> Hint:
         UnsupportedAnnotation: There is no ArgType for it.
     """
     if _hashable(annotation):
-        if annotation in PLAIN:
-            return Hint(PLAIN[annotation])
+        if annotation in ANNOTATIONS:
+            return Hint(ANNOTATIONS[annotation])
         if annotation in CONTAINERS:
             return Hint(ArgType.SLICE_ANY, cls=annotation, unique_items=annotation in _SETS)
     form = _FORMS.get(get_origin(annotation))
@@ -407,7 +371,7 @@ def _choices(values: tuple[Any, ...], cls: Any = None) -> Hint:
     """Return the meaning of a choice among scalars: one type with choices, or alternatives by type."""
     kinds = dict.fromkeys(map(type, values))
     if len(kinds) == 1:
-        return Hint(PLAIN[type(values[0])], choices=values, cls=cls)
+        return Hint(ANNOTATIONS[type(values[0])], choices=values, cls=cls)
     parts = (tuple(value for value in values if type(value) is kind) for kind in kinds)
     return Hint(ArgType.ANY, any_of=tuple(_choices(part) for part in parts), cls=cls)
 
@@ -415,9 +379,8 @@ def _choices(values: tuple[Any, ...], cls: Any = None) -> Hint:
 def _root(cls: Any) -> Hint:
     """Return the meaning of a RootModel: that of its value, with items that have a class as a spec of their own."""
     hint = root_of(cls)
-    if hint.type in _SLICES.values() and hint.cls is not None and hint.cls not in CONTAINERS:
-        element = next(element for element, kind in _SLICES.items() if kind is hint.type)
-        item = Hint(element, choices=hint.choices, cls=hint.cls)
+    if hint.type in ELEMENTS and hint.cls is not None and hint.cls not in CONTAINERS:
+        item = Hint(ELEMENTS[hint.type], choices=hint.choices, cls=hint.cls)
         return attrs.evolve(hint, type=ArgType.SLICE_ANY, choices=(), items=item, cls=cls)
     if hint.type is ArgType.MAP and is_record(hint.cls):
         raise UnsupportedAnnotation(f"{annotation_text(cls)} is not supported; use {annotation_text(hint.cls)}")
@@ -447,10 +410,11 @@ def _items(annotation: Any, cls: Any) -> Hint:
     """Return the meaning of a list, set, or tuple of any length."""
     is_set = cls in _SETS
     element = (*get_args(annotation), Any)[0]
-    hint = Hint(LISTS[element]) if _hashable(element) and element in LISTS else None
+    form = types.GenericAlias(list, element)
+    hint = Hint(ANNOTATIONS[form]) if _hashable(form) and form in ANNOTATIONS else None
     if hint is None:
         inner = hint_of(element)
-        kind = _SLICES.get(inner.type)
+        kind = LISTS.get(inner.type)
         if kind is not None and _is_simple(inner) and (cls is None or inner.cls is None):
             bounds = attrs.evolve(inner.said, description="")
             hint = Hint(kind, choices=inner.choices, cls=inner.cls, said=bounds)
@@ -485,10 +449,11 @@ def _tuple(annotation: Any) -> Hint:
 
 def _dict(annotation: Any) -> Hint:
     pair = get_args(annotation) or (str, Any)
-    if _hashable(pair) and pair in DICTS:
-        return Hint(DICTS[pair])
+    form = types.GenericAlias(dict, pair)
+    if _hashable(form) and form in ANNOTATIONS:
+        return Hint(ANNOTATIONS[form])
     key, value = map(hint_of, pair)
-    if key.type not in KEY_TYPES or key.nullable or key.unique_items:
+    if key.type not in CHOICE_TYPES or key.nullable or key.unique_items:
         raise UnsupportedAnnotation(
             f"{annotation_text(annotation)} is not supported; use str, int, float, bool, an Enum, a Literal or a class "
             "with a string format as key"
@@ -499,17 +464,7 @@ def _dict(annotation: Any) -> Hint:
     return Hint(kind, key_spec=None if is_plain else key, value_spec=value)
 
 
-KEY_TYPES: Final = frozenset({ArgType.STRING, ArgType.INT, ArgType.FLOAT, ArgType.BOOL})
-"""The types of keys that a map may declare."""
-
-
 _SETS: Final[frozenset[Any]] = frozenset({set, frozenset})
-
-_SLICES: Final[Mapping[ArgType, ArgType]] = {
-    ArgType.MAP: ArgType.SLICE_MAP,
-    **{PLAIN[kind]: LISTS[kind] for kind in (str, int, float, bool, Any)},
-}
-
 
 _FORMS: Final[Mapping[Any, Callable[[Any], Hint]]] = {
     Union: _union,

@@ -14,11 +14,10 @@ import attrs
 
 from neuroscript.coercion.parameters import FLAG, STRING, Form, field_problems
 from neuroscript.coercion.string_formats import FORMATS, format_of_class
-from neuroscript.coercion.types import ELEMENTS, LISTS, MAPS, UNTYPED_LISTS, VALUES, ArgType
+from neuroscript.coercion.types import CHOICE_TYPES, ELEMENTS, LISTS, MAPS, UNTYPED_LISTS, VALUES, ArgType
 from neuroscript.errors import UNSET, SpecError
 from neuroscript.spec.annotations import (
     CONTAINERS,
-    KEY_TYPES,
     UnsupportedAnnotation,
     annotation_text,
     choice_of,
@@ -235,7 +234,7 @@ def _has_constraints(arg: ArgSpec) -> bool:
 
 
 def _fits_key(key: ArgSpec, kind: ArgType) -> bool:
-    allowed = {ArgType.STRING} if kind in MAPS else KEY_TYPES
+    allowed = {ArgType.STRING} if kind in MAPS else CHOICE_TYPES
     return key.type in allowed and not key.nullable
 
 

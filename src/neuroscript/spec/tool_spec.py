@@ -28,7 +28,7 @@ from neuroscript.coercion.parameters import (
     sequence,
 )
 from neuroscript.coercion.scalars import is_unicode
-from neuroscript.coercion.types import ELEMENTS, TEXT_HOLDERS, VALUES, ArgType
+from neuroscript.coercion.types import CHOICE_TYPES, ELEMENTS, LENGTH_TYPES, NUMBER_TYPES, TEXT_HOLDERS, ArgType
 from neuroscript.errors import UNSET, SpecError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.names import MAX_NAME_CHARS, canonical, is_group_name, is_word, upstream_name, wire_name
@@ -51,10 +51,7 @@ SHORT_CHARS: Final = 1_000
 """The maximum length of a choice that is checked together with others."""
 
 NOTHING: Final[tuple[Any, ...]] = ()
-CHOSEN: Final = frozenset({ArgType.STRING, ArgType.INT, ArgType.FLOAT, ArgType.BOOL})
-NUMBERS: Final = frozenset({ArgType.INT, ArgType.FLOAT})
 DECLARED: Final = frozenset({ArgType.MAP, ArgType.MAP_STRING_ANY, ArgType.SLICE_MAP})
-LENGTH_TYPES: Final = frozenset({ArgType.STRING, ArgType.BLOB, ArgType.EMBEDDING, *ELEMENTS, *VALUES})
 
 # What a field has to be
 
@@ -73,7 +70,7 @@ FINITE: Final = Form(
     lambda number: type(number) in (int, float),
     lambda number: _exactly(ArgType.FLOAT, number) is not None,
 )
-BOUNDS: Final = {NUMBERS: FINITE, LENGTH_TYPES: WHOLE}
+BOUNDS: Final = {NUMBER_TYPES: FINITE, LENGTH_TYPES: WHOLE}
 ITEMS: Final = Form("a list or tuple", lambda items: isinstance(items, (list, tuple)))
 STREAM: Final = Form(
     f"True, False or {MAYBE!r}",
@@ -284,7 +281,7 @@ def _settled_choices(arg: ArgSpec) -> Iterator[str]:
     if choices is None:
         yield from ITEMS.problems("choices", arg.choices)
         return
-    if choices and arg.element not in CHOSEN:
+    if choices and arg.element not in CHOICE_TYPES:
         yield f"choices are valid for strings, numbers, booleans and slices of them, not for {arg.type}"
         return
     if arg.element is ArgType.STRING and _are_short_texts(choices):
@@ -305,10 +302,10 @@ def _are_short_texts(choices: tuple[Any, ...]) -> bool:
 
 
 def _bound_faults(arg: ArgSpec) -> Iterator[str]:
-    for low, high, fitting in (("minimum", "maximum", NUMBERS), ("min_length", "max_length", LENGTH_TYPES)):
+    for low, high, fitting in (("minimum", "maximum", NUMBER_TYPES), ("min_length", "max_length", LENGTH_TYPES)):
         bounds = {name: getattr(arg, name) for name in (low, high) if getattr(arg, name) is not None}
-        kind = arg.element if fitting is NUMBERS else arg.type
-        if bounds and kind not in fitting and not (fitting is NUMBERS and arg.format == "decimal"):
+        kind = arg.element if fitting is NUMBER_TYPES else arg.type
+        if bounds and kind not in fitting and not (fitting is NUMBER_TYPES and arg.format == "decimal"):
             yield f"{low} and {high} are not valid for {arg.type}"
         elif faults := [*problems(**{name: (bound, BOUNDS[fitting]) for name, bound in bounds.items()})]:
             yield from faults

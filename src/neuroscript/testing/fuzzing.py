@@ -5,12 +5,13 @@ It requires hypothesis, which is imported on first use: ``pip install "neuroscri
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from neuroscript.coercion.parameters import COUNT, Form, instance, optional, require
 from neuroscript.coercion.string_formats import FORMATS
-from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
+from neuroscript.coercion.types import ELEMENTS, TYPES, VALUES, ArgType
 from neuroscript.errors import ArgumentError, CallError
 from neuroscript.spec.tool_spec import ArgSpec
 from neuroscript.testing.checks.check_case import Violation
@@ -186,33 +187,36 @@ def _refined(arg: ArgSpec) -> SearchStrategy[Any]:
 def _text() -> SearchStrategy[str]:
     from hypothesis import strategies as st
 
-    return st.text(st.characters(exclude_categories=["Cs"]), max_size=MAX_SIZE)
+    return st.text(_characters(), max_size=MAX_SIZE)
+
+
+def _characters() -> SearchStrategy[str]:
+    from hypothesis import strategies as st
+
+    return st.characters(exclude_categories=["Cs"])
 
 
 def _scalar(kind: ArgType, arg: ArgSpec) -> SearchStrategy[Any]:
     from hypothesis import strategies as st
 
-    low, high = arg.minimum, arg.maximum
-    match kind:
-        case ArgType.STRING:
-            return _text()
-        case ArgType.INT:
-            return st.integers(-INT if low is None else int(low), INT if high is None else int(high))
-        case ArgType.FLOAT:
-            return st.floats(low, high, allow_nan=False, allow_infinity=False)
-        case ArgType.BOOL:
-            return st.booleans()
-        case ArgType.BLOB:
-            return st.binary(max_size=MAX_SIZE)
-        case ArgType.EMBEDDING:
-            return st.lists(st.floats(-1, 1, width=32), max_size=8)
-        case ArgType.HANDLE:
-            return st.from_regex(r"[a-z][a-z0-9-]{0,20}", fullmatch=True)
-        case ArgType.NODEID | ArgType.ENTITYID:
-            return _text().map(lambda text: f"{kind.value[0].upper()}_{text}x")
-        case ArgType.NIL:
-            return st.none()
-        case ArgType.MAP:
-            return st.dictionaries(_text(), _text(), max_size=3)
+    row, low, high = TYPES[kind], arg.minimum, arg.maximum
+    if "pattern" in row.schema:
+        return st.from_regex(row.schema["pattern"], alphabet=_characters())
+    if row.builtin is str:
+        return _text()
+    if row.builtin is int:
+        return st.integers(-INT if low is None else int(low), INT if high is None else int(high))
+    if row.builtin is float:
+        return st.floats(low, high, allow_nan=False, allow_infinity=False)
+    if row.builtin is bool:
+        return st.booleans()
+    if row.builtin is bytes:
+        return st.binary(max_size=MAX_SIZE)
+    if row.builtin is array:
+        return st.lists(st.floats(-1, 1, width=32), max_size=8)
+    if row.builtin is dict:
+        return st.dictionaries(_text(), _text(), max_size=3)
+    if row.builtin is type(None):
+        return st.none()
     leaves = st.none() | st.booleans() | st.integers(-INT, INT) | _text()
     return st.recursive(leaves, lambda each: st.lists(each, max_size=3) | st.dictionaries(_text(), each, max_size=3))

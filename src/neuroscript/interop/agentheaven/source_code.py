@@ -11,27 +11,11 @@ from typing import Final
 
 from neuroscript.coercion.constraints import coerce
 from neuroscript.coercion.context import type_name
-from neuroscript.coercion.types import ArgType
+from neuroscript.coercion.types import TYPES, ArgType
 from neuroscript.errors import UNSET, ArgumentError, Problem, SpecError
 from neuroscript.interop import functions
 from neuroscript.io.text import escape, one_line
-from neuroscript.spec.annotations import DICTS, LISTS, PLAIN, annotation_text
 from neuroscript.spec.tool_spec import MAYBE, ArgSpec, ToolSpec
-
-TYPES: Final[Mapping[ArgType, str]] = {
-    **{kind: f"dict[{annotation_text(key)}, {annotation_text(value)}]" for (key, value), kind in DICTS.items()},
-    **{kind: f"list[{annotation_text(element)}]" for element, kind in LISTS.items()},
-    **{kind: annotation_text(each) for each, kind in PLAIN.items() if each not in (list, dict)},
-    ArgType.MAP_STRING_ANY: "dict[str, Any]",
-    ArgType.SLICE: "list[Any]",
-    ArgType.LIST: "list[Any]",
-    ArgType.HANDLE: "str",
-    ArgType.NODEID: "str",
-    ArgType.ENTITYID: "Any",
-    ArgType.NIL: "None",
-    ArgType.VOID: "None",
-}
-"""The annotation of each type."""
 
 IMPORTED: Final = {"Any": "typing", "Literal": "typing", "array": "array"}
 """Names in annotations that must be imported, and their modules."""
@@ -65,7 +49,7 @@ def _type_text(arg: ArgSpec) -> str:
     if arg.choices and arg.element is not ArgType.FLOAT:  # Literal does not support floats
         literal = f"Literal[{', '.join(map(repr, arg.choices))}]"
         return literal if arg.element is arg.type else f"list[{literal}]"
-    return TYPES[arg.type]
+    return TYPES[arg.type].annotation
 
 
 def _inner_text(arg: ArgSpec) -> str:
@@ -100,7 +84,7 @@ def _described(arg: ArgSpec, defaults: bool) -> str:
 
 
 def _returned(spec: ToolSpec) -> str:
-    text = TYPES[spec.return_type] if spec.returns is None else _type_text(spec.returns)
+    text = TYPES[spec.return_type].annotation if spec.returns is None else _type_text(spec.returns)
     return f"{text} | None" if spec.return_nullable and text not in ("Any", "None") else text
 
 

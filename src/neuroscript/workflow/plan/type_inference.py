@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
 from neuroscript.coercion.constraints import coerce
-from neuroscript.coercion.types import ELEMENTS, NONE_TYPES, VALUES, ArgType
+from neuroscript.coercion.types import CHOICE_TYPES, ELEMENTS, LENGTH_TYPES, NONE_TYPES, TYPES, VALUES, ArgType
 from neuroscript.errors import ArgumentError
 from neuroscript.spec.nested_values import item_of, value_of
 from neuroscript.spec.tool_spec import ArgSpec
 from neuroscript.workflow.plan.references import is_index
 
-TEXTS: Final = ("", "a", "0", "1.5", "true", "[]", "{}", "[1.5]", "QQ==", "2020-01-01", "h-1")
-"""Sample strings; each is accepted by some type."""
-
-SAMPLES: Final[Mapping[ArgType, tuple[Any, ...]]] = {
-    ArgType.STRING: TEXTS,
-    ArgType.INT: (0, 1),
-    ArgType.FLOAT: (0.0, 1.0, 0.5),
-    ArgType.BOOL: (True, False),
-    ArgType.BLOB: (b"", b"a"),
-    ArgType.EMBEDDING: ([], [1.0]),
-}
-"""Sample values of each type, chosen so that every type that accepts any of its values accepts one of them."""
-
-UNKNOWN: Final = frozenset(
-    {ArgType.ANY, ArgType.NIL, ArgType.VOID, ArgType.HANDLE, ArgType.NODEID, ArgType.ENTITYID, None}
-)
+UNKNOWN: Final = frozenset({*ArgType, None} - CHOICE_TYPES - LENGTH_TYPES)
 """Types that allow no static check."""
 
 
@@ -75,8 +60,13 @@ def _entry_at(arg: ArgSpec, step: str | int, rest: Sequence[str | int]) -> ArgTy
 
 
 def sample_values(kind: ArgType) -> tuple[Any, ...]:
-    """Return sample values of a type; containers are empty."""
-    return SAMPLES.get(kind) or (([],) if kind in ELEMENTS else ({},))
+    """Return sample values of a type. Every type that accepts any value of the type accepts one of them."""
+    row = TYPES[kind]
+    if kind is ArgType.STRING:
+        return (*row.samples, *(each.example.strip('"') for each in TYPES.values()))
+    if kind in ELEMENTS:
+        return ([],)
+    return ({},) if kind in VALUES else (*row.samples, *row.rare_samples)
 
 
 @cache
