@@ -7,20 +7,16 @@ tool, exported unchanged, and checked against the exact values of each call.
 
 from __future__ import annotations
 
-import datetime
 import json
-from array import array
-from binascii import b2a_base64
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
 from neuroscript.coercion.constraints import coerce_present
-from neuroscript.coercion.context import LAX, ROOT, CoercionPass, type_name
+from neuroscript.coercion.context import LAX, ROOT, CoercionPass
 from neuroscript.coercion.parameters import FLAG, STRING, instance, optional, require
 from neuroscript.coercion.plain_data import freeze, to_plain
-from neuroscript.coercion.scalars import Handle
 from neuroscript.coercion.schema_inspection import FORMATS_FACT, MARK, VALIDATE_FACT, inspect_schema
 from neuroscript.coercion.types import ELEMENTS, MAPS, TYPES, VALUES, ArgType
 from neuroscript.errors import UNSET, SpecError
@@ -32,6 +28,7 @@ from neuroscript.formats.json_schema_reader import (
     read,
     read_result,
 )
+from neuroscript.formats.tagged_values import tag
 from neuroscript.names import canonical
 from neuroscript.spec.tool_spec import MAYBE, ArgSpec, Example, ToolSpec
 from neuroscript.tools.serialization import spec_to_data
@@ -202,9 +199,9 @@ def _facts(spec: ToolSpec) -> dict[str, Any]:
 
 def _example(spec: ToolSpec, example: Example) -> dict[str, Any]:
     try:
-        said: dict[str, Any] = {"args": _tagged(example.args)}
+        said: dict[str, Any] = {"args": tag(example.args)}
         if example.result is not UNSET:
-            said["result"] = _tagged(example.result)
+            said["result"] = tag(example.result)
     except TypeError as error:
         raise SpecError(spec.full_name, [f"an example contains {error}, which JSON cannot represent"]) from None
     return {**said, **{name: getattr(example, name) for name in ("error", "note") if getattr(example, name)}}
@@ -244,7 +241,7 @@ def _rule(arg: ArgSpec, *, has_null: bool, exact: bool) -> dict[str, Any]:
     if arg.default is not UNSET:
         schema["default"] = to_plain(arg.default)
         if not _comes_back(arg, schema["default"]):
-            beyond["default"] = _tagged(arg.default)
+            beyond["default"] = tag(arg.default)
     if arg.type not in PLAINLY or (arg.any_of and is_anything(arg.any_of)):
         beyond["type"] = str(arg.type)
     if arg.any_of and "type" in beyond:
@@ -379,32 +376,3 @@ def _comes_back(arg: ArgSpec, said: Any) -> bool:
         return True
     walk = CoercionPass(LAX)
     return ascii(walk.limited(coerce_present, arg, said, ROOT)) == ascii(arg.default)
-
-
-def _tagged(value: Any) -> Any:
-    """Return a value in the form that `untagged` restores with its exact types.
-
-    Raises:
-        TypeError: There is no such form.
-    """
-    match value:
-        case None | bool() | int() | str() if type(value) in (type(None), bool, int, str):
-            return value
-        case float() if type(value) is float:
-            return value if value - value == 0.0 else {"float": repr(value)}
-        case list() if type(value) is list:
-            return [_tagged(each) for each in value]
-        case tuple() if type(value) is tuple:
-            return {"tuple": [_tagged(each) for each in value]}
-        case dict() if type(value) is dict:
-            return {"map": [[_tagged(key), _tagged(each)] for key, each in value.items()]}
-        case bytes() if type(value) is bytes:
-            return {"bytes": b2a_base64(value, newline=False).decode("ascii")}
-        case datetime.datetime() if type(value) is datetime.datetime:
-            return {"time": [value.isoformat(), value.fold]}
-        case Handle():
-            return {"handle": [value.id, value.kind]}
-        case array() if value.typecode == "f":
-            return {"embedding": value.tolist()}
-        case _:
-            raise TypeError(type_name(value))

@@ -6,23 +6,19 @@ validator enforces them at each call.
 
 from __future__ import annotations
 
-import datetime
 import json
-from array import array
-from binascii import Error, a2b_base64
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.scalars import INT_MAX, INT_MIN, Handle
+from neuroscript.coercion.scalars import INT_MAX, INT_MIN
 from neuroscript.coercion.schema_coverage import ANYTHING, fixed_items
 from neuroscript.coercion.schema_inspection import (
     MARK,
     VALIDATE_FACT,
     checks_formats,
     inspect_schema,
-    resolve_pointer,
     size_faults,
 )
 from neuroscript.coercion.types import (
@@ -37,6 +33,8 @@ from neuroscript.coercion.types import (
     ArgType,
 )
 from neuroscript.errors import UNSET, SpecError
+from neuroscript.formats.schema_resolution import BareSchema, SchemaResolver, read_keywords
+from neuroscript.formats.tagged_values import untag
 from neuroscript.io.text import quote_untrusted
 from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
 from neuroscript.tools.serialization import spec_from_data
@@ -87,14 +85,6 @@ Only a schema with many references to one long enum has so many, because the val
 MAX_MAPS: Final = 16
 """Maximum depth of nested maps, lists and unions that are read; the parts of deeper ones are left to the schema."""
 
-WORDS: Final = (
-    *("type", "enum", "const", "properties", "required", "additionalProperties", "items", "anyOf", "oneOf", "allOf"),
-    *("$ref", "default", "description", "writeOnly", "nullable", "minimum", "maximum", "minLength", "maxLength"),
-    *("minItems", "maxItems", "minProperties", "maxProperties", "prefixItems", "additionalItems", "uniqueItems"),
-    *("propertyNames", MARK),
-)
-"""The keywords that are read. Other keywords are never copied."""
-
 
 @attrs.frozen
 class _Choices:
@@ -102,14 +92,12 @@ class _Choices:
 
     Attributes:
         values: The values other than null.
-        has_null: Whether null is one of them.
         kind: The common type of the values, or ``any``.
         fits: The types that accept every value.
         source: The list, which must not be freed while its identity is in use.
     """
 
     values: tuple[Any, ...] = ()
-    has_null: bool = False
     kind: ArgType = ArgType.ANY
     fits: frozenset[ArgType] = frozenset()
     source: Any = None
@@ -215,32 +203,12 @@ class _Place:
     depth: int = 0
     targets: frozenset[int] = frozenset()
 
-    def below(self, bare: _Bare) -> _Place:
+    def below(self, bare: BareSchema) -> _Place:
         """Return the place of the parts of a rule."""
         return _Place(self.depth + 1, self.targets | bare.targets)
 
 
 _TOP: Final = _Place()
-
-
-@attrs.frozen(eq=False)
-class _Bare:
-    """A schema without references and null.
-
-    Attributes:
-        schema: The schema; its alternatives still have references.
-        has_null: Whether the original allows null.
-        targets: The identities of the targets of the references that were followed.
-        source: The original, which must not be freed while its identity is in use.
-    """
-
-    schema: dict[str, Any]
-    has_null: bool
-    targets: frozenset[int] = frozenset()
-    source: Any = None
-
-
-_CUT: Final[dict[str, Any]] = {}
 
 
 class _Reader:
@@ -250,7 +218,8 @@ class _Reader:
     the rule is followed again. Their depth and number are limited too.
 
     Attributes:
-        root: The schema that references point into.
+        root: The schema that describes all arguments.
+        resolver: The schemas inside the root without references and null.
         faults: Problems that make the schema unusable.
         count: How many rules were read.
         choices: How many choices were read.
@@ -262,21 +231,19 @@ class _Reader:
 
     def __init__(self, root: Mapping[str, Any], *, is_result: bool = False) -> None:
         self.root = root
+        self.resolver = SchemaResolver(root)
         self.count = 0
         self.choices = 0
         self.faults: list[str] = []
         self.is_partial = False
         self._is_result = is_result
         self._hides = False
-        self._bare: dict[int, _Bare] = {}
-        self._resolved: dict[int, tuple[Any, dict[str, Any], frozenset[int]]] = {}
         self._listed: dict[int, _Choices] = {}
-        self._required: dict[int, frozenset[str]] = {}
 
     def arguments(self, variadic: bool) -> Iterator[ArgSpec]:
         """Yield the arguments in order."""
         properties = _ordered(self.root.get("properties", {}), facts_of(self.root))
-        required = self.required(self.root)
+        required = self.resolver.required(self.root)
         for index, (name, schema) in enumerate(properties.items()):
             is_last = variadic and index == len(properties) - 1
             inner = schema.get("items", True) if is_last and isinstance(schema, dict) else schema
@@ -287,7 +254,7 @@ class _Reader:
     def rule(self, name: str, schema: Any, required: bool, path: str, place: _Place) -> ArgSpec | None:
         """Return an argument or key, or None if its name is not valid."""
         self.count += 1
-        bare = self.without_null(schema)
+        bare = self.resolver.without_null(schema)
         facts = facts_of(schema) or facts_of(bare.schema)
         hides, self._hides = self._hides, False
         fields = self.fields(bare, facts, path, place)
@@ -303,7 +270,7 @@ class _Reader:
 
     def part(self, role: str, schema: Any, path: str, place: _Place) -> ArgSpec | None:
         """Return an item, a value, a key or an alternative, or None if it is not valid."""
-        bare = self.without_null(schema)
+        bare = self.resolver.without_null(schema)
         facts = facts_of(schema) or facts_of(bare.schema)
         fields = self.fields(bare, facts, path, place)
         has_null = bare.has_null and (fields["type"] is not ArgType.ANY or "any_of" in fields)
@@ -338,7 +305,7 @@ class _Reader:
             self.faults.extend(f"{path}: {problem}" for problem in error.problems)
             return None
 
-    def fields(self, bare: _Bare, facts: dict[str, Any], path: str, place: _Place) -> dict[str, Any]:
+    def fields(self, bare: BareSchema, facts: dict[str, Any], path: str, place: _Place) -> dict[str, Any]:
         """Return the type and constraints as the fields of an `ArgSpec`."""
         schema = bare.schema
         kind = ArgType(facts["type"]) if "type" in facts else self.outer_kind(schema)
@@ -358,7 +325,7 @@ class _Reader:
                 fields[field] = length
         return fields
 
-    def parts(self, kind: ArgType, bare: _Bare, facts: dict[str, Any], path: str, place: _Place) -> dict[str, Any]:
+    def parts(self, kind: ArgType, bare: BareSchema, facts: dict[str, Any], path: str, place: _Place) -> dict[str, Any]:
         """Return the specs within a list, a map or a union as fields; those of a recursive schema are left out."""
         if bare.targets & place.targets:
             return {}
@@ -401,7 +368,7 @@ class _Reader:
             fields["extra_keys"] = rest is not False and "value_spec" not in fields
         names = facts.get("propertyNames", schema.get("propertyNames"))
         if isinstance(names, dict):
-            inner = names if "type" in names or "$ref" in names else {**_read(names), "type": "string"}
+            inner = names if "type" in names or "$ref" in names else {**read_keywords(names), "type": "string"}
             key = self.part("key", inner, f"{path}/propertyNames", below)
             if key is not None and not key.nullable and (kind not in MAPS or key.type is ArgType.STRING):
                 fields["key_spec"] = key
@@ -416,7 +383,7 @@ class _Reader:
             self.is_partial = True
             return {}
         properties = _ordered(properties, facts_of(schema))
-        required = self.required(schema)
+        required = self.resolver.required(schema)
         before = len(self.faults)
         keys = [
             self.rule(name, each, name in required, f"{path}/properties/{quote_untrusted(name)}", below)
@@ -467,7 +434,7 @@ class _Reader:
             if "number" in names and "integer" in names:
                 names.remove("integer")
         if not listed.values:
-            return [{**_read(schema, but="description"), "type": word} for word in names]
+            return [{**read_keywords(schema, but="description"), "type": word} for word in names]
         if self.choices + len(listed.values) > MAX_CHOICES:
             self.is_partial = True
             return []
@@ -478,44 +445,6 @@ class _Reader:
             for word in names
             if word in SCALARS and any(type(each) in CHOICES_OF[SCALARS[word]] for each in listed.values)
         ]
-
-    def without_null(self, schema: Any) -> _Bare:
-        """Return a schema without null, in whatever form null is written.
-
-        Each schema is read once, however many other schemas refer to it.
-        """
-        if not isinstance(schema, dict):
-            return _Bare(_CUT, schema is not False)
-        if id(schema) not in self._bare:
-            resolved, targets = self.resolved(schema)
-            self._bare[id(schema)] = attrs.evolve(self._without_null(resolved, targets), source=schema)
-        return self._bare[id(schema)]
-
-    def _without_null(self, bare: dict[str, Any], targets: frozenset[int]) -> _Bare:
-        for word in ("anyOf", "oneOf"):
-            ways = bare.get(word)
-            if isinstance(ways, list) and "type" not in bare:
-                return self.one_way(bare, word, ways, targets)
-        words = bare.get("type")
-        if words is None:
-            asked = "enum" in bare or "const" in bare or "allOf" in bare
-            return _Bare(bare, self.listed(bare).has_null if asked else True, targets)
-        if isinstance(words, list) and "null" in words and len(words) > 1:
-            left = [word for word in words if word != "null"]
-            bare = {**_read(bare), "type": left[0] if len(left) == 1 else left}
-            return _Bare(bare, "enum" not in bare or self.listed(bare).has_null, targets)
-        return _Bare(bare, bare.get("nullable") is True or words == "null", targets)
-
-    def one_way(self, bare: dict[str, Any], word: str, ways: list[Any], targets: frozenset[int]) -> _Bare:
-        """Return the only alternative other than null, or the schema with the alternatives other than null."""
-        found = [(way, self.without_null(way)) for way in ways]
-        left = [(way, each) for way, each in found if each.schema.get("type") != "null"]
-        has_null = any(each.has_null for _, each in found)
-        rest = _read(bare, but=word)
-        if len(left) == 1:
-            [(_, only)] = left
-            return _Bare({**_read(only.schema), **rest}, has_null, targets | only.targets)
-        return _Bare({**rest, word: [way for way, _ in left]}, has_null, targets)
 
     def outer_kind(self, schema: dict[str, Any]) -> ArgType:
         """Return the type of a schema without null, regardless of its parts; `any` if it allows several."""
@@ -555,39 +484,6 @@ class _Reader:
             self._listed[id(listed)] = attrs.evolve(_choices_of(listed), source=listed)
         return self._listed[id(listed)]
 
-    def required(self, schema: Mapping[str, Any]) -> frozenset[str]:
-        """Return the names that a schema requires. Each list is read once, however many schemas share it."""
-        names = schema.get("required", ())
-        if id(names) not in self._required:
-            self._required[id(names)] = frozenset(names)
-        return self._required[id(names)]
-
-    def resolved(self, schema: dict[str, Any]) -> tuple[dict[str, Any], frozenset[int]]:
-        """Return a schema with its reference replaced by the target and its ``allOf`` merged, and the targets."""
-        if id(schema) not in self._resolved:
-            self._resolved[id(schema)] = (schema, *self._resolve(schema))
-        _, found, targets = self._resolved[id(schema)]
-        return found, targets
-
-    def _resolve(self, schema: dict[str, Any]) -> tuple[dict[str, Any], frozenset[int]]:
-        if "$ref" in schema:
-            target = resolve_pointer(self.root, schema["$ref"])
-            if not isinstance(target, dict):
-                return {}, frozenset()
-            found, targets = self.resolved(target)
-            rest = _read(schema, but="$ref")
-            return ({**_read(found), **rest} if rest else found), targets | {id(target)}
-        ways = schema.get("allOf")
-        if not isinstance(ways, list) or not ways or (len(ways) == 1 and "type" in schema):
-            return schema, frozenset()
-        parts = [self.resolved(each) for each in ways if isinstance(each, dict)]
-        targets = frozenset().union(*(each for _, each in parts))
-        rest = _read(schema, but="allOf")
-        merged = _read(parts[0][0]) if parts else {}
-        for each, _ in parts[1:]:
-            merged = _merged(merged, _read(each))
-        return (_merged(merged, rest) if "type" in rest or "properties" in rest else {**merged, **rest}), targets
-
 
 def is_anything(alternatives: Sequence[ArgSpec]) -> bool:
     """Return whether alternatives accept every JSON value except null, so that `any` says the same."""
@@ -598,33 +494,6 @@ def is_anything(alternatives: Sequence[ArgSpec]) -> bool:
 def _description(schema: Any, bare: dict[str, Any]) -> str:
     text = schema.get("description", bare.get("description", "")) if isinstance(schema, dict) else ""
     return text if isinstance(text, str) else ""
-
-
-def _merged(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema that accepts what both accept, and perhaps more; without a type if their types differ."""
-    if "type" in one and "type" in other and one["type"] != other["type"]:
-        return {word: each for word, each in {**one, **other}.items() if word in ("description", "default")}
-    merged = {**one, **other}
-    both = [each["properties"] for each in (one, other) if isinstance(each.get("properties"), dict)]
-    if len(both) == 2:
-        first, second = both
-        merged["properties"] = {
-            **first,
-            **{name: {"allOf": [first[name], each]} if name in first else each for name, each in second.items()},
-        }
-    names = [name for each in (one, other) for name in each.get("required", ())]
-    if names:
-        merged["required"] = [*dict.fromkeys(names)]
-    if False in (one.get("additionalProperties"), other.get("additionalProperties")):
-        merged["additionalProperties"] = False
-    if "nullable" in merged and not (one.get("nullable") is True and other.get("nullable") is True):
-        del merged["nullable"]
-    return merged
-
-
-def _read(schema: dict[str, Any], but: str = "") -> dict[str, Any]:
-    """Return the keywords of a schema that are read, except one."""
-    return {word: schema[word] for word in WORDS if word in schema and word != but}
 
 
 def _ordered(properties: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
@@ -641,7 +510,7 @@ def _choices_of(listed: list[Any]) -> _Choices:
     fits = frozenset(kind for kind, types in CHOICES_OF.items() if kinds <= types)
     if ArgType.INT in fits and values and not INT_MIN <= min(values) <= max(values) <= INT_MAX:
         fits -= {ArgType.INT}
-    return _Choices(values, len(values) < len(listed), _kind_of_choices(values), fits)
+    return _Choices(values, _kind_of_choices(values), fits)
 
 
 def _kind_of_choices(values: tuple[Any, ...]) -> ArgType:
@@ -671,43 +540,3 @@ _BY_WORD: Final[Mapping[str, frozenset[type]]] = {
 
 LENGTH_WORDS: Final = {"character": "Length", "item": "Items", "key": "Properties"}
 """The end of the length keywords for each unit. Bytes have none."""
-
-
-def untag(value: Any) -> Any:
-    """Return the original of a value in our keyword.
-
-    Raises:
-        ValueError: The value is not in a known form.
-    """
-    if type(value) is list:
-        return [untag(each) for each in value]
-    if type(value) is not dict:
-        return value
-    if len(value) != 1:
-        raise ValueError("a tag must be the only key")
-    [(tag, inside)] = value.items()
-    match tag:
-        case "map":
-            return {untag(key): untag(each) for key, each in inside}
-        case "tuple":
-            return tuple(map(untag, inside))
-        case "float":
-            return float(inside)
-        case "bytes":
-            return _bytes(inside)
-        case "time":
-            text, fold = inside
-            return datetime.datetime.fromisoformat(text).replace(fold=fold)
-        case "handle":
-            return Handle(*inside)
-        case "embedding":
-            return array("f", inside)
-        case _:
-            raise ValueError("unknown tag")
-
-
-def _bytes(text: str) -> bytes:
-    try:
-        return a2b_base64(text, strict_mode=True)
-    except Error:
-        raise ValueError("not base64") from None
