@@ -79,11 +79,11 @@ def test_ah_42_tool_is_created_on_request() -> None:
             return 1
 
         @reg_toolspec
-        def bad(self, thing: object) -> int:
+        def bad(self, thing: complex) -> int:
             return 2
 
     assert 1 == Partly().toolspec("good")()
-    with pytest.raises(SpecError, match="thing: object is not supported"):
+    with pytest.raises(SpecError, match="thing: complex is not supported"):
         Partly().toolspec("bad")
 
 

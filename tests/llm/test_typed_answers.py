@@ -205,7 +205,6 @@ def test_secret_field_of_an_answer_is_hidden_elsewhere() -> None:
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        (object, "answer: object is not supported; use Any"),
         (list[complex], "answer: complex is not supported; use list[float]"),
         ("number", None),
         (5, "converse: answer must be an ArgType, its name, an ArgSpec or an annotation, such as a class, or None, not int"),

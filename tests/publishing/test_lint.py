@@ -155,22 +155,25 @@ DEFECTS = {
         "2: lint.annotation a of bad: complex is not supported; use list[float]",
     ),
     "an item": (
-        tool_of("(a: dict[str, list[bytearray]]) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
-        "2: lint.annotation a of bad: bytearray is not supported; use bytes",
+        tool_of("(a: dict[str, list[memoryview]]) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
+        "2: lint.annotation a of bad: memoryview is not supported; use bytes",
     ),
     "a class": (
         tool_of("(a: Odd | None) -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
         f"2: lint.annotation a of bad: Odd is not supported; use {KNOWN}",
     ),
     "two types": (
-        tool_of("(a: 'int | object') -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
-        "2: lint.annotation a of bad: object is not supported; use Any",
+        tool_of("(a: 'int | complex') -> None", doc='"""Do it.\n\n    Args:\n        a: It.\n    """'),
+        "2: lint.annotation a of bad: complex is not supported; use list[float]",
     ),
     "no result": (
         tool_of("()"),
         "2: lint.annotation bad: the result has no annotation; use -> None if it returns nothing",
     ),
-    "an object": (tool_of("() -> object"), "2: lint.annotation bad: the result: object is not supported; use Any"),
+    "a number": (
+        tool_of("() -> complex"),
+        "2: lint.annotation bad: the result: complex is not supported; use list[float]",
+    ),
     "a class as result": (
         tool_of("() -> list[Odd]"),
         f"2: lint.annotation bad: the result: Odd is not supported; use {KNOWN}",

@@ -8,8 +8,18 @@ from __future__ import annotations
 import datetime
 import enum
 import ipaddress
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, MutableSequence, Sequence
+import typing
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+    MutableMapping,
+    MutableSequence,
+    MutableSet,
+    Sequence,
+)
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -359,6 +369,8 @@ ROWS: Final = (
     Row("bool", bool, "true", True),
     Row("bytes", bytes, {"$base64": "aGk="}, b"hi"),
     Row("any", Any, [1, {"a": None}], [1, {"a": None}]),
+    Row("object", object, [1, {"a": None}], [1, {"a": None}]),
+    Row("bytearray", bytearray, {"$base64": "aGk="}, b"hi", bytearray(b"hi")),
     Row("none", None, None, None),
     # standard classes with a text form
     Row("datetime", datetime.datetime, "2026-11-23 12:30:00Z", "2026-11-23T12:30:00+00:00", NOON),
@@ -413,6 +425,8 @@ ROWS: Final = (
     Row("list", list[int], '["1", 2.0]', [1, 2]),
     Row("list of str", list[str], ["a"], ["a"]),
     Row("list of any", list[Any], [1, None], [1, None]),
+    Row("list of object", list[object], [1, None], [1, None]),
+    Row("list of bytearrays", list[bytearray], ["hi"], [b"hi"], [bytearray(b"hi")]),
     Row("list of lists", list[list[int]], [["1"], "[2]", []], [[1], [2], []]),
     Row("list of optional", list[int | None], ["1", None, "null"], [1, None, None]),
     Row("list of unions", list[int | str], [1, "2"], [1, "2"]),
@@ -420,17 +434,26 @@ ROWS: Final = (
     Row("list of enums", list[Colour], ["Red", "blue"], ["red", "blue"], [Colour.RED, Colour.BLUE]),
     Row("list of dicts", list[dict[str, int]], [{"a": "1"}], [{"a": 1}]),
     Row("list of dataclasses", list[Point], [{"x": "1"}], [{"x": 1, "y": 0.5}], [Point(1)]),
+    Row("bare Sequence", Sequence, '[1, "a"]', [1, "a"]),
+    Row("bare Sequence of typing", typing.Sequence, [1], [1]),
+    Row("bare Iterable", Iterable, [1], [1]),
+    Row("bare Collection", Collection, [1], [1]),
+    Row("bare MutableSequence", MutableSequence, [1], [1]),
     Row("Sequence", Sequence[float], ["1.5", 2], [1.5, 2.0]),
     Row("Iterable of dates", Iterable[datetime.date], ["2026-11-23"], ["2026-11-23"], [datetime.date(2026, 11, 23)]),
     Row("Collection", Collection[UUID], [ID], [ID], [UUID(ID)]),
     Row("MutableSequence", MutableSequence[bool], ["true"], [True]),
     # tuples, sets and queues
     Row("bare tuple", tuple, [1, "a"], [1, "a"], (1, "a")),
+    Row("bare Tuple of typing", tuple, [1, "a"], [1, "a"], (1, "a")),
     Row("pair", tuple[int, str], ["1", "a"], [1, "a"], (1, "a")),
     Row("tuple", tuple[int, ...], '["1", 2]', [1, 2], (1, 2)),
     Row("tuple of classes", tuple[datetime.date, Decimal], ["2026-11-23", 1], ["2026-11-23", "1"], (datetime.date(2026, 11, 23), Decimal(1))),
     Row("tuples", list[tuple[str, float]], [["a", "1.5"]], [["a", 1.5]], [("a", 1.5)]),
     Row("bare set", set, [1, 1], [1], {1}),
+    Row("bare Set", AbstractSet, [1, 1], [1], {1}),
+    Row("bare MutableSet", MutableSet, ["a"], ["a"], {"a"}),
+    Row("set of any", set[Any], [1, "1", 1], [1, "1"], {1, "1"}),
     Row("set", set[int], ["1", 1], [1], {1}),
     Row("frozenset", frozenset[Colour], ["red", "Red"], ["red"], frozenset({Colour.RED})),
     Row("Set", AbstractSet[str], ["a"], ["a"], {"a"}),
@@ -451,6 +474,19 @@ ROWS: Final = (
     Row("dict by literal", dict[Literal["a", "b"], int], {"a": "1"}, {"a": 1}),
     Row("Mapping", Mapping[str, Decimal], {"a": 1.5}, {"a": "1.5"}, {"a": Decimal("1.5")}),
     Row("MutableMapping", MutableMapping[int, list[int]], {"1": ["2"]}, {1: [2]}),
+    Row("bare Mapping", Mapping, '{"a": 1}', {"a": 1}),
+    Row("bare Mapping of typing", typing.Mapping, {"a": [1]}, {"a": [1]}),
+    Row("bare MutableMapping", MutableMapping, {"a": 1}, {"a": 1}),
+    Row("dict of object", dict[str, object], {"a": [1]}, {"a": [1]}),
+    Row("bare OrderedDict", OrderedDict, '{"a": 1}', {"a": 1}, OrderedDict(a=1)),
+    Row("OrderedDict", OrderedDict[str, int], {"a": "1"}, {"a": 1}, OrderedDict(a=1)),
+    Row("OrderedDict of dates", OrderedDict[str, datetime.date], {"a": "2026-11-23"}, {"a": "2026-11-23"},
+        OrderedDict(a=datetime.date(2026, 11, 23))),
+    Row("list of OrderedDicts", list[OrderedDict[str, int]], [{"a": "1"}], [{"a": 1}], [OrderedDict(a=1)]),
+    Row("list of bare OrderedDicts", list[OrderedDict], [{"a": 1}], [{"a": 1}], [OrderedDict(a=1)]),
+    Row("bare defaultdict", defaultdict, {"a": 1}, {"a": 1}, defaultdict(None, a=1)),
+    Row("defaultdict", defaultdict[str, int], {"a": "1"}, {"a": 1}, defaultdict(int, a=1)),
+    Row("defaultdict by int", defaultdict[int, list[UUID]], {"1": [ID]}, {1: [ID]}, defaultdict(list, {1: [UUID(ID)]})),
     # classes
     Row("NamedTuple", Point, {"x": "1"}, {"x": 1, "y": 0.5}, Point(1)),
     Row(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from typing import Any
 
 import attrs
@@ -45,7 +46,7 @@ class Node:
 class Loose:
     """A class with a field of an unsupported type."""
 
-    items: list[object]
+    items: list[complex]
 
 
 @pytest.mark.parametrize(
@@ -79,10 +80,12 @@ class Loose:
         (lambda: ArgSpec("a", MAP, keys=(1,)), "argument a: keys[0] must be an ArgSpec, not int"),
         (lambda: ArgSpec("a", MAP, keys=(ArgSpec("k", INT), ArgSpec("k", INT))), "argument a: duplicate key k"),
         (lambda: ArgSpec("a", MAP, extra_keys=True), "argument a: extra_keys requires explicit keys"),
-        (lambda: ArgSpec("a", MAP, cls=int), "argument a: cls must be an Enum, a class with fields or of a format, tuple, set, frozenset or "
-         "deque"),
+        (lambda: ArgSpec("a", MAP, cls=int), "argument a: cls must be an Enum, a class with fields or of a format, tuple, set, frozenset, "
+         "deque, OrderedDict, defaultdict or bytearray"),
+        (lambda: ArgSpec("a", INT, cls=OrderedDict), "argument a: cls OrderedDict is valid for a map, not for int"),
+        (lambda: ArgSpec("a", STRING, cls=bytearray), "argument a: cls bytearray is valid for blob, not for string"),
         (lambda: ArgSpec("a", MAP, cls=Node), "argument a: field inner: Node contains itself (Node -> Node); use dict[str, Any] there"),
-        (lambda: ArgSpec("a", MAP, cls=Loose), "argument a: field items: object is not supported; use Any"),
+        (lambda: ArgSpec("a", MAP, cls=Loose), "argument a: field items: complex is not supported; use list[float]"),
         (lambda: ArgSpec("a", INT, nullable=1, minimum="x", description=None), "argument a: nullable must be True or "
          "False, not int; description must be a valid Unicode string, without lone surrogates, not None; "
          f"{BOUNDS}, not str"),

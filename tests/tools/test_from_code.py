@@ -140,9 +140,9 @@ def test_a_function_that_can_be_no_tool_is_told_like_others() -> None:
     before = remains()
 
     with pytest.raises(SpecError) as caught:
-        from_code("def f(a: object) -> int: return 1", group="g")
+        from_code("def f(a: complex) -> int: return 1", group="g")
 
-    assert (str(caught.value), remains()) == ("f: a: object is not supported; use Any", before)
+    assert (str(caught.value), remains()) == ("f: a: complex is not supported; use list[float]", before)
 
 
 def test_an_interrupt_leaves_nothing_and_passes() -> None:

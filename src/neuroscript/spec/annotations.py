@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import types
 from array import array
-from collections import deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import (
     Callable,
     Collection,
@@ -22,7 +22,7 @@ from collections.abc import (
 )
 from collections.abc import Set as AbstractSet
 from enum import Enum, Flag
-from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, Tuple, TypeVar, Union, get_args, get_origin, get_type_hints  # noqa: UP035
 
 import attrs
 
@@ -182,20 +182,30 @@ CONTAINERS: Final[frozenset[Any]] = frozenset({tuple, set, frozenset, deque})
 """The classes that a function may receive instead of a list."""
 
 
+MAPPINGS: Final[frozenset[Any]] = frozenset({OrderedDict, defaultdict})
+"""The classes that a function may receive instead of a dict."""
+
+
+BARE: Final[Mapping[Any, Any]] = {
+    **dict.fromkeys((Sequence, Iterable, Collection, MutableSequence), list),
+    **dict.fromkeys((Mapping, MutableMapping), dict),
+    **dict.fromkeys((AbstractSet, MutableSet), set),
+    Tuple: tuple,  # noqa: UP006
+    object: Any,
+}
+"""The annotation with the same meaning, for classes without type arguments."""
+
+
 KNOWN: Final = (
-    "str, int, float, bool, bytes, array, Any, list, dict, tuple or set of T, a union, Literal, an Enum, a class with "
-    "annotated fields, datetime, date, time, timedelta, UUID, Decimal, Path, or one of these | None"
+    "str, int, float, bool, bytes, bytearray, array, Any, list, dict, OrderedDict, defaultdict, tuple or set of T, a "
+    "union, Literal, an Enum, a class with annotated fields, datetime, date, time, timedelta, UUID, Decimal, Path, or "
+    "one of these | None"
 )
 
 
 INSTEAD: Final[Mapping[Any, str]] = {
-    object: "Any",
-    bytearray: "bytes",
     memoryview: "bytes",
     complex: "list[float]",
-    Sequence: "Sequence[Any]",
-    Iterable: "Iterable[Any]",
-    Mapping: "Mapping[str, Any]",
 }
 """The replacement for unsupported types that are close to a supported one."""
 
@@ -211,10 +221,15 @@ def hint_of(annotation: Any) -> Hint:
         UnsupportedAnnotation: There is no ArgType for it.
     """
     if _hashable(annotation):
+        annotation = BARE.get(annotation, annotation)
         if annotation in ANNOTATIONS:
             return Hint(ANNOTATIONS[annotation])
         if annotation in CONTAINERS:
             return Hint(ArgType.SLICE_ANY, cls=annotation, unique_items=annotation in _SETS)
+        if annotation in MAPPINGS:
+            return Hint(ArgType.MAP, cls=annotation)
+        if annotation is bytearray:
+            return Hint(ArgType.BLOB, cls=bytearray)
     form = _FORMS.get(get_origin(annotation))
     if form is not None:
         return form(annotation)
@@ -426,8 +441,19 @@ def _items(annotation: Any, cls: Any) -> Hint:
 def _is_simple(hint: Hint) -> bool:
     """Return whether a hint for the items of a list can be expressed by a slice type with choices, bounds and keys."""
     said = hint.said
-    is_plain = not (hint.nullable or hint.nested or hint.unique_items or hint.format or is_root_model(hint.cls))
-    return is_plain and said.min_length is None and said.max_length is None and not said.secret
+    is_plain = not (hint.nullable or hint.nested or hint.unique_items or hint.format)
+    return (
+        is_plain
+        and not replaces_item(hint.cls)
+        and said.min_length is None
+        and said.max_length is None
+        and not said.secret
+    )
+
+
+def replaces_item(cls: Any) -> bool:
+    """Return whether the class of an item requires a spec of its own, because its fields are not the keys."""
+    return is_root_model(cls) or cls in MAPPINGS
 
 
 def _container(annotation: Any) -> Hint:
@@ -464,6 +490,10 @@ def _dict(annotation: Any) -> Hint:
     return Hint(kind, key_spec=None if is_plain else key, value_spec=value)
 
 
+def _mapping(annotation: Any) -> Hint:
+    return attrs.evolve(_dict(annotation), cls=get_origin(annotation))
+
+
 _SETS: Final[frozenset[Any]] = frozenset({set, frozenset})
 
 _FORMS: Final[Mapping[Any, Callable[[Any], Hint]]] = {
@@ -473,6 +503,7 @@ _FORMS: Final[Mapping[Any, Callable[[Any], Hint]]] = {
     Literal: _literal,
     **dict.fromkeys((list, Sequence, Iterable, Collection, MutableSequence), _list),
     **dict.fromkeys((dict, Mapping, MutableMapping), _dict),
+    **dict.fromkeys(MAPPINGS, _mapping),
     **dict.fromkeys((set, frozenset, deque), _container),
     **dict.fromkeys((AbstractSet, MutableSet), _set),
     tuple: _tuple,

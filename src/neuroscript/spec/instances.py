@@ -7,18 +7,21 @@ they are checked.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from enum import Enum, Flag
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from typing import Any, Final, get_origin
 
+import attrs
+
 from neuroscript.coercion.context import type_name
-from neuroscript.coercion.types import ELEMENTS
+from neuroscript.coercion.types import BUILTINS, ELEMENTS, VALUES, ArgType
 from neuroscript.errors import UNSET, ArgumentError, Problem
 from neuroscript.spec.annotations import (
     CONTAINERS,
+    MAPPINGS,
     annotation_text,
     choice_of,
     is_pydantic_model,
@@ -59,7 +62,7 @@ def _problems(arg: ArgSpec, value: Any, error: Exception) -> list[Problem]:
         error = _Rejected("", arg.cls, type_name(value), error)
     cls: Any = error.cls
     place = f"{arg.name}{error.where}"
-    expected = f"a value that {annotation_text(cls)} accepts"
+    expected = HASHABLE if cls in SETS else f"a value that {annotation_text(cls)} accepts"
     details = getattr(error.__cause__, "errors", None)
     if callable(details) and is_pydantic_model(cls):
         return [
@@ -69,6 +72,10 @@ def _problems(arg: ArgSpec, value: Any, error: Exception) -> list[Problem]:
             for each in details(include_url=False, include_context=False, include_input=False)
         ]
     return [Problem(place, "coercion.class", expected, error.got)]
+
+
+HASHABLE: Final = "an item that a set can hold, such as a string or a number"
+SETS: Final = (set, frozenset)
 
 
 def _path(steps: tuple[Any, ...]) -> str:
@@ -116,6 +123,10 @@ def _maker_of_value(arg: ArgSpec) -> Convert | None:
         return lambda text: make_instance(arg.format, text, cls)
     if isinstance(cls, type) and issubclass(cls, Enum):
         return _member(cls)
+    if cls in MAPPINGS:
+        return _maker_of_mapping(arg)
+    if cls is bytearray:
+        return bytearray
     if arg.keys or arg.value_spec is not None or arg.key_spec is not None:
         return _maker_of_map(arg)
     return None if cls is None else _caller(cls)
@@ -133,7 +144,7 @@ def _maker_of_root(cls: Any) -> Convert:
 
 
 def _maker_of_items(arg: ArgSpec) -> Convert | None:
-    container: Any = arg.cls if arg.cls in CONTAINERS else None
+    container: Any = _set_maker(arg.cls) if arg.cls in SETS else arg.cls if arg.cls in CONTAINERS else None
     if arg.prefix_items:
         makers = [_maker(each) for each in arg.prefix_items]
         if not any(makers) and container is None:
@@ -144,6 +155,23 @@ def _maker_of_items(arg: ArgSpec) -> Convert | None:
         make: Convert | None = container
         return make
     return lambda values: (container or list)(_made_items([inner] * len(values), values))
+
+
+def _set_maker(cls: Any) -> Convert:
+    """Return the function that makes a set; the error for an item that cannot be hashed names the item."""
+
+    def made(values: list[Any]) -> Any:
+        try:
+            return cls(values)
+        except TypeError:
+            for index, value in enumerate(values):
+                try:
+                    hash(value)
+                except TypeError as error:
+                    raise _Rejected(f"[{index}]", cls, type_name(value), error) from error
+            raise
+
+    return made
 
 
 def _made_items(makers: Sequence[Convert | None], values: list[Any]) -> list[Any]:
@@ -191,6 +219,37 @@ def _maker_of_map(arg: ArgSpec) -> Convert | None:
         return result
 
     return made
+
+
+def _maker_of_mapping(arg: ArgSpec) -> Convert:
+    """Return the function that makes an OrderedDict or a defaultdict."""
+    inner = _maker(attrs.evolve(arg, cls=None))
+    create: Any = partial(defaultdict, _factory_of(arg)) if arg.cls is defaultdict else arg.cls
+    return create if inner is None else lambda values: create(inner(values))
+
+
+def _factory_of(arg: ArgSpec) -> Callable[[], Any] | None:
+    """Return what makes the missing values of a defaultdict, or None if their type has no empty value."""
+    from neuroscript.spec.nested_values import value_of
+
+    value = value_of(arg)
+    cls: Any = value.cls
+    if value.nullable or value.min_length or value.prefix_items or is_root_model(cls):
+        return None
+    if value.type in ELEMENTS:
+        is_flag = isinstance(cls, type) and issubclass(cls, Flag)
+        return cls if cls in CONTAINERS else None if is_flag else list
+    if cls is defaultdict:
+        return partial(defaultdict, _factory_of(value))
+    if cls in MAPPINGS or cls is bytearray:
+        return cls  # type: ignore[no-any-return]
+    has_rules = value.keys or value.choices or value.format or (value.minimum, value.maximum) != (None, None)
+    return None if has_rules or cls is not None else EMPTY.get(value.type)
+
+
+SCALARS: Final = (ArgType.STRING, ArgType.INT, ArgType.FLOAT, ArgType.BOOL, ArgType.BLOB)
+EMPTY: Final = {kind: BUILTINS[kind] for kind in (*SCALARS, *VALUES)}
+"""What makes the empty value of a type."""
 
 
 def _maker_of_record(cls: Any, keys: tuple[ArgSpec, ...]) -> Convert | None:
@@ -264,9 +323,11 @@ def plain_of(arg: ArgSpec) -> Convert | None:
         return None  # the check of a format accepts instances
     if isinstance(arg.cls, type) and issubclass(arg.cls, Enum):
         return _plain_member
+    if arg.cls in MAPPINGS:
+        return _plain_of_mapping(arg)
     if arg.keys or arg.value_spec is not None or arg.key_spec is not None:
         return _plain_of_map(arg)
-    return None
+    return None if arg.cls is not bytearray else lambda value: bytes(value) if type(value) is bytearray else value
 
 
 def _plain_of_root(cls: Any) -> Convert:
@@ -343,6 +404,17 @@ def _plain_of_map(arg: ArgSpec) -> Convert | None:
             plain = keys.get(key, plain_value) if type(key) is str else plain_value
             result[key if plain_key is None else plain_key(key)] = each if plain is None else plain(each)
         return result
+
+    return converted
+
+
+def _plain_of_mapping(arg: ArgSpec) -> Convert:
+    inner = plain_of(attrs.evolve(arg, cls=None))
+    cls: Any = arg.cls
+
+    def converted(value: Any) -> Any:
+        plain = dict(cls.items(value)) if isinstance(value, cls) else value  # the order of an OrderedDict is its own
+        return plain if inner is None else inner(plain)
 
     return converted
 

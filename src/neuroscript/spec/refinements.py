@@ -18,12 +18,14 @@ from neuroscript.coercion.types import CHOICE_TYPES, ELEMENTS, LISTS, MAPS, UNTY
 from neuroscript.errors import UNSET, SpecError
 from neuroscript.spec.annotations import (
     CONTAINERS,
+    MAPPINGS,
     UnsupportedAnnotation,
     annotation_text,
     choice_of,
     hint_of,
     is_record,
     is_root_model,
+    replaces_item,
 )
 from neuroscript.spec.tool_spec import DECLARED, ITEMS, ArgSpec, ToolSpec, _set, argument
 
@@ -126,13 +128,22 @@ def _settle_class(arg: ArgSpec) -> Iterator[str]:
             yield f"cls {annotation_text(cls)} is valid for a slice, not for {arg.type}"
         elif cls in (set, frozenset):
             _set(arg, "unique_items", True)
+    elif cls in MAPPINGS:
+        if arg.type not in VALUES:
+            yield f"cls {annotation_text(cls)} is valid for a map, not for {arg.type}"
+    elif cls is bytearray:
+        if arg.type is not ArgType.BLOB:
+            yield f"cls bytearray is valid for blob, not for {arg.type}"
     elif is_record(cls):
         if arg.type not in DECLARED:
             yield f"cls {annotation_text(cls)} is valid for map and slice_map, not for {arg.type}"
     else:
         name = format_of_class(cls) if isinstance(cls, type) else None
         if name is None:
-            yield "cls must be an Enum, a class with fields or of a format, tuple, set, frozenset or deque"
+            yield (
+                "cls must be an Enum, a class with fields or of a format, tuple, set, frozenset, deque, OrderedDict, "
+                "defaultdict or bytearray"
+            )
         elif arg.type is not ArgType.STRING or arg.format not in ("", name):
             yield f"cls {annotation_text(cls)} is valid for a string of the format {name}"
         else:
@@ -226,7 +237,7 @@ def _is_hashable(arg: ArgSpec) -> bool:
         return is_items or (isinstance(arg.cls, type) and issubclass(arg.cls, Enum))
     if arg.type in VALUES:
         return getattr(get_origin(arg.cls) or arg.cls or dict, "__hash__", None) is not None
-    return arg.type is not ArgType.EMBEDDING
+    return arg.type is not ArgType.EMBEDDING and arg.cls is not bytearray
 
 
 def _has_constraints(arg: ArgSpec) -> bool:
@@ -245,7 +256,7 @@ def _lift_items(arg: ArgSpec) -> None:
         return
     if (items.min_length, items.max_length) != (None, None) or (items.cls is not None and arg.cls is not None):
         return
-    if is_root_model(items.cls):
+    if replaces_item(items.cls):
         return
     _set(arg, "items", None)
     if items.type is ArgType.ANY:

@@ -107,7 +107,8 @@ class ArgSpec:
             exact plain values. A class with fields (attrs, dataclass, TypedDict, NamedTuple, pydantic, msgspec) for a
             map, or for each map of a slice; its fields are the keys. An Enum, whose values are the choices, or a Flag,
             whose names are. A class of a *format*, such as `datetime.datetime`, for a string. ``tuple``, ``set``,
-            ``frozenset`` or `collections.deque` for a slice.
+            ``frozenset`` or `collections.deque` for a slice. `collections.OrderedDict` or `collections.defaultdict`
+            for a map, and ``bytearray`` for a blob.
         items: The spec of each item of a `slice`: an `ArgSpec`, an `ArgType` or its name.
         prefix_items: The specs of the items of a `slice` of fixed length, in order.
         unique_items: Whether the items of a slice must differ. Repeated items are dropped, or refused in strict mode.
@@ -266,9 +267,9 @@ def _settled_keys(arg: ArgSpec) -> Iterator[str]:
 
 def has_fields(cls: Any) -> bool:
     """Return whether the keys of a map are derived from a class; other classes replace a list or one value."""
-    from neuroscript.spec.annotations import CONTAINERS, is_root_model
+    from neuroscript.spec.annotations import CONTAINERS, MAPPINGS, is_root_model
 
-    return cls not in CONTAINERS and not is_root_model(cls)
+    return cls not in CONTAINERS and cls not in MAPPINGS and not is_root_model(cls)
 
 
 def _repeated(what: str, names: Sequence[str]) -> Iterator[str]:
