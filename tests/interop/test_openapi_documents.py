@@ -32,6 +32,15 @@ OTHERS: Final[tuple[Any, ...]] = (
 CHAIN: Final = 900
 """Length of a chain of references."""
 
+KINDS: Final = ("reference", "allOf", "properties", "deep", "read only")
+"""The kinds of links of a chain."""
+
+ENDS: Final = ("value", "cycle", "nothing")
+"""What the last link refers to."""
+
+SHARE: Final = 3
+"""One place of so many has a chain of one kind and end; the other kinds and ends cover its neighbors."""
+
 A: Final = "paths['/a'].get"
 
 
@@ -93,18 +102,21 @@ def test_wrong_type_in_any_field_is_a_spec_error(part: str) -> None:
     start = (part,) if part in WHOLE else ("paths", part)
     for index, path in enumerate([start, *places(at(WHOLE, start), start)]):
         for turn, other in enumerate(OTHERS):
-            if not ALL and (index + turn) % 3:
+            if not ALL and (index + turn) % 5:
                 continue
             version = ("3.1.0", "3.0.3")[(index + turn) % 2]
             taken(changed(path, other, version), skip=bool(index % 2))
 
 
-@pytest.mark.parametrize("end", ["value", "cycle", "nothing"])
-@pytest.mark.parametrize("kind", ["reference", "allOf", "properties", "deep", "read only"])
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_long_chain_of_references_is_read_or_rejected(kind: str, end: str) -> None:
     """Chains are not followed recursively, wherever references are allowed."""
     objects = [path for path in places(WHOLE) if isinstance(at(WHOLE, path), dict)]
-    for path in objects if kind == "reference" else [each for each in objects if "schema" in map(str, each)]:
+    if kind != "reference":
+        objects = [each for each in objects if "schema" in map(str, each)]
+    first = KINDS.index(kind) + ENDS.index(end)
+    for path in objects if ALL else objects[first % SHARE :: SHARE]:
         last = {"value": at(WHOLE, path), "cycle": {"$ref": "#/x-chain/c0"}, "nothing": {"$ref": "#/x"}}[end]
         document = changed(path, {"$ref": "#/x-chain/c0"})
         document["x-chain"] = chained(kind, last)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 from pytest_httpserver import HTTPServer
+from tests.conftest import ALL
 from tests.interop.openapi_shop import NOTHING, PETS, Shop, ok, opened, query, ref, served
 
 from neuroscript import CallError, SpecError, ToolCall
@@ -341,8 +342,8 @@ def test_malformed_description_only_raises_spec_error() -> None:
     """For a wrong value at any place."""
     text = json.dumps({**PETS, "security": []})
     paths = list(places(json.loads(text), ()))
-    for other in (None, "x", [7], {"$ref": 7}):
-        for path in paths:
+    for turn, other in enumerate((None, "x", [7], {"$ref": 7})):
+        for path in paths if ALL else paths[turn::4]:
             document = json.loads(text)
             holder = document
             for step in path[:-1]:
