@@ -147,9 +147,9 @@ def _says_nothing(walk: CoercionPass, rule: Rule, value: object) -> bool:
 
 
 def coerce_trailing(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
-    """Return the exact value of one of the trailing values of a variadic tool.
+    """Return the exact value of a trailing value of a variadic tool, or of an item, a key or a value of a container.
 
-    A trailing value is never absent: it is a value or, if the rule is nullable, possibly None.
+    Such a value is never missing. It may be None only if the rule is nullable or plain `any`.
     """
     if rule.nullable and (value is None or _says_nothing(walk, rule, value)):
         return None

@@ -15,6 +15,7 @@ from neuroscript.coercion.string_formats import read_format
 from neuroscript.coercion.types import ELEMENTS, ArgType
 from neuroscript.coercion.values import (
     adapt,
+    bytes_in,
     coerce_any_key,
     coerce_element,
     items_of,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from neuroscript.coercion.rule_text import Rule
 
 UNIQUE: Final = Rejection("coercion.duplicate", "unique items", "remove the repeated items")
-COLLISION: Final = Rejection("coercion.key_collision", "unique keys")
 NULL: Final = Rejection("coercion.null_element", "")
 
 
@@ -45,18 +45,13 @@ def coerce_refined(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> 
     return INVALID if pairs is INVALID else walk.within(where, _entries, rule, pairs)
 
 
-def coerce_item(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
-    """Return the exact value of an item or map value; only nullable rules and plain `any` accept None."""
-    return coerce_trailing(walk, rule, value, where)
-
-
 def _text(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> Any:
     value = adapt(walk, value)
     walk.charge(where, value)
     result = read_format(rule.format, value, walk.terms.mode)
     if type(result) is Rejection:
         return walk.note(where, result, type(value))
-    walk.spend(where, 1, len(result) if result.isascii() else len(result.encode()))
+    walk.spend(where, 1, bytes_in(result))
     return result
 
 
@@ -78,10 +73,10 @@ def _sequence(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> Any:
 def _items(walk: CoercionPass, rule: Rule, items: list[Any], where: Where) -> list[Any]:
     if rule.prefix_items:
         each_rule = zip(rule.prefix_items, items, strict=True)
-        return [coerce_item(walk, each, item, (where, index)) for index, (each, item) in enumerate(each_rule)]
+        return [coerce_trailing(walk, each, item, (where, index)) for index, (each, item) in enumerate(each_rule)]
     inner = rule.items
     if inner is not None:
-        return [coerce_item(walk, inner, item, (where, index)) for index, item in enumerate(items)]
+        return [coerce_trailing(walk, inner, item, (where, index)) for index, item in enumerate(items)]
     if rule.keys:
         return [_record(walk, rule, item, (where, index)) for index, item in enumerate(items)]
     kind = ELEMENTS[rule.type]
@@ -114,10 +109,8 @@ def identity_of(value: Any) -> Any:
 
 
 def _entries(walk: CoercionPass, rule: Rule, pairs: list[tuple[Any, Any]], where: Where) -> dict[Any, Any]:
-    if rule.key_spec is not None:
+    if rule.key_spec is not None or rule.type is ArgType.MAP_ANY_ANY:
         pairs = _exact_keys(walk, rule, pairs, where)
-    elif rule.type is ArgType.MAP_ANY_ANY:
-        pairs = _plain_keys(walk, pairs, where)
     if rule.type is ArgType.MAP_ANY_ANY:
         return {key: _value(walk, rule, each, (where, key)) for key, each in pairs}
     by_name = string_keyed(walk, pairs, where)
@@ -135,34 +128,25 @@ def _entries(walk: CoercionPass, rule: Rule, pairs: list[tuple[Any, Any]], where
     return {name: found.pop(name) for name in order if name in found} | found
 
 
-def _plain_keys(walk: CoercionPass, pairs: list[tuple[Any, Any]], where: Where) -> list[tuple[Any, Any]]:
-    values: dict[Any, Any] = {}
+def _exact_keys(walk: CoercionPass, rule: Rule, pairs: list[tuple[Any, Any]], where: Where) -> list[tuple[Any, Any]]:
+    """Return pairs with exact keys; keys that become equal are a problem."""
+    declared = {key.name for key in rule.keys}
+    entries: dict[Any, Any] = {}
     for key, value in pairs:
-        put_entry(walk, values, coerce_any_key(walk, key, where), value, where)
-    return [*values.items()]
+        is_declared = type(key) is str and key in declared
+        put_entry(walk, entries, key if is_declared else _key(walk, rule, key, where), value, where)
+    return [*entries.items()]
+
+
+def _key(walk: CoercionPass, rule: Rule, key: Any, where: Where) -> Any:
+    if rule.key_spec is None:
+        return coerce_any_key(walk, key, where)
+    return coerce_trailing(walk, rule.key_spec, key, (where, KeyItself(key)))
 
 
 def _value(walk: CoercionPass, rule: Rule, value: object, where: Where) -> Any:
     return (
         coerce_element(walk, ArgType.ANY, value, where)
         if rule.value_spec is None
-        else coerce_item(walk, rule.value_spec, value, where)
+        else coerce_trailing(walk, rule.value_spec, value, where)
     )
-
-
-def _exact_keys(walk: CoercionPass, rule: Rule, pairs: list[tuple[Any, Any]], where: Where) -> list[tuple[Any, Any]]:
-    """Return pairs with exact keys; keys that become equal are a problem."""
-    exact: list[tuple[Any, Any]] = []
-    seen: set[Any] = set()
-    declared = {key.name for key in rule.keys}
-    for key, value in pairs:
-        is_declared = type(key) is str and key in declared
-        name = key if is_declared else coerce_item(walk, rule.key_spec, key, (where, KeyItself(key)))
-        if name is INVALID:
-            continue
-        if name in seen:
-            walk.note(where, COLLISION, "a duplicate key")
-            continue
-        seen.add(name)
-        exact.append((name, value))
-    return exact

@@ -38,7 +38,7 @@ def coerce_value(walk: CoercionPass, kind: ArgType, value: Any, where: Where) ->
     result = reading(value)
     if type(result) is Rejection:
         return walk.note(where, result, type(value))
-    walk.spend(where, 1, _bytes_in(result))
+    walk.spend(where, 1, bytes_in(result))
     return result
 
 
@@ -146,7 +146,7 @@ def _key(walk: CoercionPass, key: Any, where: Where) -> Any:
         return walk.note(where, Rejection("coercion.key", "string keys"), f"a key of type {type_name(key)}")
     if not scalars.is_unicode(text):
         return walk.note(where, Rejection("coercion.encoding", "keys that are valid Unicode"), "lone surrogates")
-    walk.spend(where, 0, _bytes_in(text))
+    walk.spend(where, 0, bytes_in(text))
     return text
 
 
@@ -179,7 +179,7 @@ def _elements(walk: CoercionPass, kind: ArgType, items: list[Any], where: Where)
     if reading is not None and not walk.terms.adapters:
         read = [reading(item) for item in items]
         if not [each for each in read if type(each) is Rejection]:
-            walk.spend(where, len(items), sum(map(_bytes_in, read)))
+            walk.spend(where, len(items), sum(map(bytes_in, read)))
             return read
     return [coerce_element(walk, kind, item, (where, index)) for index, item in enumerate(items)]
 
@@ -239,7 +239,7 @@ def _identity(walk: CoercionPass, value: Any, where: Where) -> Any:
     result = scalars.strict_entityid(value if walk.terms.mode == "strict" else to_builtin(value))
     if type(result) is Rejection:
         return walk.note(where, result, type(value))
-    walk.spend(where, 1, _bytes_in(result))
+    walk.spend(where, 1, bytes_in(result))
     return result
 
 
@@ -282,7 +282,8 @@ _COMPOUND: Final[Mapping[ArgType, Callable[[CoercionPass, ArgType, Any, Where], 
 """The function for each type that has no reading."""
 
 
-def _bytes_in(value: Any) -> int:
+def bytes_in(value: Any) -> int:
+    """Return the bytes of text or binary data that a value counts against the limit."""
     if type(value) is str:
         return len(value) if value.isascii() else len(value.encode())
     return len(value) if type(value) is bytes else 0
