@@ -291,7 +291,7 @@ class Exactly(pydantic.BaseModel):
 
 
 class Area(pydantic.BaseModel):
-    """A model with a computed field, which is not an argument."""
+    """A model with a computed field, which is not an argument but part of a result."""
 
     width: int
     height: int
@@ -300,6 +300,39 @@ class Area(pydantic.BaseModel):
     @property
     def size(self) -> int:
         return self.width * self.height
+
+
+class Plot(pydantic.RootModel[Area]):
+    """A model of one model."""
+
+
+class Town(pydantic.BaseModel):
+    """A model with a nested computed field, and one that is another model."""
+
+    areas: list[Area]
+    park: Area = Area(width=1, height=1)
+
+    @pydantic.computed_field(alias="firstArea", description="The first.")  # type: ignore[prop-decorator]
+    @property
+    def first(self) -> Area | None:
+        return self.areas[0] if self.areas else None
+
+
+class Open(pydantic.BaseModel):
+    """A model that stores other keys."""
+
+    model_config = pydantic.ConfigDict(extra="allow")
+
+    name: str
+    count: int = 1
+
+
+class Opened(pydantic.RootModel[Open]):
+    """A model of a model that stores other keys."""
+
+
+class Typed(pydantic.RootModel[Item]):
+    """A model of a dataclass."""
 
 
 class Box(pydantic.BaseModel, Generic[T]):
@@ -549,7 +582,57 @@ ROWS: Final = (
         {"size": 5, "when": "2026-11-23T12:30:00+00:00"},
         Exactly(size=5, when=NOON),
     ),
-    Row("computed field", Area, {"width": "2", "height": 3}, {"width": 2, "height": 3}, Area(width=2, height=3)),
+    Row(
+        "computed field",
+        Area,
+        {"width": "2", "height": 3},
+        {"width": 2, "height": 3},
+        Area(width=2, height=3),
+        {"width": 2, "height": 3, "size": 6},
+    ),
+    Row(
+        "nested computed fields",
+        dict[str, Town],
+        {"a": {"areas": [{"width": "2", "height": 3}]}},
+        {"a": {"areas": [{"width": 2, "height": 3}], "park": {"width": 1, "height": 1}}},
+        {"a": Town(areas=[Area(width=2, height=3)], park=Area(width=1, height=1))},
+        {
+            "a": {
+                "areas": [{"width": 2, "height": 3, "size": 6}],
+                "park": {"width": 1, "height": 1, "size": 1},
+                "firstArea": {"width": 2, "height": 3, "size": 6},
+            }
+        },
+    ),
+    Row(
+        "RootModel of a model",
+        Plot,
+        {"width": "2", "height": 3},
+        {"width": 2, "height": 3},
+        Plot(Area(width=2, height=3)),
+        {"width": 2, "height": 3, "size": 6},
+    ),
+    Row(
+        "RootModels of a dataclass",
+        list[Typed],
+        [{"name": "pen", "tags": []}],
+        [{"name": "pen", "tags": [], "count": 1, "colour": "red"}],
+        [Typed(Item("pen"))],
+    ),
+    Row(
+        "extra keys",
+        Open,
+        {"name": "a", "size": [1], "count": "2"},
+        {"name": "a", "size": [1], "count": 2},
+        Open(name="a", count=2, size=[1]),  # type: ignore[call-arg]
+    ),
+    Row(
+        "RootModel with extra keys",
+        list[Opened],
+        [{"name": "a", "size": None}],
+        [{"name": "a", "size": None, "count": 1}],
+        [Opened(Open(name="a", size=None))],  # type: ignore[call-arg]
+    ),
     Row("generic model", Box[int], {"content": "1", "more": ["2"]}, {"content": 1, "more": [2]}, Box[int](content=1, more=[2])),
     Row("list of models", list[Cat], [{"kind": "cat"}], [{"kind": "cat", "lives": 9}], [Cat(kind="cat")]),
     Row(

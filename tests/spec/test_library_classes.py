@@ -7,12 +7,14 @@ import subprocess
 import sys
 from typing import Annotated, Any
 
+import attrs
 import msgspec
 import pydantic
 import pytest
-from tests.spec.annotation_rows import Cat, Colour, Dog, Get, Put, Renamed, User, take_of
+from tests.spec.annotation_rows import Area, Cat, Colour, Dog, Get, Put, Renamed, User, take_of
 
-from neuroscript import ArgSpec, ArgumentError, Engine, SpecError, Toolset, bind, tool
+from neuroscript import ArgSpec, ArgumentError, Engine, ReturnError, SpecError, Toolset, bind, tool
+from neuroscript.formats.json_schema import result_schema, spec_to_schema
 
 
 class Price(pydantic.BaseModel):
@@ -128,14 +130,89 @@ def test_root_models(annotation: Any, sent: Any, received: Any, result: Any) -> 
     assert (received, result) == called(annotation, sent)
 
 
-def test_root_model_of_a_class_is_refused() -> None:
-    class Whole(pydantic.RootModel[User]):
-        """Another name for a model."""
+class Loop(pydantic.BaseModel):
+    """A model that contains itself by a RootModel."""
 
+    child: LoopRoot | None = None
+
+
+class LoopRoot(pydantic.RootModel[Loop]):
+    """Another name for a model."""
+
+
+Loop.model_rebuild()
+
+
+class Endless(pydantic.BaseModel):
+    """A model whose computed field is of the same class."""
+
+    number: int
+
+    @pydantic.computed_field  # type: ignore[prop-decorator]
+    @property
+    def next(self) -> Endless:
+        return Endless(number=self.number + 1)
+
+
+class Average(pydantic.BaseModel):
+    """A model whose computed field may fail."""
+
+    model_config = pydantic.ConfigDict(extra="allow")
+
+    numbers: list[int]
+
+    @pydantic.computed_field  # type: ignore[prop-decorator]
+    @property
+    def average(self) -> float:
+        """The average."""
+        return sum(self.numbers) / len(self.numbers)
+
+
+def test_cycle_by_root_model_is_refused() -> None:
     with pytest.raises(SpecError) as caught:
-        bind(tool_of(Whole).spec, [{}])
+        tool_of(Loop)
 
-    assert f"value: {Whole.__qualname__} is not supported; use User" == caught.value.problems[0]
+    assert "Loop contains itself (Loop -> Loop)" in str(caught.value)
+
+
+def test_cycle_by_computed_field_is_refused() -> None:
+    """As an argument, the class has only its other fields."""
+
+    def count(start: Endless) -> int:
+        return start.number
+
+    def start() -> Endless:
+        return Endless(number=1)
+
+    assert ["number"] == [key.name for key in tool(count, group="g").spec.args[0].keys]
+    with pytest.raises(SpecError) as caught:
+        tool(start, group="g")
+    assert "contains itself" in str(caught.value)
+
+
+def test_computed_field_belongs_to_the_result() -> None:
+    """It cannot be passed unless the model stores other keys; the schema of the result has it."""
+    spec = take_of(Area, []).spec
+
+    with pytest.raises(ArgumentError):
+        bind(spec, [{"width": 1, "height": 2, "size": 2}])
+    schema = result_schema(spec)
+    assert ["width", "height", "size"] == [*schema["properties"]]
+    assert ["width", "height"] == schema["required"]
+    assert ["width", "height"] == [*spec_to_schema(spec)["properties"]["value"]["properties"]]
+    assert spec == attrs.evolve(spec)
+    assert spec.returns == attrs.evolve(spec.returns)
+
+
+def test_computed_field_fails() -> None:
+    """The caller receives a typed error without the message of the exception."""
+    with Engine(toolsets=[Toolset("table", (take_of(Average, []),))], plugins="none") as engine:
+        result = engine.call("table.take", [{"numbers": [1, 2], "unit": "m"}])
+        with pytest.raises(ReturnError) as caught:
+            engine.call("table.take", [{"numbers": []}])
+
+    assert {"numbers": [1, 2], "unit": "m", "average": 1.5} == result
+    assert "table.take: result: the computed field average failed (ZeroDivisionError)" == str(caught.value)
 
 
 def tool_of(annotation: Any) -> Any:

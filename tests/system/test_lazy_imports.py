@@ -92,7 +92,8 @@ LAZY_IMPORTS: Final = {
     "spec.annotations": "coercion.string_formats",
     "spec.binding": "coercion.plain_data coercion.problems coercion.schema_validation",
     "spec.callables": "spec.annotations",
-    "spec.instances": "coercion.string_formats coercion.unions spec.nested_values",
+    "spec.instances": "coercion.string_formats coercion.unions spec.nested_values spec.refinements",
+    "spec.refinements": "spec.fields",
     "spec.signature": "_imports",
     "spec.tool_spec": (
         "coercion.problems coercion.schema_validation coercion.string_formats spec.annotations spec.fields "

@@ -319,6 +319,20 @@ def root_of(cls: Any) -> Hint:
     return hint_of(Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation)
 
 
+def record_of(cls: Any) -> Any:
+    """Return the class whose fields are the keys of a map: *cls*, the class in a RootModel, or None."""
+    while is_root_model(cls):
+        hint = root_of(cls)
+        cls = hint.cls if hint.type is ArgType.MAP else None
+    return cls if is_record(cls) else None
+
+
+def allows_extra_keys(cls: Any) -> bool:
+    """Return whether a class is a pydantic model that stores keys without a field."""
+    model = get_origin(cls) or cls
+    return isinstance(model, type) and is_pydantic_model(model) and model.model_config.get("extra") == "allow"  # type: ignore[attr-defined]
+
+
 def is_struct(cls: type) -> bool:
     """Return whether a class is a msgspec Struct."""
     return hasattr(cls, "__struct_fields__") and hasattr(cls, "__struct_config__")
@@ -397,8 +411,6 @@ def _root(cls: Any) -> Hint:
     if hint.type in ELEMENTS and hint.cls is not None and hint.cls not in CONTAINERS:
         item = Hint(ELEMENTS[hint.type], choices=hint.choices, cls=hint.cls)
         return attrs.evolve(hint, type=ArgType.SLICE_ANY, choices=(), items=item, cls=cls)
-    if hint.type is ArgType.MAP and is_record(hint.cls):
-        raise UnsupportedAnnotation(f"{annotation_text(cls)} is not supported; use {annotation_text(hint.cls)}")
     return attrs.evolve(hint, cls=cls)
 
 

@@ -29,6 +29,7 @@ from neuroscript.spec.annotations import (
     is_record,
     is_struct,
     is_typed_dict,
+    record_of,
     substituted,
     type_arguments,
 )
@@ -199,6 +200,26 @@ def library_fields(cls: Any) -> list[str]:
     return [name for name, field in cls.model_fields.items() if _built_in(field.annotation, []) != field.annotation]
 
 
+def computed_fields_of(cls: Any) -> tuple[Field, ...]:
+    """Return the computed fields of a pydantic model, which only a result has; none for other classes.
+
+    Raises:
+        UnsupportedAnnotation: One of them has no ArgType.
+    """
+    origin = get_origin(cls) or cls
+    if not is_pydantic_model(origin):
+        return ()
+    from pydantic_core import PydanticUndefined
+
+    found = []
+    for name, field in origin.model_computed_fields.items():
+        marks: list[Any] = [field.description] if field.description else []
+        plain = Any if field.return_type is PydanticUndefined else _built_in(field.return_type, marks)
+        annotation = Annotated[(plain, *marks)] if marks else plain
+        found.append(Field(field.alias or name, _hint(name, annotation, (cls,)), UNSET, True, name))
+    return tuple(found)
+
+
 def _built_in(annotation: Any, marks: list[Any]) -> Any:
     """Return an annotation with the built-in of the JSON form in place of each class of pydantic, such as a URL."""
     parts = get_args(annotation)
@@ -239,7 +260,8 @@ def _hint(name: str, annotation: Any, above: tuple[Any, ...]) -> Hint:
 
 
 def _check_cycles(hint: Hint, above: tuple[Any, ...]) -> None:
-    if hint.cls is not None and is_record(hint.cls) and not (isinstance(hint.cls, type) and issubclass(hint.cls, Enum)):
-        fields_of(hint.cls, above)
+    record = None if hint.cls is None else record_of(hint.cls)
+    if record is not None and not (isinstance(record, type) and issubclass(record, Enum)):
+        fields_of(record, above)
     for each in hint.nested:
         _check_cycles(each, above)

@@ -18,10 +18,11 @@ import attrs
 
 from neuroscript.coercion.context import type_name
 from neuroscript.coercion.types import BUILTINS, ELEMENTS, VALUES, ArgType
-from neuroscript.errors import UNSET, ArgumentError, Problem
+from neuroscript.errors import UNSET, ArgumentError, Problem, ReturnError
 from neuroscript.spec.annotations import (
     CONTAINERS,
     MAPPINGS,
+    allows_extra_keys,
     annotation_text,
     choice_of,
     is_pydantic_model,
@@ -30,7 +31,7 @@ from neuroscript.spec.annotations import (
     is_typed_dict,
     root_of,
 )
-from neuroscript.spec.fields import LIBRARY, fields_of, library_fields, tag_of
+from neuroscript.spec.fields import LIBRARY, computed_fields_of, fields_of, library_fields, tag_of
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec, argument
 
 Convert = Callable[[Any], Any]
@@ -311,7 +312,7 @@ def plain_of(arg: ArgSpec) -> Convert | None:
     check of the result then reports its place. It calls no code but the attributes of instances.
     """
     if is_root_model(arg.cls):
-        return _plain_of_root(arg.cls)
+        return _plain_of_root(arg)
     if arg.any_of:
         parts = [plain for each in arg.any_of if (plain := plain_of(each)) is not None]
         if arg.cls is not None:
@@ -330,8 +331,12 @@ def plain_of(arg: ArgSpec) -> Convert | None:
     return None if arg.cls is not bytearray else lambda value: bytes(value) if type(value) is bytearray else value
 
 
-def _plain_of_root(cls: Any) -> Convert:
-    plain = plain_of(argument("root", root_of(cls)))
+def _plain_of_root(arg: ArgSpec) -> Convert:
+    from neuroscript.spec.refinements import with_computed_fields
+
+    cls: Any = arg.cls
+    root = argument("root", root_of(cls))
+    plain = plain_of(with_computed_fields(root) if arg == with_computed_fields(arg) else root)
 
     def of_root(value: Any) -> Any:
         root = value.root if isinstance(value, cls) else value
@@ -426,12 +431,19 @@ def _plain_of_record(cls: Any, keys: tuple[ArgSpec, ...]) -> Convert | None:
     if not inner and not has_instances:
         return None
     attributes = {field.name: field.attribute for field in fields_of(cls)} if has_instances else {}
-    has_library_types = has_instances and is_pydantic_model(origin) and bool(library_fields(origin))
+    names = {key.name for key in keys}
+    computed = [field for field in computed_fields_of(cls) if field.name in names] if has_instances else []
+    has_extra = has_instances and allows_extra_keys(cls)
+    has_library_types = has_instances and is_pydantic_model(origin) and bool(library_fields(origin) or computed)
     tag = tag_of(origin) if has_instances else {}
 
     def converted(value: Any) -> Any:
         if has_instances and isinstance(value, origin):
+            instance = value
             value = {name: getattr(value, at) for name, at in attributes.items() if at and hasattr(value, at)} | tag
+            if has_extra:
+                value |= instance.__pydantic_extra__ or {}
+            value |= {field.name: _computed(instance, field.attribute) for field in computed}
             if has_library_types:
                 value = {name: _plain_of_library(each) for name, each in value.items()}
         elif not isinstance(value, dict):
@@ -439,6 +451,17 @@ def _plain_of_record(cls: Any, keys: tuple[ArgSpec, ...]) -> Convert | None:
         return {name: inner[name](each) if name in inner else each for name, each in value.items()}
 
     return converted
+
+
+class _NotComputed(Exception):
+    """A computed field of a result failed. The arguments are its name and the name of the type of its exception."""
+
+
+def _computed(instance: Any, name: str) -> Any:
+    try:
+        return getattr(instance, name)
+    except Exception as error:
+        raise _NotComputed(name, type_name(error)) from error
 
 
 def _plain_of_library(value: Any) -> Any:
@@ -470,7 +493,13 @@ def plain_result(spec: ToolSpec, result: Any) -> Any:
     if plain is UNSET:
         assert spec.returns is not None
         plain = spec.exports[PLAIN_RESULT] = plain_of(spec.returns)
-    return result if plain is None or result is None else plain(result)
+    try:
+        return result if plain is None or result is None else plain(result)
+    except _NotComputed as error:
+        name, kind = error.args
+        raise ReturnError(
+            f"result: the computed field {name} failed ({kind})", tool=spec.full_name
+        ) from error.__cause__
 
 
 def share_plain_result(spec: ToolSpec, plain: Convert) -> None:

@@ -23,8 +23,10 @@ from neuroscript.spec.annotations import (
     annotation_text,
     choice_of,
     hint_of,
+    is_pydantic_model,
     is_record,
     is_root_model,
+    record_of,
     replaces_item,
 )
 from neuroscript.spec.tool_spec import DECLARED, ITEMS, ArgSpec, ToolSpec, _set, argument
@@ -70,10 +72,58 @@ def settle_returns(spec: ToolSpec) -> Iterator[str]:
     if returns is None:
         yield from faults
         return
+    try:
+        returns = with_computed_fields(returns)
+    except (UnsupportedAnnotation, SpecError) as error:
+        yield str(error)
+        return
     is_bare = returns == ArgSpec("result", returns.type, nullable=returns.nullable)
     _set(spec, "returns", None if is_bare else returns)
     _set(spec, "return_type", returns.type)
     _set(spec, "return_nullable", spec.return_nullable or (returns.nullable and returns.type is not ArgType.NIL))
+
+
+def with_computed_fields(arg: ArgSpec, above: tuple[Any, ...] = ()) -> ArgSpec:
+    """Return the spec of a result with keys for the computed fields of pydantic models, at every depth."""
+    if not _has_computed_fields(arg):
+        return arg
+    record = record_of(arg.cls)
+    changes: dict[str, Any] = {"keys": result_keys(record, arg.keys, above)}
+    if record is not None:
+        above = (*above, record)
+    for name in ("items", "value_spec"):
+        if getattr(arg, name) is not None:
+            changes[name] = with_computed_fields(getattr(arg, name), above)
+    for name in ("prefix_items", "any_of"):
+        changes[name] = tuple(with_computed_fields(each, above) for each in getattr(arg, name))
+    return attrs.evolve(arg, **changes)
+
+
+def result_keys(cls: Any, keys: tuple[ArgSpec, ...], above: tuple[Any, ...] = ()) -> tuple[ArgSpec, ...]:
+    """Return the keys of a result with those of the computed fields of a class.
+
+    Raises:
+        UnsupportedAnnotation: A computed field has no ArgType, or the class contains itself by one.
+    """
+    from neuroscript.spec.fields import computed_fields_of
+
+    record = record_of(cls)
+    if record is not None and record in above:
+        raise UnsupportedAnnotation(
+            f"{annotation_text(record)} contains itself by a computed field; remove its annotation"
+        )
+    inside = above if record is None else (*above, record)
+    names = {key.name for key in keys}
+    computed = () if record is None else computed_fields_of(record)
+    added = (argument(each.name, each.hint, required=False) for each in computed if each.name not in names)
+    return tuple(with_computed_fields(each, inside) for each in (*keys, *added))
+
+
+def _has_computed_fields(arg: ArgSpec) -> bool:
+    model = record_of(arg.cls)
+    model = get_origin(model) or model
+    has_own = model is not None and is_pydantic_model(model) and bool(model.model_computed_fields)
+    return has_own or any(map(_has_computed_fields, arg.nested))
 
 
 def _settle_nested(arg: ArgSpec) -> Iterator[str]:

@@ -256,20 +256,36 @@ def _settled_keys(arg: ArgSpec) -> Iterator[str]:
         except UnsupportedAnnotation as error:
             yield str(error)
             return
-        if keys and keys != derived:
+        if keys and keys != derived and keys != _result_keys(arg.cls, derived):
             yield "keys are derived from cls; pass only one of them"
-        keys = derived
-    if arg.extra_keys and (not keys or arg.cls is not None):
+        keys = keys or derived
+    is_open = arg.cls is not None and _is_open(arg.cls)
+    if arg.extra_keys and (not keys or (arg.cls is not None and not is_open)):
         yield "extra_keys requires explicit keys"
+    if is_open and keys:
+        _set(arg, "extra_keys", True)
     yield from _repeated("key", [key.name for key in keys])
     _set(arg, "keys", keys)
 
 
 def has_fields(cls: Any) -> bool:
     """Return whether the keys of a map are derived from a class; other classes replace a list or one value."""
-    from neuroscript.spec.annotations import CONTAINERS, MAPPINGS, is_root_model
+    from neuroscript.spec.annotations import record_of
 
-    return cls not in CONTAINERS and cls not in MAPPINGS and not is_root_model(cls)
+    return record_of(cls) is not None
+
+
+def _is_open(cls: Any) -> bool:
+    from neuroscript.spec.annotations import allows_extra_keys, record_of
+
+    return allows_extra_keys(record_of(cls))
+
+
+def _result_keys(cls: Any, keys: tuple[ArgSpec, ...]) -> tuple[ArgSpec, ...]:
+    """Return the keys of a result, which include the computed fields of a pydantic model."""
+    from neuroscript.spec.refinements import result_keys
+
+    return result_keys(cls, keys)
 
 
 def _repeated(what: str, names: Sequence[str]) -> Iterator[str]:
@@ -362,11 +378,12 @@ def keys_of(cls: type) -> tuple[ArgSpec, ...]:
         Unreadable: It is not a class with fields, contains itself, or has a field without an ArgType.
         SpecError: A default does not fit its annotation.
     """
+    from neuroscript.spec.annotations import record_of
     from neuroscript.spec.fields import fields_of
 
     return tuple(
         argument(field.name, field.hint, default=field.default, required=False if field.optional else None)
-        for field in fields_of(cls)
+        for field in fields_of(record_of(cls) or cls)
     )
 
 
