@@ -1,7 +1,8 @@
 """The compiled and the stepwise pipeline: for any tool, arguments and host, both have the same effects and reports.
 
-Each example creates two equal engines. One makes a series of calls through the compiled pipeline; the other makes the same
-calls through the steps, as a stream reader does. The outcomes, the arguments that tools receive, the reports to hooks,
+Each example creates three equal engines. One makes a series of calls through the compiled pipeline; another makes the
+same calls through the steps, as a stream reader does; the third executes them as a model sends them, which is compiled
+for arguments without repairs. The outcomes, the arguments that tools receive, the reports to hooks,
 sinks and the recording, and the final ledger must be equal.
 """
 
@@ -31,6 +32,7 @@ from neuroscript import (
     Session,
     ToolFailed,
     ToolPolicy,
+    ToolResult,
     Toolset,
     ToolSpec,
     Variable,
@@ -360,12 +362,38 @@ def steps(session: Session, args: Any) -> Any:
     return result
 
 
+def executed(session: Session, args: Any) -> ToolResult:
+    """Call as a model does; from the second call on, arguments that need no repair use the compiled pipeline."""
+    return session.execute({"name": "g__t", "arguments": args})
+
+
+def as_executed(session: Session, run: Callable[[], Any]) -> ToolResult:
+    """Return the outcome of a call as `Session.execute` reports it, without repairs."""
+    try:
+        result = ToolResult("", "g.t", run())
+    except CallError as error:
+        result = ToolResult("", "g.t", error=error)
+    return session._told(result)
+
+
 def come_of(run: Callable[[], Any]) -> Any:
     """Return the outcome of a call: its result, or all data of its error."""
     try:
         return "ok", run()
     except CallError as error:
-        return error.code, (type(error), str(error), error.retry, error.tool, type(error.__cause__))
+        return error.code, Failure(error)
+
+
+@attrs.frozen
+class Failure:
+    """An error, compared by all its data."""
+
+    error: CallError = attrs.field(eq=lambda error: data_of(error))
+
+
+def data_of(error: CallError) -> tuple[Any, ...]:
+    """Return all data of an error."""
+    return error.code, type(error), str(error), error.retry, error.tool, type(error.__cause__)
 
 
 CODES: Counter[str] = Counter()
@@ -402,8 +430,8 @@ def check_injected(tmp_path: Path, world: World, seed: int, count: int) -> None:
 
 
 def compare(tmp_path: Path, world: World, seed: int, count: int) -> None:
-    """Make the same calls in both ways, and compare the outcomes."""
-    one, other = Made(world, tmp_path / "one"), Made(world, tmp_path / "other")
+    """Make the same calls in each way, and compare the outcomes."""
+    one, other, third = (Made(world, tmp_path / name) for name in ("one", "other", "third"))
     random = Generator(seed)
     calls = [a_call(random, world.visible) for _ in range(count)]
     calls.append(calls[-1])
@@ -415,9 +443,29 @@ def compare(tmp_path: Path, world: World, seed: int, count: int) -> None:
         assert first[0] == second[0]
         assert same(first[1], second[1]) or first[1] == second[1], (first, second)
         CODES[first[0]] += 1
+        assert_same_result(executed(third.session, args), as_executed(one.session, lambda first=first: again(first)))
 
-    left, right = one.outcome(), other.outcome()
+    left, right, last = one.outcome(), other.outcome(), third.outcome()
     assert different(left, right) == {}
+    assert different(left, last) == {}
+
+
+def again(outcome: tuple[str, Any]) -> Any:
+    """Return or raise an outcome of `come_of` once more."""
+    code, result = outcome
+    if code == "ok":
+        return result
+    raise result.error
+
+
+def assert_same_result(result: ToolResult, expected: ToolResult) -> None:
+    """Compare all that does not depend on the way: the value, and the data of the error."""
+    if expected.error is None:
+        assert result.error is None
+        assert same(result.value, expected.value) or result.value == expected.value
+        return
+    assert result.error is not None
+    assert data_of(result.error) == data_of(expected.error)
 
 
 def different(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:

@@ -30,6 +30,9 @@ FILE: Final = "<neuroscript line>"
 FALLBACK: Final = "return careful(given, frame)"
 INDENT: Final = "    "
 
+UNDECIDED: Final = object()
+"""Returned instead of a result by a function that runs only calls without repairs; nothing has happened then."""
+
 CompiledCall = Callable[..., Any]
 """``(given, frame)`` in, the result out; without a frame the call comes from outside."""
 
@@ -53,6 +56,23 @@ def compile_line(line: CallPipeline, careful: CompiledCall, by_name: bool) -> Ca
     source.add("def line(given, frame=root):", *["    changed = False"] * (mark != "pass"))
     source.add(*statements.lines, indent=1)
     return _made(source, {"careful": careful, "failed": report_failure, "tool": line.tool.name})
+
+
+def compile_exact(line: CallPipeline) -> Callable[[CallFrame], CompiledCall]:
+    """Return a factory of the pipeline for arguments by name that need no repair.
+
+    For all other arguments the function returns `UNDECIDED` before any check or record of the call.
+    """
+    source = CodeWriter()
+    statements = source.inner()
+    stop = "return undecided"
+    if write_named_binding(line.tool.spec, line.coercion, statements, stop, stop):
+        _add_body(statements, line)
+    else:
+        statements.add(stop)
+    source.add("def line(given, frame=root):", "    changed = False")
+    source.add(*statements.lines, indent=1)
+    return _made(source, {"undecided": UNDECIDED, "failed": report_failure, "tool": line.tool.name})
 
 
 def compile_binder(spec: ToolSpec, coercion: CoercionSettings) -> Callable[[object], tuple[Any, ...]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from neuroscript.calls.compiler import CompiledCall, compile_binder, compile_line
+from neuroscript.calls.compiler import UNDECIDED, CompiledCall, compile_binder, compile_exact, compile_line
 from neuroscript.calls.drivers import ThreadSource, drive
 from neuroscript.calls.pipeline import CallPipeline
 from neuroscript.calls.steps import CallFrame
@@ -43,6 +43,7 @@ class BoundTool:
         self.pipeline = line
         self._source = source
         self._makers: dict[bool, Callable[[CallFrame], CompiledCall]] = {}
+        self._exact_maker: Callable[[CallFrame], CompiledCall] | None = None
 
     def function(self, by_name: bool, root: CallFrame) -> CompiledCall:
         """Return the pipeline as a function of arguments in order, or by name.
@@ -58,6 +59,14 @@ class BoundTool:
                 compile_line(self.pipeline, careful, by_name) if direct else partial(_from_outside, careful)
             )
         return maker(root)
+
+    def exact_function(self, root: CallFrame) -> CompiledCall:
+        """Return the pipeline as a function of arguments by name, which returns `UNDECIDED` if they need repairs."""
+        if not self.pipeline.is_direct:
+            return _undecided
+        if self._exact_maker is None:
+            self._exact_maker = compile_exact(self.pipeline)
+        return self._exact_maker(root)
 
     def _careful(self, by_name: bool) -> CompiledCall:
         """Return a function with the signature of a compiled pipeline that runs the steps."""
@@ -81,6 +90,10 @@ def _from_outside(careful: CompiledCall, root: CallFrame) -> CompiledCall:
         return careful(given, frame)
 
     return line
+
+
+def _undecided(given: object) -> Any:
+    return UNDECIDED
 
 
 class ToolView:
@@ -248,6 +261,11 @@ class SessionTool:
         """Returns the exact values of arguments by name, without calling the tool."""
         return compile_binder(self.pipeline.tool.spec, self.pipeline.coercion)
 
+    @cached_property
+    def exact(self) -> CompiledCall:
+        """Runs the pipeline for arguments by name, or returns `UNDECIDED` if they need repairs."""
+        return self._entry.exact_function(self.frame)
+
     def function(self, by_name: bool) -> CompiledCall:
         """Return the pipeline as a function of arguments in order, or by name."""
         function = self._functions.get(by_name)
@@ -267,9 +285,11 @@ class NameCache:
         known: Each tool as this session calls it, by the spellings that were used.
         positional: Their lines, for arguments in order.
         named: Their lines, for arguments by name.
+        sent: Each tool by the spellings that models used.
     """
 
     moment: ToolsSnapshot
     known: dict[str, SessionTool] = attrs.field(factory=dict)
     positional: dict[str, CompiledCall] = attrs.field(factory=dict)
     named: dict[str, CompiledCall] = attrs.field(factory=dict)
+    sent: dict[str, SessionTool] = attrs.field(factory=dict)

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 from weakref import WeakKeyDictionary
 
-from neuroscript.calls.compiler import CompiledCall
+from neuroscript.calls.compiler import UNDECIDED, CompiledCall
 from neuroscript.calls.drivers import Collector, adrive, adrive_stream, drive, drive_stream
 from neuroscript.calls.steps import CallFrame, HasRegistry, Steps
 from neuroscript.coercion.parameters import (
@@ -58,12 +58,13 @@ MAX_CACHED_SPELLINGS: Final = 10_000
 class SentCall:
     """A call that a model sent, and what its result reports besides the value."""
 
-    __slots__ = ("_started", "call", "repairs", "tool")
+    __slots__ = ("_started", "call", "parsed", "repairs", "tool")
 
     def __init__(self, call: ToolCall) -> None:
         self._started = perf_counter()
         self.call = call
         self.tool = ""
+        self.parsed: Any = None
         self.repairs: tuple[Repair, ...] = ()
 
     def result(self, value: Any) -> ToolResult:
@@ -253,10 +254,29 @@ class Session:
         sent = SentCall(call if type(call) is ToolCall else _call_of(call))
         collected = None if on_item is None and self._shared.spill is None else self._collected(on_item)
         try:
-            result = sent.result(drive(self._sent_steps(sent, timeout), self._shared, collected))
+            value = self._exact_result(sent) if timeout is None and on_item is None else UNDECIDED
+            if value is UNDECIDED:
+                value = drive(self._sent_steps(sent, timeout), self._shared, collected)
+            result = sent.result(value)
         except CallError as error:
             result = sent.failed(error if collected is None else collected.ended(error))
         return self._told(result)
+
+    def _exact_result(self, sent: SentCall, on_loop: bool = False) -> Any:
+        """Return the result of a call that needs no repair, or `UNDECIDED`, in which case nothing has happened yet.
+
+        Args:
+            on_loop: Whether the function must not block.
+        """
+        call = sent.call
+        known = self._names.sent.get(call.name) if type(call.name) is str else None
+        if known is None or (on_loop and known.pipeline.run_mode != "plain"):
+            return UNDECIDED
+        given = call.arguments
+        sent.tool = known.frame.tool
+        if type(given) is str:
+            given = sent.parsed = parse_arguments(given, sent.tool, self._shared.coercion.sizes)
+        return known.exact(given)
 
     async def aexecute(
         self,
@@ -275,7 +295,10 @@ class Session:
         sent = SentCall(call if type(call) is ToolCall else _call_of(call))
         collected = None if on_item is None and self._shared.spill is None else self._collected(on_item, on_loop=True)
         try:
-            result = sent.result(await adrive(self._sent_steps(sent, timeout), self._shared, collected))
+            value = self._exact_result(sent, on_loop=True) if timeout is None and on_item is None else UNDECIDED
+            if value is UNDECIDED:
+                value = await adrive(self._sent_steps(sent, timeout), self._shared, collected)
+            result = sent.result(value)
         except CallError as error:
             result = sent.failed(error if collected is None else await self._aside(collected.ended, error))
         told: ToolResult = await self._aside(self._told, result)
@@ -299,11 +322,15 @@ class Session:
         return CollectedItems(None if on_item is None else lambda item: on_item(self._without_secrets(item)))
 
     def _sent_steps(self, sent: SentCall, timeout: float | None) -> Steps:
-        call = sent.call
+        call, names = sent.call, self._names
         known = self._entry(from_wire(call.name) if isinstance(call.name, str) else call.name)
         line, sent.tool = known.pipeline, known.frame.tool
+        if type(call.name) is str and len(names.sent) <= self._entries.count + MAX_CACHED_SPELLINGS:
+            names.sent[call.name] = known
         frame = self._timed(known, timeout)
-        given = parse_arguments(call.arguments, sent.tool, line.coercion.sizes)
+        given = sent.parsed
+        if given is None:
+            given = parse_arguments(call.arguments, sent.tool, line.coercion.sizes)
         values = line.bind(frame, given, isinstance(given, dict))
         sent.repairs = repairs(line.tool.spec, given, values)
         return line.steps(values, frame, sent.repairs)
@@ -622,16 +649,19 @@ def _call_of(call: Any) -> ToolCall:
     """
     if isinstance(call, ToolCall):
         return call
-    require("execute", call=(call, CALL))
-    id = call.get("id", "")
-    require("execute", id=(id, STRING))
+    id = call.get("id", "") if type(call) is dict else ""
+    if type(call) is not dict or type(id) is not str or not {"name"} <= call.keys() <= CALL_KEYS:
+        require("execute", call=(call, CALL))
+        id = call.get("id", "")
+        require("execute", id=(id, STRING))
     return ToolCall(call["name"], call.get("arguments", ()), id=id)
 
 
+CALL_KEYS: Final = frozenset({"name", "arguments", "id"})
 CALL: Final = Form(
     "a ToolCall, or a dict of name, arguments and id",
     lambda call: isinstance(call, ToolCall) or BY_NAME.accepts(call),
-    lambda call: isinstance(call, ToolCall) or {"name"} <= call.keys() <= {"name", "arguments", "id"},
+    lambda call: isinstance(call, ToolCall) or {"name"} <= call.keys() <= CALL_KEYS,
     hint="neuroscript.llm.wire.read_call reads the calls of model APIs",
 )
 

@@ -11,7 +11,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, Final, TextIO, TypeGuard
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TextIO, TypeGuard
+
+if TYPE_CHECKING:
+    from json import JSONDecoder
 
 MAX_NAME_CHARS: Final = 64
 """The maximum number of characters of a caller's name that an error repeats."""
@@ -125,13 +129,13 @@ def parse_json(text: str, max_values: int = MAX_VALUES) -> Any:
     Raises:
         NotJSON: The text is not JSON, has too many values, a duplicate key or an invalid number, or nests too deeply.
     """
-    import json
+    from json import JSONDecodeError
 
     if has_more_values(text, max_values):
         raise NotJSON("limit.nodes", f"the JSON text has more than {max_values} values")
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
+        return _decoder().decode(text)
+    except JSONDecodeError as error:
         raise NotJSON("arg.not_json", f"line {error.lineno}, column {error.colno} is not JSON") from None
     except RecursionError:
         raise NotJSON("limit.depth", "the JSON text nests too deeply") from None
@@ -173,6 +177,13 @@ def _values(text: str) -> int:
     for blank in " \t\r\n":
         outside = outside.replace(blank, "")
     return 1 + _openings(outside) - outside.count("[]") - outside.count("{}")
+
+
+@cache
+def _decoder() -> JSONDecoder:
+    from json import JSONDecoder
+
+    return JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse_constant)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
