@@ -8,7 +8,9 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -353,3 +355,99 @@ def test_timeout_race_has_one_outcome() -> None:
 
     assert sum(outcomes.values()) == 400
     until(lambda: engine._shared.threads.abandoned == 0)
+
+
+# Threads of calls with a timeout
+
+
+def thread_tools(never: threading.Event) -> Engine:
+    """Return an engine with a tool that names its thread, one that sets a context variable, and one that never ends."""
+
+    def mark(rt: Runtime) -> None:
+        MARK.set("set by a tool")
+
+    return engine_of(
+        name=lambda rt: threading.get_ident(),
+        mark=mark,
+        read=lambda rt: MARK.get(),
+        hang=lambda rt: never.wait(),
+    )
+
+
+MARK: ContextVar[str] = ContextVar("MARK", default="")
+
+
+def test_calls_with_a_timeout_share_a_thread(never: threading.Event) -> None:
+    engine = thread_tools(never)
+
+    found = {engine.call("g.name", timeout=60) for _ in range(20)}
+
+    assert len(found) == 1
+    assert found != {threading.get_ident()}
+
+
+def test_an_abandoned_thread_takes_no_further_call_until_it_ends(never: threading.Event) -> None:
+    engine = thread_tools(never)
+    first = engine.call("g.name", timeout=60)
+    with pytest.raises(CallTimeout):
+        engine.call("g.hang", timeout=0.05)
+
+    second = engine.call("g.name", timeout=60)
+    never.set()
+    until(lambda: engine._shared.threads.abandoned == 0)
+    assert first != second
+    assert {engine.call("g.name", timeout=60) for _ in range(4)} <= {first, second}
+
+
+def test_context_variables_of_a_tool_do_not_reach_the_next_call(never: threading.Event) -> None:
+    engine = thread_tools(never)
+    engine.call("g.mark", timeout=60)
+
+    assert engine.call("g.read", timeout=60) == ""
+    token = MARK.set("set by the caller")
+    try:
+        assert engine.call("g.read", timeout=60) == "set by the caller"
+    finally:
+        MARK.reset(token)
+
+
+def test_many_threads_call_with_a_timeout_at_once(never: threading.Event) -> None:
+    """Every call has a thread of its own while it runs, and every result reaches its caller."""
+    barrier = threading.Barrier(20)
+
+    def meet(rt: Runtime, n: int) -> int:
+        barrier.wait(20)
+        return n
+
+    tools = Toolset("g")
+    tools.add(ToolSpec("meet", "g", (ArgSpec("n", ArgType.INT),), return_type=ArgType.INT), meet)
+    with Engine(toolsets=[tools], plugins="none") as engine, ThreadPoolExecutor(20) as pool:
+        for _ in range(5):
+            assert [*pool.map(lambda n: engine.call("g.meet", [n], timeout=60), range(20))] == [*range(20)]
+
+
+def test_idle_threads_end(never: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("neuroscript.calls.threads.IDLE_SECONDS", 0.05)
+    engine = thread_tools(never)
+    before = threading.active_count()
+    for _ in range(3):
+        engine.call("g.name", timeout=60)
+        until(lambda: threading.active_count() <= before)
+
+    assert not engine._shared.threads._idle
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_process_starts_its_own_threads(never: threading.Event) -> None:
+    engine = thread_tools(never)
+    engine.call("g.name", timeout=60)
+
+    pid = os.fork()
+    if pid == 0:
+        try:
+            engine.call("g.name", timeout=10)
+            os._exit(0)
+        finally:
+            os._exit(1)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0

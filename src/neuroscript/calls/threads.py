@@ -6,7 +6,9 @@ waiting is abandoned and counted, and only a few abandoned threads may run.
 
 from __future__ import annotations
 
+import os
 import threading
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
@@ -117,6 +119,8 @@ class Threads:
         self._workers = 0
         self._free = threading.Semaphore(0)
         self._jobs: Jobs | None = None
+        self._idle: deque[Jobs] = deque()
+        self._process = os.getpid()
         self.abandoned = 0
 
     def loop(self) -> LoopThread:
@@ -144,7 +148,9 @@ class Threads:
             loop.blocking_calls -= 1
 
     def within(self, body: Invocation, seconds: float) -> Outcome:
-        """Call a function on a thread of its own and wait for it no longer than *seconds*."""
+        """Call a function on a thread that has nothing else to do, and wait for it no longer than *seconds*."""
+        if seconds <= 0:
+            return timeout_outcome(body, stopped=True)
         try:
             job = Job(self, body)
         except LimitError as error:
@@ -161,6 +167,9 @@ class Threads:
     async def awaitable(self, body: Invocation) -> Outcome:
         """Call a function on a thread while the event loop of the caller runs on."""
         import asyncio
+
+        if body.timeout is not None and body.timeout <= 0:
+            return timeout_outcome(body, stopped=True)
 
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
@@ -202,8 +211,17 @@ class Threads:
             raise LimitError(text, tool=tool, code="limit.abandoned", retry="later")
 
     def _start(self, job: Job) -> None:
-        context = copy_context()
-        threading.Thread(target=context.run, args=(job,), name="neuroscript-tool", daemon=True).start()
+        """Run a job at once: on a thread that is idle, or on a new one."""
+        from queue import SimpleQueue
+
+        if self._process != os.getpid():  # threads do not survive a fork
+            self._process, self._idle = os.getpid(), deque()
+        try:
+            jobs = self._idle.pop()
+        except IndexError:
+            jobs = SimpleQueue()
+            threading.Thread(target=_serve, args=(jobs, self._idle), name="neuroscript-tool", daemon=True).start()
+        jobs.put((copy_context(), job))
 
     def _submit(self, job: Job) -> None:
         from queue import SimpleQueue
@@ -254,8 +272,38 @@ class Threads:
             self.abandoned += more
 
 
+def _serve(jobs: Jobs, idle: deque[Jobs]) -> None:
+    """Run the jobs of one thread until there has been none for `IDLE_SECONDS` seconds.
+
+    Args:
+        idle: The queues of the threads that take another job; the operations of a deque are atomic.
+    """
+    from queue import Empty
+
+    context, job = jobs.get()
+    while True:
+        job.ending = lambda: idle.append(jobs)
+        context.run(job)
+        del context, job  # what they hold must not live until the next job
+        try:
+            context, job = jobs.get(timeout=IDLE_SECONDS)
+        except Empty:
+            try:
+                idle.remove(jobs)
+            except ValueError:  # a job is on its way
+                context, job = jobs.get()
+            else:
+                return
+
+
 class Job:
-    """A function that a thread runs, and its outcome."""
+    """A function that a thread runs, and its outcome.
+
+    Attributes:
+        ending: Called when the function has ended, before its caller knows.
+    """
+
+    ending: Callable[[], object] | None = None
 
     def __init__(self, threads: Threads, body: Invocation, tell: Callable[[], object] | None = None) -> None:
         if not body.is_last:
@@ -271,6 +319,8 @@ class Job:
     def __call__(self) -> None:
         if not self._left or self._body.is_last:  # the caller has given up before the function began
             self.outcome = call_function(self._body)
+        if self.ending is not None:
+            self.ending()
         with self._lock:
             self.ended.set()
             left = self._left
