@@ -7,9 +7,11 @@ features are enabled: the tools take ``rt``, so each call creates and revokes a 
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Final
 
 import attrs
@@ -348,10 +350,38 @@ PRICES: Final = {
     "result of type any": "engine.call('bench.any_result', (2, 3))",
     "a need with an argument": "engine.call('bench.needs', ('d/abc',))",
     "variadic": "engine.call('bench.total', (2, 3))",
-    "execute": "engine.execute(call)",
-    "execute, JSON text": "engine.execute(json_call)",
+    "execute, a repair": "engine.execute(repaired_call)",
 }
 """Optional features of tools and calls; each is compared with ``engine.call`` of W1."""
+
+
+ENTRIES: Final[Mapping[str, tuple[str, str, float | None]]] = {
+    "execute": ("engine.execute(call)", "call_named", 5.0),
+    "execute, JSON text": ("engine.execute(json_call)", "call_named", 12.0),
+    "execute, a dict as the call": ("engine.execute(dict_call)", "call_named", None),
+    "a timeout": ("engine.call('bench.two', (2, 3), 60)", "hand-off", 2.5),
+}
+"""The other ways to call W1: the code, what it is compared with, and the goal."""
+
+PEERS: Final = {"call_named": "engine.call_named('bench.two', {'a': 2, 'b': 3})", "hand-off": "hand_off()"}
+
+
+class HandOff:
+    """Passes a lock to a thread through a queue, and waits until the thread has released it."""
+
+    def __init__(self) -> None:
+        self._queue: SimpleQueue[threading.Lock] = SimpleQueue()
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            self._queue.get().release()
+
+    def __call__(self) -> None:
+        lock = threading.Lock()
+        lock.acquire()
+        self._queue.put(lock)
+        lock.acquire(timeout=60)
 
 
 def own_cases(engine: Engine) -> list[Case]:
@@ -364,6 +394,9 @@ def own_cases(engine: Engine) -> list[Case]:
         "line": engine._entry("bench.two").function(False),
         "call": ToolCall("bench__two", {"a": 2, "b": 3}),
         "json_call": ToolCall("bench__two", '{"a": 2, "b": 3}'),
+        "dict_call": {"name": "bench__two", "arguments": {"a": 2, "b": 3}},
+        "repaired_call": ToolCall("bench__two", {"a": "2", "b": 3}),
+        "hand_off": HandOff(),
     }
     bare, call = (Statement(STAGES[name], names) for name in ("bare call", "engine.call"))
     stages = [
@@ -372,4 +405,8 @@ def own_cases(engine: Engine) -> list[Case]:
         if name != "bare call"
     ]
     prices = [Case("prices", name, "W1", Statement(code, names), call) for name, code in PRICES.items()]
-    return stages + prices
+    entries = [
+        Case("entries", name, peer, Statement(code, names), Statement(PEERS[peer], names), goal)
+        for name, (code, peer, goal) in ENTRIES.items()
+    ]
+    return stages + prices + entries

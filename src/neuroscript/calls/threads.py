@@ -10,7 +10,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
 
@@ -155,14 +155,14 @@ class Threads:
             job = Job(self, body)
         except LimitError as error:
             return Outcome(error=error)
-        with self.waiting():
+        with self.waiting() if self._loops else nullcontext():
             self._start(job)
             try:
-                ended = job.ended.wait(seconds)
+                ended = job.wait(seconds)
             except BaseException as error:
                 job.leave()
                 return Outcome(error=CallerGone(error))
-        return job.outcome if ended or not job.leave() else timeout_outcome(body, job.ended.is_set, stopped=False)
+        return job.outcome if ended or not job.leave() else timeout_outcome(body, job.has_ended, stopped=False)
 
     async def awaitable(self, body: Invocation) -> Outcome:
         """Call a function on a thread while the event loop of the caller runs on."""
@@ -192,7 +192,7 @@ class Threads:
         except asyncio.CancelledError as error:
             job.leave()
             return Outcome(error=CallerGone(error))
-        return job.outcome if done or not job.leave() else timeout_outcome(body, job.ended.is_set, stopped=False)
+        return job.outcome if done or not job.leave() else timeout_outcome(body, job.has_ended, stopped=False)
 
     def close(self) -> None:
         """Cancel what runs on the loops and stop them, without waiting."""
@@ -309,7 +309,9 @@ class Job:
         if not body.is_last:
             threads.refuse_when_full(body.tool)
         self.outcome = Outcome()
-        self.ended = threading.Event()
+        self._is_ended = False
+        self._running = threading.Lock()
+        self._running.acquire()
         self._threads = threads
         self._body = body
         self._tell = tell
@@ -322,17 +324,26 @@ class Job:
         if self.ending is not None:
             self.ending()
         with self._lock:
-            self.ended.set()
+            self._is_ended = True
             left = self._left
+        self._running.release()
         if left:
             self._threads.count_abandoned(-1)
         elif self._tell is not None:
             self._tell()
 
+    def wait(self, seconds: float) -> bool:
+        """Wait for the end of the function, and return whether it has ended; call it once."""
+        return self._running.acquire(timeout=min(seconds, threading.TIMEOUT_MAX))
+
+    def has_ended(self) -> bool:
+        """Return whether the function has ended."""
+        return self._is_ended
+
     def leave(self) -> bool:
         """Abandon the function, and return whether it still runs."""
         with self._lock:
-            if self.ended.is_set():
+            if self._is_ended:
                 return False
             self._left = True
         self._threads.count_abandoned(1)
