@@ -59,7 +59,6 @@ LAZY_IMPORTS: Final = {
     "coercion.refinements": "coercion.rule_text coercion.unions",
     "coercion.rule_text": "coercion.string_formats",
     "coercion.schema_inspection": "coercion.schema_coverage",
-    "coercion.unions": "coercion.rule_text",
     "discovery.catalog": "discovery.bundles discovery.probe",
     "discovery.entry_points": "tools.hookspecs",
     "discovery.index_builder": "tools.hookspecs",

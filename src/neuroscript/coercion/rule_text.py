@@ -162,6 +162,15 @@ def format_choice(choice: object) -> str:
     return repr(choice)
 
 
+def format_choices(choices: Sequence[Any], most: int = MAX_LISTED) -> str:
+    """Return the choices as the rest of a sentence, with the number of those beyond *most*.
+
+    >>> format_choices(("a", "b", "c"), 2)
+    "one of 'a', 'b' and 1 more"
+    """
+    return f"one of {_listed([*map(format_choice, choices[:most])], len(choices))}"
+
+
 def _unit(count: int, kind: ArgType) -> str:
     unit = TYPES[kind].unit
     return unit if count == 1 else f"{unit}s"
@@ -201,8 +210,7 @@ def _span(low: float | None, high: float | None, between: str, beyond: str) -> s
 
 
 def _choices(rule: Rule, most: int) -> str:
-    choices = rule.choices
-    return f", one of {_listed([*map(format_choice, choices[:most])], len(choices))}" if choices else ""
+    return f", {format_choices(rule.choices, most)}" if rule.choices else ""
 
 
 def _keys(rule: Rule) -> str:

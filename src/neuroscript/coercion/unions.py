@@ -27,7 +27,7 @@ from neuroscript.coercion.context import (
     Where,
     type_name,
 )
-from neuroscript.coercion.rule_text import rule_phrase
+from neuroscript.coercion.rule_text import format_choices, rule_phrase
 from neuroscript.coercion.scalars import BLANKS, Rejection, entry, to_builtin
 from neuroscript.coercion.types import ELEMENTS, NUMBER_TYPES, TYPES, VALUES, ArgType
 from neuroscript.coercion.values import adapt, unfenced
@@ -180,7 +180,7 @@ def _tagged(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> tuple[A
         if may_be_other or any(not tag.required for tag in tags.values()):
             return None
         choices = tuple(choice for tag in tags.values() for choice in tag.choices)
-        walk.note((where, name), Rejection(MISSING.code, _one_of(choices)), "nothing")
+        walk.note((where, name), Rejection(MISSING.code, format_choices(choices)), "nothing")
         return None, value
     for exactly in (True,) if may_be_other else (True, False):
         for alternative in maps:
@@ -189,15 +189,8 @@ def _tagged(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> tuple[A
     if may_be_other:
         return None
     choices = tuple(choice for tag in tags.values() for choice in tag.choices)
-    walk.note((where, name), Rejection("coercion.choice", _one_of(choices)), f"another {type_name(found)}")
+    walk.note((where, name), Rejection("coercion.choice", format_choices(choices)), f"another {type_name(found)}")
     return None, value
-
-
-def _one_of(choices: tuple[Any, ...]) -> str:
-    from neuroscript.coercion.rule_text import MAX_LISTED, format_choice
-
-    more = f" and {len(choices) - MAX_LISTED} more" if len(choices) > MAX_LISTED else ""
-    return f"one of {', '.join(map(format_choice, choices[:MAX_LISTED]))}{more}"
 
 
 def _selects(walk: CoercionPass, tag: Rule, found: Any, exactly: bool) -> bool:
@@ -297,4 +290,4 @@ def _refused(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> Any:
 
 def _hint(rule: Rule) -> str:
     choices = tuple(choice for each in rule.any_of for choice in each.choices)
-    return f"choose {_one_of(choices)}" if choices and all(each.choices for each in rule.any_of) else ""
+    return f"choose {format_choices(choices)}" if choices and all(each.choices for each in rule.any_of) else ""

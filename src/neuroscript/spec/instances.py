@@ -102,7 +102,11 @@ class _Rejected(Exception):
 
 def _maker(arg: ArgSpec) -> Convert | None:
     """Return the function that converts an exact value to instances, or None if there is nothing to convert."""
-    make = _maker_of_value(arg)
+    return _optional(_maker_of_value(arg))
+
+
+def _optional(make: Convert | None) -> Convert | None:
+    """Return a function that leaves None as it is, or None if there is nothing to convert."""
     return None if make is None else lambda value: None if value is None else make(value)
 
 
@@ -196,10 +200,6 @@ def _maker_of_element(arg: ArgSpec, cls: Any) -> Convert | None:
     if isinstance(cls, type) and issubclass(cls, Enum):
         return _optional(_member(cls))
     return _optional(_maker_of_record(cls, arg.keys))
-
-
-def _optional(make: Convert | None) -> Convert | None:
-    return None if make is None else lambda value: None if value is None else make(value)
 
 
 def _maker_of_map(arg: ArgSpec) -> Convert | None:

@@ -68,7 +68,7 @@ def settle_refinements(arg: ArgSpec) -> Iterator[str]:
 def settle_returns(spec: ToolSpec) -> Iterator[str]:
     """Convert the spec of a result, and derive the type of the result from it."""
     faults: list[str] = []
-    returns = _nested_spec(spec.returns, "result", "returns", faults, may_be_null=True)
+    returns = _nested_spec(spec.returns, "result", "returns", faults)
     if returns is None:
         yield from faults
         return
@@ -140,7 +140,7 @@ def _settle_nested(arg: ArgSpec) -> Iterator[str]:
     yield from faults
 
 
-def _nested_spec(spec: Any, role: str, field: str, faults: list[str], *, may_be_null: bool = False) -> Any:
+def _nested_spec(spec: Any, role: str, field: str, faults: list[str]) -> Any:
     """Return a nested spec under the name of its role, or None after recording why it is invalid."""
     if not NESTED.accepts(spec):
         faults.extend(NESTED.problems(field, spec))
