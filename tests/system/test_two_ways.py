@@ -381,7 +381,7 @@ def come_of(run: Callable[[], Any]) -> Any:
     try:
         return "ok", run()
     except CallError as error:
-        return error.code, Failure(error)
+        return data_of(error)[0], Failure(error)
 
 
 @attrs.frozen
