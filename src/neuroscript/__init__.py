@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from neuroscript.formats.json_schema import result_schema, spec_from_schema, spec_to_schema
     from neuroscript.formats.prompt import to_prompt
     from neuroscript.interop.functions import to_function
+    from neuroscript.llm.typed_answers import aask, ask
     from neuroscript.policy.capabilities import Capability, Grant
     from neuroscript.policy.execution_policy import Decision, ExecutionPolicy
     from neuroscript.policy.limits import Limits
@@ -166,7 +167,9 @@ __all__ = [
     "Value",
     "Variable",
     "Watcher",
+    "aask",
     "aclient",
+    "ask",
     "bind",
     "bind_named",
     "bundle",
@@ -218,6 +221,7 @@ _HOMES = {
     "formats.json_schema": "result_schema spec_from_schema spec_to_schema",
     "formats.prompt": "to_prompt",
     "interop.functions": "to_function",
+    "llm.typed_answers": "aask ask",
     "policy.capabilities": "Capability Grant",
     "policy.execution_policy": "Decision ExecutionPolicy",
     "policy.limits": "Limits",

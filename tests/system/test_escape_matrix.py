@@ -178,7 +178,7 @@ PACKAGE_WAYS = {
 PACKAGE_QUIET = {
     "bind", "bind_named", "bundle", "coerce", "policy_from_data", "policy_to_data", "result_to_data", "spec_from_data",
     "spec_to_data", "spec_to_schema", "spec_from_schema", "result_schema", "from_function", "from_code",
-    "to_prompt", "tool", "hookimpl", "hookspec", "FileApprover", "load_policy",
+    "to_prompt", "tool", "hookimpl", "ask", "aask", "hookspec", "FileApprover", "load_policy",
     "neuroscript.calls.approvals.check_not_stale", "neuroscript.engine.preflight.bind_call", "neuroscript.engine.preflight.decide",
     "neuroscript.llm.steps.ConversationState.__init__",
     "neuroscript.testing.plugin.Distribution.__init__", "neuroscript.testing.plugin.pytest_collection_modifyitems",

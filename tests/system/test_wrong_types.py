@@ -209,6 +209,8 @@ class Parrot:
 Row = Callable[[Scene], tuple[Callable[..., Any], dict[str, Any]]]
 
 SPECS = {
+    "aask": lambda s: (ns.aask, {"llm": Parrot(), "prompt": "Hello?"}),
+    "ask": lambda s: (ns.ask, {"llm": Parrot(), "prompt": "Hello?"}),
     "bind": lambda s: (ns.bind, {"spec": s.spec, "args": [1]}),
     "bind_named": lambda s: (ns.bind_named, {"spec": s.spec, "mapping": {"a": 1}}),
     "coerce": lambda s: (ns.coerce, {"value": 1, "type": "int"}),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from neuroscript.llm.loop import aconverse, converse
     from neuroscript.llm.transcripts import transcript
+    from neuroscript.llm.typed_answers import aask, ask
 
 __all__ = [
     "CallEnded",
@@ -36,7 +37,9 @@ __all__ = [
     "ReplyReceived",
     "RetryScheduled",
     "TextReceived",
+    "aask",
     "aconverse",
+    "ask",
     "converse",
     "model",
     "transcript",
@@ -50,5 +53,6 @@ __getattr__ = lazy_getattr(
         "RetryScheduled TextReceived",
         "loop": "aconverse converse",
         "transcripts": "transcript",
+        "typed_answers": "aask ask",
     },
 )

@@ -8,12 +8,11 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from threading import Thread
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import attrs
 
@@ -34,6 +33,9 @@ from neuroscript.runtime.interfaces import LLM, ToolCall, ToolResult, Turn
 from neuroscript.runtime.redacting_proxies import redacted_call
 from neuroscript.runtime.replies import Reply, RetriedRequest, reply_of, turn_of
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future  # imports logging, which the root package must not
+
 T = TypeVar("T")
 
 
@@ -52,6 +54,8 @@ def run_concurrently(acts: Sequence[Callable[[], T]], max_threads: int) -> tuple
     Raises:
         BaseException: The exception of the first function, in order, that fails.
     """
+    from concurrent.futures import Future
+
     jobs = deque((Future[T](), copy_context(), act) for act in acts)
     futures = [future for future, _, _ in jobs]
 
@@ -71,6 +75,8 @@ def run_concurrently(acts: Sequence[Callable[[], T]], max_threads: int) -> tuple
 
 def _result(future: Future[T]) -> T:
     """Wait for *future* in short intervals, so that an interrupt that arrives just before a wait is noticed."""
+    from concurrent.futures import wait
+
     while not future.done():
         wait((future,), POLL_SECONDS)
     return future.result()
@@ -79,6 +85,7 @@ def _result(future: Future[T]) -> T:
 async def run_in_thread(act: Callable[[], T]) -> T:
     """Run a function on its own thread and return its result; a cancelled caller does not wait for it."""
     import asyncio
+    from concurrent.futures import Future
 
     future = Future[T]()
     Thread(target=copy_context().run, args=(_settle, future, act), name="neuroscript-model", daemon=True).start()
@@ -207,43 +214,61 @@ class ConversationDriver:
         self.tell(CallEnded(call if secrets is None else redacted_call(secrets, call), result))
         return result
 
-    def _turn(self, step: AskStep) -> Turn:
-        """Return the turn of a model that has no ``reply`` method."""
-        model: Any = self.model
-        if step.tools:
-            return turn_of(model.ask_with_tools(step.turns, step.tools), "ask_with_tools")
-        return turn_of(model.ask(step.turns), "ask")
-
     def _reply(self, step: AskStep, listen: Callable[[Event], object]) -> Reply:
-        started = time.perf_counter()
-        ended_by: list[BaseException] = []
+        return request_reply(self.model, step, listen, partial(self.session._log_failure, "the model"))
 
-        def tell(event: Event) -> None:
-            try:
-                listen(event)
-            except BaseException as error:
-                ended_by.append(error)
-                raise
 
+def request_reply(
+    model: LLM | Model,
+    step: AskStep,
+    listen: Callable[[Event], object],
+    log_failure: Callable[[BaseException], object],
+) -> Reply:
+    """Return a model's reply.
+
+    Args:
+        listen: Receives the text and the retries. An exception of it ends the request.
+        log_failure: Receives an exception of the model that is not an `LLMError`.
+
+    Raises:
+        LLMError: The model's own error, or ``llm.failed`` for any other exception of the model.
+    """
+    started = time.perf_counter()
+    ended_by: list[BaseException] = []
+
+    def tell(event: Event) -> None:
         try:
-            if hasattr(self.model, "reply"):
-                return reply_of(
-                    self.model.reply(
-                        step.turns,
-                        step.tools,
-                        on_text=lambda text: tell(TextReceived(text)),
-                        on_retry=lambda retried: tell(RetryScheduled(retried)),
-                    )
-                )
-            turn = self._turn(step)
-        except (LLMError, Cancelled):
+            listen(event)
+        except BaseException as error:
+            ended_by.append(error)
             raise
-        except BaseException as error:  # SystemExit and CancelledError too: a model must end only its conversation
-            if is_interrupt(error) or error in ended_by:  # raised by the listener, not by the model
-                raise
-            self.session._log_failure("the model", error)
-            failed = LLMError(f"the model failed ({type_name(error)})", code="llm.failed")
-            raise failed from error
-        if turn.content:
-            tell(TextReceived(turn.content))
-        return Reply(turn, "tools" if turn.tool_calls else "end", seconds=time.perf_counter() - started)
+
+    try:
+        if hasattr(model, "reply"):
+            return reply_of(
+                model.reply(
+                    step.turns,
+                    step.tools,
+                    on_text=lambda text: tell(TextReceived(text)),
+                    on_retry=lambda retried: tell(RetryScheduled(retried)),
+                )
+            )
+        turn = _turn(model, step)
+    except (LLMError, Cancelled):
+        raise
+    except BaseException as error:  # SystemExit and CancelledError too: a model must end only its conversation
+        if is_interrupt(error) or error in ended_by:  # raised by the listener, not by the model
+            raise
+        log_failure(error)
+        failed = LLMError(f"the model failed ({type_name(error)})", code="llm.failed")
+        raise failed from error
+    if turn.content:
+        tell(TextReceived(turn.content))
+    return Reply(turn, "tools" if turn.tool_calls else "end", seconds=time.perf_counter() - started)
+
+
+def _turn(model: Any, step: AskStep) -> Turn:
+    """Return the turn of a model that has no ``reply`` method."""
+    if step.tools:
+        return turn_of(model.ask_with_tools(step.turns, step.tools), "ask_with_tools")
+    return turn_of(model.ask(step.turns), "ask")

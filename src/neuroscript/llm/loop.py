@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
 from typing import Any, Final, NamedTuple
@@ -25,7 +25,7 @@ from neuroscript.errors import LLMError
 from neuroscript.llm.driver import ConversationDriver, Listener
 from neuroscript.llm.events import Conversation, ConversationError
 from neuroscript.llm.offered_tools import narrow_session
-from neuroscript.llm.steps import AskStep, ConversationState, Steps
+from neuroscript.llm.steps import AskStep, CallStep, ConversationState, Steps
 from neuroscript.llm.structured_output import ANSWER, answer_spec, instruction
 from neuroscript.runtime.host import MODEL
 from neuroscript.runtime.interfaces import LLM, Turn
@@ -92,13 +92,7 @@ def converse(
     """
     limits = ConversationLimits(turns, calls, seconds, chars)
     with _start(engine, prompt, tools, model, system, history, answer, limits, on_event) as (steps, driver):
-        step = next(steps)
-        while True:
-            outcome = driver.ask(step) if isinstance(step, AskStep) else driver.run(step)
-            try:
-                step = steps.send(outcome)
-            except StopIteration as end:
-                return _result(end)
+        return drive(steps, lambda step: driver.ask(step) if isinstance(step, AskStep) else driver.run(step))
 
 
 async def aconverse(
@@ -123,13 +117,29 @@ async def aconverse(
     """
     limits = ConversationLimits(turns, calls, seconds, chars)
     with _start(engine, prompt, tools, model, system, history, answer, limits, on_event) as (steps, driver):
-        step = next(steps)
-        while True:
-            outcome = await (driver.aask(step) if isinstance(step, AskStep) else driver.arun(step))
-            try:
-                step = steps.send(outcome)
-            except StopIteration as end:
-                return _result(end)
+        return await adrive(steps, lambda step: driver.aask(step) if isinstance(step, AskStep) else driver.arun(step))
+
+
+def drive(steps: Steps, execute: Callable[[AskStep | CallStep], Any]) -> Conversation:
+    """Pass each step to *execute*, send its outcome back, and return the conversation."""
+    step = next(steps)
+    while True:
+        outcome = execute(step)
+        try:
+            step = steps.send(outcome)
+        except StopIteration as end:
+            return _result(end)
+
+
+async def adrive(steps: Steps, execute: Callable[[AskStep | CallStep], Awaitable[Any]]) -> Conversation:
+    """Do what `drive` does, and await each outcome."""
+    step = next(steps)
+    while True:
+        outcome = await execute(step)
+        try:
+            step = steps.send(outcome)
+        except StopIteration as end:
+            return _result(end)
 
 
 def _result(end: StopIteration) -> Conversation:
@@ -157,17 +167,26 @@ def _start(
     parts |= {**limits._asdict(), "history": history, "answer": answer}
     tools = (tools,) if isinstance(tools, str) else as_tuple(tools)
     require("converse", tools=(tools, FORMS["tools"]), **{name: (each, FORMS[name]) for name, each in parts.items()})
-    state = _initial_state(engine, prompt, tools, system, history, answer, limits)
-    driver = ConversationDriver(state.session, _model(engine, model), on_event)
+    session = narrow_session(engine, tools, "converse")
+    state = _initial_state(session, prompt, system, history, answer, limits)
+    driver = ConversationDriver(session, _model(engine, model), on_event)
     try:
-        yield state.steps(), driver
+        with conversation_in_errors(state):
+            yield state.steps(), driver
+    finally:
+        driver.is_over = True
+
+
+@contextmanager
+def conversation_in_errors(state: ConversationState) -> Iterator[None]:
+    """Raise each `LLMError` as a `ConversationError` with the conversation so far."""
+    try:
+        yield
     except LLMError as error:
         conversation = state.conversation()
         raise ConversationError(
             error.text, code=error.code, retry=error.retry, conversation=conversation
         ) from error.__cause__
-    finally:
-        driver.is_over = True
 
 
 def _model(engine: Session, model: LLM | None) -> LLM:
@@ -178,9 +197,8 @@ def _model(engine: Session, model: LLM | None) -> LLM:
 
 
 def _initial_state(
-    engine: Session,
+    session: Session,
     prompt: str,
-    tools: tuple[str, ...],
     system: str,
     history: Sequence[Turn],
     answer: Any,
@@ -191,12 +209,11 @@ def _initial_state(
     Raises:
         SpecError: With every problem.
     """
-    session = narrow_session(engine, tools, "converse")
     spec = None if answer is None else answer_spec(answer)
     return ConversationState(
         session,
         tuple(info.spec for info in session.infos.values()),
-        [*_opening(system, history, spec), Turn("user", prompt)],
+        [*opening_turns(system, history, spec), Turn("user", prompt)],
         limits.turns,
         limits.calls,
         limits.chars,
@@ -205,7 +222,7 @@ def _initial_state(
     )
 
 
-def _opening(system: str, history: Sequence[Turn], answer: ToolSpec | None) -> list[Turn]:
+def opening_turns(system: str, history: Sequence[Turn], answer: ToolSpec | None) -> list[Turn]:
     """Return the turns before the prompt, with at most one system turn, which comes first."""
     instructions = system if answer is None else "\n\n".join(filter(None, (system, instruction(answer))))
     before = _answered(history)

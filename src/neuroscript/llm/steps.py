@@ -16,6 +16,7 @@ from neuroscript.names import from_wire
 from neuroscript.runtime.interfaces import ToolCall, ToolInfo, ToolResult, Turn
 from neuroscript.runtime.masking import secret_values
 from neuroscript.runtime.redacting_proxies import redacted_turn
+from neuroscript.runtime.redaction import Redactor
 from neuroscript.runtime.replies import Reply, complete_turn
 from neuroscript.runtime.result_text import shorten
 from neuroscript.spec.tool_spec import ToolSpec
@@ -56,7 +57,7 @@ class ConversationState:
     """The state of one conversation.
 
     Attributes:
-        session: The session that runs the tool calls.
+        session: The session that runs the tool calls, or None if the model may request no calls.
         tools: The tools that the model may call.
         turns: The turns so far.
         most_turns: Maximum number of replies.
@@ -68,7 +69,7 @@ class ConversationState:
         is_secret: Whether the answer is or contains a secret according to its spec.
     """
 
-    session: Session
+    session: Session | None
     tools: tuple[ToolSpec, ...]
     turns: list[Turn]
     most_turns: int
@@ -89,7 +90,7 @@ class ConversationState:
         Raises:
             ArgumentError: If the requested class rejects the answer.
         """
-        secrets = self.session.secrets
+        secrets = self._secrets
         turns, replies = tuple(self.turns), tuple(self.replies)
         if secrets is not None:
             replies = tuple(attrs.evolve(reply, turn=redacted_turn(secrets, reply.turn)) for reply in self.replies)
@@ -125,8 +126,12 @@ class ConversationState:
                 fault = str(error)
                 self.turns.append(Turn("user", correction_request(error)))
 
+    @property
+    def _secrets(self) -> Redactor | None:
+        return None if self.session is None else self.session.secrets
+
     def _turns_to_send(self) -> tuple[Turn, ...]:
-        secrets = self.session.secrets
+        secrets = self._secrets
         return tuple(self.turns) if secrets is None else tuple(redacted_turn(secrets, turn) for turn in self.turns)
 
     def _parse_answer(self, text: str) -> Any:
@@ -135,7 +140,8 @@ class ConversationState:
         value = exact_answer(self.answer, text)
         for secret in secret_values(self.answer, (value,)):
             self.is_secret = True
-            self.session._hide(secret)
+            if self.session is not None:
+                self.session._hide(secret)
         return value
 
     def _require_turn(self, fault: str) -> None:
@@ -151,12 +157,12 @@ class ConversationState:
         if self.made > self.most_calls:
             raise _end_error(f"the model requested more than {self.most_calls} calls", "llm.call_limit")
         calls = _of_distinct_ids(calls)
-        infos = self.session.infos
+        infos = {} if self.session is None else self.session.infos
         together = len(calls) > 1 and all(is_read_only(infos.get(_name(call))) for call in calls)
         return CallStep(calls, together, self.until)
 
     def _require_open(self) -> None:
-        if self.session._is_stopped or self.session.is_closed:
+        if self.session is not None and (self.session._is_stopped or self.session.is_closed):
             raise _end_error("the conversation ended because its session ended", "llm.stopped")
 
 

@@ -1,0 +1,290 @@
+"""``ask`` and ``aask``: one typed answer without tools, from a host and inside a tool of a real engine."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import pytest
+from tests.llm.scripted_models import Script, asks, says
+from tests.llm.server import APIS, Api, ModelServer, refuses, status
+from tests.llm.server import says as replies
+
+import neuroscript
+from neuroscript import (
+    CallError,
+    Engine,
+    ExecutionPolicy,
+    Host,
+    MemoryAudit,
+    Runtime,
+    SpecError,
+    ToolCall,
+    ToolPolicy,
+    Toolset,
+    Turn,
+    aask,
+    ask,
+)
+from neuroscript.llm import ConversationError
+from neuroscript.llm import Model as Client
+
+SECRET = "s3cr3t-value-0123"
+
+
+@dataclass
+class Item:
+    name: str
+    day: date
+
+
+TEA = Item("tea", date(2020, 1, 31))
+TEA_TEXT = '[{"name": "tea", "day": "2020-01-31"}]'
+
+
+def awaited(*args: Any, **options: Any) -> Any:
+    """Return the result of ``aask``."""
+    return asyncio.run(aask(*args, **options))
+
+
+BOTH = pytest.mark.parametrize("function", [ask, awaited], ids=["sync", "awaited"])
+
+
+# Hosts
+
+
+@BOTH
+@pytest.mark.parametrize("api", APIS)
+def test_answer_is_an_instance(function: Any, api: Api, server: ModelServer, reach: Callable[..., Client]) -> None:
+    """The model receives the schema, but no tools."""
+    server.script(replies(f"```json\n{TEA_TEXT}\n```"))
+
+    assert [TEA] == function(reach(api), "What is delivered?", answer=list[Item])
+    (request,) = server.requests
+    assert "JSON Schema" in str(request.body) and "tools" not in request.body
+
+
+@BOTH
+def test_any_text_is_accepted_without_a_type(function: Any) -> None:
+    model = Script([says("Ada.")])
+    history = (Turn("user", "Hi"), says("Hello."))
+
+    assert function(model, "Who?", system="Be brief.", history=history) == "Ada."
+    assert model.heard == [(Turn("system", "Be brief."), *history, Turn("user", "Who?"))]
+
+
+@BOTH
+def test_invalid_answer_goes_back_with_its_problems(function: Any) -> None:
+    model = Script([says('[{"name": "tea", "day": "soon"}]'), says(TEA_TEXT)])
+
+    assert [TEA] == function(model, "What?", answer=list[Item])
+    request = model.heard[1][-1]
+    assert request.role == "user" and "answer[0]['day']" in request.content and "soon" not in request.content
+
+
+@BOTH
+def test_last_invalid_answer_is_an_error_without_values(function: Any) -> None:
+    model = Script([says("hunter2")] * 3)
+
+    with pytest.raises(ConversationError) as caught:
+        function(model, "How many?", answer=int, attempts=2)
+
+    error = caught.value
+    assert (error.code, error.retry, len(model.heard)) == ("llm.answer", "never", 2)
+    assert error.text.startswith("none of 2 turns gave a valid answer: answer: expected ") and "hunter2" not in str(
+        error
+    )
+    assert [turn.role for turn in error.conversation.turns] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+    ]
+
+
+@BOTH
+def test_null_is_an_answer(function: Any) -> None:
+    assert function(Script([says("null")]), "Which?", answer=Item | None) is None
+
+
+@BOTH
+def test_calls_that_the_model_requests_do_not_run(function: Any) -> None:
+    with pytest.raises(ConversationError) as caught:
+        function(Script([asks(("math.add", [1, 2]))]), "Go.")
+
+    assert caught.value.code == "llm.call_limit"
+
+
+@BOTH
+def test_errors_of_the_model_are_typed(function: Any, server: ModelServer, reach: Callable[..., Client]) -> None:
+    """A refusal and a status keep their codes; any other exception of a model is ``llm.failed`` with its cause."""
+    server.script(refuses(), status(401))
+    client = reach("openai-chat")
+    broken: Any = Script([ZeroDivisionError()])
+
+    codes = []
+    for model in (client, client, broken):
+        with pytest.raises(ConversationError) as caught:
+            function(model, "Go.", answer=int)
+        codes.append(caught.value.code)
+
+    assert codes == ["llm.refused", "llm.auth", "llm.failed"]
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+@BOTH
+def test_failed_conversation_has_its_usage(function: Any, server: ModelServer, reach: Callable[..., Client]) -> None:
+    server.script(replies("no"), replies("no"))
+
+    with pytest.raises(ConversationError) as caught:
+        function(reach("openai-chat"), "Go.", answer=int, attempts=2)
+
+    assert caught.value.conversation.usage.output_tokens > 0 and len(caught.value.conversation.replies) == 2
+
+
+@BOTH
+def test_invalid_parameters_are_listed_at_once(function: Any) -> None:
+    with pytest.raises(SpecError) as caught:
+        function(None, 1, answer=5, attempts=0)
+
+    problems = caught.value.problems
+    assert [problem.split(" ")[0] for problem in problems] == ["llm", "attempts", "prompt", "answer"]
+
+
+def test_cancelled_request_is_abandoned() -> None:
+    """The caller does not wait for the model."""
+    free, started = threading.Event(), threading.Event()
+
+    class Slow(Script):
+        def ask(self, turns: Sequence[Turn]) -> Turn:
+            started.set()
+            free.wait(20)
+            return says("late")
+
+    async def cancel() -> None:
+        task = asyncio.ensure_future(aask(Slow([]), "Go."))
+        await asyncio.to_thread(started.wait, 20)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancel())
+    assert not free.is_set()
+    free.set()
+
+
+def test_names_are_exported_twice() -> None:
+    """Hosts find them beside ``converse``, authors beside ``Runtime``."""
+    assert (neuroscript.ask, neuroscript.aask) == (neuroscript.llm.ask, neuroscript.llm.aask)
+
+
+# Tools
+
+USING = ToolPolicy(capabilities=("model:use", "secret:read:key"))
+
+
+def engine_with(
+    model: Any, *, policy: ToolPolicy = USING, grants: Sequence[str] | None = None, audit: Any = ()
+) -> Engine:
+    """Return an engine whose tools ask for a list of items."""
+    toolset = Toolset("t")
+
+    @toolset.tool(policy=policy)
+    def items(rt: Runtime, about: str) -> list[Item]:
+        """Return what a model knows.
+
+        Args:
+            about: The subject.
+        """
+        found: list[Item] = ask(rt.llm, about, answer=list[Item], attempts=2)
+        return found
+
+    @toolset.tool(policy=policy)
+    async def later(rt: Runtime, about: str) -> list[Item]:
+        """Return what a model knows.
+
+        Args:
+            about: The subject.
+        """
+        found: list[Item] = await aask(rt.llm, about, answer=list[Item], attempts=2)
+        return found
+
+    @toolset.tool(policy=policy)
+    def leaks(rt: Runtime) -> int:
+        """Send a secret to a model."""
+        count: int = ask(rt.llm, f"Count {rt.secret('key')}.", system=rt.secret("key"), answer=int, attempts=2)
+        return count
+
+    host = Host(llm=model, secrets={"key": SECRET})
+    permitted = ["model:use:*", "secret:read:*"] if grants is None else grants
+    return Engine(toolsets=[toolset], plugins="none", host=host, policy=ExecutionPolicy(grants=permitted), audit=audit)
+
+
+TOOLS = pytest.mark.parametrize("name", ["t.items", "t.later"])
+
+
+@TOOLS
+def test_tool_receives_instances(name: str, server: ModelServer, reach: Callable[..., Client]) -> None:
+    server.script(replies("none"), replies(TEA_TEXT))
+
+    with engine_with(reach("openai-chat")) as engine:
+        result = asyncio.run(engine.acall(name, ["tea"]))
+
+    assert result == [{"name": "tea", "day": "2020-01-31"}]
+    assert len(server.requests) == 2
+
+
+@TOOLS
+@pytest.mark.parametrize(
+    ("policy", "grants"), [(ToolPolicy(), None), (USING, ["secret:read:*"])], ids=["undeclared", "not granted"]
+)
+def test_model_needs_its_capability(
+    name: str, policy: ToolPolicy, grants: list[str] | None, server: ModelServer, reach: Callable[..., Client]
+) -> None:
+    """No request is sent."""
+    with (
+        engine_with(reach("openai-chat"), policy=policy, grants=grants) as engine,
+        pytest.raises(CallError) as caught,
+    ):
+        asyncio.run(engine.acall(name, ["tea"]))
+
+    assert caught.value.code.startswith("policy.")
+    assert server.requests == []
+
+
+def test_secrets_are_redacted_in_every_request(server: ModelServer, reach: Callable[..., Client]) -> None:
+    """This includes the request that sends an invalid answer back."""
+    server.script(replies(f"It is {SECRET}"), replies("5"))
+
+    with engine_with(reach("openai-chat")) as engine:
+        assert engine.call("t.leaks") == 5
+
+    assert len(server.requests) == 2
+    assert not any(SECRET in str(request.body) for request in server.requests)
+
+
+def test_error_leaves_the_tool_without_secrets(server: ModelServer, reach: Callable[..., Client]) -> None:
+    """Its code survives; neither the caller nor the audit log sees the secret or the answers."""
+    server.script(replies(f"It is {SECRET}"), replies("hunter2"))
+    audit = MemoryAudit()
+
+    with engine_with(reach("openai-chat"), audit=audit) as engine:
+        result = engine.execute(ToolCall("t.leaks", []))
+
+    assert result.error is not None
+    assert result.error.code == "llm.answer"
+    for text in (str(result.error), repr(vars(result.error)), repr(audit.records)):
+        assert SECRET not in text and "hunter2" not in text
+
+
+def test_host_without_a_model_is_reported() -> None:
+    with engine_with(None) as engine, pytest.raises(CallError) as caught:
+        engine.call("t.items", ["tea"])
+
+    assert caught.value.code == "llm.no_model"
