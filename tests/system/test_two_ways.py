@@ -420,7 +420,7 @@ WRITTEN: Final[dict[str, tuple[World, Sequence[Any]]]] = {
     "arg.missing": (World(NUMBER), [[], {}]),
     "arg.unknown": (World(NUMBER), [{"a0": 5, "b": 1}]),
     "arg.count": (World(NUMBER), [[5, 6]]),
-    "arg.type": (World(NUMBER), [5, None]),
+    "arg.type": (World(NUMBER), [5, 5.0]),
     "coercion.type": (World(NUMBER), [{"a0": []}]),
     "coercion.format": (World(NUMBER), [{"a0": "x"}]),
     "policy.capability": (World(PATH, needs=READS), [{"a0": "data/a"}]),
