@@ -163,10 +163,10 @@ def _in_shell(words: list[str]) -> list[bytes]:
     return [word.encode("utf-8", "surrogatepass").replace(b"\0", b"") for word in words]
 
 
-def test_500_random_argument_lists(calls: bytes) -> None:
+def test_random_argument_lists(calls: bytes, full_counts: bool) -> None:
     """In this process; the internal error code never occurs, and every other code except the timeout does."""
     seen = set()
-    for index, words in enumerate(word_lists(500)):
+    for index, words in enumerate(word_lists(500 if full_counts else 200)):
         result = command(*words, stdin=calls, make_engine=ENGINE)
         seen.add(result.code)
 
@@ -187,9 +187,9 @@ def _is_well(result: CommandResult) -> bool:
     return result.code in CODES - {5} and "Traceback" not in result.err + result.out and reported
 
 
-def test_200_damaged_files(calls: bytes) -> None:
+def test_damaged_files(calls: bytes, full_counts: bool) -> None:
     """In this process with the installed tools; each line produces a line of JSON, and no error is internal."""
-    for index, data in enumerate(damaged(calls, 200)):
+    for index, data in enumerate(damaged(calls, 200 if full_counts else 80)):
         result = command("execute", "-", stdin=data, make_engine=None)
 
         results = [json.loads(line) for line in result.out.splitlines()]
