@@ -24,7 +24,7 @@ from neuroscript import (
     policy_from_data,
     policy_to_data,
 )
-from neuroscript.policy.capabilities import first_uncovered, split_need
+from neuroscript.policy.capabilities import first_uncovered, normal, split_need
 from neuroscript.policy.scopes import literal
 from neuroscript.policy.templates import Template
 
@@ -508,3 +508,26 @@ def test_another_grant_never_covers_less(grants: list[str], needs: list[str]) ->
         for count in range(len(made)):
             if first_uncovered([need], made[:count]) is None:
                 assert first_uncovered([need], made[: count + 1]) is None
+
+
+@pytest.mark.parametrize(
+    ("need", "shown"),
+    [
+        ("env:read:HOME", "env:read:HOME"),
+        ("net:read:HTTPS", "net:read:HTTPS"),
+        ("fs:read:data/./x", "fs:read:data/x"),
+        ("fs:read:data/", "fs:read:data"),
+        ("fs:read:.", "fs:read:."),
+        ("fs:read", "fs:read"),
+        ("fs:read:../x", "fs:read:../x"),
+    ],
+)
+def test_only_paths_are_shown_in_another_spelling(need: str, shown: str) -> None:
+    """Approvers see the path that the sandbox opens; other scopes and invalid paths stay as they are."""
+    assert str(normal(Capability.parse(need))) == shown
+
+
+@pytest.mark.parametrize("kind", [Capability, Grant])
+def test_verbs_are_in_lower_case_and_unique(kind: Any) -> None:
+    assert kind("FS", ("READ", "read", "Write"), ("a",)).verbs == ("read", "write")
+    assert kind.parse("FS:READ,read,Write:a") == kind("fs", ("read", "write"), ("a",))
