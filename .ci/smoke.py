@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import venv
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -39,15 +40,24 @@ def main() -> None:
 
 
 def build(project: Path, folder: Path) -> None:
-    """Build a source distribution and a wheel of it, with the index of what is no computed toolset."""
+    """Build a source distribution and a wheel of it, with the index of what is no computed toolset.
+
+    All projects need the same to be built. That it is all they need is checked once, in an isolated environment.
+    """
+    assert build_system(project) == build_system(ROOT), f"{project.name} needs its own isolated build"
+    here = [] if project == ROOT else ["--no-isolation"]
     (package,) = project.glob("src/*/__init__.py")
     index = package.with_name("neuroscript.json")
     if "neuroscript.toolsets" in (project / "pyproject.toml").read_text():
         run(sys.executable, "-m", "neuroscript", "index", project.name)
     try:
-        run(sys.executable, "-m", "build", "--outdir", str(folder), str(project))
+        run(sys.executable, "-m", "build", *here, "--outdir", str(folder), str(project))
     finally:
         index.unlink(missing_ok=True)
+
+
+def build_system(project: Path) -> object:
+    return tomllib.loads((project / "pyproject.toml").read_text())["build-system"]
 
 
 def check_wheel(wheel: Path) -> None:
