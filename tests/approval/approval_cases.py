@@ -42,8 +42,8 @@ def ask(**fields):
     except KeyboardInterrupt:
         print("=> interrupted <=", flush=True)
     else:
-        told = [answer.verdict, answer.reason, answer.arguments, answer.for_session]
-        print("=>", ascii(told), "<=", flush=True)
+        shown = [answer.verdict, answer.reason, answer.arguments, answer.for_session]
+        print("=>", ascii(shown), "<=", flush=True)
 """
 
 

@@ -37,7 +37,7 @@ def test_pending_call_is_restored_from_its_file(tmp_path: Path) -> None:
         "map": {"b": 1, "a": [None], "": False},
         "$base64": "YQ==",
     }
-    pending = PendingApproval.of(request(arguments=arguments), reason="nobody was there", created=1.5)
+    pending = PendingApproval.of(request(arguments=arguments), reason="no terminal", created=1.5)
 
     own = pending.save(tmp_path)
     named = pending.save(tmp_path / "waits.json")
@@ -48,7 +48,7 @@ def test_pending_call_is_restored_from_its_file(tmp_path: Path) -> None:
         loaded = PendingApproval.load(path)
         assert pending == loaded
         assert repr(arguments) == repr(loaded.call.arguments)
-    assert ("fs.delete", "nobody was there", 1.5) == (loaded.tool, loaded.reason, loaded.created)
+    assert ("fs.delete", "no terminal", 1.5) == (loaded.tool, loaded.reason, loaded.created)
     assert "grüße" not in repr(pending)
 
 

@@ -22,7 +22,7 @@ from tests.terminals import Terminal, wait_until_asleep, wait_until_it_reads
 from neuroscript import Approval, TerminalApprover
 
 OTHERS = 'New arguments, all of them on one line, for example {"name": "value"}: '
-NOBODY = Approval.reject("there is no terminal to ask for an approval")
+NO_TERMINAL = Approval.reject("there is no terminal to ask for an approval")
 ENDED = Approval.reject("there was no answer: the input ended before an answer was received")
 
 
@@ -202,15 +202,15 @@ def test_ctrl_c_interrupts_and_the_terminal_stays_usable(terminal: Any) -> None:
 
 
 AT_ONCE = """
-told = {}
+answers = {}
 def approve(tool):
-    told[tool] = approver(ApprovalRequest(**{**FIELDS, "tool": tool})).verdict
+    answers[tool] = approver(ApprovalRequest(**{**FIELDS, "tool": tool})).verdict
 def prompt(tool):
-    told[tool] = ConsolePrompter().ask(f"Allow {tool}? [n]")
+    answers[tool] = ConsolePrompter().ask(f"Allow {tool}? [n]")
 threads = [threading.Thread(target=each, args=(tool,)) for tool, each in (("a.one", approve), ("b.two", SECOND))]
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
-print("=>", told, "<=")
+print("=>", answers, "<=")
 """
 
 
@@ -248,10 +248,10 @@ def test_both_ends_must_be_a_terminal(desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "yes").write_text("y\n")
     with os.fdopen(pipe) as piped, (tmp_path / "yes").open() as file, Path(os.devnull).open() as nothing:
         for stdin in (piped, file, nothing, io.StringIO("y\n")):
-            assert NOBODY == TerminalApprover(stdin, desk.output)(request())
+            assert NO_TERMINAL == TerminalApprover(stdin, desk.output)(request())
     with (tmp_path / "out").open("w") as file, os.fdopen(filling, "w") as piped:
         for output in (file, piped, io.StringIO()):
-            assert NOBODY == TerminalApprover(desk.stdin, output)(request())
+            assert NO_TERMINAL == TerminalApprover(desk.stdin, output)(request())
     assert b"" == (tmp_path / "out").read_bytes()
     assert b"" == written(desk)
 
@@ -266,11 +266,11 @@ def test_closed_or_missing_stream_rejects(desk: Desk, monkeypatch: pytest.Monkey
     os.close(ours)
 
     for stdin, output in ((closed, desk.output), (desk.stdin, closed), (orphan, desk.output), (desk.stdin, orphan)):
-        assert NOBODY == TerminalApprover(stdin, output)(request())  # type: ignore[arg-type]
+        assert NO_TERMINAL == TerminalApprover(stdin, output)(request())  # type: ignore[arg-type]
     monkeypatch.setattr(sys, "stdin", None)
-    assert NOBODY == TerminalApprover(None, desk.output)(request())
+    assert NO_TERMINAL == TerminalApprover(None, desk.output)(request())
     monkeypatch.setattr(sys, "stderr", None)
-    assert NOBODY == TerminalApprover(desk.stdin, None)(request())
+    assert NO_TERMINAL == TerminalApprover(desk.stdin, None)(request())
 
 
 @pytest.mark.parametrize("redirection", ["<&-", "2>&-", "</dev/null", "2>/dev/null", "<&- 2>&-"])
@@ -288,7 +288,7 @@ def test_process_without_a_terminal_rejects_at_once(redirection: str) -> None:
     os.close(theirs)
     os.close(ours)
 
-    assert (f"=> ['reject', '{NOBODY.reason}', None, False] <=\n", 0) == (done.stdout.decode(), done.returncode)
+    assert (f"=> ['reject', '{NO_TERMINAL.reason}', None, False] <=\n", 0) == (done.stdout.decode(), done.returncode)
 
 
 @pytest.mark.parametrize("while_it_waits", [False, True], ids=["before", "while-it-waits"])

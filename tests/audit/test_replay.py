@@ -70,7 +70,7 @@ def changed(**more: Any) -> Callable[[Any], Any]:
             changed(names=["ada", "barbara"]),
             ("size", "result['names'][1]", "str of 3", "str of 7"),
             "result['names'][1]: was str of 3, is str of 7",
-            id="a text of another length",
+            id="a string of another length",
         ),
         pytest.param(
             changed(names=["ada"]),
@@ -222,12 +222,12 @@ PURELY = {**GOOD, "effects": ["pure"]}
         pytest.param(b"[]", "is not a recorded call", id="a list"),
         pytest.param({"a": 1}, "is not a recorded call", id="another object"),
         pytest.param({**GOOD, "recording": 2}, "has format version 2, but only 1 is supported", id="a later form"),
-        pytest.param({**GOOD, "recording": "1"}, "is not a recorded call", id="a form that is a text"),
+        pytest.param({**GOOD, "recording": "1"}, "is not a recorded call", id="a form that is a string"),
         pytest.param({**GOOD, "more": 1}, "is not a recorded call", id="a key more"),
         pytest.param({**GOOD, "code": "x"}, "is not a recorded call", id="a result and a code"),
         pytest.param({**GOOD, "tool": 5}, "is not a recorded call", id="a tool that is a number"),
         pytest.param({**GOOD, "args": {"number": 1}}, "is not a recorded call", id="arguments by name"),
-        pytest.param({**GOOD, "effects": "pure"}, "is not a recorded call", id="effects as a text"),
+        pytest.param({**GOOD, "effects": "pure"}, "is not a recorded call", id="effects as a string"),
         pytest.param({**GOOD, "fingerprint": None}, "is not a recorded call", id="no fingerprint"),
         pytest.param(
             {"recording": 1, "tool": "a", "not_recorded": "secret", "args": []}, "is not a recorded call", id="both"

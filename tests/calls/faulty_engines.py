@@ -311,7 +311,7 @@ GATES = {
     "clock of an audit": Row(by_clock, NO_TIME, outer=True),
     "clock of an observer": Row(by_clock_of_an_observer, NO_TIME, outer=True),
     "clock of a rate": Row(
-        by_clock_of_a_rate, NO_TIME, ("limit.clock", "policy.check_failed"), right=("a year that nobody knows",)
+        by_clock_of_a_rate, NO_TIME, ("limit.clock", "policy.check_failed"), right=("a year out of range",)
     ),
 }
 FEW = ("ValueError", "SystemExit", "GeneratorExit", "None")

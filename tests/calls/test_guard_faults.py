@@ -108,7 +108,7 @@ def test_interrupt_propagates_through_every_guard_on_the_main_thread(gate: str, 
 NO_ARGUMENTS: dict[str, Any] = {
     "nothing": None,
     "a number": 5,
-    "a text": CANARY,
+    "a string": CANARY,
     "a list": [CANARY],
     "no arguments": {},
     "another argument": {"y": CANARY},

@@ -298,7 +298,7 @@ WRAPPER = "is a wrapper, which could override another plugin's refusal; use a pl
         ),
         pytest.param(Answering, "Answering: neuroscript_decide may take (call), not (self, call)", id="a class"),
         pytest.param(Twice(), "Twice: it has neuroscript_decide twice", id="one hook twice"),
-        pytest.param(Hostile(), "Hostile: its hooks cannot be inspected (RuntimeError)", id="it can not be looked at"),
+        pytest.param(Hostile(), "Hostile: its hooks cannot be inspected (RuntimeError)", id="it cannot be inspected"),
         pytest.param(
             SimpleNamespace(neuroscript_decide=5),
             "SimpleNamespace: neuroscript_decide is not marked with @hookimpl; "
@@ -360,7 +360,7 @@ def test_a_duplicate_plugin_is_refused(other: bool) -> None:
     assert "Equal 2: it was passed twice" == str(caught.value)
 
 
-@pytest.mark.parametrize("plugins", ["acme", 5, Answering(None)], ids=["a text", "a number", "a plugin alone"])
+@pytest.mark.parametrize("plugins", ["acme", 5, Answering(None)], ids=["a string", "a number", "a plugin alone"])
 def test_plugins_are_passed_as_a_list(plugins: Any) -> None:
     """A single one too."""
     with pytest.raises(SpecError) as caught:

@@ -63,10 +63,10 @@ def hooks_of(part: Part, name: str) -> Setting:
 
 
 OBSERVERS: dict[str, Observer] = {
-    "hook that is told of a beginning": lambda part: hooks_of(part, "started"),
-    "hook that is told of an end": lambda part: hooks_of(part, "finished"),
-    "hook that is told of a tool": lambda part: hooks_of(part, "registered"),
-    "hook that is told of the engine's end": lambda part: hooks_of(part, "closed"),
+    "hook for the start of a call": lambda part: hooks_of(part, "started"),
+    "hook for the end of a call": lambda part: hooks_of(part, "finished"),
+    "hook for a new tool": lambda part: hooks_of(part, "registered"),
+    "hook for the end of the engine": lambda part: hooks_of(part, "closed"),
     "sink that is not required, at the beginning": lambda part: Setting(
         {"audit": Sink(intent=part), "audit_required": "none"}
     ),

@@ -55,7 +55,7 @@ def made(most: int, then: str, gone: ToolFailed) -> Iterator[str]:
 
 
 @tools.tool()
-def texts(most: int, then: str = "") -> Iterator[str]:
+def words(most: int, then: str = "") -> Iterator[str]:
     """Yield strings of three bytes, then optionally something else.
 
     Args:
@@ -69,7 +69,7 @@ def texts(most: int, then: str = "") -> Iterator[str]:
 
 
 @tools.tool()
-async def atexts(most: int, then: str = "") -> AsyncIterator[str]:
+async def awords(most: int, then: str = "") -> AsyncIterator[str]:
     """Yield the same, as an async generator.
 
     Args:
@@ -84,7 +84,7 @@ async def atexts(most: int, then: str = "") -> AsyncIterator[str]:
         EVENTS.append("closed")
 
 
-NAMES = ["s.texts", "s.atexts"]
+NAMES = ["s.words", "s.awords"]
 
 
 @pytest.fixture(autouse=True)
@@ -158,15 +158,15 @@ def test_failing_item_ends_the_stream_with_an_error_and_a_count(name: str) -> No
 def test_count_is_part_of_the_error_data() -> None:
     """It survives serialization."""
     engine, _ = watched()
-    failed = engine.execute(ToolCall("s.texts", (2, "fail")))
-    plain = engine.execute(ToolCall("s.texts", ("x",)))
+    failed = engine.execute(ToolCall("s.words", (2, "fail")))
+    plain = engine.execute(ToolCall("s.words", ("x",)))
 
     assert failed.error is not None
     assert {
         "code": "tool.failed",
         "number": 21,
         "retry": "later",
-        "message": "s.texts: nothing is left (after 2 items)",
+        "message": "s.words: nothing is left (after 2 items)",
         "items": 2,
     } == result_to_data(failed)["error"]
     assert "items" not in result_to_data(plain)["error"]
@@ -254,7 +254,7 @@ def test_nested_stream_is_counted_separately() -> None:
     def outer(rt: Runtime, most: int) -> Iterator[str]:
         """Yield each item of another stream twice."""
         yield "first"
-        for each in rt.call_tool("s.texts", (most,)):
+        for each in rt.call_tool("s.words", (most,)):
             yield from (each, each)
 
     engine, audit = watched(items=3)
@@ -264,7 +264,7 @@ def test_nested_stream_is_counted_separately() -> None:
     with pytest.raises(LimitError) as caught:
         engine.call("g.outer", (4,))
 
-    assert "s.texts: yielded more than 3 items" == str(caught.value)
+    assert "s.words: yielded more than 3 items" == str(caught.value)
     assert 3 == caught.value.items
     assert [("ok", 1), ("ok", 3), ("limit.items", 3), ("limit.items", 1)] == [
         (code, spent["items"]) for code, spent in recorded(audit)
@@ -300,10 +300,10 @@ def test_lowest_limit_of_all_layers_applies() -> None:
     engine, _ = watched(items=3)
     session = engine.session(policy=ExecutionPolicy(limits=Limits(items=0)))
 
-    assert [] == session.call("s.texts", (0,))
-    with pytest.raises(LimitError, match=r"^s\.texts: yielded more than 0 items$"):
-        session.call("s.texts", (1,))
-    assert ["abc"] * 3 == engine.call("s.texts", (3,))
+    assert [] == session.call("s.words", (0,))
+    with pytest.raises(LimitError, match=r"^s\.words: yielded more than 0 items$"):
+        session.call("s.words", (1,))
+    assert ["abc"] * 3 == engine.call("s.words", (3,))
 
 
 def test_oversized_stream_reports_its_progress() -> None:
@@ -311,9 +311,9 @@ def test_oversized_stream_reports_its_progress() -> None:
     engine, audit = watched(result_bytes=32)
 
     with pytest.raises(LimitError) as caught:
-        list(engine.stream("s.texts", (3,)))
+        list(engine.stream("s.words", (3,)))
 
-    assert "s.texts: returned a result of more than 32 bytes (after 2 items)" == str(caught.value)
+    assert "s.words: returned a result of more than 32 bytes (after 2 items)" == str(caught.value)
     assert [("limit.result_bytes", {"items": 2, "result_bytes": 22})] == recorded(audit)
 
 
@@ -323,7 +323,7 @@ def test_refusal_reports_no_items() -> None:
     engine = Engine(toolsets=[tools], plugins="none", audit=audit, policy=ExecutionPolicy(deny=("s.*",)))
 
     with pytest.raises(PolicyError) as caught:
-        engine.stream("s.texts", (1,))
+        engine.stream("s.words", (1,))
 
     assert caught.value.items is None
     assert [("policy.denied", {})] == recorded(audit)
@@ -333,9 +333,9 @@ def test_audit_logs_store_stream_accounts(tmp_path: Path) -> None:
     """Files and databases contain the same as the record in memory."""
     files: list[AuditSink] = [FileAudit(tmp_path / "trail"), SqliteAudit(tmp_path / "base")]
     with Engine(toolsets=[tools], plugins="none", audit=files) as engine:
-        engine.call("s.texts", (2,))
-        engine.stream("s.texts", (9,)).__next__()
-        engine.execute(ToolCall("s.texts", (1, "raise")))
+        engine.call("s.words", (2,))
+        engine.stream("s.words", (9,)).__next__()
+        engine.execute(ToolCall("s.words", (1, "raise")))
 
     expected = [
         ("ok", {"items": 2, "result_bytes": 22}),
@@ -355,10 +355,10 @@ def test_recording_of_a_stream_is_limited_to_one_line(tmp_path: Path, monkeypatc
         Recording(tmp_path / "calls") as recording,
         Engine(toolsets=[tools], plugins="none", recording=recording) as engine,
     ):
-        assert ["abc"] * 3 == engine.call("s.texts", (3,))
-        assert ["abc"] * 4 == engine.call("s.texts", (4,))
-        next(engine.stream("s.texts", (9,)))
-        engine.execute(ToolCall("s.texts", (1, "raise")))
+        assert ["abc"] * 3 == engine.call("s.words", (3,))
+        assert ["abc"] * 4 == engine.call("s.words", (4,))
+        next(engine.stream("s.words", (9,)))
+        engine.execute(ToolCall("s.words", (1, "raise")))
 
     lines = [*map(json.loads, (tmp_path / "calls").read_text().splitlines())]
     assert (2, 1) == (recording.written, recording.not_recorded)
@@ -370,7 +370,7 @@ def test_recording_of_a_stream_is_limited_to_one_line(tmp_path: Path, monkeypatc
 def test_closed_stream_is_not_a_failure_for_observers() -> None:
     """They receive its code, and no interrupt."""
     engine, audit = watched()
-    items = engine.stream("s.texts", (2,))
+    items = engine.stream("s.words", (2,))
     next(items)
     del items
 

@@ -137,7 +137,7 @@ probe.add(
         ),
         return_type=ArgType.ANY,
         return_nullable=True,
-        description="Say what \x1b[2J can not be said\u202e.",
+        description="Say what \x1b[2J cannot be said\u202e.",
         when_to_use="Never; probe.echo is better.",
         return_help="What it was given.",
         error_conditions="probe.danger.",

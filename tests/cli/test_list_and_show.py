@@ -16,7 +16,7 @@ from neuroscript import Engine, __version__, policy_to_data, spec_to_data
 
 DANGER = """\
 probe.danger(options: map = {"size": 1}) -> any | None
-Say what \\x1b[2J can not be said\\u202e.
+Say what \\x1b[2J cannot be said\\u202e.
 
 arguments
   options       map, default {"size": 1}    What \\x1b[31mto do\\u202e.
@@ -66,7 +66,7 @@ examples
             ["*danger"],
             CommandResult(
                 0,
-                'probe.danger  (options: map = {"size": 1}) -> any | None  Say what \\x1b[2J can not be said\\u202e.\n',
+                'probe.danger  (options: map = {"size": 1}) -> any | None  Say what \\x1b[2J cannot be said\\u202e.\n',
             ),
             id="nothing steers the terminal, and nothing is wrapped for a pipe",
         ),

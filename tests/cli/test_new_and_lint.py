@@ -14,7 +14,7 @@ toolset = Toolset("acme")
 
 @toolset.tool()
 def greet(name: str) -> None:
-    """Greet somebody.
+    """Greet a person.
 
     Args:
         name: Who.

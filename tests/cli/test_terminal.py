@@ -76,7 +76,7 @@ def test_tool_output_cannot_control_the_terminal() -> None:
     calls = [{"name": "probe.fails", "arguments": ["x"]}, {"name": "probe.echo", "arguments": ["a\x1b[2Jb"]}]
     report = seen("execute", "-", "--report", code=_fed("\n".join(map(json.dumps, calls))))
 
-    assert "can not be said\\u202e." in shown
+    assert "cannot be said\\u202e." in shown
     assert "a\tb\nc\\x1b[2J\\u202e\\x07\n" == result
     assert "with \\x1b[31mx" in report
     assert "a\\x1b[2Jb" in report

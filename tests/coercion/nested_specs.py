@@ -333,7 +333,7 @@ _LEAF: Final = {ArgType(kind): ArgSpec("x", ArgType(kind)) for kind in ("any", "
 
 
 def canonical_text(value: Any) -> str:
-    """Return a text that is equal only for values of equal types and contents, whatever the order of keys."""
+    """Return a string that is equal only for values of equal types and contents, whatever the order of keys."""
     if type(value) is dict:
         return f"map {sorted((canonical_text(key), canonical_text(each)) for key, each in value.items())}"
     if type(value) is list:

@@ -46,7 +46,7 @@ def check_nested(rule: ArgSpec, value: Any, *, is_exact: bool = False) -> None:
 
 
 def agree(rule: ArgSpec, strict: Any, lax: Any) -> bool:
-    """Return whether the results of both modes are equal, apart from texts that a format before a string reads."""
+    """Return whether the results of both modes are equal, apart from strings that a format before a string reads."""
     return same(strict, lax) or (reads_formats(rule) and same(blank_texts(strict), blank_texts(lax)))
 
 

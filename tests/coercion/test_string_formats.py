@@ -445,7 +445,7 @@ def test_samples_are_canonical(name: str, mode: Mode) -> None:
 
 
 def classes_of(name: str, text: str) -> list[type]:
-    """Return the classes that an instance of a text can have on every system."""
+    """Return the classes that an instance of a string can have on every system."""
     match name:
         case "path":
             return [pathlib.PurePosixPath]
@@ -602,7 +602,7 @@ HOSTILE: dict[str, str] = {
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_texts_take_little_time(name: str, text: str) -> None:
-    """Length is limited before a text is parsed, and patterns take linear time."""
+    """Length is limited before a string is parsed, and patterns take linear time."""
     start = time.process_time()
     result = read_format(name, text, "lax")
 

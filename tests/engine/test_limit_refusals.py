@@ -108,7 +108,7 @@ CASES: dict[str, Case] = {
         [step("pays", "sleep", "0.6"), step("pays_twice", "sleep", "0.3", code="limit.sleep"), step("pays", "sleep", "0.1")],
         {"sleep": Decimal("1.0")},
     ),
-    "what is no amount": Case(
+    "an amount of the wrong type": Case(
         {"money": {"EUR": 1}},
         [step("pays", "EUR", "-1", code="limit.amount"), step("pays", "EUR", "NaN", code="limit.amount"),
          step("pays", "eur", "1", code="limit.amount"), step("settles", "EUR", "1", "x", code="limit.amount")],

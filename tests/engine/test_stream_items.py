@@ -107,10 +107,10 @@ def carried(request: pytest.FixtureRequest, engine: Engine) -> Carried:
 @pytest.mark.parametrize("name", NAMES)
 def test_items_are_reported_as_they_arrive_and_still_collected(carried: Carried, name: str) -> None:
     """The next item is made after the previous one was received."""
-    result = carried(name, '{"most": "3"}', lambda item: EVENTS.append(f"told {item}"))
+    result = carried(name, '{"most": "3"}', lambda item: EVENTS.append(f"received {item}"))
 
     assert (True, [0, 1, 2]) == (result.ok, result.value)
-    assert ["give 0", "told 0", "give 1", "told 1", "give 2", "told 2", "closed"] == EVENTS
+    assert ["give 0", "received 0", "give 1", "received 1", "give 2", "received 2", "closed"] == EVENTS
 
 
 def test_plain_tool_reports_no_items(carried: Carried) -> None:

@@ -30,7 +30,7 @@ CLOSE = ToolSpec(
         ArgSpec("pins", ArgType.INT, required=False, nullable=True, secret=True),
     ),
     return_type=ArgType.BOOL,
-    description="Close a shop.\n\n# For good",
+    description="Close a shop.\n\n# Forever",
     when_to_use="At night.",
     return_help="Whether it was open.",
     error_conditions="shop.closed.",
@@ -56,7 +56,7 @@ PAGE = f"""\
 
 | tool | description |
 | --- | --- |
-| `shop.close` | Close a shop. \\# For good |
+| `shop.close` | Close a shop. \\# Forever |
 
 ## `shop.close`
 
@@ -66,7 +66,7 @@ shop.close(town: string, options: map = {{"size": 2}}, pins?: int | None) -> boo
 
 **Deprecated:** use \\<b\\>shop.shut\\</b\\>
 
-Close a shop. \\# For good
+Close a shop. \\# Forever
 
 **Old names:** `shop.old`
 

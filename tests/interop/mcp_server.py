@@ -137,7 +137,7 @@ if __name__ == "__main__":
     if "flood" in WORDS:
         threading.Thread(target=flooded, daemon=True).start()
     if "garbage" in WORDS:
-        sys.stdout.write("this is no message\n" * (20 if "little" in WORDS else 20_000))
+        sys.stdout.write("not a message\n" * (20 if "little" in WORDS else 20_000))
         sys.stdout.flush()
     if "http" in WORDS:
         server.run("streamable-http", port=int(sys.argv[-1]))

@@ -112,7 +112,7 @@ def test_ah_16_bind_rejects_an_unknown_argument(action: ToolSpec) -> None:
 
 
 def test_ah_17_caller_cannot_set_a_bound_argument(action: ToolSpec) -> None:
-    """For the caller, the tool has no such argument."""
+    """The tool has no such argument for the caller."""
     with pytest.raises(ArgumentError, match="user_id: expected only action, got an unknown name"):
         action(action="x", user_id="mallory")
 

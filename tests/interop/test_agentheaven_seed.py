@@ -36,7 +36,7 @@ CHANGED: Mapping[str, list[tuple[str, str]]] = {
     ],
     "10.4": [("(self, ...)", "(self, text: str)"), ("(self, ...)", "(self, text: str)")],
 }
-"""For each snippet the text of the document and its replacement; each pair changes one place."""
+"""The text of the document and its replacement for each snippet; each pair changes one place."""
 
 
 def search_database(query: str, limit: int = 10) -> dict[str, Any]:

@@ -134,16 +134,16 @@ def test_a_model_fixes_its_call_with_the_error_message() -> None:
     with engine_of() as engine:
         answers = run(to_inspect_ai(engine), {"count": "two"}, {"cuont": 2}, {"count": "2"})
 
-    mend = "Fix the arguments and call again."
+    remedy = "Fix the arguments and call again."
     assert answers == [
         (
             "error",
-            f"error coercion.format: count: expected int, got str (a string must be a decimal integer, such as 42). {mend}",
+            f"error coercion.format: count: expected int, got str (a string must be a decimal integer, such as 42). {remedy}",
         ),
         (
             "error",
             "error arg.invalid: count: expected int, got nothing; "
-            f"cuont: expected only count, tags, got an unknown name of type int (did you mean count?). {mend}",
+            f"cuont: expected only count, tags, got an unknown name of type int (did you mean count?). {remedy}",
         ),
         ("ok", "2"),
     ]

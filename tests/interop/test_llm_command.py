@@ -163,7 +163,7 @@ def here(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
         ({"tools": None}, "llm: tools: expected patterns as strings, such as math.*"),
         ({"tools": ["shop.*", 5]}, "llm: tools: expected patterns as strings, such as math.*"),
     ],
-    ids=["pattern", "profile", "policy", "number", "nothing", "among texts"],
+    ids=["pattern", "profile", "policy", "number", "nothing", "among strings"],
 )
 def test_an_invalid_option_is_one_line(here: Place, words: dict[str, Any], text: str) -> None:
     """``llm`` shows such an exception without a traceback."""

@@ -67,7 +67,7 @@ UNPARSED: Final = {
     "single quotes": "{'jsonrpc':'2.0','id':ID,'result':{'content':[]}}",
     "half a line": '{"jsonrpc":"2.0","id":ID,"result":{"content":[{"ty',
     "an error without a code": '{"jsonrpc":"2.0","id":ID,"error":{"message":"no"}}',
-    "a text for an error": '{"jsonrpc":"2.0","id":ID,"error":"no"}',
+    "a string for an error": '{"jsonrpc":"2.0","id":ID,"error":"no"}',
     "a batch": '[{"jsonrpc":"2.0","id":ID,"result":{"content":[]}}]',
     "a mark of the byte order": "\ufeff" + GOOD,
 }

@@ -43,7 +43,7 @@ CHANGED: Mapping[str, list[tuple[str, str]]] = {
     "tool 2": [TOOL],
     "tool 5": [TOOL, SPEC],
 }
-"""For each snippet the text of the document and its replacement; each pair changes one import."""
+"""The text of the document and its replacement for each snippet; each pair changes one import."""
 
 SUPPLIED: Mapping[str, Mapping[str, Any]] = {
     "spec 4": {"tool": EchoTool(), "raw_inputs": {"text": "a"}, "runtime_ctx": {"llm": None}},

@@ -28,7 +28,7 @@ Call = tuple[str, Any]
 UNTOLD = "An error occurred while running the tool. Please try again."
 """All that the framework tells a model of arguments that do not fit."""
 
-MEND = "Fix the arguments and call again."
+REMEDY = "Fix the arguments and call again."
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_an_error_names_the_argument_and_the_model_fixes_its_call(shop: Shop) ->
     assert followed.read == [
         "error arg.invalid: count: expected int, got str (a string must be a decimal integer, such as 42); "
         "share: expected float, got list; "
-        f"more: expected only count, share, tags, got an unknown name of type int. {MEND}",
+        f"more: expected only count, share, tags, got an unknown name of type int. {REMEDY}",
         "2 0.5 []",
     ]
 

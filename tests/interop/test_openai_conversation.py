@@ -221,11 +221,11 @@ def test_an_error_is_sent_with_its_remedy() -> None:
 
 def test_text_in_a_tool_turn_is_sent() -> None:
     """No part of a turn is dropped."""
-    turn = Turn("tool", "Nobody answered.")
+    turn = Turn("tool", "No answer.")
 
-    assert CHAT.conversation([turn], NAMES)["messages"] == [{"role": "user", "content": "Nobody answered."}]
+    assert CHAT.conversation([turn], NAMES)["messages"] == [{"role": "user", "content": "No answer."}]
     assert RESPONSES.conversation([turn], NAMES)["input"] == [
-        {"type": "message", "role": "user", "content": "Nobody answered."}
+        {"type": "message", "role": "user", "content": "No answer."}
     ]
 
 

@@ -55,7 +55,7 @@ TOLD = {
 """Keywords that become text of the description."""
 
 KEYWORDS = {"type", "enum", "properties", "required", "additionalProperties", "items", "anyOf", "description"}
-"""What may stand in a strict schema."""
+"""The keywords of a strict schema."""
 
 
 def first_party() -> list[ToolSpec]:
@@ -282,7 +282,7 @@ def test_rules_that_strict_mode_rejects_are_in_the_description() -> None:
             ArgSpec("data", ArgType.BLOB),
             ArgSpec("long", ArgType.STRING, default="x" * 300),
         ),
-        description="Told of the tool itself.",
+        description="Receives the tool itself.",
     )
 
     assert of(spec)["parameters"] == {

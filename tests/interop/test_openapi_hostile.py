@@ -173,7 +173,7 @@ BAD: Final[dict[str, tuple[Any, str]]] = {
         got({"operationId": "x" * 129}, f"/{'y' * 125}"),
         f"paths['/{'y' * 63}…'].get: its name is longer than 128 characters; give it a shorter operationId",
     ),
-    "a secret that nobody named": (
+    "a secret without a name": (
         got({"security": [{"a": [], "b": []}, {"c": []}]}),
         f"{A}.security: requires a and b or c; name a host secret for each, as in secrets={{'scheme': 'name'}}",
     ),

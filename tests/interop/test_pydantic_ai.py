@@ -75,7 +75,7 @@ def run_agent(shop: Shop, *turns: Sequence[Call], retries: int = 3) -> Script:
     return script
 
 
-MEND = "Fix the arguments and call again."
+REMEDY = "Fix the arguments and call again."
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_an_error_names_the_argument_and_the_model_fixes_its_call(shop: Shop) ->
         (
             "retried",
             "error arg.invalid: count: expected int, got str (a string must be a decimal integer, such as 42); "
-            f"share: expected float, got list; more: expected only count, share, tags, got an unknown name of type int. {MEND}",
+            f"share: expected float, got list; more: expected only count, share, tags, got an unknown name of type int. {REMEDY}",
         ),
         ("success", "2 0.5 []"),
     ]

@@ -108,7 +108,7 @@ MISSING = [
         {"type": "function"}, "function: expected a map with the call, got nothing", id="chat without function"
     ),
     pytest.param(
-        {**CHAT, "function": "math__add"}, "function: expected a map with the call, got str", id="chat with a text"
+        {**CHAT, "function": "math__add"}, "function: expected a map with the call, got str", id="chat with a string"
     ),
     pytest.param(
         {"function": {"name": "x", "parameters": {}}},
@@ -125,7 +125,7 @@ MISSING = [
         f"input: {ARGUMENTS}, got nothing",
         id="anthropic without input",
     ),
-    pytest.param({**ANTHROPIC, "input": True}, f"input: {ARGUMENTS}, got bool", id="anthropic with a truth value"),
+    pytest.param({**ANTHROPIC, "input": True}, f"input: {ARGUMENTS}, got bool", id="anthropic with a boolean"),
     pytest.param(
         {"function_call": None}, "function_call: expected a map with the call, got None", id="a part without a call"
     ),
@@ -150,7 +150,7 @@ MISSING = [
         id="a number for a type",
     ),
     pytest.param([], "expected a map that is a tool call, got list", id="a list"),
-    pytest.param("text", "expected a map that is a tool call, got str", id="a text"),
+    pytest.param("text", "expected a map that is a tool call, got str", id="a string"),
     pytest.param(None, "expected a map that is a tool call, got None", id="null"),
 ]
 

@@ -22,7 +22,7 @@ CHANGED: Mapping[str, list[tuple[str, str]]] = {
     "6.2": [("...", 'return {"city": city}')],
     "7.1": [("python\n", ""), (">>> from", "from"), (">>> run_weather", "result = run_weather")],
 }
-"""For each snippet the text of the document and its replacement; each pair changes one place."""
+"""The text of the document and its replacement for each snippet; each pair changes one place."""
 
 SUPPLIED: Mapping[str, str] = {
     "2.1": "def run_weather(city):\n    return city\n",

@@ -48,10 +48,10 @@ def tools() -> Toolset:
     add("read", [TEXT["path"]], ["fs:read:{path}"])
     add("copy", [TEXT["path"], TEXT["name"]], ["fs:read:{path}", "fs:write:{name}"])
     add("ask", [], ["model:use"])
-    add("open", [TEXT["word"]], ["door:open:{word}"])
-    add("login", [HIDDEN, TEXT["word"]], ["door:open:{token}-{word}"])
-    add("requires", [TEXT["word"]], [], lambda rt, word: rt.require(f"door:open:{word}"))
-    add("declares", [TEXT["word"]], ["door:open:{word}"], lambda rt, word: rt.require(f"door:open:{word}"))
+    add("open", [TEXT["word"]], ["lock:open:{word}"])
+    add("login", [HIDDEN, TEXT["word"]], ["lock:open:{token}-{word}"])
+    add("requires", [TEXT["word"]], [], lambda rt, word: rt.require(f"lock:open:{word}"))
+    add("declares", [TEXT["word"]], ["lock:open:{word}"], lambda rt, word: rt.require(f"lock:open:{word}"))
     add("outer", [TEXT["url"]], [], lambda rt, url: rt.call_tool("t.get", [url]))
     add("trusted", [], [], requires_trust=True)
     add("approved", [], [], requires_approval=True)
@@ -73,7 +73,7 @@ def refusal(name: str, *args: Any, **policy: Any) -> PolicyError:
         ("t.read", ["data/./a.txt"], "needs fs:read:data/./a.txt", ["fs:read:data/a.txt"]),
         ("t.read", ["a*b.txt"], r"needs fs:read:a\*b.txt", [r"fs:read:a\*b.txt"]),
         ("t.copy", ["a.txt", "b.txt"], "needs fs:read:a.txt", ["fs:read:a.txt", "fs:write:b.txt"]),
-        ("t.open", ["it's"], "needs door:open", ["door:open:it's"]),
+        ("t.open", ["it's"], "needs lock:open", ["lock:open:it's"]),
     ],
 )  # fmt: skip
 def test_refusal_gives_the_narrowest_grants(name: str, args: list[str], text: str, needs: list[str]) -> None:
@@ -116,13 +116,13 @@ def test_suggested_grant_covers_only_the_call(value: str) -> None:
 @pytest.mark.parametrize(
     ("name", "args", "remedy"),
     [
-        ("t.open", ["x" * 65], f"t.open: needs door:open:{'x' * 64}…"),
-        ("t.open", ["a\x1b[2J"], r"t.open: needs door:open:a\x1b[2J"),
+        ("t.open", ["x" * 65], f"t.open: needs lock:open:{'x' * 64}…"),
+        ("t.open", ["a\x1b[2J"], r"t.open: needs lock:open:a\x1b[2J"),
         ("t.whole", ["https://ada:pw@example.com/a?token=1#x"], "t.whole: needs web:open:https://example.com/a"),
         ("t.whole", ["https://example.com/a?token=1"], "t.whole: needs web:open:https://example.com/a"),
         ("t.whole", ["https://ada@example.com"], "t.whole: needs web:open:https://example.com"),
-        ("t.login", ["4711", "x"], "t.login: needs door:open"),
-        ("t.login", ["long secret token 42", "x"], "t.login: needs door:open"),
+        ("t.login", ["4711", "x"], "t.login: needs lock:open"),
+        ("t.login", ["long secret token 42", "x"], "t.login: needs lock:open"),
     ],
     ids=["long", "control characters", "URL", "query", "user", "short secret", "secret"],
 )
@@ -138,13 +138,13 @@ def test_hidden_scopes_are_omitted_and_suggest_no_grant(name: str, args: list[st
 def test_need_with_another_secret_is_shown_without_its_scope(name: str, word: str) -> None:
     """A grant of the redacted scope would permit something else; redaction happens before the scope is cut."""
     secret = "hunter22" if "%" not in word else "hunter%32%32"
-    grants = [f"door:open:{secret}-x"]
+    grants = [f"lock:open:{secret}-x"]
     with Engine(toolsets=[tools()], plugins="none", policy=ExecutionPolicy(grants=grants)) as engine:
         engine.call("t.login", [secret, "x"])
         error = engine.execute(ToolCall(name, [word])).error
         (decision,) = engine.check([ToolCall(name, [word])])
 
-    need = "fs:read" if name == "t.read" else "door:open"
+    need = "fs:read" if name == "t.read" else "lock:open"
     assert isinstance(error, PolicyError) and (error.needs, error.grants) == ((need,), ())
     assert error.remedy.removesuffix(", which this call does not declare as a capability") == f"{name}: needs {need}"
     assert "hunter" not in f"{error!r} {vars(error)!r} {decision!r}"
@@ -161,8 +161,8 @@ def test_log_suggests_no_grant_for_a_scope_that_only_it_redacts() -> None:
     with Engine(toolsets=[tools()], plugins="none", host=host) as engine:
         error = engine.execute(ToolCall("t.open", ["482913"])).error
 
-    assert isinstance(error, PolicyError) and error.grants == ("door:open:482913",)
-    assert log.getvalue() == "t.open: needs door:open:[secret]\n"
+    assert isinstance(error, PolicyError) and error.grants == ("lock:open:482913",)
+    assert log.getvalue() == "t.open: needs lock:open:[secret]\n"
 
 
 def test_path_outside_the_sandbox_has_no_remedy() -> None:
@@ -174,14 +174,14 @@ def test_path_outside_the_sandbox_has_no_remedy() -> None:
 
 def test_tool_with_an_undeclared_need_is_reported() -> None:
     """A grant does not help: the tool, or the tool that calls it, must declare the capability."""
-    granted = {"grants": ["door:open:*", "net:read:*"]}
+    granted = {"grants": ["lock:open:*", "net:read:*"]}
 
     own, outer = refusal("t.requires", "x", **granted), refusal("t.outer", "https://example.com", **granted)
 
     assert own.remedy == refusal("t.requires", "x").remedy
     assert outer.remedy == refusal("t.outer", "https://example.com").remedy
 
-    assert own.remedy == "t.requires: needs door:open:x, which this call does not declare as a capability"
+    assert own.remedy == "t.requires: needs lock:open:x, which this call does not declare as a capability"
     assert outer.remedy == (
         "t.get: needs net:read:example.com:443, which its caller t.outer does not declare as a capability"
     )
@@ -238,7 +238,7 @@ def test_decision_shows_no_secret() -> None:
     with Engine(toolsets=[tools()], plugins="none") as engine:
         (decision,) = engine.check([ToolCall("t.login", ["4711", "x"])])
 
-    assert (decision.remedy, decision.grants) == ("t.login: needs door:open", ())
+    assert (decision.remedy, decision.grants) == ("t.login: needs lock:open", ())
 
 
 @pytest.mark.parametrize("name", ["t.requires", "t.declares", "t.outer"])
@@ -311,5 +311,5 @@ def test_errors_without_a_remedy_have_an_empty_one() -> None:
 
 
 def test_runtime_check_of_a_declared_need_succeeds() -> None:
-    with Engine(toolsets=[tools()], plugins="none", policy=ExecutionPolicy(grants=["door:open:x"])) as engine:
+    with Engine(toolsets=[tools()], plugins="none", policy=ExecutionPolicy(grants=["lock:open:x"])) as engine:
         assert engine.call("t.declares", ["x"]) is None

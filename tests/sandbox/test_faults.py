@@ -51,19 +51,19 @@ writing = files()
 writing.write_bytes("f", contents[0])
 torn = left = 0
 for _ in range(int(words[0])):
-    told, tell = os.pipe()
+    ready, signal_end = os.pipe()
     child = os.fork()
     if not child:
-        os.write(tell, b"x")
+        os.write(signal_end, b"x")
         while True:
             for content in contents:
                 writing.write_bytes("f", content)
-    os.read(told, 1)
+    os.read(ready, 1)
     time.sleep(chance.uniform(0, 0.01))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    os.close(told)
-    os.close(tell)
+    os.close(ready)
+    os.close(signal_end)
     for name in os.listdir(root):
         with open(os.path.join(root, name), "rb") as file:
             torn += file.read() not in contents

@@ -186,11 +186,11 @@ from neuroscript import SandboxError
 from neuroscript.sandbox import Sandbox, open_beneath as beneath
 operation, backend, path = sys.argv[1:]
 if os.getuid() == 0:
-    nobody = pwd.getpwnam("nobody")
-    os.chown("ROOT", nobody.pw_uid, nobody.pw_gid)
+    account = pwd.getpwnam("nobody")
+    os.chown("ROOT", account.pw_uid, account.pw_gid)
     os.setgroups([])
-    os.setgid(nobody.pw_gid)
-    os.setuid(nobody.pw_uid)
+    os.setgid(account.pw_gid)
+    os.setuid(account.pw_uid)
 try:
     files = Sandbox("ROOT", backend=backend).files(lambda verb, path: None, lambda what, count: None)
     print(files.read_bytes(path) if operation == "read" else files.write_bytes(path, b"NEW"))

@@ -29,7 +29,7 @@ from neuroscript.spec.binding import bind_arguments
 INT, STRING, SLICE_INT = ArgType.INT, ArgType.STRING, ArgType.SLICE_INT
 
 PAIR = ToolSpec("pair", "g", (ArgSpec("first", INT), ArgSpec("second", STRING, required=False)))
-TEXTS = ToolSpec("texts", "g", (ArgSpec("glue", STRING), ArgSpec("texts", STRING)), variadic=True)
+TEXTS = ToolSpec("words", "g", (ArgSpec("glue", STRING), ArgSpec("words", STRING)), variadic=True)
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,12 @@ TEXTS = ToolSpec("texts", "g", (ArgSpec("glue", STRING), ArgSpec("texts", STRING
          " int"),
         (bind_named, ToolSpec("none", "g"), {"x": 1}, "g.none: x: expected nothing, got an unknown name of type int"),
         (bind, ToolSpec("none", "g"), (1,), "g.none: expected at most 0 arguments, got 1"),
-        (bind, TEXTS, (",",), "g.texts: texts: expected at least one string, got nothing"),
-        (bind, TEXTS, (",", "a", 5, None), "g.texts: texts[1]: expected string, got int; texts[2]: expected string, got "
+        (bind, TEXTS, (",",), "g.words: words: expected at least one string, got nothing"),
+        (bind, TEXTS, (",", "a", 5, None), "g.words: words[1]: expected string, got int; words[2]: expected string, got "
          "None"),
-        (bind_named, TEXTS, {"glue": ",", "texts": "a"}, "g.texts: texts: expected list of string, got str (write a "
+        (bind_named, TEXTS, {"glue": ",", "words": "a"}, "g.words: words: expected list of string, got str (write a "
          'JSON array, such as ["a", "b"])'),
-        (bind_named, TEXTS, {"glue": ",", "texts": []}, "g.texts: texts: expected at least one string, got nothing"),
+        (bind_named, TEXTS, {"glue": ",", "words": []}, "g.words: words: expected at least one string, got nothing"),
     ],
 )  # fmt: skip
 def test_every_problem_is_named_at_once(way: Any, spec: ToolSpec, given: Any, text: str) -> None:
@@ -203,8 +203,8 @@ def outcome(run: Any) -> Any:
 def test_variadic_values_follow_the_others() -> None:
     """By position they are spread, by name they are a list; JSON text of one will do."""
     assert bind(TEXTS, (",", "a", "b")) == (",", "a", "b")
-    assert bind_named(TEXTS, {"glue": ",", "texts": ["a", "b"]}) == (",", "a", "b")
-    assert bind_named(TEXTS, {"glue": ",", "texts": '["a"]'}) == (",", "a")
+    assert bind_named(TEXTS, {"glue": ",", "words": ["a", "b"]}) == (",", "a", "b")
+    assert bind_named(TEXTS, {"glue": ",", "words": '["a"]'}) == (",", "a")
 
 
 def test_an_optional_variadic_tail_may_be_empty() -> None:

@@ -156,7 +156,7 @@ def test_function_gives_its_whole_spec() -> None:
 
     def send(rt: Runtime, to: str, copies: int = 1, *notes: str) -> bool | None:
         """Send a letter
-        to somebody.
+        to a friend.
 
         More is said here, which is not part of it.
 
@@ -168,7 +168,7 @@ def test_function_gives_its_whole_spec() -> None:
 
         Returns:
             Whether it was sent,
-            None if nobody knows.
+            None if unknown.
 
         Raises:
             ToolFailed: post.closed.
@@ -178,7 +178,7 @@ def test_function_gives_its_whole_spec() -> None:
     made = tool(send, group="post", category="mail", when_to_use="Always.")
 
     assert made.spec.full_name == "post.send"
-    assert made.spec.description == "Send a letter to somebody."
+    assert made.spec.description == "Send a letter to a friend."
     assert [(arg.name, arg.type, arg.required, arg.description) for arg in made.spec.args] == [
         ("to", ArgType.STRING, True, "Where it goes, with the country."),
         ("copies", ArgType.INT, False, "How many: one each."),
@@ -186,7 +186,7 @@ def test_function_gives_its_whole_spec() -> None:
     ]
     assert made.spec.args[1].default == 1
     assert (made.spec.return_type, made.spec.return_nullable, made.spec.variadic) == (ArgType.BOOL, True, True)
-    assert made.spec.return_help == "Whether it was sent, None if nobody knows."
+    assert made.spec.return_help == "Whether it was sent, None if unknown."
     assert made.spec.error_conditions == "ToolFailed: post.closed."
     assert (made.spec.category, made.spec.when_to_use) == ("mail", "Always.")
     assert made.func is send
@@ -358,7 +358,7 @@ def test_decorator_sets_name_group_and_policy() -> None:
          {"a": "Both.", "b": "Both.", "c": "The rest, all.", "d": "Rare."}, "Each.", "never."),
         ("Do it.\n\nArgs:\n    a: One.\n\nKeyword Args:\n    b: Two.\n\nSee Also:\n    c: no argument.\n\nTodo:\n    d: neither.",
          "Do it.", {"a": "One.", "b": "Two."}, "", ""),
-        ("Do it.\n\nArgs:\n    a: One.\n\nWhat stands here: is no part of it.\n\nReturns:\n    All.\n\nNor this.", "Do it.",
+        ("Do it.\n\nArgs:\n    a: One.\n\nWhat stands here: is not a part of it.\n\nReturns:\n    All.\n\nNor this.", "Do it.",
          {"a": "One."}, "All.", ""),
         ("Do it\nas follows:\n\nReturn:\n    One.\n\nRaise:\n    E: when.", "Do it as follows:", {}, "One.", "E: when."),
         ("Do it.\n\nArgs:\na: One.\nb: Two.", "Do it.", {"a": "One.", "b": "Two."}, "", ""),

@@ -34,7 +34,7 @@ RECORDS = {"hooks", "memory", "spans", "database", "file", "raw database"}
 Origin = Callable[[str], tuple[str, dict[str, Any], dict[str, Any]]]
 """An origin of a secret: the tool that knows it, its arguments, and the options of the world."""
 
-LENT = "a secret that the host lends"
+LENT = "a secret that the host provides"
 ORIGINS: dict[str, Origin] = {
     "a secret argument": lambda secret: ("c.given", {"value": secret}, {}),
     "a secret key within an argument": lambda secret: ("c.nested", {"options": {"inner": {"token": secret}}}, {}),

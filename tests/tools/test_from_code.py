@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from math import floor
+from math import trunc
 
 class Colour(enum.Enum):
     RED = "red"
@@ -41,7 +41,7 @@ def area(box: Box, *, by: float = STEP) -> str:
     Args:
         box: Which.
     '''
-    return f"{floor(_factorial(box.size) * by)} {box.colour.name}"
+    return f"{trunc(_factorial(box.size) * by)} {box.colour.name}"
 """
 
 
@@ -111,7 +111,7 @@ def test_a_traceback_shows_the_line_of_the_text() -> None:
     [
         ("x = 1", None, "no callable found; define a function, such as def count(text: str) -> int"),
         ("", None, "no callable found; define a function, such as def count(text: str) -> int"),
-        ("class A: ...\nfrom math import floor\ndef _f() -> int: return 1", None,
+        ("class A: ...\nfrom math import trunc\ndef _f() -> int: return 1", None,
          "no callable found; define a function, such as def count(text: str) -> int"),
         ("def f() -> int: return 1\ndef g() -> int: return 1", None,
          "multiple callables found: f, g; choose one with func_name"),

@@ -57,7 +57,7 @@ GRANTS = ["net:read:*", "fs:write:data/**"]
 
 
 def test_a_need_of_a_known_value_is_filled_in_at_once() -> None:
-    """And that of a value which a call brings is as wide as it can be, until somebody says less."""
+    """A value from a call has the widest scope unless its declaration narrows it."""
     known = net_tool().with_injected("net.get", url=Value("https://api.example.com/x"), tenant=Value("a*"))
     late = net_tool().with_injected("net.get", url=Variable("url"), tenant=Variable("tenant"))
 
@@ -241,7 +241,7 @@ def test_records_tell_which_arguments_are_the_hosts(tmp_path: Path) -> None:
 
 
 def test_an_approver_sees_that_there_are_some() -> None:
-    """By name, on the card too; the values are shown to nobody."""
+    """By name, on the card too; the values are never shown."""
     requests: list[ApprovalRequest] = []
 
     def approver(request: ApprovalRequest) -> Approval:

@@ -258,7 +258,7 @@ def test_what_a_tool_gets_is_not_what_the_host_holds() -> None:
 
 
 def test_a_resolver_may_be_awaited_for_a_coroutine_tool() -> None:
-    """Or not; for another tool a coroutine is no value, and is closed."""
+    """A tool that is not async does not accept a coroutine, and the coroutine is closed."""
 
     async def later(rt: Runtime) -> str:
         await asyncio.sleep(0)

@@ -135,7 +135,7 @@ def test_concurrency_limit_delays_calls() -> None:
         (Limits(rates={"*": "1/minute"}), []),
         (Limits(calls=1), ["nodes.one.tool: no more than 1 calls in total are permitted"]),
     ],
-    ids=["for now", "for good"],
+    ids=["temporary", "permanent"],
 )
 def test_temporary_limit_does_not_prevent_run(limits: Limits, expected: list[str]) -> None:
     """Its node may be retried; a permanent limit is reported before the run."""

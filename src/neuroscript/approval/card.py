@@ -46,39 +46,39 @@ def card(request: ApprovalRequest, columns: int, encoding: str = "utf-8") -> str
         columns: How many cells a line has; the last one stays free.
         encoding: The encoding of the output; characters that it lacks are escaped.
     """
-    room = columns - LABEL_CELLS - 3  # the bar, a space, and the last cell
+    width = columns - LABEL_CELLS - 3  # the bar, a space, and the last cell
     lines = [
         "-" * (columns - 1),
-        *_trusted_lines("tool", request.tool, room),
-        *_untrusted_lines("about", [request.description] if request.description else [], room, encoding),
-        *_untrusted_lines("needs", _needs(request), room, encoding, len(request.needs) - MAX_NEEDS),
-        *_trusted_lines("effects", ", ".join(request.effects) or "none", room),
-        *_trusted_lines("called by", " < ".join(request.above), room),
+        *_trusted_lines("tool", request.tool, width),
+        *_untrusted_lines("about", [request.description] if request.description else [], width, encoding),
+        *_untrusted_lines("needs", _needs(request), width, encoding, len(request.needs) - MAX_NEEDS),
+        *_trusted_lines("effects", ", ".join(request.effects) or "none", width),
+        *_trusted_lines("called by", " < ".join(request.above), width),
         *(
-            _untrusted_lines("arguments", _arguments(request), room, encoding)
+            _untrusted_lines("arguments", _arguments(request), width, encoding)
             if request.arguments
             else ["arguments: none"]
         ),
-        *_untrusted_lines("injected", (f"{name}, by the host" for name in request.injected), room, encoding),
+        *_untrusted_lines("injected", (f"{name}, by the host" for name in request.injected), width, encoding),
     ]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _trusted_lines(label: str, text: str, room: int) -> Iterator[str]:
+def _trusted_lines(label: str, text: str, width: int) -> Iterator[str]:
     """Yield the lines with text of the registry and the engine."""
-    for index, row in enumerate(rows(text, room)):
+    for index, row in enumerate(rows(text, width)):
         yield f"{'' if index else f'{label}:':{LABEL_CELLS}}{row}"
 
 
-def _untrusted_lines(label: str, texts: Iterable[str], room: int, encoding: str, untold: int = 0) -> Iterator[str]:
+def _untrusted_lines(label: str, texts: Iterable[str], width: int, encoding: str, untold: int = 0) -> Iterator[str]:
     """Yield the lines with text of authors and callers: each text begins with a bar, and continues with a colon."""
     head = f"{label}:"
     for text in texts:
-        shown = rows(text[: MAX_ROWS * room], room, encoding)
+        shown = rows(text[: MAX_ROWS * width], width, encoding)
         for index, row in enumerate(shown[:MAX_ROWS]):
             yield f"{head:{LABEL_CELLS}}{':' if index else '|'} {row}"
             head = ""
-        if len(text) > MAX_ROWS * room or len(shown) > MAX_ROWS:
+        if len(text) > MAX_ROWS * width or len(shown) > MAX_ROWS:
             yield f"{'':{LABEL_CELLS}}(cut; {len(text)} characters in all)"
     if untold > 0:
         yield f"{'':{LABEL_CELLS}}(and {untold} more)"
@@ -118,14 +118,14 @@ def value_text(value: Any) -> str:
         return repr(value)
 
 
-def rows(text: str, room: int, encoding: str = "utf-8") -> list[str]:
-    """Return a string as rows of at most *room* cells, escaped where necessary; no rows for an empty string."""
+def rows(text: str, width: int, encoding: str = "utf-8") -> list[str]:
+    """Return a string as rows of at most *width* cells, escaped where necessary; no rows for an empty string."""
     found: list[str] = []
     left = 0
     for piece, cells in _pieces(text.encode(encoding, "backslashreplace").decode(encoding)):
         if cells > left:
             found.append("")
-            left = room
+            left = width
         found[-1] += piece
         left -= cells
     return found

@@ -50,8 +50,8 @@ def write_gated_call(
     if gate.counts:
         source.head("begin, end = root.session.ledger.compiled(tool)")
         source.add("try:", "    begun = begin(frame, digest)", "except BaseException as error:")
-        told = f"{source.name(repairs)}(given, {given})"
-        source.add(f"    raise {source.name(gate.refusal_before_start)}(frame, error, {given}, {told}) from None")
+        converted = f"{source.name(repairs)}(given, {given})"
+        source.add(f"    raise {source.name(gate.refusal_before_start)}(frame, error, {given}, {converted}) from None")
     source.add(f"call = {source.name(gate.next_number)}()", "own = None")
     if gate.has_observers:
         source.add(f"made = {source.name(repairs)}(given, {given}) if changed else ()")

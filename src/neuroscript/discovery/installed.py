@@ -69,7 +69,7 @@ class Distribution(NamedTuple):
     Attributes:
         key: The name, normalized as in PEP 503.
         name: The name as written.
-        version: The version, or ``"?"`` if there is none.
+        version: The version, or ``"?"`` if it is unknown.
         folder: The folder with its metadata.
         entry_points: Its entry points, sorted by group and name.
     """

@@ -182,7 +182,7 @@ class Deferred:
 class LazyTool:
     """The function of a tool that is loaded on the first call.
 
-    An index names no classes, so the function also creates the instances in its arguments.
+    An index does not name classes, so the function also creates the instances in its arguments.
     """
 
     def __init__(self, tool: Deferred) -> None:
