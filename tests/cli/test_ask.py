@@ -17,6 +17,8 @@ from tests.cli.test_approvals import PLUGIN
 from tests.llm.server import APIS, ModelReply, ModelServer, asks, call, cut_after, hangs, html, refuses, says, status
 from tests.terminals import PATIENCE, Terminal
 
+from neuroscript.cli.chat.answer_types import EXPECTED
+
 ADD = call("math__add", {"num1": "2", "num2": 3})
 ADDED = """\
 neuroscript: calls math.add {"num1": "2", "num2": 3}
@@ -34,6 +36,28 @@ def register(registrar):
     registrar.toolset("s").add(spec, lambda rt, user, password: True)
 '''
 HOSTILE = "a\x1b]0;b\x07\x1b[2J\x9b5m\r\u202ec\td\ne"
+
+UNREADABLE = (
+    *("number", "", "list[", "list[1:2]", "list[number]", "list[]", "print('x')", "int + str", "int.real", "int()"),
+    *("Literal[1.5]", "Literal[...]", "...", "'int'", "lambda: 1", "[int]", "int | 5", "list[*int]", "(" * 300),
+    *("int |" * 300, "list[" * 250 + "int" + "]" * 250),
+)
+"""Types that are refused with a hint."""
+
+SHOP = '''
+"""A module with a class."""
+
+from dataclasses import dataclass
+from datetime import date
+
+print("imported")
+
+
+@dataclass
+class Item:
+    name: str
+    day: date
+'''
 
 
 def ask(server: ModelServer, *words: str, stdin: bytes = b"") -> CommandResult:
@@ -117,6 +141,52 @@ def test_only_the_typed_answer_is_printed(server: ModelServer) -> None:
 
     assert ask(server, "--answer-type", "int", "How much?") == CommandResult(0, "5\n")
     assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "printed"),
+    [
+        ("list[int]", '["1", 2]', "[1,2]"),
+        ("dict[str, float]", '{"a": "1.5"}', '{"a":1.5}'),
+        ("int | None", "null", "null"),
+        ("Optional[int]", "7", "7"),
+        ("Literal['a', 'b:c']", "b:c", "b:c"),
+        ("Literal[-1, 'auto']", "-1", "-1"),
+        ("date", "2020-01-31", "2020-01-31"),
+        ("tuple[int, ...]", "[1]", "[1]"),
+        ("set[str]", '["a", "a"]', '["a"]'),
+        ("list[dict[str, Decimal]]", '[{"a": 1.50}]', '[{"a":"1.5"}]'),
+    ],
+)
+def test_answer_type_may_be_an_annotation(text: str, said: str, printed: str, server: ModelServer) -> None:
+    """The printed answer is plain data."""
+    server.script(says(said))
+
+    result = ask(server, "--answer-type", text, "Which?")
+
+    assert (result.code, result.out.replace(": ", ":").replace(", ", ",")) == (0, printed + "\n")
+
+
+@pytest.mark.parametrize("text", ["list[shop:Item]", "shop:Item | list[shop:Item]"])
+def test_answer_type_may_be_a_class_of_the_environment(text: str, server: ModelServer, tmp_path: Path) -> None:
+    """What its module prints is not part of the answer."""
+    (tmp_path / "shop.py").write_text(SHOP)
+    server.script(says('[{"name": "tea", "day": "soon"}]'), says('[{"name": "tea", "day": "2020-01-31"}]'))
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+
+    result = process(*asked_of(server, "ask", "--answer-type", text, "What?"), PYTHONPATH=path)
+
+    assert (result.code, json.loads(result.out)) == (0, [{"name": "tea", "day": "2020-01-31"}])
+    assert result.err.startswith("imported\n")
+
+
+def test_module_that_fails_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("raise SystemExit(7)\n")
+
+    result = process("ask", "--answer-type", "broken:Item", "hi", PYTHONPATH=str(tmp_path))
+
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("neuroscript: argument --answer-type: cannot import broken (SystemExit)")
 
 
 def test_environment_selects_the_model_and_the_key(server: ModelServer) -> None:
@@ -247,7 +317,10 @@ def test_unusable_model_is_a_usage_error(words: list[str], message: str) -> None
         (["--base-url", "http://[", "hi"], "argument --base-url: expected a URL such as http://127.0.0.1:8080/v1"),
         (["--max-turns", "0", "hi"], "argument --max-turns: expected a positive integer"),
         (["--timeout", "nan", "hi"], "argument --timeout: expected a number of seconds above 0"),
-        (["--answer-type", "number", "hi"], "argument --answer-type: expected an argument type, such as int or []string"),
+        *((["--answer-type", text, "hi"], f"argument --answer-type: {EXPECTED}") for text in UNREADABLE),
+        (["--answer-type", "complex:x", "hi"], "argument --answer-type: cannot import complex (ModuleNotFoundError)"),
+        (["--answer-type", "list[json:Nothing]", "hi"], "argument --answer-type: json:Nothing does not exist"),
+        (["--answer-type", "json:dumps", "hi"], f"argument --answer-type: {EXPECTED}"),
         ([" "], "the prompt is empty"),
         ([], "the prompt is empty"),
         (["--base-url", "http://127.0.0.1:9", "--tools", "zz*", "hi"], "--tools zz* matches no tool that may be called here"),

@@ -304,3 +304,12 @@ def test_model_output_cannot_control_the_terminal(seat: Callable[..., Terminal],
 
     assert r"a\x1b]0;b\x07\x1b[2J\x9b5m\r\u202ec" + "\td\ne\n" in reported
     assert reported.replace("\n", "").replace("\t", "").isprintable()
+
+
+def test_typed_answer_is_plain_data_in_json(server: ModelServer) -> None:
+    """Classes are used for the check only."""
+    server.script(says("2020-01-31"))
+
+    result = chat(server, "--json", "--answer-type", "date | None", lines="When?\n")
+
+    assert (result.code, json.loads(result.out)["answer"]) == (0, "2020-01-31")

@@ -155,7 +155,7 @@ class Chat:
             failed = hearing.whole
         else:
             self.turns = _without_system_turn(conversation)
-            self.answer = conversation.answer
+            self.answer = conversation.exact_answer
             self._count(conversation.replies)
             print_answer(conversation, self.options, self.output)
             return

@@ -116,10 +116,10 @@ def print_answer(conversation: Conversation, options: Namespace, output: Output)
     """Print the value of a typed answer; an untyped answer has been printed as it arrived."""
     if options.answer_type is None or options.json:
         return
-    if isinstance(conversation.answer, str):
-        output.text(conversation.answer)
+    if isinstance(conversation.exact_answer, str):
+        output.text(conversation.exact_answer)
     else:
-        output.json(to_plain(conversation.answer))
+        output.json(to_plain(conversation.exact_answer))
 
 
 def error_text(error: LLMError) -> str:

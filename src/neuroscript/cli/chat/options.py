@@ -52,7 +52,7 @@ def _add_talk(parser: Any) -> None:
     option("--base-url", metavar="URL", type=address, help="base URL of a model server")
     option("--api", choices=APIS, default="", help=f"API of the model server: {', '.join(APIS)}; default: the first")
     option("--system", metavar="TEXT", type=clean, default="", help="the system prompt")
-    option("--answer-type", metavar="TYPE", type=answer, help="require an answer of this type, such as int or []string")
+    option("--answer-type", metavar="TYPE", type=answer, help="require an answer of this type, such as list[int]")
     option("--max-turns", metavar="N", type=count, default=16, help="maximum replies of the model; default 16")
     option("--max-calls", metavar="N", type=count, default=64, help="maximum tool calls; default 64")
     option("--timeout", metavar="S", type=seconds, help="time limit of an answer with all its calls, in seconds")
@@ -72,17 +72,15 @@ def clean(text: str) -> str:
     return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
-def answer(text: str) -> str:
-    """Return *text* if it is the name of an ArgType.
+def answer(text: str) -> Any:
+    """Return the type that *text* describes.
 
     Raises:
-        argparse.ArgumentTypeError: It is not.
+        argparse.ArgumentTypeError: It describes none.
     """
-    from neuroscript.coercion.types import ArgType
+    from neuroscript.cli.chat.answer_types import answer_type
 
-    if text not in [each.value for each in ArgType]:
-        raise argparse.ArgumentTypeError("expected an argument type, such as int or []string")
-    return text
+    return answer_type(text)
 
 
 def count(text: str) -> int:
