@@ -118,7 +118,7 @@ def test_calls_that_the_model_requests_do_not_run(function: Any) -> None:
     with pytest.raises(ConversationError) as caught:
         function(Script([asks(("math.add", [1, 2]))]), "Go.")
 
-    assert caught.value.code == "llm.call_limit"
+    assert (caught.value.code, caught.value.retry) == ("llm.call_limit", "host")
 
 
 @BOTH
@@ -132,9 +132,9 @@ def test_errors_of_the_model_are_typed(function: Any, server: ModelServer, reach
     for model in (client, client, broken):
         with pytest.raises(ConversationError) as caught:
             function(model, "Go.", answer=int)
-        codes.append(caught.value.code)
+        codes.append((caught.value.code, caught.value.retry))
 
-    assert codes == ["llm.refused", "llm.auth", "llm.failed"]
+    assert codes == [("llm.refused", "never"), ("llm.auth", "host"), ("llm.failed", "host")]
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
@@ -254,7 +254,7 @@ def test_model_needs_its_capability(
     ):
         asyncio.run(engine.acall(name, ["tea"]))
 
-    assert caught.value.code.startswith("policy.")
+    assert (caught.value.code.startswith("policy."), caught.value.retry) == (True, "host")
     assert server.requests == []
 
 
@@ -278,7 +278,7 @@ def test_error_leaves_the_tool_without_secrets(server: ModelServer, reach: Calla
         result = engine.execute(ToolCall("t.leaks", []))
 
     assert result.error is not None
-    assert result.error.code == "llm.answer"
+    assert (result.error.code, result.error.retry) == ("llm.answer", "never")
     for text in (str(result.error), repr(vars(result.error)), repr(audit.records)):
         assert SECRET not in text and "hunter2" not in text
 
@@ -287,4 +287,4 @@ def test_host_without_a_model_is_reported() -> None:
     with engine_with(None) as engine, pytest.raises(CallError) as caught:
         engine.call("t.items", ["tea"])
 
-    assert caught.value.code == "llm.no_model"
+    assert (caught.value.code, caught.value.retry) == ("llm.no_model", "host")
