@@ -123,6 +123,8 @@ class Generator(random.Random):
             options.pop("default", None)
         if "max_length" in options and "choices" in options:
             del options["max_length"]
+        if "minimum" in options and self.random() < 0.3:
+            options["exclusive_minimum"] = options.pop("minimum")
         return ArgSpec("x", kind, **options)
 
     def _named(self, rule: ArgSpec, name: str) -> ArgSpec:

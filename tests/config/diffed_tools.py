@@ -25,6 +25,7 @@ def change_lines(old: Definition, new: Definition) -> list[str]:
 
 
 INT = ArgSpec("n", "int")
+FLOAT = ArgSpec("f", "float")
 LATER = ArgSpec("n", "int", required=False)
 FIVE = ArgSpec("n", "int", default=5)
 TEXT = ArgSpec("s", "string")
@@ -139,6 +140,30 @@ ARGUMENT_ROWS: list[tuple[str, Any, Any, list[str]]] = [
         ["breaking args.n.maximum: the maximum is tighter"],
     ),
     ("maximum, gone", (evolve(INT, maximum=3),), (INT,), ["compatible args.n.maximum: the maximum is looser"]),
+    (
+        "exclusive_minimum",
+        (evolve(FLOAT, minimum=0),),
+        (evolve(FLOAT, exclusive_minimum=0),),
+        ["breaking args.f.exclusive_minimum: the minimum is tighter"],
+    ),
+    (
+        "exclusive_minimum, now inclusive",
+        (evolve(FLOAT, exclusive_minimum=0),),
+        (evolve(FLOAT, minimum=0),),
+        ["compatible args.f.minimum: the minimum is looser"],
+    ),
+    (
+        "exclusive_maximum",
+        (evolve(FLOAT, maximum=1),),
+        (evolve(FLOAT, exclusive_maximum=1),),
+        ["breaking args.f.exclusive_maximum: the maximum is tighter"],
+    ),
+    (
+        "exclusive_maximum, gone",
+        (evolve(FLOAT, exclusive_maximum=1),),
+        (FLOAT,),
+        ["compatible args.f.exclusive_maximum: the maximum is looser"],
+    ),
     (
         "min_length",
         (TEXT,),

@@ -227,7 +227,17 @@ def test_each_policy_change_is_classified(old: Any, new: Any, expected: list[str
         (
             ArgSpec,
             [*ARGUMENT_ROWS, *NESTED_ROWS],
-            {"name", "cls", "is_refined", "has_parts", "holds_text", "discriminator"},
+            {
+                "name",
+                "cls",
+                "is_refined",
+                "has_parts",
+                "holds_text",
+                "discriminator",
+                "lowest",
+                "highest",
+                "has_bounds",
+            },
         ),
         (ToolSpec, [*TOOL_ROWS, *RESULT_ROWS], {"args", "full_name", "exports"}),
         (ToolPolicy, POLICY_ROWS, set()),

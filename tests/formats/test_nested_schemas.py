@@ -110,12 +110,14 @@ def leaves(draw: st.DrawFn, name: str) -> ArgSpec:
         fields["choices"] = tuple(draw(st.lists(st.sampled_from(CHOICES[kind]), min_size=1, max_size=3, unique=True)))
     elif extra == "bounds" and kind in (ArgType.INT, ArgType.FLOAT, ArgType.SLICE_INT):
         fields |= {"minimum": draw(st.none() | st.integers(-5, 0)), "maximum": draw(st.none() | st.just(2.5))}
+        if draw(st.booleans()):
+            fields |= {f"exclusive_{side}": fields.pop(side) for side in ("minimum", "maximum")}
     elif extra == "bounds" and kind in (ArgType.STRING, ArgType.MAP, ArgType.BLOB, ArgType.SLICE, ArgType.EMBEDDING):
         fields |= {"min_length": draw(st.none() | st.just(0)), "max_length": draw(st.none() | st.integers(0, 4))}
     elif extra == "format" and kind is ArgType.STRING:
         fields["format"] = draw(st.sampled_from([*FORMATS]))
         if fields["format"] == "decimal":
-            fields["minimum"] = draw(st.none() | st.just(0.5))
+            fields[draw(st.sampled_from(["minimum", "exclusive_minimum"]))] = draw(st.none() | st.just(0.5))
     elif extra == "unique" and kind in (ArgType.SLICE, ArgType.SLICE_INT, ArgType.LIST):
         fields["unique_items"] = True
     return ArgSpec(name, kind, **fields)

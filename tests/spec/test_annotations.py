@@ -39,6 +39,10 @@ def said(annotation: Any) -> ArgSpec:
         (Annotated[int, Ge(1), Le(9)], {"description": "By the docstring.", "minimum": 1, "maximum": 9}),
         (Annotated[int, Gt(1), Lt(9)], {"description": "By the docstring.", "minimum": 2, "maximum": 8}),
         (Annotated[float, Interval(ge=0.5, le=1.5)], {"description": "By the docstring.", "minimum": 0.5, "maximum": 1.5}),
+        (Annotated[float, Gt(0)], {"description": "By the docstring.", "exclusive_minimum": 0}),
+        (Annotated[float, Interval(gt=0, le=1)], {"description": "By the docstring.", "exclusive_minimum": 0, "maximum": 1}),
+        (Annotated[float, Ge(1), Gt(0)], {"description": "By the docstring.", "minimum": 1}),
+        (list[Annotated[float, Lt(1.5)]], {"description": "By the docstring.", "exclusive_maximum": 1.5}),
         (list[Annotated[int, Gt(0)]], {"description": "By the docstring.", "minimum": 1}),
         (Annotated[bytes, Len(2, 4)], {"description": "By the docstring.", "min_length": 2, "max_length": 4}),
         (Annotated[list[str], MinLen(1)], {"description": "By the docstring.", "min_length": 1}),
@@ -57,7 +61,7 @@ def test_a_mark_says_something_of_the_argument(annotation: Any, expected: dict[s
 @pytest.mark.parametrize(
     ("annotation", "text"),
     [
-        (Annotated[float, Gt(0)], "an exclusive minimum is supported for int only; use an inclusive one"),
+        (Annotated[float, Gt(0), Lt(0)], "no float is within the bounds"),
         (Annotated[int, MultipleOf(3)], "MultipleOf is not supported; remove it and check the value in the function"),
         (Annotated[str, Predicate(str.islower)], "Predicate is not supported; remove it and check the value in the function"),
         (Annotated[str, Arg(minimum=1)], "minimum and maximum are not valid for string"),

@@ -221,7 +221,7 @@ def _add_plain(name: str, arg: ArgSpec, coercion: CoercionSettings, source: Code
         source.add(f"text += len({name})")
     if arg.choices:
         source.add(f"if {name} not in {source.name(frozenset(arg.choices))}:", f"    {doubt}")
-    for bound_of_it, wrong in ((arg.minimum, "<"), (arg.maximum, ">")):
+    for bound_of_it, wrong in ((arg.lowest, "<"), (arg.highest, ">")):
         if bound_of_it is not None:
             source.add(f"if {name} {wrong} {source.name(bound_of_it)}:", f"    {doubt}")
     for length, wrong in ((arg.min_length, "<"), (arg.max_length, ">")):

@@ -205,8 +205,7 @@ def _declared(walk: CoercionPass, rule: Rule, pairs: list[tuple[Any, Any]], wher
 
 def check_bounds(rule: Rule) -> bool:
     """Return whether a rule has choices, bounds or lengths to check."""
-    bounds = (rule.minimum, rule.maximum, rule.min_length, rule.max_length)
-    return bool(rule.choices) or bounds != (None, None, None, None)
+    return rule.has_bounds
 
 
 def _checked(walk: CoercionPass, rule: Rule, result: Any, where: Where) -> Any:
@@ -259,7 +258,7 @@ def _fit(walk: CoercionPass, rule: Rule, choices: Container[Any], result: Any, w
             _note_choice(walk, rule, result, where)
             return result
         result = same[0]
-    if type(result) in _NUMBERS and not _between(result, rule.minimum, rule.maximum):
+    if type(result) in _NUMBERS and not _between(result, rule.lowest, rule.highest):
         walk.note(where, BOUNDS, type(result))
     elif rule.is_refined and rule.format == "decimal" and not _is_decimal_between(result, rule):
         walk.note(where, BOUNDS, "decimal number")
@@ -284,9 +283,14 @@ def _folded_choices(choices: tuple[Any, ...]) -> dict[str, list[str]]:
 def _is_decimal_between(text: str, rule: Rule) -> bool:
     from decimal import Decimal
 
-    bounds = [None if bound is None else Decimal(repr(bound)) for bound in (rule.minimum, rule.maximum)]
     number = Decimal(text)
-    return (bounds[0] is None or number >= bounds[0]) and (bounds[1] is None or number <= bounds[1])
+    above, below = rule.exclusive_minimum, rule.exclusive_maximum
+    return (
+        (rule.minimum is None or number >= Decimal(repr(rule.minimum)))
+        and (rule.maximum is None or number <= Decimal(repr(rule.maximum)))
+        and (above is None or number > Decimal(repr(above)))
+        and (below is None or number < Decimal(repr(below)))
+    )
 
 
 def _note_choice(walk: CoercionPass, rule: Rule, result: object, where: Where) -> None:

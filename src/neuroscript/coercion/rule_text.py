@@ -38,6 +38,16 @@ class Rule(Protocol):
     @property
     def maximum(self) -> float | None: ...
     @property
+    def exclusive_minimum(self) -> float | None: ...
+    @property
+    def exclusive_maximum(self) -> float | None: ...
+    @property
+    def lowest(self) -> float | None: ...
+    @property
+    def highest(self) -> float | None: ...
+    @property
+    def has_bounds(self) -> bool: ...
+    @property
     def min_length(self) -> int | None: ...
     @property
     def max_length(self) -> int | None: ...
@@ -191,7 +201,14 @@ def _of_each(asked: str) -> str:
 
 
 def _bounds(rule: Rule) -> str:
-    return _span(rule.minimum, rule.maximum, "from", "of")
+    above, below = rule.exclusive_minimum, rule.exclusive_maximum
+    if above is None and below is None:
+        return _span(rule.minimum, rule.maximum, "from", "of")
+    low = f"more than {above}" if above is not None else f"of at least {rule.minimum}"
+    high = f"less than {below}" if below is not None else f"at most {rule.maximum}"
+    has_low = above is not None or rule.minimum is not None
+    has_high = below is not None or rule.maximum is not None
+    return f" {' and '.join(text for text, is_set in ((low, has_low), (high, has_high)) if is_set)}"
 
 
 def _length(rule: Rule) -> str:

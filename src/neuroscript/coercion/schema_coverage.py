@@ -7,8 +7,10 @@ missing.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any, Final
 
+from neuroscript.coercion.number_bounds import nearest_float, stricter_bounds
 from neuroscript.coercion.schema_inspection import (
     DEFINITION_KEYWORDS,
     DEPTH,
@@ -21,8 +23,8 @@ from neuroscript.coercion.schema_inspection import (
 
 KEYWORDS: Final[Mapping[str, frozenset[str]]] = {
     "string": frozenset({"minLength", "maxLength", "enum", "const"}),
-    "integer": frozenset({"minimum", "maximum", "enum", "const"}),
-    "number": frozenset({"minimum", "maximum", "enum", "const"}),
+    "integer": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "enum", "const"}),
+    "number": frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "enum", "const"}),
     "boolean": frozenset({"enum", "const"}),
     "object": frozenset(
         {"properties", "required", "additionalProperties", "propertyNames", "minProperties", "maxProperties"}
@@ -240,7 +242,25 @@ def _has_plain_bounds(schema: dict[str, Any]) -> bool:
         numbers = (int, float) if low == "minimum" else (int,)
         if any(type(each) not in numbers or abs(each) > 2**53 for each in bounds) or bounds != sorted(bounds):
             return False
-    return True
+    exclusive = [schema[word] for word in _EXCLUSIVE if word in schema]
+    if not exclusive:
+        return True
+    return all(type(each) in (int, float) and abs(each) <= 2**53 for each in exclusive) and _has_values(schema)
+
+
+_EXCLUSIVE: Final = ("exclusiveMinimum", "exclusiveMaximum")
+
+
+def _has_values(schema: dict[str, Any]) -> bool:
+    """Return whether a number is within inclusive and exclusive bounds."""
+    limits: list[float] = []
+    for word, is_lower in (("minimum", True), ("maximum", False)):
+        pair = schema.get(word), schema.get(f"exclusive{word.title()}")
+        nearest, exclusive = stricter_bounds(*pair, is_lower=is_lower, is_integer="integer" in _types(schema))
+        if exclusive is not None:
+            nearest = nearest_float(exclusive, is_lower=is_lower)
+        limits.append((-inf if is_lower else inf) if nearest is None else nearest)
+    return limits[0] <= limits[1]
 
 
 def _has_plain_choices(schema: dict[str, Any], kind: str) -> bool:

@@ -11,7 +11,7 @@ import attrs
 
 from neuroscript.coercion.types import ELEMENTS, NONE_TYPES, VALUES, ArgType, returns_subset
 from neuroscript.errors import UNSET
-from neuroscript.spec.nested_values import item_of, key_of, value_of
+from neuroscript.spec.nested_values import bound_order, item_of, key_of, value_of
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 from neuroscript.tools.fingerprints import canonical_text
 
@@ -49,18 +49,18 @@ def _may_be_none(arg: ArgSpec) -> bool:
 
 
 def _is_within_bounds(new: ArgSpec, old: ArgSpec) -> bool:
-    for low in ("minimum", "min_length"):
-        least, before = getattr(new, low), getattr(old, low)
-        if before is not None and (least is None or least < before) and not (low == "min_length" and new.prefix_items):
-            return False
-    for high in ("maximum", "max_length"):
-        most, before = getattr(new, high), getattr(old, high)
-        if before is not None and (most is None or most > before) and not (high == "max_length" and new.prefix_items):
-            return False
+    least, before = (bound_order(each, is_least=True) for each in (new, old))
+    if before is not None and (least is None or least < before):
+        return False
+    most, before = (bound_order(each, is_least=False) for each in (new, old))
+    if before is not None and (most is None or most > before):
+        return False
     if new.prefix_items:
         count = len(new.prefix_items)
         return (old.min_length or 0) <= count and (old.max_length is None or count <= old.max_length)
-    return True
+    if old.min_length is not None and (new.min_length is None or new.min_length < old.min_length):
+        return False
+    return old.max_length is None or (new.max_length is not None and new.max_length <= old.max_length)
 
 
 def _part_checks(new: ArgSpec, old: ArgSpec) -> Iterator[bool]:

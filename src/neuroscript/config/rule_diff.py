@@ -13,7 +13,7 @@ from neuroscript.coercion.types import ELEMENTS, MAPS, VALUES, ArgType, accepts_
 from neuroscript.config.change import ADDED, NEW_DESCRIPTION, Change, breaking_change, change_of, compatible
 from neuroscript.errors import UNSET, CoercionError
 from neuroscript.io.text import quote_untrusted
-from neuroscript.spec.nested_values import item_of, key_of, value_of
+from neuroscript.spec.nested_values import bound_order, item_of, key_of, value_of
 from neuroscript.spec.tool_spec import ArgSpec
 from neuroscript.tools.fingerprints import canonical_text
 
@@ -151,15 +151,18 @@ def _bound_changes(path: str, old: ArgSpec, new: ArgSpec) -> Iterator[Change]:
 
 
 def _number_changes(path: str, old: ArgSpec, new: ArgSpec) -> Iterator[Change]:
-    yield from _changed_bounds(path, old, new, _BOUNDS[:2])
+    for side, is_least in (("minimum", True), ("maximum", False)):
+        before, after = bound_order(old, is_least=is_least), bound_order(new, is_least=is_least)
+        if before == after:
+            continue
+        looser = after is None or (before is not None and (after < before if is_least else after > before))
+        one = new if after is not None else old
+        name = side if getattr(one, side) is not None else f"exclusive_{side}"
+        yield change_of(looser, f"{path}.{name}", f"the {side} is {'looser' if looser else 'tighter'}")
 
 
 def _length_changes(path: str, old: ArgSpec, new: ArgSpec) -> Iterator[Change]:
-    yield from _changed_bounds(path, old, new, _BOUNDS[2:])
-
-
-def _changed_bounds(path: str, old: ArgSpec, new: ArgSpec, bounds: Sequence[tuple[str, str, bool]]) -> Iterator[Change]:
-    for name, what, is_least in bounds:
+    for name, what, is_least in _LENGTHS:
         before, after = getattr(old, name), getattr(new, name)
         if before == after:
             continue
@@ -167,9 +170,7 @@ def _changed_bounds(path: str, old: ArgSpec, new: ArgSpec, bounds: Sequence[tupl
         yield change_of(looser, f"{path}.{name}", f"{what} is {'looser' if looser else 'tighter'}")
 
 
-_BOUNDS: Final = (
-    ("minimum", "the minimum", True),
-    ("maximum", "the maximum", False),
+_LENGTHS: Final = (
     ("min_length", "the minimum length", True),
     ("max_length", "the maximum length", False),
 )

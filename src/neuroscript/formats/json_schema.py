@@ -334,7 +334,12 @@ def _say_bounds(arg: ArgSpec, schema: dict[str, Any], beyond: dict[str, Any]) ->
     inner = schema["items"] if arg.type in ELEMENTS and arg.items is None and "items" in schema else schema
     if arg.choices:
         inner["enum"] = list(arg.choices)
-    for word, number in (("minimum", arg.minimum), ("maximum", arg.maximum)):
+    for word, number in (
+        ("minimum", arg.minimum),
+        ("maximum", arg.maximum),
+        ("exclusiveMinimum", arg.exclusive_minimum),
+        ("exclusiveMaximum", arg.exclusive_maximum),
+    ):
         if number is not None:
             (beyond if arg.format else inner)[word] = number
     unit = LENGTH_WORDS.get(TYPES[arg.type].unit, "")

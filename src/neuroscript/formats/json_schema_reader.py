@@ -314,7 +314,7 @@ class _Reader:
             fields |= self.asked(schema, kind)
         if kind is ArgType.STRING and isinstance(facts.get("format"), str):
             fields["format"] = facts["format"]
-            fields |= {word: facts[word] for word in ("minimum", "maximum") if word in facts}
+            fields |= {field: facts[word] for word, field in BOUND_WORDS.items() if word in facts}
         if kind in UNTYPED_LISTS or kind in _MAPPINGS or kind is ArgType.ANY:
             fields |= self.parts(kind, bare, facts, path, place)
         for field, word in (("min_length", "min"), ("max_length", "max")):
@@ -468,9 +468,9 @@ class _Reader:
         elif listed.values:
             self.is_partial = True
         if kind in (ArgType.INT, ArgType.FLOAT):
-            for word in ("minimum", "maximum"):
+            for word, field in BOUND_WORDS.items():
                 if type(schema.get(word)) in (int, float):
-                    asked[word] = schema[word]
+                    asked[field] = schema[word]
         return asked
 
     def listed(self, schema: dict[str, Any]) -> _Choices:
@@ -526,6 +526,7 @@ _ANY_VALUE: Final = ArgSpec("value", ArgType.ANY)
 
 _FORM_FIELDS: Final = (
     *("type", "choices", "keys", "extra_keys", "minimum", "maximum", "min_length", "max_length", "items"),
+    *("exclusive_minimum", "exclusive_maximum"),
     *("prefix_items", "unique_items", "value_spec", "key_spec", "any_of", "format"),
 )
 """The fields of an `ArgSpec` that say which values it accepts."""
@@ -537,6 +538,14 @@ _BY_WORD: Final[Mapping[str, frozenset[type]]] = {
     "string": frozenset({str}),
 }
 """The types of the choices of each type name."""
+
+BOUND_WORDS: Final = {
+    "minimum": "minimum",
+    "maximum": "maximum",
+    "exclusiveMinimum": "exclusive_minimum",
+    "exclusiveMaximum": "exclusive_maximum",
+}
+"""The keywords for bounds of numbers, and the fields with the same meaning."""
 
 LENGTH_WORDS: Final = {"character": "Length", "item": "Items", "key": "Properties"}
 """The end of the length keywords for each unit. Bytes have none."""

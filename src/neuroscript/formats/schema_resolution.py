@@ -15,6 +15,7 @@ from neuroscript.coercion.schema_inspection import MARK, resolve_pointer
 WORDS: Final = (
     *("type", "enum", "const", "properties", "required", "additionalProperties", "items", "anyOf", "oneOf", "allOf"),
     *("$ref", "default", "description", "writeOnly", "nullable", "minimum", "maximum", "minLength", "maxLength"),
+    *("exclusiveMinimum", "exclusiveMaximum"),
     *("minItems", "maxItems", "minProperties", "maxProperties", "prefixItems", "additionalItems", "uniqueItems"),
     *("propertyNames", MARK),
 )

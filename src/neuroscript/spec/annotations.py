@@ -35,14 +35,12 @@ FIELDS: Final = {
     "documentation": "description",
     "ge": "minimum",
     "le": "maximum",
+    "gt": "exclusive_minimum",
+    "lt": "exclusive_maximum",
     "min_length": "min_length",
     "max_length": "max_length",
 }
 """Metadata attributes of other packages, and the `Arg` fields with the same meaning."""
-
-
-OPEN: Final = {"gt": ("minimum", 1), "lt": ("maximum", -1)}
-"""Exclusive bounds. For integers, the next integer is the inclusive bound."""
 
 
 UNSUPPORTED: Final = ("pattern", "multiple_of", "tz")
@@ -70,6 +68,8 @@ class Arg:
         maximum: The maximum of a number, or of each number in a list.
         min_length: The minimum number of characters, bytes, items or keys.
         max_length: The maximum number of characters, bytes, items or keys.
+        exclusive_minimum: A number that the value, or each number in a list, must exceed.
+        exclusive_maximum: A number that the value, or each number in a list, must be less than.
         secret: Whether the value must never be displayed or logged.
 
     Raises:
@@ -81,19 +81,22 @@ class Arg:
     maximum: float | None = attrs.field(default=None, kw_only=True)
     min_length: int | None = attrs.field(default=None, kw_only=True)
     max_length: int | None = attrs.field(default=None, kw_only=True)
+    exclusive_minimum: float | None = attrs.field(default=None, kw_only=True)
+    exclusive_maximum: float | None = attrs.field(default=None, kw_only=True)
     secret: bool = attrs.field(default=False, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         number, length = optional(NUMBER), optional(WHOLE)
         bounds = {"minimum": number, "maximum": number, "min_length": length, "max_length": length}
+        bounds |= {"exclusive_minimum": number, "exclusive_maximum": number}
         require_fields("Arg", self, description=STRING, secret=FLAG, **bounds)
 
 
 UNMARKED: Final = Arg()
 
 
-def apply_metadata(before: Arg, marks: Iterable[Any], kind: ArgType) -> Arg:
-    """Return *before* updated with the metadata of an argument of type *kind*. Later metadata takes precedence.
+def apply_metadata(before: Arg, marks: Iterable[Any]) -> Arg:
+    """Return *before* updated with the metadata of an argument. Later metadata takes precedence.
 
     Raises:
         Unmarkable: A constraint cannot be expressed.
@@ -105,34 +108,35 @@ def apply_metadata(before: Arg, marks: Iterable[Any], kind: ArgType) -> Arg:
         elif type(mark) is Arg:
             found.update(attrs.asdict(mark, filter=lambda field, value: value != field.default))
         elif type(mark).__module__.partition(".")[0] in KNOWN_PACKAGES:
-            found.update(_read(mark, kind))
+            found.update(_read(mark))
     try:
         return Arg(**found)
     except SpecError as error:  # from the metadata of another package
         raise UnsupportedMetadata("; ".join(error.problems)) from None
 
 
-def _read(mark: Any, kind: ArgType) -> dict[str, Any]:
+def _read(mark: Any) -> dict[str, Any]:
     """Return the `Arg` fields that the metadata of another package sets."""
     found: dict[str, Any] = {}
     for each in getattr(mark, "metadata", None) or ():
-        found.update(_read(each, kind))
-    known = {name: getattr(mark, name) for name in (*FIELDS, *OPEN) if hasattr(mark, name)}
+        found.update(_read(each))
+    known = {name: getattr(mark, name) for name in FIELDS if hasattr(mark, name)}
     if not known or any(getattr(mark, name, None) is not None for name in UNSUPPORTED):
         raise UnsupportedMetadata(
             f"{type(mark).__name__} is not supported; remove it and check the value in the function"
         )
-    said = {name: value for name, value in known.items() if value is not None}
-    found.update({FIELDS[name]: value for name, value in said.items() if name in FIELDS})
-    found.update(_next(name, said[name], kind) for name in OPEN if name in said)
+    found.update({FIELDS[name]: _number(value) for name, value in known.items() if value is not None})
     return found
 
 
-def _next(name: str, bound: Any, kind: ArgType) -> tuple[str, Any]:
-    field, step = OPEN[name]
-    if ELEMENTS.get(kind, kind) is not ArgType.INT or type(bound) is not int:
-        raise UnsupportedMetadata(f"an exclusive {field} is supported for int only; use an inclusive one")
-    return field, bound + step
+def _number(value: Any) -> Any:
+    """Return a Decimal as the int or float of the same value; return any other value as it is."""
+    from decimal import Decimal
+
+    if type(value) is not Decimal or not value.is_finite():
+        return value
+    number = int(value) if value == value.to_integral_value() and abs(value.adjusted()) < 19 else float(value)
+    return number if Decimal(repr(number)) == value else value
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -369,7 +373,7 @@ def _annotated(annotation: Any) -> Hint:
     kind, *marks = get_args(annotation)
     hint = hint_of(kind)
     try:
-        return attrs.evolve(hint, said=apply_metadata(hint.said, marks, hint.type))
+        return attrs.evolve(hint, said=apply_metadata(hint.said, marks))
     except UnsupportedMetadata as error:
         raise UnsupportedAnnotation(str(error)) from error
 

@@ -244,7 +244,7 @@ def _factory_of(arg: ArgSpec) -> Callable[[], Any] | None:
         return partial(defaultdict, _factory_of(value))
     if cls in MAPPINGS or cls is bytearray:
         return cls  # type: ignore[no-any-return]
-    has_rules = value.keys or value.choices or value.format or (value.minimum, value.maximum) != (None, None)
+    has_rules = value.keys or value.choices or value.format or value.lowest is not None or value.highest is not None
     return None if has_rules or cls is not None else EMPTY.get(value.type)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from neuroscript.coercion.types import ELEMENTS, VALUES, ArgType
 from neuroscript.coercion.unions import is_exactly
-from neuroscript.spec.tool_spec import ArgSpec
+from neuroscript.spec.tool_spec import ELEMENT_FIELDS, ArgSpec
 
 
 def nested_values(arg: ArgSpec, value: Any) -> Iterator[tuple[ArgSpec, Any]]:
@@ -66,8 +66,21 @@ def item_of(arg: ArgSpec) -> ArgSpec:
     """Return the spec of each item of a list that is not a tuple; `any` for a value of type `any`."""
     if arg.items is not None:
         return arg.items
-    rules = {name: getattr(arg, name) for name in ("choices", "keys", "extra_keys", "minimum", "maximum")}
+    rules = {name: getattr(arg, name) for name in ELEMENT_FIELDS}
     return ArgSpec("item", ELEMENTS[arg.type], **rules) if arg.type in ELEMENTS else ANY_PART
+
+
+def bound_order(arg: ArgSpec, *, is_least: bool) -> tuple[float, bool] | None:
+    """Return a bound of a number in a form that is greater for greater bounds, or None without a bound.
+
+    Above the same number, more than it is greater than at least it; below it, less than it is less than at most it.
+    """
+    inclusive, exclusive = arg.minimum, arg.exclusive_minimum
+    if not is_least:
+        inclusive, exclusive = arg.maximum, arg.exclusive_maximum
+    if exclusive is not None:
+        return exclusive, is_least
+    return None if inclusive is None else (inclusive, not is_least)
 
 
 def value_of(arg: ArgSpec) -> ArgSpec:

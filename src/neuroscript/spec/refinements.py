@@ -29,7 +29,7 @@ from neuroscript.spec.annotations import (
     record_of,
     replaces_item,
 )
-from neuroscript.spec.tool_spec import DECLARED, ITEMS, ArgSpec, ToolSpec, _set, argument
+from neuroscript.spec.tool_spec import DECLARED, ELEMENT_FIELDS, ITEMS, ArgSpec, ToolSpec, _set, argument
 
 FORMAT: Final = Form(f"one of {', '.join(FORMATS)}", STRING.accepts, lambda name: not name or name in FORMATS)
 NESTED: Final = Form("an ArgSpec, an ArgType or its name", lambda spec: isinstance(spec, (ArgSpec, str)))
@@ -291,7 +291,8 @@ def _is_hashable(arg: ArgSpec) -> bool:
 
 
 def _has_constraints(arg: ArgSpec) -> bool:
-    return bool(arg.choices or arg.keys or arg.extra_keys) or (arg.minimum, arg.maximum) != (None, None)
+    bounds = (arg.minimum, arg.maximum, arg.exclusive_minimum, arg.exclusive_maximum)
+    return bool(arg.choices or arg.keys or arg.extra_keys) or bounds != (None, None, None, None)
 
 
 def _fits_key(key: ArgSpec, kind: ArgType) -> bool:
@@ -312,7 +313,7 @@ def _lift_items(arg: ArgSpec) -> None:
     if items.type is ArgType.ANY:
         return
     _set(arg, "type", LISTS[items.type])
-    for name in ("choices", "keys", "extra_keys", "minimum", "maximum"):
+    for name in ELEMENT_FIELDS:
         _set(arg, name, getattr(items, name))
     if items.cls is not None:
         _set(arg, "cls", items.cls)

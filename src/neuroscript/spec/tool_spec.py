@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from types import GenericAlias
 from typing import Any, Final, Literal
 
@@ -13,6 +14,7 @@ import attrs
 from neuroscript.coercion import values
 from neuroscript.coercion.constraints import coerce_present, named_type
 from neuroscript.coercion.context import LAX, RESULT, ROOT, CoercionPass
+from neuroscript.coercion.number_bounds import nearest_float, stricter_bounds
 from neuroscript.coercion.parameters import (
     BY_NAME,
     FLAG,
@@ -27,7 +29,7 @@ from neuroscript.coercion.parameters import (
     require_fields,
     sequence,
 )
-from neuroscript.coercion.scalars import is_unicode
+from neuroscript.coercion.scalars import INT_MAX, INT_MIN, is_unicode
 from neuroscript.coercion.types import CHOICE_TYPES, ELEMENTS, LENGTH_TYPES, NUMBER_TYPES, TEXT_HOLDERS, ArgType
 from neuroscript.errors import UNSET, SpecError
 from neuroscript.io.text import quote_untrusted
@@ -83,6 +85,12 @@ TEXTS: Final = dict.fromkeys(
 )
 TYPE: Final = Form("an ArgType or its name", STRING.accepts)
 
+ELEMENT_FIELDS: Final = (
+    *("choices", "keys", "extra_keys"),
+    *("minimum", "maximum", "exclusive_minimum", "exclusive_maximum"),
+)
+"""The fields of a slice that apply to each of its elements."""
+
 
 @attrs.frozen
 class ArgSpec:
@@ -103,6 +111,9 @@ class ArgSpec:
         maximum: The maximum of a number, or of each element of a slice of numbers.
         min_length: The minimum number of characters, bytes, items or keys.
         max_length: The maximum number of characters, bytes, items or keys.
+        exclusive_minimum: A number that a value must exceed. Of integers it becomes the *minimum*; of a
+            *minimum* and an *exclusive_minimum*, only the stricter one remains.
+        exclusive_maximum: A number that a value must be less than, likewise.
         cls: The class whose instances the tool's function receives, created after all checks; everything else sees
             exact plain values. A class with fields (attrs, dataclass, TypedDict, NamedTuple, pydantic, msgspec) for a
             map, or for each map of a slice; its fields are the keys. An Enum, whose values are the choices, or a Flag,
@@ -135,6 +146,8 @@ class ArgSpec:
     maximum: float | None = attrs.field(default=None, kw_only=True)
     min_length: int | None = attrs.field(default=None, kw_only=True)
     max_length: int | None = attrs.field(default=None, kw_only=True)
+    exclusive_minimum: float | None = attrs.field(default=None, kw_only=True)
+    exclusive_maximum: float | None = attrs.field(default=None, kw_only=True)
     cls: Class | None = attrs.field(default=None, kw_only=True)
     items: ArgSpec | None = attrs.field(default=None, kw_only=True)
     prefix_items: tuple[ArgSpec, ...] = attrs.field(default=(), kw_only=True)
@@ -147,6 +160,11 @@ class ArgSpec:
     """Whether the type alone does not say how a value is read: one of the last seven fields is set."""
     has_parts: bool = attrs.field(init=False, eq=False, repr=False, default=False)
     """Whether it is refined or has keys."""
+    lowest: float | None = attrs.field(init=False, eq=False, repr=False, default=None)
+    highest: float | None = attrs.field(init=False, eq=False, repr=False, default=None)
+    """The least and the greatest valid number, or None; checks need not know which bounds are exclusive."""
+    has_bounds: bool = attrs.field(init=False, eq=False, repr=False, default=False)
+    """Whether it has choices, bounds or lengths."""
     holds_text: bool = attrs.field(init=False, eq=False, repr=False, default=False)
     """Whether ``""`` and ``"null"`` are values for it rather than a missing value."""
     discriminator: str = attrs.field(init=False, eq=False, repr=False, default="")
@@ -319,6 +337,11 @@ def _are_short_texts(choices: tuple[Any, ...]) -> bool:
 
 
 def _bound_faults(arg: ArgSpec) -> Iterator[str]:
+    if arg.exclusive_minimum is not None or arg.exclusive_maximum is not None:
+        faults = list(_settled_exclusive(arg))
+        if faults:
+            yield from faults
+            return
     for low, high, fitting in (("minimum", "maximum", NUMBER_TYPES), ("min_length", "max_length", LENGTH_TYPES)):
         bounds = {name: getattr(arg, name) for name in (low, high) if getattr(arg, name) is not None}
         kind = arg.element if fitting is NUMBER_TYPES else arg.type
@@ -328,6 +351,53 @@ def _bound_faults(arg: ArgSpec) -> Iterator[str]:
             yield from faults
         elif len(bounds) == 2 and bounds[low] > bounds[high]:
             yield f"{low} is above {high}"
+        elif bounds:
+            _set(arg, "has_bounds", True)
+            if fitting is NUMBER_TYPES:
+                _set_limits(arg)
+    if arg.choices:
+        _set(arg, "has_bounds", True)
+
+
+def _settled_exclusive(arg: ArgSpec) -> Iterator[str]:
+    """Express the exclusive bounds in their only form, and yield a sentence for each that is invalid."""
+    if arg.element not in NUMBER_TYPES and arg.format != "decimal":
+        yield f"exclusive_minimum and exclusive_maximum are not valid for {arg.type}"
+        return
+    names = ("minimum", "exclusive_minimum", "maximum", "exclusive_maximum")
+    bounds = {name: getattr(arg, name) for name in names}
+    faults = [*problems(**{name: (bound, FINITE) for name, bound in bounds.items() if bound is not None})]
+    if faults:
+        yield from faults
+        return
+    is_integer = arg.element is ArgType.INT
+    for index, is_lower in ((0, True), (2, False)):
+        pair = names[index : index + 2]
+        stricter = stricter_bounds(*(bounds[name] for name in pair), is_lower=is_lower, is_integer=is_integer)
+        for name, bound in zip(pair, stricter, strict=True):
+            _set(arg, name, bound)
+    _set(arg, "has_bounds", True)
+    _set_limits(arg)
+    if _is_empty_range(arg):
+        yield f"no {'decimal' if arg.format else arg.element} is within the bounds"
+
+
+def _set_limits(arg: ArgSpec) -> None:
+    above, below = arg.exclusive_minimum, arg.exclusive_maximum
+    _set(arg, "lowest", arg.minimum if above is None else nearest_float(above, is_lower=True))
+    _set(arg, "highest", arg.maximum if below is None else nearest_float(below, is_lower=False))
+
+
+def _is_empty_range(arg: ArgSpec) -> bool:
+    if arg.element is ArgType.INT:
+        low, high = (INT_MIN if arg.lowest is None else arg.lowest), (INT_MAX if arg.highest is None else arg.highest)
+        return low > high or low > INT_MAX or high < INT_MIN
+    if not arg.format:
+        low, high = (-inf if arg.lowest is None else arg.lowest), (inf if arg.highest is None else arg.highest)
+        return low > high or low == inf or high == -inf
+    low_bound = arg.minimum if arg.exclusive_minimum is None else arg.exclusive_minimum
+    high_bound = arg.maximum if arg.exclusive_maximum is None else arg.exclusive_maximum
+    return low_bound is not None and high_bound is not None and low_bound >= high_bound
 
 
 def _settled_default(arg: ArgSpec) -> Iterator[str]:

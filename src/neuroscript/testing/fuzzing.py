@@ -199,7 +199,7 @@ def _characters() -> SearchStrategy[str]:
 def _scalar(kind: ArgType, arg: ArgSpec) -> SearchStrategy[Any]:
     from hypothesis import strategies as st
 
-    row, low, high = TYPES[kind], arg.minimum, arg.maximum
+    row, low, high = TYPES[kind], arg.lowest, arg.highest
     if "pattern" in row.schema:
         return st.from_regex(row.schema["pattern"], alphabet=_characters())
     if row.builtin is str:

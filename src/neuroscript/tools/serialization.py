@@ -29,6 +29,8 @@ ARG_KEYS: Final = {
     "extra_keys": "extraKeys",
     "min_length": "minLength",
     "max_length": "maxLength",
+    "exclusive_minimum": "exclusiveMinimum",
+    "exclusive_maximum": "exclusiveMaximum",
     "prefix_items": "prefixItems",
     "unique_items": "uniqueItems",
     "value_spec": "valueSpec",

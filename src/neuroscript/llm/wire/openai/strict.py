@@ -39,6 +39,8 @@ MAX_DEFAULT_CHARS: Final = 200
 KEYWORD_TEXTS: Final[Mapping[str, str]] = {
     "minimum": "at least {}",
     "maximum": "at most {}",
+    "exclusiveMinimum": "more than {}",
+    "exclusiveMaximum": "less than {}",
     "minLength": "at least {} characters",
     "maxLength": "at most {} characters",
     "minItems": "at least {} items",
