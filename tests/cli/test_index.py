@@ -60,7 +60,7 @@ def test_index_is_written_to_the_package(package: Path) -> None:
 
     assert index("acme-tools") == CommandResult(0, f"{file}: 1 tools\n")
     written = json.loads(file.read_text())
-    assert (written["distribution"], written["version"], written["format"]) == ("Acme.Tools", "1.0", 1)
+    assert (written["distribution"], written["version"], written["format"]) == ("Acme.Tools", "1.0", 2)
     (tool,) = written["entry_points"][0]["tools"]
     assert (tool["name"], tool["signature"], tool["is_coroutine"]) == ("acme.who", "() -> string", False)
     assert index("acme-tools", "--check") == CommandResult(0, f"{file} is current\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -13,9 +14,12 @@ import pytest
 from tests.distributions import TOOLSET, Published, age, ship
 
 from neuroscript import (
+    ArgumentError,
     CallRecord,
     Engine,
     ExecutionPolicy,
+    LimitError,
+    Limits,
     PolicyError,
     Runtime,
     ToolCall,
@@ -24,6 +28,7 @@ from neuroscript import (
     ToolInfo,
     Toolset,
     ToolSpec,
+    Value,
     hookimpl,
 )
 
@@ -262,6 +267,109 @@ def test_indexed_tool_receives_and_returns_instances(site: Path, counted: Counte
         assert asyncio.run(calling.acall("shop.days", (item, item))) == ["2020-01-31", "2020-01-31"]
         assert [*calling.stream("shop.each", ([item],))] == [{"day": "2020-01-31", "tags": ["red"]}]
         assert engine.infos["shop.later"].spec.returns is not None
+
+
+REJECTING = f"""{COUNTING}
+from dataclasses import dataclass
+from neuroscript import Toolset
+toolset = Toolset("odd")
+
+@dataclass
+class Odd:
+    number: int
+
+    def __post_init__(self) -> None:
+        if self.number % 2 == 0:
+            raise ValueError(self.number)
+
+@toolset.tool()
+def take(odd: list[Odd], more: Odd) -> int:
+    return sum(each.number for each in odd) + more.number
+
+@toolset.tool()
+async def wait(*odd: Odd) -> int:
+    return sum(each.number for each in odd)
+
+@toolset.tool()
+def plain(number: int) -> int:
+    return number
+"""
+
+
+def odd_engine(site: Path, *tools: str, **injected: Any) -> Engine:
+    """Return an engine that permits one call of tools from an index."""
+    Published("odd-tools", REJECTING, "odd").install(site)
+    ship(site)
+    with Engine(plugins=["odd-tools"]) as source:
+        found = [source.tools[name] for name in tools]
+    engine = Engine(plugins="none", policy=ExecutionPolicy(limits=Limits(calls=1)))
+    for each in found:
+        engine.register(each.with_injected(**injected) if injected else each)
+    return engine
+
+
+def test_rejected_call_of_indexed_tool_costs_no_limit(site: Path, counted: Counted) -> None:
+    """The error names the place, and the tool is loaded by the first call that passes all other checks."""
+    with odd_engine(site, "odd.take") as engine:
+        with pytest.raises(ArgumentError):
+            engine.call("odd.take", ([{"number": "one"}], {"number": 1}))
+        assert [] == counted.imports
+        for _ in range(3):
+            with pytest.raises(ArgumentError) as caught:
+                engine.call("odd.take", ([{"number": 1}, {"number": "4815162342"}], {"number": 1}))
+            assert "odd.take: odd[1]: expected a value that Odd accepts, got dict" == str(caught.value)
+            assert ("coercion.class", "model") == (caught.value.code, caught.value.retry)
+        assert 1 == len(counted.imports)
+
+        assert 8 == engine.call("odd.take", ([{"number": 7}], {"number": 1}))
+        with pytest.raises(LimitError):
+            engine.call("odd.take", ([{"number": 7}], {"number": 1}))
+
+
+def test_rejected_call_of_indexed_coroutine_costs_no_limit(site: Path) -> None:
+    with odd_engine(site, "odd.wait") as engine:
+        with pytest.raises(ArgumentError) as caught:
+            asyncio.run(engine.acall("odd.wait", ({"number": 1}, {"number": 2})))
+        assert "odd.wait: odd: expected a value that Odd accepts, got dict" == str(caught.value)
+        assert 4 == asyncio.run(engine.acall("odd.wait", ({"number": 1}, {"number": 3})))
+
+
+def test_rejected_call_of_indexed_tool_with_injected_argument(site: Path) -> None:
+    """A visible argument is an error of the caller, which costs no limit; an injected one is an error of the host."""
+    with odd_engine(site, "odd.take", more=Value({"number": 1})) as engine:
+        with pytest.raises(ArgumentError) as caught:
+            engine.call("odd.take", ([{"number": 2}],))
+        assert "odd.take: odd[0]: expected a value that Odd accepts, got dict" == str(caught.value)
+        assert 4 == engine.call("odd.take", ([{"number": 3}],))
+
+
+def test_injected_value_that_an_indexed_class_rejects(site: Path) -> None:
+    """The model cannot fix it, and the class is not known before the first call."""
+    with odd_engine(site, "odd.take", more=Value({"number": 2})) as engine, pytest.raises(ToolFailed) as caught:
+        engine.call("odd.take", ([{"number": 3}],))
+
+    text = "odd.take: more: expected a value that Odd accepts, got dict (the host supplies this argument)"
+    assert (text, "inject.invalid", "host") == (str(caught.value), caught.value.code, caught.value.retry)
+
+
+def test_index_names_arguments_with_instances(site: Path) -> None:
+    """Calls of other tools have nothing more to do than calls of tools that are loaded."""
+    with odd_engine(site, "odd.take", "odd.plain") as engine:
+        assert {"odd.take": ["odd", "more"], "odd.plain": []} == {
+            name: [*engine.tools[name].classes] for name in ("odd.take", "odd.plain")
+        }
+
+
+def test_index_that_omits_instances_is_stale(site: Path) -> None:
+    """Otherwise the function would receive maps."""
+    Published("odd-tools", REJECTING, "odd").install(site)
+    ship(site)
+    (file,) = site.rglob("neuroscript.json")
+    file.write_text(re.sub(r'"instances": \[[^\]]+\]', '"instances": []', file.read_text()))
+    with Engine(plugins=["odd-tools"]) as engine, pytest.raises(ToolFailed) as caught:
+        engine.call("odd.take", ([{"number": 3}], {"number": 1}))
+
+    assert "plugin.index" == caught.value.code
 
 
 # Failed imports

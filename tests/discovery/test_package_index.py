@@ -92,7 +92,7 @@ def _first(data: Any) -> Any:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda data: data.update(format=2),
+        lambda data: data.update(format=1),
         lambda data: data.update(distribution="other-tools"),
         lambda data: data.update(version="1.1"),
         lambda data: data.update(entry_points=5),

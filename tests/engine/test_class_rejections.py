@@ -15,7 +15,10 @@ from neuroscript import (
     LimitError,
     Limits,
     MemoryAudit,
+    Resolver,
+    ToolFailed,
     ToolPolicy,
+    Value,
     tool,
 )
 
@@ -81,3 +84,54 @@ def test_rejected_call_of_a_coroutine_costs_no_limit() -> None:
 def outcomes(audit: MemoryAudit) -> list[Any]:
     """Return the records of calls that ended."""
     return [record for record in audit.records if record.code]
+
+
+def join(odd: list[Odd], more: Odd) -> int:
+    """Return the sum of odd numbers."""
+    return sum(each.number for each in odd) + more.number
+
+
+@pytest.mark.parametrize("is_late", [False, True], ids=["constant", "resolved"])
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+def test_rejected_call_with_injected_argument_costs_no_limit(policy: ToolPolicy, is_late: bool) -> None:
+    """The class of a visible argument refuses the call as it does without injected arguments."""
+    source = Resolver(lambda rt: {"number": 1}) if is_late else Value({"number": 1})
+    with Engine(plugins="none", policy=ExecutionPolicy(limits=Limits(calls=1))) as engine:
+        engine.register(tool(join, group="g", policy=policy).with_injected(more=source))
+        for _ in range(3):
+            with pytest.raises(ArgumentError) as caught:
+                engine.call("g.join", ([{"number": 1}, {"number": 2}],))
+            assert "g.join: odd[1]: expected a value that Odd accepts, got dict" == str(caught.value)
+
+        assert 8 == engine.call("g.join", ([{"number": 7}],))
+
+
+accepted: list[int] = []
+
+
+@dataclass
+class Fickle:
+    """A class that accepts a limited number of values."""
+
+    number: int
+
+    def __post_init__(self) -> None:
+        accepted.pop()
+
+
+def use(fickle: Fickle) -> int:
+    """Return a number."""
+    return fickle.number
+
+
+def test_class_that_rejects_an_injected_constant_later() -> None:
+    """The error is for the host, because the model can neither see nor set the argument."""
+    accepted.append(1)
+    with Engine(plugins="none") as engine:
+        engine.register(tool(use, group="g").with_injected(fickle=Value({"number": 1})))
+        accepted.clear()
+        with pytest.raises(ToolFailed) as caught:
+            engine.call("g.use")
+
+    text = "g.use: fickle: expected a value that Fickle accepts, got dict (the host supplies this argument)"
+    assert (text, "inject.invalid", "host") == (str(caught.value), caught.value.code, caught.value.retry)

@@ -117,11 +117,12 @@ class CallPipeline:
 
     @makers.default
     def _find_makers(self) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
-        if all(arg.cls is None and not arg.nested for arg in self.tool.spec.args):
+        tool = self.tool
+        if not tool.classes and all(arg.cls is None and not arg.nested for arg in tool.spec.args):
             return ()
         from neuroscript.tools.instance_makers import instance_makers
 
-        return tuple(instance_makers(self.tool.spec, self.tool.templates).items())
+        return tuple(instance_makers(tool.spec, tool.templates, tool.classes).items())
 
     def bind(self, frame: CallFrame, given: object, by_name: bool) -> tuple[Any, ...]:
         """Return the exact values of the arguments, as all checks and records see them, or raise an `ArgumentError`."""

@@ -13,6 +13,7 @@ from neuroscript.discovery.package_index import IndexedEntry, IndexedTool
 from neuroscript.formats.one_line import signature
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.tools.fingerprints import fingerprint
+from neuroscript.tools.instance_makers import instance_names
 from neuroscript.tools.serialization import spec_to_data
 from neuroscript.tools.tool import ToolImplementation
 
@@ -50,6 +51,7 @@ def _tool(tool: ToolImplementation) -> IndexedTool:
         spec_to_data(tool.spec),
         needs(tool.policy),
         fingerprint(tool),
+        instance_names(tool.spec),
     )
 
 

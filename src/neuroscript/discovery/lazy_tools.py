@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from threading import RLock
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from neuroscript.discovery.installed import Distribution
 from neuroscript.discovery.package_index import IndexedEntry, IndexedTool
 from neuroscript.errors import PluginError
 from neuroscript.policy.tool_policy import ToolPolicy
-from neuroscript.spec.tool_spec import ToolSpec
+from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 from neuroscript.tools.tool import ToolImplementation
 from neuroscript.tools.toolset import failure
 
@@ -153,7 +153,7 @@ class Deferred:
         """
         if self._found is None:
             tool = self._source.tool(self.name)
-            if tool.policy != self.policy or not self._matches_index(tool):
+            if tool.policy != self.policy or not self._matches_index(tool) or not self._has_same_instances(tool):
                 raise self._source.stale(self.name)
             self._found = tool
         return self._found
@@ -166,6 +166,21 @@ class Deferred:
 
         return fingerprint(tool) == self.fingerprint
 
+    def _has_same_instances(self, tool: ToolImplementation) -> bool:
+        """Return whether the index names the arguments with instances, because no others would be created."""
+        if not self._tool.instances and all(arg.cls is None and not arg.nested for arg in tool.spec.args):
+            return True
+        from neuroscript.tools.instance_makers import instance_names
+
+        return instance_names(tool.spec) == self._tool.instances
+
+    def _with_class(self, name: str) -> ArgSpec | None:
+        """Return the spec of an argument of the loaded tool, or None if it cannot be loaded."""
+        try:
+            return next(arg for arg in self.load().spec.args if arg.name == name)
+        except PluginError:
+            return None
+
     @cached_property
     def implementation(self) -> ToolImplementation:
         """The tool with a function that loads it on the first call."""
@@ -176,22 +191,19 @@ class Deferred:
         kind = LazyCoroutineTool if self._tool.is_coroutine else LazyTool
         if self.spec.returns is not None:
             share_plain_result(self.spec, lambda result: plain_result(self.load().spec, result))
-        return ToolImplementation(self.spec, kind(self), self.policy)
+        classes = {name: partial(self._with_class, name) for name in self._tool.instances}
+        return ToolImplementation(self.spec, kind(self), self.policy, classes=classes)
 
 
 class LazyTool:
-    """The function of a tool that is loaded on the first call.
-
-    An index does not name classes, so the function also creates the instances in its arguments.
-    """
+    """The function of a tool that is loaded on the first call."""
 
     def __init__(self, tool: Deferred) -> None:
         self._tool = tool
         self.__signature__ = _signature(["rt", *(arg.name for arg in tool.spec.args)], tool.spec.variadic)
 
     def __call__(self, rt: object, *values: Any) -> Any:
-        tool = self._loaded()
-        return tool.func(rt, *self._instances(values))
+        return self._loaded().func(rt, *values)
 
     def _loaded(self) -> ToolImplementation:
         try:
@@ -199,28 +211,12 @@ class LazyTool:
         except PluginError as error:
             raise failure(self._tool.name, error) from error
 
-    def _instances(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        if not self._makers:
-            return values
-        last = len(self._tool.spec.args) - 1
-        makers = [self._makers.get(min(index, last)) for index in range(len(values))]
-        return tuple(value if make is None else make(value) for make, value in zip(makers, values, strict=True))
-
-    @cached_property
-    def _makers(self) -> Mapping[int, Callable[[Any], Any]]:
-        """The function that creates the instances in each argument that has some."""
-        from neuroscript.tools.instance_makers import instance_makers
-
-        tool = self._loaded()
-        return instance_makers(tool.spec, tool.templates)
-
 
 class LazyCoroutineTool(LazyTool):
     """The coroutine variant of `LazyTool`."""
 
     async def __call__(self, rt: object, *values: Any) -> Any:
-        tool = self._loaded()
-        return await tool.func(rt, *self._instances(values))
+        return await self._loaded().func(rt, *values)
 
 
 def _signature(names: list[str], variadic: bool = False) -> inspect.Signature:

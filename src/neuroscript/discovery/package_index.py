@@ -15,7 +15,7 @@ from neuroscript.discovery.installed import TOOLSETS, Distribution, normalize_na
 from neuroscript.io.user_cache import read_json
 from neuroscript.names import canonical, is_group_name
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """The version of the index format."""
 
 FILE: Final = "neuroscript.json"
@@ -44,6 +44,7 @@ TOOL: Final[Mapping[str, type]] = {
     "spec": dict,
     "policy": dict,
     "fingerprint": str,
+    "instances": list,
 }
 """The fields of each tool."""
 
@@ -62,6 +63,7 @@ class IndexedTool(NamedTuple):
         spec: Its spec as plain data; see `neuroscript.spec_to_data`.
         policy: The fields of its `ToolPolicy` that differ from the default.
         fingerprint: The fingerprint of its complete definition.
+        instances: The names of its arguments for which the function receives instances of classes.
     """
 
     name: str
@@ -70,6 +72,7 @@ class IndexedTool(NamedTuple):
     spec: Mapping[str, Any]
     policy: Mapping[str, Any]
     fingerprint: str
+    instances: list[str]
 
 
 class IndexedEntry(NamedTuple):
@@ -162,6 +165,7 @@ def _entry(data: Any) -> IndexedEntry | None:
     tools = tuple(IndexedTool(**each) for each in data["tools"] if _has_shape(each, TOOL))
     names = (*data["toolsets"], *data["aliases"], *data["aliases"].values(), *(tool.name for tool in tools))
     is_whole = len(tools) == len(data["tools"]) and all(map(_is_name, names)) and all(map(_is_api, data["api"]))
+    is_whole = is_whole and all(type(name) is str for tool in tools for name in tool.instances)
     if not is_whole or not (_has_no_hook if data["group"] == TOOLSETS else _has_hooks)(data):
         return None
     return IndexedEntry(**{**data, "tools": tools})

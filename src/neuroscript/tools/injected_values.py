@@ -25,7 +25,7 @@ from neuroscript.policy.templates import Template
 from neuroscript.spec.instances import maker_of, plain_default
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 from neuroscript.tools.injection_sources import Late, MissingValue, Resolver
-from neuroscript.tools.instance_makers import instance_makers
+from neuroscript.tools.instance_makers import NO_CLASSES, LoadClass, instance_makers
 
 SecretValues = Callable[[ToolSpec, Sequence[Any]], Iterable[Any]]
 """Returns the secret values among the values of a spec."""
@@ -82,6 +82,7 @@ class InjectedArguments:
         templates: The needs that depend on values known only during a call.
         others: The needs that do not.
         secret_values: Returns the secret values among the values of a spec.
+        classes: What loads the classes that the spec does not name, by the name of the argument.
     """
 
     spec: ToolSpec
@@ -90,12 +91,13 @@ class InjectedArguments:
     templates: tuple[Template, ...]
     others: tuple[Template, ...]
     secret_values: SecretValues
+    classes: Mapping[str, LoadClass] = NO_CLASSES
     _makers: Mapping[int, Callable[[Any], Any]] = attrs.field(init=False)
 
     @_makers.default
     def _find_makers(self) -> Mapping[int, Callable[[Any], Any]]:
         """Return what creates the instances in each injected argument that has some."""
-        return instance_makers(self.spec, (*self.templates, *self.others))
+        return instance_makers(self.spec, (*self.templates, *self.others), self.classes)
 
     @property
     def last(self) -> int:
@@ -184,10 +186,15 @@ class InjectedArguments:
         """Return the exact value of each argument; the visible ones arrive as instances."""
         rest, found = iter(visible), []
         for index in range(self.last):
-            found.append(fresh[index] if index in fresh else _exact_value(self.spec.args[index], next(rest)))
+            found.append(fresh[index] if index in fresh else _exact_value(self._with_class(index), next(rest)))
         if self.has_tail:
             return [*found, *fresh[self.last]]
-        return [*found, *(_exact_value(self.spec.args[self.last], each) for each in rest)]
+        return [*found, *(_exact_value(self._with_class(self.last), each) for each in rest)]
+
+    def _with_class(self, index: int) -> ArgSpec:
+        arg = self.spec.args[index]
+        load = self.classes.get(arg.name)
+        return arg if load is None else load() or arg
 
     def _fitted(self, index: int, raw: Any) -> tuple[Any, list[str]]:
         """Return the exact value of a resolved value, and its problems."""
@@ -234,7 +241,10 @@ class InjectedArguments:
 
     def _instance(self, index: int, exact: Any) -> Any:
         make = self._makers.get(index)
-        return exact if make is None else make(exact)
+        try:
+            return exact if make is None else make(exact)
+        except ArgumentError as error:  # of a class that rejects what it has accepted, or that is not loaded before
+            raise self._refusal("inject.invalid", [(index, _fault(each)) for each in error.problems]) from error
 
 
 def _exact_value(arg: ArgSpec, value: Any) -> Any:

@@ -59,7 +59,7 @@ def with_injected(tool: Any, sources: Mapping[str, Source], secret_values: Secre
     spec: ToolSpec = tool.spec
     fixed = _bound(tool, sources)
     late = {index: source for index, arg in enumerate(spec.args) if isinstance(source := sources.get(arg.name), Late)}
-    filling = InjectedArguments(spec, fixed, late, *_templates(tool, late), secret_values)
+    filling = InjectedArguments(spec, fixed, late, *_templates(tool, late), secret_values, tool.classes)
     policy = attrs.evolve(tool.policy, capabilities=tuple(_needs(tool.policy.capabilities, filling)))
     return attrs.evolve(
         tool,

@@ -74,6 +74,7 @@ class ToolImplementation:
         policy: The capabilities and conditions that the tool needs.
         secrets: Values of the function that must never be displayed, such as an injected key.
         injection: The record of injected arguments, or None.
+        classes: What loads the spec of an argument with its class, by name, for a tool whose *spec* names no classes.
         templates: The needs of the tool as templates that the arguments of a call fill in.
 
     Raises:
@@ -86,6 +87,7 @@ class ToolImplementation:
     policy: ToolPolicy = NEEDS_NOTHING
     secrets: tuple[Any, ...] = attrs.field(default=(), kw_only=True, eq=False, repr=False)
     injection: Any = attrs.field(default=None, kw_only=True, eq=False, repr=False)
+    classes: Mapping[str, Callable[[], Any]] = attrs.field(factory=dict, kw_only=True, eq=False, repr=False)
     templates: tuple[Any, ...] = attrs.field(init=False, eq=False, repr=False, default=())
 
     def __attrs_post_init__(self) -> None:
