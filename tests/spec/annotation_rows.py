@@ -293,8 +293,8 @@ class Exactly(pydantic.BaseModel):
 class Area(pydantic.BaseModel):
     """A model with a computed field, which is not an argument but part of a result."""
 
-    width: int
     height: int
+    width: int
 
     @pydantic.computed_field  # type: ignore[prop-decorator]
     @property

@@ -203,9 +203,9 @@ def test_computed_field_belongs_to_the_result() -> None:
     with pytest.raises(ArgumentError):
         bind(spec, [{"width": 1, "height": 2, "size": 2}])
     schema = result_schema(spec)
-    assert ["width", "height", "size"] == [*schema["properties"]]
-    assert ["width", "height"] == schema["required"]
-    assert ["width", "height"] == [*spec_to_schema(spec)["properties"]["value"]["properties"]]
+    assert ["height", "width", "size"] == [*schema["properties"]]
+    assert ["height", "width"] == schema["required"]
+    assert ["height", "width"] == [*spec_to_schema(spec)["properties"]["value"]["properties"]]
     assert spec == attrs.evolve(spec)
     assert spec.returns == attrs.evolve(spec.returns)
 

@@ -29,7 +29,7 @@ LAZY_IMPORTS: Final = {
         "llm.offered_tools runtime.wire_names"
     ),
     "cli.chat.models": "llm llm.models",
-    "cli.chat.options": "coercion.types",
+    "cli.chat.options": "cli.chat.answer_types",
     "cli.dispatch": "cli.completion",
     "cli.doctor.files": "cli.terminal.subprocess config.policy_file",
     "cli.doctor.installed": "cli.terminal.subprocess discovery.probe",

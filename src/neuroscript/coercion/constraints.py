@@ -5,6 +5,7 @@ This module and `values`, which handles the types, are the only places that deci
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Callable, Container, Iterable, Sequence
 from functools import lru_cache
@@ -309,3 +310,43 @@ _NUMBERS: Final = frozenset({int, float})
 
 def _between(number: float, low: float | None, high: float | None) -> bool:
     return (low is None or number >= low) and (high is None or number <= high)
+
+
+Bound = float | None
+"""A finite number, or None for no bound."""
+
+
+def stricter_bounds(
+    inclusive: Bound, exclusive: Bound, *, is_lower: bool, is_integer: bool = False
+) -> tuple[Bound, Bound]:
+    """Return the stricter one of two bounds on the same side, in its place, and None in the other place.
+
+    An exclusive bound of integers becomes the inclusive one, so each range of integers has one form.
+
+    >>> stricter_bounds(None, 0, is_lower=True, is_integer=True)
+    (1, None)
+    >>> stricter_bounds(0, 0.5, is_lower=True)
+    (None, 0.5)
+    """
+    if exclusive is None:
+        return inclusive, None
+    if is_integer:
+        nearest = math.floor(exclusive) + 1 if is_lower else math.ceil(exclusive) - 1
+        if inclusive is None or (inclusive < nearest if is_lower else inclusive > nearest):
+            return nearest, None
+        return inclusive, None
+    if inclusive is not None and (inclusive > exclusive if is_lower else inclusive < exclusive):
+        return inclusive, None
+    return None, exclusive or (0 if type(exclusive) is int else 0.0)  # -0.0 is 0.0
+
+
+def nearest_float(bound: float, *, is_lower: bool) -> float:
+    """Return the first float within an exclusive bound; infinity if there is none.
+
+    >>> nearest_float(0, is_lower=True)
+    5e-324
+    """
+    number = float(bound)
+    if number > bound if is_lower else number < bound:  # an int between two floats
+        return number
+    return math.nextafter(number, math.inf if is_lower else -math.inf)

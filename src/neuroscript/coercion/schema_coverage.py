@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from math import inf
 from typing import Any, Final
 
-from neuroscript.coercion.number_bounds import nearest_float, stricter_bounds
+from neuroscript.coercion.constraints import nearest_float, stricter_bounds
 from neuroscript.coercion.schema_inspection import (
     DEFINITION_KEYWORDS,
     DEPTH,

@@ -12,9 +12,8 @@ from typing import Any, Final, Literal
 import attrs
 
 from neuroscript.coercion import values
-from neuroscript.coercion.constraints import coerce_present, named_type
+from neuroscript.coercion.constraints import coerce_present, named_type, nearest_float, stricter_bounds
 from neuroscript.coercion.context import LAX, RESULT, ROOT, CoercionPass
-from neuroscript.coercion.number_bounds import nearest_float, stricter_bounds
 from neuroscript.coercion.parameters import (
     BY_NAME,
     FLAG,
