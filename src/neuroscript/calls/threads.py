@@ -33,6 +33,12 @@ MAX_ABANDONED_THREADS: Final = 8
 POLL_SECONDS: Final = 1.0
 """Seconds between two checks whether a loop still runs."""
 
+LEAST_SECONDS: Final = 0.005
+"""Seconds that a function gets at least if its time is not over, because passing it to a thread takes time."""
+
+LOST_SECONDS: Final = 60.0
+"""Seconds that a thread waits for a job whose caller has reserved the thread and may have been interrupted."""
+
 IDLE_SECONDS: Final = 5.0
 """Seconds after which an idle thread ends, so that a burst of cancelled calls does not leave threads for long."""
 
@@ -158,7 +164,7 @@ class Threads:
         with self.waiting() if self._loops else nullcontext():
             self._start(job)
             try:
-                ended = job.wait(seconds)
+                ended = job.wait(max(seconds, LEAST_SECONDS))
             except BaseException as error:
                 job.leave()
                 return Outcome(error=CallerGone(error))
@@ -188,7 +194,7 @@ class Threads:
             return Outcome(error=error)
         (self._submit if body.timeout is None else self._start)(job)
         try:
-            done, _ = await asyncio.wait({future}, timeout=body.timeout)
+            done, _ = await asyncio.wait({future}, timeout=body.timeout and max(body.timeout, LEAST_SECONDS))
         except asyncio.CancelledError as error:
             job.leave()
             return Outcome(error=CallerGone(error))
@@ -212,16 +218,13 @@ class Threads:
 
     def _start(self, job: Job) -> None:
         """Run a job at once: on a thread that is idle, or on a new one."""
-        from queue import SimpleQueue
-
         if self._process != os.getpid():  # threads do not survive a fork
-            self._process, self._idle = os.getpid(), deque()
+            self._idle, self._process = deque(), os.getpid()
+        context = copy_context()
         try:
-            jobs = self._idle.pop()
+            self._idle.pop().put((context, job))
         except IndexError:
-            jobs = SimpleQueue()
-            threading.Thread(target=_serve, args=(jobs, self._idle), name="neuroscript-tool", daemon=True).start()
-        jobs.put((copy_context(), job))
+            _serve_on_thread(self._idle, context, job)
 
     def _submit(self, job: Job) -> None:
         from queue import SimpleQueue
@@ -272,44 +275,66 @@ class Threads:
             self.abandoned += more
 
 
-def _serve(jobs: Jobs, idle: deque[Jobs]) -> None:
-    """Run the jobs of one thread until there has been none for `IDLE_SECONDS` seconds.
+def _serve_on_thread(idle: deque[Jobs], context: Context, job: Job) -> None:
+    thread = threading.Thread(target=_serve, args=(idle, [(context, job)]), name="neuroscript-tool", daemon=True)
+    del context, job
+    thread.start()
+
+
+def _serve(idle: deque[Jobs], first: list[tuple[Context, Job]]) -> None:
+    """Run a job, and others until there has been none for `IDLE_SECONDS` seconds.
 
     Args:
         idle: The queues of the threads that take another job; the operations of a deque are atomic.
+        first: The first job, which is taken out, because what it holds must not live until the next one.
     """
-    from queue import Empty
+    from queue import Empty, SimpleQueue
 
-    context, job = jobs.get()
-    while True:
-        job.ending = lambda: idle.append(jobs)
-        context.run(job)
-        del context, job  # what they hold must not live until the next job
-        try:
-            context, job = jobs.get(timeout=IDLE_SECONDS)
-        except Empty:
+    jobs: Jobs = SimpleQueue()
+    context, job = first.pop()
+    try:
+        while True:
+            context.run(job)
+            del context, job
+            idle.append(jobs)  # after the finalizers of the job, which may take time
             try:
-                idle.remove(jobs)
-            except ValueError:  # a job is on its way
-                context, job = jobs.get()
-            else:
-                return
+                context, job = jobs.get(timeout=IDLE_SECONDS)
+            except Empty:
+                try:
+                    idle.remove(jobs)
+                    return
+                except ValueError:  # a job is on its way, unless its caller was interrupted
+                    context, job = jobs.get(timeout=LOST_SECONDS)
+    except Empty:
+        return
+    finally:  # another thread may raise an exception in this one
+        with suppress(ValueError):
+            idle.remove(jobs)
+        with suppress(Empty):
+            _serve_on_thread(idle, *jobs.get_nowait())
+
+
+class Flag:
+    """A value that is set once."""
+
+    __slots__ = ("is_set",)
+
+    def __init__(self) -> None:
+        self.is_set = False
+
+    def value(self) -> bool:
+        """Return whether it is set."""
+        return self.is_set
 
 
 class Job:
-    """A function that a thread runs, and its outcome.
-
-    Attributes:
-        ending: Called when the function has ended, before its caller knows.
-    """
-
-    ending: Callable[[], object] | None = None
+    """A function that a thread runs, and its outcome."""
 
     def __init__(self, threads: Threads, body: Invocation, tell: Callable[[], object] | None = None) -> None:
         if not body.is_last:
             threads.refuse_when_full(body.tool)
         self.outcome = Outcome()
-        self._is_ended = False
+        self._flag = Flag()
         self._running = threading.Lock()
         self._running.acquire()
         self._threads = threads
@@ -321,10 +346,8 @@ class Job:
     def __call__(self) -> None:
         if not self._left or self._body.is_last:  # the caller has given up before the function began
             self.outcome = call_function(self._body)
-        if self.ending is not None:
-            self.ending()
         with self._lock:
-            self._is_ended = True
+            self._flag.is_set = True
             left = self._left
         self._running.release()
         if left:
@@ -336,14 +359,15 @@ class Job:
         """Wait for the end of the function, and return whether it has ended; call it once."""
         return self._running.acquire(timeout=min(seconds, threading.TIMEOUT_MAX))
 
-    def has_ended(self) -> bool:
-        """Return whether the function has ended."""
-        return self._is_ended
+    @property
+    def has_ended(self) -> Callable[[], bool]:
+        """Returns whether the function has ended. Errors store it, so it does not hold the job."""
+        return self._flag.value
 
     def leave(self) -> bool:
         """Abandon the function, and return whether it still runs."""
         with self._lock:
-            if self._is_ended:
+            if self._flag.is_set:
                 return False
             self._left = True
         self._threads.count_abandoned(1)
