@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from neuroscript import CallRecord, Engine, Runtime, ToolCall, ToolPolicy, Toolset, ToolSpec, hookimpl
+from neuroscript import CallRecord, Engine, Runtime, ToolCall, Toolset, ToolSpec, hookimpl
 from neuroscript.calls.compiler import FILE
 from neuroscript.engine import session as sessions
 
@@ -36,7 +36,7 @@ def engine(ways: list[bool]) -> Iterator[Engine]:
         ways.append(caller())
         return f"{a}{tags}{note}"
 
-    @tools.tool(policy=ToolPolicy(blocking=True))
+    @tools.tool
     def wait(rt: Runtime, a: int) -> int:
         """Wait."""
         ways.append(threading.current_thread() is threading.main_thread())
@@ -169,12 +169,38 @@ def test_the_cache_of_spellings_is_bounded(engine: Engine, monkeypatch: pytest.M
     assert len(engine._names.sent) <= 2 + 3 + 1
 
 
-def test_aexecute_uses_the_compiled_pipeline_unless_the_tool_waits(engine: Engine, ways: list[bool]) -> None:
-    async def run(name: str, arguments: Any) -> list[Any]:
-        return [(await engine.aexecute(ToolCall(name, arguments))).value for _ in range(3)]
+def test_aexecute_runs_no_tool_on_the_event_loop(engine: Engine, ways: list[bool]) -> None:
+    """A tool may wait for the loop of its caller."""
 
-    assert asyncio.run(run("lab__add", EXACT)) == ["2['x']-"] * 3
-    assert ways == [False, True, True]
-    ways.clear()
-    assert asyncio.run(run("lab__wait", {"a": 1})) == [1] * 3
+    async def run() -> list[Any]:
+        return [(await engine.aexecute(ToolCall("lab__wait", {"a": 1}))).value for _ in range(3)]
+
+    assert asyncio.run(run()) == [1] * 3
     assert ways == [False] * 3
+
+
+def test_running_calls_of_one_tool_are_all_counted_at_the_end() -> None:
+    release, tools = threading.Event(), Toolset("lab")
+
+    @tools.tool
+    def hang(rt: Runtime, a: int) -> None:
+        """Hang."""
+        started.release()
+        release.wait(20)
+
+    started = threading.Semaphore(0)
+    engine = Engine(toolsets=[tools], plugins="none")
+    engine.execute(ToolCall("lab__hang", {"a": "x"}))
+    calls = [lambda a=a: engine.execute(ToolCall("lab__hang", {"a": a})) for a in (1, 2, "3")]
+    calls += [lambda: engine.call("lab.hang", ("4",)), lambda: engine.call_named("lab.hang", {"a": 5})]
+    threads = [threading.Thread(target=each) for each in calls]
+    for each in threads:
+        each.start()
+    for _ in calls:
+        assert started.acquire(timeout=20)
+
+    left = engine.close(0.05)
+    release.set()
+    for each in threads:
+        each.join(20)
+    assert left == ("lab.hang",) * len(calls)

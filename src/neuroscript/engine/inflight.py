@@ -16,23 +16,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import RLock, get_ident
 from types import FrameType
+from typing import Final
 
 from neuroscript.calls.compiler import FILE
 from neuroscript.calls.steps import CallFrame
+from neuroscript.engine.entries import BoundTool
 from neuroscript.engine.shared import Shared
+
+ENTRIES: Final = BoundTool.function.__code__.co_filename
+"""The file of the functions that a compiled line calls to run the steps."""
 
 _collector = RLock()  # held by the thread that has turned collection off and will turn it on again
 
 
 def in_flight(shared: Shared) -> tuple[str, ...]:
-    """Return the tools whose calls have not ended, in order; the calls around the current code do not count."""
-    own = set(_frames_of(sys._getframe()))
-    calls = set(shared.running)
+    """Return the tools whose calls have not ended, in order; the calls around the current code do not count.
+
+    All compiled calls of a tool in a session have the same frame, so they are counted by the stacks they are on.
+    """
+    calls = list(shared.running)
     with _without_collection():
         for thread, top in sys._current_frames().items():
             if thread != get_ident():
-                calls.update(frame for frame in _frames_of(top) if frame.session._running is shared.running)
-    return tuple(sorted(frame.tool for frame in calls - own if frame.depth == 1))
+                calls += [frame for frame in _frames_of(top) if frame.session._running is shared.running]
+    return tuple(sorted(frame.tool for frame in calls if frame.depth == 1))
 
 
 @contextmanager
@@ -48,9 +55,14 @@ def _without_collection() -> Iterator[None]:
 
 
 def _frames_of(top: FrameType | None) -> Iterator[CallFrame]:
-    """Yield the frames of the compiled lines on a stack; each stores its own in the variable ``frame``."""
+    """Yield the frames of the compiled lines on a stack; each stores its own in the variable ``frame``.
+
+    A line that left its call to the steps is not counted here.
+    """
+    callee = ""
     while top is not None:
         frame = top.f_locals.get("frame") if top.f_code.co_filename == FILE else None
-        if isinstance(frame, CallFrame):
+        if isinstance(frame, CallFrame) and callee != ENTRIES:
             yield frame
+        callee = top.f_code.co_filename
         top = top.f_back

@@ -262,15 +262,11 @@ class Session:
             result = sent.failed(error if collected is None else collected.ended(error))
         return self._told(result)
 
-    def _exact_result(self, sent: SentCall, on_loop: bool = False) -> Any:
-        """Return the result of a call that needs no repair, or `UNDECIDED`, in which case nothing has happened yet.
-
-        Args:
-            on_loop: Whether the function must not block.
-        """
+    def _exact_result(self, sent: SentCall) -> Any:
+        """Return the result of a call that needs no repair, or `UNDECIDED`, in which case nothing has happened yet."""
         call = sent.call
         known = self._names.sent.get(call.name) if type(call.name) is str else None
-        if known is None or (on_loop and known.pipeline.run_mode != "plain"):
+        if known is None:
             return UNDECIDED
         given = call.arguments
         sent.tool = known.frame.tool
@@ -295,10 +291,7 @@ class Session:
         sent = SentCall(call if type(call) is ToolCall else _call_of(call))
         collected = None if on_item is None and self._shared.spill is None else self._collected(on_item, on_loop=True)
         try:
-            value = self._exact_result(sent, on_loop=True) if timeout is None and on_item is None else UNDECIDED
-            if value is UNDECIDED:
-                value = await adrive(self._sent_steps(sent, timeout), self._shared, collected)
-            result = sent.result(value)
+            result = sent.result(await adrive(self._sent_steps(sent, timeout), self._shared, collected))
         except CallError as error:
             result = sent.failed(error if collected is None else await self._aside(collected.ended, error))
         told: ToolResult = await self._aside(self._told, result)
