@@ -35,6 +35,11 @@ def annotation(arg: ArgSpec) -> str:
     return f"{text} | None" if (arg.nullable or is_empty) and text != "None" else text
 
 
+def type_text(kind: ArgType) -> str:
+    """Return the annotation of an exact value; Python 3.11 cannot subscript `array`."""
+    return TYPES[kind].annotation.replace("array[float]", "array")
+
+
 def _type_text(arg: ArgSpec) -> str:
     """Return the annotation of the exact plain value of a spec, without null."""
     if arg.any_of:
@@ -49,7 +54,7 @@ def _type_text(arg: ArgSpec) -> str:
     if arg.choices and arg.element is not ArgType.FLOAT:  # Literal does not support floats
         literal = f"Literal[{', '.join(map(repr, arg.choices))}]"
         return literal if arg.element is arg.type else f"list[{literal}]"
-    return TYPES[arg.type].annotation
+    return type_text(arg.type)
 
 
 def _inner_text(arg: ArgSpec) -> str:
@@ -84,7 +89,7 @@ def _described(arg: ArgSpec, defaults: bool) -> str:
 
 
 def _returned(spec: ToolSpec) -> str:
-    text = TYPES[spec.return_type].annotation if spec.returns is None else _type_text(spec.returns)
+    text = type_text(spec.return_type) if spec.returns is None else _type_text(spec.returns)
     return f"{text} | None" if spec.return_nullable and text not in ("Any", "None") else text
 
 
