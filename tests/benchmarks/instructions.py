@@ -40,7 +40,7 @@ EXECUTED: Final = frozenset({"execute", "execute, JSON text"})
 SAME: Final = {THOUSAND: (ONE, 1.005)}
 """The maximum ratio of the instructions of a case to those of another one, on any version of Python."""
 
-LONG: Final = frozenset({"100,000 ints", "1,000 declared maps"})
+LONG: Final = frozenset({"100,000 ints", "1,000 declared maps", "1,000 maps", "1,000 mixed numbers"})
 """Cases with long calls, of which a few are sufficient."""
 
 WARM: Final = 20
@@ -65,6 +65,8 @@ GOALS: Final[Mapping[tuple[int, int], Mapping[str, float]]] = {
         ONE: 9.0,
         THOUSAND: 9.0,
         WATCHED: 25.5,
+        "1,000 maps": 17_400.0,
+        "1,000 mixed numbers": 3_600.0,
         "execute": 43.0,
         "execute, JSON text": 80.0,
     },

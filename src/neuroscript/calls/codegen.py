@@ -9,7 +9,7 @@ from neuroscript.coercion.constraints import check_bounds
 from neuroscript.coercion.context import CoercionSettings
 from neuroscript.coercion.scalars import Rejection
 from neuroscript.coercion.types import ELEMENTS, EXACT, READINGS, ArgType
-from neuroscript.coercion.values import coerce_list_fast
+from neuroscript.coercion.values import coerce_ints_fast, coerce_list_fast
 from neuroscript.errors import UNSET
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 
@@ -199,7 +199,7 @@ def _add_check(
     if _is_plain(arg):
         _add_plain(name, arg, coercion, inner, doubt, store)
     elif _is_list(arg):
-        _add_list(name, arg, inner, doubt)
+        _add_list(name, arg, coercion, inner, doubt, store)
     elif _is_declared(arg):
         _add_declared(name, arg, coercion, inner, doubt, mark)
     else:
@@ -229,11 +229,15 @@ def _add_plain(name: str, arg: ArgSpec, coercion: CoercionSettings, source: Code
             source.add(f"if len({name}) {wrong} {source.name(length)}:", f"    {doubt}")
 
 
-def _add_list(name: str, arg: ArgSpec, source: CodeWriter, doubt: str) -> None:
+def _add_list(name: str, arg: ArgSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, store: str) -> None:
     has_text = arg.element is ArgType.STRING
     source.add(f"if type({name}) is not list:", f"    {doubt}", f"{name} = {name}[:]", f"nodes += len({name})")
-    source.add(f"if len({name}) > {BULK_MIN_ITEMS}:", f"    size = bulk_text({source.name(arg.element)}, {name})")
-    source.add("    if size < 0:", f"        {doubt}", *(["    text += size"] if has_text else []))
+    if arg.element is ArgType.INT and coercion.mode == "lax":
+        source.add(f"if len({name}) > {BULK_MIN_ITEMS}:", f"    items = bulk_ints({name})", "    if items is None:")
+        source.add(f"        {doubt}", f"    if items is not {name}:", f"        {name} = items", f"        {store}")
+    else:
+        source.add(f"if len({name}) > {BULK_MIN_ITEMS}:", f"    size = bulk_text({source.name(arg.element)}, {name})")
+        source.add("    if size < 0:", f"        {doubt}", *(["    text += size"] if has_text else []))
     source.add("else:", f"    for item in {name}:", f"        if not ({EXACT[arg.element].format('item')}):")
     source.add(f"            {doubt}", *(["        text += len(item)"] if has_text else []))
 
@@ -282,5 +286,5 @@ def _all_texts(names: Sequence[str]) -> str:
     return " and ".join(f"type({name}) is str" for name in names)
 
 
-GLOBALS: Final = {"Misfit": Rejection, "bulk_text": coerce_list_fast}
+GLOBALS: Final = {"Misfit": Rejection, "bulk_text": coerce_list_fast, "bulk_ints": coerce_ints_fast}
 """The global names that the statements may use."""

@@ -91,6 +91,7 @@ class CoercionPass:
     Attributes:
         noted: How many problems were found.
         notes: The first `MAX_PROBLEMS` problems: place, fault, and the type received or a description of it.
+        depth: How many containers are open.
         nodes: How many values have been counted.
         text: How many bytes of text have been counted.
         work: How many of the counted values belong to alternatives of unions that were tried and not taken.
@@ -104,7 +105,7 @@ class CoercionPass:
     text = 0
     work = 0
     chosen: dict[Where, Any] = {}  # noqa: RUF012
-    _depth = 0
+    depth = 0
 
     def __init__(self, terms: CoercionSettings) -> None:
         self.terms = terms
@@ -126,12 +127,12 @@ class CoercionPass:
     def within(self, where: Where, fill: Callable[..., Any], *parts: Any) -> Any:
         """Fill a container one level deeper; return `FAILED` if one of its parts does not fit."""
         before = self.noted
-        self._depth += 1
-        if self._depth > self.terms.sizes.depth:
+        self.depth += 1
+        if self.depth > self.terms.sizes.depth:
             raise self._exceed(where, "limit.depth", self.terms.sizes.depth, "levels of nesting, without cycles")
         self.spend(where, 1)
         filled = fill(self, *parts, where)
-        self._depth -= 1
+        self.depth -= 1
         return filled if self.noted == before else INVALID
 
     def spend(self, where: Where, nodes: int, text: int = 0) -> None:

@@ -41,6 +41,10 @@ Reading = Callable[[object], Any]
 
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
+DIGIT_MIN: Final = -(2**30) + 1
+DIGIT_MAX: Final = 2**30 - 1
+"""The ints that CPython compares without a call, because they have one digit of 30 bits."""
+
 EXACT_INT: Final = 2**53
 EXACT_FLOAT: Final = 2.0**53
 """Floats represent every integer up to here exactly. Both types are defined because comparing int and float is slow."""

@@ -63,7 +63,7 @@ class _Trial(CoercionPass):
         super().__init__(terms)
         self._outer = outer
         self.lax = _lax_terms(outer)
-        self._depth = outer._depth
+        self.depth = outer.depth
         self._text_before: int = getattr(outer, "_text_before", 0) + outer.text
 
     def attempt(self, rule: Rule, value: object, where: Where) -> Any:

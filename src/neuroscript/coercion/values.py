@@ -175,13 +175,97 @@ def _elements(walk: CoercionPass, kind: ArgType, items: list[Any], where: Where)
     if text >= 0:
         walk.spend(where, len(items), text)
         return items
-    reading = walk.terms.readings.get(kind)
-    if reading is not None and not walk.terms.adapters:
-        read = [reading(item) for item in items]
-        if not [each for each in read if type(each) is Rejection]:
-            walk.spend(where, len(items), sum(map(bytes_in, read)))
-            return read
+    if not walk.terms.adapters:
+        found = _elements_at_once(walk, kind, items, where)
+        if found is not None:
+            return found
     return [coerce_element(walk, kind, item, (where, index)) for index, item in enumerate(items)]
+
+
+def _elements_at_once(walk: CoercionPass, kind: ArgType, items: list[Any], where: Where) -> list[Any] | None:
+    """Return new elements if each of them is valid and can be read without its place, otherwise None."""
+    if kind is ArgType.MAP or kind is ArgType.ANY:
+        return _flat_maps(walk, items, where)
+    if kind is ArgType.INT and walk.terms.mode == "lax":
+        numbers = coerce_ints_fast(items)
+        if numbers is not None:
+            walk.spend(where, len(items))
+            return numbers
+    reading = walk.terms.readings.get(kind)
+    if reading is None:
+        return None
+    read = [reading(item) for item in items]
+    if [each for each in read if type(each) is Rejection]:
+        return None
+    walk.spend(where, len(items), sum(map(bytes_in, read)))
+    return read
+
+
+def _flat_maps(walk: CoercionPass, items: list[Any], where: Where) -> list[dict[str, Any]] | None:
+    """Return copies of maps whose keys and values are plain and need no conversion, or None.
+
+    The copies are checked, because other code cannot change them meanwhile. If a limit would be exceeded, the general
+    path finds the place. One loop with local names takes half the time of one that calls a function for each map.
+    """
+    nodes, text = len(items), 0
+    least, most = scalars.DIGIT_MIN, scalars.DIGIT_MAX
+    copies: list[dict[str, Any]] = []
+    for item in items:
+        if type(item) is not dict:
+            return None
+        copy = item.copy()
+        for key, value in copy.items():
+            kind = type(value)
+            if type(key) is not str:
+                return None
+            if kind is str:
+                if not value.isascii():
+                    return None
+                text += len(value)
+            elif kind is int:
+                if not (least <= value <= most or scalars.INT_MIN <= value <= scalars.INT_MAX):
+                    return None
+            elif kind is float:
+                if value - value != 0.0:
+                    return None
+            elif kind is not bool and value is not None:
+                return None
+        keys = "".join(copy)
+        if not keys.isascii():
+            return None
+        text += len(keys)
+        nodes += len(copy)
+        copies.append(copy)
+    sizes = walk.terms.sizes
+    if walk.depth >= sizes.depth or walk.nodes + nodes > sizes.nodes or walk.text + text > sizes.text:
+        return None
+    walk.spend(where, nodes, text)
+    return copies
+
+
+def coerce_ints_fast(items: list[Any]) -> list[int] | None:
+    """Return *items* if they are exact ints, new ints for digits in strings and integral floats too, otherwise None.
+
+    None does not mean rejection.
+    """
+    kind_of, builtin = type, int  # local names make this 5 % faster
+    others = [item for item in items if kind_of(item) is not builtin]
+    if not others:
+        return items if _are_64_bits(items) else None
+    texts = [item for item in others if type(item) is str]
+    floats = [item for item in others if type(item) is float]
+    if len(texts) + len(floats) < len(others):
+        return None
+    digits = "".join(texts)
+    if texts and not (digits.isascii() and digits.isdigit() and max(map(len, texts)) < 19):
+        return None
+    if floats and not (all(map(float.is_integer, floats)) and max(map(abs, floats)) <= scalars.EXACT_FLOAT):
+        return None
+    try:
+        numbers = [*map(int, items)]
+    except ValueError:  # an empty string
+        return None
+    return numbers if _are_64_bits(numbers) else None
 
 
 def _map(walk: CoercionPass, kind: ArgType, value: object, where: Where) -> Any:
