@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from tests.interop.nested_specs import ORDER, PLACE, RESULT, SENT, nested
 from tests.interop.test_openai_tools import check_strict
 
-from neuroscript import Engine, ToolCall, to_function
+from neuroscript import ArgSpec, ArgType, Engine, ToolCall, ToolSpec, to_function
 from neuroscript.interop.agentheaven import source_code
 from neuroscript.llm.wire import anthropic, gemini
 from neuroscript.llm.wire.openai import strict_schema, to_tools
@@ -127,3 +127,14 @@ def test_source_code_of_nested_types() -> None:
         "order(items=[{'article': 'pen', 'price': '1.5', 'size': 'large', 'counts': [1]}], "
         "pay={'kind': 'cash', 'amount': '2'}, due='2026-11-23', tags=['a'], note=None)"
     )
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ArgType if kind is not ArgType.VOID])
+def test_definition_of_each_type_can_be_executed(kind: ArgType) -> None:
+    """On every supported version of Python; `array` cannot be subscripted on all of them."""
+    spec = ToolSpec("show", "g", (ArgSpec("value", kind, required=False),), return_type=kind)
+    namespace: dict[str, Any] = {}
+
+    exec(source_code.definition("show", spec), namespace)
+
+    assert namespace["show"](None) is None
