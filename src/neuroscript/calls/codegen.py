@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from neuroscript.coercion.constraints import check_bounds
 from neuroscript.coercion.context import CoercionSettings
-from neuroscript.coercion.scalars import Rejection
+from neuroscript.coercion.scalars import TRUTHS, Rejection
 from neuroscript.coercion.types import ELEMENTS, EXACT, READINGS, ArgType
 from neuroscript.coercion.values import coerce_ints_fast, coerce_list_fast
 from neuroscript.errors import UNSET
@@ -15,6 +15,14 @@ from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 
 BULK_MIN_ITEMS: Final = 12
 """Up to this length a list is checked item by item, above it in bulk; at this length both cost the same."""
+
+
+INLINE: Final[Mapping[ArgType, tuple[str, str]]] = {
+    ArgType.INT: ("type({0}) is str and {0}.isdigit() and len({0}) < 19 and {0}.isascii()", "int({0})"),
+    ArgType.FLOAT: ("type({0}) is int and {0} >= -1073741823 and {0} <= 1073741823", "float({0})"),
+    ArgType.BOOL: ("type({0}) is str and {0} in truths", "truths[{0}]"),
+}
+"""The most frequent conversion of some types in lax mode: when it applies, and the value. It saves a call."""
 
 
 class CodeWriter:
@@ -215,8 +223,15 @@ def _add_check(
 
 def _add_plain(name: str, arg: ArgSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, store: str) -> None:
     reading = source.name(READINGS[coercion.mode][arg.type])
-    source.add(f"if not ({EXACT[arg.type].format(name)}):", f"    {name} = {reading}({name})")
-    source.add(f"    if type({name}) is Misfit:", f"        {doubt}", f"    {store}")
+    source.add(f"if not ({EXACT[arg.type].format(name)}):")
+    read = [f"{name} = {reading}({name})", f"if type({name}) is Misfit:", f"    {doubt}"]
+    if coercion.mode == "lax" and arg.type in INLINE:
+        test, value = (text.format(name) for text in INLINE[arg.type])
+        source.add(f"if {test}:", f"    {name} = {value}", "else:", indent=1)
+        source.add(*read, indent=2)
+    else:
+        source.add(*read, indent=1)
+    source.add(store, indent=1)
     if arg.type in (ArgType.STRING, ArgType.BLOB):
         source.add(f"text += len({name})")
     if arg.choices:
@@ -286,5 +301,5 @@ def _all_texts(names: Sequence[str]) -> str:
     return " and ".join(f"type({name}) is str" for name in names)
 
 
-GLOBALS: Final = {"Misfit": Rejection, "bulk_text": coerce_list_fast, "bulk_ints": coerce_ints_fast}
+GLOBALS: Final = {"Misfit": Rejection, "bulk_text": coerce_list_fast, "bulk_ints": coerce_ints_fast, "truths": TRUTHS}
 """The global names that the statements may use."""

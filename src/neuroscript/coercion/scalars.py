@@ -89,7 +89,7 @@ _FLOAT_MARKS: Final = _INT_MARKS + ".eE"
 """Python's int and float parse strings of these characters as specified: no ``_``, no ``nan``, no non-ASCII digits."""
 
 _HANDLE_TEXT: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}", re.ASCII)
-_TRUTHS: Final = {"true": True, "1": True, "false": False, "0": False}
+TRUTHS: Final = {"true": True, "1": True, "false": False, "0": False}
 _WHOLE: Final = slice(None)
 
 
@@ -242,7 +242,7 @@ def lax_bool(value: Any) -> Any:
     if kind is bool:
         return value
     if kind is str:
-        return _TRUTHS[value] if value in _TRUTHS else _TRUTHS.get(value[:6].lower(), BOOL_VALUE)
+        return TRUTHS[value] if value in TRUTHS else TRUTHS.get(value[:6].lower(), BOOL_VALUE)
     if kind is int or kind is float:
         return value == 1 if value == 1 or value == 0 else BOOL_VALUE
     plain = to_builtin(value)
