@@ -444,20 +444,14 @@ WRITTEN: Final[dict[str, tuple[World, Sequence[Any]]]] = {
 """A world and its calls for each outcome, one of which has it."""
 
 
-@settings(
-    max_examples=max(300, settings.default.max_examples),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(world=worlds(), seed=some.integers(0, 2**32), count=some.integers(1, 6))
 def check_both_ways(tmp_path: Path, world: World, seed: int, count: int) -> None:
     """Make the same calls in both ways, and compare."""
     compare(tmp_path, world, drawn_calls(world, seed, count))
 
 
-@settings(
-    max_examples=max(300, settings.default.max_examples),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(world=injected(), seed=some.integers(0, 2**32), count=some.integers(1, 6))
 def check_injected(tmp_path: Path, world: World, seed: int, count: int) -> None:
     """Do the same with a host that provides some of the arguments."""
