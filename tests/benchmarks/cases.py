@@ -6,9 +6,11 @@ features are enabled: the tools take ``rt``, so each call creates and revokes a 
 
 from __future__ import annotations
 
+import datetime
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
 from queue import SimpleQueue
@@ -39,6 +41,16 @@ from .harness import Statement
 INT, FLOAT, STRING, BOOL = ArgType.INT, ArgType.FLOAT, ArgType.STRING, ArgType.BOOL
 PAIR: Final = (ArgSpec("a", INT), ArgSpec("b", INT))
 
+LINE: Final = (
+    ArgSpec("sku", STRING),
+    ArgSpec("count", INT),
+    ArgSpec("price", STRING, format="decimal", cls=Decimal),
+)
+ORDER: Final = (
+    ArgSpec("id", INT),
+    ArgSpec("day", STRING, format="date", cls=datetime.date),
+    ArgSpec("lines", ArgType.SLICE_MAP, keys=LINE),
+)
 ROW: Final = (ArgSpec("id", INT), ArgSpec("name", STRING), ArgSpec("weight", FLOAT), ArgSpec("active", BOOL))
 
 
@@ -101,6 +113,7 @@ def toolset() -> Toolset:
     add("strings", (ArgSpec("items", ArgType.SLICE_STRING),), length)
     add("maps", (ArgSpec("items", ArgType.SLICE_MAP),), length)
     add("rows", (ArgSpec("items", ArgType.SLICE_MAP, keys=ROW),), length)
+    add("orders", (ArgSpec("items", ArgType.SLICE_MAP, keys=ORDER),), length)
     add("nested", PAIR, nested)
     add("needs", (ArgSpec("path", STRING),), needs, needs=["fs:read:{path}"])
     add("any_result", PAIR, two, result=ArgType.ANY)
@@ -140,6 +153,14 @@ class Comparison:
 
 HUNDRED_THOUSAND: Final = list(range(100_000))
 ROWS: Final = [{"id": index, "name": f"row {index}", "weight": index / 4, "active": True} for index in range(1_000)]
+ORDERS: Final = [
+    {
+        "id": index,
+        "day": "2026-11-23",
+        "lines": [{"sku": f"item {line}", "count": line, "price": f"{line}.50"} for line in range(5)],
+    }
+    for index in range(100)
+]
 STRINGS: Final = [f"text {index}" for index in range(1_000)]
 MIXED: Final[list[Any]] = [(index, str(index), float(index))[index % 3] for index in range(1_000)]
 
@@ -161,6 +182,7 @@ COMPARISONS: Final = (
     Comparison("default omitted", "default", (2,), 5),
     Comparison("default omitted, named", "default", {"a": 2}, 5),
     Comparison("nested call", "nested", (2, 3), 5),
+    Comparison("100 nested orders", "orders", (ORDERS,), 100),
     Comparison("1,000 strings", "strings", (STRINGS,), 1_000),
     Comparison("1,000 maps", "maps", (ROWS,), 1_000, 4.0),
     Comparison("1,000 mixed numbers", "integers", (MIXED,), 1_000, 6.0),

@@ -5,7 +5,9 @@ pydantic reads the annotations of this file when it is loaded, so nothing loads 
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any, Final
 
 from pydantic import ValidationError, validate_call
@@ -19,6 +21,22 @@ class Row(TypedDict):
     name: str
     weight: float
     active: bool
+
+
+class Line(TypedDict):
+    """A line of an order."""
+
+    sku: str
+    count: int
+    price: Decimal
+
+
+class Order(TypedDict):
+    """An order, as the tool ``orders`` declares it."""
+
+    id: int
+    day: datetime.date
+    lines: list[Line]
 
 
 def two(a: int, b: int) -> int:
@@ -49,6 +67,10 @@ def rows(items: list[Row]) -> int:
     return len(items)
 
 
+def orders(items: list[Order]) -> int:
+    return len(items)
+
+
 def maps(items: list[dict[str, Any]]) -> int:
     return len(items)
 
@@ -61,7 +83,8 @@ def nested(a: int, b: int) -> int:
 
 
 GUARDED: Final[Mapping[str, Callable[..., Any]]] = {
-    each.__name__: validate_call(each) for each in (two, default, tags, eight, integers, strings, rows, maps, nested)
+    each.__name__: validate_call(each)
+    for each in (two, default, tags, eight, integers, strings, rows, orders, maps, nested)
 }
 """By the name of the equivalent tool."""
 

@@ -13,7 +13,7 @@ ROOT: Final = Path(neuroscript.__file__).parent
 
 LAZY_IMPORTS: Final = {
     "audit.location": "audit.log_file audit.sqlite",
-    "calls.codegen": "coercion.schema_inspection",
+    "calls.codegen": "coercion.schema_inspection coercion.string_formats",
     "calls.compiler": "calls.gate_codegen",
     "calls.drivers": "calls.streams",
     "calls.pipeline": (

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import count
 from typing import Final
 
 from neuroscript.coercion.constraints import check_bounds
 from neuroscript.coercion.context import CoercionSettings
 from neuroscript.coercion.scalars import TRUTHS, Rejection
-from neuroscript.coercion.types import ELEMENTS, EXACT, READINGS, ArgType
+from neuroscript.coercion.types import ELEMENTS, EXACT, READINGS, VALUES, ArgType
 from neuroscript.coercion.values import coerce_ints_fast, coerce_list_fast
 from neuroscript.errors import UNSET
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
+
+MAX_DEPTH: Final = 8
+"""Deeper arguments take the general path: Python limits how many blocks may be nested."""
 
 BULK_MIN_ITEMS: Final = 12
 """Up to this length a list is checked item by item, above it in bulk; at this length both cost the same."""
@@ -36,6 +41,7 @@ class CodeWriter:
         self.lines: list[str] = []
         self.heads: list[str] = []
         self.objects: list[object] = []
+        self.levels = count(1)
 
     def add(self, *lines: str, indent: int = 0) -> None:
         """Add lines, each *indent* levels in."""
@@ -48,7 +54,7 @@ class CodeWriter:
     def inner(self) -> CodeWriter:
         """Return an empty source that shares its object names and its head with this one."""
         inner = CodeWriter()
-        inner.objects, inner.heads = self.objects, self.heads
+        inner.objects, inner.heads, inner.levels = self.objects, self.heads, self.levels
         return inner
 
     def name(self, thing: object) -> str:
@@ -142,9 +148,11 @@ def _default(arg: ArgSpec, source: CodeWriter) -> str:
 
 def _may_be_fast(spec: ToolSpec, coercion: CoercionSettings) -> bool:
     """Return whether the statements can handle some calls: they know the type of every required argument."""
-    if spec.variadic or _asks_more(spec) or coercion.sizes.depth < 2 or coercion.sizes.nodes < _fixed_nodes(spec):
+    depth = max((_depth(arg) for arg in spec.args), default=0)
+    sizes = coercion.sizes
+    if spec.variadic or _asks_more(spec) or sizes.depth < max(2, depth) or sizes.nodes < _fixed_nodes(spec):
         return False
-    return all(_is_plain(arg) or _is_list(arg) or _is_declared(arg) or _may_be_omitted(arg) for arg in spec.args)
+    return depth <= MAX_DEPTH and all(_is_known(arg) or _may_be_omitted(arg) for arg in spec.args)
 
 
 def _asks_more(spec: ToolSpec) -> bool:
@@ -160,8 +168,28 @@ def _fixed_nodes(spec: ToolSpec) -> int:
     return sum(1 + (0 if arg.type in ELEMENTS else len(arg.keys)) for arg in spec.args)
 
 
+def _depth(arg: ArgSpec) -> int:
+    """Return how many containers the values of an argument are nested in, itself included."""
+    inner = max((_depth(each) for each in (*arg.keys, *arg.nested)), default=0)
+    return inner + (arg.type in ELEMENTS) + (bool(arg.keys) or arg.type in VALUES)
+
+
+def _is_known(arg: ArgSpec) -> bool:
+    return _is_plain(arg) or _is_text(arg) or _is_list(arg) or _is_declared(arg) or _is_sequence(arg)
+
+
 def _is_plain(arg: ArgSpec) -> bool:
     return arg.type in EXACT and not arg.is_refined
+
+
+def _is_text(arg: ArgSpec) -> bool:
+    return bool(arg.format) and not check_bounds(arg)
+
+
+def _is_sequence(arg: ArgSpec) -> bool:
+    if arg.items is None or arg.unique_items or arg.prefix_items:
+        return False
+    return not check_bounds(arg) and arg.default is UNSET and _is_known(arg.items)
 
 
 def _is_list(arg: ArgSpec) -> bool:
@@ -170,10 +198,9 @@ def _is_list(arg: ArgSpec) -> bool:
 
 
 def _is_declared(arg: ArgSpec) -> bool:
-    plain = all(_is_plain(key) for key in arg.keys)
     return (
         bool(arg.keys)
-        and plain
+        and all(map(_is_known, arg.keys))
         and not (arg.extra_keys or arg.is_refined)
         and not check_bounds(arg)
         and arg.default is UNSET
@@ -185,8 +212,8 @@ def _may_be_omitted(arg: ArgSpec) -> bool:
 
 
 def _add_checks(spec: ToolSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, mark: str) -> None:
-    sized = any(arg.element in (ArgType.STRING, ArgType.BLOB) or arg.keys for arg in spec.args)
-    counted = any(arg.type in ELEMENTS for arg in spec.args)
+    sized = any(arg.element in (ArgType.STRING, ArgType.BLOB) or arg.keys or arg.items for arg in spec.args)
+    counted = any(arg.type in ELEMENTS or not all(map(_is_plain, arg.keys)) for arg in spec.args)
     if sized:
         source.add("text = 0")
     if counted:
@@ -200,7 +227,14 @@ def _add_checks(spec: ToolSpec, coercion: CoercionSettings, source: CodeWriter, 
 
 
 def _add_check(
-    name: str, arg: ArgSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, store: str, mark: str
+    name: str,
+    arg: ArgSpec,
+    coercion: CoercionSettings,
+    source: CodeWriter,
+    doubt: str,
+    store: str,
+    mark: str,
+    is_nested: bool = False,
 ) -> None:
     """Add what makes *name* exact; *store* writes a converted value back to where it came from, and marks it."""
     inner = source.inner()
@@ -208,8 +242,12 @@ def _add_check(
         _add_plain(name, arg, coercion, inner, doubt, store)
     elif _is_list(arg):
         _add_list(name, arg, coercion, inner, doubt, store)
+    elif _is_text(arg):
+        _add_text(name, arg, coercion, inner, doubt, store)
     elif _is_declared(arg):
-        _add_declared(name, arg, coercion, inner, doubt, mark)
+        _add_declared(name, arg, coercion, inner, doubt, mark, is_nested)
+    elif _is_sequence(arg):
+        _add_sequence(name, arg, coercion, inner, doubt, mark)
     else:
         inner.add(doubt)
     if arg.required and not arg.nullable:
@@ -244,8 +282,25 @@ def _add_plain(name: str, arg: ArgSpec, coercion: CoercionSettings, source: Code
             source.add(f"if len({name}) {wrong} {source.name(length)}:", f"    {doubt}")
 
 
+def _add_text(name: str, arg: ArgSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, store: str) -> None:
+    """Add what reads a string in a format, or a number as a decimal; other values take the general path."""
+    from neuroscript.coercion.string_formats import FORMATS, read_format
+
+    read = source.name(partial(read_format, arg.format, mode=coercion.mode))
+    is_canonical = FORMATS[arg.format].is_canonical
+    is_other = f"type({name}) is not str"
+    if arg.format == "decimal":
+        is_other += f" and type({name}) is not int and type({name}) is not float"
+    if not arg.holds_text and (arg.nullable or not arg.required):
+        is_other = f"{is_other} or {name} == '' or {name} == 'null'"  # which stand for no value
+    quick = "False" if is_canonical is None else f"type({name}) is str and {source.name(is_canonical)}({name})"
+    source.add(f"if not ({quick}):", f"    if {is_other}:", f"        {doubt}", f"    canonical = {read}({name})")
+    source.add("    if type(canonical) is Misfit:", f"        {doubt}", f"    if canonical != {name}:")
+    source.add(f"        {name} = canonical", f"        {store}", f"text += len({name})")
+
+
 def _add_list(name: str, arg: ArgSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, store: str) -> None:
-    has_text = arg.element is ArgType.STRING
+    has_text, item = arg.element is ArgType.STRING, f"i{next(source.levels)}"
     source.add(f"if type({name}) is not list:", f"    {doubt}", f"{name} = {name}[:]", f"nodes += len({name})")
     if arg.element is ArgType.INT and coercion.mode == "lax":
         source.add(f"if len({name}) > {BULK_MIN_ITEMS}:", f"    items = bulk_ints({name})", "    if items is None:")
@@ -253,40 +308,74 @@ def _add_list(name: str, arg: ArgSpec, coercion: CoercionSettings, source: CodeW
     else:
         source.add(f"if len({name}) > {BULK_MIN_ITEMS}:", f"    size = bulk_text({source.name(arg.element)}, {name})")
         source.add("    if size < 0:", f"        {doubt}", *(["    text += size"] if has_text else []))
-    source.add("else:", f"    for item in {name}:", f"        if not ({EXACT[arg.element].format('item')}):")
-    source.add(f"            {doubt}", *(["        text += len(item)"] if has_text else []))
+    source.add("else:", f"    for {item} in {name}:", f"        if not ({EXACT[arg.element].format(item)}):")
+    source.add(f"            {doubt}", *([f"        text += len({item})"] if has_text else []))
+
+
+def _add_sequence(
+    name: str, arg: ArgSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, mark: str
+) -> None:
+    """Add what copies a list whose items have a spec of their own, and makes each of them exact."""
+    level = next(source.levels)
+    items, item = f"l{level}", f"i{level}"
+    source.add(f"if type({name}) is not list:", f"    {doubt}", f"{items} = {name}[:]", f"{name} = []")
+    source.add(f"nodes += len({items})", f"for {item} in {items}:")
+    inner = source.inner()
+    _add_check(item, arg.items, coercion, inner, doubt, mark, mark, is_nested=True)  # type: ignore[arg-type]
+    source.add(*inner.lines, f"{name}.append({item})", indent=1)
 
 
 def _add_declared(
-    name: str, arg: ArgSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, mark: str
+    name: str,
+    arg: ArgSpec,
+    coercion: CoercionSettings,
+    source: CodeWriter,
+    doubt: str,
+    mark: str,
+    is_nested: bool = False,
 ) -> None:
     """Add what copies a map, or each map of a list, and then checks the copy, which no other code can change."""
     keys = [source.name(key.name) for key in arg.keys]
     key_text = sum(len(key.name) for key in arg.keys)
+    level = next(source.levels)
     if arg.type not in ELEMENTS:
         source.add(f"if type({name}) is not dict:", f"    {doubt}", f"{name} = {name}.copy()", f"text += {key_text}")
+        if is_nested:
+            source.add(f"nodes += {len(keys)}")
         _add_key_check(len(keys), source, name, doubt)
-        _add_members(name, arg, keys, coercion, source, doubt, mark)
+        _add_members(name, arg, keys, coercion, source, doubt, mark, level)
         return
-    source.add(f"if type({name}) is not list:", f"    {doubt}", f"maps = {name}[:]", f"{name} = []")
-    source.add(f"nodes += {1 + len(keys)} * len(maps)", f"text += {key_text} * len(maps)")
-    seen, these = ([f"{letter}{index}" for index in range(len(keys))] for letter in "sn")
-    source.add(f"{_tupled(seen)} = {_tupled(keys)}", "for item in maps:")
+    maps, item = f"l{level}", f"i{level}"
+    source.add(f"if type({name}) is not list:", f"    {doubt}", f"{maps} = {name}[:]", f"{name} = []")
+    source.add(f"nodes += {1 + len(keys)} * len({maps})", f"text += {key_text} * len({maps})")
+    seen, these = ([f"{letter}{level}_{index}" for index in range(len(keys))] for letter in "sn")
+    source.add(f"{_tupled(seen)} = {_tupled(keys)}", f"for {item} in {maps}:")
     inner = source.inner()
-    inner.add("if type(item) is not dict:", f"    {doubt}", "item = item.copy()")
-    _add_unpacking(these, "item", inner, doubt)
+    inner.add(f"if type({item}) is not dict:", f"    {doubt}", f"{item} = {item}.copy()")
+    _add_unpacking(these, item, inner, doubt)
     inner.add(f"if not ({' and '.join(f'{a} is {b}' for a, b in zip(these, seen, strict=True))}):")
     inner.add(f"    if not ({_all_texts(these)}):", f"        {doubt}", f"    {_tupled(seen)} = {_tupled(these)}")
-    _add_members("item", arg, keys, coercion, inner, doubt, mark)
-    source.add(*inner.lines, f"{name}.append(item)", indent=1)
+    _add_members(item, arg, keys, coercion, inner, doubt, mark, level)
+    source.add(*inner.lines, f"{name}.append({item})", indent=1)
 
 
 def _add_members(
-    name: str, arg: ArgSpec, keys: Sequence[str], coercion: CoercionSettings, source: CodeWriter, doubt: str, mark: str
+    name: str,
+    arg: ArgSpec,
+    keys: Sequence[str],
+    coercion: CoercionSettings,
+    source: CodeWriter,
+    doubt: str,
+    mark: str,
+    level: int,
 ) -> None:
-    _add_lookups([f"v{index}" for index in range(len(keys))], name, keys, source, doubt)
-    for index, (key, spec) in enumerate(zip(keys, arg.keys, strict=True)):
-        _add_check(f"v{index}", spec, coercion, source, doubt, f"{name}[{key}] = v{index}; {mark}", mark)
+    """Add what checks each value of a map; containers are copies, which are stored in the copy of the map."""
+    values = [f"v{level}_{index}" for index in range(len(keys))]
+    _add_lookups(values, name, keys, source, doubt)
+    for value, key, spec in zip(values, keys, arg.keys, strict=True):
+        _add_check(value, spec, coercion, source, doubt, f"{name}[{key}] = {value}; {mark}", mark, is_nested=True)
+        if not (_is_plain(spec) or _is_text(spec)):
+            source.add(f"{name}[{key}] = {value}")
 
 
 def _add_key_check(count: int, source: CodeWriter, what: str, doubt: str) -> None:

@@ -96,6 +96,22 @@ def parse_date_time(text: str) -> datetime.datetime | Fault:
     return time if isinstance(time, Fault) else datetime.datetime.combine(day, time)
 
 
+def is_plain_date_time(text: str) -> bool:
+    """Return whether a text is what ``isoformat`` writes."""
+    try:
+        return datetime.datetime.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
+def is_plain_date(text: str) -> bool:
+    """Return whether a text is what ``isoformat`` writes."""
+    try:
+        return datetime.date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
 def parse_date(text: str) -> datetime.date | Fault:
     found = _DATE_ALONE.fullmatch(text)
     return _date_of_parts(found.groups()) if found else NO_FORMAT
@@ -218,6 +234,9 @@ _UUID: Final = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+is_plain_decimal: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,6})?").fullmatch
+"""Matches numbers that Decimal writes as they are: it uses an exponent below 0.000001."""
+
 _INT_BITS: Final = (10**MAX_DECIMAL_CHARS).bit_length()
 _DECIMAL_RANGE: Final = Fault(
     "coercion.range",

@@ -20,6 +20,9 @@ from neuroscript.coercion.format_readers import (
     WRONG_TYPE,
     Fault,
     construct,
+    is_plain_date,
+    is_plain_date_time,
+    is_plain_decimal,
     loaded_class,
     make_reader,
     parse_date,
@@ -71,6 +74,7 @@ class Format:
         samples: Canonical texts, with edge cases, for generators of values.
         classes: The dotted names of the standard classes with this format; empty if a value is always a string.
         takes_blank: Whether the empty string or ``null`` can be a valid text.
+        is_canonical: A fast test that is true only for canonical texts, or None. Most texts are canonical.
     """
 
     name: str
@@ -84,9 +88,12 @@ class Format:
     _read: Callable[[str], str | Fault]
     _write: Callable[[Any], str | Fault]
     _make: Callable[[str, Any], Any]
+    is_canonical: Callable[[str], object] | None = None
 
     def read_text(self, text: str) -> str | Rejection:
         """Return the canonical spelling of a text."""
+        if self.is_canonical is not None and self.is_canonical(text):
+            return text
         short = text.strip(BLANKS) if self._strips else text
         if len(short) > self._max_chars:
             return self.refuse(Fault("coercion.format", f"use at most {self._max_chars} characters"))
@@ -110,6 +117,10 @@ class Format:
     def make(self, text: str, cls: type) -> Any:
         """Return the instance for a canonical text."""
         return self._make(text, cls)
+
+    def maker(self, cls: Any) -> Callable[[str], Any]:
+        """Return the function that makes an instance of *cls* from a canonical text."""
+        return cls if self._make is construct else lambda text: self._make(text, cls)
 
     def refuse(self, fault: Any) -> Rejection:
         """Return a fault as a `Rejection` with the example."""
@@ -181,7 +192,8 @@ _ALL: Final = (
         strips=True,
         read=make_reader(parse_date_time, write_time),
         write=write_time,
-        make=lambda text, cls: parse_date_time(text),
+        make=lambda text, cls: datetime.datetime.fromisoformat(text),
+        is_canonical=is_plain_date_time,
     ),
     Format(
         name="date",
@@ -194,7 +206,8 @@ _ALL: Final = (
         strips=True,
         read=make_reader(parse_date, datetime.date.isoformat),
         write=datetime.date.isoformat,
-        make=lambda text, cls: parse_date(text),
+        make=lambda text, cls: datetime.date.fromisoformat(text),
+        is_canonical=is_plain_date,
     ),
     Format(
         name="time",
@@ -214,7 +227,7 @@ _ALL: Final = (
         strips=True,
         read=make_reader(parse_time, write_time),
         write=write_time,
-        make=lambda text, cls: parse_time(text),
+        make=lambda text, cls: datetime.time.fromisoformat(text),
     ),
     Format(
         name="duration",
@@ -269,6 +282,7 @@ _ALL: Final = (
         read=read_decimal,
         write=write_decimal,
         make=construct,
+        is_canonical=is_plain_decimal,
     ),
     Format(
         name="path",

@@ -99,6 +99,10 @@ class _Rejected(Exception):
         self.got = got
         self.__cause__ = cause
 
+    def below(self, step: str) -> _Rejected:
+        """Return the same error with the path of its place, which began one step further up."""
+        return _Rejected(f"{step}{self.where}", self.cls, self.got, self.__cause__)
+
 
 def _maker(arg: ArgSpec) -> Convert | None:
     """Return the function that converts an exact value to instances, or None if there is nothing to convert."""
@@ -123,9 +127,9 @@ def _maker_of_value(arg: ArgSpec) -> Convert | None:
     if arg.format:
         if cls is None:
             return None
-        from neuroscript.coercion.string_formats import make_instance
+        from neuroscript.coercion.string_formats import FORMATS
 
-        return lambda text: make_instance(arg.format, text, cls)
+        return FORMATS[arg.format].maker(cls)
     if isinstance(cls, type) and issubclass(cls, Enum):
         return _member(cls)
     if cls in MAPPINGS:
@@ -159,7 +163,18 @@ def _maker_of_items(arg: ArgSpec) -> Convert | None:
     if inner is None:
         make: Convert | None = container
         return make
-    return lambda values: (container or list)(_made_items([inner] * len(values), values))
+    inner = _maker_of_value(arg.items) or inner if arg.items is not None and not arg.items.nullable else inner
+
+    def made(values: list[Any]) -> Any:
+        items: list[Any] = []
+        for value in values:
+            try:
+                items.append(inner(value))
+            except _Rejected as error:
+                raise error.below(f"[{len(items)}]") from error.__cause__
+        return items if container is None else container(items)
+
+    return made
 
 
 def _set_maker(cls: Any) -> Convert:
@@ -190,7 +205,7 @@ def _made_at(step: str, make: Convert, value: Any) -> Any:
     try:
         return make(value)
     except _Rejected as error:
-        raise _Rejected(f"{step}{error.where}", error.cls, error.got, error.__cause__) from error.__cause__
+        raise error.below(step) from error.__cause__
 
 
 def _maker_of_element(arg: ArgSpec, cls: Any) -> Convert | None:
@@ -198,8 +213,8 @@ def _maker_of_element(arg: ArgSpec, cls: Any) -> Convert | None:
     if cls is None and not arg.keys:
         return None
     if isinstance(cls, type) and issubclass(cls, Enum):
-        return _optional(_member(cls))
-    return _optional(_maker_of_record(cls, arg.keys))
+        return _member(cls)
+    return _maker_of_record(cls, arg.keys)
 
 
 def _maker_of_map(arg: ArgSpec) -> Convert | None:
@@ -255,15 +270,20 @@ EMPTY: Final = {kind: BUILTINS[kind] for kind in (*SCALARS, *VALUES)}
 
 def _maker_of_record(cls: Any, keys: tuple[ArgSpec, ...]) -> Convert | None:
     """Return the function that makes an instance, and the instances in its fields, from a map of its fields."""
-    inner = {key.name: make for key in keys if (make := _maker(key)) is not None}
-    call = None if cls is None else _caller(cls)
+    inner = [(key.name, make) for key in keys if (make := _maker_of_value(key)) is not None]
+    call = None if cls is None or is_typed_dict(get_origin(cls) or cls) else _caller(cls)
     if not inner:
         return call
 
     def made(values: dict[str, Any]) -> Any:
-        fields = {}
-        for name, value in values.items():
-            fields[name] = _made_at(f"['{name}']", inner[name], value) if name in inner else value
+        fields = values.copy()
+        for name, make in inner:
+            value = values.get(name)
+            if value is not None:
+                try:
+                    fields[name] = make(value)
+                except _Rejected as error:
+                    raise error.below(f"['{name}']") from error.__cause__
         return fields if call is None else call(fields)
 
     return made
