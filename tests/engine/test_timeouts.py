@@ -428,13 +428,14 @@ def test_many_threads_call_with_a_timeout_at_once(never: threading.Event) -> Non
             assert [*pool.map(lambda n: engine.call("g.meet", [n], timeout=60), range(20))] == [*range(20)]
 
 
-def test_idle_threads_end(never: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_threads_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("neuroscript.calls.threads.IDLE_SECONDS", 0.05)
-    engine = thread_tools(never)
-    before = threading.active_count()
+    used: list[threading.Thread] = []
+    engine = engine_of(note=lambda rt: used.append(threading.current_thread()))
     for _ in range(3):
-        engine.call("g.name", timeout=60)
-        until(lambda: threading.active_count() <= before)
+        engine.call("g.note", timeout=60)
+        used[-1].join(10)
+        assert not used[-1].is_alive()
 
     assert not engine._shared.threads._idle
 
@@ -455,35 +456,38 @@ def test_a_forked_process_starts_its_own_threads(never: threading.Event) -> None
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
-def test_an_interrupted_start_leaves_no_thread(never: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_start_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """The thread has its first job when it starts."""
     monkeypatch.setattr("neuroscript.calls.threads.IDLE_SECONDS", 0.05)
-    engine = thread_tools(never)
-    before, start = threading.active_count(), threading.Thread.start
+    engine, started = engine_of(rest=lambda rt: None), []
+    start = threading.Thread.start
 
     def interrupted(thread: threading.Thread) -> None:
         start(thread)
+        started.append(thread)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            engine.call("g.name", timeout=60)
-    until(lambda: threading.active_count() <= before)
+            engine.call("g.rest", timeout=60)
+    started[0].join(10)
+    assert not started[0].is_alive()
 
 
-def test_a_thread_whose_caller_was_interrupted_ends(never: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_whose_caller_was_interrupted_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """The caller took the thread and gave it nothing."""
-    monkeypatch.setattr("neuroscript.calls.threads.IDLE_SECONDS", 0.05)
+    monkeypatch.setattr("neuroscript.calls.threads.IDLE_SECONDS", 0.2)
     monkeypatch.setattr("neuroscript.calls.threads.LOST_SECONDS", 0.05)
-    engine = thread_tools(never)
-    before = threading.active_count()
-    engine.call("g.name", timeout=60)
+    used: list[threading.Thread] = []
+    engine = engine_of(note=lambda rt: used.append(threading.current_thread()))
+    engine.call("g.note", timeout=60)
     idle = engine._shared.threads._idle
     until(lambda: idle)
     idle.pop()
 
-    until(lambda: threading.active_count() <= before)
+    used[0].join(10)
+    assert not used[0].is_alive()
 
 
 def test_a_call_does_not_wait_for_the_finalizers_of_another_one(never: threading.Event) -> None:
