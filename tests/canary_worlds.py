@@ -128,7 +128,7 @@ class World:
         watched: Whether there are sinks, hooks and a recording.
         toolsets: Further toolsets.
         sinks: Further sinks.
-        lends: Further host options.
+        host_options: Further host options.
 
     Attributes:
         heard: The output of each sink, complete when the world is closed.
@@ -147,7 +147,7 @@ class World:
         watched: bool = True,
         toolsets: Sequence[Toolset] = (),
         sinks: Sequence[Any] = (),
-        **lends: Any,
+        **host_options: Any,
     ) -> None:
         self.place = place
         (place / "box").mkdir(parents=True)
@@ -173,7 +173,7 @@ class World:
         watching = self._watching(sinks) if watched else {}
         all_tools = [tools(), *toolsets]
         self.engine = Engine(
-            host=Host(**{**lent, **lends}), policy=policy, toolsets=all_tools, plugins="none", **watching
+            host=Host(**{**lent, **host_options}), policy=policy, toolsets=all_tools, plugins="none", **watching
         )
 
     def _logger(self) -> logging.Logger:
@@ -182,7 +182,7 @@ class World:
         logger.setLevel(logging.DEBUG)
         self._handler = logging.FileHandler(self.place / "log", encoding="utf-8")
         self._handler.setFormatter(
-            logging.Formatter("%(name)s %(levelname)s %(message)s %(told)s", defaults={"told": ""})
+            logging.Formatter("%(name)s %(levelname)s %(message)s %(detail)s", defaults={"detail": ""})
         )
         logger.addHandler(self._handler)
         return logger

@@ -25,7 +25,7 @@ def who() -> str:
 
 COMPUTED: Final = """
 from neuroscript import Toolset, ToolSpec, hookimpl
-told = []
+calls = []
 
 @hookimpl
 def neuroscript_toolsets():
@@ -47,7 +47,7 @@ def neuroscript_decide(call):
 
 @hookimpl
 def neuroscript_call_finished(record):
-    told.append(record.tool)
+    calls.append(record.tool)
 """
 
 

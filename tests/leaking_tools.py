@@ -60,7 +60,7 @@ def logs(rt: Runtime, texts: list[str]) -> None:
             raise ValueError(text)
         except ValueError:
             log.exception("it failed")
-        log.getChild("below").log(logging.INFO, "%s", text, extra={"told": text})
+        log.getChild("below").log(logging.INFO, "%s", text, extra={"detail": text})
 
 
 def model(rt: Runtime, texts: list[str]) -> None:
@@ -143,8 +143,8 @@ def spends(rt: Runtime, texts: list[str]) -> None:
     rt.spend(texts[0], texts[1])
 
 
-def requires(rt: Runtime, texts: list[str]) -> None:
-    rt.require(f"fs:write:x/{bare(texts, 'hex')}")
+def requires(rt: Runtime, strings: list[str]) -> None:
+    rt.require(f"fs:write:x/{bare(strings, 'hex')}")
 
 
 def calls_nothing(rt: Runtime, texts: list[str]) -> None:
@@ -160,8 +160,8 @@ def calls_with_keys(rt: Runtime, texts: list[str]) -> None:
         rt.call_tool("c.counts", ({bare(texts, name): "5"},))
 
 
-def reads_wrongly(rt: Runtime, texts: list[str]) -> None:
-    rt.call_tool("c.reads", (f"x/{bare(texts, 'hex')}",))
+def reads_wrongly(rt: Runtime, strings: list[str]) -> None:
+    rt.call_tool("c.reads", (f"x/{bare(strings, 'hex')}",))
 
 
 def looks_up(rt: Runtime, texts: list[str]) -> None:

@@ -131,10 +131,10 @@ class SpecError(NeuroScriptError, ValueError):
         return tuple(f"{place}: {problem}" for place, problem in zip(places, self.problems, strict=True))
 
     def __str__(self) -> str:
-        texts = [*(self._sentences() if self.lines else self.problems)[:MAX_LISTED_PROBLEMS]]
-        if self.total > len(texts):
-            texts.append(f"and {self.total - len(texts)} more")
-        text = "; ".join(texts)
+        sentences = [*(self._sentences() if self.lines else self.problems)[:MAX_LISTED_PROBLEMS]]
+        if self.total > len(sentences):
+            sentences.append(f"and {self.total - len(sentences)} more")
+        text = "; ".join(sentences)
         return text if self.lines else f"{self.subject}: {text}"
 
 
@@ -375,10 +375,10 @@ class ArgumentError(CallError, ValueError):
         return self.RETRY
 
     def __str__(self) -> str:
-        texts = [str(problem) for problem in self.problems[:MAX_LISTED_PROBLEMS]]
-        if self.total > len(texts):
-            texts.append(f"and {self.total - len(texts)} more")
-        text = "; ".join(texts)
+        sentences = [str(problem) for problem in self.problems[:MAX_LISTED_PROBLEMS]]
+        if self.total > len(sentences):
+            sentences.append(f"and {self.total - len(sentences)} more")
+        text = "; ".join(sentences)
         return f"{self.tool}: {text}" if self.tool else text
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -241,14 +241,14 @@ class TestFile:
             audit.write(outcome())
         audit.close()
 
-    @pytest.mark.parametrize("room", [0, 1, 200])
-    def test_a_partial_write_is_removed(self, room: int, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("free_bytes", [0, 1, 200])
+    def test_a_partial_write_is_removed(self, free_bytes: int, tmp_path: Path) -> None:
         """It raises, so does the next one, and the chain continues when the disk has space again."""
-        reported = wait_for_exit(child("cramped", tmp_path / "trail.jsonl", room))[1].decode().splitlines()
+        reported = wait_for_exit(child("cramped", tmp_path / "trail.jsonl", free_bytes))[1].decode().splitlines()
 
         size = len((tmp_path / "trail.jsonl").read_bytes().splitlines(keepends=True)[0])
-        reason = f"AuditError only {room} of {size} bytes of a record were written; the disk may be full"
-        assert [reason if room else "OSError [Errno 27] File too large"] * 2 == reported[:2]
+        reason = f"AuditError only {free_bytes} of {size} bytes of a record were written; the disk may be full"
+        assert [reason if free_bytes else "OSError [Errno 27] File too large"] * 2 == reported[:2]
         found = verify(tmp_path / "trail.jsonl", key=KEY, head=reported[2])
         assert (True, 2, ()) == (found.is_intact, found.records, found.problems)
 

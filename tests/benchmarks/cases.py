@@ -164,13 +164,13 @@ ORDERS: Final = [
 STRINGS: Final = [f"text {index}" for index in range(1_000)]
 MIXED: Final[list[Any]] = [(index, str(index), float(index))[index % 3] for index in range(1_000)]
 
-EIGHT: Final = (7, 0.5, "a text", True, 42, 2.25, "another", False)
-EIGHT_OTHERWISE: Final = ("7", "0.5", "a text", "true", 42.0, 2, "another", 0)
+EIGHT: Final = (7, 0.5, "a word", True, 42, 2.25, "another", False)
+EIGHT_OTHERWISE: Final = ("7", "0.5", "a word", "true", 42.0, 2, "another", 0)
 """The same values in other spellings; a string has none."""
 
 COMPARISONS: Final = (
     Comparison("W1", "two", (2, 3), 5, 0.65),
-    Comparison("W2", "tags", ("a text", ["red", "green", "blue"]), 3, 0.90),
+    Comparison("W2", "tags", ("a word", ["red", "green", "blue"]), 3, 0.90),
     Comparison("W3", "eight", EIGHT, 7, 0.88),
     Comparison("W1 named", "two", {"a": 2, "b": 3}, 5, 0.45),
     Comparison("W1 coerced", "two", ("2", 3.0), 5, 1.15),
@@ -221,8 +221,8 @@ def against_pydantic(engine: Engine) -> list[Case]:
 def ours(engine: Engine, each: Comparison) -> Statement:
     """Return the statement that makes a call through *engine*."""
     names: dict[str, Any] = {"engine": engine, "Wrong": ArgumentError}
-    door = "call_named" if isinstance(each.given, dict) else "call"
-    return Statement(_caught(each, f"engine.{door}('bench.{each.tool}', {_written(each.given, names)})"), names)
+    method = "call_named" if isinstance(each.given, dict) else "call"
+    return Statement(_caught(each, f"engine.{method}('bench.{each.tool}', {_written(each.given, names)})"), names)
 
 
 def _pydantic(each: Comparison) -> Statement | None:

@@ -33,8 +33,8 @@ SPEC: Final = ToolSpec(
         ArgSpec("how", ArgType.MAP, required=False, keys=(ArgSpec("case", ArgType.BOOL), ArgSpec("at", ArgType.ANY))),
     ),
     return_type=ArgType.INT,
-    description="Count tags in a text.",
-    when_to_use="When a text has tags.",
+    description="Count tags in a post.",
+    when_to_use="When a post has tags.",
 )
 
 

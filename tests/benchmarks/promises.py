@@ -28,7 +28,7 @@ def toolset() -> Toolset:
     tools = Toolset("proof")
     items = (ArgSpec("items", ArgType.SLICE_INT),)
     tools.add(ToolSpec("handed", "proof", items), _Keeper())
-    tools.add(ToolSpec("wrong_result", "proof", return_type=ArgType.INT), lambda rt: "a text")
+    tools.add(ToolSpec("wrong_result", "proof", return_type=ArgType.INT), lambda rt: "a word")
     tools.add(ToolSpec("trusted", "proof"), lambda rt: None, ToolPolicy(requires_trust=True))
     return tools
 
@@ -79,12 +79,12 @@ PROMISES: Final[Mapping[str, Callable[[Engine], bool]]] = {
     "an int of more than 64 bits is refused": _raises(ArgumentError, "bench.two", 2**63, 1),
     "such a result is refused": _raises(ReturnError, "bench.two", 2**62, 2**62),
     "such an int in a list is refused": _raises(ArgumentError, "bench.integers", [*range(100), 2**63]),
-    "NaN is refused": _raises(ArgumentError, "bench.eight", 7, NAN, "a text", True, 42, 2.25, "another", False),
+    "NaN is refused": _raises(ArgumentError, "bench.eight", 7, NAN, "a word", True, 42, 2.25, "another", False),
     "NaN in a declared map is refused": _raises(
         ArgumentError, "bench.rows", [{"id": 1, "name": "row", "weight": NAN, "active": True}]
     ),
     "a lone surrogate is refused": _raises(ArgumentError, "bench.tags", SURROGATE, []),
-    "a lone surrogate in a list is refused": _raises(ArgumentError, "bench.tags", "a text", ["red", SURROGATE]),
+    "a lone surrogate in a list is refused": _raises(ArgumentError, "bench.tags", "a word", ["red", SURROGATE]),
     "True is not an int": _raises(ArgumentError, "bench.two", True, 1),
     "a result of another type is refused": _raises(ReturnError, "proof.wrong_result"),
     "a tool that needs trust is refused": _raises(PolicyError, "proof.trusted"),

@@ -398,7 +398,7 @@ def test_secrets_are_neither_printed_nor_stored(server: ModelServer, tmp_path: P
 
 def test_closed_output_ends_the_command(server: ModelServer) -> None:
     """No further call is made."""
-    server.script(asks(ADD, text="a text"), says("never asked for"))
+    server.script(asks(ADD, text="Let me add."), says("never asked for"))
 
     words = asked_of(server, "ask", "--tools", "math.*", "hi")
     result = process(*words, shell="| true; exit ${PIPESTATUS[0]}", before="sleep 0;")

@@ -39,7 +39,7 @@ GAVE: dict[str, tuple[tuple[str, ...], str, str]] = {
     ),
     "timeout.toml": (
         (),
-        "nobody waits for ever\n",
+        "the plan does not wait\n",
         "neuroscript: sleeps: time.sleep: duration_seconds: expected to end before the deadline of the call, "
         "got a longer time (the plan continued)\n",
     ),

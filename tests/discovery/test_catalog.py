@@ -73,7 +73,7 @@ def test_installed_plugin_is_loaded(site: Path) -> None:
         assert [*engine.tools] == ["numbers.one", "numbers.two"]
         assert engine.infos["numbers.one"].origin == "zeta-good 1.0"
     assert caught.value.text == "is one too many"
-    assert sys.modules["zeta_good_module"].told == ["numbers.one", "numbers.two"]
+    assert sys.modules["zeta_good_module"].calls == ["numbers.one", "numbers.two"]
 
 
 def test_distribution_metadata_is_read(site: Path) -> None:

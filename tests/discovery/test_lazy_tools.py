@@ -68,15 +68,15 @@ def neuroscript_decide(call):
 
 @hookimpl
 def neuroscript_call_finished(record):
-    counted.told.append(record.tool)
+    counted.events.append(record.tool)
 
 @hookimpl
 def neuroscript_tool_registered(tool, origin):
-    counted.told.append("+" + tool.spec.full_name)
+    counted.events.append("+" + tool.spec.full_name)
 
 @hookimpl
 def neuroscript_engine_closed(left):
-    counted.told.append("closed")
+    counted.events.append("closed")
 """
 
 
@@ -85,13 +85,13 @@ class Counted:
 
     def __init__(self) -> None:
         self.imports: list[str] = []
-        self.told: list[str] = []
+        self.events: list[str] = []
 
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Return a folder of installed distributions, none of which is imported yet."""
-    (tmp_path / "counted.py").write_text("imports, told = [], []\n")
+    (tmp_path / "counted.py").write_text("imports, events = [], []\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     yield tmp_path
@@ -467,7 +467,7 @@ def gated(site: Path, counted: Counted) -> Iterator[Engine]:
 def test_first_call_imports_hooks(gated: Engine, counted: Counted) -> None:
     """The guard decides about that call, and observers first learn about the tools registered before."""
     gated.register(ToolImplementation(ToolSpec("late", "host"), lambda rt: 1))
-    assert (counted.imports, counted.told) == ([], [])
+    assert (counted.imports, counted.events) == ([], [])
 
     with pytest.raises(PolicyError) as caught:
         gated.call("host.shut")
@@ -476,14 +476,14 @@ def test_first_call_imports_hooks(gated: Engine, counted: Counted) -> None:
 
     assert caught.value.text == "not today"
     assert counted.imports == ["gate_tools_module"]
-    assert counted.told == ["+host.late", "host.shut", "host.open", "closed"]
+    assert counted.events == ["+host.late", "host.shut", "host.open", "closed"]
 
 
 def test_engine_without_calls_imports_no_hooks(gated: Engine, counted: Counted) -> None:
     """Closing the engine does not import them either."""
     gated.close()
 
-    assert (counted.imports, counted.told) == ([], [])
+    assert (counted.imports, counted.events) == ([], [])
 
 
 def test_guard_that_cannot_be_imported_refuses_every_call(gated: Engine, site: Path, counted: Counted) -> None:
@@ -558,7 +558,7 @@ def test_concurrent_calls_load_hooks_once(gated: Engine, counted: Counted) -> No
         each.join()
 
     assert counted.imports == ["gate_tools_module"]
-    assert counted.told == ["+host.late", *["host.open"] * 8]
+    assert counted.events == ["+host.late", *["host.open"] * 8]
 
 
 def test_host_observers_see_tools_that_are_not_imported(acme: Engine, counted: Counted) -> None:

@@ -371,7 +371,7 @@ def test_no_text_of_a_tool_is_code(text: str, default: str) -> None:
         )
         return stub([spec])
 
-    assert shape(made("a text", "a")) == shape(made(f"a{text}a text", default or "a"))
+    assert shape(made("words", "a")) == shape(made(f"a{text}words", default or "a"))
 
 
 def shape(source: str) -> str:

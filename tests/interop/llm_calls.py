@@ -27,5 +27,5 @@ def engine_of(*functions: Callable[..., Any], needs: ToolPolicy = NOTHING, **opt
 
 
 def times(text: str, count: int) -> str:
-    """Repeat a text."""
+    """Repeat a string."""
     return text * count

@@ -31,7 +31,7 @@ class Typed(BaseTool):  # type: ignore[misc]
         description="Tell what arrives.",
         when_to_use="When types matter.",
         inputs=[
-            ToolParam("text", "string", "A text"),
+            ToolParam("text", "string", "A string"),
             ToolParam("count", "integer", "A count"),
             ToolParam("share", "float", "A share"),
             ToolParam("flag", "boolean", "A flag"),

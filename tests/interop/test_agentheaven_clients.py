@@ -36,7 +36,7 @@ def agent_server() -> FastMCP[Any]:
     def agent(name: str) -> str:
         """Tell the number of an agent."""
         if name != "bond":
-            raise ValueError("nobody")
+            raise ValueError("no such agent")
         return "007"
 
     @server.tool
@@ -112,7 +112,7 @@ def test_ah_53_results_and_errors_are_those_of_any_third_party_tool() -> None:
     value, error = asyncio.run(run())
 
     assert "007" == value
-    assert "agentheaven.agent: the server says: Error calling tool 'agent': nobody" == str(error)
+    assert "agentheaven.agent: the server says: Error calling tool 'agent': no such agent" == str(error)
     assert ("mcp.error", "model") == (error.code, error.retry)
 
 

@@ -108,7 +108,7 @@ def test_ah_04_a_docstring_is_never_evaluated(monkeypatch: pytest.MonkeyPatch) -
         """Echo.
 
         Args:
-            text: A text. Defaults to __import__('os').environ.setdefault('RAN', '1').
+            text: A string. Defaults to __import__('os').environ.setdefault('RAN', '1').
         """
         return text
 

@@ -321,7 +321,7 @@ def test_a_reply_has_its_stop_reason(reason: Any, calls: list[ToolCall], stop: s
             "the server ended the reply with an error (overloaded_error)",
         ),
         (
-            {"type": "error", "error": {"type": "Can not say: canary"}},
+            {"type": "error", "error": {"type": "Some type: canary"}},
             "llm.server",
             "later",
             "the server ended the reply with an error",

@@ -41,7 +41,7 @@ class Repeat(BaseTool):
     """A tool with arguments that LangChain does not check."""
 
     name: str = "repeatText"
-    description: str = "Repeat a text."
+    description: str = "Repeat a string."
 
     def _run(self, text: str, times: int) -> str:
         SEEN.append((text, times))
@@ -212,13 +212,13 @@ def test_a_model_cannot_set_a_hidden_argument() -> None:
     """Nor if it has a default, which applies if the host passes nothing."""
 
     @tool
-    def sign(text: str, user: Annotated[str, InjectedToolArg] = "nobody") -> str:
+    def sign(text: str, user: Annotated[str, InjectedToolArg] = "guest") -> str:
         """Sign something."""
         return f"{text}, {user}"
 
     text = "far.sign: user: expected only text, got an unknown name of type str"
 
-    assert call_tool(sign, "sign", text="tea").value == "tea, nobody"
+    assert call_tool(sign, "sign", text="tea").value == "tea, guest"
     assert error_of(call_tool(sign, "sign", text="tea", user="ann")) == ("arg.unknown", "model", text)
     with engine_of(sign, injected={"user": Value("ann")}) as engine:
         assert engine.call("far.sign", ("tea",)) == "tea, ann"
@@ -451,7 +451,7 @@ def test_all_unsupported_tools_are_reported_at_once() -> None:
     twin = StructuredTool.from_function(lambda: 1, name="Add", description="Twin.")
     given: list[Any] = [add, twin, odd, lost, note, print]
     with pytest.raises(SpecError) as caught:
-        from_langchain(given, group="far", injected={"nobody": Variable("x")})
+        from_langchain(given, group="far", injected={"unknown": Variable("x")})
 
     assert caught.value.problems == (
         "tools: expected LangChain tools, got builtin_function_or_method",
@@ -459,7 +459,7 @@ def test_all_unsupported_tools_are_reported_at_once() -> None:
         "add and Add have the same name here, add; leave out all but one",
         "lost: #/properties/a/$ref: no such schema in this document",
         "note: user: the host must supply it; set its source with injected",
-        "injected: no tool has a hidden argument nobody",
+        "injected: no tool has a hidden argument unknown",
     )
 
 

@@ -59,7 +59,7 @@ def test_a_function_receives_exact_values_under_our_policy() -> None:
         "policy.approval",
         "host",
         "abab",
-        "Repeat a text.",
+        "Repeat a string.",
     )
     assert untrusted.policy == ToolPolicy(
         capabilities=("llm:call:words/times",), effects=("net", "reads", "writes", "deletes"), requires_approval=True

@@ -65,7 +65,7 @@ def test_nsf_45_a_native_stream_with_the_same_name_loses_no_item() -> None:
     """No tool of neurosurfer is declared as a stream."""
 
     def echo(text: str) -> Iterator[str]:
-        """Give the letters of a text."""
+        """Yield the letters of a string."""
         yield from text
 
     own = Toolset("neurosurfer")

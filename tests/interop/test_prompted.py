@@ -77,7 +77,7 @@ def test_calls_are_read_as_models_are_trained_to_write_them(text: str, message: 
     "text",
     [
         "",
-        "Just a text with {braces} and [brackets].",
+        "Prose with {braces} and [brackets].",
         f"You could write {CALL} to add.",
         f"{CALL} adds two numbers.",
         '{"name": "Ada", "born": 1815}',
@@ -153,13 +153,13 @@ def test_generated_calls_survive_a_round_trip() -> None:
     """In every syntax, with any arguments."""
     for calls in turns():
         data = [{"name": wire(call.name), "arguments": call.arguments} for call in calls]
-        texts = [json.dumps(each, ensure_ascii=len(call.id) % 2 == 0) for each, call in zip(data, calls, strict=True)]
+        objects = [json.dumps(each, ensure_ascii=len(call.id) % 2 == 0) for each, call in zip(data, calls, strict=True)]
         ways = (
-            "\n".join(texts),
-            f"[{', '.join(texts)}]",
-            "".join(f"<tool_call>\n{each}\n</tool_call>" for each in texts),
+            "\n".join(objects),
+            f"[{', '.join(objects)}]",
+            "".join(f"<tool_call>\n{each}\n</tool_call>" for each in objects),
             "[TOOL_CALLS]" + json.dumps(data),
-            "<|python_tag|>" + ";".join(texts),
+            "<|python_tag|>" + ";".join(objects),
             "\n".join(f"```json\n{json.dumps(each, indent=2)}\n```" for each in data),
             "".join(f"<function={each['name']}>{json.dumps(each['arguments'])}</function>" for each in data),
             calls_text(calls, WireNames()),

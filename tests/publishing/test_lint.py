@@ -73,7 +73,7 @@ def count(rt: Runtime, text: str) -> int:
     return len(text)
 
 toolset.add(
-    ToolSpec("count", "acme", (ArgSpec("text", ArgType.STRING, description="A text."),), description="Count letters."),
+    ToolSpec("count", "acme", (ArgSpec("text", ArgType.STRING, description="A string."),), description="Count letters."),
     count,
 )
 

@@ -405,7 +405,7 @@ ROWS: Final = (
     Row("object", object, [1, {"a": None}], [1, {"a": None}]),
     Row("bytearray", bytearray, {"$base64": "aGk="}, b"hi", bytearray(b"hi")),
     Row("none", None, None, None),
-    # standard classes with a text form
+    # standard classes with a canonical text
     Row("datetime", datetime.datetime, "2026-11-23 12:30:00Z", "2026-11-23T12:30:00+00:00", NOON),
     Row("date", datetime.date, "2026-11-23", "2026-11-23", datetime.date(2026, 11, 23)),
     Row("time", datetime.time, "12:30", "12:30:00", datetime.time(12, 30)),

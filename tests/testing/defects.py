@@ -26,8 +26,8 @@ def spec(*args: ArgSpec, examples: tuple[Example, ...] = (), **changes: Any) -> 
         "name": "shout",
         "group": "acme",
         "return_type": ArgType.STRING,
-        "description": "Say a text in capitals.",
-        "when_to_use": "For a text that has to be heard.",
+        "description": "Say something in capitals.",
+        "when_to_use": "To be heard.",
         "return_help": "The text in capitals.",
         "examples": examples or (Example(("a",), "A"), WRONG),
     }
@@ -51,7 +51,7 @@ good = of(spec())
 # What a tool says
 
 name_fits = of(spec(name="s" * 70))
-described = of(spec(description="says a text in capitals"))
+described = of(spec(description="says something in capitals"))
 arguments_described = of(spec(attrs.evolve(TEXT, description="")))
 
 
@@ -68,9 +68,9 @@ keys_described = of(
 )
 result_described = of(spec(return_help=""))
 when_to_use = of(spec(when_to_use=""))
-others_exist = of(spec(when_to_use="For a text that has to be heard; acme.whisper says it quietly."))
+others_exist = of(spec(when_to_use="To be heard; acme.whisper says it quietly."))
 distinct = of(spec())
-distinct.add(spec(name="cry", when_to_use="For a text that has to be cried."), shout, PURE)
+distinct.add(spec(name="cry", when_to_use="To be pitied."), shout, PURE)
 success_shown = of(spec(examples=(WRONG,)))
 failure_shown = of(spec(examples=(Example(("a",), "A"),)))
 results_shown = of(spec(examples=(Example(("a",)), WRONG)))

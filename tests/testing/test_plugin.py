@@ -30,7 +30,7 @@ def made(group):
     toolset = Toolset(group)
     spec = ToolSpec(
         "double", group, (ArgSpec("text", ArgType.STRING, description="It."),), return_type=ArgType.STRING,
-        description=f"Say a text twice, in {group}.", when_to_use=f"For emphasis in {group}.", return_help="The text.",
+        description=f"Say something twice, in {group}.", when_to_use=f"For emphasis in {group}.", return_help="The text.",
         examples=(Example(("a",), "aa"), Example((5,), error="coercion.type")),
     )
     toolset.add(spec, lambda rt, text: text * 2, ToolPolicy(effects=("pure",)))

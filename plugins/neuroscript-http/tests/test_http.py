@@ -112,7 +112,7 @@ CHARSETS: Final = {
     "unknown": ("text/plain; charset=klingon", b"abc", "", None),
     "a NUL in it": ("text/plain; charset=utf\x00-8", b"abc", "", None),
     "a picture": ("image/png", b"\x89PNG", "", None),
-    "a picture that says it is a text": ("image/png; charset=utf-8", b"abc", "", None),
+    "a picture with the charset of a string": ("image/png; charset=utf-8", b"abc", "", None),
     "nothing": ("", b"abc", "", None),
 }
 

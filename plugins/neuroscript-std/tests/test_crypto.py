@@ -372,7 +372,7 @@ def test_hmacwith_needs_a_grant_for_the_secret() -> None:
     with Engine(plugins=["neuroscript-std"], host=host, policy=policy) as engine:
         for args in (["signing", "crc32"], ["payments"], ["*"], ["salt"], [""]):
             with pytest.raises(CallError) as caught:
-                engine.call("crypto.hmacwith", ["a text", *args])
+                engine.call("crypto.hmacwith", ["a message", *args])
             assert "canary" not in f"{caught.value}{caught.value!r}"
             assert caught.value.retry == RETRIES.get(caught.value.code, "model")
             codes[args[0]] = caught.value.code

@@ -91,9 +91,9 @@ def number_text(value: float) -> str:
     return repr(value)
 
 
-def list_text(texts: tuple[str, ...]) -> str:
+def list_text(strings: tuple[str, ...]) -> str:
     """Return strings as a JSON array."""
-    return f"[{','.join(map(quoted, texts))}]" if texts else "[]"
+    return f"[{','.join(map(quoted, strings))}]" if strings else "[]"
 
 
 def sizes_text(sizes: tuple[int, ...]) -> str:

@@ -341,7 +341,7 @@ def stricter_bounds(
 
 
 def nearest_float(bound: float, *, is_lower: bool) -> float:
-    """Return the first float within an exclusive bound; infinity if there is none.
+    """Return the first float within an exclusive bound; infinity if no float is within it.
 
     >>> nearest_float(0, is_lower=True)
     5e-324

@@ -19,7 +19,7 @@ from neuroscript.coercion.scalars import to_builtin
 MAX_DECIMAL_CHARS: Final = 64
 MAX_EMAIL_LOCAL_CHARS: Final = 64
 MAX_DOMAIN_LABEL_CHARS: Final = 63
-"""The maximum length of a part of a text, in characters."""
+"""The maximum length of a number, the local part of an address and a label of a domain, in characters."""
 
 MAX_WIDE_RANGES: Final = 20
 """The maximum number of ranges up to a non-ASCII character in a regular expression. Compiling each takes long."""
@@ -97,7 +97,7 @@ def parse_date_time(text: str) -> datetime.datetime | Fault:
 
 
 def is_plain_date_time(text: str) -> bool:
-    """Return whether a text is what ``isoformat`` writes."""
+    """Return whether a string is exactly what ``isoformat`` writes."""
     try:
         return datetime.datetime.fromisoformat(text).isoformat() == text
     except ValueError:
@@ -105,7 +105,7 @@ def is_plain_date_time(text: str) -> bool:
 
 
 def is_plain_date(text: str) -> bool:
-    """Return whether a text is what ``isoformat`` writes."""
+    """Return whether a string is exactly what ``isoformat`` writes."""
     try:
         return datetime.date.fromisoformat(text).isoformat() == text
     except ValueError:
@@ -217,7 +217,7 @@ def write_duration(value: datetime.timedelta) -> str:
 
 
 def make_reader(parse: Callable[[str], Any], write: Callable[[Any], str | Fault]) -> Callable[[str], str | Fault]:
-    """Return the function that reads a text by way of an instance."""
+    """Return a function that reads a string: it creates an instance and returns its canonical text."""
 
     def read(text: str) -> str | Fault:
         result = parse(text)

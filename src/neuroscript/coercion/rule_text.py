@@ -241,6 +241,6 @@ def _keys(rule: Rule) -> str:
     return f"{',' if _length(rule) else ''} with keys {_listed(names, len(rule.keys))}{others}"
 
 
-def _listed(texts: Sequence[str], count: int) -> str:
+def _listed(names: Sequence[str], count: int) -> str:
     """Return the names separated by commas, followed by the number of omitted ones."""
-    return f"{', '.join(texts)} and {count - len(texts)} more" if count > len(texts) else ", ".join(texts)
+    return f"{', '.join(names)} and {count - len(names)} more" if count > len(names) else ", ".join(names)

@@ -153,7 +153,7 @@ def validator_for(text: str) -> SchemaValidator | None:
 
 @functools.lru_cache(maxsize=1024)
 def compile_schema(text: str) -> tuple[SchemaValidator | None, tuple[str, ...]]:
-    """Return the validator for a schema in JSON text, or None and the reasons why there is none."""
+    """Return the validator for a schema in JSON text, or None and the reasons why it cannot be compiled."""
     try:
         import jsonschema_rs
     except ImportError:
@@ -187,7 +187,7 @@ def _fault(error: Any) -> str:
 def _understood(schema: dict[str, Any]) -> tuple[dict[str, Any], int]:
     """Return a schema in the form that the validator expects, and how many patterns it contains.
 
-    A schema that names no draft is treated as draft 7 if it uses keywords of that draft.
+    A schema without ``$schema`` is treated as draft 7 if it uses keywords of that draft.
     """
     rest: list[Any] = [schema]
     is_old = False

@@ -60,7 +60,7 @@ MAX_PATH_CHARS: Final = 32_767
 MAX_URI_CHARS: Final = 2**16
 MAX_BASE64_CHARS: Final = 2**24
 MAX_REGEX_CHARS: Final = 1_000
-"""The maximum length of a text of each format, in characters without surrounding whitespace."""
+"""The maximum length of a string in each format, in characters without surrounding whitespace."""
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -71,10 +71,10 @@ class Format:
         name: The name in specs and in JSON Schema, for example ``date-time``.
         expected: The name in errors, for example ``date and time``.
         example: A canonical text for hints and documentation.
-        samples: Canonical texts, with edge cases, for generators of values.
+        samples: Strings in canonical form, with edge cases, for generators of values.
         classes: The dotted names of the standard classes with this format; empty if a value is always a string.
-        takes_blank: Whether the empty string or ``null`` can be a valid text.
-        is_canonical: A fast test that is true only for canonical texts, or None. Most texts are canonical.
+        takes_blank: Whether the empty string or ``null`` can be a valid value.
+        is_canonical: A fast test that is true only for canonical strings, as most are, or None.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Format:
     is_canonical: Callable[[str], object] | None = None
 
     def read_text(self, text: str) -> str | Rejection:
-        """Return the canonical spelling of a text."""
+        """Return the canonical spelling of a string, or a `Rejection`."""
         if self.is_canonical is not None and self.is_canonical(text):
             return text
         short = text.strip(BLANKS) if self._strips else text
@@ -138,7 +138,7 @@ def read_format(name: str, value: object, mode: Mode) -> Any:
 
     Args:
         name: The name of the format, a key of `FORMATS`.
-        mode: *strict* accepts only canonical texts and exact instances; *lax* and *result* accept other spellings too.
+        mode: *strict* accepts only canonical text and exact instances; *lax* and *result* accept other spellings too.
 
     """
     found = FORMATS[name]

@@ -2,8 +2,8 @@
 
 A value that strictly is one alternative takes the first such. Otherwise it takes the alternative that can repair it,
 and of several the first declared, except that a boolean yields to a number. A string stays a string where one
-alternative is a plain string, unless a format that is declared before it can be read from the text. Maps with a
-discriminator are told apart by it.
+alternative is a plain string, unless an alternative before it has a format that can read the string. A discriminator
+selects the alternative of a map.
 
 All work on alternatives counts against the limit of values, so nested unions cannot multiply it without bound.
 """
@@ -249,7 +249,7 @@ def _is_plain_text(rule: Rule) -> bool:
 
 
 def _first_format(walk: CoercionPass, lax: CoercionSettings, rule: Rule, until: Rule, text: str, where: Where) -> Any:
-    """Return the canonical text and the trial of the first format before an alternative that takes a text, or None."""
+    """Return the canonical text and the trial of the first format before *until* that can read a string, or None."""
     for alternative in rule.any_of:
         if alternative is until:
             return None

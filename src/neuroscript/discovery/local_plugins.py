@@ -204,7 +204,7 @@ def unloadable(error: BaseException) -> str:
 
 
 Stamp = tuple[tuple[str, int, int, int], ...]
-"""The path, modification time (nanoseconds), size (bytes) and inode of each file; empty if there is none."""
+"""The path, modification time (nanoseconds), size (bytes) and inode of each file; empty without files."""
 
 
 class Watcher:

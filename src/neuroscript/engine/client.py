@@ -59,17 +59,17 @@ def aclient(session: Session) -> Any:
 class Client:
     """A group of tools, or a tool. Its own names begin with ``_``, so they hide no tool."""
 
-    __slots__ = ("_doors", "_path", "_session")
+    __slots__ = ("_methods", "_path", "_session")
 
-    def __init__(self, session: Session, doors: CallMethods, path: str = "") -> None:
+    def __init__(self, session: Session, methods: CallMethods, path: str = "") -> None:
         self._session = session
-        self._doors = doors
+        self._methods = methods
         self._path = path
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(f"no tool or group is named {quote_untrusted(name)}", name=name, obj=self)
-        return Client(self._session, self._doors, f"{self._path}.{word(name)}" if self._path else word(name))
+        return Client(self._session, self._methods, f"{self._path}.{word(name)}" if self._path else word(name))
 
     def __dir__(self) -> list[str]:
         """Return the tools that may be called, and their groups."""
@@ -85,9 +85,9 @@ class Client:
         spec = _spec(self._session, self._path)
         given = _given(spec, args, named)
         if spec.stream is True:
-            return self._doors.stream(self._path, given)
-        door = self._doors.by_name if isinstance(given, dict) else self._doors.in_order
-        return door(self._path, given)
+            return self._methods.stream(self._path, given)
+        call = self._methods.by_name if isinstance(given, dict) else self._methods.in_order
+        return call(self._path, given)
 
 
 def _spec(session: Session, path: str) -> ToolSpec:

@@ -93,13 +93,13 @@ NamedObject = TypeVar("NamedObject", bound=HasName)
 
 
 def tools_by_name(
-    things: Iterable[tuple[str, NamedObject]], faults: list[str], mending: str = "leave out all but one"
+    things: Iterable[tuple[str, NamedObject]], faults: list[str], remedy: str = "leave out all but one"
 ) -> dict[str, NamedObject]:
     """Return objects by the tool names derived from their labels; record labels that make no name or the same name.
 
     Args:
         things: Pairs of a label and an object.
-        mending: What to do about objects with the same name, for the error.
+        remedy: What to do about objects with the same name, for the error.
     """
     found: dict[str, list[NamedObject]] = {}
     for text, each in things:
@@ -111,7 +111,7 @@ def tools_by_name(
     for word, several in found.items():
         if len(several) > 1:
             names = " and ".join(quote_untrusted(each.name) for each in several)
-            faults.append(f"{names} have the same name here, {word}; {mending}")
+            faults.append(f"{names} have the same name here, {word}; {remedy}")
     return {word: several[0] for word, several in found.items() if len(several) == 1}
 
 

@@ -32,7 +32,7 @@ class Refusal(str):
 
     @classmethod
     def of(cls, error: CallError, redactor: Any = None) -> Refusal:
-        """Return the log message of a refusal: its remedy, or only its code, because other texts may quote values.
+        """Return the log message of a refusal: its remedy, or only its code, because its message may quote values.
 
         Args:
             redactor: Replaces secrets; None if there are none.

@@ -49,9 +49,8 @@ class FormFinder:
 
     def __init__(self, forms: Iterable[Form]) -> None:
         self._forms: dict[str, Form] = {}
-        for form in sorted(
-            set(forms)
-        ):  # of forms with equal texts, the one that covers the most comes last and is kept
+        # Of forms with equal text, the one that covers the most comes last and replaces the others.
+        for form in sorted(set(forms)):
             self._forms[form.text] = form
         self._by_head: dict[str, list[Form]] = {}
         for form in sorted(self._forms.values(), key=_length, reverse=True):

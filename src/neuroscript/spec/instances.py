@@ -38,7 +38,7 @@ Convert = Callable[[Any], Any]
 
 
 def maker_of(arg: ArgSpec, tool: str) -> Convert | None:
-    """Return the function that creates the instances in an argument of *tool*, or None if its spec names no class.
+    """Return the function that creates the instances in an argument of *tool*, or None if its spec has no class.
 
     Raises:
         ArgumentError: From the returned function, if a class rejects the values.
@@ -326,7 +326,7 @@ def _maker_of_union(arg: ArgSpec) -> Convert | None:
 
 
 def plain_of(arg: ArgSpec) -> Convert | None:
-    """Return the function that converts instances in a result to plain data, or None if the spec names no class.
+    """Return the function that converts instances in a result to plain data, or None if the spec has no class.
 
     It takes instances of the declared classes apart, at every depth. It returns any other value unchanged, because the
     check of the result then reports its place. It calls no code but the attributes of instances.

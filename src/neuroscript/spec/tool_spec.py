@@ -231,7 +231,7 @@ def _settled(arg: ArgSpec) -> Iterator[str]:
 
 
 def _refined_holds_text(arg: ArgSpec) -> bool:
-    """Return whether a union has an alternative that holds text, or a format a text that looks like no value."""
+    """Return whether ``""`` or ``null`` can be a string of a union or a format, instead of a missing value."""
     if arg.any_of:
         return any(each.holds_text for each in arg.any_of)
     from neuroscript.coercion.string_formats import FORMATS

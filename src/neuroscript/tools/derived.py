@@ -16,7 +16,7 @@ from neuroscript.names import canonical, is_group_name
 from neuroscript.policy.scopes import is_tool_pattern, tool_matcher
 from neuroscript.policy.tool_policy import ToolPolicy
 
-TEXTS: Final = ("description", "when_to_use", "return_help", "category", "error_conditions", "deprecated")
+DOC_FIELDS: Final = ("description", "when_to_use", "return_help", "category", "error_conditions", "deprecated")
 """The descriptive fields of a spec."""
 
 
@@ -71,11 +71,11 @@ def with_policy(tool: Any, changes: Mapping[str, Any]) -> Any:
     return attrs.evolve(tool, policy=attrs.evolve(tool.policy, **changes))
 
 
-def with_docs(tool: Any, texts: Mapping[str, str]) -> Any:
+def with_docs(tool: Any, docs: Mapping[str, str]) -> Any:
     """Return the tool with changed descriptions. An unknown field raises a `SpecError`."""
-    unknown = [name for name in texts if name not in TEXTS]
+    unknown = [name for name in docs if name not in DOC_FIELDS]
     if unknown:
         raise SpecError(
-            tool.name, [f"{', '.join(map(quote_untrusted, unknown))}: only {', '.join(TEXTS)} can be described"]
+            tool.name, [f"{', '.join(map(quote_untrusted, unknown))}: only {', '.join(DOC_FIELDS)} can be described"]
         )
-    return attrs.evolve(tool, spec=attrs.evolve(tool.spec, **texts))
+    return attrs.evolve(tool, spec=attrs.evolve(tool.spec, **docs))

@@ -74,7 +74,7 @@ class ToolImplementation:
         policy: The capabilities and conditions that the tool needs.
         secrets: Values of the function that must never be displayed, such as an injected key.
         injection: The record of injected arguments, or None.
-        classes: What loads the spec of an argument with its class, by name, for a tool whose *spec* names no classes.
+        classes: What loads the spec of an argument with its class, by name, for a tool whose *spec* has no classes.
         templates: The needs of the tool as templates that the arguments of a call fill in.
 
     Raises:

@@ -264,17 +264,17 @@ class Toolset:
 
         return self._mapped(pattern, lambda each: with_policy(each, changes))
 
-    def with_docs(self, pattern: str, /, **texts: str) -> Toolset:
+    def with_docs(self, pattern: str, /, **docs: str) -> Toolset:
         """Return the set with changed descriptions for the tools that match a pattern.
 
         Args:
-            texts: By name: ``description``, ``when_to_use``, ``return_help``, ``category``, ``error_conditions`` or
-                ``deprecated``.
+            docs: The new descriptions by field: ``description``, ``when_to_use``, ``return_help``, ``category``,
+                ``error_conditions`` or ``deprecated``.
         """
         from neuroscript.tools.derived import with_docs
 
-        require(f"toolset {self.name}", texts=(texts, mapping_form(STRING, "strings")))
-        return self._mapped(pattern, lambda each: with_docs(each, texts))
+        require(f"toolset {self.name}", docs=(docs, mapping_form(STRING, "strings")))
+        return self._mapped(pattern, lambda each: with_docs(each, docs))
 
     def with_fixed(self, tool: str, /, **values: Any) -> Toolset:
         """Return the set with constant values for some arguments of a tool; callers can neither see nor set them.

@@ -120,7 +120,7 @@ def delete(rt: Runtime, path: str) -> str:
     """Delete a file or an empty directory.
 
     Args:
-        path: The file or directory, relative to the sandbox. For a link, the link itself is deleted.
+        path: The file or directory, relative to the sandbox. A link is deleted, but not its target.
 
     Returns:
         OK, even if it did not exist.

@@ -56,10 +56,10 @@ def status(rt: Runtime, repo_path: str = ".") -> dict[str, Any]:
         repo_path: The directory of the repository, relative to the sandbox.
 
     Returns:
-        branch and commit (None if there is none), upstream, ahead and behind (numbers of commits), clean, and files.
-        Each file has path, old_path (if it was renamed), index and worktree, which are unchanged, added, modified,
-        deleted, renamed, copied, type_changed, unmerged or untracked. nested_repositories: the paths of submodules
-        and of other repositories below this one, which are left out.
+        branch (None if detached), commit (None before the first one), upstream, ahead and behind (numbers of commits),
+        clean, and files. Each file has path, old_path (if it was renamed), index and worktree, which are unchanged,
+        added, modified, deleted, renamed, copied, type_changed, unmerged or untracked. nested_repositories: the paths
+        of submodules and of other repositories below this one, which are left out.
 
     Raises:
         ToolFailed: git.no_repository, git.unsafe, git.format, git.broken.

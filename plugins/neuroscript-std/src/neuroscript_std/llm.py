@@ -29,7 +29,7 @@ toolset = Toolset("llm")
 
 @toolset.tool(
     policy=USING,
-    when_to_use="Use it for a text answer; for tool calls, use llm.choose, for an embedding, llm.embed.",
+    when_to_use="Use it to get an answer as text; for tool calls, use llm.choose, for an embedding, llm.embed.",
     examples=(
         Example(("Name a prime number.",)),
         Example({"prompt": "Name a prime number.", "system": "You answer in French."}),
@@ -59,7 +59,7 @@ def ask(rt: Runtime, prompt: str, system: str = "") -> str:
 @toolset.tool(
     policy=USING,
     when_to_use=(
-        "Use it to plan tool calls without running them; to run one, use meta.call, for a text answer, llm.ask."
+        "Use it to plan tool calls without running them; to run one, use meta.call, to get an answer as text, llm.ask."
     ),
     examples=(
         Example(("What is 1 + 2?", ["math.add", "math.subtract"])),
@@ -114,12 +114,12 @@ toolset.add(
         "llm",
         (ArgSpec("text", ArgType.STRING, description="The text to embed."),),
         return_type=ArgType.EMBEDDING,
-        description="Compute the embedding vector of a text with a model, for semantic similarity.",
-        when_to_use="Use it to compare texts by meaning; for a text answer, use llm.ask.",
-        return_help="A vector of floats, of the same length for all texts; similar texts have similar vectors.",
+        description="Compute the embedding vector of text with a model, for semantic similarity.",
+        when_to_use="Use it to compare text by meaning; to get an answer as text, use llm.ask.",
+        return_help="A vector of floats, always of the same length; text with a similar meaning has a similar vector.",
         examples=(
-            Example(("a text",)),
-            Example({"text": "another text"}),
+            Example(("a red apple",)),
+            Example({"text": "a green pear"}),
             Example((7,), error="coercion.type"),
         ),
         error_conditions="llm.no_model, if the host provides no model; other codes that start with llm.",

@@ -138,11 +138,13 @@ class Display:
     def _lines(self) -> list[str]:
         """Return the lines of the display, no wider and no higher than the terminal."""
         (columns, rows), now = self._size(), monotonic()
-        room = max(1, rows - 3)
+        max_calls = max(1, rows - 3)
         running = list(self._running.items())
-        lines = [_format_line(_name(*which), f"  {int(now - began)} s", columns - 1) for which, began in running[:room]]
-        if len(running) > room:
-            lines.append(f"  and {len(running) - room} more")
+        lines = [
+            _format_line(_name(*which), f"  {int(now - began)} s", columns - 1) for which, began in running[:max_calls]
+        ]
+        if len(running) > max_calls:
+            lines.append(f"  and {len(running) - max_calls} more")
         lines.append(f"{self._done} of {self._total} done")
         return [line[: max(1, columns - 1)] for line in lines]
 
@@ -172,9 +174,9 @@ def _name(node: str, item: int | None) -> str:
     return node if item is None else f"{node}[{item}]"
 
 
-def _format_line(name: str, seconds: str, room: int) -> str:
+def _format_line(name: str, seconds: str, width: int) -> str:
     """Return the line of a call, with its name cut to fit, because the running seconds must remain visible."""
-    return f"  {name[: max(1, room - 2 - len(seconds))]}{seconds}"
+    return f"  {name[: max(1, width - 2 - len(seconds))]}{seconds}"
 
 
 class StreamAbove:

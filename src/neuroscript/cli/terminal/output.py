@@ -217,16 +217,16 @@ class Rows(NamedTuple):
         """Return how many of *width* columns the block uses; wide prose is hard to read."""
         return min(width, MAX_PAGE_COLUMNS) if self.wrapped else width
 
-    def columns(self, room: int) -> tuple[int, ...]:
+    def columns(self, width: int) -> tuple[int, ...]:
         """Return the width of each column but the last, shortening the widest if the last would not fit.
 
         Args:
-            room: The width of the page in columns.
+            width: The width of the page in columns.
         """
         lengths = [[len(cell.text) for cell in row[:-1]] for row in self.rows]
         columns = [max(each) for each in zip(*lengths, self.widths or [0] * len(lengths[0]), strict=True)]
         last = max(len(row[-1].text) for row in self.rows)
-        over = self.indent + sum(columns) + GAP_COLUMNS * len(columns) + min(last, room // 3) - room
+        over = self.indent + sum(columns) + GAP_COLUMNS * len(columns) + min(last, width // 3) - width
         if columns and over > 0:
             widest = columns.index(max(columns))
             columns[widest] = max(MIN_COLUMN_CELLS, columns[widest] - over)
@@ -271,16 +271,16 @@ def wrap_rows(block: Rows, width: int) -> Iterator[str]:
     left = block.indent + sum(columns) + GAP_COLUMNS * len(columns)
     widths = [*columns, max(1, width - left)]
     for row in block.rows:
-        cells = [_wrapped(each.text, room) for each, room in zip(row, widths, strict=True)]
+        cells = [_wrapped(each.text, size) for each, size in zip(row, widths, strict=True)]
         for index in range(max(map(len, cells))):
             parts = (lines[index] if index < len(lines) else "" for lines in cells)
-            text = "".join(f"{part:<{room + GAP_COLUMNS}}" for part, room in zip(parts, columns + (0,), strict=True))
+            text = "".join(f"{part:<{size + GAP_COLUMNS}}" for part, size in zip(parts, columns + (0,), strict=True))
             yield f"{' ' * block.indent}{text}".rstrip()
 
 
-def _wrapped(text: str, room: int) -> list[str]:
-    if len(text) <= room and "\n" not in text:  # nearly always
+def _wrapped(text: str, width: int) -> list[str]:
+    if len(text) <= width and "\n" not in text:  # nearly always
         return [text.rstrip()]
     from textwrap import wrap
 
-    return [part for line in text.split("\n") for part in wrap(line, room, expand_tabs=False) or [""]]
+    return [part for line in text.split("\n") for part in wrap(line, width, expand_tabs=False) or [""]]

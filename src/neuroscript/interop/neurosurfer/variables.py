@@ -133,7 +133,7 @@ def additional_arguments(
 
 
 def _host_value(name: str, source: Any, rt: Runtime) -> Any:
-    """Return the host's value for a name, or `UNSET` if there is none; the tool must handle that."""
+    """Return the host's value for a name, or `UNSET` if the host has no value; the tool must handle that."""
     if isinstance(source, Value):
         return source.value
     if not isinstance(source, Late):

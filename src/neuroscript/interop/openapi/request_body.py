@@ -66,7 +66,7 @@ class RequestBody:
     styles: Mapping[str, Style]
 
     def written(self, arguments: Mapping[str, Any], always: Collection[str]) -> bytes | None:
-        """Return the body as bytes, or None if there is none.
+        """Return the body as bytes, or None for a request without a body.
 
         Args:
             arguments: The value of each argument, None for an omitted one.

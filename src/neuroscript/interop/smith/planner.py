@@ -33,7 +33,7 @@ Tools:
 
 
 def plan_task(request: str, tools: Iterable[Mapping[str, Any]], llm: LLM, *, attempts: int = 3) -> dict[str, Any]:
-    """Return the plan of a model for a request, validated by `plan_problems`, or the reason why there is none.
+    """Return the plan of a model for a request, validated by `plan_problems`, or why the model made no plan.
 
     An invalid plan is returned to the model with every problem. A reply that is not JSON is returned once more, to
     correct its syntax only.

@@ -143,7 +143,7 @@ def _text(value: Any) -> str:
 
 
 def _referred(match: re.Match[str], steps: Mapping[int, Any], where: Where, problems: list[Problem]) -> Any:
-    """Return the value of a reference; if there is none, record a problem and return ``""``."""
+    """Return the value of a reference. If it has no value, record a problem and return ``""``."""
     reference = _reference(match)
     if reference.step is None:
         expected, got = "a reference such as {{STEPS.0}} or {{STEPS.0.price}}", "another string"

@@ -138,9 +138,11 @@ def outside(module: Module, stated: frozenset[str]) -> Iterator[Finding]:
     early = {id(node) for node in _early(module)}
     for node in (use for statement in _body(module) for use in _uses(statement)):
         name = module.dotted(node)
-        door = _side_effect(name)
-        if door is not None and stated.isdisjoint(door.resources) and id(node) not in early:
-            yield module.finding(node, door.code, f"{_short(name)} {door.what} without the Runtime; {door.instead}")
+        effect = _side_effect(name)
+        if effect is not None and stated.isdisjoint(effect.resources) and id(node) not in early:
+            yield module.finding(
+                node, effect.code, f"{_short(name)} {effect.what} without the Runtime; {effect.instead}"
+            )
 
 
 def at_import(module: Module) -> Iterator[Finding]:

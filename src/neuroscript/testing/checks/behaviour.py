@@ -153,13 +153,13 @@ def _at_once(world: World, tool: ToolImplementation, args: Any) -> Iterator[str]
         yield from pool.map(one, range(THREADS))
 
 
-def _doors(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
+def _entry_points(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     first = bench.examples(tool)
-    for door in ENTRY_POINTS:
-        for (example, one), (_, other) in zip(first, bench.examples(tool, door), strict=True):
+    for method in ENTRY_POINTS:
+        for (example, one), (_, other) in zip(first, bench.examples(tool, method), strict=True):
             is_known = example.result is not UNSET or "pure" in tool.policy.effects
             if _compared(one, is_known) != _compared(other, is_known):
-                yield f"{one.what} behaves differently through {door} than through call"
+                yield f"{one.what} behaves differently through {method} than through call"
 
 
 def _compared(trial: Trial, is_known: bool) -> str:
@@ -251,7 +251,7 @@ CHECKS: Final = (
     ContractCheck(
         "entry-points-agree",
         "`call`, `acall` and `execute` behave the same.",
-        _doors,
+        _entry_points,
         ("deterministic", "examples-finish"),
     ),
     ContractCheck("streams-close", "The generator of a stream ends when its reader stops.", _streams),

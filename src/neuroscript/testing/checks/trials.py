@@ -37,7 +37,7 @@ class Observation:
         changed: Whether it changed an argument.
         raised: The exception that it raised.
         runtime: A weak reference to the Runtime.
-        source: For a stream, the iterator that it returned.
+        source: The iterator that it returned, if it is a stream.
     """
 
     members: set[str] = attrs.field(factory=set)

@@ -114,7 +114,7 @@ class Template:
     Attributes:
         value: The value, with a `Reference` or a `MixedString` in the place of each string that has references.
         references: Each reference with its path.
-        referring_keys: For a dict, the keys whose values contain references.
+        referring_keys: The keys of a dict whose values contain references; empty for other values.
     """
 
     value: Any

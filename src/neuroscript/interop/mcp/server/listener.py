@@ -3,7 +3,7 @@
 uvicorn waits for the headers of a request without limit, and accepts connections until no descriptor is left. Therefore
 a few hundred connections that each send half a header would lock out every client. Here, a connection is *admitted*
 while one of its requests has passed the guard of the application, and while its client reads the response. Any other
-connection is closed after `HEADER_SECONDS`, or earlier to make room for a new one.
+connection is closed after `HEADER_SECONDS`, or earlier if a new one exceeds the maximum.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Peers:
         """Add a connection; close another one if there are too many, or return False if none may be closed.
 
         The oldest connection that was never admitted is closed first, then the one that has been idle longest. A
-        connection with an admitted request is never closed to make room.
+        connection with an admitted request is never closed for a new one.
         """
         if len(self._all) >= self._limit:
             oldest = next(iter(self._strangers or self._known), None)
@@ -113,7 +113,7 @@ class Peers:
         return True
 
     def admit(self, peer: Connection) -> None:
-        """Protect a connection from being closed to make room."""
+        """Protect a connection from being closed in favor of a new one."""
         self._strangers.pop(peer, None)
         self._known.pop(peer, None)
 

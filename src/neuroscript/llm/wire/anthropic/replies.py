@@ -55,15 +55,15 @@ def read_calls(message: Any, *, names: WireNames | None = None) -> list[ToolCall
     return list(_calls(_with_ids(maps_in(map_of(message), "content")), names or WireNames(), {}))
 
 
-def reply_of(message: Mapping[str, Any], names: WireNames, texts: Mapping[int, Any] | None = None) -> Reply:
+def reply_of(message: Mapping[str, Any], names: WireNames, raw_arguments: Mapping[int, Any] | None = None) -> Reply:
     """Return the reply in a message.
 
     Args:
-        texts: Arguments that are not a map, by the index of their block.
+        raw_arguments: Arguments that are not a map, by the index of their block.
     """
     blocks = _with_ids(maps_in(message, "content"))
     text = "".join(text_in(each, "text") for each in blocks if each.get("type") == "text")
-    calls = _calls(blocks, names, texts or {})
+    calls = _calls(blocks, names, raw_arguments or {})
     turn = Turn("assistant", text, calls, native={KEY: blocks})
     usage = _usage(map_in(message, "usage"))
     reason = text_in(message, "stop_reason")
@@ -78,9 +78,9 @@ def _with_ids(blocks: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [{**each, "id": next(ids)} if each.get("type") == "tool_use" else each for each in blocks]
 
 
-def _calls(blocks: list[Mapping[str, Any]], names: WireNames, texts: Mapping[int, Any]) -> tuple[ToolCall, ...]:
+def _calls(blocks: list[Mapping[str, Any]], names: WireNames, raw_arguments: Mapping[int, Any]) -> tuple[ToolCall, ...]:
     found = [(at, _call(each)) for at, each in enumerate(blocks) if each.get("type") == "tool_use"]
-    return tuple(_canonical_call(call, texts.get(at, call.arguments), names) for at, call in found)
+    return tuple(_canonical_call(call, raw_arguments.get(at, call.arguments), names) for at, call in found)
 
 
 def _canonical_call(call: ToolCall, arguments: Any, names: WireNames) -> ToolCall:

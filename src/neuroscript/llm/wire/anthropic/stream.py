@@ -30,17 +30,17 @@ class Block:
 
     Attributes:
         start: The block as it began.
-        texts: The pieces of each string member; for ``input``, the pieces of its JSON.
+        pieces: The pieces of each string member; for ``input``, the pieces of its JSON.
         citations: The citations so far.
     """
 
     start: Mapping[str, Any]
-    texts: dict[str, list[str]] = attrs.field(factory=dict)
+    pieces: dict[str, list[str]] = attrs.field(factory=dict)
     citations: list[Any] = attrs.field(factory=list)
 
     def whole(self) -> dict[str, Any]:
         """Return the block as in an unstreamed message; an input that is not a JSON object stays a string."""
-        members = {key: "".join(texts) for key, texts in self.texts.items()}
+        members = {key: "".join(pieces) for key, pieces in self.pieces.items()}
         block = {
             **self.start,
             **{key: text_in(self.start, key) + text for key, text in members.items() if key != "input"},
@@ -86,10 +86,10 @@ class MessageAssembler:
         if not self._is_whole:
             raise LLMError("the reply ended before it was complete", code="llm.incomplete", retry="later")
         blocks = [self._blocks[index].whole() for index in sorted(self._blocks)]
-        texts = {at: each["input"] for at, each in enumerate(blocks) if type(each.get("input")) in (str, list)}
-        for at, given in texts.items():  # the API accepts only a map when the message is sent back
+        raw_arguments = {at: each["input"] for at, each in enumerate(blocks) if type(each.get("input")) in (str, list)}
+        for at, given in raw_arguments.items():  # the API accepts only a map when the message is sent back
             blocks[at]["input"] = arguments_as_map(given)
-        return reply_of({**self._message, "content": blocks}, self.names, texts)
+        return reply_of({**self._message, "content": blocks}, self.names, raw_arguments)
 
     def _start(self, event: Mapping[str, Any]) -> str:
         self._message = dict(map_in(event, "message"))
@@ -110,7 +110,7 @@ class MessageAssembler:
         key, place = DELTAS.get(str(delta.get("type")), ("", ""))
         text = text_in(delta, place) if key else ""
         if text:
-            block.texts.setdefault(key, []).append(text)
+            block.pieces.setdefault(key, []).append(text)
         return text if key == "text" else ""
 
     def _go_on_all(self, event: Mapping[str, Any]) -> str:

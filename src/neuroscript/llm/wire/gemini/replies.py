@@ -109,18 +109,18 @@ def reply_of(
     reason: str,
     usage: Usage,
     names: WireNames,
-    texts: Mapping[int, str] | None = None,
+    raw_arguments: Mapping[int, str] | None = None,
 ) -> Reply:
     """Return the reply of a candidate.
 
     Args:
-        texts: Arguments that are not a map, by the index of their part.
+        raw_arguments: Arguments that are not a map, by the index of their part.
 
     Raises:
         LLMError: ``llm.empty``, if the reply is empty or the API could not parse it.
     """
     text = "".join(visible_text(part) for part in parts)
-    calls = calls_of(parts, names, texts)
+    calls = calls_of(parts, names, raw_arguments)
     if reason in MALFORMED and not calls:
         raise LLMError("the model's server could not parse the model's reply", code="llm.empty", retry="later")
     return finish_reply(Turn("assistant", text, calls, native={KEY: list(parts)}), _stop(reason), usage)
@@ -132,13 +132,13 @@ def visible_text(part: Mapping[str, Any]) -> str:
 
 
 def calls_of(
-    parts: Sequence[Mapping[str, Any]], names: WireNames, texts: Mapping[int, str] | None = None
+    parts: Sequence[Mapping[str, Any]], names: WireNames, raw_arguments: Mapping[int, str] | None = None
 ) -> tuple[ToolCall, ...]:
     """Return the calls in *parts*; a call without an id gets its number in the turn."""
     found = [(at, _call(part)) for at, part in enumerate(parts) if "functionCall" in part]
     ids = unique_ids([call.id for _, call in found])
     return tuple(
-        ToolCall(names.tool(call.name), (texts or {}).get(at, call.arguments), id=id)
+        ToolCall(names.tool(call.name), (raw_arguments or {}).get(at, call.arguments), id=id)
         for id, (at, call) in zip(ids, found, strict=True)
     )
 

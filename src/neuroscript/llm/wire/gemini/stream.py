@@ -48,11 +48,11 @@ class Partial:
     """The arguments of one call that arrive in pieces.
 
     Attributes:
-        texts: The pieces of each string, by path.
+        pieces: The pieces of each string, by path.
         values: All other values by path; None for a string, which keeps its position.
     """
 
-    texts: dict[Path, list[str]] = attrs.field(factory=dict)
+    pieces: dict[Path, list[str]] = attrs.field(factory=dict)
     values: dict[Path, Any] = attrs.field(factory=dict)
 
     def take(self, piece: Mapping[str, Any]) -> None:
@@ -63,7 +63,7 @@ class Partial:
         """
         path = path_of(piece.get("jsonPath"))
         if isinstance(piece.get("stringValue"), str):
-            self.texts.setdefault(path, []).append(piece["stringValue"])
+            self.pieces.setdefault(path, []).append(piece["stringValue"])
             self.values.setdefault(path, None)
         elif "numberValue" in piece:
             self.values[path] = _number(piece["numberValue"])
@@ -78,8 +78,8 @@ class Partial:
         """
         root: dict[str, Any] = {}
         for path, value in self.values.items():
-            texts = self.texts.get(path)
-            _set_value(root, path, value if texts is None else "".join(texts))
+            pieces = self.pieces.get(path)
+            _set_value(root, path, value if pieces is None else "".join(pieces))
         return root
 
 
