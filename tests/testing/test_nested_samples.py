@@ -67,3 +67,30 @@ def recorder(received: list[Any]) -> Any:
         received.append(x)
 
     return record
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"minimum": 0},
+        {"maximum": -5},
+        {"exclusive_minimum": 100, "exclusive_maximum": 101},
+        {"minimum": 2000, "maximum": 2001},
+        {"exclusive_minimum": 0, "maximum": 1},
+        {"exclusive_maximum": 0.5},
+    ],
+    ids=str,
+)
+def test_decimals_are_drawn_within_their_bounds(bounds: dict[str, float]) -> None:
+    """Samples and generated values exist for every range."""
+    arg = ArgSpec("price", "string", format="decimal", **bounds)
+    drawn = set()
+
+    @settings(max_examples=30, database=None)
+    @given(values(arg))
+    def draw(value: str) -> None:
+        drawn.add(coerce(value, arg))
+
+    draw()
+    assert len(drawn) > 2
+    assert [*valid_samples(arg)]

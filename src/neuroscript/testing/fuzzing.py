@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from neuroscript.coercion.parameters import COUNT, Form, instance, optional, require
@@ -16,7 +17,7 @@ from neuroscript.errors import ArgumentError, CallError
 from neuroscript.spec.tool_spec import ArgSpec
 from neuroscript.testing.checks.check_case import Violation
 from neuroscript.testing.checks.contract import is_refused
-from neuroscript.testing.checks.samples import WRONG, takes
+from neuroscript.testing.checks.samples import WRONG, decimals_within, takes
 from neuroscript.testing.checks.setup import Setup, toolsets_of
 from neuroscript.testing.checks.trials import OUTSIDE, Log, call, observe, run_trial
 from neuroscript.tools.tool import ToolImplementation
@@ -166,6 +167,10 @@ def _refined(arg: ArgSpec) -> SearchStrategy[Any]:
     if arg.any_of:
         return st.one_of([values(each) for each in arg.any_of])
     if arg.format:
+        near = decimals_within(arg)
+        if near:
+            places = st.decimals(min(map(Decimal, near)), max(map(Decimal, near)), places=6, allow_nan=False)
+            return st.sampled_from(near) | places.map(str)
         return st.sampled_from(FORMATS[arg.format].samples)
     if arg.prefix_items:
         return st.tuples(*map(values, arg.prefix_items)).map(list)

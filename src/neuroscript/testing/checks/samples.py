@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any, Final
 
 from neuroscript.coercion.constraints import coerce
@@ -73,7 +74,7 @@ def _refined(arg: ArgSpec, hard: bool) -> Iterable[Any]:
         return [value for each in arg.any_of for value in _each(each, hard)]
     if arg.format:
         samples = FORMATS[arg.format].samples
-        return samples[2:] if hard else samples[:2]
+        return samples[2:] if hard else (*samples[:2], *decimals_within(arg))
     if arg.prefix_items:
         firsts = [next(iter(_each(each, False)), None) for each in arg.prefix_items]
         return ([*firsts[:index], value, *firsts[index + 1 :]]
@@ -82,6 +83,18 @@ def _refined(arg: ArgSpec, hard: bool) -> Iterable[Any]:
         items = _each(arg.items, hard) if arg.items is not None else type_samples(arg.element, hard)
         return ([], *([each] for each in items), items)
     return _entries(arg, hard)
+
+
+def decimals_within(arg: ArgSpec) -> list[str]:
+    """Return the bounds of a decimal and numbers near and between them; exclusive bounds exclude some of them."""
+    lows, highs = (arg.minimum, arg.exclusive_minimum), (arg.maximum, arg.exclusive_maximum)
+    low, high = (next((Decimal(repr(each)) for each in pair if each is not None), None) for pair in (lows, highs))
+    if low is None and high is None:
+        return []
+    if low is None or high is None:
+        bound, step = (low, 1) if low is not None else (high, -1)
+        return [str(bound), str(bound + step)]  # type: ignore[operator]
+    return [str(low), str(high), str((low + high) / 2)]
 
 
 def _entries(arg: ArgSpec, hard: bool) -> Iterator[dict[Any, Any]]:
