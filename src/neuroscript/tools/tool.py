@@ -12,6 +12,7 @@ from neuroscript._version import is_api
 from neuroscript.coercion.constraints import coerce_present
 from neuroscript.coercion.context import RESULT, ROOT, CoercionPass
 from neuroscript.coercion.parameters import (
+    BY_NAME,
     FUNCTION,
     STRING,
     STRINGS,
@@ -151,7 +152,7 @@ class ToolImplementation:
 
 
 def _faults(tool: ToolImplementation) -> Iterator[str]:
-    faults = [*field_problems(tool, spec=SPEC, func=FUNCTION, policy=POLICY, secrets=ITEMS)]
+    faults = [*field_problems(tool, spec=SPEC, func=FUNCTION, policy=POLICY, secrets=ITEMS, classes=BY_NAME)]
     if faults:
         yield from faults
         return
