@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.llm.scripted_models import Script, asks, says
-from tests.llm.server import APIS, Api, ModelServer, refuses, status
+from tests.llm.server import APIS, Api, ModelServer, hangs, refuses, status
 from tests.llm.server import says as replies
 
 import neuroscript
 from neuroscript import (
+    ArgSpec,
     CallError,
+    CallTimeout,
     Engine,
     ExecutionPolicy,
     Host,
+    Limits,
     MemoryAudit,
     Runtime,
     SpecError,
@@ -30,8 +36,9 @@ from neuroscript import (
     aask,
     ask,
 )
-from neuroscript.llm import ConversationError
+from neuroscript.llm import ConversationError, converse
 from neuroscript.llm import Model as Client
+from neuroscript.testing.replay import Replayed, replay
 
 SECRET = "s3cr3t-value-0123"
 
@@ -190,7 +197,13 @@ USING = ToolPolicy(capabilities=("model:use", "secret:read:key"))
 
 
 def engine_with(
-    model: Any, *, policy: ToolPolicy = USING, grants: Sequence[str] | None = None, audit: Any = ()
+    model: Any,
+    *,
+    policy: ToolPolicy = USING,
+    grants: Sequence[str] | None = None,
+    limits: Limits | None = None,
+    secrets: Any = {"key": SECRET},  # noqa: B006 - not changed
+    **options: Any,
 ) -> Engine:
     """Return an engine whose tools ask for a list of items."""
     toolset = Toolset("t")
@@ -202,8 +215,7 @@ def engine_with(
         Args:
             about: The subject.
         """
-        found: list[Item] = ask(rt.llm, about, answer=list[Item], attempts=2)
-        return found
+        return ask(rt.llm, about, answer=list[Item], attempts=2)
 
     @toolset.tool(policy=policy)
     async def later(rt: Runtime, about: str) -> list[Item]:
@@ -212,18 +224,40 @@ def engine_with(
         Args:
             about: The subject.
         """
-        found: list[Item] = await aask(rt.llm, about, answer=list[Item], attempts=2)
-        return found
+        return await aask(rt.llm, about, answer=list[Item], attempts=2)
 
     @toolset.tool(policy=policy)
     def leaks(rt: Runtime) -> int:
         """Send a secret to a model."""
-        count: int = ask(rt.llm, f"Count {rt.secret('key')}.", system=rt.secret("key"), answer=int, attempts=2)
-        return count
+        return ask(rt.llm, f"Count {rt.secret('key')}.", system=rt.secret("key"), answer=int, attempts=2)
 
-    host = Host(llm=model, secrets={"key": SECRET})
+    @toolset.tool(policy=policy)
+    def spends(rt: Runtime) -> int:
+        """Reserve a request for each attempt, and a price."""
+        rt.spend("net_calls", 2)
+        rt.spend("EUR", "0.10")
+        return ask(rt.llm, "How many?", answer=int, attempts=2)
+
+    @toolset.tool(policy=policy)
+    def tokens(rt: Runtime) -> list[int]:
+        """Return the tokens of two replies that are not valid."""
+        try:
+            return [ask(rt.llm, "How many?", answer=int, attempts=2)]
+        except ConversationError as error:
+            usage = error.conversation.usage
+            return [usage.input_tokens, usage.output_tokens]
+
+    @toolset.tool(policy=policy)
+    def token(rt: Runtime) -> str:
+        """Print a secret answer."""
+        answer: str = ask(rt.llm, "Which token?", answer=ArgSpec("token", "string", secret=True))
+        rt.println(answer)
+        return answer
+
+    host = Host(llm=model, secrets=secrets, stdout=options.pop("stdout", None))
     permitted = ["model:use:*", "secret:read:*"] if grants is None else grants
-    return Engine(toolsets=[toolset], plugins="none", host=host, policy=ExecutionPolicy(grants=permitted), audit=audit)
+    rules = ExecutionPolicy(grants=permitted, limits=limits or Limits())
+    return Engine(toolsets=[toolset], plugins="none", host=host, policy=rules, **options)
 
 
 TOOLS = pytest.mark.parametrize("name", ["t.items", "t.later"])
@@ -281,6 +315,134 @@ def test_error_leaves_the_tool_without_secrets(server: ModelServer, reach: Calla
     assert (result.error.code, result.error.retry) == ("llm.answer", "never")
     for text in (str(result.error), repr(vars(result.error)), repr(audit.records)):
         assert SECRET not in text and "hunter2" not in text
+
+
+@pytest.mark.parametrize("secrets", [{}, {"key": SECRET}], ids=["no secrets", "secrets"])
+def test_tokens_are_counted_in_a_tool(secrets: Any, server: ModelServer, reach: Callable[..., Client]) -> None:
+    server.script(replies("no"), replies("no"))
+
+    with engine_with(reach("openai-chat"), secrets=secrets) as engine:
+        assert engine.call("t.tokens") == [20, 6]
+
+
+def test_model_without_usage_answers_a_tool_with_secrets() -> None:
+    """It has no ``reply``, and neither has ``rt.llm``."""
+    model = Script([says("no"), says("5")])
+
+    with engine_with(model) as engine:
+        assert engine.call("t.leaks") == 5
+
+    assert SECRET not in str(model.heard)
+
+
+def test_secret_answer_is_not_redacted(server: ModelServer, reach: Callable[..., Client]) -> None:
+    """``ask`` has no session that could register it; ``converse`` has one."""
+    answer, output = "t0ken-value-4567", StringIO()
+    server.script(replies(answer), replies(answer))
+    client = reach("openai-chat")
+
+    with engine_with(client, secrets={}, stdout=output) as engine:
+        assert engine.call("t.token") == answer
+        assert (engine.secrets, output.getvalue()) == (None, f"{answer}\n")
+        converse(engine, "Which token?", tools=(), answer=ArgSpec("token", "string", secret=True))
+        assert engine.secrets is not None and answer not in engine.secrets.text(answer)
+
+
+# Limits
+
+
+@pytest.mark.parametrize(
+    ("limits", "code"),
+    [
+        (Limits(calls=1), "limit.calls"),
+        (Limits(net_calls=3), "limit.net_calls"),
+        (Limits(money={"EUR": "0.19"}), "limit.money"),
+    ],
+    ids=["calls", "net_calls", "money"],
+)
+def test_limits_count_what_the_tool_spends(
+    limits: Limits, code: str, server: ModelServer, reach: Callable[..., Client]
+) -> None:
+    """The second call is refused before its first request."""
+    server.script(replies("no"), replies("5"))
+
+    with engine_with(reach("openai-chat"), limits=limits) as engine:
+        assert engine.call("t.spends") == 5
+        result = engine.execute(ToolCall("t.spends", []))
+
+    assert result.error is not None
+    assert (result.error.code, result.error.retry, len(server.requests)) == (code, "host", 2)
+
+
+@TOOLS
+def test_requests_of_a_model_are_not_counted(name: str, server: ModelServer, reach: Callable[..., Client]) -> None:
+    """As those of ``rt.llm.ask``: two requests are one call, and no network request of the tool."""
+    server.script(replies("none"), replies(TEA_TEXT))
+
+    with engine_with(reach("openai-chat"), limits=Limits(calls=1, net_calls=0, net_bytes=0)) as engine:
+        assert len(asyncio.run(engine.acall(name, ["tea"]))) == 1
+
+    assert len(server.requests) == 2
+
+
+@TOOLS
+def test_limited_time_ends_a_call_during_a_request(
+    name: str, server: ModelServer, reach: Callable[..., Client]
+) -> None:
+    server.script(hangs(20, reply=replies(TEA_TEXT)))
+
+    with (
+        engine_with(reach("openai-chat", timeout=30.0), limits=Limits(seconds=0.2)) as engine,
+        pytest.raises(CallTimeout) as caught,
+    ):
+        asyncio.run(engine.acall(name, ["tea"]))
+
+    assert (caught.value.code, caught.value.retry) == ("call.timeout", "later")
+
+
+# Recordings
+
+MODEL_EFFECT = ToolPolicy(effects=("model",), capabilities=USING.capabilities)
+
+
+@TOOLS
+def test_recording_has_the_result_and_a_replay_asks_nothing(
+    name: str, tmp_path: Path, server: ModelServer, reach: Callable[..., Client]
+) -> None:
+    """Neither invalid replies nor the prompt are recorded; a tool with the effect ``model`` is not replayed."""
+    path = tmp_path / "calls.jsonl"
+    server.script(replies("hunter2"), replies(TEA_TEXT))
+
+    with engine_with(reach("openai-chat"), policy=MODEL_EFFECT, recording=path) as engine:
+        asyncio.run(engine.acall(name, ["tea"]))
+    with engine_with(reach("openai-chat"), policy=MODEL_EFFECT) as engine:
+        assert replay(path, engine) == Replayed(skipped=1)
+
+    (line,) = map(json.loads, path.read_text().splitlines())
+    assert (line["args"], line["result"]) == (["tea"], [{"name": "tea", "day": "2020-01-31"}])
+    assert "hunter2" not in str(line) and len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("steps", "end"),
+    [
+        ([replies("hunter2")] * 2, {"code": "llm.answer"}),
+        ([replies(TEA_TEXT.replace("tea", SECRET))], {"not_recorded": "secret"}),
+    ],
+    ids=["no valid answer", "answer with a secret"],
+)
+def test_recording_has_no_invalid_and_no_secret_answer(
+    steps: Any, end: dict[str, str], tmp_path: Path, server: ModelServer, reach: Callable[..., Client]
+) -> None:
+    path = tmp_path / "calls.jsonl"
+    server.script(*steps)
+
+    with engine_with(reach("openai-chat"), policy=MODEL_EFFECT, recording=path) as engine:
+        engine.execute(ToolCall("t.items", ["tea"]))
+
+    text = path.read_text()
+    assert end.items() <= json.loads(text).items()
+    assert "hunter2" not in text and SECRET not in text and "result" not in json.loads(text)
 
 
 def test_host_without_a_model_is_reported() -> None:

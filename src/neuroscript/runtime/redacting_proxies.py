@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -14,6 +14,9 @@ from neuroscript.runtime.interfaces import LLM, ToolCall, ToolResult, Turn
 from neuroscript.runtime.redaction import Redactor
 from neuroscript.spec.binding import Repair
 from neuroscript.spec.tool_spec import ToolSpec
+
+if TYPE_CHECKING:
+    from neuroscript.runtime.replies import Reply
 
 
 class RedactingLogger:
@@ -111,7 +114,7 @@ def _caller(logger: Any, options: dict[str, Any]) -> dict[str, int]:
 
 
 class RedactingModel:
-    """A model that receives redacted turns; its answers are not redacted."""
+    """A model that receives redacted turns; its answers are not redacted. It has ``reply`` if the model has it."""
 
     def __init__(self, model: LLM, secrets: Redactor) -> None:
         self._model = model
@@ -124,6 +127,20 @@ class RedactingModel:
     def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[ToolSpec]) -> Turn:
         """Return the model's turn, which may request calls of *tools*."""
         return self._model.ask_with_tools(self._redacted(turns), tools)
+
+    @property
+    def reply(self) -> Callable[..., Reply]:
+        """The model's method ``reply``, whose replies have usage and retries.
+
+        Raises:
+            AttributeError: If the model has no such method, so that `hasattr` returns the same as for the model.
+        """
+        method: Callable[..., Reply] = self._model.reply  # type: ignore[attr-defined]
+
+        def reply(turns: Sequence[Turn], *args: Any, **options: Any) -> Reply:
+            return method(self._redacted(turns), *args, **options)
+
+        return reply
 
     def embed(self, text: str) -> Sequence[float]:
         """Return the embedding of a string."""
