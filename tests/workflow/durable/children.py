@@ -16,6 +16,8 @@ from typing import Any
 from tests.workflow.durable import steps
 
 import neuroscript.workflow.durable.execution
+from neuroscript import ExecutionPolicy, Host
+from neuroscript.llm import Model, model
 from neuroscript.workflow.durable import Worker, resume, run_durably
 from neuroscript.workflow.trace.trace import Trace
 
@@ -28,9 +30,12 @@ def main() -> None:
     children = []
     print("ready", flush=True)
     for line in sys.stdin:
+        task = json.loads(line)
+        if "model" in task:
+            client(task["model"]).close()  # imports its packages once and not in every child
         child = os.fork()
         if not child:
-            run_child(json.loads(line))
+            run_child(task)
         children.append(child)
         print(child, flush=True)
     for child in children:
@@ -52,7 +57,7 @@ def run_child(task: dict[str, Any]) -> None:
 def do_task(task: dict[str, Any]) -> dict[str, Any]:
     """Do the task of a child."""
     url, lease = task["url"], task.get("lease", 60.0)
-    with steps.engine(Path(task["marks"])) as engine:
+    with steps.engine(Path(task["marks"]), **settings(task)) as engine:
         match task["do"]:
             case "run":
                 return summary(
@@ -60,6 +65,9 @@ def do_task(task: dict[str, Any]) -> dict[str, Any]:
                         engine, steps.layered(task.get("seconds", 0.04)), url=url, run_id=task["run"], lease=lease
                     )
                 )
+            case "questions":
+                plan = steps.questions(rerun=task["rerun"])
+                return summary(run_durably(engine, plan, url=url, run_id=task["run"], lease=lease))
             case "resume":
                 return summary(resume(engine, url, task["run"], lease=lease))
             case "wide":
@@ -73,6 +81,18 @@ def do_task(task: dict[str, Any]) -> dict[str, Any]:
                     Path(task["out"]).with_suffix(".id").write_text(worker.id)
                     worker.wait()
                 return {}
+
+
+def settings(task: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of the engine: a model, if the task has the address of its server."""
+    if "model" not in task:
+        return {}
+    return {"host": Host(llm=client(task["model"])), "policy": ExecutionPolicy(grants=["model:use:*"])}
+
+
+def client(base_url: str) -> Model:
+    """Return a client of a model server."""
+    return model("tiny", base_url=base_url, api="openai-chat", attempts=1)
 
 
 def summary(trace: Trace) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from neuroscript import Engine, ToolPolicy, Toolset
+from neuroscript import Engine, Runtime, ToolPolicy, Toolset, ask
 from neuroscript.workflow import Plan, plan_from_data
 
 LAYERS: Final = 5
@@ -90,6 +90,16 @@ def toolset(file: Path) -> Toolset:
         """Fail."""
         raise ValueError
 
+    @steps.tool(policy=ToolPolicy(effects=("model",), capabilities=("model:use",)))
+    def answer(rt: Runtime, question: str) -> bytes:
+        """Return the numbers that a model answers.
+
+        Args:
+            question: The question.
+        """
+        marks.leave("begin", question)
+        return bytes(ask(rt.llm, question, answer=list[int]))
+
     steps.tool(name="once")(step)
     steps.tool(name="again", policy=ToolPolicy(effects=("idempotent",)))(step)
     return steps
@@ -131,6 +141,13 @@ def wide(count: int, seconds: float = 0.02) -> Plan:
         for number in range(count)
     }
     return plan_from_data({"name": "wide", "nodes": nodes})
+
+
+def questions(*, rerun: bool) -> Plan:
+    """Return a plan of two questions to a model, the second with the answer to the first."""
+    first = {"tool": "step.answer", "inputs": {"question": "first"}}
+    second = {"tool": "step.answer", "inputs": {"question": "second after ${first}"}, "rerun": rerun}
+    return plan_from_data({"name": "questions", "nodes": {"first": first, "second": {**second, "on_fail": "continue"}}})
 
 
 def expected(plan: Plan) -> dict[str, bytes]:
