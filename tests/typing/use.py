@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, assert_type
 
 from neuroscript import (
     Arg,
@@ -25,6 +26,8 @@ from neuroscript import (
     ToolPolicy,
     Toolset,
     ToolSpec,
+    aask,
+    ask,
     bind,
     coerce,
     from_code,
@@ -112,3 +115,28 @@ def scripted() -> Runtime:
 
 def checked(toolset: Toolset) -> tuple[Report, list[ContractCheck]]:
     return check_toolset(toolset, without=["importable"]), [case.contract_check for case in checks_for([toolset])]
+
+
+@dataclass
+class Item:
+    name: str
+
+
+async def asked(rt: Runtime, unknown: Any) -> None:
+    """An answer has the type that is asked for, if it is a class; any other annotation gives Any."""
+    assert_type(ask(rt.llm, "Who?"), str)
+    assert_type(ask(rt.llm, "Who?", answer=None, attempts=2), str)
+    assert_type(ask(rt.llm, "Which?", answer=Item), Item)
+    assert_type(ask(rt.llm, "Which?", answer=list[Item]), list[Item])
+    assert_type(ask(rt.llm, "How many?", answer=int), int)
+    counts: Sequence[int] = ask(rt.llm, "How many?", answer=Sequence[int])
+    assert_type(ask(rt.llm, "How many?", answer=Annotated[int, Arg(minimum=1)]), Any)
+    assert_type(ask(rt.llm, "How many?", answer=ArgType.INT), Any)
+    assert_type(ask(rt.llm, "How many?", answer=ArgSpec("count", ArgType.INT)), Any)
+    assert_type(ask(rt.llm, "How many?", answer="int"), Any)
+    assert_type(ask(rt.llm, "Which?", answer=unknown), Any)
+    assert_type(await aask(rt.llm, "Who?"), str)
+    assert_type(await aask(rt.llm, "Which?", answer=list[Item]), list[Item])
+    perhaps: Item | None = ask(rt.llm, "Which?", answer=Item | None)
+    perhaps = await aask(rt.llm, "Which?", answer=Item | None)
+    assert counts or perhaps is None or perhaps.name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar, overload
 
 from neuroscript.coercion.parameters import require
 from neuroscript.llm.driver import Cancelled, request_reply, run_in_thread
@@ -15,10 +15,42 @@ from neuroscript.runtime.host import MODEL
 from neuroscript.runtime.interfaces import LLM, Turn
 from neuroscript.runtime.replies import Reply
 
+T = TypeVar("T")
+
 DEFAULT_ATTEMPTS: Final = 3
 """Default limit on the replies of a model that is asked for a typed answer."""
 
 
+@overload
+def ask(
+    llm: LLM,
+    prompt: str,
+    *,
+    answer: type[T],
+    system: str = "",
+    history: Sequence[Turn] = (),
+    attempts: int = DEFAULT_ATTEMPTS,
+) -> T: ...
+@overload
+def ask(
+    llm: LLM,
+    prompt: str,
+    *,
+    answer: None = None,
+    system: str = "",
+    history: Sequence[Turn] = (),
+    attempts: int = DEFAULT_ATTEMPTS,
+) -> str: ...
+@overload
+def ask(
+    llm: LLM,
+    prompt: str,
+    *,
+    answer: Any,
+    system: str = "",
+    history: Sequence[Turn] = (),
+    attempts: int = DEFAULT_ATTEMPTS,
+) -> Any: ...
 def ask(
     llm: LLM,
     prompt: str,
@@ -38,7 +70,8 @@ def ask(
         prompt: The user's prompt.
         answer: The type of the answer, as in `converse`: an `ArgType` or its name, an `ArgSpec`, or an annotation such
             as a dataclass or ``list[Item]``. The answer is repaired by this type and, for classes, returned as
-            instances. An invalid answer goes back to the model with its problems. None accepts any text.
+            instances. An invalid answer goes back to the model with its problems. None accepts any text. A secret
+            answer is not registered for redaction, because there is no session.
         system: Instructions for the model, placed before everything else.
         history: The turns of an earlier conversation to continue.
         attempts: Maximum number of replies.
@@ -52,6 +85,36 @@ def ask(
         return drive(state.steps(), lambda step: _reply(llm, step, _ignore)).answer
 
 
+@overload
+async def aask(
+    llm: LLM,
+    prompt: str,
+    *,
+    answer: type[T],
+    system: str = "",
+    history: Sequence[Turn] = (),
+    attempts: int = DEFAULT_ATTEMPTS,
+) -> T: ...
+@overload
+async def aask(
+    llm: LLM,
+    prompt: str,
+    *,
+    answer: None = None,
+    system: str = "",
+    history: Sequence[Turn] = (),
+    attempts: int = DEFAULT_ATTEMPTS,
+) -> str: ...
+@overload
+async def aask(
+    llm: LLM,
+    prompt: str,
+    *,
+    answer: Any,
+    system: str = "",
+    history: Sequence[Turn] = (),
+    attempts: int = DEFAULT_ATTEMPTS,
+) -> Any: ...
 async def aask(
     llm: LLM,
     prompt: str,
