@@ -247,7 +247,7 @@ TOOLS = {
     "Toolset": lambda s: (ns.Toolset, {"name": "demo"}),
     "Toolset.add": lambda s: (ns.Toolset("demo").add, {"spec": s.spec, "func": added}),
     "Toolset.alias": lambda s: (s.toolset.alias, {"old": "demo.plus", "new": "demo.add"}),
-    "Toolset.with_docs": lambda s: (s.toolset.with_docs, {"pattern": "*", "texts": {"description": "Add."}}),
+    "Toolset.with_docs": lambda s: (s.toolset.with_docs, {"pattern": "*", "docs": {"description": "Add."}}),
     "Toolset.filtered": lambda s: (s.toolset.filtered, {"chosen": "*"}),
     "Toolset.with_fixed": lambda s: (s.toolset.with_fixed, {"tool": "demo.add", "values": {"a": 1}}),
     "Toolset.with_injected": lambda s: (s.toolset.with_injected, {"tool": "demo.add", "sources": {"a": ns.Value(1)}}),
