@@ -9,9 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from neuroscript import ArgType
+from neuroscript import ArgSpec, ArgType, ArgumentError, ToolSpec
 from neuroscript.coercion.context import ROOT, CoercionPass, CoercionSettings, Mode, SizeLimits
 from neuroscript.coercion.values import CHUNK_ITEMS, coerce_ints_fast, coerce_value
+from neuroscript.spec.binding import bind_arguments
 
 
 class Unused:
@@ -127,3 +128,16 @@ class Odd(str, metaclass=Meta):
 def test_no_code_of_the_items_runs(kind: ArgType) -> None:
     for item in (Loud(5), Odd("5"), {Odd("a"): 1}, {"a": Loud(5)}, {"a": Odd("x")}):
         outcome(kind, [1, item, "2"] * 8, "lax", ROOMY, by_item=False)
+
+
+def test_a_limit_within_a_union_names_the_item() -> None:
+    """The work of an alternative counts against the limits of the whole pass."""
+    parts = (ArgSpec("x", "slice_int"), ArgSpec("x", "slice_any"), ArgSpec("y", "string"))
+    spec = ToolSpec("t", "g", (ArgSpec("a", "any", any_of=parts),))
+    found = set()
+    for adapters in ((), ((Unused, repr),)):
+        with pytest.raises(ArgumentError) as caught:
+            bind_arguments(spec, CoercionSettings("strict", SizeLimits(nodes=3), adapters), [[{}]], by_name=False)
+        assert (caught.value.code, caught.value.retry) == ("limit.nodes", "model")
+        found.add(str(caught.value))
+    assert found == {"g.t: a[0]: expected at most 3 values in one call, got more"}

@@ -10,13 +10,16 @@ from typing import Final
 from neuroscript.coercion.constraints import check_bounds
 from neuroscript.coercion.context import CoercionSettings
 from neuroscript.coercion.scalars import TRUTHS, Rejection
-from neuroscript.coercion.types import ELEMENTS, EXACT, READINGS, VALUES, ArgType
+from neuroscript.coercion.types import BUILTINS, ELEMENTS, EXACT, READINGS, VALUES, ArgType
 from neuroscript.coercion.values import coerce_ints_fast, coerce_list_fast
 from neuroscript.errors import UNSET
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 
 MAX_DEPTH: Final = 8
 """Deeper arguments take the general path: Python limits how many blocks may be nested."""
+
+MAX_SPECS: Final = 200
+"""Arguments of more specs take the general path, because compiling them would take longer than many calls save."""
 
 BULK_MIN_ITEMS: Final = 12
 """Up to this length a list is checked item by item, above it in bulk; at this length both cost the same."""
@@ -99,7 +102,8 @@ def write_named_binding(
     spec: ToolSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, mark: str = "pass"
 ) -> bool:
     """Add the statements that bind the dict ``given`` to ``a0``, ``a1`` and so on."""
-    if not _may_be_fast(spec, coercion):
+    names_text = sum(len(arg.name.encode()) for arg in spec.args)
+    if not _may_be_fast(spec, coercion) or coercion.sizes.text < names_text:
         return False
     names = _names(spec)
     keys = [source.name(arg.name) for arg in spec.args]
@@ -109,7 +113,7 @@ def write_named_binding(
         _add_lookups(names, "given", keys, source, doubt)
     else:
         _add_optional_lookups(spec, names, keys, source, doubt)
-    _add_checks(spec, coercion, source, doubt, mark)
+    _add_checks(spec, coercion, source, doubt, mark, names_text)
     return True
 
 
@@ -152,7 +156,19 @@ def _may_be_fast(spec: ToolSpec, coercion: CoercionSettings) -> bool:
     sizes = coercion.sizes
     if spec.variadic or _asks_more(spec) or sizes.depth < max(2, depth) or sizes.nodes < _fixed_nodes(spec):
         return False
-    return depth <= MAX_DEPTH and all(_is_known(arg) or _may_be_omitted(arg) for arg in spec.args)
+    if depth > MAX_DEPTH or sum(map(_width, spec.args)) > MAX_SPECS or _adapts_builtins(coercion):
+        return False
+    return all(_is_known(arg) or _may_be_omitted(arg) for arg in spec.args)
+
+
+def _adapts_builtins(coercion: CoercionSettings) -> bool:
+    """Return whether the host converts a class that the statements check themselves."""
+    return any(cls in BUILTINS.values() for cls, _ in coercion.adapters)
+
+
+def _width(arg: ArgSpec) -> int:
+    """Return the number of specs that an argument consists of."""
+    return 1 + sum(_width(each) for each in (*arg.keys, *arg.nested))
 
 
 def _asks_more(spec: ToolSpec) -> bool:
@@ -211,7 +227,10 @@ def _may_be_omitted(arg: ArgSpec) -> bool:
     return not arg.required and arg.default is UNSET
 
 
-def _add_checks(spec: ToolSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, mark: str) -> None:
+def _add_checks(
+    spec: ToolSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, mark: str, names_text: int = 0
+) -> None:
+    """Add what makes each argument exact; *names_text* is the size of the names that the caller passed, in bytes."""
     sized = any(arg.element in (ArgType.STRING, ArgType.BLOB) or arg.keys or arg.items for arg in spec.args)
     counted = any(arg.type in ELEMENTS or not all(map(_is_plain, arg.keys)) for arg in spec.args)
     if sized:
@@ -221,7 +240,7 @@ def _add_checks(spec: ToolSpec, coercion: CoercionSettings, source: CodeWriter, 
     for name, arg in zip(_names(spec), spec.args, strict=True):
         _add_check(name, arg, coercion, source, doubt, mark, mark)
     if sized:  # a character has at most four bytes
-        source.add(f"if text > {coercion.sizes.text // 4}:", f"    {doubt}")
+        source.add(f"if text > {(coercion.sizes.text - names_text) // 4}:", f"    {doubt}")
     if counted:
         source.add(f"if nodes > {coercion.sizes.nodes}:", f"    {doubt}")
 

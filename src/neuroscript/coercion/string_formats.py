@@ -25,6 +25,7 @@ from neuroscript.coercion.format_readers import (
     is_plain_decimal,
     loaded_class,
     make_reader,
+    make_time,
     parse_date,
     parse_date_time,
     parse_duration,
@@ -192,7 +193,7 @@ _ALL: Final = (
         strips=True,
         read=make_reader(parse_date_time, write_time),
         write=write_time,
-        make=lambda text, cls: datetime.datetime.fromisoformat(text),
+        make=lambda text, cls: make_time(text, datetime.datetime.fromisoformat, parse_date_time),
         is_canonical=is_plain_date_time,
     ),
     Format(
@@ -227,7 +228,7 @@ _ALL: Final = (
         strips=True,
         read=make_reader(parse_time, write_time),
         write=write_time,
-        make=lambda text, cls: datetime.time.fromisoformat(text),
+        make=lambda text, cls: make_time(text, datetime.time.fromisoformat, parse_time),
     ),
     Format(
         name="duration",

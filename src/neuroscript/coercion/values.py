@@ -236,8 +236,7 @@ def _flat_maps(walk: CoercionPass, items: list[Any], where: Where) -> list[dict[
         text += len(keys)
         nodes += len(copy)
         copies.append(copy)
-    sizes = walk.terms.sizes
-    if walk.depth >= sizes.depth or walk.nodes + nodes > sizes.nodes or walk.text + text > sizes.text:
+    if walk.depth >= walk.terms.sizes.depth or nodes > walk.nodes_left or text > walk.text_left:
         return None
     walk.spend(where, nodes, text)
     return copies
