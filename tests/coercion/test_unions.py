@@ -96,3 +96,35 @@ def test_format_is_read_within_another_alternative() -> None:
     rule = spec_of(list[int] | list[UNIONS["F"]])
 
     assert coerce(["2026-01-02 10:00"], rule) == ["2026-01-02T10:00:00"]
+
+
+NULLABLE_TAG = ArgSpec(
+    "x",
+    "any",
+    any_of=(
+        ArgSpec("a", "map", keys=(ArgSpec("k", "int", choices=(1,)),)),
+        ArgSpec("b", "map", keys=(ArgSpec("k", "int", choices=(2,), nullable=True),)),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [({"k": None}, {"k": None}), ({"k": "null"}, {"k": None}), ({"k": "2"}, {"k": 2})]
+)
+def test_a_discriminator_may_be_null(value: Any, expected: Any) -> None:
+    """Then it selects nothing, and every alternative is tried."""
+    assert coerce(value, NULLABLE_TAG) == expected
+
+
+def test_a_value_that_contains_itself_has_problems_with_a_rule() -> None:
+    """The limit of depth ends the pass after other problems of the only alternative."""
+    keys = (ArgSpec("k0", "slice_int"), ArgSpec("k1", "any", required=False), ArgSpec("k2", "bool"))
+    rule = ArgSpec("x", "any", any_of=(ArgSpec("a", "string", format="time"), ArgSpec("b", "map", keys=keys)))
+    value: dict[str, Any] = {"k0": 1}
+    value["k1"] = value
+
+    with pytest.raises(CoercionError) as caught:
+        coerce(value, rule)
+
+    assert (caught.value.code, caught.value.retry) == ("arg.invalid", "model")
+    assert all(each.expected and each.got for each in caught.value.problems)

@@ -743,3 +743,24 @@ def test_exact_values_fit_the_schema_of_their_rule(rule: ArgSpec, sent: list[Any
         except ArgumentError:
             continue
         assert oracle.is_valid(exact) or oracle.is_valid(without_missing(exact))
+
+
+@pytest.mark.parametrize("key_spec", [None, ArgSpec("key", "string", choices=("a", "b"))], ids=["any key", "choices"])
+def test_further_values_of_any_type_are_further_keys(key_spec: ArgSpec | None) -> None:
+    """Two ways to write one spec, which allows further keys in its schema."""
+    keys = (ArgSpec("a", "string"),)
+    spec = ToolSpec("t", "g", (ArgSpec("m", "map", keys=keys, value_spec="any", key_spec=key_spec),))
+
+    assert spec.args[0] == ArgSpec("m", "map", keys=keys, extra_keys=True, key_spec=key_spec)
+    assert "additionalProperties" not in spec_to_schema(spec)["properties"]["m"]
+    check_round_trip(spec)
+
+
+def test_alternatives_that_are_all_null_accept_only_null() -> None:
+    schema = {"properties": {"v": {"anyOf": [{"allOf": [{"type": "null"}]}]}}, "required": ["v"], "type": "object"}
+    spec = spec_from_schema("g.t", schema)
+
+    assert bind_named(spec, {"v": None}) == (None,)
+    with pytest.raises(ArgumentError) as caught:
+        bind_named(spec, {"v": []})
+    assert (caught.value.code, caught.value.retry) == ("coercion.type", "model")

@@ -176,6 +176,8 @@ def _tagged(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> tuple[A
     tags = {id(each): next(key for key in each.keys if key.name == name) for each in maps}
     found = to_builtin(entry(value, name))
     may_be_other = any(TYPES[each.type].accepts_objects for each in rule.any_of)
+    if any(tag.nullable and _may_be_none(tag, found) for tag in tags.values()):
+        return None
     if found is None:
         if may_be_other or any(not tag.required for tag in tags.values()):
             return None
@@ -193,6 +195,10 @@ def _tagged(walk: CoercionPass, rule: Rule, value: Any, where: Where) -> tuple[A
     return None, value
 
 
+def _may_be_none(tag: Rule, found: Any) -> bool:
+    return found is None or (not tag.holds_text and type(found) is str and found in ("", "null"))
+
+
 def _selects(walk: CoercionPass, tag: Rule, found: Any, exactly: bool) -> bool:
     if exactly:
         return any(type(choice) is type(found) and choice == found for choice in tag.choices)
@@ -202,10 +208,11 @@ def _selects(walk: CoercionPass, tag: Rule, found: Any, exactly: bool) -> bool:
 def _chosen(walk: CoercionPass, alternative: Rule, value: Any, where: Where) -> Any:
     """Coerce by one alternative; its problems are those of the union."""
     before = walk.noted
-    result = coerce_present(walk, alternative, value, where)
-    if walk.noted > before:
-        walk.choose(where, alternative)
-    return result
+    try:
+        return coerce_present(walk, alternative, value, where)
+    finally:  # a limit may end the pass after other problems
+        if walk.noted > before:
+            walk.choose(where, alternative)
 
 
 def _strict_order(walk: CoercionPass, rule: Rule, value: Any) -> Iterator[Rule]:

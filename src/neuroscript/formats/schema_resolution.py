@@ -89,6 +89,8 @@ class SchemaResolver:
         left = [(way, each) for way, each in found if each.schema.get("type") != "null"]
         has_null = any(each.has_null for _, each in found)
         rest = read_keywords(bare, but=word)
+        if found and not left:
+            return BareSchema({**rest, "type": "null"}, True, targets)
         if len(left) == 1:
             [(_, only)] = left
             return BareSchema({**read_keywords(only.schema), **rest}, has_null, targets | only.targets)

@@ -326,10 +326,12 @@ def _lift_values(arg: ArgSpec) -> None:
         _set(arg, "key_spec", None)
         if arg.type is ArgType.MAP_ANY_ANY:
             _set(arg, "type", ArgType.MAP)
-    if value is None or arg.keys:
+    is_any = value == ArgSpec("value", ArgType.ANY)
+    if value is None or (arg.keys and not is_any):
         return
-    if value == ArgSpec("value", ArgType.ANY):
+    if is_any:
         _set(arg, "value_spec", None)
+        _set(arg, "extra_keys", bool(arg.keys))
     elif (
         arg.key_spec is None and arg.type in MAPS and value.type in MAP_VALUES and value == ArgSpec("value", value.type)
     ):
