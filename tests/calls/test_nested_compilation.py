@@ -117,4 +117,4 @@ def test_instances_of_canonical_times_keep_their_offset(offset: str) -> None:
         canonical = FORMATS[name].read_text(text)
         assert isinstance(canonical, str)
         cls = datetime.datetime if name == "date-time" else datetime.time
-        assert FORMATS[name].make(canonical, cls).isoformat() == canonical
+        assert FORMATS[name].maker(cls)(canonical).isoformat() == canonical

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuroscript.coercion.scalars import Rejection
-from neuroscript.coercion.string_formats import FORMATS, Mode, format_of_class, make_instance, read_format
+from neuroscript.coercion.string_formats import FORMATS, Mode, format_of_class, read_format
 
 FORMAT, RANGE, TYPE, ENCODING = "coercion.format", "coercion.range", "coercion.type", "coercion.encoding"
 MODES: tuple[Mode, ...] = ("lax", "strict", "result")
@@ -439,7 +439,7 @@ def test_samples_are_canonical(name: str, mode: Mode) -> None:
     assert [read_format(name, each, mode) for each in found.samples] == [*found.samples]
     for text in found.samples:
         for cls in classes_of(name, text):
-            instance = make_instance(name, text, cls)
+            instance = FORMATS[name].maker(cls)(text)
             assert type(instance) is cls
             assert read_format(name, instance, mode) == text
 
@@ -468,7 +468,7 @@ INSTANCE_ROWS = [(name, value, text) for name, pairs in INSTANCES.items() for va
 def test_instances_of_standard_classes_become_the_canonical_text(name: str, value: Any, text: str, mode: Mode) -> None:
     """Every mode accepts them, only in their own format, and their text makes an equal instance."""
     assert read_format(name, value, mode) == text
-    assert read_format(name, make_instance(name, text, type(value)), mode) == text
+    assert read_format(name, FORMATS[name].maker(type(value))(text), mode) == text
     assert {code_of(read_format(each, value, mode)) for each in FORMATS if each != name} == {TYPE}
 
 
@@ -479,7 +479,7 @@ def test_subclasses_of_standard_classes_are_refused(name: str, mode: Mode) -> No
     for text in FORMATS[name].samples:
         for cls in classes_of(name, text):
             sub = subclass(cls)
-            value = make_instance(name, text, cls)
+            value = FORMATS[name].maker(cls)(text)
             arguments = {"date-time": (2026, 1, 31), "date": (2026, 1, 31), "time": (1,), "duration": (1,)}.get(name)
             instance = sub(*arguments) if arguments else sub(str(value))
             assert code_of(read_format(name, instance, mode)) == TYPE
@@ -649,7 +649,7 @@ def test_instances_and_texts_convert_both_ways(name: str) -> None:
     @given(BUILDERS[name])
     def holds(value: Any) -> None:
         text = read_format(name, value, "lax")
-        again = make_instance(name, text, type(value))
+        again = FORMATS[name].maker(type(value))(text)
 
         assert type(text) is str
         assert [read_format(name, text, mode) for mode in MODES] == [text] * 3

@@ -27,7 +27,7 @@ BULK_MIN_ITEMS: Final = 12
 
 INLINE: Final[Mapping[ArgType, tuple[str, str]]] = {
     ArgType.INT: ("type({0}) is str and {0}.isdigit() and len({0}) < 19 and {0}.isascii()", "int({0})"),
-    ArgType.FLOAT: ("type({0}) is int and {0} >= -1073741823 and {0} <= 1073741823", "float({0})"),
+    ArgType.FLOAT: (EXACT[ArgType.INT], "float({0})"),
     ArgType.BOOL: ("type({0}) is str and {0} in truths", "truths[{0}]"),
 }
 """The most frequent conversion of some types in lax mode: when it applies, and the value. It saves a call."""
@@ -181,13 +181,22 @@ def _asks_more(spec: ToolSpec) -> bool:
 
 def _fixed_nodes(spec: ToolSpec) -> int:
     """Return the number of values that every call has, list items not counted."""
-    return sum(1 + (0 if arg.type in ELEMENTS else len(arg.keys)) for arg in spec.args)
+    return sum(map(_values_in, spec.args))
+
+
+def _values_in(arg: ArgSpec) -> int:
+    """Return the number of values that a value of an argument consists of, without the items of lists."""
+    return 1 + (0 if arg.type in ELEMENTS else sum(map(_values_in, arg.keys)))
 
 
 def _depth(arg: ArgSpec) -> int:
     """Return how many containers the values of an argument are nested in, itself included."""
     inner = max((_depth(each) for each in (*arg.keys, *arg.nested)), default=0)
     return inner + (arg.type in ELEMENTS) + (bool(arg.keys) or arg.type in VALUES)
+
+
+def _has_lists(arg: ArgSpec) -> bool:
+    return arg.type in ELEMENTS or any(map(_has_lists, arg.keys))
 
 
 def _is_known(arg: ArgSpec) -> bool:
@@ -232,7 +241,7 @@ def _add_checks(
 ) -> None:
     """Add what makes each argument exact; *names_text* is the size of the names that the caller passed, in bytes."""
     sized = any(arg.element in (ArgType.STRING, ArgType.BLOB) or arg.keys or arg.items for arg in spec.args)
-    counted = any(arg.type in ELEMENTS or not all(map(_is_plain, arg.keys)) for arg in spec.args)
+    counted = any(map(_has_lists, spec.args))
     if sized:
         source.add("text = 0")
     if counted:
@@ -246,14 +255,7 @@ def _add_checks(
 
 
 def _add_check(
-    name: str,
-    arg: ArgSpec,
-    coercion: CoercionSettings,
-    source: CodeWriter,
-    doubt: str,
-    store: str,
-    mark: str,
-    is_nested: bool = False,
+    name: str, arg: ArgSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, store: str, mark: str
 ) -> None:
     """Add what makes *name* exact; *store* writes a converted value back to where it came from, and marks it."""
     inner = source.inner()
@@ -264,9 +266,9 @@ def _add_check(
     elif _is_text(arg):
         _add_text(name, arg, coercion, inner, doubt, store)
     elif _is_declared(arg):
-        _add_declared(name, arg, coercion, inner, doubt, mark, is_nested)
-    elif _is_sequence(arg):
-        _add_sequence(name, arg, coercion, inner, doubt, mark)
+        _add_declared(name, arg, coercion, inner, doubt, mark)
+    elif arg.items is not None and _is_sequence(arg):
+        _add_sequence(name, arg.items, coercion, inner, doubt, mark)
     else:
         inner.add(doubt)
     if arg.required and not arg.nullable:
@@ -332,26 +334,20 @@ def _add_list(name: str, arg: ArgSpec, coercion: CoercionSettings, source: CodeW
 
 
 def _add_sequence(
-    name: str, arg: ArgSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, mark: str
+    name: str, rule: ArgSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, mark: str
 ) -> None:
-    """Add what copies a list whose items have a spec of their own, and makes each of them exact."""
+    """Add what copies a list whose items have a *rule* of their own, and makes each of them exact."""
     level = next(source.levels)
     items, item = f"l{level}", f"i{level}"
     source.add(f"if type({name}) is not list:", f"    {doubt}", f"{items} = {name}[:]", f"{name} = []")
-    source.add(f"nodes += len({items})", f"for {item} in {items}:")
+    source.add(f"nodes += {_values_in(rule)} * len({items})", f"for {item} in {items}:")
     inner = source.inner()
-    _add_check(item, arg.items, coercion, inner, doubt, mark, mark, is_nested=True)  # type: ignore[arg-type]
+    _add_check(item, rule, coercion, inner, doubt, mark, mark)
     source.add(*inner.lines, f"{name}.append({item})", indent=1)
 
 
 def _add_declared(
-    name: str,
-    arg: ArgSpec,
-    coercion: CoercionSettings,
-    source: CodeWriter,
-    doubt: str,
-    mark: str,
-    is_nested: bool = False,
+    name: str, arg: ArgSpec, coercion: CoercionSettings, source: CodeWriter, doubt: str, mark: str
 ) -> None:
     """Add what copies a map, or each map of a list, and then checks the copy, which no other code can change."""
     keys = [source.name(key.name) for key in arg.keys]
@@ -359,14 +355,12 @@ def _add_declared(
     level = next(source.levels)
     if arg.type not in ELEMENTS:
         source.add(f"if type({name}) is not dict:", f"    {doubt}", f"{name} = {name}.copy()", f"text += {key_text}")
-        if is_nested:
-            source.add(f"nodes += {len(keys)}")
         _add_key_check(len(keys), source, name, doubt)
         _add_members(name, arg, keys, coercion, source, doubt, mark, level)
         return
     maps, item = f"l{level}", f"i{level}"
     source.add(f"if type({name}) is not list:", f"    {doubt}", f"{maps} = {name}[:]", f"{name} = []")
-    source.add(f"nodes += {1 + len(keys)} * len({maps})", f"text += {key_text} * len({maps})")
+    source.add(f"nodes += {1 + sum(map(_values_in, arg.keys))} * len({maps})", f"text += {key_text} * len({maps})")
     seen, these = ([f"{letter}{level}_{index}" for index in range(len(keys))] for letter in "sn")
     source.add(f"{_tupled(seen)} = {_tupled(keys)}", f"for {item} in {maps}:")
     inner = source.inner()
@@ -392,7 +386,7 @@ def _add_members(
     values = [f"v{level}_{index}" for index in range(len(keys))]
     _add_lookups(values, name, keys, source, doubt)
     for value, key, spec in zip(values, keys, arg.keys, strict=True):
-        _add_check(value, spec, coercion, source, doubt, f"{name}[{key}] = {value}; {mark}", mark, is_nested=True)
+        _add_check(value, spec, coercion, source, doubt, f"{name}[{key}] = {value}; {mark}", mark)
         if not (_is_plain(spec) or _is_text(spec)):
             source.add(f"{name}[{key}] = {value}")
 

@@ -28,6 +28,7 @@ FILE: Final = "<neuroscript line>"
 """The file name of compiled functions, in tracebacks and on stacks."""
 
 FALLBACK: Final = "return careful(given, frame)"
+STOP: Final = "return undecided"
 INDENT: Final = "    "
 
 UNDECIDED: Final = object()
@@ -44,18 +45,9 @@ def compile_line(line: CallPipeline, careful: CompiledCall, by_name: bool) -> Ca
         careful: Runs the same call through `CallPipeline.steps`; used also if nothing can be compiled.
         by_name: Whether the arguments are a dict.
     """
-    source = CodeWriter()
-    statements = source.inner()
-    mark = "changed = True" if line.gate is not None and line.gate.has_observers else "pass"
-    if not (write_named_binding if by_name else write_positional_binding)(
-        line.tool.spec, line.coercion, statements, FALLBACK, mark
-    ):
-        statements.add(FALLBACK)
-    else:
-        _add_body(statements, line)
-    source.add("def line(given, frame=root):", *["    changed = False"] * (mark != "pass"))
-    source.add(*statements.lines, indent=1)
-    return _made(source, {"careful": careful, "failed": report_failure, "tool": line.tool.name})
+    write = write_named_binding if by_name else write_positional_binding
+    mark = "changed = True" if _reports_repairs(line) else "pass"
+    return _compiled(line, write, FALLBACK, mark, {"careful": careful})
 
 
 def compile_exact(line: CallPipeline) -> Callable[[CallFrame], CompiledCall]:
@@ -63,16 +55,33 @@ def compile_exact(line: CallPipeline) -> Callable[[CallFrame], CompiledCall]:
 
     For all other arguments the function returns `UNDECIDED` before any check or record of the call.
     """
+    return _compiled(line, write_named_binding, STOP, STOP, {"undecided": UNDECIDED})
+
+
+def _reports_repairs(line: CallPipeline) -> bool:
+    return line.gate is not None and line.gate.has_observers
+
+
+def _compiled(
+    line: CallPipeline, write: Callable[..., bool], doubt: str, mark: str, names: dict[str, object]
+) -> Callable[[CallFrame], CompiledCall]:
+    """Return a factory of the pipeline as one function.
+
+    Args:
+        write: Adds the statements that bind the arguments.
+        doubt: The statement to execute where the general path must decide.
+        mark: The statement to execute where a value was converted.
+        names: What *doubt* refers to, by name.
+    """
     source = CodeWriter()
     statements = source.inner()
-    stop = "return undecided"
-    if write_named_binding(line.tool.spec, line.coercion, statements, stop, stop):
+    if write(line.tool.spec, line.coercion, statements, doubt, mark):
         _add_body(statements, line)
     else:
-        statements.add(stop)
-    source.add("def line(given, frame=root):", "    changed = False")
+        statements.add(doubt)
+    source.add("def line(given, frame=root):", *["    changed = False"] * _reports_repairs(line))
     source.add(*statements.lines, indent=1)
-    return _made(source, {"undecided": UNDECIDED, "failed": report_failure, "tool": line.tool.name})
+    return _made(source, {**names, "failed": report_failure, "tool": line.tool.name})
 
 
 def compile_binder(spec: ToolSpec, coercion: CoercionSettings) -> Callable[[object], tuple[Any, ...]]:

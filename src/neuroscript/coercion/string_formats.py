@@ -1,8 +1,8 @@
 """Formats of strings: dates, UUIDs, decimal numbers, paths, addresses and others, each with one canonical text.
 
 `read_format` accepts any object and returns the canonical text or a `Rejection`, which is data. No code of the value
-runs: instances of the standard classes are accepted only if their class is exactly that class. `make_instance` converts
-a canonical text to the class that a function's parameter names.
+runs: instances of the standard classes are accepted only if their class is exactly that class. `Format.maker`
+returns the function that converts a canonical text to the class that a parameter names.
 """
 
 from __future__ import annotations
@@ -115,12 +115,11 @@ class Format:
         """Return whether *cls* is exactly one of the classes of the format."""
         return any(cls is loaded_class(each) for each in self.classes)
 
-    def make(self, text: str, cls: type) -> Any:
-        """Return the instance for a canonical text."""
-        return self._make(text, cls)
-
     def maker(self, cls: Any) -> Callable[[str], Any]:
-        """Return the function that makes an instance of *cls* from a canonical text."""
+        """Return the function that makes an instance of *cls* from a canonical text.
+
+        It raises `NotImplementedError` if this system has no such paths, for example ``pathlib.WindowsPath`` on Linux.
+        """
         return cls if self._make is construct else lambda text: self._make(text, cls)
 
     def refuse(self, fault: Any) -> Rejection:
@@ -154,16 +153,6 @@ def read_format(name: str, value: object, mode: Mode) -> Any:
         text = write_number(plain)
         return found.read_text(text) if type(text) is str else found.refuse(text)
     return found.refuse(WRONG_TYPE)
-
-
-def make_instance(name: str, text: str, cls: type) -> Any:
-    """Return the instance of *cls* for a canonical text. Formats without classes return the text.
-
-    Raises:
-        NotImplementedError: If this system has no such paths, for example ``pathlib.WindowsPath`` on Linux.
-
-    """
-    return FORMATS[name].make(text, cls)
 
 
 def format_of_class(cls: type) -> str | None:

@@ -6,6 +6,7 @@ When in doubt, the answer is no. Descriptions and secrets do not matter.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import attrs
 
@@ -49,18 +50,17 @@ def _may_be_none(arg: ArgSpec) -> bool:
 
 
 def _is_within_bounds(new: ArgSpec, old: ArgSpec) -> bool:
-    least, before = (bound_order(each, is_least=True) for each in (new, old))
-    if before is not None and (least is None or least < before):
+    least, most = ([bound_order(each, is_least=is_least) for each in (new, old)] for is_least in (True, False))
+    if not (_is_tighter(*least, is_least=True) and _is_tighter(*most, is_least=False)):
         return False
-    most, before = (bound_order(each, is_least=False) for each in (new, old))
-    if before is not None and (most is None or most > before):
-        return False
-    if new.prefix_items:
-        count = len(new.prefix_items)
-        return (old.min_length or 0) <= count and (old.max_length is None or count <= old.max_length)
-    if old.min_length is not None and (new.min_length is None or new.min_length < old.min_length):
-        return False
-    return old.max_length is None or (new.max_length is not None and new.max_length <= old.max_length)
+    count = len(new.prefix_items) or None
+    shortest, longest = (new.min_length, new.max_length) if count is None else (count, count)
+    return _is_tighter(shortest, old.min_length, is_least=True) and _is_tighter(longest, old.max_length, is_least=False)
+
+
+def _is_tighter(new: Any, old: Any, *, is_least: bool) -> bool:
+    """Return whether a limit of one side allows no more than another one; None is no limit."""
+    return old is None or (new is not None and (new >= old if is_least else new <= old))
 
 
 def _part_checks(new: ArgSpec, old: ArgSpec) -> Iterator[bool]:

@@ -153,27 +153,27 @@ def _bound_changes(path: str, old: ArgSpec, new: ArgSpec) -> Iterator[Change]:
 def _number_changes(path: str, old: ArgSpec, new: ArgSpec) -> Iterator[Change]:
     for side, is_least in (("minimum", True), ("maximum", False)):
         before, after = bound_order(old, is_least=is_least), bound_order(new, is_least=is_least)
-        if before == after:
-            continue
-        looser = after is None or (before is not None and (after < before if is_least else after > before))
         one = new if after is not None else old
         name = side if getattr(one, side) is not None else f"exclusive_{side}"
-        yield change_of(looser, f"{path}.{name}", f"the {side} is {'looser' if looser else 'tighter'}")
+        yield from _limit_changes(f"{path}.{name}", f"the {side}", before, after, is_least)
 
 
 def _length_changes(path: str, old: ArgSpec, new: ArgSpec) -> Iterator[Change]:
     for name, what, is_least in _LENGTHS:
-        before, after = getattr(old, name), getattr(new, name)
-        if before == after:
-            continue
-        looser = after is None or (before is not None and (after < before if is_least else after > before))
-        yield change_of(looser, f"{path}.{name}", f"{what} is {'looser' if looser else 'tighter'}")
+        yield from _limit_changes(f"{path}.{name}", what, getattr(old, name), getattr(new, name), is_least)
 
 
 _LENGTHS: Final = (
     ("min_length", "the minimum length", True),
     ("max_length", "the maximum length", False),
 )
+
+
+def _limit_changes(path: str, what: str, old: Any, new: Any, is_least: bool) -> Iterator[Change]:
+    """Yield the change between two limits of one side; None is no limit."""
+    if old != new:
+        looser = new is None or (old is not None and (new < old if is_least else new > old))
+        yield change_of(looser, path, f"{what} is {'looser' if looser else 'tighter'}")
 
 
 def _key_changes(path: str, old: ArgSpec, new: ArgSpec) -> Iterator[Change]:

@@ -642,10 +642,10 @@ def _call_of(call: Any) -> ToolCall:
     """
     if isinstance(call, ToolCall):
         return call
-    id = call.get("id", "") if type(call) is dict else ""
-    if type(call) is not dict or type(id) is not str or not {"name"} <= call.keys() <= CALL_KEYS:
+    if type(call) is not dict or not {"name"} <= call.keys() <= CALL_KEYS:
         require("execute", call=(call, CALL))
-        id = call.get("id", "")
+    id = call.get("id", "")
+    if type(id) is not str:
         require("execute", id=(id, STRING))
     return ToolCall(call["name"], call.get("arguments", ()), id=id)
 

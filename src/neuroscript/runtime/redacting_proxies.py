@@ -135,7 +135,9 @@ class RedactingModel:
         Raises:
             AttributeError: If the model has no such method, so that `hasattr` returns the same as for the model.
         """
-        method: Callable[..., Reply] = self._model.reply  # type: ignore[attr-defined]
+        if not hasattr(self._model, "reply"):
+            raise AttributeError("reply")
+        method: Callable[..., Reply] = self._model.reply
 
         def reply(turns: Sequence[Turn], *args: Any, **options: Any) -> Reply:
             return method(self._redacted(turns), *args, **options)

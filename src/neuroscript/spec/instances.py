@@ -106,12 +106,10 @@ class _Rejected(Exception):
 
 def _maker(arg: ArgSpec) -> Convert | None:
     """Return the function that converts an exact value to instances, or None if there is nothing to convert."""
-    return _optional(_maker_of_value(arg))
-
-
-def _optional(make: Convert | None) -> Convert | None:
-    """Return a function that leaves None as it is, or None if there is nothing to convert."""
-    return None if make is None else lambda value: None if value is None else make(value)
+    make = _maker_of_value(arg)
+    if make is None or (arg.required and not arg.nullable):
+        return make
+    return lambda value: None if value is None else make(value)
 
 
 def _maker_of_value(arg: ArgSpec) -> Convert | None:
@@ -136,9 +134,7 @@ def _maker_of_value(arg: ArgSpec) -> Convert | None:
         return _maker_of_mapping(arg)
     if cls is bytearray:
         return bytearray
-    if arg.keys or arg.value_spec is not None or arg.key_spec is not None:
-        return _maker_of_map(arg)
-    return None if cls is None else _caller(cls)
+    return _maker_of_map(arg)
 
 
 def _member(cls: Any) -> Convert:
@@ -163,7 +159,6 @@ def _maker_of_items(arg: ArgSpec) -> Convert | None:
     if inner is None:
         make: Convert | None = container
         return make
-    inner = _maker_of_value(arg.items) or inner if arg.items is not None and not arg.items.nullable else inner
 
     def made(values: list[Any]) -> Any:
         items: list[Any] = []
@@ -258,7 +253,8 @@ def _factory_of(arg: ArgSpec) -> Callable[[], Any] | None:
     if cls is defaultdict:
         return partial(defaultdict, _factory_of(value))
     if cls in MAPPINGS or cls is bytearray:
-        return cls  # type: ignore[no-any-return]
+        create: Callable[[], Any] = cls
+        return create
     has_rules = value.keys or value.choices or value.format or value.lowest is not None or value.highest is not None
     return None if has_rules or cls is not None else EMPTY.get(value.type)
 
@@ -297,8 +293,6 @@ def _caller(cls: Any) -> Convert:
     elif is_struct(origin):
         names = {field.name: field.attribute for field in fields_of(cls) if field.attribute}
         create = lambda fields: origin(**{names[name]: value for name, value in fields.items() if name in names})  # noqa: E731
-    elif is_typed_dict(origin):
-        return lambda fields: fields
     else:
         create = lambda fields: origin(**fields)  # noqa: E731
 

@@ -89,12 +89,11 @@ def decimals_within(arg: ArgSpec) -> list[str]:
     """Return the bounds of a decimal and numbers near and between them; exclusive bounds exclude some of them."""
     lows, highs = (arg.minimum, arg.exclusive_minimum), (arg.maximum, arg.exclusive_maximum)
     low, high = (next((Decimal(repr(each)) for each in pair if each is not None), None) for pair in (lows, highs))
-    if low is None and high is None:
-        return []
-    if low is None or high is None:
-        bound, step = (low, 1) if low is not None else (high, -1)
-        return [str(bound), str(bound + step)]  # type: ignore[operator]
-    return [str(low), str(high), str((low + high) / 2)]
+    if low is not None and high is not None:
+        return [str(low), str(high), str((low + high) / 2)]
+    if low is not None:
+        return [str(low), str(low + 1)]
+    return [] if high is None else [str(high), str(high - 1)]
 
 
 def _entries(arg: ArgSpec, hard: bool) -> Iterator[dict[Any, Any]]:
