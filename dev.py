@@ -19,7 +19,10 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -36,6 +39,13 @@ MOST = 8
 DEMO = ["sandbox/inbox/calls.jsonl", "--report", "--sandbox", "sandbox", "--grant", "fs:read:inbox/**"]
 
 
+MEMORY = Path("/dev/shm")
+"""The directory whose files Linux holds in memory."""
+
+MIN_MEMORY_BYTES = 4 * 2**30
+"""The least free space in memory with which the tests use it; a container often has only 64 MB."""
+
+
 def main(words: list[str]) -> int:
     match words:
         case ["demo", *rest]:
@@ -44,7 +54,8 @@ def main(words: list[str]) -> int:
             os.environ["NEUROSCRIPT_TEST_ALL"] = "1"
             return run("all", "pytest", *workers(rest), *rest) or run("all", "tests.benchmarks")
         case ["test", *rest]:
-            return run("test", "pytest", *workers(rest), *rest)
+            with memory_directory() if workers(rest) else nullcontext():
+                return run("test", "pytest", *workers(rest), *rest)
         case ["run", program, *rest]:
             return run("all" if "benchmarks" in program else "test", program, *rest)
         case ["python"]:
@@ -62,8 +73,38 @@ def workers(words: list[str]) -> list[str]:
     return [] if chosen or count == 1 else ["-n", str(count), "--dist", "worksteal"]
 
 
+@contextmanager
+def memory_directory() -> Iterator[None]:
+    """Use a directory in memory for the temporary files of the tests, if the system has one with enough space.
+
+    Engines and audit logs flush their files to the disk, so thousands of tests would wait for it. Selected tests and
+    `test --all` use the disk. An explicit TMPDIR is not changed.
+    """
+    if "TMPDIR" in os.environ or not is_usable(MEMORY):
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="ns-", dir=MEMORY, ignore_cleanup_errors=True) as directory:
+        Path(directory).chmod(0o755)  # as /tmp is: some tests read files as another user
+        os.environ["TMPDIR"] = directory
+        try:
+            yield
+        finally:
+            del os.environ["TMPDIR"]
+
+
+def is_usable(directory: Path) -> bool:
+    """Return whether tests can write to a directory, run programs in it, and use the space that they need."""
+    if not (sys.platform == "linux" and directory.is_dir() and os.access(directory, os.W_OK)):
+        return False
+    system = os.statvfs(directory)
+    return not system.f_flag & os.ST_NOEXEC and system.f_bavail * system.f_frsize >= MIN_MEMORY_BYTES
+
+
 def run(level: str, module: str, *words: str) -> int:
-    return subprocess.call([str(made(level)), "-m", module, *words], cwd=ROOT)
+    python = str(made(level))
+    if module == "pytest":  # its tests start thousands of processes, each of which would compile what it imports
+        done(python, "-m", "compileall", "-qq", "-j", "0", "src", *(f"plugins/{each.name}/src" for each in PLUGINS))
+    return subprocess.call([python, "-m", module, *words], cwd=ROOT)
 
 
 def made(level: str) -> Path:

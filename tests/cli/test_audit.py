@@ -200,15 +200,16 @@ head {head[1]}
     assert 0 == command("audit", "verify", lines, "--audit-key", key, "--head", head[1]).code
 
 
-def test_verify_lists_problems_by_line(lines: str, key: str) -> None:
+def test_verify_lists_problems_by_line(lines: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The exit code is 1."""
     path = Path(lines)
+    monkeypatch.chdir(path.parent)
     whole = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([whole[0], whole[1].replace(b'"ok"', b'"no"'), whole[3], whole[3]]))
     *_, last = whole
     head = f"7:{json.loads(last)['hash']}"
 
-    result = command("audit", "verify", lines, "--audit-key", key, "--head", head)
+    result = command("audit", "verify", path.name, "--audit-key", key, "--head", head)
     in_json = command("audit", "verify", lines, "--audit-key", key, "--json")
 
     problems = """\
@@ -218,7 +219,7 @@ problems
   line 4  inserted  record 4 is repeated here
   line 5  cut tail  records 5 to 7 are missing at the end
 """
-    assert (1, f"{lines}: NOT intact", "") == (result.code, result.out.partition("\n")[0], result.err)
+    assert (1, f"{path.name}: NOT intact", "") == (result.code, result.out.partition("\n")[0], result.err)
     assert problems in result.out
     data = json.loads(in_json.out)
     assert (1, False, 2) == (in_json.code, data["intact"], data["records"])
@@ -267,12 +268,13 @@ def test_verify_without_a_key_states_its_limits(tmp_path: Path) -> None:
     )
 
 
-def test_verify_of_a_database_checks_for_damage(tmp_path: Path) -> None:
+def test_verify_of_a_database_checks_for_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It also finds calls without outcome; without a hash chain, key and head have no effect."""
-    audit = SqliteAudit(tmp_path / "trail.db")
+    monkeypatch.chdir(tmp_path)
+    path = "trail.db"
+    audit = SqliteAudit(path)
     audit.write(intent(7))
     audit.close()
-    path = str(tmp_path / "trail.db")
 
     result = command("audit", "verify", path)
     head = command("audit", "verify", path, "--head", "0:" + "0" * 64)

@@ -36,6 +36,7 @@ def register(registrar):
 @pytest.fixture(autouse=True)
 def home(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user with valid directories, and no enabled plugin."""
+    monkeypatch.delenv("TMPDIR", raising=False)  # the output has the names of variables instead of their values
     for name in ("data", "cache"):
         monkeypatch.setenv(f"XDG_{name.upper()}_HOME", str(tmp_path / name))
         (tmp_path / name / "neuroscript").mkdir(parents=True)
