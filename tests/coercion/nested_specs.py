@@ -131,7 +131,9 @@ class NestedGenerator(Generator):
         elif self.random() < 0.2 and rule.type in (ArgType.INT, ArgType.SLICE_INT) and not rule.choices:
             changes["minimum"] = 0
         elif self.random() < 0.5 and rule.format == "decimal":
-            changes["maximum"] = 10
+            changes[self.choice(("maximum", "exclusive_maximum"))] = 10
+        elif self.random() < 0.4 and rule.type in (ArgType.FLOAT, ArgType.SLICE_FLOAT):
+            changes[self.choice(("minimum", "exclusive_minimum"))] = 0
         return attrs.evolve(rule, **changes) if changes else rule
 
     def _record(self, depth: int) -> ArgSpec:
@@ -210,6 +212,8 @@ class NestedGenerator(Generator):
         match kind:
             case ArgType.INT:
                 return abs(self._exact(kind)) % 2**63 if rule.minimum is not None else self._exact(kind)
+            case ArgType.FLOAT if rule.lowest is not None:
+                return abs(self._exact(kind)) or 0.5
             case ArgType.STRING | ArgType.FLOAT | ArgType.BOOL:
                 return self._exact(kind)
             case ArgType.BLOB:
@@ -232,6 +236,8 @@ class NestedGenerator(Generator):
         samples = FORMATS[rule.format].samples
         if rule.maximum is not None:
             samples = tuple(each for each in samples if Decimal(each) <= Decimal(rule.maximum)) or ("1",)
+        if rule.exclusive_maximum is not None:
+            samples = tuple(each for each in samples if Decimal(each) < Decimal(rule.exclusive_maximum)) or ("1",)
         return self.choice(samples)
 
     def _count(self, rule: ArgSpec) -> int:
@@ -245,8 +251,8 @@ class NestedGenerator(Generator):
         if inner is None:
             kind = ELEMENTS[rule.type]
             plain = attrs.evolve(_LEAF[kind], keys=rule.keys, extra_keys=rule.extra_keys) if rule.keys else _LEAF[kind]
-            bounds = {"choices": rule.choices, "minimum": rule.minimum}
-            inner = attrs.evolve(plain, **bounds) if rule.choices or rule.minimum is not None else plain
+            bounds = {"choices": rule.choices, "minimum": rule.minimum, "exclusive_minimum": rule.exclusive_minimum}
+            inner = attrs.evolve(plain, **bounds) if rule.has_bounds else plain
         items = [self.spelt(inner, sloppiness, damage) for _ in range(self._count(rule))]
         if not rule.unique_items or sloppiness:
             return items

@@ -243,7 +243,7 @@ def form_of(rule: ArgSpec) -> Any:
             },
         ),
         ("date", {"type": "string", "format": "date"}),
-        ("price", {"type": "string", "format": "decimal"}),
+        ("price", {"type": "string", "format": "decimal", "description": "Decimal number of at least 0."}),
         ("int or string", {"anyOf": [{"type": "integer"}, {"type": "string"}]}),
         (
             "payment",

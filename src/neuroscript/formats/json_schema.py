@@ -17,6 +17,7 @@ from neuroscript.coercion.constraints import coerce_present
 from neuroscript.coercion.context import LAX, ROOT, CoercionPass
 from neuroscript.coercion.parameters import FLAG, STRING, instance, optional, require
 from neuroscript.coercion.plain_data import freeze, to_plain
+from neuroscript.coercion.rule_text import expected_type
 from neuroscript.coercion.schema_inspection import FORMATS_FACT, MARK, VALIDATE_FACT, inspect_schema
 from neuroscript.coercion.types import ELEMENTS, MAPS, TYPES, VALUES, ArgType
 from neuroscript.errors import UNSET, SpecError
@@ -234,8 +235,9 @@ def _rule(arg: ArgSpec, *, has_null: bool, exact: bool) -> dict[str, Any]:
         _say_format(arg, schema, beyond)
     if has_null:
         _let_null(schema)
-    if arg.description:
-        schema["description"] = arg.description
+    description = arg.description if exact else _description(arg)
+    if description:
+        schema["description"] = description
     if arg.secret:
         schema["writeOnly"] = True
     if arg.default is not UNSET:
@@ -253,6 +255,17 @@ def _rule(arg: ArgSpec, *, has_null: bool, exact: bool) -> dict[str, Any]:
     if exact and beyond:
         schema[MARK] = {**schema.get(MARK, {}), **beyond}
     return schema
+
+
+def _description(arg: ArgSpec) -> str:
+    """Return the description of a rule with the bounds of a decimal number, which have no keyword because it is text."""
+    bounds = (arg.minimum, arg.maximum, arg.exclusive_minimum, arg.exclusive_maximum)
+    if not arg.format or bounds == NO_BOUNDS:
+        return arg.description
+    return f"{arg.description} {expected_type(arg).capitalize()}.".lstrip()
+
+
+NO_BOUNDS: Final = (None,) * 4
 
 
 def _part(arg: ArgSpec, exact: bool) -> dict[str, Any]:
