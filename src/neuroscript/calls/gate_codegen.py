@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import perf_counter, time
+from typing import Final
 
 from neuroscript.calls.codegen import CodeWriter
 from neuroscript.calls.gate import NOTHING_SPENT, SIZED_TYPES, Gate
@@ -49,7 +50,8 @@ def write_gated_call(
         source.add(f"time = {moment}({'' if plain_clock else f'frame, {given}'})")
     if gate.counts:
         source.head("begin, end = root.session.ledger.compiled(tool)")
-        source.add("try:", "    begun = begin(frame, digest)", "except BaseException as error:")
+        source.head("counter, lock = root.session.ledger.single_counter(tool)")
+        source.add(*COUNTING.splitlines())
         converted = f"{source.name(repairs)}(given, {given})"
         source.add(f"    raise {source.name(gate.refusal_before_start)}(frame, error, {given}, {converted}) from None")
     source.add(f"call = {source.name(gate.next_number)}()", "own = None")
@@ -74,6 +76,20 @@ def write_gated_call(
     if gate.has_observers:
         _add_record(source, gate)
     source.add("return result")
+
+
+COUNTING: Final = """\
+begun = None
+try:
+    if counter is None:
+        begun = begin(frame, digest)
+    else:
+        with lock:
+            if counter.used >= counter.most:
+                raise counter.refusal(tool)
+            counter.used += 1
+except BaseException as error:"""
+"""The beginning of a call under limits. Most often there is one sum of calls, which is counted without a function."""
 
 
 def _add_digest(source: CodeWriter, gate: Gate, given: str, plain: bool) -> None:

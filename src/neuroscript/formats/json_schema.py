@@ -258,7 +258,7 @@ def _rule(arg: ArgSpec, *, has_null: bool, exact: bool) -> dict[str, Any]:
 
 
 def _description(arg: ArgSpec) -> str:
-    """Return the description of a rule with the bounds of a decimal number, which have no keyword because it is text."""
+    """Return the description of a rule, with the bounds of a decimal number, for which text has no keywords."""
     bounds = (arg.minimum, arg.maximum, arg.exclusive_minimum, arg.exclusive_maximum)
     if not arg.format or bounds == NO_BOUNDS:
         return arg.description

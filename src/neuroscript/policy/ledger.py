@@ -136,18 +136,18 @@ class Ledger:
                 for counter in counters:
                     counter.used += 1
 
-        def count_one(frame: Any, digest: bytes) -> None:
-            with lock:
-                if counter.used >= counter.most:
-                    raise counter.refusal(tool)
-                counter.used += 1
-
         if windows or rows or self._slots:
             return begin, (lambda frame: self.end(frame.depth == 1)) if self._slots else None
-        if len(counters) == 1:
-            counter = counters[0]
-            return count_one, None
         return count, None
+
+    def single_counter(self, tool: str) -> tuple[Counter | None, Any]:
+        """Return the only limit of a tool, if it is a sum of calls, and the lock under which to count.
+
+        A compiled call pipeline counts such a call itself.
+        """
+        counters, windows, rows = self._plan(tool, True)
+        is_single = len(counters) == 1 and not (windows or rows or self._slots)
+        return counters[0] if is_single else None, self._lock
 
     def _begin(self, tool: str, plan: Plan, digest: bytes | None) -> Begun:
         counters, windows, rows = plan
