@@ -67,8 +67,12 @@ def main(words: list[str]) -> int:
 
 
 def workers(words: list[str]) -> list[str]:
-    """Return what has pytest run all tests side by side; nothing where *words* choose some or there is one core."""
-    count = min(os.cpu_count() or 1, MOST)
+    """Return the options for parallel tests: three processes per two cores, because tests also wait for others.
+
+    Selected tests, and all tests on one core, run in one process.
+    """
+    cores = os.cpu_count() or 1
+    count = min(cores + cores // 2, MOST)
     chosen = any(not word.startswith("--") for word in words)
     return [] if chosen or count == 1 else ["-n", str(count), "--dist", "worksteal"]
 

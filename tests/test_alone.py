@@ -59,8 +59,8 @@ def test_marked_test_has_no_neighbor(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cores", "words", "expected"),
     [
-        (2, [], ["-n", "2"]),
-        (2, ["--expected-skips=.ci/expected-skips", "--durations=40"], ["-n", "2"]),
+        (2, [], ["-n", "3"]),
+        (2, ["--expected-skips=.ci/expected-skips", "--durations=40"], ["-n", "3"]),
         (64, [], ["-n", "8"]),
         (1, [], []),
         (2, ["tests/test_alone.py"], []),
@@ -68,7 +68,7 @@ def test_marked_test_has_no_neighbor(tmp_path: Path) -> None:
     ],
     ids=["all", "options", "many-cores", "one-core", "a-path", "a-choice"],
 )
-def test_whole_suite_uses_one_process_per_core(
+def test_whole_suite_uses_three_processes_per_two_cores(
     monkeypatch: pytest.MonkeyPatch, cores: int, words: list[str], expected: list[str]
 ) -> None:
     """A selection of tests runs in one process."""

@@ -7,10 +7,10 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import sqlalchemy as sa
 
@@ -19,8 +19,12 @@ from neuroscript.workflow.durable.queue import Queue
 
 MISSING: Final = "no PostgreSQL is installed here"
 
-MakeDatabase = Callable[[str], str]
-"""Returns the address of a new database with all tables, by name."""
+
+class MakeDatabase(Protocol):
+    """Creates a database and returns its address."""
+
+    def __call__(self, name: str, template: str = "first") -> str:
+        """Create a copy of the database *template*, to which nothing is connected; the first one has empty tables."""
 
 
 def binaries() -> Path | None:
@@ -35,11 +39,10 @@ def binaries() -> Path | None:
 @contextmanager
 def sqlite(folder: Path) -> Iterator[MakeDatabase]:
     """Yield a factory for SQLite files in a folder; each is a copy of a file that contains the tables."""
-    first = folder / "first.sqlite"
-    prepared(f"sqlite:///{first}")
+    prepared(f"sqlite:///{folder}/first.sqlite")
 
-    def make(name: str) -> str:
-        shutil.copy(first, folder / f"{name}.sqlite")
+    def make(name: str, template: str = "first") -> str:
+        shutil.copy(folder / f"{template}.sqlite", folder / f"{name}.sqlite")
         return f"sqlite:///{folder / name}.sqlite"
 
     yield make
@@ -49,7 +52,9 @@ def sqlite(folder: Path) -> Iterator[MakeDatabase]:
 def postgresql(programs: Path) -> Iterator[MakeDatabase]:
     """Yield a factory for databases of a PostgreSQL server, which never runs as root."""
     user = "nobody" if os.geteuid() == 0 else None
-    folder = Path(tempfile.mkdtemp(prefix="neuroscript-pg-", dir="/tmp"))
+    place = Path(tempfile.gettempdir())
+    is_open = place.stat().st_mode & 0o001  # so that the user can enter it
+    folder = Path(tempfile.mkdtemp(prefix="pg-", dir=place if is_open else "/tmp"))
     if user is not None:
         shutil.chown(folder, user)
     data = folder / "data"
@@ -63,18 +68,8 @@ def postgresql(programs: Path) -> Iterator[MakeDatabase]:
         made = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8"]
         subprocess.run(made, check=True, capture_output=True, **quiet)
         with (folder / "log").open("w") as log:
-            words = [
-                "-D",
-                data,
-                "-k",
-                folder,
-                "-c",
-                "listen_addresses=",
-                "-c",
-                "fsync=off",
-                "-c",
-                "max_connections=300",
-            ]
+            settings = ("listen_addresses=", "fsync=off", "full_page_writes=off", "max_connections=300")
+            words = ["-D", data, "-k", folder, *(word for each in settings for word in ("-c", each))]
             server = subprocess.Popen([programs / "postgres", *words], stdout=log, stderr=log, **quiet)
         try:
             yield from _databases(folder, server)
@@ -102,9 +97,9 @@ def _databases(folder: Path, server: subprocess.Popen[bytes]) -> Iterator[MakeDa
             subprocess.run(["sleep", "0.1"], check=True)
     prepared(address("first"))
 
-    def make(name: str) -> str:
+    def make(name: str, template: str = "first") -> str:
         with admin.connect() as connection:
-            connection.execute(sa.text(f'CREATE DATABASE "{name}" TEMPLATE first'))
+            connection.execute(sa.text(f'CREATE DATABASE "{name}" TEMPLATE "{template}"'))
         return address(name)
 
     yield make

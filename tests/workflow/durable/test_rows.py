@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -91,13 +92,25 @@ def title(case: tuple[str, Any, str]) -> str:
     return f"{case[0]}={str(case[1])[:20]}"
 
 
-def broken(url: str, marks: Path, table: str, case: tuple[str, Any, str]) -> None:
-    """Run two plans, and change a row of the first."""
-    with steps.engine(marks) as engine:
-        run_durably(engine, steps.wide(1, 0.0), url=url, run_id="it")
-        run_durably(engine, steps.wide(1, 0.0), url=url, run_id="other")
-    id = "it" if table == "runs" else "it.w0"
-    sql(url, f"UPDATE neuroscript_{table} SET {case[0]} = :value WHERE id = :id", value=case[1], id=id)
+Break = Callable[[str, str, tuple[str, Any, str]], str]
+"""Returns the address of a new database, by its name, with two runs, the first with a changed row of a table."""
+
+
+@pytest.fixture(scope="module")
+def broken(make_database: MakeDatabase, tmp_path_factory: pytest.TempPathFactory) -> Break:
+    """Make both runs once; each test has a copy of their database."""
+    original = make_database("two_runs")
+    with steps.engine(tmp_path_factory.mktemp("broken") / "marks") as engine:
+        for run in ("it", "other"):
+            run_durably(engine, steps.wide(1, 0.0), url=original, run_id=run)
+
+    def changed(name: str, table: str, case: tuple[str, Any, str]) -> str:
+        url = make_database(name, "two_runs")
+        id = "it" if table == "runs" else "it.w0"
+        sql(url, f"UPDATE neuroscript_{table} SET {case[0]} = :value WHERE id = :id", value=case[1], id=id)
+        return url
+
+    return changed
 
 
 def where(table: str) -> str:
@@ -106,12 +119,9 @@ def where(table: str) -> str:
 
 
 @pytest.mark.parametrize("case", RUN_FAULTS, ids=title)
-def test_changed_run_is_one_error_that_names_its_row(
-    make_database: MakeDatabase, tmp_path: Path, case: tuple[str, Any, str]
-) -> None:
+def test_changed_run_is_one_error_that_names_its_row(broken: Break, tmp_path: Path, case: tuple[str, Any, str]) -> None:
     """For `resume` and the command, which also lists and resumes the other runs."""
-    url = make_database(f"run{RUN_FAULTS.index(case)}")
-    broken(url, tmp_path / "marks", "runs", case)
+    url = broken(f"run{RUN_FAULTS.index(case)}", "runs", case)
     with steps.engine(tmp_path / "marks") as engine:
         with pytest.raises(SpecError) as caught:
             resume(engine, url, "it")
@@ -130,11 +140,10 @@ def test_changed_run_is_one_error_that_names_its_row(
 
 @pytest.mark.parametrize("case", CALL_FAULTS + OUTCOME_FAULTS, ids=title)
 def test_changed_call_is_one_error_that_names_its_row(
-    make_database: MakeDatabase, tmp_path: Path, case: tuple[str, Any, str]
+    broken: Break, tmp_path: Path, case: tuple[str, Any, str]
 ) -> None:
     """The other run can be resumed."""
-    url = make_database(f"call{(CALL_FAULTS + OUTCOME_FAULTS).index(case)}")
-    broken(url, tmp_path / "marks", "calls", case)
+    url = broken(f"call{(CALL_FAULTS + OUTCOME_FAULTS).index(case)}", "calls", case)
     with steps.engine(tmp_path / "marks") as engine:
         with pytest.raises(SpecError) as caught:
             resume(engine, url, "it")
@@ -236,10 +245,9 @@ def test_invalid_utf_8_in_sqlite_is_one_error(tmp_path: Path) -> None:
     assert str(caught.value) == f"neuroscript_runs row it: inputs must be a string, not bytes; {REMEDY}"
 
 
-def test_damaged_run_is_listed_with_its_fault(make_database: MakeDatabase, tmp_path: Path) -> None:
+def test_damaged_run_is_listed_with_its_fault(broken: Break) -> None:
     """As text and as JSON."""
-    url = make_database("listed_damaged")
-    broken(url, tmp_path / "marks", "runs", ("lease", INFINITY, LEASE))
+    url = broken("listed_damaged", "runs", ("lease", INFINITY, LEASE))
     states = {each["id"]: each for each in json.loads(command("runs", "list", url, "--json").out)}
 
     assert states["it"] == {
