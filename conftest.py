@@ -25,6 +25,9 @@ os.environ["XDG_CACHE_HOME"] = CACHE = tempfile.mkdtemp(prefix="neuroscript-cach
 
 atexit.register(shutil.rmtree, CACHE, ignore_errors=True)
 
+os.environ.setdefault("PYTEST_ADDOPTS", "-p no:langsmith_plugin")
+"""The options of each pytest that the tests start; this plugin of another package takes a second to load."""
+
 PLACE = "place of this page"
 """Under which name that directory is kept; no code of a page can have it."""
 

@@ -107,6 +107,7 @@ def is_usable(directory: Path) -> bool:
 def run(level: str, module: str, *words: str) -> int:
     python = str(made(level))
     if module == "pytest":  # its tests start thousands of processes, each of which would compile what it imports
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         done(python, "-m", "compileall", "-qq", "-j", "0", "src", *(f"plugins/{each.name}/src" for each in PLUGINS))
     return subprocess.call([python, "-m", module, *words], cwd=ROOT)
 

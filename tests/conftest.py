@@ -15,6 +15,12 @@ from hypothesis import HealthCheck, settings
 ALL = os.environ.get("NEUROSCRIPT_TEST_ALL") == "1"
 """Whether to run the full counts, which take too long for every change."""
 
+
+def examples(count: int) -> int:
+    """Return the number of generated examples: *count* for the full counts, otherwise a fifth."""
+    return count if ALL else count // 5
+
+
 settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True)
 settings.register_profile(
     "all", max_examples=5_000, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]

@@ -8,6 +8,7 @@ from typing import Any
 import jsonschema
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import examples
 from tests.formats.foreign_schemas import TEXTS
 
 from neuroscript import (
@@ -46,7 +47,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(PLAIN_PARTS, JSON)
 def test_what_gets_past_an_imported_schema_validates(part: dict[str, Any], value: Any) -> None:
     """Whether the spec says it all or the validator has to be asked: exact values fit, whatever was sent."""
@@ -97,7 +98,7 @@ ODD = st.recursive(
 )
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(1000), deadline=None)
 @given(st.dictionaries(WORDS, ODD, max_size=4), ODD, JSON)
 def test_whatever_a_schema_is_it_is_taken_or_refused(schema: dict[str, Any], part: Any, value: Any) -> None:
     """With a SpecError and nothing else; what is taken is written out as it was, and can be called."""

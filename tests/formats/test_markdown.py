@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from neuroscript import ArgSpec, ArgType, Engine, Example, ToolInfo, ToolPolicy, ToolSpec
 from neuroscript.formats.markdown import MARK, page, prose
@@ -147,7 +148,7 @@ def made(text: str) -> str:
                       ToolInfo(ToolSpec("u", "g", (arg, key), examples=(call,), **options), ToolPolicy(), "x")])  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.text(st.sampled_from("ab \n\\`*_{}[]<>()#+-.!|~&$@:;/=\"'1"), min_size=1, max_size=24).filter(str.strip))
 def test_no_text_changes_what_a_page_is_made_of(text: str) -> None:
     """The same headings, tables, blocks of code and paragraphs as with a plain word."""
@@ -160,7 +161,7 @@ def test_no_hostile_text_changes_what_a_page_is_made_of(text: str) -> None:
     assert skeleton(made(text)) == skeleton(made("word"))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.text(st.characters(exclude_categories=("C", "Z"), include_characters=" "), max_size=40))
 @example("a|b\\`*c*")
 def test_prose_shows_the_words_that_were_written(text: str) -> None:

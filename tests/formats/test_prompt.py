@@ -8,6 +8,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import examples
 
 from neuroscript import (
     ArgSpec,
@@ -134,7 +135,7 @@ def test_example_outcomes_match_execution(specs: dict[str, ToolSpec]) -> None:
     assert ran > 100
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.text(st.characters(exclude_categories=("Cs",)), max_size=60))
 def test_no_text_of_a_tool_is_a_line_of_its_own(text: str) -> None:
     """However it is written, there are as many lines as without it, none of them steers a terminal."""

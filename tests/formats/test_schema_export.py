@@ -18,6 +18,7 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import examples
 from tests.formats.foreign_schemas import FOREIGN, TEXTS
 from tests.generator import Generator
 
@@ -151,7 +152,7 @@ def test_each_tool_of_ours_comes_back_as_it_was(spec: ToolSpec) -> None:
     check_round_trip(without_classes(spec))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(specs())
 def test_each_spec_comes_back_as_it_was(spec: ToolSpec) -> None:
     """With every field, every default and every example, of the same types."""
@@ -221,7 +222,7 @@ def sent(seed: int, spec: ToolSpec) -> Iterator[dict[str, Any]]:
             yield json.loads(json.dumps(to_plain(given), allow_nan=False))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 3))
 def test_strict_mode_and_the_schema_agree_but_for_what_is_published(seed: int, count: int) -> None:
     """What strict mode accepts validates; what validates is accepted, or a published difference."""

@@ -16,6 +16,7 @@ import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conftest import examples
 from tests.generator import Generator
 
 from neuroscript import (
@@ -356,7 +357,7 @@ def test_a_stub_of_no_tools_is_one(tmp_path: Path) -> None:
     assert refused_lines(tmp_path, stub([]), using(["    tools"])) == {}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     text=st.text(st.characters(exclude_categories=("Cs",)), max_size=40),
     default=st.text(st.characters(exclude_categories=("Cs",)), max_size=12),
@@ -390,7 +391,7 @@ def test_an_attribute_means_the_word_that_it_was_made_of(name: str) -> None:
     ast.parse(f"tools.{attribute(name)}")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.lists(
         st.from_regex(r"""[^\s{}\[\]()'"`]{1,12}""", fullmatch=True).filter(str.isprintable), unique=True, max_size=6

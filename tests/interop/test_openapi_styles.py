@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, unquote
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.conftest import examples
 from tests.interop.openapi_shop import NOTHING, STRINGS, WORDS, Shop, ShopRequest, opened, served
 
 from neuroscript import Engine, ToolCall
@@ -212,7 +213,7 @@ def by_json(shop: Shop) -> Iterator[Engine]:
         yield engine
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=st.dictionaries(TEXTS, JSON, max_size=4))
 def test_json_body_arrives_unchanged(shop: Shop, by_json: Engine, value: dict[str, Any]) -> None:
     """At every level, in UTF-8."""
@@ -232,7 +233,7 @@ def by_form(shop: Shop) -> Iterator[Engine]:
         yield engine
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=st.dictionaries(TEXTS, st.one_of(TEXTS, st.lists(TEXTS, max_size=3)), max_size=4))
 def test_form_arrives_unchanged(shop: Shop, by_form: Engine, value: dict[str, Any]) -> None:
     """A list becomes several fields with its name, in order."""
