@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-ROOM = Path(__file__)
+RUNNING = Path(__file__)
 """The lock of running tests. Its file already exists, so nothing is left behind, and the lock ends with its process."""
 
-QUEUE = ROOM.parent
+QUEUE = RUNNING.parent
 """The lock of the next test to start, so tests that may run together do not starve one that runs alone."""
 
 
@@ -34,13 +34,13 @@ def turn(*, alone: bool) -> Iterator[None]:
     """Hold the lock, alone or shared."""
     from fcntl import LOCK_EX, LOCK_SH, LOCK_UN, flock
 
-    queue, room = (os.open(path, os.O_RDONLY) for path in (QUEUE, ROOM))
+    queue, running = (os.open(path, os.O_RDONLY) for path in (QUEUE, RUNNING))
     try:
         flock(queue, LOCK_EX)
-        flock(room, LOCK_EX if alone else LOCK_SH)
+        flock(running, LOCK_EX if alone else LOCK_SH)
         flock(queue, LOCK_UN)
         yield
     finally:
-        for each in (room, queue):
+        for each in (running, queue):
             flock(each, LOCK_UN)  # a process that the test forked may still hold the descriptor
             os.close(each)

@@ -46,18 +46,18 @@ class Model:
     """A model that stores its input."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.records: list[str] = []
 
     def ask(self, turns: Sequence[Turn]) -> Turn:
-        self.told.append(repr(turns))
+        self.records.append(repr(turns))
         return Turn("assistant", "yes")
 
     def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[ToolSpec]) -> Turn:
-        self.told.append(repr((turns, tools)))
+        self.records.append(repr((turns, tools)))
         return Turn("assistant", "yes")
 
     def embed(self, text: str) -> Sequence[float]:
-        self.told.append(text)
+        self.records.append(text)
         return [1.0]
 
 
@@ -65,7 +65,7 @@ class Observer:
     """Hooks that store their records, and may refuse a call."""
 
     def __init__(self, decide: Callable[[Any], Any] = lambda call: None) -> None:
-        self.told: list[str] = []
+        self.records: list[str] = []
         self.decide = decide
 
     @hookimpl
@@ -74,11 +74,11 @@ class Observer:
 
     @hookimpl
     def neuroscript_call_started(self, record: CallRecord) -> None:
-        self.told.append(repr(record))
+        self.records.append(repr(record))
 
     @hookimpl
     def neuroscript_call_finished(self, record: CallRecord) -> None:
-        self.told.append(repr(record))
+        self.records.append(repr(record))
 
 
 class Answers:
@@ -93,14 +93,14 @@ class Answers:
         return self._secret if secret else "yes"
 
 
-Door = Callable[[Any, str, dict[str, Any]], Any]
+EntryPoint = Callable[[Any, str, dict[str, Any]], Any]
 
 
 async def _drained(items: Any) -> list[Any]:
     return [item async for item in items]
 
 
-DOORS: dict[str, Door] = {
+ENTRY_POINTS: dict[str, EntryPoint] = {
     "call": lambda session, name, args: session.call(name, tuple(args.values())),
     "call_named": lambda session, name, args: session.call_named(name, args),
     "acall": lambda session, name, args: asyncio.run(session.acall(name, tuple(args.values()))),
@@ -131,7 +131,7 @@ class World:
         host_options: Further host options.
 
     Attributes:
-        heard: The output of each sink, complete when the world is closed.
+        outputs: The output of each sink, complete when the world is closed.
         failures: The number of errors.
     """
 
@@ -152,9 +152,9 @@ class World:
         self.place = place
         (place / "box").mkdir(parents=True)
         self.out, self.asked, self.model, self.observer = io.StringIO(), Answers(answer), Model(), Observer(decide)
-        self.told: list[str] = []
+        self.records: list[str] = []
         self.failures = 0
-        self.heard: dict[str, str] = {}
+        self.outputs: dict[str, str] = {}
         self._texts: dict[str, list[str]] = {}
         self._memory, self._spans = MemoryAudit(100_000), InMemorySpanExporter()
         self._provider = TracerProvider()
@@ -167,7 +167,7 @@ class World:
             "sandbox_dir": place / "box",
             "variables": {"value": value},
             "secrets": {} if secret is None else {"lent": secret},
-            "progress": lambda each: self.told.append(repr(each)),
+            "progress": lambda each: self.records.append(repr(each)),
         }
         policy = ExecutionPolicy(grants=GRANTS, approver=approver or FileApprover(place / "pending"))
         watching = self._watching(sinks) if watched else {}
@@ -195,24 +195,26 @@ class World:
             "hooks": [self.observer, Tracing(self._provider, content=True)],
         }
 
-    def hear(self, sink: str, text: str) -> None:
+    def record(self, sink: str, text: str) -> None:
         """Store the output of a sink."""
         self._texts.setdefault(sink, []).append(text)
 
-    def call(self, name: str, args: dict[str, Any], doors: Iterator[str] | Sequence[str] = tuple(DOORS)) -> None:
+    def call(
+        self, name: str, args: dict[str, Any], entry_points: Iterator[str] | Sequence[str] = tuple(ENTRY_POINTS)
+    ) -> None:
         """Make one call through the entry points, as a model and as a careful host, and store every outcome."""
-        for door in doors:
+        for entry_point in entry_points:
             try:
-                self.hear("host", repr(DOORS[door](self.engine, name, args)))
+                self.record("host", repr(ENTRY_POINTS[entry_point](self.engine, name, args)))
             except CallError as error:
                 self.failed(error)
         self.execute(ToolCall(name, args))
-        self.hear("decisions", repr(self.engine.check([ToolCall(name, args)])))
+        self.record("decisions", repr(self.engine.check([ToolCall(name, args)])))
 
     def execute(self, call: ToolCall) -> None:
         """Make a call as a model does."""
         result = self.engine.execute(call)
-        self.hear("results", f"{json.dumps(result_to_data(result), ensure_ascii=False)}\n{result!r}")
+        self.record("results", f"{json.dumps(result_to_data(result), ensure_ascii=False)}\n{result!r}")
         if result.error is not None:
             self.failed(result.error)
 
@@ -220,20 +222,20 @@ class World:
         """Store everything that an error says."""
         problems = "".join(map(str, getattr(error, "problems", ())))
         self.failures += 1
-        self.hear("errors", f"{error}\n{error!r}\n{error.args!r}\n{vars(error)!r}\n{problems}")
-        self.hear("error data", json.dumps(error_to_data(error), ensure_ascii=False))
+        self.record("errors", f"{error}\n{error!r}\n{error.args!r}\n{vars(error)!r}\n{problems}")
+        self.record("error data", json.dumps(error_to_data(error), ensure_ascii=False))
 
     def end(self) -> Mapping[str, str]:
         """Close the engine, and return the output of each sink."""
         refusals = repr(self.engine.refusals)
         self.engine.close()
         self._handler.close()
-        self.heard = {sink: "\n".join(texts) for sink, texts in self._texts.items()} | {
+        self.outputs = {sink: "\n".join(texts) for sink, texts in self._texts.items()} | {
             "lines": self.out.getvalue(),
             "prompts": "\n".join(self.asked.asked),
-            "progress": "\n".join(self.told),
-            "model": "\n".join(self.model.told),
-            "hooks": "\n".join(self.observer.told),
+            "progress": "\n".join(self.records),
+            "model": "\n".join(self.model.records),
+            "hooks": "\n".join(self.observer.records),
             "memory": repr(self._memory.records),
             "refusals": refusals,
             "spans": "".join(str(span.to_json()) for span in self._spans.get_finished_spans()),
@@ -242,11 +244,11 @@ class World:
             "database": _rows(self.place / "trail.db"),
         }
         self._provider.shutdown()
-        return self.heard
+        return self.outputs
 
     def found(self, canary: Canary) -> dict[str, set[str]]:
         """Return the sinks that contain a trace of a canary, with the encodings."""
-        return {sink: traces for sink, text in self.heard.items() if (traces := found(canary, text))}
+        return {sink: traces for sink, text in self.outputs.items() if (traces := found(canary, text))}
 
 
 def approvals(value: str) -> Iterator[tuple[str, dict[str, Any]]]:

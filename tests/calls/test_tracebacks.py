@@ -286,15 +286,15 @@ def test_secrets_are_not_logged(log: Log) -> None:
 
 def test_no_model_sees_a_traceback(log: Log) -> None:
     """Neither results nor the turns of a conversation contain it."""
-    heard: list[Any] = []
+    received: list[Any] = []
 
     class Model:
         def ask(self, turns: Any) -> Turn:
             return self.ask_with_tools(turns, [])
 
         def ask_with_tools(self, turns: Any, tools: Any) -> Turn:
-            heard.append(turns)
-            if len(heard) == 1:
+            received.append(turns)
+            if len(received) == 1:
                 return Turn("assistant", tool_calls=(ToolCall("t.price", {"name": "coffee"}, id="1"),))
             return Turn("assistant", "sorry")
 
@@ -304,7 +304,7 @@ def test_no_model_sees_a_traceback(log: Log) -> None:
         result = engine.execute(ToolCall("t.price", {"name": "coffee"}))
 
     assert len(log.tracebacks) == 2
-    assert "test_tracebacks" not in f"{heard!r} {result!r} {vars(result.error)!r}"
+    assert "test_tracebacks" not in f"{received!r} {result!r} {vars(result.error)!r}"
 
 
 @pytest.mark.parametrize("logger", [None, "broken", "silent"])

@@ -116,17 +116,17 @@ class Observer:
     """A hook that stores each record in order."""
 
     def __init__(self) -> None:
-        self.told: list[CallRecord] = []
+        self.seen: list[CallRecord] = []
         self.tools: list[tuple[str, str]] = []
         self.left: list[tuple[str, ...]] = []
 
     @hookimpl
     def neuroscript_call_started(self, record: CallRecord) -> None:
-        self.told.append(record)
+        self.seen.append(record)
 
     @hookimpl
     def neuroscript_call_finished(self, record: CallRecord) -> None:
-        self.told.append(record)
+        self.seen.append(record)
 
     @hookimpl
     def neuroscript_tool_registered(self, tool: Any, origin: str) -> None:
@@ -138,4 +138,4 @@ class Observer:
 
     def kinds(self) -> list[tuple[str, str, str]]:
         """Return the kind, the tool without its group, and the code of each record."""
-        return [(each.kind, each.tool.removeprefix("shop."), each.code) for each in self.told]
+        return [(each.kind, each.tool.removeprefix("shop."), each.code) for each in self.seen]

@@ -75,9 +75,9 @@ def test_a_running_call_continues_when_hooks_are_added() -> None:
 
     assert engine.call("adding.add") == ["ok", "policy.hook"]
 
-    assert [each.tool for each in after.told if each.kind == "refused"] == ["shop.refund"]
+    assert [each.tool for each in after.seen if each.kind == "refused"] == ["shop.refund"]
     assert before.kinds()[-1] == ("outcome", "adding.add", "ok")
-    assert Counter(each.kind for each in before.told) == {"intent": 2, "outcome": 2, "refused": 1}
+    assert Counter(each.kind for each in before.seen) == {"intent": 2, "outcome": 2, "refused": 1}
 
 
 def test_hooks_can_be_added_while_threads_call() -> None:
@@ -109,9 +109,9 @@ def test_hooks_can_be_added_while_threads_call() -> None:
         sys.setswitchinterval(interval)
 
     for each in observers:
-        outcomes = Counter(record.call for record in each.told if record.kind == "outcome")
+        outcomes = Counter(record.call for record in each.seen if record.kind == "outcome")
         assert set(outcomes.values()) == {1}
-    numbers = [sorted(record.call for record in each.told if record.kind == "intent") for each in observers]
+    numbers = [sorted(record.call for record in each.seen if record.kind == "intent") for each in observers]
     assert all(set(later) <= set(first) for first, later in itertools.combinations(numbers, 2))
     assert [each[0] for each in numbers] == sorted(each[0] for each in numbers)
 
@@ -257,5 +257,5 @@ def test_observers_and_audit_log_receive_the_same_records() -> None:
     for name, euros in (("twice", 5), ("refund", "x"), ("nothing", 1), ("later", 5)):
         code(lambda name=name, euros=euros: engine.call(f"shop.{name}", (euros,)))
 
-    finished = tuple(each for each in observer.told if each.kind != "intent")
+    finished = tuple(each for each in observer.seen if each.kind != "intent")
     assert finished == audit.records and len(finished) == 3 + 1 + 1 + 2

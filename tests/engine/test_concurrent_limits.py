@@ -111,7 +111,7 @@ def test_tasks_of_a_loop_run_at_once_as_many_as_are_permitted() -> None:
 
 
 @pytest.mark.parametrize("way", ["closed", "dropped", "read", "closed later", "read later"])
-def test_a_stream_makes_room_when_it_has_ended(way: str) -> None:
+def test_ended_stream_allows_another_call(way: str) -> None:
     """However that comes about, for sync readers and for those that await each item."""
     engine = engine_of(Limits(concurrency=1))
 
@@ -137,7 +137,7 @@ def test_a_stream_makes_room_when_it_has_ended(way: str) -> None:
 
 
 @entry_point
-def test_a_call_that_fails_makes_room(entry_point: str) -> None:
+def test_failed_call_allows_another_call(entry_point: str) -> None:
     """By an error of its tool, a result that does not fit, or a time that is over."""
     engine = engine_of(Limits(concurrency=1, seconds=0.1))
     wrong = Toolset("w")
@@ -277,7 +277,7 @@ def test_calls_within_are_counted_like_all_others(full_counts: bool) -> None:
     assert result["inner"] <= result["around"] <= MOST
 
 
-def test_without_its_lock_the_line_does_overshoot() -> None:
+def test_ledger_without_its_lock_exceeds_the_limit() -> None:
     """In the same race, so that the tests above prove something."""
 
     def overshoots() -> bool:

@@ -83,8 +83,8 @@ def test_a_gate_refuses_nested_calls_of_every_entry_point(outer: str, entry_poin
     assert [name for name, _ in RAN] == [outer]
     nested = [(call.tool, call.depth, call.above) for call in gate.calls]
     assert nested == [(f"shop.{outer}", 1, ()), ("shop.refund", 2, (f"shop.{outer}",))]
-    intent, refused, outcome = observer.told
-    assert [each.kind for each in observer.told] == ["intent", "refused", "outcome"]
+    intent, refused, outcome = observer.seen
+    assert [each.kind for each in observer.seen] == ["intent", "refused", "outcome"]
     assert (refused.parent, refused.depth) == (intent.call, 2)
     assert (outcome.call, outcome.code) == (intent.call, "policy.hook")
 
@@ -182,13 +182,13 @@ def test_observers_receive_nested_calls(entry_point: str, timeout: float | None)
         ("intent", "twice", ""), ("intent", "refund", ""), ("outcome", "refund", "ok"), ("intent", "refund", ""),
         ("outcome", "refund", "ok"), ("outcome", "twice", "ok"),
     ]  # fmt: skip
-    outer, inner, other = observer.told[0], observer.told[1], observer.told[3]
-    assert [each.call for each in observer.told] == [outer.call, *[inner.call] * 2, *[other.call] * 2, outer.call]
+    outer, inner, other = observer.seen[0], observer.seen[1], observer.seen[3]
+    assert [each.call for each in observer.seen] == [outer.call, *[inner.call] * 2, *[other.call] * 2, outer.call]
     assert len({outer.call, inner.call, other.call}) == 3
-    assert [each.parent for each in observer.told] == [0, *[outer.call] * 4, 0]
-    assert [each.depth for each in observer.told] == [1, 2, 2, 2, 2, 1]
-    assert [len(each.repairs) for each in observer.told] == [0, 0, 0, 1, 1, 0]
-    assert {each.run for each in observer.told} == {outer.run}
+    assert [each.parent for each in observer.seen] == [0, *[outer.call] * 4, 0]
+    assert [each.depth for each in observer.seen] == [1, 2, 2, 2, 2, 1]
+    assert [len(each.repairs) for each in observer.seen] == [0, 0, 0, 1, 1, 0]
+    assert {each.run for each in observer.seen} == {outer.run}
 
 
 @way
@@ -215,12 +215,12 @@ class Broken(Observer):
 
     @hookimpl
     def neuroscript_call_started(self, record: CallRecord) -> None:
-        self.told.append(record)
+        self.seen.append(record)
         raise self.error
 
     @hookimpl
     def neuroscript_call_finished(self, record: CallRecord) -> None:
-        self.told.append(record)
+        self.seen.append(record)
         raise self.error
 
 
@@ -239,7 +239,7 @@ def test_an_observer_that_fails_is_logged_once_and_changes_nothing(
         assert code(lambda: ENTRY_POINTS[entry_point](engine, "shop.twice", {"euros": "x"})) == "coercion.format"
         assert code(lambda: ENTRY_POINTS[entry_point](engine, "shop.refund", {"euros": 6})) == "ok"
 
-    assert observer.told == broken.told and len(observer.told) == 6 + 1 + 2
+    assert observer.seen == broken.seen and len(observer.seen) == 6 + 1 + 2
     assert [values[0] for _, values in RAN] == [5, 5, 5, 6]
     sentence = "the hook {} of the plugin Broken failed ({}); further failures of it are not logged"
     reported = [record.getMessage() for record in caplog.records if record.name == "neuroscript.audit"]
@@ -294,7 +294,7 @@ def test_the_end_of_an_engine_lists_running_calls() -> None:
     assert observer.left == [("slow.wait",)]
     free.set()
     caller.join()
-    assert [(each.kind, each.tool) for each in observer.told] == [("intent", "slow.wait"), ("outcome", "slow.wait")]
+    assert [(each.kind, each.tool) for each in observer.seen] == [("intent", "slow.wait"), ("outcome", "slow.wait")]
 
 
 def test_an_object_without_hooks_is_refused() -> None:

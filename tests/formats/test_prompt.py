@@ -70,12 +70,12 @@ shop.pick(kind: string, options?: map | None, *notes: string) -> list of string
   Example: {"name": "shop.pick", "arguments": {"kind": "oak"}} fails with coercion.choice"""
 
 
-def test_a_tool_is_told_with_all_that_is_known_of_it() -> None:
+def test_prompt_contains_all_facts_of_a_tool() -> None:
     """Name, signature, descriptions, arguments with their keys, result, errors and examples."""
     assert to_prompt(PICK) == PICKED
 
 
-def test_tools_are_told_in_the_order_of_their_names() -> None:
+def test_tools_are_in_the_order_of_their_names() -> None:
     """In any order; no tools give an empty prompt."""
     other = ToolSpec("a", "a", return_type=ArgType.VOID)
 
@@ -90,7 +90,7 @@ def specs() -> dict[str, ToolSpec]:
         return {name: tool.spec for name, tool in engine.tools.items()}
 
 
-def test_every_tool_of_ours_is_told_with_each_of_its_arguments(specs: dict[str, ToolSpec]) -> None:
+def test_prompt_of_each_first_party_tool_contains_its_arguments(specs: dict[str, ToolSpec]) -> None:
     """By a line that begins with its name, and a line for each argument."""
     blocks = to_prompt(specs.values()).split("\n\n")
 

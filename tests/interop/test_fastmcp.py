@@ -307,9 +307,9 @@ def far(**options: Any) -> tuple[FastMCP[Any], McpServer]:
 
 def test_imported_tools_run_through_an_engine_with_exact_values() -> None:
     """FastMCP injects its own arguments, which no other caller sees; progress is forwarded."""
-    heard: list[Any] = []
+    received: list[Any] = []
     _, taken = far(trusted=True)
-    with Engine(plugins="none", hooks=[taken], policy=ALL, host=Host(progress=heard.append)) as engine:
+    with Engine(plugins="none", hooks=[taken], policy=ALL, host=Host(progress=received.append)) as engine:
         value = engine.call_named("far.look", {"count": " 2 "})
         wrong = engine.execute(ToolCall("far.look", {"count": True, "ctx": 1}))
         failed = engine.execute(ToolCall("far.fail", {"why": "no tea"}))
@@ -317,7 +317,7 @@ def test_imported_tools_run_through_an_engine_with_exact_values() -> None:
 
     assert value == {"count": 2, "kind": "int", "server": "shop", "shelf": "upper", "other": "lower"}
     assert names == ["count", "shelf"]
-    assert [(each.done, each.total, each.text) for each in heard] == [(1, 2, "looked")]
+    assert [(each.done, each.total, each.text) for each in received] == [(1, 2, "looked")]
     assert str(wrong.error) == (
         "far.look: count: expected int, got bool (a boolean is not a number); ctx: expected only count, shelf, got an unknown name of type int"
     )

@@ -63,7 +63,7 @@ class Long(BaseHTTPRequestHandler):
                 self.wfile.write(PIECE)
                 self.server.sent += len(PIECE)
         except OSError:  # the client has gone
-            self.server.heard.set()
+            self.server.received.set()
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing."""
@@ -72,7 +72,7 @@ class Long(BaseHTTPRequestHandler):
 @contextmanager
 def long(kind: str) -> Iterator[Any]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Long) as server:
-        server.kind, server.sent, server.heard = kind, 0, threading.Event()
+        server.kind, server.sent, server.received = kind, 0, threading.Event()
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
@@ -108,7 +108,7 @@ def test_an_endless_body_is_not_read_completely(kind: str) -> None:
     """The client stops at the limit for an answer and closes the connection."""
     with long(kind) as web, from_mcp(url=f"http://127.0.0.1:{web.server_port}", group="long", trusted=True) as server:
         error = call_error(server)
-        assert web.heard.wait(10)
+        assert web.received.wait(10)
 
         assert (error.code, error.retry) == {"json": ("mcp.answer", "never"), "events": ("mcp.closed", "later")}[kind]
         assert MAX_MESSAGE_SIZE <= web.sent < 64 * len(PIECE)

@@ -276,11 +276,11 @@ def test_a_client_is_notified_of_new_tools(place: Place) -> None:
     """Once for each change, after which the list contains them."""
     changed: list[str] = []
 
-    async def hear(message: Any) -> None:
+    async def record(message: Any) -> None:
         changed.append(getattr(message, "method", ""))
 
     async def talk() -> None:
-        async with Client(place.url, message_handler=hear) as client:
+        async with Client(place.url, message_handler=record) as client:
             assert client.server_capabilities.tools.list_changed is True
             await client.list_tools()
             more = Toolset("late")

@@ -219,7 +219,7 @@ def test_a_place_that_is_not_there_stands_where_the_nearest_one_does() -> None:
     ids=["no value", "twice", "open array", "open text", "open header", "digits", "nested", "deep array", "deep key",
          "deep header", "deep table", "control"],
 )  # fmt: skip
-def test_what_is_no_toml_is_told_with_its_line(text: str, line: int, hint: str | None) -> None:
+def test_error_of_invalid_toml_contains_its_line(text: str, line: int, hint: str | None) -> None:
     """Also what is made to take long, or to fill the stack."""
     with pytest.raises(TomlError) as caught:
         parse_toml(text)

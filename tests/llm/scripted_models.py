@@ -36,14 +36,14 @@ class Script:
     """A model that returns fixed turns, one for each request."""
 
     turns: list[Turn | Exception]
-    heard: list[tuple[Turn, ...]] = attrs.Factory(list)
+    received: list[tuple[Turn, ...]] = attrs.Factory(list)
     offered: list[list[str]] = attrs.Factory(list)
 
     def ask(self, turns: Sequence[Turn]) -> Turn:
         return self.ask_with_tools(turns, ())
 
     def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[ToolSpec]) -> Turn:
-        self.heard.append(tuple(turns))
+        self.received.append(tuple(turns))
         self.offered.append([spec.full_name for spec in tools])
         turn = self.turns.pop(0)
         if isinstance(turn, Exception):

@@ -81,7 +81,7 @@ def test_any_text_is_accepted_without_a_type(function: Any) -> None:
     history = (Turn("user", "Hi"), says("Hello."))
 
     assert function(model, "Who?", system="Be brief.", history=history) == "Ada."
-    assert model.heard == [(Turn("system", "Be brief."), *history, Turn("user", "Who?"))]
+    assert model.received == [(Turn("system", "Be brief."), *history, Turn("user", "Who?"))]
 
 
 @BOTH
@@ -89,7 +89,7 @@ def test_invalid_answer_goes_back_with_its_problems(function: Any) -> None:
     model = Script([says('[{"name": "tea", "day": "soon"}]'), says(TEA_TEXT)])
 
     assert [TEA] == function(model, "What?", answer=list[Item])
-    request = model.heard[1][-1]
+    request = model.received[1][-1]
     assert request.role == "user" and "answer[0]['day']" in request.content and "soon" not in request.content
 
 
@@ -101,7 +101,7 @@ def test_last_invalid_answer_is_an_error_without_values(function: Any) -> None:
         function(model, "How many?", answer=int, attempts=2)
 
     error = caught.value
-    assert (error.code, error.retry, len(model.heard)) == ("llm.answer", "never", 2)
+    assert (error.code, error.retry, len(model.received)) == ("llm.answer", "never", 2)
     assert error.text.startswith("none of 2 turns gave a valid answer: answer: expected ") and "hunter2" not in str(
         error
     )
@@ -332,7 +332,7 @@ def test_model_without_usage_answers_a_tool_with_secrets() -> None:
     with engine_with(model) as engine:
         assert engine.call("t.leaks") == 5
 
-    assert SECRET not in str(model.heard)
+    assert SECRET not in str(model.received)
 
 
 def test_secret_answer_is_not_redacted(server: ModelServer, reach: Callable[..., Client]) -> None:

@@ -57,14 +57,14 @@ streams = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream
 def test_reply_has_text_and_usage(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
     """The text is reported in pieces as it arrives."""
     server.script(says("good morning to you"))
-    heard: list[str] = []
+    arrived: list[str] = []
 
-    reply = reach(api, stream=stream).reply(HI, on_text=heard.append)
+    reply = reach(api, stream=stream).reply(HI, on_text=arrived.append)
 
     assert (reply.turn.role, reply.turn.content, reply.stop) == ("assistant", "good morning to you", "end")
     assert (reply.usage, reply.retries) == (Usage(10, 3), ())
-    assert "".join(heard) == "good morning to you"
-    assert (len(heard) > 1) is stream
+    assert "".join(arrived) == "good morning to you"
+    assert (len(arrived) > 1) is stream
     assert [request.streamed for request in server.requests] == [stream]
 
 
@@ -187,26 +187,26 @@ def test_silent_server_times_out(api: Api, stream: bool, server: ModelServer, re
 def test_silence_after_text_is_not_retried(api: Api, server: ModelServer, reach: Reach) -> None:
     """Otherwise the text would be reported twice."""
     server.script(hangs(30, after=2500, reply=ModelReply("word " * 200)))
-    heard: list[str] = []
+    arrived: list[str] = []
 
     with pytest.raises(LLMError) as caught:
-        reach(api, timeout=0.5).reply(HI, on_text=heard.append)
+        reach(api, timeout=0.5).reply(HI, on_text=arrived.append)
 
     assert (caught.value.code, caught.value.retry, len(server.requests)) == ("llm.timeout", "later", 1)
-    assert "".join(heard).startswith("word")
+    assert "".join(arrived).startswith("word")
 
 
 @apis
 def test_cut_stream_is_retried_only_before_text(api: Api, server: ModelServer, reach: Reach) -> None:
     """A cut before the first text is retried."""
     server.script(cut_after(1500, ModelReply("word " * 200)), says("whole"))
-    heard: list[str] = []
+    arrived: list[str] = []
 
     with pytest.raises(LLMError) as caught:
-        reach(api).reply(HI, on_text=heard.append)
+        reach(api).reply(HI, on_text=arrived.append)
 
     assert (caught.value.code, caught.value.retry, len(server.requests)) == ("llm.incomplete", "later", 1)
-    assert heard
+    assert arrived
     assert reach(api).reply(HI).turn.content == "whole"
     server.script(cut_after(1500, ModelReply("word " * 200)), says("whole"))
     reply = reach(api).reply(HI)
@@ -295,11 +295,11 @@ def test_unreachable_server_is_retried(api: Api) -> None:
 def test_unstreamed_response_to_stream_request_is_read(api: Api, server: ModelServer, reach: Reach) -> None:
     """Some servers ignore the request for a stream."""
     server.script(sends(WHOLE[api](says("all at once"))))
-    heard: list[str] = []
+    arrived: list[str] = []
 
-    reply = reach(api).reply(HI, on_text=heard.append)
+    reply = reach(api).reply(HI, on_text=arrived.append)
 
-    assert (reply.turn.content, heard) == ("all at once", ["all at once"])
+    assert (reply.turn.content, arrived) == ("all at once", ["all at once"])
 
 
 @apis
@@ -488,11 +488,11 @@ def test_stream_ends_with_done_event(broken: bool, server: ModelServer, reach: R
     reply = says("good morning")
     whole = b"".join(written(event) for event in STREAMED["openai-chat"](reply))
     server.script(cut_after(len(whole), reply) if broken else hangs(30, after=len(whole), reply=reply))
-    heard: list[str] = []
+    arrived: list[str] = []
 
-    reply = reach("openai-chat", timeout=2.0).reply(HI, on_text=heard.append)
+    reply = reach("openai-chat", timeout=2.0).reply(HI, on_text=arrived.append)
 
-    assert (reply.turn.content, "".join(heard), reply.retries) == ("good morning", "good morning", ())
+    assert (reply.turn.content, "".join(arrived), reply.retries) == ("good morning", "good morning", ())
 
 
 @apis

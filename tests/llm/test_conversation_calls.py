@@ -58,7 +58,7 @@ def test_repaired_call_runs_and_is_in_transcript(talk: Any) -> None:
 
     conversation = talk(made(), "Sum?", model=model)
 
-    assert model.heard[1][-1].tool_results[0].value == 3
+    assert model.received[1][-1].tool_results[0].value == 3
     assert transcript(conversation).splitlines() == [
         "user: Sum?",
         'assistant: calls t__total {"numbers": ["1", 2.0]}',

@@ -50,8 +50,8 @@ def test_history_precedes_prompt(talk: Any) -> None:
     other = Script([says("2")])
     talk(made(), "Two?", model=other, history=first.turns, system="Else.")
 
-    assert [turn.content for turn in model.heard[0]] == ["Count.", "One?", "1", "Two?"]
-    assert [turn.content for turn in other.heard[0]] == ["Else.", "One?", "1", "Two?"]
+    assert [turn.content for turn in model.received[0]] == ["Count.", "One?", "1", "Two?"]
+    assert [turn.content for turn in other.received[0]] == ["Else.", "One?", "1", "Two?"]
 
 
 def test_typed_answer_is_exact_and_problems_go_back(talk: Any) -> None:
@@ -204,7 +204,9 @@ def test_long_result_is_cut_only_for_model(talk: Any) -> None:
 
     talk(made(), "Go.", model=model, chars=100, on_event=events.append)
 
-    assert model.heard[1][-1].tool_results[0].value == "x" * 100 + "\n[400 more characters of this result were omitted]"
+    assert (
+        model.received[1][-1].tool_results[0].value == "x" * 100 + "\n[400 more characters of this result were omitted]"
+    )
     assert [event.result.value for event in events if isinstance(event, CallEnded)] == ["x" * 500]
 
 
@@ -219,7 +221,7 @@ def test_secrets_are_not_sent_to_model(talk: Any) -> None:
 
     conversation = talk(engine, "It is hunter2-hunter2.", model=model, system="hunter2-hunter2")
 
-    assert "hunter2" not in repr(model.heard)
+    assert "hunter2" not in repr(model.received)
     assert "hunter2" not in repr(conversation.results)
 
 
@@ -272,7 +274,7 @@ def test_history_drops_calls_without_results(talk: Any) -> None:
 
     talk(made(), "Two.", model=model, history=caught.value.conversation.turns)
 
-    assert [turn.role for turn in model.heard[0]] == ["user", "assistant", "tool", "user"]
+    assert [turn.role for turn in model.received[0]] == ["user", "assistant", "tool", "user"]
 
 
 def test_history_results_may_span_several_turns(talk: Any) -> None:
@@ -283,7 +285,7 @@ def test_history_results_may_span_several_turns(talk: Any) -> None:
 
     talk(made(), "Two.", model=model, history=[Turn("user", "One."), calls, *results])
 
-    assert model.heard[0][1:4] == (calls, *results)
+    assert model.received[0][1:4] == (calls, *results)
 
 
 def test_transcript_shows_retries_with_their_reply() -> None:

@@ -72,7 +72,7 @@ def test_conversation_ends_at_time_limit(talk: Any) -> None:
     assert (caught.value.code, caught.value.retry) == ("llm.time_limit", "host")
     errors = [result.error for result in caught.value.conversation.results]
     assert [(error.code, error.retry) for error in errors] == [("call.timeout", "later")]
-    assert len(model.heard) == 1
+    assert len(model.received) == 1
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_stopped_session_ends_conversation(talk: Any) -> None:
         talk(Engine(toolsets=[toolset], plugins="none", policy=policy), "Go.", model=model, tools="a.*")
 
     assert (caught.value.code, caught.value.retry) == ("llm.stopped", "host")
-    assert len(model.heard) == 1
+    assert len(model.received) == 1
 
 
 def test_stop_applies_to_whole_session(talk: Any) -> None:

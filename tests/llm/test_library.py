@@ -209,17 +209,17 @@ def parrot() -> Iterator[str]:
 def test_plugin_model_calls_tools(parrot: str) -> None:
     """The package itself runs no tool; its own messages are sent back to it."""
     client = model(parrot)
-    heard: list[str] = []
+    received: list[str] = []
 
     first = client.reply(HI, [ADD])
     result = ToolResult("p1", "math.add", 5)
-    second = client.reply([*HI, first.turn, Turn("tool", tool_results=(result,))], [ADD], on_text=heard.append)
+    second = client.reply([*HI, first.turn, Turn("tool", tool_results=(result,))], [ADD], on_text=received.append)
 
     assert (client.api, first.stop, first.usage) == ("llm", "tools", Usage(7, 2))
     assert [(each.name, each.arguments, each.id) for each in first.turn.tool_calls] == [
         ("math.add", {"a": "2", "b": 3}, "p1")
     ]
-    assert (second.turn.content, second.stop, heard) == ("it is 5", "end", ["it is ", "5"])
+    assert (second.turn.content, second.stop, received) == ("it is 5", "end", ["it is ", "5"])
 
 
 def test_foreign_history_is_converted_for_plugin(parrot: str) -> None:

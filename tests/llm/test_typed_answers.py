@@ -180,7 +180,7 @@ def test_instruction_contains_the_schema_of_the_class() -> None:
 
     converse(made(), "Go.", model=model, answer=Point)
 
-    text = model.heard[0][0].content
+    text = model.received[0][0].content
     schema = json.loads(text[text.index("{") :])
     assert {"x": {"type": "number"}} == {name: schema["properties"][name] for name in ("x",)}
     assert ["x"] == schema["required"]

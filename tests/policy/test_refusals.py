@@ -283,16 +283,16 @@ def test_records_of_successful_calls_show_no_scopes_but_paths(tmp_path: Path) ->
 
 def test_no_model_sees_a_remedy() -> None:
     """Results, conversations and server responses do not contain it."""
-    heard: list[Any] = []
+    received: list[Any] = []
 
     class Model:
         def ask(self, turns: Any) -> Turn:
             return self.ask_with_tools(turns, [])
 
         def ask_with_tools(self, turns: Any, tools: Any) -> Turn:
-            heard.extend(turn.tool_results for turn in turns)
+            received.extend(turn.tool_results for turn in turns)
             call = ToolCall("t.get", {"url": "https://example.com"}, id="1")
-            return Turn("assistant", "no") if any(heard) else Turn("assistant", tool_calls=(call,))
+            return Turn("assistant", "no") if any(received) else Turn("assistant", tool_calls=(call,))
 
     model: Any = Model()
     with Engine(toolsets=[tools()], plugins="none") as engine:
@@ -301,7 +301,7 @@ def test_no_model_sees_a_remedy() -> None:
 
     assert result.error is not None and "example.com" in result.error.remedy
     assert "example.com" not in json.dumps(result_to_data(result))
-    assert "example.com" not in " ".join(str(each.error) for results in heard for each in results)
+    assert "example.com" not in " ".join(str(each.error) for results in received for each in results)
     assert "example.com" not in str(result.error) + repr(result.error)
 
 

@@ -93,10 +93,10 @@ class Repeating(LLM):
     """A model with scripted replies."""
 
     def __init__(self) -> None:
-        self.heard: list[str] = []
+        self.received: list[str] = []
 
     def ask(self, turns: Any) -> Turn:
-        self.heard.append(turns[-1].content)
+        self.received.append(turns[-1].content)
         return Turn("assistant", turns[-1].content)
 
 
@@ -296,7 +296,7 @@ def test_all_outputs_of_a_session_hide_its_secrets(tmp_path: Path) -> None:
         streamed = [list(each.stream(ToolCall("t.echo", ["hunter22"]))) for each in (first, second)]
 
     assert [page.getvalue() for page in pages] == [f"{MARK}\n", "hunter22\n"]
-    assert model.heard == [MARK, "hunter22"]
+    assert model.received == [MARK, "hunter22"]
     assert streamed == [[MARK], ["hunter22"]]
 
 

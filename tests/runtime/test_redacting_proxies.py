@@ -53,18 +53,18 @@ class Recorder:
     """A model that records its input, and returns a fixed reply."""
 
     def __init__(self) -> None:
-        self.heard: list[object] = []
+        self.arrived: list[object] = []
 
     def ask(self, turns: Sequence[Turn]) -> Turn:
-        self.heard.extend(turns)
+        self.arrived.extend(turns)
         return Turn("assistant", "understood")
 
     def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[ToolSpec]) -> Turn:
-        self.heard.extend(turns)
+        self.arrived.extend(turns)
         return Turn("assistant", "understood", (ToolCall(tools[0].full_name),))
 
     def embed(self, text: str) -> Sequence[float]:
-        self.heard.append(text)
+        self.arrived.append(text)
         return [float(len(text))]
 
 
@@ -132,7 +132,7 @@ class Place:
             "prompt": self.asked,
             "progress": str(self.told),
             "log": self.logged,
-            **{f"model {index}": str(heard) for index, heard in enumerate(self.model.heard)},
+            **{f"model {index}": str(arrived) for index, arrived in enumerate(self.model.arrived)},
         }
 
     def close(self) -> None:
@@ -210,8 +210,8 @@ def test_a_secret_is_in_no_output(name: str, origin: int, place: Place, monkeypa
     result = place.everything
 
     forms = {write(each) for write in (str, repr, json.dumps) for each in (text, CANARY)}
-    assert [where for where, heard in result.items() for form in forms if form.strip("'\"") in heard] == []
-    assert [where for where, heard in result.items() if MARK not in heard] == []
+    assert [where for where, arrived in result.items() for form in forms if form.strip("'\"") in arrived] == []
+    assert [where for where, arrived in result.items() if MARK not in arrived] == []
     assert len(result) == 7
 
 
@@ -227,7 +227,7 @@ def test_a_string_that_is_not_secret_is_in_every_output(name: str, place: Place)
         assert engine.secrets is None
 
     result = place.everything
-    assert [where for where, heard in result.items() if text not in heard or MARK in heard] == []
+    assert [where for where, arrived in result.items() if text not in arrived or MARK in arrived] == []
     assert place.logged.count(text) > 20
 
 
@@ -422,4 +422,4 @@ def test_a_custom_model_receives_redacted_turns(place: Place) -> None:
     with Engine(plugins="none", policy=POLICY, host=host, toolsets=[tool]) as engine:
         assert engine.call("g.t") == "understood"
 
-    assert place.model.heard == [{"role": "user", "content": f"a {MARK}"}]
+    assert place.model.arrived == [{"role": "user", "content": f"a {MARK}"}]

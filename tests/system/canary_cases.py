@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 from tests.canaries import Canary
-from tests.canary_worlds import DOORS, World
+from tests.canary_worlds import ENTRY_POINTS, World
 
 from neuroscript import (
     ArgSpec,
@@ -243,7 +243,7 @@ def fails_with_files(world: World, value: str) -> None:
     (box / "link").symlink_to(world.place)
     for how in FAILING:
         world.call("t.told", {"how": how})
-    assert world.failures == (len(DOORS) + 1) * len(FAILING)
+    assert world.failures == (len(ENTRY_POINTS) + 1) * len(FAILING)
 
 
 def failing_files(value: str) -> dict[str, Any]:

@@ -214,7 +214,7 @@ async def _last(items: Any) -> Any:
     return [item async for item in items]
 
 
-DOORS: dict[str, Callable[[Engine, str, tuple[Any, ...]], Any]] = {
+ENTRY_POINTS: dict[str, Callable[[Engine, str, tuple[Any, ...]], Any]] = {
     "call": lambda engine, name, args: engine.call(name, args),
     "acall": lambda engine, name, args: asyncio.run(engine.acall(name, args)),
     "stream": lambda engine, name, args: list(engine.stream(name, args)),
@@ -225,7 +225,7 @@ DOORS: dict[str, Callable[[Engine, str, tuple[Any, ...]], Any]] = {
 
 
 def became(
-    cell: Cell, manner: Manner = "plain", door: str = "call", facts: dict[str, Facts] = TOOLS
+    cell: Cell, manner: Manner = "plain", entry_point: str = "call", facts: dict[str, Facts] = TOOLS
 ) -> tuple[tuple[str, ...], str]:
     """Make the call of a cell, and return what ran and the code of what refused the rest.
 
@@ -237,7 +237,7 @@ def became(
     with Engine(policy=permitting(cell), toolsets=[toolset], plugins="none") as engine:
         outermost, *further = cell.chain
         try:
-            DOORS[door](engine, outermost, (cell.path, further))
+            ENTRY_POINTS[entry_point](engine, outermost, (cell.path, further))
         except CallError as error:
             code = error.code
             assert error.retry == retry_of(cell, code, facts[cell.chain[len(result)]])
@@ -259,9 +259,9 @@ def retry_of(cell: Cell, code: str, tool: Facts) -> str:
     return "host"
 
 
-def disagreeing(cells: list[Cell], manner: Manner = "plain", door: str = "call") -> list[Any]:
+def disagreeing(cells: list[Cell], manner: Manner = "plain", entry_point: str = "call") -> list[Any]:
     """Return the cells that came to another end than the oracle says, with both ends."""
-    ends = ((cell, oracle(cell), became(cell, manner, door)) for cell in cells)
+    ends = ((cell, oracle(cell), became(cell, manner, entry_point)) for cell in cells)
     return [(cell, message, result) for cell, message, result in ends if message != result]
 
 
@@ -309,14 +309,14 @@ CODES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 @pytest.mark.parametrize("manner", ["plain", "coroutine", "stream"])
-def test_chains_of_all_tools_agree_with_the_oracle_through_every_door(manner: Manner, door: str) -> None:
+def test_chains_of_all_tools_agree_with_the_oracle_through_every_entry_point(manner: Manner, entry_point: str) -> None:
     """400 different cells for each entry point and each kind of function; each of them reaches every outcome."""
-    cells = draw_cells([*DOORS].index(door) * 16 + len(manner), 400)
+    cells = draw_cells([*ENTRY_POINTS].index(entry_point) * 16 + len(manner), 400)
     ends = [oracle(cell) for cell in cells]
 
-    assert disagreeing(cells, manner, door) == []
+    assert disagreeing(cells, manner, entry_point) == []
     assert {code for _, code in ends} == CODES
     assert {len(result) for result, _ in ends} == {0, 1, 2, 3}
 

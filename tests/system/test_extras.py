@@ -241,13 +241,13 @@ SAID: Final = """
 import contextlib, io, json
 
 def said(lines):
-    heard = io.StringIO()
-    with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard):
+    received = io.StringIO()
+    with contextlib.redirect_stdout(received), contextlib.redirect_stderr(received):
         try:
             exec(lines, {"__name__": "row"})
         except Exception as error:
             return f"{type(error).__name__}: {error}"
-    return heard.getvalue()
+    return received.getvalue()
 
 print(json.dumps([said(lines) for lines in json.loads(sys.argv[1])]))
 """
@@ -255,9 +255,9 @@ print(json.dumps([said(lines) for lines in json.loads(sys.argv[1])]))
 
 def test_missing_extra_is_named(core: Path) -> None:
     """This covers code, commands and imports."""
-    heard = output_without_extras(core, SAID, json.dumps([lines for _, lines, _ in LINES]))
+    received = output_without_extras(core, SAID, json.dumps([lines for _, lines, _ in LINES]))
 
-    assert [sentence for _, _, sentence in LINES] == heard
+    assert [sentence for _, _, sentence in LINES] == received
     assert all(f'"neuroscript[{extra}]"' in sentence for extra, _, sentence in LINES)
 
 

@@ -102,7 +102,7 @@ def test_public_value_appears_where_the_channel_leads(channel: str, tmp_path: Pa
     traces = world.found(canary)
     assert set(traces) == {**SEEN, **SEEN_ONCE}[channel]
     for sink in SEEN.get(channel, ()):
-        assert labelled(canary, world.heard[sink]) == set(ENCODINGS), sink
+        assert labelled(canary, world.outputs[sink]) == set(ENCODINGS), sink
 
 
 def test_every_sink_is_shown_to_carry_public_values() -> None:

@@ -65,7 +65,7 @@ def test_no_secret_is_stored_for_an_approval(index: int, tmp_path: Path) -> None
     world.call(name, args, ["call"])
 
     assert set(world.end()) and world.found(canary) == {}
-    assert "it cannot wait for approval" in world.heard["errors"]
+    assert "it cannot wait for approval" in world.outputs["errors"]
 
 
 def seen_at_terminal(value: str, is_secret: bool) -> str:

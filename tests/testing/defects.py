@@ -27,7 +27,7 @@ def spec(*args: ArgSpec, examples: tuple[Example, ...] = (), **changes: Any) -> 
         "group": "acme",
         "return_type": ArgType.STRING,
         "description": "Say something in capitals.",
-        "when_to_use": "To be heard.",
+        "when_to_use": "To be received.",
         "return_help": "The text in capitals.",
         "examples": examples or (Example(("a",), "A"), WRONG),
     }
@@ -68,7 +68,7 @@ keys_described = of(
 )
 result_described = of(spec(return_help=""))
 when_to_use = of(spec(when_to_use=""))
-others_exist = of(spec(when_to_use="To be heard; acme.whisper says it quietly."))
+others_exist = of(spec(when_to_use="To be received; acme.whisper says it quietly."))
 distinct = of(spec())
 distinct.add(spec(name="cry", when_to_use="To be pitied."), shout, PURE)
 success_shown = of(spec(examples=(WRONG,)))

@@ -125,7 +125,7 @@ def test_a_traceback_shows_the_line_of_the_text() -> None:
         (b"def f() -> int: return 1", None, "text must be a string, not bytes"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_with_a_text_is_told(text: Any, name: str | None, problem: str) -> None:
+def test_invalid_source_code_is_a_spec_error(text: Any, name: str | None, problem: str) -> None:
     """And nothing of it is left."""
     before = remains()
 
@@ -135,7 +135,7 @@ def test_what_is_wrong_with_a_text_is_told(text: Any, name: str | None, problem:
     assert (str(caught.value), remains()) == (f"from_code: {problem}", before)
 
 
-def test_a_function_that_can_be_no_tool_is_told_like_others() -> None:
+def test_function_that_cannot_be_a_tool_is_a_spec_error() -> None:
     """And nothing of its text is left."""
     before = remains()
 

@@ -220,7 +220,7 @@ def test_a_secret_within_an_injected_map_is_hidden(way: Any) -> None:
     assert output.getvalue() == "{'user': 'some-one', 'password': '[secret]'}\n"
 
 
-def test_records_tell_which_arguments_are_the_hosts(tmp_path: Path) -> None:
+def test_records_list_injected_arguments(tmp_path: Path) -> None:
     """By name, and nothing of their values; of other tools they say nothing."""
     audit = MemoryAudit()
     trail = tmp_path / "trail.jsonl"

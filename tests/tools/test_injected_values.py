@@ -197,7 +197,7 @@ def test_what_the_host_owes_is_the_hosts_fault(way: Any, source: Any, code: str,
     assert (type(error), error.code, error.retry) == (ToolFailed, code, "host")
 
 
-def test_all_that_is_wrong_is_told_at_once_and_no_key_of_the_host() -> None:
+def test_all_problems_are_listed_without_the_keys_of_the_host() -> None:
     """The keys in a value are the host's too."""
     tools = Toolset("g")
     arguments = (ArgSpec("a", ArgType.MAP_STRING_INT), ArgSpec("b", ArgType.SLICE_INT), ArgSpec("c", ArgType.BOOL))

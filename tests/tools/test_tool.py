@@ -238,7 +238,7 @@ def test_a_generator_of_any_kind_is_a_stream(func: Callable[..., Any], expected:
     assert (made.spec.stream, made.spec.return_type) == (True, "int")
 
 
-def test_a_failing_tool_that_is_called_by_name_is_told_like_others() -> None:
+def test_failing_tool_called_by_name_has_the_same_error() -> None:
     """Its own error is the cause."""
 
     def fail(*, a: int) -> int:

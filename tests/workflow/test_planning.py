@@ -42,10 +42,10 @@ class Script:
     """A model that returns fixed replies, one for each request."""
 
     texts: list[str | Exception]
-    heard: list[list[Turn]] = attrs.Factory(list)
+    received: list[list[Turn]] = attrs.Factory(list)
 
     def ask(self, turns: Sequence[Turn]) -> Turn:
-        self.heard.append([*turns])
+        self.received.append([*turns])
         text = self.texts.pop(0)
         if isinstance(text, Exception):
             raise text
@@ -104,7 +104,7 @@ def test_model_receives_problems_until_plan_is_valid(way: Callable[..., Plan], e
 
     plan = way(engine, script, "Book two days in Oslo.", attempts=6)
     before = [*ran]
-    complaints = [turns[-1].content.splitlines()[1:-1] for turns in script.heard[1:]]
+    complaints = [turns[-1].content.splitlines()[1:-1] for turns in script.received[1:]]
 
     assert [] == before
     assert [
@@ -125,11 +125,11 @@ def test_prompt_contains_permitted_tools_and_format(engine: Engine) -> None:
     script = Script([json.dumps(GOOD), json.dumps({"nodes": {"find": GOOD["nodes"]["find"]}})])
 
     plan = make_plan(engine, script, "Find a trip.", tools="trips.f*")
-    system = script.heard[0][0].content
+    system = script.received[0][0].content
 
     assert "trips.find(city: string) -> map" in system and '"nodes": {' in system
     assert "trips.book" not in system and "str.toupper" not in system
-    assert "- nodes.book.tool: " in script.heard[1][-1].content
+    assert "- nodes.book.tool: " in script.received[1][-1].content
     assert ["trips.find"] == [node.tool for node in plan.nodes]
 
 
@@ -152,7 +152,7 @@ def test_denied_tools_are_neither_offered_nor_accepted() -> None:
     ):
         make_plan(engine, script, "Book.", attempts=1)
 
-    assert "trips.book(" not in script.heard[0][0].content
+    assert "trips.book(" not in script.received[0][0].content
     assert ("plan: nodes.book.tool: trips.book: is denied by the host",) == e.value.sentences
 
 
@@ -163,7 +163,7 @@ def test_last_problems_are_raised_after_all_attempts(engine: Engine) -> None:
     with pytest.raises(SpecError) as raised:
         make_plan(engine, script, "Go.")
 
-    assert (3, ("nodes.a: depends on itself: a < b < a",)) == (len(script.heard), raised.value.problems)
+    assert (3, ("nodes.a: depends on itself: a < b < a",)) == (len(script.received), raised.value.problems)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -191,7 +191,7 @@ def test_invalid_arguments_are_rejected_before_request(more: dict[str, Any], pro
     with pytest.raises(SpecError) as raised:
         make_plan(engine, script, "Go.", **more)
 
-    assert ((problem,), []) == (raised.value.problems, script.heard)
+    assert ((problem,), []) == (raised.value.problems, script.received)
 
 
 def test_planner_works_with_http_model(engine: Engine, server: ModelServer) -> None:
@@ -213,6 +213,6 @@ def test_model_receives_at_most_hundred_problems(engine: Engine) -> None:
 
     with pytest.raises(SpecError):
         make_plan(engine, script, "Go.", attempts=2)
-    lines = script.heard[1][-1].content.splitlines()
+    lines = script.received[1][-1].content.splitlines()
 
     assert ("- nodes.n99.tool: unknown tool none", "- and 200 more") == (lines[100], lines[101])

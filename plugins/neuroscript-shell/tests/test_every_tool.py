@@ -57,9 +57,9 @@ def test_call_without_grants_is_refused(engine_with: Callable[..., Engine], tool
 def codes(engine: Engine, tool: ToolImplementation) -> set[str]:
     """Return the error codes of the first example of a tool, from every entry point."""
     found = set()
-    for door in ENTRY_POINTS.values():
+    for call in ENTRY_POINTS.values():
         with pytest.raises(PolicyError) as caught:
-            door(engine, tool.name, tool.spec.examples[0].args)
+            call(engine, tool.name, tool.spec.examples[0].args)
         assert caught.value.retry == "host"
         found.add(caught.value.code)
     return found

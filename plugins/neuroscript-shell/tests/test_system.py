@@ -93,11 +93,11 @@ def test_sleep_takes_time_and_counts(root: Path) -> None:
     assert (caught.value.code, caught.value.retry) == ("limit.sleep", "host")
 
 
-@pytest.mark.parametrize("door", ["call", "acall"])
-def test_sleep_past_the_deadline_is_refused(engine: Engine, door: str) -> None:
+@pytest.mark.parametrize("method", ["call", "acall"])
+def test_sleep_past_the_deadline_is_refused(engine: Engine, method: str) -> None:
     """Immediately, because waiting would only end in a timeout."""
     with pytest.raises(ToolFailed) as caught:
-        if door == "call":
+        if method == "call":
             engine.call("os.sleep", [3600], timeout=5)
         else:
             asyncio.run(engine.acall("os.sleep", [3600], timeout=5))

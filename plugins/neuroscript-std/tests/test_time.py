@@ -292,11 +292,11 @@ def test_sleep_reports_progress_and_stops_with_the_engine() -> None:
     ]
 
 
-@pytest.mark.parametrize("door", ["call", "acall"])
-def test_sleep_past_the_deadline_is_refused(engine: Engine, door: str) -> None:
+@pytest.mark.parametrize("method", ["call", "acall"])
+def test_sleep_past_the_deadline_is_refused(engine: Engine, method: str) -> None:
     """Immediately, because waiting would only end in a timeout."""
     with pytest.raises(ToolFailed) as caught:
-        if door == "call":
+        if method == "call":
             engine.call("time.sleep", [3600], timeout=5)
         else:
             asyncio.run(engine.acall("time.sleep", [3600], timeout=5))

@@ -99,7 +99,7 @@ def test_json_is_indented(text: str, expected: str) -> None:
     ids=lambda text: ascii(text[:12]),
 )
 def test_what_is_not_json_is_refused(text: str, expected: str) -> None:
-    """The caller hears what is wrong and where, and nothing of the text."""
+    """The caller receives what is wrong and where, and nothing of the text."""
     assert (expected, "tree.not_json", "model") == change_error(lambda: parse_tree(text))
 
 
