@@ -41,7 +41,6 @@ OUTSIDE: Final = (
     ("recursive class", Chain, {"next": {}}, "specs are finite; the error names the cycle"),
     ("MultipleOf", Annotated[int, bounds.MultipleOf(5)], 5, "a spec has no such bound; check it in the function"),
     ("pattern", Annotated[str, pydantic.Field(pattern="a+")], "aa", "a spec has no patterns; check it in the function"),
-    ("exclusive float", Annotated[float, bounds.Gt(0)], 1.5, "bounds are inclusive"),
     ("URL of pydantic", pydantic.AnyUrl, "https://example.org/", "use str, or a field of a model"),
 )
 """Annotations that we refuse, with a value and the reason."""
