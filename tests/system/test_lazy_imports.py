@@ -14,7 +14,7 @@ ROOT: Final = Path(neuroscript.__file__).parent
 LAZY_IMPORTS: Final = {
     "audit.location": "audit.log_file audit.sqlite",
     "calls.codegen": "coercion.schema_inspection coercion.string_formats",
-    "calls.compiler": "calls.gate_codegen",
+    "calls.compiler": "calls.gate_codegen calls.instance_codegen",
     "calls.drivers": "calls.streams",
     "calls.pipeline": (
         "calls.approvals calls.streams coercion.problems policy.refusals policy.templates runtime.masking "

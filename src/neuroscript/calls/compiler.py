@@ -11,7 +11,12 @@ from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Final
 
-from neuroscript.calls.codegen import GLOBALS, CodeWriter, write_named_binding, write_positional_binding
+from neuroscript.calls.codegen import (
+    GLOBALS,
+    CodeWriter,
+    write_named_binding,
+    write_positional_binding,
+)
 from neuroscript.calls.pipeline import CallPipeline
 from neuroscript.calls.steps import CallFrame, report_failure
 from neuroscript.coercion.context import CoercionSettings
@@ -120,14 +125,28 @@ def _add_body(source: CodeWriter, line: CallPipeline) -> None:
 def _add_instances(source: CodeWriter, line: CallPipeline, values: list[str]) -> list[str]:
     """Add the statements that make instances of classes, and return the names of what the function receives."""
     handed = [*values]
-    if line.makers:
+    if not line.makers:
+        return handed
+    from neuroscript.calls.instance_codegen import is_made_in_place, write_instances
+
+    spec, classes = line.tool.spec, line.tool.classes
+    is_kept = line.gate is not None or line.tool.templates  # something else reads the exact values
+    in_place = [
+        index
+        for index, _ in line.makers
+        if not is_kept and spec.args[index].name not in classes and is_made_in_place(spec.args[index])
+    ]
+    others = [(index, maker) for index, maker in line.makers if index not in in_place]
+    if others:
         source.add("try:")
-        for index, maker in line.makers:
+        for index, maker in others:
             handed[index] = f"m{index}"
             source.add(f"    m{index} = {source.name(maker)}({values[index]})")
         exact = "".join(f"{value}, " for value in values)
         source.add(f"except {source.name(ArgumentError)} as error:")
         source.add(f"    raise {source.name(line.refused)}(frame, error, ({exact})) from error.__cause__")
+    for index in in_place:
+        write_instances(values[index], spec.args[index], source)
     return handed
 
 

@@ -48,16 +48,8 @@ def loaded_class(dotted: str) -> object:
     return getattr(sys.modules.get(module), name, NO_FORMAT)
 
 
-def return_text(text: str, cls: object) -> str:
-    return text
-
-
 def reject_instance(value: object) -> Fault:
     return WRONG_TYPE
-
-
-def construct(text: str, cls: Any) -> Any:
-    return cls(text)
 
 
 # Dates, times and durations

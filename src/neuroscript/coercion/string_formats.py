@@ -19,7 +19,6 @@ from neuroscript.coercion.format_readers import (
     MAX_EMAIL_LOCAL_CHARS,
     WRONG_TYPE,
     Fault,
-    construct,
     is_plain_date,
     is_plain_date_time,
     is_plain_decimal,
@@ -41,7 +40,6 @@ from neuroscript.coercion.format_readers import (
     read_uri,
     read_uuid,
     reject_instance,
-    return_text,
     write_decimal,
     write_duration,
     write_ip,
@@ -88,7 +86,7 @@ class Format:
     _strips: bool
     _read: Callable[[str], str | Fault]
     _write: Callable[[Any], str | Fault]
-    _make: Callable[[str, Any], Any]
+    _make: Callable[[str], Any] | None = None
     is_canonical: Callable[[str], object] | None = None
 
     def read_text(self, text: str) -> str | Rejection:
@@ -120,7 +118,7 @@ class Format:
 
         It raises `NotImplementedError` if this system has no such paths, for example ``pathlib.WindowsPath`` on Linux.
         """
-        return cls if self._make is construct else lambda text: self._make(text, cls)
+        return self._make or cls
 
     def refuse(self, fault: Any) -> Rejection:
         """Return a fault as a `Rejection` with the example."""
@@ -182,7 +180,7 @@ _ALL: Final = (
         strips=True,
         read=make_reader(parse_date_time, write_time),
         write=write_time,
-        make=lambda text, cls: make_time(text, datetime.datetime.fromisoformat, parse_date_time),
+        make=lambda text: make_time(text, datetime.datetime.fromisoformat, parse_date_time),
         is_canonical=is_plain_date_time,
     ),
     Format(
@@ -196,7 +194,7 @@ _ALL: Final = (
         strips=True,
         read=make_reader(parse_date, datetime.date.isoformat),
         write=datetime.date.isoformat,
-        make=lambda text, cls: datetime.date.fromisoformat(text),
+        make=datetime.date.fromisoformat,
         is_canonical=is_plain_date,
     ),
     Format(
@@ -217,7 +215,7 @@ _ALL: Final = (
         strips=True,
         read=make_reader(parse_time, write_time),
         write=write_time,
-        make=lambda text, cls: make_time(text, datetime.time.fromisoformat, parse_time),
+        make=lambda text: make_time(text, datetime.time.fromisoformat, parse_time),
     ),
     Format(
         name="duration",
@@ -238,7 +236,7 @@ _ALL: Final = (
         strips=True,
         read=make_reader(parse_duration, write_duration),
         write=write_duration,
-        make=lambda text, cls: parse_duration(text),
+        make=parse_duration,
     ),
     Format(
         name="uuid",
@@ -258,7 +256,6 @@ _ALL: Final = (
         strips=True,
         read=read_uuid,
         write=write_uuid,
-        make=construct,
     ),
     Format(
         name="decimal",
@@ -271,7 +268,6 @@ _ALL: Final = (
         strips=True,
         read=read_decimal,
         write=write_decimal,
-        make=construct,
         is_canonical=is_plain_decimal,
     ),
     Format(
@@ -285,7 +281,6 @@ _ALL: Final = (
         strips=False,
         read=read_path,
         write=write_path,
-        make=construct,
     ),
     Format(
         name="uri",
@@ -305,7 +300,6 @@ _ALL: Final = (
         strips=True,
         read=read_uri,
         write=reject_instance,
-        make=return_text,
     ),
     Format(
         name="email",
@@ -325,7 +319,6 @@ _ALL: Final = (
         strips=True,
         read=read_email,
         write=reject_instance,
-        make=return_text,
     ),
     Format(
         name="ipv4",
@@ -338,7 +331,6 @@ _ALL: Final = (
         strips=True,
         read=read_ipv4,
         write=write_ip,
-        make=construct,
     ),
     Format(
         name="ipv6",
@@ -351,7 +343,6 @@ _ALL: Final = (
         strips=True,
         read=read_ipv6,
         write=write_ip,
-        make=construct,
     ),
     Format(
         name="ip-network",
@@ -364,7 +355,6 @@ _ALL: Final = (
         strips=True,
         read=read_ip_network,
         write=write_ip_network,
-        make=construct,
     ),
     Format(
         name="base64",
@@ -377,7 +367,6 @@ _ALL: Final = (
         strips=True,
         read=read_base64,
         write=reject_instance,
-        make=return_text,
     ),
     Format(
         name="regex",
@@ -390,7 +379,6 @@ _ALL: Final = (
         strips=False,
         read=read_regex,
         write=reject_instance,
-        make=return_text,
     ),
 )
 
