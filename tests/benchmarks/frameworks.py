@@ -30,6 +30,7 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RunUsage
 
 from neuroscript import Engine, ToolCall
+from neuroscript.calls.codegen import GLOBALS, CodeWriter, write_positional_binding
 
 from . import awaited, cases, harness, peers
 from .harness import Seconds, Statement
@@ -232,52 +233,15 @@ STEPS: Final = (
 )
 """Each step of a call of two ints, and code that executes it with all earlier steps."""
 
-STEPS_CODE: Final = """
-def framed(given, frame=None):
-    return func(rt, 2, 3)
-
-def unpacked(given, frame=None):
-    if type(given) is not tuple and type(given) is not list:
-        return None
-    try:
-        (a0, a1,) = given
-    except ValueError:
-        return None
-    return func(rt, a0, a1)
-
-def checked(given, frame=None):
-    if type(given) is not tuple and type(given) is not list:
-        return None
-    try:
-        (a0, a1,) = given
-    except ValueError:
-        return None
-    if not (type(a0) is int and a0 >= -1073741823 and a0 <= 1073741823):
-        return None
-    if not (type(a1) is int and a1 >= -1073741823 and a1 <= 1073741823):
-        return None
-    return func(rt, a0, a1)
-
-def revoked(given, frame=None):
-    if type(given) is not tuple and type(given) is not list:
-        return None
-    try:
-        (a0, a1,) = given
-    except ValueError:
-        return None
-    if not (type(a0) is int and a0 >= -1073741823 and a0 <= 1073741823):
-        return None
-    if not (type(a1) is int and a1 >= -1073741823 and a1 <= 1073741823):
-        return None
-    rt = Runtime()
-    rt._frame = frame
-    try:
-        result = func(rt, a0, a1)
-    finally:
-        rt._frame = None
-    return result
-"""
-"""What the compiled function of the tool does, up to a step."""
+IN_RUNTIME: Final = (
+    "rt = Runtime()",
+    "rt._frame = frame",
+    "try:",
+    "    result = func(rt, a0, a1)",
+    "finally:",
+    "    rt._frame = None",
+    "return result",
+)
 
 
 def steps(host: Engine) -> dict[str, Seconds]:
@@ -287,15 +251,22 @@ def steps(host: Engine) -> dict[str, Seconds]:
 
 
 def step_names(host: Engine) -> dict[str, Any]:
-    """Return what the code of the steps refers to."""
-
-    class Runtime:
-        __slots__ = ("_frame",)
-
-    names: dict[str, Any] = {"func": cases.two, "rt": object(), "Runtime": Runtime, "engine": host}
-    exec(STEPS_CODE, names)
-    names["line"] = host._entry("bench.two").function(False)
-    return names
+    """Return what the code of the steps refers to: functions that do what the compiled one does, up to a step."""
+    known = host._entry("bench.two")
+    line, source = known.pipeline, CodeWriter()
+    write_positional_binding(line.tool.spec, line.coercion, source, "return None")
+    first = next(index for index, text in enumerate(source.lines) if "type(a0) is int" in text)
+    bodies = {
+        "framed": ["return func(rt, 2, 3)"],
+        "unpacked": [*source.lines[:first], "return func(rt, a0, a1)"],
+        "checked": [*source.lines, "return func(rt, a0, a1)"],
+        "revoked": [*source.lines, *IN_RUNTIME],
+    }
+    names: dict[str, Any] = {"func": cases.two, "rt": object(), "Runtime": line.runtime, "engine": host, **GLOBALS}
+    names |= {f"k{index}": each for index, each in enumerate(source.objects)}
+    for name, body in bodies.items():
+        exec("\n    ".join([f"def {name}(given, frame=None):", *body]), names)
+    return names | {"line": known.function(False)}
 
 
 COLORS: Final = ("#4e79a7", "#f28e2b", "#76b7b2", "#59a14f", "#e15759", "#b07aa1", "#9c755f")
