@@ -168,7 +168,7 @@ def _adapts_builtins(coercion: CoercionSettings) -> bool:
 
 def _width(arg: ArgSpec) -> int:
     """Return the number of specs that an argument consists of."""
-    return 1 + sum(_width(each) for each in (*arg.keys, *arg.nested))
+    return 1 + sum(map(_width, arg.nested))
 
 
 def _asks_more(spec: ToolSpec) -> bool:

@@ -11,12 +11,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Final
 
-from neuroscript.calls.codegen import (
-    GLOBALS,
-    CodeWriter,
-    write_named_binding,
-    write_positional_binding,
-)
+from neuroscript.calls.codegen import GLOBALS, CodeWriter, write_named_binding, write_positional_binding
 from neuroscript.calls.pipeline import CallPipeline
 from neuroscript.calls.steps import CallFrame, report_failure
 from neuroscript.coercion.context import CoercionSettings

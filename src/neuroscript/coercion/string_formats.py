@@ -116,7 +116,8 @@ class Format:
     def maker(self, cls: Any) -> Callable[[str], Any]:
         """Return the function that makes an instance of *cls* from a canonical text.
 
-        It raises `NotImplementedError` if this system has no such paths, for example ``pathlib.WindowsPath`` on Linux.
+        The function raises `NotImplementedError` if this system has no such paths, for example
+        ``pathlib.WindowsPath`` on Linux.
         """
         return self._make or cls
 
