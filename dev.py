@@ -2,9 +2,10 @@
 """What a fresh machine needs to run the main job and the tests: nothing but Python 3.11 or later.
 
     python3 dev.py demo             run the tool calls of sandbox/inbox and show what became of each
-    python3 dev.py test             run the tests, in a process for each core; those that measure run alone
+    python3 dev.py test             run the tests in parallel, without the slow ones
     python3 dev.py test ARG …       words for pytest; where they choose tests (a path, -k, …), these run in one process
-    python3 dev.py test --all       the same tests with their full counts, and the benchmarks
+    python3 dev.py test --slow      run all tests, as .ci/run does
+    python3 dev.py test --all       run all tests with their full counts, and the benchmarks
     python3 dev.py run PROGRAM …    run a program of the development environment
     python3 dev.py python           print the interpreter of the development environment
 
@@ -46,16 +47,18 @@ MIN_MEMORY_BYTES = 4 * 2**30
 """The least free space in memory with which the tests use it; a container often has only 64 MB."""
 
 
-def main(words: list[str]) -> int:
-    match words:
+def main(argv: list[str]) -> int:
+    match argv:
         case ["demo", *rest]:
             return run("demo", "neuroscript", "execute", *DEMO, *rest)
         case ["test", "--all", *rest]:
             os.environ["NEUROSCRIPT_TEST_ALL"] = "1"
-            return run("all", "pytest", *workers(rest), *rest) or run("all", "tests.benchmarks")
+            return run("all", "pytest", *parallel(rest, slow=True), *rest) or run("all", "tests.benchmarks")
         case ["test", *rest]:
-            with memory_directory() if workers(rest) else nullcontext():
-                return run("test", "pytest", *workers(rest), *rest)
+            words = [word for word in rest if word != "--slow"]
+            options = parallel(words, slow=words != rest)
+            with memory_directory() if options else nullcontext():
+                return run("test", "pytest", *options, *words)
         case ["run", program, *rest]:
             return run("all" if "benchmarks" in program else "test", program, *rest)
         case ["python"]:
@@ -63,18 +66,21 @@ def main(words: list[str]) -> int:
             return 0
         case _:
             print(__doc__)
-            return 0 if words in (["--help"], ["-h"]) else 2
+            return 0 if argv in (["--help"], ["-h"]) else 2
 
 
-def workers(words: list[str]) -> list[str]:
-    """Return the options for parallel tests: three processes per two cores, because tests also wait for others.
+def parallel(words: list[str], *, slow: bool) -> list[str]:
+    """Return the options that run the tests in two processes per core, because tests also wait for others.
 
-    Selected tests, and all tests on one core, run in one process.
+    Tests that *words* choose run in one process, and all of them.
+
+    Args:
+        slow: Whether to run the slow tests too.
     """
-    cores = os.cpu_count() or 1
-    count = min(cores + cores // 2, MOST)
-    chosen = any(not word.startswith("--") for word in words)
-    return [] if chosen or count == 1 else ["-n", str(count), "--dist", "worksteal"]
+    if any(not word.startswith("--") for word in words):
+        return []
+    count = min(2 * (os.cpu_count() or 1), MOST)
+    return ["-n", str(count), "--dist", "worksteal", *([] if slow else ["-m", "not slow"])]
 
 
 @contextmanager

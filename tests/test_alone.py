@@ -59,19 +59,21 @@ def test_marked_test_has_no_neighbor(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cores", "words", "expected"),
     [
-        (2, [], ["-n", "3"]),
-        (2, ["--expected-skips=.ci/expected-skips", "--durations=40"], ["-n", "3"]),
+        (2, [], ["-n", "4"]),
+        (2, ["--expected-skips=.ci/expected-skips", "--durations=40"], ["-n", "4"]),
         (64, [], ["-n", "8"]),
-        (1, [], []),
+        (1, [], ["-n", "2"]),
         (2, ["tests/test_alone.py"], []),
         (2, ["-k", "alone"], []),
     ],
     ids=["all", "options", "many-cores", "one-core", "a-path", "a-choice"],
 )
-def test_whole_suite_uses_three_processes_per_two_cores(
+def test_whole_suite_uses_two_processes_per_core(
     monkeypatch: pytest.MonkeyPatch, cores: int, words: list[str], expected: list[str]
 ) -> None:
     """A selection of tests runs in one process."""
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    options = runpy.run_path(str(ROOT / "dev.py"))["parallel"]
 
-    assert runpy.run_path(str(ROOT / "dev.py"))["workers"](words)[:2] == expected
+    assert options(words, slow=True)[:2] == expected
+    assert options(words, slow=False)[4:] == (["-m", "not slow"] if expected else [])

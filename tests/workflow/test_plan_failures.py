@@ -237,7 +237,7 @@ def test_halted_map_has_failed() -> None:
 
 
 def test_closing_engine_fails_remaining_calls() -> None:
-    """The trace shows how far the plan got."""
+    """The trace shows how far the plan got. It runs on a loop of the caller, which the engine does not stop."""
     lab, closing = Lab(), Toolset("end")
 
     @closing.tool()
@@ -246,7 +246,8 @@ def test_closing_engine_fails_remaining_calls() -> None:
         return 1
 
     lab.engine.register(closing)
-    trace = run_plan(lab, '[nodes.one]\ntool = "end.close"\n[nodes.two]\ntool = "lab.add"\ninputs.a = "${one}"')
+    plan = plan_of_toml('[nodes.one]\ntool = "end.close"\n[nodes.two]\ntool = "lab.add"\ninputs.a = "${one}"')
+    trace = asyncio.run(arun(lab.engine, plan))
 
     assert ends(trace) == {"one": "succeeded", "two": "failed engine.closed"}
 
