@@ -13,7 +13,7 @@ from pathlib import Path
 
 import attrs
 import pytest
-from tests.distributions import BROKEN, COMPUTED, HEALTHY, TOOLSET, Broken, Published
+from tests.distributions import BROKEN, COMPUTED, HEALTHY, TOOLSET, Broken, Published, age
 from tests.test_project import PLUGINS
 
 from neuroscript import Engine, PluginError, PolicyError, RegistryError, SpecError, Toolset, ToolSpec, hookimpl
@@ -21,8 +21,13 @@ from neuroscript.discovery.catalog import FIRST_PARTY
 from neuroscript.discovery.installed import distributions
 from neuroscript.io.text import type_name
 
+ROOT = Path(__file__).parents[2]
+
 UNLOADABLE = [each for each in BROKEN if each.code not in ("plugin.timeout", "plugin.slow")]
 """The faults that an engine finds; ``plugins check`` finds hangs and slow imports in a separate process."""
+
+OURS = [*FIRST_PARTY]
+"""The distributions of this project. Most tests exclude them, because an engine reads them anew for each search path."""
 
 
 @pytest.fixture
@@ -37,6 +42,28 @@ def forget(folder: Path) -> None:
     """Make the modules of a folder importable again."""
     for module in [name for name, each in sys.modules.items() if str(folder) in str(getattr(each, "__file__", ""))]:
         del sys.modules[module]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Return a folder for each distribution, valid or broken; they are old, so what was read of them is cached."""
+    folder = tmp_path_factory.mktemp("folders")
+    for each in (*HEALTHY, *(each.published for each in UNLOADABLE)):
+        each.install(folder / each.name)
+    age(folder)
+    return sorted(map(str, folder.iterdir()))
+
+
+@pytest.fixture
+def everything(folders: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Put all these folders on the search path, always in the same order, and return them."""
+    lasting = [each for each in sys.path if Path(each) != ROOT]  # other tests write into the project's own folder
+    monkeypatch.setattr(sys, "path", [*folders, *lasting])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # a new file in a folder makes its cached data outdated
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    yield folders
+    for each in folders:
+        forget(Path(each))
 
 
 def healthy(name: str, group: str = "") -> Published:
@@ -56,7 +83,7 @@ def test_installed_toolset_is_found(site: Path) -> None:
     """Its entry point is enough; the host names nothing."""
     healthy("acme-tools", "acme").install(site)
 
-    with Engine() as engine:
+    with Engine(without=OURS) as engine:
         assert engine.call("acme.who") == "acme-tools"
         assert engine.infos["acme.who"].origin == "acme-tools 1.0"
         assert engine.plugin_errors == ()
@@ -150,12 +177,13 @@ def test_host_excludes_distributions_and_entry_points(site: Path) -> None:
     """Neither is imported."""
     Published("other-tools", "raise AssertionError('imported')", "others").install(site)
     healthy("acme-tools", "acme").install(site)
+    age(site)
 
     for name in ("other-tools", "Other.Tools", "others"):
-        with Engine(without=[name]) as engine:
+        with Engine(without=[name, *OURS]) as engine:
             assert "acme.who" in engine.tools
             assert engine.plugin_errors == ()
-    with Engine(without=["math"]) as engine:
+    with Engine(plugins=["neuroscript-std"], without=["math"]) as engine:
         assert "str.length" in engine.tools
         assert "math.add" not in engine.tools
 
@@ -186,12 +214,13 @@ def test_distributions_load_in_order_of_their_names(site: Path) -> None:
     """First-party ones come first; a host may set another order. The order of a folder differs between machines."""
     for name in ("zeta", "alpha", "mid"):
         healthy(name).install(site)
+    age(site)
 
     def order(**keywords: list[str]) -> list[str]:
         with Engine(**keywords) as engine:  # type: ignore[arg-type]
             return [*dict.fromkeys(name.partition(".")[0] for name in engine.tools)]
 
-    assert order()[-3:] == ["alpha", "mid", "zeta"]
+    assert order(without=[each for each in OURS if each != "neuroscript-fs"]) == ["fs", "alpha", "mid", "zeta"]
     assert order(plugins=["zeta", "neuroscript-fs", "mid", "alpha"]) == ["fs", "zeta", "mid", "alpha"]
     assert order(plugins={"zeta", "mid", "alpha"}) == ["alpha", "mid", "zeta"]  # type: ignore[arg-type]
 
@@ -200,11 +229,9 @@ def test_distributions_load_in_order_of_their_names(site: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", UNLOADABLE, ids=lambda each: each.published.name)
-def test_broken_distribution_is_reported_and_stops_no_other(site: Path, broken: Broken) -> None:
+@pytest.mark.usefixtures("everything")
+def test_broken_distribution_is_reported_and_stops_no_other(broken: Broken) -> None:
     """It is loaded between two good ones, and leaves nothing behind."""
-    for each in (*HEALTHY, broken.published):
-        each.install(site)
-
     with Engine(plugins=["acme-good", broken.published.name, "zeta-good"]) as engine:
         assert [engine.call("acme.who"), engine.call("numbers.one")] == ["good", 1]
         assert [*engine.tools] == ["acme.who", "numbers.one", "numbers.two"]
@@ -295,13 +322,11 @@ def test_distribution_is_loaded_completely_or_not_at_all(site: Path) -> None:
         assert warnings_of(engine) == [f"acme-tools 1.0: entry point worse cannot be loaded: {reason}"]
 
 
-def test_strict_raises_with_all_broken_distributions(site: Path) -> None:
+@pytest.mark.usefixtures("everything")
+def test_strict_raises_with_all_broken_distributions() -> None:
     """It tries all of them first."""
-    for each in (*HEALTHY, *(each.published for each in UNLOADABLE)):
-        each.install(site)
-
     with pytest.raises(PluginError) as caught:
-        Engine(strict=True)
+        Engine(strict=True, without=OURS)
 
     error = pickle.loads(pickle.dumps(caught.value))
     assert {(f"{each.published.name} 1.0", each.code, each.reason) for each in UNLOADABLE} == {
@@ -310,26 +335,21 @@ def test_strict_raises_with_all_broken_distributions(site: Path) -> None:
     assert str(error) == f"plugins: {'; '.join(map(str, error.errors))}"
 
 
-def test_strict_accepts_sound_distributions(site: Path) -> None:
+def test_strict_accepts_sound_distributions() -> None:
     """All first-party distributions are sound."""
-    HEALTHY[0].install(site)
-
     with Engine(strict=True) as engine:
-        assert engine.call("acme.who") == "good"
+        assert {str(each) for each in distributions()} == {info.origin for info in engine.infos.values()}
 
 
 def test_registry_does_not_depend_on_the_search_order(
-    site: Path, monkeypatch: pytest.MonkeyPatch, full_counts: bool
+    everything: list[str], monkeypatch: pytest.MonkeyPatch, full_counts: bool
 ) -> None:
     """Each distribution is in its own folder; each order of the folders gives the same registry."""
-    for each in (*HEALTHY, *(each.published for each in UNLOADABLE)):
-        each.install(site / each.name)
-    folders = sorted(map(str, site.iterdir()))
-    before, seen = [*sys.path], set()
+    folders, before, seen = everything, [each for each in sys.path if each not in everything], set()
     for turn in range(0, len(folders), 1 if full_counts else len(folders)):
         for order in (folders[turn:] + folders[:turn], (folders[turn:] + folders[:turn])[::-1]):
             monkeypatch.setattr(sys, "path", [*order, *before])
-            with Engine() as engine:
+            with Engine(without=OURS) as engine:
                 origins = tuple((name, info.origin) for name, info in engine.infos.items())
                 seen.add((tuple(engine.tools), origins, tuple(warnings_of(engine))))
 
@@ -451,7 +471,7 @@ def test_concurrent_loads_give_the_same_tools(site: Path) -> None:
     found: list[tuple[str, ...]] = []
 
     def load() -> None:
-        with Engine() as engine:
+        with Engine(without=OURS) as engine:
             found.append((*engine.tools, *warnings_of(engine)))
 
     threads = [threading.Thread(target=load) for _ in range(4)]

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.cli.conftest import command
+from tests.conftest import examples
 from tests.distributions import TOOLSET, Published, age
 
 from neuroscript import Engine
@@ -201,7 +202,7 @@ def test_relative_folder_depends_on_the_working_directory(site: Path, monkeypatc
 
 
 @pytest.mark.parametrize("kind", ["installed", "index"])
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_cache_is_read_again(site: Path, kind: str, data: st.DataObject) -> None:
     """Truncated, overwritten and foreign files neither break the start nor are believed."""
@@ -417,7 +418,7 @@ def test_check_reads_again(site: Path) -> None:
             assert [each.code for each in engine.plugin_errors] == ["plugin.import"]
     with Engine(plugins=["acme-tools"]) as engine:
         assert [each.code for each in engine.plugin_errors] == ["plugin.import"]
-    command("plugins", "check", make_engine=None)
+    command("plugins", "check", "acme-tools", make_engine=None)
 
     with Engine(plugins=["acme-tools"]) as engine:
         assert engine.call("acme.who") == "acme-tools"

@@ -108,21 +108,19 @@ def counted(site: Path, monkeypatch: pytest.MonkeyPatch) -> Counted:
 
 
 @pytest.fixture
-def acme(site: Path, counted: Counted) -> Iterator[Engine]:
+def acme(site: Path, counted: Counted, install_with_index: Callable[..., None]) -> Iterator[Engine]:
     """Return an engine with tools that are not imported yet."""
-    Published("acme-tools", TOOLS, "acme").install(site)
-    ship(site)
+    install_with_index(site, Published("acme-tools", TOOLS, "acme"))
     with Engine(plugins=["acme-tools"]) as engine:
         assert (counted.imports, engine.plugin_errors) == ([], ())
         yield engine
 
 
 @pytest.fixture
-def broken(site: Path, counted: Counted) -> Iterator[Engine]:
+def broken(site: Path, counted: Counted, install_with_index: Callable[..., None]) -> Iterator[Engine]:
     """Return an engine with tools of two distributions, one of which has an index but cannot be imported."""
-    Published("acme-tools", TOOLS, "acme").install(site)
-    Published("sound-tools", TOOLSET.format(group="sound", name="sound"), "sound").install(site)
-    ship(site)
+    sound = Published("sound-tools", TOOLSET.format(group="sound", name="sound"), "sound")
+    install_with_index(site, Published("acme-tools", TOOLS, "acme"), sound)
     (site / "acme_tools_module.py").write_text(f"{COUNTING}raise ValueError('canary')\n")
     with Engine(plugins=["acme-tools", "sound-tools"]) as engine:
         yield engine
@@ -249,10 +247,11 @@ def each(items: list[Item]) -> Iterator[Item]:
 
 
 @pytest.mark.parametrize("is_exported", [False, True], ids=["indexed", "of another engine"])
-def test_indexed_tool_receives_and_returns_instances(site: Path, counted: Counted, is_exported: bool) -> None:
+def test_indexed_tool_receives_and_returns_instances(
+    site: Path, counted: Counted, install_with_index: Callable[..., None], is_exported: bool
+) -> None:
     """An index describes nested specs without their classes; the function still receives and returns instances."""
-    Published("shop-tools", CLASSES, "shop").install(site)
-    ship(site)
+    install_with_index(site, Published("shop-tools", CLASSES, "shop"))
     item = {"day": "2020-01-31", "tags": ["red", "red"]}
     with Engine(plugins=["shop-tools"]) as engine, Engine(plugins="none") as other:
         assert (engine.plugin_errors, counted.imports) == ((), [])
@@ -296,21 +295,28 @@ def plain(number: int) -> int:
 """
 
 
-def odd_engine(site: Path, *tools: str, **injected: Any) -> Engine:
-    """Return an engine that permits one call of tools from an index."""
-    Published("odd-tools", REJECTING, "odd").install(site)
-    ship(site)
-    with Engine(plugins=["odd-tools"]) as source:
-        found = [source.tools[name] for name in tools]
-    engine = Engine(plugins="none", policy=ExecutionPolicy(limits=Limits(calls=1)))
-    for each in found:
-        engine.register(each.with_injected(**injected) if injected else each)
-    return engine
+ODD = Published("odd-tools", REJECTING, "odd")
 
 
-def test_rejected_call_of_indexed_tool_costs_no_limit(site: Path, counted: Counted) -> None:
+@pytest.fixture
+def odd_engine(site: Path, install_with_index: Callable[..., None]) -> Callable[..., Engine]:
+    """Return a function that creates an engine that permits one call of tools from an index."""
+    install_with_index(site, ODD)
+
+    def made(*tools: str, **injected: Any) -> Engine:
+        with Engine(plugins=["odd-tools"]) as source:
+            found = [source.tools[name] for name in tools]
+        engine = Engine(plugins="none", policy=ExecutionPolicy(limits=Limits(calls=1)))
+        for each in found:
+            engine.register(each.with_injected(**injected) if injected else each)
+        return engine
+
+    return made
+
+
+def test_rejected_call_of_indexed_tool_costs_no_limit(odd_engine: Callable[..., Engine], counted: Counted) -> None:
     """The error names the place, and the tool is loaded by the first call that passes all other checks."""
-    with odd_engine(site, "odd.take") as engine:
+    with odd_engine("odd.take") as engine:
         with pytest.raises(ArgumentError):
             engine.call("odd.take", ([{"number": "one"}], {"number": 1}))
         assert [] == counted.imports
@@ -326,44 +332,43 @@ def test_rejected_call_of_indexed_tool_costs_no_limit(site: Path, counted: Count
             engine.call("odd.take", ([{"number": 7}], {"number": 1}))
 
 
-def test_rejected_call_of_indexed_coroutine_costs_no_limit(site: Path) -> None:
-    with odd_engine(site, "odd.wait") as engine:
+def test_rejected_call_of_indexed_coroutine_costs_no_limit(odd_engine: Callable[..., Engine]) -> None:
+    with odd_engine("odd.wait") as engine:
         with pytest.raises(ArgumentError) as caught:
             asyncio.run(engine.acall("odd.wait", ({"number": 1}, {"number": 2})))
         assert "odd.wait: odd: expected a value that Odd accepts, got dict" == str(caught.value)
         assert 4 == asyncio.run(engine.acall("odd.wait", ({"number": 1}, {"number": 3})))
 
 
-def test_rejected_call_of_indexed_tool_with_injected_argument(site: Path) -> None:
+def test_rejected_call_of_indexed_tool_with_injected_argument(odd_engine: Callable[..., Engine]) -> None:
     """A visible argument is an error of the caller, which costs no limit; an injected one is an error of the host."""
-    with odd_engine(site, "odd.take", more=Value({"number": 1})) as engine:
+    with odd_engine("odd.take", more=Value({"number": 1})) as engine:
         with pytest.raises(ArgumentError) as caught:
             engine.call("odd.take", ([{"number": 2}],))
         assert "odd.take: odd[0]: expected a value that Odd accepts, got dict" == str(caught.value)
         assert 4 == engine.call("odd.take", ([{"number": 3}],))
 
 
-def test_injected_value_that_an_indexed_class_rejects(site: Path) -> None:
+def test_injected_value_that_an_indexed_class_rejects(odd_engine: Callable[..., Engine]) -> None:
     """The model cannot fix it, and the class is not known before the first call."""
-    with odd_engine(site, "odd.take", more=Value({"number": 2})) as engine, pytest.raises(ToolFailed) as caught:
+    with odd_engine("odd.take", more=Value({"number": 2})) as engine, pytest.raises(ToolFailed) as caught:
         engine.call("odd.take", ([{"number": 3}],))
 
     text = "odd.take: more: expected a value that Odd accepts, got dict (the host supplies this argument)"
     assert (text, "inject.invalid", "host") == (str(caught.value), caught.value.code, caught.value.retry)
 
 
-def test_index_names_arguments_with_instances(site: Path) -> None:
+def test_index_names_arguments_with_instances(odd_engine: Callable[..., Engine]) -> None:
     """Calls of other tools have nothing more to do than calls of tools that are loaded."""
-    with odd_engine(site, "odd.take", "odd.plain") as engine:
+    with odd_engine("odd.take", "odd.plain") as engine:
         assert {"odd.take": ["odd", "more"], "odd.plain": []} == {
             name: [*engine.tools[name].classes] for name in ("odd.take", "odd.plain")
         }
 
 
-def test_index_that_omits_instances_is_stale(site: Path) -> None:
+def test_index_that_omits_instances_is_stale(site: Path, install_with_index: Callable[..., None]) -> None:
     """Otherwise the function would receive maps."""
-    Published("odd-tools", REJECTING, "odd").install(site)
-    ship(site)
+    install_with_index(site, ODD)
     (file,) = site.rglob("neuroscript.json")
     file.write_text(re.sub(r'"instances": \[[^\]]+\]', '"instances": []', file.read_text()))
     with Engine(plugins=["odd-tools"]) as engine, pytest.raises(ToolFailed) as caught:

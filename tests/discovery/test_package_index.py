@@ -24,14 +24,13 @@ MARK = "raise AssertionError('imported')\n"
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, install_with_index: Callable[..., None]) -> Iterator[Path]:
     """Return a folder with one installed distribution that contains its index."""
     site = tmp_path / "site"
     site.mkdir()
     monkeypatch.syspath_prepend(str(site))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    ACME.install(site)
-    ship(site)
+    install_with_index(site, ACME)
     yield site
     sys.modules.pop(ACME.module, None)
 
@@ -44,6 +43,12 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], boo
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
     return mark.exists
+
+
+@pytest.fixture
+def no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make it impossible to start a process, which an engine reports only if it needs one."""
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
 
 
 def file_of(site: Path) -> Path:
@@ -115,30 +120,48 @@ def _first(data: Any) -> Any:
     ],
     ids=range(20),
 )
-def test_index_of_another_distribution_is_not_trusted(
-    site: Path, started: Callable[[], bool], change: Callable[[Any], object]
-) -> None:
-    """A separate process reads the distribution instead."""
+@pytest.mark.usefixtures("no_process")
+def test_index_of_another_distribution_is_not_trusted(site: Path, change: Callable[[Any], object]) -> None:
+    """The engine needs a separate process to read the distribution, and uses nothing of the index."""
     changed(site, change)
+
+    with engine() as made:
+        assert [*made.tools] == []
+        assert codes(made) == ["plugin.process"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", '{"format": 1', "\x00", "9" * 5000, "[" * 100_000], ids=range(8)
+)
+@pytest.mark.usefixtures("no_process")
+def test_index_that_is_not_json_is_not_trusted(site: Path, text: str) -> None:
+    """This covers a truncated file and other content."""
+    file_of(site).write_text(text)
+
+    with engine() as made:
+        assert [*made.tools] == []
+        assert codes(made) == ["plugin.process"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda site: changed(site, lambda data: data.update(version="1.1")), id="another distribution"),
+        pytest.param(lambda site: file_of(site).write_text("{"), id="not JSON"),
+    ],
+)
+def test_distribution_with_an_invalid_index_is_read_by_a_process(
+    site: Path, started: Callable[[], bool], damage: Callable[[Path], object]
+) -> None:
+    """The distribution is not imported before the first call."""
+    damage(site)
 
     with engine() as made:
         assert [*made.tools] == ["acme.who"]
         assert started()
         assert ACME.module not in sys.modules
         assert made.call("acme.who") == "acme"
-
-
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", "null", '{"format": 1', "\x00", "9" * 5000, "[" * 100_000], ids=range(8)
-)
-def test_index_that_is_not_json_is_not_trusted(site: Path, started: Callable[[], bool], text: str) -> None:
-    """This covers a truncated file and other content."""
-    file_of(site).write_text(text)
-
-    with engine() as made:
-        assert made.call("acme.who") == "acme"
         assert codes(made) == []
-    assert started()
 
 
 JSON = st.recursive(
