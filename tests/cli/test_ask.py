@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import stat
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -60,9 +61,9 @@ class Item:
 '''
 
 
-def ask(server: ModelServer, *words: str, stdin: bytes = b"") -> CommandResult:
+def ask(server: ModelServer, *words: str, stdin: bytes = b"", api: str = "openai-chat") -> CommandResult:
     """Ask the model of a server in this process, because a new process needs a second to import the model library."""
-    return command(*asked_of(server, "ask", *words), stdin=stdin, make_engine=None)
+    return command(*asked_of(server, "ask", *words, api=api), stdin=stdin, make_engine=None)
 
 
 # Answers
@@ -74,7 +75,7 @@ def test_answer_goes_to_stdout_and_calls_to_stderr(api: str, words: tuple[str, .
     """This works with all three APIs; text before a call has its own lines."""
     server.script(asks(ADD, call("nope__x"), text="Let me see."), says("It is\nfive."))
 
-    result = process(*asked_of(server, "ask", "--tools", "math.*", *words, "How much is it?", api=api))
+    result = ask(server, "--tools", "math.*", *words, "How much is it?", api=api)
 
     assert (result.code, result.out) == (0, "Let me see.\nIt is\nfive.\n")
     assert result.err == (
@@ -168,34 +169,44 @@ def test_answer_type_may_be_an_annotation(text: str, said: str, printed: str, se
 
 
 @pytest.mark.parametrize("text", ["list[shop:Item]", "shop:Item | list[shop:Item]"])
-def test_answer_type_may_be_a_class_of_the_environment(text: str, server: ModelServer, tmp_path: Path) -> None:
+def test_answer_type_may_be_a_class_of_the_environment(
+    text: str, server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What its module prints is not part of the answer."""
     (tmp_path / "shop.py").write_text(SHOP)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("NEUROSCRIPT_PLUGINS", "")  # an engine reads distributions anew for each search path
     server.script(says('[{"name": "tea", "day": "soon"}]'), says('[{"name": "tea", "day": "2020-01-31"}]'))
-    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
 
-    result = process(*asked_of(server, "ask", "--answer-type", text, "What?"), PYTHONPATH=path)
+    try:
+        result = ask(server, "--answer-type", text, "What?")
+    finally:
+        sys.modules.pop("shop", None)
 
     assert (result.code, json.loads(result.out)) == (0, [{"name": "tea", "day": "2020-01-31"}])
     assert result.err.startswith("imported\n")
 
 
-def test_module_that_fails_is_a_usage_error(tmp_path: Path) -> None:
+def test_module_that_fails_is_a_usage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "broken.py").write_text("raise SystemExit(7)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
 
-    result = process("ask", "--answer-type", "broken:Item", "hi", PYTHONPATH=str(tmp_path))
+    result = command("ask", "--answer-type", "broken:Item", "hi", make_engine=None)
 
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith("neuroscript: argument --answer-type: cannot import broken (SystemExit)")
 
 
-def test_environment_selects_the_model_and_the_key(server: ModelServer) -> None:
+def test_environment_selects_the_model_and_the_key(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The OpenAI key is not sent to another server."""
     server.script(says("a"), says("b"))
     words = ("ask", "--base-url", server.base_url(), "hi")
+    monkeypatch.setenv("NEUROSCRIPT_MODEL", "small")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
 
-    process(*words, NEUROSCRIPT_MODEL="small", OPENAI_API_KEY="sk-canary")
-    process(*words, NEUROSCRIPT_MODEL="small", NEUROSCRIPT_MODEL_KEY="sk-mine")
+    command(*words, make_engine=None)
+    monkeypatch.setenv("NEUROSCRIPT_MODEL_KEY", "sk-mine")
+    command(*words, make_engine=None)
 
     assert [request.body["model"] for request in server.requests] == ["small", "small"]
     keys = [request.headers["Authorization"] for request in server.requests]
@@ -336,7 +347,7 @@ def test_invalid_arguments_are_refused(words: list[str], message: str) -> None:
 
 def test_there_is_no_option_for_a_key() -> None:
     """It would be visible in the process list and in the history of the shell."""
-    result = process("ask", "--key", "sk-canary", "hi")
+    result = command("ask", "--key", "sk-canary", "hi", make_engine=None)
 
     assert (result.code, result.out) == (2, "")
     assert result.err == "neuroscript: unknown option --key (see neuroscript ask --help)\n"
@@ -349,7 +360,7 @@ def test_missing_package_is_reported_with_the_install_command(missing: str, tmp_
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     words = ("--base-url", "http://127.0.0.1:9", "--model", "x") if missing == "openai" else ()
 
-    result = process("ask", *words, "hi", PYTHONPATH=path)
+    result = process("ask", *words, "hi", PYTHONPATH=path, NEUROSCRIPT_PLUGINS="")
 
     assert (result.code, 'pip install "neuroscript[' in result.err, "Traceback" in result.err) == (2, True, False), (
         result
@@ -357,27 +368,7 @@ def test_missing_package_is_reported_with_the_install_command(missing: str, tmp_
 
 
 def test_interrupt_writes_the_transcript(server: ModelServer, tmp_path: Path) -> None:
-    """It contains the calls with their results, and the beginning of the answer."""
-    server.script(asks(ADD), hangs(20, 700, ModelReply("one two three four five six seven eight nine ten")))
-    file = tmp_path / "transcript.txt"
-    child = start(*asked_of(server, "ask", "--tools", "math.*", "--transcript", str(file), "hi"))
-    assert child.stdout is not None
-    output = child.stdout.read(3)
-    child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=20)
-
-    assert (output, child.returncode, err.decode().splitlines()[-1]) == (b"one", 130, "neuroscript: interrupted")
-    lines = file.read_text().splitlines()
-    assert lines[:3] == [
-        "user: hi",
-        'assistant: calls math.add {"num1": "2", "num2": 3}',
-        "tool: math.add: 5.0 (repaired num1: str -> float, num2: int -> float)",
-    ]
-    assert lines[3].startswith("assistant: one") and lines[4:] == ["ended: interrupted"]
-
-
-def test_secrets_are_neither_printed_nor_stored(server: ModelServer, tmp_path: Path) -> None:
-    """This holds after an interrupt too; results still follow their calls."""
+    """It contains the calls, their results in order, and the beginning of the answer, but no secrets."""
     (tmp_path / "login.py").write_text(LOGIN)
     login = call("s__login", {"user": "eve", "password": "canary-12345678"}, "c1")
     server.script(asks(login, ADD), hangs(20, 700, ModelReply("one two three four five six seven eight nine ten")))
@@ -385,15 +376,20 @@ def test_secrets_are_neither_printed_nor_stored(server: ModelServer, tmp_path: P
     words = ("-p", str(tmp_path / "login.py"), "--tools", "s.*", "--tools", "math.add", "--transcript", str(file), "hi")
     child = start(*asked_of(server, "ask", *words))
     assert child.stdout is not None
-    child.stdout.read(3)
+    output = child.stdout.read(3)
     child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=20)
 
-    assert (child.returncode, b"canary" in err, "canary" in file.read_text()) == (130, False, False)
+    assert (output, child.returncode, err.decode().splitlines()[-1]) == (b"one", 130, "neuroscript: interrupted")
     assert b"neuroscript: calls s.login (its arguments are secret)\n" in err
     lines = file.read_text().splitlines()
+    assert (b"canary" in err, "canary" in file.read_text()) == (False, False)
+    assert lines[0] == "user: hi"
     assert lines[1].startswith("assistant: calls s.login ") and "eve" in lines[1]
-    assert [line.partition(" (")[0] for line in lines[3:5]] == ["tool: s.login: true", "tool: math.add: 5.0"]
+    assert lines[2] == 'assistant: calls math.add {"num1": "2", "num2": 3}'
+    assert lines[3].partition(" (")[0] == "tool: s.login: true"
+    assert lines[4] == "tool: math.add: 5.0 (repaired num1: str -> float, num2: int -> float)"
+    assert lines[5].startswith("assistant: one") and lines[6:] == ["ended: interrupted"]
 
 
 def test_closed_output_ends_the_command(server: ModelServer) -> None:
@@ -435,35 +431,30 @@ def terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callab
         each.child.wait()
 
 
-def wait_for_output(seen: Terminal, text: str) -> None:
-    """Wait until a string has been printed, whatever follows it."""
+def wait_for_output(seen: Terminal, text: str) -> str:
+    """Wait until a string has been printed, whatever follows it, and return the output."""
     all_of_it = b""
     while text.encode() not in all_of_it:
         assert select.select([seen.ours], [], [], PATIENCE)[0], all_of_it
         all_of_it += os.read(seen.ours, 1024)
+    return all_of_it.decode()
 
 
-def test_model_output_cannot_control_the_terminal(terminal: Callable[..., Terminal], server: ModelServer) -> None:
-    """Text, calls and tool names are escaped, except newlines and tabs."""
-    server.script(asks(call("a\x1b[31m", {HOSTILE: HOSTILE}), text=HOSTILE), says(HOSTILE))
+def test_text_is_streamed_and_cannot_control_the_terminal(
+    terminal: Callable[..., Terminal], server: ModelServer
+) -> None:
+    """The first piece appears before the server sends the rest; text, calls and tool names are escaped."""
+    answer = f"one two three four five six seven eight nine ten {HOSTILE}"
+    server.script(asks(call("a\x1b[31m", {HOSTILE: HOSTILE}), text=HOSTILE), hangs(20, 700, ModelReply(answer)))
     seen = terminal(*asked_of(server, "ask", "hi"))
-    shown = seen.rest()
-    seen.close(0)
-
-    assert shown.startswith(r"a\x1b]0;b\x07\x1b[2J\x9b5m\r\u202ec" + "\td\r\ne\r\n")
-    assert shown.replace("\r\n", "").replace("\t", "").isprintable()
-
-
-def test_text_is_streamed(terminal: Callable[..., Terminal], server: ModelServer) -> None:
-    """The first piece appears before the server sends the rest."""
-    server.script(hangs(20, 700, ModelReply("one two three four five six seven eight nine ten")))
-    seen = terminal(*asked_of(server, "ask", "hi"))
-    wait_for_output(seen, "one ")
+    shown = wait_for_output(seen, "one ")
     threading.Timer(0, server.reset).start()
-    rest = seen.rest()
+    shown += seen.rest()
     seen.close(0)
 
-    assert rest.endswith("ten\r\n")
+    escaped = r"a\x1b]0;b\x07\x1b[2J\x9b5m\r\u202ec" + "\td\r\ne\r\n"
+    assert shown.startswith(escaped) and shown.endswith(f"ten {escaped}")
+    assert shown.replace("\r\n", "").replace("\t", "").isprintable()
 
 
 def test_spinner_is_shown_while_the_model_works(

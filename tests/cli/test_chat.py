@@ -32,9 +32,9 @@ def register(registrar):
 '''
 
 
-def chat(server: ModelServer, *words: str, lines: str) -> CommandResult:
+def chat(server: ModelServer, *words: str, lines: str, api: str = "openai-chat") -> CommandResult:
     """Send lines to a chat with the model of a server, in this process."""
-    return command(*asked_of(server, "chat", *words), stdin=lines.encode(), make_engine=None)
+    return command(*asked_of(server, "chat", *words, api=api), stdin=lines.encode(), make_engine=None)
 
 
 def sent(server: ModelServer, index: int) -> list[tuple[str, Any]]:
@@ -50,8 +50,7 @@ def test_each_line_of_a_pipe_is_a_turn(api: str, server: ModelServer) -> None:
     """This works with all three APIs; only the answers are printed, and blank lines are ignored."""
     server.script(asks(ADD), says("five"), says("as I said"))
 
-    words = asked_of(server, "chat", "--tools", "math.*", api=api)
-    result = process(*words, stdin=b"How much?\n\n  \nSure?")
+    result = chat(server, "--tools", "math.*", lines="How much?\n\n  \nSure?", api=api)
 
     assert result == CommandResult(0, "five\nas I said\n", ADDED)
     body = json.dumps(server.requests[2].body)
@@ -173,7 +172,7 @@ def test_json_prints_the_whole_chat(server: ModelServer, tmp_path: Path) -> None
 
 
 def test_invalid_lines_are_reported_and_skipped(server: ModelServer) -> None:
-    """The other lines are prompts."""
+    """The other lines are prompts, here of a separate process that reads from a pipe."""
     server.script(says("one"))
 
     result = process(*asked_of(server, "chat"), stdin=b"\xff\xfe\na\n")
@@ -183,7 +182,7 @@ def test_invalid_lines_are_reported_and_skipped(server: ModelServer) -> None:
 
 def test_chat_needs_a_key() -> None:
     """The message says what to do."""
-    result = process("chat", "--api", "anthropic", "--model", "x", stdin=b"a\n")
+    result = command("chat", "--api", "anthropic", "--model", "x", stdin=b"a\n", make_engine=None)
 
     assert (result.code, result.out) == (2, "")
     assert result.err.startswith("neuroscript: no key for this model; set ANTHROPIC_API_KEY")
@@ -284,25 +283,16 @@ def test_ctrl_c_interrupts_the_turn_and_not_the_chat(seat: Callable[..., Termina
 
 
 def test_error_is_reported_and_the_chat_continues(seat: Callable[..., Terminal], server: ModelServer) -> None:
-    """At a terminal, the exit code is 0."""
-    server.script(html(), says("fine"))
+    """At a terminal, the exit code is 0. Text, calls and tool names are escaped, so they cannot control the terminal."""
+    server.script(html(), asks(call("a\x1b[31m", {HOSTILE: HOSTILE}), text=HOSTILE), says(HOSTILE))
     seen = seat()
     at_prompt(seen, "a\n")
     assert "(llm.format, retry: host)\n" in at_prompt(seen, "/retry\n")
-    assert at_prompt(seen, "\x04").endswith("fine\n")
+    reported = at_prompt(seen, "\x04")
 
     assert last(seen) == "\n"
-
-
-def test_model_output_cannot_control_the_terminal(seat: Callable[..., Terminal], server: ModelServer) -> None:
-    """Text, calls and tool names are escaped."""
-    server.script(asks(call("a\x1b[31m", {HOSTILE: HOSTILE}), text=HOSTILE), says(HOSTILE))
-    seen = seat()
-    at_prompt(seen, "a\n")
-    reported = at_prompt(seen, "\x04")
-    last(seen)
-
-    assert r"a\x1b]0;b\x07\x1b[2J\x9b5m\r\u202ec" + "\td\ne\n" in reported
+    escaped = r"a\x1b]0;b\x07\x1b[2J\x9b5m\r\u202ec" + "\td\ne\n"
+    assert escaped in reported and reported.endswith(escaped)
     assert reported.replace("\n", "").replace("\t", "").isprintable()
 
 
