@@ -49,6 +49,11 @@ def command(*argv: str, stdin: bytes = b"", make_engine: Callable[..., Any] | No
     return CommandResult(code, _written(out), _written(err))
 
 
+def run_installed(*argv: str, stdin: bytes = b"") -> CommandResult:
+    """Run the command in this process with the installed tools."""
+    return command(*argv, stdin=stdin, make_engine=None)
+
+
 def _written(stream: io.TextIOWrapper) -> str:
     stream.flush()
     return stream.buffer.getvalue().decode("utf-8")  # type: ignore[attr-defined, no-any-return]

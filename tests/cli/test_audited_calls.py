@@ -9,7 +9,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import CommandResult, command, process, start
+from tests.cli.conftest import CommandResult, command, process, run_installed, start
 
 HEAD = re.compile(r"neuroscript: audit head (\d+:[0-9a-f]{64})\n")
 LOST = "neuroscript: the audit cannot write a record (OSError)\n"
@@ -72,7 +72,7 @@ def head_of(result: CommandResult) -> str:
 
 def shown_records(trail: str) -> list[tuple[str, str, str]]:
     """Return the kind, the tool and the code of each record."""
-    shown = process("audit", "show", trail, "--json")
+    shown = run_installed("audit", "show", trail, "--json")
     records = [json.loads(line) for line in shown.out.splitlines()]
     return [(each["kind"], each["tool"], each.get("code", "")) for each in records]
 
@@ -81,7 +81,7 @@ def shown_records(trail: str) -> list[tuple[str, str, str]]:
 
 
 def test_audit_log_works_with_a_choice_of_plugins(tmp_path: Path) -> None:
-    """The command closes only the audit log at its end."""
+    """The command closes only the audit log at its end, here of its process."""
     result = process(
         "call", "--audit", str(tmp_path / "t.jsonl"), "math.add", "1", "2", NEUROSCRIPT_PLUGINS="neuroscript-std"
     )
@@ -91,40 +91,42 @@ def test_audit_log_works_with_a_choice_of_plugins(tmp_path: Path) -> None:
 
 def test_printed_head_verifies_the_audit_log(plugin: str, trail: str, tmp_path: Path) -> None:
     """The chain continues over commands, and a later head reveals records cut off at the end."""
-    first = process("call", "-p", plugin, "--audit", trail, "p.put", str(tmp_path / "a"))
-    second = process("execute", "-p", plugin, f"--audit={trail}", "-", stdin=lines(("p.double", [4]), ("p.none", [])))
+    first = run_installed("call", "-p", plugin, "--audit", trail, "p.put", str(tmp_path / "a"))
+    second = run_installed(
+        "execute", "-p", plugin, f"--audit={trail}", "-", stdin=lines(("p.double", [4]), ("p.none", []))
+    )
 
     assert CommandResult(0, "null\n", f"neuroscript: audit head {head_of(first)}\n") == first
     assert (2, "2:", "5:") == (second.code, head_of(first)[:2], head_of(second)[:2])
     assert 0o600 == Path(trail).stat().st_mode & 0o777
     for head in map(head_of, (first, second)):
-        assert 0 == process("audit", "verify", trail, "--head", head).code
+        assert 0 == run_installed("audit", "verify", trail, "--head", head).code
     assert [
         *[("intent", "p.put", ""), ("outcome", "p.put", "ok")],
         *[("intent", "p.double", ""), ("outcome", "p.double", "ok"), ("refused", "p.none", "tool.not_found")],
     ] == shown_records(trail)
 
     Path(trail).write_bytes(b"".join(Path(trail).read_bytes().splitlines(keepends=True)[:-1]))
-    cut = process("audit", "verify", trail, "--head", head_of(second))
+    cut = run_installed("audit", "verify", trail, "--head", head_of(second))
     assert (1, True) == (cut.code, "cut tail" in cut.out)
 
 
 def test_refusals_are_recorded(plugin: str, trail: str) -> None:
     """This includes denials, invalid arguments and unknown tools; the head is printed."""
-    denied = process("call", "-p", plugin, "--audit", trail, "--deny", "p.*", "p.put", "a")
-    unfit = process("call", "-p", plugin, "--audit", trail, "p.double", "x")
-    unknown = process("call", "-p", plugin, "--audit", trail, "p.doubel", "1")
+    denied = run_installed("call", "-p", plugin, "--audit", trail, "--deny", "p.*", "p.put", "a")
+    unfit = run_installed("call", "-p", plugin, "--audit", trail, "p.double", "x")
+    unknown = run_installed("call", "-p", plugin, "--audit", trail, "p.doubel", "1")
 
     assert (4, 3, 2) == (denied.code, unfit.code, unknown.code)
-    assert 0 == process("audit", "verify", trail, "--head", head_of(unknown)).code
+    assert 0 == run_installed("audit", "verify", trail, "--head", head_of(unknown)).code
     codes = [("refused", "p.put", "policy.denied"), ("refused", "p.double", "coercion.format")]
     assert [*codes, ("refused", "p.doubel", "tool.not_found")] == shown_records(trail)
 
 
 def test_audit_log_contains_no_values(plugin: str, trail: str, tmp_path: Path) -> None:
     """Neither valid nor invalid ones."""
-    process("call", "-p", plugin, "--audit", trail, "p.put", str(tmp_path / "canary-one"))
-    process("call", "-p", plugin, "--audit", trail, "p.double", "canary-two")
+    run_installed("call", "-p", plugin, "--audit", trail, "p.put", str(tmp_path / "canary-one"))
+    run_installed("call", "-p", plugin, "--audit", trail, "p.double", "canary-two")
 
     assert b"canary" not in Path(trail).read_bytes()
 
@@ -134,15 +136,15 @@ def test_key_protects_the_hash_chain(plugin: str, trail: str, tmp_path: Path) ->
     key = tmp_path / "key"
     key.write_text("5e" * 32)
     key.chmod(0o600)
-    done = process("call", "-p", plugin, "--audit", trail, "--audit-key", str(key), "p.double", "4")
-    with_key = process("audit", "verify", trail, "--audit-key", str(key), "--head", head_of(done))
+    done = run_installed("call", "-p", plugin, "--audit", trail, "--audit-key", str(key), "p.double", "4")
+    with_key = run_installed("audit", "verify", trail, "--audit-key", str(key), "--head", head_of(done))
     key.chmod(0o644)
-    warned = process("call", "-p", plugin, "--audit", trail, "--audit-key", str(key), "p.double", "4")
+    warned = run_installed("call", "-p", plugin, "--audit", trail, "--audit-key", str(key), "p.double", "4")
 
     assert (0, "8\n") == (done.code, done.out)
-    assert (0, 1) == (with_key.code, process("audit", "verify", trail).code)
+    assert (0, 1) == (with_key.code, run_installed("audit", "verify", trail).code)
     assert (0, True) == (warned.code, "other users can access the key" in warned.err)
-    assert 2 == process("call", "-p", plugin, "--audit", trail, "p.double", "4").code
+    assert 2 == run_installed("call", "-p", plugin, "--audit", trail, "p.double", "4").code
 
 
 def test_interrupt_is_recorded_and_the_head_printed(plugin: str, trail: str) -> None:
@@ -155,7 +157,7 @@ def test_interrupt_is_recorded_and_the_head_printed(plugin: str, trail: str) -> 
     result = CommandResult(child.returncode, out.decode(), err.decode())
 
     assert (130, f"neuroscript: audit head {head_of(result)}\nneuroscript: interrupted\n") == (result.code, result.err)
-    assert 0 == process("audit", "verify", trail, "--head", head_of(result)).code
+    assert 0 == run_installed("audit", "verify", trail, "--head", head_of(result)).code
     assert [("intent", "p.waits", ""), ("outcome", "p.waits", "call.interrupted")] == shown_records(trail)
 
 
@@ -242,7 +244,7 @@ def test_database_name_creates_a_database(name: str, plugin: str, tmp_path: Path
     """It has a row for each call, committed when the command ends, and no head."""
     trail = tmp_path / name
     calls = lines(("p.double", [4]), ("p.put", [str(tmp_path / "a")]), ("p.double", ["x"]))
-    result = process("execute", "-p", plugin, "--audit", str(trail), "-", stdin=calls)
+    result = run_installed("execute", "-p", plugin, "--audit", str(trail), "-", stdin=calls)
 
     with sqlite3.connect(trail) as connection:
         rows = connection.execute("SELECT kind, tool, code FROM calls ORDER BY id").fetchall()
@@ -253,7 +255,7 @@ def test_database_name_creates_a_database(name: str, plugin: str, tmp_path: Path
         ("outcome", "p.put", "ok"),
         ("refused", "p.double", "coercion.format"),
     ] == rows
-    assert 0 == process("audit", "verify", str(trail)).code
+    assert 0 == run_installed("audit", "verify", str(trail)).code
 
 
 # Recordings
@@ -262,10 +264,10 @@ def test_database_name_creates_a_database(name: str, plugin: str, tmp_path: Path
 def test_recording_can_be_replayed(plugin: str, tmp_path: Path) -> None:
     """Calls of pure tools run again; a changed definition is the first difference."""
     file = str(tmp_path / "calls.jsonl")
-    first = process("call", "-p", plugin, "--record", file, "p.double", "4")
+    first = run_installed("call", "-p", plugin, "--record", file, "p.double", "4")
     calls = lines(("p.double", [5]), ("p.put", [str(tmp_path / "a")]))
-    second = process("execute", "-p", plugin, "--record", file, "-", stdin=calls)
-    replayed = process("replay", "-p", plugin, file)
+    second = run_installed("execute", "-p", plugin, "--record", file, "-", stdin=calls)
+    replayed = run_installed("replay", "-p", plugin, file)
 
     assert CommandResult(0, "8\n") == first
     assert (0, "") == (second.code, second.err)
@@ -275,16 +277,16 @@ def test_recording_can_be_replayed(plugin: str, tmp_path: Path) -> None:
     )
 
     Path(plugin).write_text(PLUGIN.replace("2 * number", "3 * number"))
-    changed = process("replay", "-p", plugin, file)
+    changed = run_installed("replay", "-p", plugin, file)
     assert (1, "line 1: p.double: result: was int, is a different value") == (changed.code, changed.out.splitlines()[0])
 
 
 def test_audit_log_and_recording_work_together(plugin: str, trail: str, tmp_path: Path) -> None:
     """They contain the same calls."""
     file = tmp_path / "calls.jsonl"
-    result = process("call", "-p", plugin, "--audit", trail, "--record", str(file), "p.double", "4")
+    result = run_installed("call", "-p", plugin, "--audit", trail, "--record", str(file), "p.double", "4")
 
-    assert 0 == process("audit", "verify", trail, "--head", head_of(result)).code
+    assert 0 == run_installed("audit", "verify", trail, "--head", head_of(result)).code
     assert [[4]] == [json.loads(line)["args"] for line in file.read_text().splitlines()]
 
 

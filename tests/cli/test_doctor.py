@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import ROOT, CommandResult, command, environment, process
+from tests.cli.conftest import ROOT, CommandResult, command, environment
 from tests.core_only import alone, installed
 from tests.distributions import TOOLSET, Published
 
@@ -144,16 +144,18 @@ def test_missing_enabled_plugin_is_broken(core: Path) -> None:
 
 @pytest.fixture
 def with_site(tmp_path: Path) -> Callable[..., Any]:
-    """Return a function that runs ``doctor`` in a process with additional distributions."""
+    """Return a function that runs ``doctor`` in this process with additional distributions."""
     site = tmp_path / "site"
 
     def ask(*published: Published, code: int = 1, **settings: str) -> Any:
         for each in published:
             each.install(site)
-        path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
         chosen = ",".join(each.name for each in published)
-        settings = {"NEUROSCRIPT_PLUGINS": chosen, "PYTHONPATH": path, **settings}
-        return found(process("doctor", "--json", "--timeout", "3", **settings), code)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.syspath_prepend(str(site))
+            for name, value in {"NEUROSCRIPT_PLUGINS": chosen, **settings}.items():
+                patch.setenv(name, value)
+            return doctor("--timeout", "3", code=code)
 
     return ask
 
@@ -163,7 +165,7 @@ def test_plugins_are_loaded_in_separate_processes(with_site: Callable[..., Any])
     plugins = with_site(
         Published("acme-good", TOOLSET.format(group="acme", name="good")),
         Published("acme-thief", TOOLSET.format(group="acme", name="thief")),
-        Published("acme-hang", "while True: pass"),
+        Published("acme-hang", "import time; time.sleep(600)"),
         Published("acme-exit", "raise SystemExit(3)"),
     )["plugins"]
 
@@ -218,7 +220,7 @@ def test_local_plugins_are_loaded_in_separate_processes(config: Path, tmp_path: 
     """They come from the user's own directory, from ``--plugins-dir`` and from ``-p``."""
     mine = own(
         config.parent / "plugins",
-        {"good.py": PLUGIN, "hang.py": "while True: pass", "exit.py": "import os; os._exit(4)"},
+        {"good.py": PLUGIN, "hang.py": "import time; time.sleep(600)", "exit.py": "import os; os._exit(4)"},
     )
     other = own(tmp_path / "other", {"bad.py": "1 +", "open.py": PLUGIN})
     (other / "open.py").chmod(0o666)
@@ -340,7 +342,7 @@ def test_terminal_is_found_on_any_stream(terminal: int) -> None:
 CANARY = "canary7f3a"
 
 
-def test_values_of_the_environment_are_not_printed(tmp_path: Path) -> None:
+def test_values_of_the_environment_are_not_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """This holds for every variable and every problem."""
     names = ("API_KEY", "NEUROSCRIPT_DISABLE_PLUGIN_AUTOLOAD", "NO_COLOR", "TERM", "LANG", "EDITOR")
     settings = dict.fromkeys(names, CANARY)
@@ -351,9 +353,12 @@ def test_values_of_the_environment_are_not_printed(tmp_path: Path) -> None:
         (folder / "neuroscript" / "neuroscript.toml").write_text("1 +")
         (folder / "neuroscript" / "sandbox").write_text("")
         settings[name] = str(folder)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
     for chosen in (f"{CANARY},neuroscript-std", f"@{CANARY}"):
+        monkeypatch.setenv("NEUROSCRIPT_PLUGINS", chosen)
         for words in ((), ("--json",), ("--plugins-dir", settings["XDG_CONFIG_HOME"] + "/neuroscript/plugins")):
-            result = process("doctor", *words, **{**settings, "NEUROSCRIPT_PLUGINS": chosen})
+            result = command("doctor", *words, make_engine=None)
 
             assert result.code == 1
             assert CANARY not in result.out + result.err

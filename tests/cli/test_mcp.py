@@ -19,7 +19,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from tests.cli.conftest import process
+from tests.cli.conftest import run_installed
 
 from neuroscript.cli.mcp import options as mcp_words
 from neuroscript.interop.mcp import CLIENTS
@@ -50,7 +50,7 @@ ROOT = Path(__file__).parents[2]
 )
 def test_serve_errors_are_reported(words: tuple[str, ...], sentence: str) -> None:
     """There is one line and exit code 2; stdout, which belongs to the protocol, stays empty."""
-    result = process(*words)
+    result = run_installed(*words)
 
     assert (result.code, result.out, result.err.splitlines()[-1]) == (2, "", f"neuroscript: {sentence}")
 
@@ -70,7 +70,7 @@ def test_missing_sdk_is_reported() -> None:
 
 def test_invalid_pattern_is_reported() -> None:
     """It is reported before a client is served."""
-    result = process("mcp", "serve", "--tools", "math.[")
+    result = run_installed("mcp", "serve", "--tools", "math.[")
 
     assert (result.code, result.out) == (2, "")
 
@@ -86,16 +86,13 @@ def test_invalid_pattern_is_reported() -> None:
         ("zed", "context_servers"),
     ],
 )
-def test_client_can_use_the_printed_configuration(client: str, key: str) -> None:
-    """It starts the command with these arguments, and is served."""
-    result = process("mcp", "config", "--client", client, "--name", "mine", "--", "--tools", "math.add")
+def test_configuration_contains_the_command(client: str, key: str) -> None:
+    """Each client has its own key for servers."""
+    result = run_installed("mcp", "config", "--client", client, "--name", "mine", "--", "--tools", "math.add")
     server = json.loads(result.out)[key]["mine"]
 
     assert (result.code, server["command"]) == (0, sys.executable)
     assert server["args"] == ["-m", "neuroscript", "mcp", "serve", "--name", "mine", "--tools", "math.add"]
-    if client == "claude":
-        parameters = StdioServerParameters(command=server["command"], args=server["args"], env={**os.environ})
-        assert asyncio.run(_listed(stdio_client(parameters))) == ("mine", ["math__add"])
 
 
 def test_options_list_every_supported_client() -> None:
@@ -157,19 +154,22 @@ def test_stdio_server_stops_on_a_signal(number: signal.Signals) -> None:
         assert running.wait(10) == 128 + number
 
 
-def test_calls_of_clients_are_audited(tmp_path: Path) -> None:
-    """This includes refusals."""
+def test_client_can_use_the_printed_configuration(tmp_path: Path) -> None:
+    """It starts the command with these arguments and is served; its calls are audited, which includes refusals."""
     trail = tmp_path / "trail.jsonl"
-    words = ["-m", "neuroscript", "mcp", "serve", "--audit", str(trail), "--deny", "math.abs"]
-    parameters = StdioServerParameters(command=sys.executable, args=words, env={**os.environ})
+    options = ("--tools", "math.a*", "--audit", str(trail), "--deny", "math.abs")
+    result = run_installed("mcp", "config", "--client", "claude", "--name", "mine", "--", *options)
+    server = json.loads(result.out)["mcpServers"]["mine"]
+    parameters = StdioServerParameters(command=server["command"], args=server["args"], env={**os.environ})
 
-    async def talk() -> None:
+    async def talk() -> tuple[str, list[str]]:
         async with Client(stdio_client(parameters)) as client:
             await client.call_tool("math__add", {"num1": "2", "num2": 3})
             await client.call_tool("math__abs", {"num": 2})
+            return client.server_info.name, [tool.name for tool in (await client.list_tools()).tools]
 
-    asyncio.run(talk())
-    shown = process("audit", "show", "--json", str(trail))
+    assert asyncio.run(talk()) == ("mine", ["math__add"])
+    shown = run_installed("audit", "show", "--json", str(trail))
     found = [json.loads(line) for line in shown.out.splitlines()]
 
     assert [(each["tool"], each["code"]) for each in found if each["kind"] != "intent"] == [

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
-from tests.cli.conftest import ROOT, environment
+from tests.cli.conftest import ROOT, environment, run_installed
 
 from neuroscript import Engine
 from neuroscript.audit import FileAudit, read, read_key, verify
@@ -79,12 +81,40 @@ def run(directory: Path, *words: str, stdin: bytes = b"", shell: str = "") -> su
     )
 
 
-@pytest.mark.parametrize(("words", "sentence"), COMMANDS.values(), ids=COMMANDS)
-def test_command_does_not_wait_for_a_named_pipe(words: tuple[str, ...], sentence: str, directory: Path) -> None:
-    """It reports the file."""
-    result = run(directory, *words)
+@pytest.fixture
+def alarm() -> Iterator[None]:
+    """Interrupt a call that waits, so that it fails only this test."""
 
-    assert (result.returncode, result.stderr.decode().splitlines()[-1]) == (2, f"neuroscript: {sentence}")
+    def fail(*_: object) -> NoReturn:
+        pytest.fail("it waits for a writer")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.usefixtures("alarm")
+@pytest.mark.parametrize(("words", "sentence"), COMMANDS.values(), ids=COMMANDS)
+def test_command_does_not_wait_for_a_named_pipe(
+    words: tuple[str, ...], sentence: str, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reports the file."""
+    monkeypatch.chdir(directory)
+    monkeypatch.setenv("NEUROSCRIPT_PLUGINS", "neuroscript-std")
+
+    result = run_installed(*words)
+
+    assert (result.code, result.err.splitlines()[-1]) == (2, f"neuroscript: {sentence}")
+
+
+def test_process_does_not_wait_for_a_named_pipe(directory: Path) -> None:
+    """Its stdin is a pipe too."""
+    result = run(directory, "call", "--audit", "pipe", *ADD)
+
+    sentence = "neuroscript: pipe: an audit log cannot be a named pipe; specify a file\n"
+    assert (result.returncode, result.stderr.decode()) == (2, sentence)
 
 
 def test_lint_reports_a_named_pipe_among_the_sources(directory: Path) -> None:

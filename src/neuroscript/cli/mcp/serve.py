@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from argparse import Namespace
+from contextlib import ExitStack
 from threading import Thread, current_thread, main_thread
 from types import FrameType
 from typing import Any, Final
@@ -90,20 +91,22 @@ def _over_http(service: Any, options: Namespace, token: str, output: Output) -> 
     from neuroscript.interop.mcp.server.listener import server
 
     host = options.http[0]
-    bound = _bound(host, options.http[1])
-    application = app(service, token=token, origins=options.origin, is_local=is_loopback(host))
-    shown_host = f"[{host}]" if ":" in host else host
-    output.say(f"serving at http://{shown_host}:{bound.getsockname()[1]}{PATH}")
-    server(application).run(sockets=[bound])
+    with _bound(host, options.http[1]) as bound:
+        application = app(service, token=token, origins=options.origin, is_local=is_loopback(host))
+        shown_host = f"[{host}]" if ":" in host else host
+        output.say(f"serving at http://{shown_host}:{bound.getsockname()[1]}{PATH}")
+        server(application).run(sockets=[bound])
 
 
 def _bound(host: str, port: int) -> socket.socket:
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(family, kind)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address)
-        bound.listen()  # clients that connect before the server runs wait instead of being refused
+        with ExitStack() as opened:
+            bound = opened.enter_context(socket.socket(family, kind))
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+            bound.listen()  # clients that connect before the server runs wait instead of being refused
+            opened.pop_all()
     except OSError as error:
         raise UsageError(f"cannot serve at that address ({type(error).__name__})") from None
     return bound
