@@ -117,7 +117,7 @@ def measured(engine: Engine, globs: Sequence[str] = (), *, quick: bool = False) 
         return harness.fastest(statements, most=60 if quick else 600)
 
     with TemporaryDirectory() as folder:
-        watched = cases.watched_cases(Path(folder) / "trail.jsonl")
+        watched = cases.watched_cases(Path(folder) / "audit.jsonl")
         found = [*cases.against_pydantic(engine), *watched, *cases.own_cases(engine)]
         rows = rows_of(_chosen(found, globs), fastest)
     if _matches("registry: look-up among 100,000", globs):  # last, because so many tools change how memory is allocated

@@ -321,8 +321,8 @@ DUMPS: Final = 8
 """The maximum ratio of a call with an audit log of JSON lines to ``json.dumps`` of one record."""
 
 
-def watched_cases(trail: Path) -> list[Case]:
-    """Return the cases of W1 with limits, an observer and audits; an audit log of JSON lines is written to *trail*."""
+def watched_cases(log: Path) -> list[Case]:
+    """Return the cases of W1 with limits, an observer and audits; an audit log of JSON lines is written to *log*."""
     audited = engine_with(policy=LIMITS, hooks=[Observer()], audit=MemoryAudit())
     observed = engine_with(policy=LIMITS, hooks=[Observer()])
     limited, ring = engine_with(policy=LIMITS), engine_with(audit=MemoryAudit())
@@ -336,13 +336,13 @@ def watched_cases(trail: Path) -> list[Case]:
     code = "engine.call('bench.two', (2, 3))"
     cases = [Case("watched", name, "validate_call", Statement(code, {"engine": engine}), pydantic, goal)
              for name, engine, goal in found]  # fmt: skip
-    plain, lines = engine_with(), engine_with(audit=FileAudit(trail, key=bytes(32)))
+    plain, lines = engine_with(), engine_with(audit=FileAudit(log, key=bytes(32)))
     lines.call("bench.two", (2, 3))
-    record = json.loads(trail.read_bytes().splitlines()[-1])
+    record = json.loads(log.read_bytes().splitlines()[-1])
     names = {"engine": plain, "dumps": json.dumps, "record": record}
     peer = Statement(f"{code}\n{chr(10).join(['dumps(record)'] * DUMPS)}", names)
     ours = Statement(code, {"engine": lines})
-    return [*cases, Case("watched", "a trail of JSON lines", f"W1 and {DUMPS} x json.dumps", ours, peer, 1.0)]
+    return [*cases, Case("watched", "an audit log of JSON lines", f"W1 and {DUMPS} x json.dumps", ours, peer, 1.0)]
 
 
 def engine_with(**options: Any) -> Engine:
@@ -360,7 +360,7 @@ def many_patterns(count: int) -> ExecutionPolicy:
 STAGES: Final = {
     "bare call": "plain(2, 3)",
     "func(rt, 2, 3)": "func(rt, 2, 3)",
-    "compiled line": "line((2, 3))",
+    "compiled function": "compiled((2, 3))",
     "engine.call": "engine.call('bench.two', (2, 3))",
 }
 """The layers of W1 from the inside out; each is compared with the bare call."""
@@ -413,7 +413,7 @@ def own_cases(engine: Engine) -> list[Case]:
         "plain": without_runtime,
         "func": two,
         "rt": object(),
-        "line": engine._entry("bench.two").function(False),
+        "compiled": engine._entry("bench.two").function(False),
         "call": ToolCall("bench__two", {"a": 2, "b": 3}),
         "json_call": ToolCall("bench__two", '{"a": 2, "b": 3}'),
         "dict_call": {"name": "bench__two", "arguments": {"a": 2, "b": 3}},

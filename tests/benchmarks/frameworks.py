@@ -228,7 +228,7 @@ STEPS: Final = (
     ("arguments unpacked", "unpacked((2, 3))"),
     ("both checked", "checked((2, 3))"),
     ("a Runtime made and closed", "revoked((2, 3))"),
-    ("the result checked", "line((2, 3))"),
+    ("the result checked", "compiled((2, 3))"),
     ("the tool looked up by name", "engine.call('bench.two', (2, 3))"),
 )
 """Each step of a call of two ints, and code that executes it with all earlier steps."""
@@ -253,8 +253,8 @@ def steps(host: Engine) -> dict[str, Seconds]:
 def step_names(host: Engine) -> dict[str, Any]:
     """Return what the code of the steps refers to: functions that do what the compiled one does, up to a step."""
     known = host._entry("bench.two")
-    line, source = known.pipeline, CodeWriter()
-    write_positional_binding(line.tool.spec, line.coercion, source, "return None")
+    pipeline, source = known.pipeline, CodeWriter()
+    write_positional_binding(pipeline.tool.spec, pipeline.coercion, source, "return None")
     first = next(index for index, text in enumerate(source.lines) if "type(a0) is int" in text)
     bodies = {
         "framed": ["return func(rt, 2, 3)"],
@@ -262,11 +262,11 @@ def step_names(host: Engine) -> dict[str, Any]:
         "checked": [*source.lines, "return func(rt, a0, a1)"],
         "revoked": [*source.lines, *IN_RUNTIME],
     }
-    names: dict[str, Any] = {"func": cases.two, "rt": object(), "Runtime": line.runtime, "engine": host, **GLOBALS}
+    names: dict[str, Any] = {"func": cases.two, "rt": object(), "Runtime": pipeline.runtime, "engine": host, **GLOBALS}
     names |= {f"k{index}": each for index, each in enumerate(source.objects)}
     for name, body in bodies.items():
         exec("\n    ".join([f"def {name}(given, frame=None):", *body]), names)
-    return names | {"line": known.function(False)}
+    return names | {"compiled": known.function(False)}
 
 
 COLORS: Final = ("#4e79a7", "#f28e2b", "#76b7b2", "#59a14f", "#e15759", "#b07aa1", "#9c755f")

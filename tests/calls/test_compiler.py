@@ -154,8 +154,8 @@ def test_fast_path_exists_for_plain_lists_and_declared_maps() -> None:
         engine = engine_of(ToolSpec("t", "g", args))
         entry = engine._entry("g.t")
 
-        assert entry.function(False).__code__.co_filename == "<neuroscript line>"
-        assert entry.function(True).__code__.co_filename == "<neuroscript line>"
+        assert entry.function(False).__code__.co_filename == "<neuroscript call>"
+        assert entry.function(True).__code__.co_filename == "<neuroscript call>"
 
 
 def test_size_limits_hold_on_the_fast_path() -> None:

@@ -43,7 +43,7 @@ def test_nested_arguments_are_compiled() -> None:
     """The binder does not leave the call to the general path."""
     bind = compile_binder(ORDERS, LAX)
 
-    assert bind.__code__.co_filename == "<neuroscript line>"
+    assert bind.__code__.co_filename == "<neuroscript call>"
     assert outcome(lambda: bind(SENT)) == outcome(lambda: bind_named(ORDERS, SENT))
 
 

@@ -195,7 +195,7 @@ TRIES: dict[str, Tries] = {
     "execute": lambda session, name, times: sum(session.execute(ToolCall(name, (1,))).ok for _ in range(times)),
     "acall": lambda session, name, times: asyncio.run(_gathered(session, name, times)),
 }
-"""The compiled line, the steps, and tasks of a loop in each thread."""
+"""The compiled function, the steps, and tasks of a loop in each thread."""
 
 
 def let_in(engine: Engine, tries: Tries, attempts: int, *, own_sessions: bool = False) -> int:
@@ -232,7 +232,7 @@ def racing(limits: Limits, runs: RunCounter, **options: Any) -> Engine:
 
 @pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
 def test_exactly_as_many_calls_run_as_are_permitted(limits: dict[str, Any], full_counts: bool) -> None:
-    """16 threads through the compiled line, each asking far more often than that; 80,000 attempts in the full run."""
+    """16 threads through the compiled function, each asking far more often than that; 80,000 attempts in the full run."""
     result = RunCounter()
     engine = racing(Limits(**limits), result)
 
@@ -263,6 +263,28 @@ def test_sessions_share_what_the_engine_may(full_counts: bool) -> None:
     engine = racing(Limits(calls=MOST), result)
 
     assert let_in(engine, TRIES["call"], ATTEMPTS[full_counts], own_sessions=True) == MOST == result["counted"]
+
+
+def test_reserved_calls_are_neither_lost_nor_made_twice(full_counts: bool) -> None:
+    """A compiled call takes one of the calls that are counted in advance, while others return them to the sum."""
+    runs = RunCounter()
+    engine = racing(Limits(calls=MOST, tool_calls={"g.inner": MOST}), runs)
+    attempts = ATTEMPTS[full_counts]
+    seen: dict[int, list[int]] = {number: [] for number in range(16)}
+
+    def work(number: int) -> None:
+        for _ in range(attempts // 16):
+            if number % 4:
+                code(lambda: engine.call("g.counted", (1,)))
+                continue
+            code(lambda: engine.call("g.inner", (1,)))
+            seen[number].append(int(engine.ledger.spent["calls"]))
+
+    raced(16, work)
+
+    assert runs["counted"] + runs["inner"] == MOST == engine.ledger.spent["calls"]
+    assert runs["counted"] > 0 < runs["inner"] == engine.ledger.spent["calls of g.inner"]
+    assert all(sums == sorted(sums) for sums in seen.values())
 
 
 def test_calls_within_are_counted_like_all_others(full_counts: bool) -> None:

@@ -39,7 +39,7 @@ ApprovalLoop = Generator[Invocation, Any, Any]
 
 
 def ask_approvers(
-    line: CallPipeline, values: tuple[Any, ...], frame: CallFrame
+    pipeline: CallPipeline, values: tuple[Any, ...], frame: CallFrame
 ) -> Generator[Invocation, Any, ApprovedCall]:
     """Ask each approver of a tool, and return the values and the frame with which the call may run.
 
@@ -52,35 +52,35 @@ def ask_approvers(
     """
     content: Approver | None = None  # the approver that wrote the current arguments
     for _ in range(MAX_MODIFICATIONS):
-        for index, approver in enumerate(line.approvers):
-            request = _request(line.tool, line.policy, values, frame, index)
+        for index, approver in enumerate(pipeline.approvers):
+            request = _request(pipeline.tool, pipeline.policy, values, frame, index)
             if approver is content or (index, request.digest) in frame.session._approved:
                 continue
             stored = frame.session._answers.pop((index, request.digest), None)
-            answer = stored or (yield from _answer(line, approver, request, values, frame))
+            answer = stored or (yield from _answer(pipeline, approver, request, values, frame))
             if answer.verdict == "modify":
-                values, frame = line.rebind(answer.arguments, frame)
+                values, frame = pipeline.rebind(answer.arguments, frame)
                 content = approver
                 break
             if answer.verdict != "approve":
-                _refuse(line, answer, values, frame)
+                _refuse(pipeline, answer, values, frame)
             if answer.for_session:
                 frame.session._approved.add((index, request.digest))
         else:
             return values, frame
-    raise line.refused(frame, check_failed_error(line.tool.name, "approver", RecursionError()), values)
+    raise pipeline.refused(frame, check_failed_error(pipeline.tool.name, "approver", RecursionError()), values)
 
 
-def check_not_stale(session: Caller, line: CallPipeline, pending: PendingApproval) -> CallError | None:
+def check_not_stale(session: Caller, pipeline: CallPipeline, pending: PendingApproval) -> CallError | None:
     """Return why the answer to a suspended call is no longer valid, or None.
 
     Args:
-        line: The line of its tool, as it is now.
+        pipeline: The pipeline of its tool, as it is now.
     """
-    tool = line.tool
+    tool = pipeline.tool
     definition = fingerprint(tool)
     try:
-        values = bind_arguments(tool.spec, line.coercion, pending.call.arguments, by_name=True)
+        values = bind_arguments(tool.spec, pipeline.coercion, pending.call.arguments, by_name=True)
     except ArgumentError as error:
         return error
     changed = pending.agrees(definition, policy_digest(session.policy), session.id, call_digest(definition, values))
@@ -93,14 +93,14 @@ def check_not_stale(session: Caller, line: CallPipeline, pending: PendingApprova
 
 
 def _answer(
-    line: CallPipeline, approver: Approver, request: ApprovalRequest, values: tuple[Any, ...], frame: CallFrame
+    pipeline: CallPipeline, approver: Approver, request: ApprovalRequest, values: tuple[Any, ...], frame: CallFrame
 ) -> ApprovalLoop:
     """Run an approver, and return its answer."""
     asking, run_mode = _guarded(approver)
     try:
-        answer = yield Invocation(line.tool.name, asking, (request,), run_mode)
+        answer = yield Invocation(pipeline.tool.name, asking, (request,), run_mode)
         if inspect.isawaitable(answer):
-            answer = yield Invocation(line.tool.name, _awaited, (answer,), "coroutine")
+            answer = yield Invocation(pipeline.tool.name, _awaited, (answer,), "coroutine")
     except CallerGone as end:
         raise end.error from None
     except GeneratorExit:  # the driver is gone, so nothing more can run
@@ -112,7 +112,7 @@ def _answer(
     if type(answer) is Approval and answer.verdict in ("approve", "modify", *REFUSALS):
         return answer
     why = answer.error if type(answer) is _Failed else TypeError()
-    raise line.refused(frame, check_failed_error(line.tool.name, "approver", why), values) from why
+    raise pipeline.refused(frame, check_failed_error(pipeline.tool.name, "approver", why), values) from why
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -197,13 +197,13 @@ REFUSALS: Final[dict[str, tuple[str, str, Retry]]] = {
 """For each answer that refuses a call: the sentence, the code and the retry of its error."""
 
 
-def _refuse(line: CallPipeline, answer: Approval, values: tuple[Any, ...], frame: CallFrame) -> NoReturn:
+def _refuse(pipeline: CallPipeline, answer: Approval, values: tuple[Any, ...], frame: CallFrame) -> NoReturn:
     text, code, retry = REFUSALS[answer.verdict]
     if answer.verdict == "stop":
         frame.session._stop()
     said = f"{text}: {answer.reason}" if answer.reason else text
-    raise line.refused(
+    raise pipeline.refused(
         frame,
-        PolicyError(said, tool=line.tool.name, code=code, need="approval", rule="approver", retry=retry),
+        PolicyError(said, tool=pipeline.tool.name, code=code, need="approval", rule="approver", retry=retry),
         values,
     )

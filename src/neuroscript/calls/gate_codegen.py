@@ -49,11 +49,12 @@ def write_gated_call(
         moment = source.name(gate.clock if plain_clock else gate.moment)
         source.add(f"time = {moment}({'' if plain_clock else f'frame, {given}'})")
     if gate.counts:
-        source.head("begin, end = root.session.ledger.compiled(tool)")
-        source.head("counter, lock = root.session.ledger.single_counter(tool)")
+        source.head("begin, end, reserved = root.session.ledger.compiled(tool)")
         source.add(*COUNTING.splitlines())
         converted = f"{source.name(repairs)}(given, {given})"
-        source.add(f"    raise {source.name(gate.refusal_before_start)}(frame, error, {given}, {converted}) from None")
+        source.add(
+            f"        raise {source.name(gate.refusal_before_start)}(frame, error, {given}, {converted}) from None"
+        )
     source.add(f"call = {source.name(gate.next_number)}()", "own = None")
     if gate.has_observers:
         source.add(f"made = {source.name(repairs)}(given, {given}) if changed else ()")
@@ -80,16 +81,18 @@ def write_gated_call(
 
 COUNTING: Final = """\
 begun = None
-try:
-    if counter is None:
+counted = False
+if reserved:
+    try:
+        counted = reserved.pop()
+    except IndexError:
+        pass
+if not counted:
+    try:
         begun = begin(frame, digest)
-    else:
-        with lock:
-            if counter.used >= counter.most:
-                raise counter.refusal(tool)
-            counter.used += 1
-except BaseException as error:"""
-"""The beginning of a call under limits. Most often there is one sum of calls, which is counted without a function."""
+    except BaseException as error:"""
+"""The beginning of a call under limits. If there is one sum of calls, most calls are counted in advance, and another
+thread may make the last of these."""
 
 
 def _add_digest(source: CodeWriter, gate: Gate, given: str, plain: bool) -> None:

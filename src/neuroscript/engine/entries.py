@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from neuroscript.calls.compiler import UNDECIDED, CompiledCall, compile_binder, compile_exact, compile_line
+from neuroscript.calls.compiler import UNDECIDED, CompiledCall, compile_binder, compile_exact, compile_pipeline
 from neuroscript.calls.drivers import ThreadSource, drive
 from neuroscript.calls.pipeline import CallPipeline
 from neuroscript.calls.steps import CallFrame
@@ -39,8 +39,8 @@ DEFAULT_MAX_DEPTH: Final = 16
 class BoundTool:
     """A tool that may be called: its pipeline, and the pipeline as a function, which is compiled on first use."""
 
-    def __init__(self, line: CallPipeline, source: ThreadSource) -> None:
-        self.pipeline = line
+    def __init__(self, pipeline: CallPipeline, source: ThreadSource) -> None:
+        self.pipeline = pipeline
         self._source = source
         self._makers: dict[bool, Callable[[CallFrame], CompiledCall]] = {}
         self._exact_maker: Callable[[CallFrame], CompiledCall] | None = None
@@ -53,10 +53,10 @@ class BoundTool:
         """
         maker = self._makers.get(by_name)
         if maker is None:
-            careful = self._careful(by_name)
+            fallback = self._fallback(by_name)
             direct = self.pipeline.is_direct
             maker = self._makers[by_name] = (
-                compile_line(self.pipeline, careful, by_name) if direct else partial(_from_outside, careful)
+                compile_pipeline(self.pipeline, fallback, by_name) if direct else partial(_from_outside, fallback)
             )
         return maker(root)
 
@@ -68,28 +68,28 @@ class BoundTool:
             self._exact_maker = compile_exact(self.pipeline)
         return self._exact_maker(root)
 
-    def _careful(self, by_name: bool) -> CompiledCall:
+    def _fallback(self, by_name: bool) -> CompiledCall:
         """Return a function with the signature of a compiled pipeline that runs the steps."""
-        line, source = self.pipeline, self._source
-        spec, coercion = line.tool.spec, line.coercion
+        pipeline, source = self.pipeline, self._source
+        spec, coercion = pipeline.tool.spec, pipeline.coercion
 
         def unwatched(given: object, frame: CallFrame) -> Any:
             if frame.session.secrets is not None:
-                return careful(given, frame)
-            return drive(line.steps(bind_arguments(spec, coercion, given, by_name=by_name), frame), source)
+                return fallback(given, frame)
+            return drive(pipeline.steps(bind_arguments(spec, coercion, given, by_name=by_name), frame), source)
 
-        def careful(given: object, frame: CallFrame) -> Any:
-            values = line.bind(frame, given, by_name)
-            return drive(line.steps(values, frame, line.repairs(given, values)), source)
+        def fallback(given: object, frame: CallFrame) -> Any:
+            values = pipeline.bind(frame, given, by_name)
+            return drive(pipeline.steps(values, frame, pipeline.repairs(given, values)), source)
 
-        return unwatched if line.gate is None else careful
+        return unwatched if pipeline.gate is None else fallback
 
 
-def _from_outside(careful: CompiledCall, root: CallFrame) -> CompiledCall:
-    def line(given: object, frame: CallFrame = root) -> Any:
-        return careful(given, frame)
+def _from_outside(fallback: CompiledCall, root: CallFrame) -> CompiledCall:
+    def run_steps(given: object, frame: CallFrame = root) -> Any:
+        return fallback(given, frame)
 
-    return line
+    return run_steps
 
 
 def _undecided(given: object) -> Any:
@@ -164,8 +164,8 @@ class ToolView:
         if entry is None or entry.pipeline.tool is not tool:
             gate = self.gate(tool) if self._is_gated else None
             runtime = CallRuntime if gate is None else CountedRuntime
-            line = CallPipeline(tool, self.shared.coercion, self.policy, runtime, gate)
-            entry = entries[tool.name] = BoundTool(line, self.shared)
+            pipeline = CallPipeline(tool, self.shared.coercion, self.policy, runtime, gate)
+            entry = entries[tool.name] = BoundTool(pipeline, self.shared)
         return entry
 
     def _admitted(self, listed: ListedTool, registry: Registry) -> ToolImplementation:
@@ -246,7 +246,7 @@ class SessionTool:
     """A tool as one session calls it.
 
     Attributes:
-        line: Its line.
+        pipeline: Its pipeline.
         frame: The frame of its calls from outside.
     """
 

@@ -1,6 +1,6 @@
 """The calls of an engine that are in flight, found without any bookkeeping in a call.
 
-Calls that are carried out in steps are known. The function of a compiled line is found on the stack of the thread that
+Calls that are carried out in steps are known. A compiled function is found on the stack of the thread that
 runs it.
 
 Up to Python 3.11, reading a stack may start a garbage collection, whose finalizers may let that thread run on; its
@@ -24,7 +24,7 @@ from neuroscript.engine.entries import BoundTool
 from neuroscript.engine.shared import Shared
 
 ENTRIES: Final = BoundTool.function.__code__.co_filename
-"""The file of the functions that a compiled line calls to run the steps."""
+"""The file of the functions that a compiled function calls to run the steps."""
 
 _collector = RLock()  # held by the thread that has turned collection off and will turn it on again
 
@@ -55,9 +55,9 @@ def _without_collection() -> Iterator[None]:
 
 
 def _frames_of(top: FrameType | None) -> Iterator[CallFrame]:
-    """Yield the frames of the compiled lines on a stack; each stores its own in the variable ``frame``.
+    """Yield the frames of the compiled functions on a stack; each stores its own in the variable ``frame``.
 
-    A line that left its call to the steps is not counted here.
+    A function that left its call to the steps is not counted here.
     """
     callee = ""
     while top is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from decimal import Decimal
 from math import ceil, isfinite
 from typing import Final
@@ -17,6 +18,9 @@ from neuroscript.errors import LimitError, Retry
 from neuroscript.policy.limits import Rate
 
 Amount = int | Decimal
+
+MAX_RESERVED_CALLS: Final = 100
+"""The number of calls that a counter reserves at once."""
 
 CLOCK_SLACK_SECONDS: Final = 1.0
 """Seconds that a clock reading may lie before the last call, because several threads read the clock before locking."""
@@ -31,7 +35,9 @@ class Counter:
         noun: What is counted, for the error message.
         code: The error code of a refusal.
         retry: Who can make a refused call succeed.
-        used: The exact sum. It exceeds the limit only if a tool used more than it had reserved.
+        used: The exact sum and the reserved calls. It exceeds the limit only if a tool used more than it had reserved.
+        reserved: An item for each call that is counted in advance. Whoever removes one may make a call without a lock,
+            because removing it is atomic.
     """
 
     most: Amount
@@ -39,9 +45,23 @@ class Counter:
     code: str
     retry: Retry = "host"
     used: Amount = attrs.field(init=False)
+    reserved: list[bool] = attrs.field(init=False, factory=list)
 
     def __attrs_post_init__(self) -> None:
         self.used = type(self.most)(0)
+
+    def reserve(self) -> None:
+        """Count some calls in advance, as many as the limit permits."""
+        count = min(MAX_RESERVED_CALLS, int(self.most - self.used))
+        self.used += count
+        self.reserved.extend([True] * count)
+
+    def release(self) -> None:
+        """Make `used` exact: nothing is reserved until the ledger releases its lock."""
+        with suppress(IndexError):
+            while self.reserved:
+                self.reserved.pop()
+                self.used -= 1
 
     def refusal(self, tool: str) -> LimitError:
         """Return the error for a call that would exceed the limit."""
