@@ -21,12 +21,18 @@ from tests.workflow.durable.durable_plans import engine as engine
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.fixture(scope="session")
+def make_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeDatabase]:
+    """Return a factory for SQLite files, by name."""
+    with sqlite(tmp_path_factory.mktemp("sqlite")) as make:
+        yield make
+
+
 @pytest.fixture(scope="session", params=["sqlite", "postgresql"])
-def make_database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeDatabase]:
+def make_database(request: pytest.FixtureRequest, make_sqlite: MakeDatabase) -> Iterator[MakeDatabase]:
     """Return a factory for databases, by name."""
     if request.param == "sqlite":
-        with sqlite(tmp_path_factory.mktemp("sqlite")) as make:
-            yield make
+        yield make_sqlite
         return
     programs = binaries()
     if programs is None:

@@ -19,6 +19,10 @@ from neuroscript.workflow.durable.queue import Queue
 
 MISSING: Final = "no PostgreSQL is installed here"
 
+MEMORY: Final = Path("/dev/shm")
+SERVER_BYTES: Final = 4 * 1024**3
+"""The free space that a server needs at most."""
+
 
 class MakeDatabase(Protocol):
     """Creates a database and returns its address."""
@@ -52,9 +56,7 @@ def sqlite(folder: Path) -> Iterator[MakeDatabase]:
 def postgresql(programs: Path) -> Iterator[MakeDatabase]:
     """Yield a factory for databases of a PostgreSQL server, which never runs as root."""
     user = "nobody" if os.geteuid() == 0 else None
-    place = Path(tempfile.gettempdir())
-    is_open = place.stat().st_mode & 0o001  # so that the user can enter it
-    folder = Path(tempfile.mkdtemp(prefix="pg-", dir=place if is_open else "/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="pg-", dir=_server_place()))
     if user is not None:
         shutil.chown(folder, user)
     data = folder / "data"
@@ -68,7 +70,13 @@ def postgresql(programs: Path) -> Iterator[MakeDatabase]:
         made = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8"]
         subprocess.run(made, check=True, capture_output=True, **quiet)
         with (folder / "log").open("w") as log:
-            settings = ("listen_addresses=", "fsync=off", "full_page_writes=off", "max_connections=300")
+            settings = (
+                "listen_addresses=",
+                "fsync=off",
+                "full_page_writes=off",
+                "autovacuum=off",
+                "max_connections=300",
+            )
             words = ["-D", data, "-k", folder, *(word for each in settings for word in ("-c", each))]
             server = subprocess.Popen([programs / "postgres", *words], stdout=log, stderr=log, **quiet)
         try:
@@ -78,6 +86,14 @@ def postgresql(programs: Path) -> Iterator[MakeDatabase]:
             server.wait()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _server_place() -> Path:
+    """Return the directory for the server's files: in memory if there is enough, because each test has a database."""
+    if MEMORY.exists() and shutil.disk_usage(MEMORY).free >= SERVER_BYTES:
+        return MEMORY
+    place = Path(tempfile.gettempdir())
+    return place if place.stat().st_mode & 0o001 else Path("/tmp")  # the server's user must be able to enter it
 
 
 def _databases(folder: Path, server: subprocess.Popen[bytes]) -> Iterator[MakeDatabase]:
