@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -39,6 +40,9 @@ REMOTE: Final = "https://git.example.org/"
 
 EVERYTHING: Final = ("fs:*:*", "shell:exec:*", "net:*:*")
 
+LENT: Final = ExitStack()
+"""What lasts as long as the run of the tests."""
+
 Result = TypeVar("Result")
 
 EngineWith = Callable[..., Engine]
@@ -57,7 +61,15 @@ def run(folder: Path, *words: str, **more: str) -> str:
 
 def repository(folder: Path) -> Path:
     """Create the repository of the examples: two branches, one changed file, one new file."""
-    folder.mkdir(parents=True)
+    shutil.copytree(template(), folder)
+    return folder
+
+
+@cache
+def template() -> Path:
+    """Make that repository once, with git itself; every other one is a copy."""
+    folder = Path(LENT.enter_context(tempfile.TemporaryDirectory(prefix="neuroscript-git-tests-")), "work")
+    folder.mkdir()
     run(folder, "init", "--quiet", "--initial-branch=main")
     run(folder, "config", "user.name", "Ada")
     run(folder, "config", "user.email", "ada@example.org")
@@ -71,6 +83,8 @@ def repository(folder: Path) -> Path:
     run(folder, "checkout", "--quiet", "main")
     (folder / "a.txt").write_text("one\ntwo\n")
     (folder / "new.txt").write_text("new\n")
+    for sample in (folder / ".git" / "hooks").iterdir():
+        sample.unlink()
     return folder
 
 
@@ -320,10 +334,6 @@ def setup(tmp_path: Path) -> Iterator[Setup]:
     """The environment of the examples."""
     with examples(tmp_path) as setup:
         yield setup
-
-
-LENT: Final = ExitStack()
-"""What lasts as long as the run of the tests."""
 
 
 @pytest.hookimpl(optionalhook=True)

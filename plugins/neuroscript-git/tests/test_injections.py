@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from neuroscript import CallError, Engine
+from neuroscript import CallError, Engine, ExecutionPolicy, Host
 
 Git = Callable[..., str]
 
@@ -51,6 +51,23 @@ RETRIES = {"git.unsafe": "host"}
 """Who can make the call succeed, by code; for every other code it is 'model'."""
 
 
+@pytest.fixture(scope="module")
+def box(tmp_path_factory: pytest.TempPathFactory, plain: tuple[Git, Callable[[Path], Path]]) -> Path:
+    """A sandbox directory with the repository of the examples, for calls that are refused and change nothing."""
+    folder = tmp_path_factory.mktemp("injections") / "box"
+    plain[1](folder / "work")
+    (folder / "notes").mkdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def refusing(box: Path) -> Iterator[Engine]:
+    """An engine over that sandbox with all grants for repositories."""
+    policy = ExecutionPolicy(grants=("fs:*:*", "shell:exec:*", "net:*:*"))
+    with Engine(plugins=["neuroscript-git"], host=Host(sandbox_dir=box), policy=policy) as engine:
+        yield engine
+
+
 def code(engine: Engine, tool: str, **args: Any) -> str:
     try:
         engine.call_named(f"git.{tool}", args)
@@ -66,9 +83,9 @@ def state(root: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("text", REFS, ids=ascii)
-def test_refs_are_validated(engine: Engine, root: Path, text: str) -> None:
+def test_refs_are_validated(refusing: Engine, box: Path, text: str) -> None:
     """Invalid branches and commits are refused by their characters, and nothing changes."""
-    before = state(root)
+    before = state(box)
     calls = [
         ("diff", {"commit1": text or "-"}),
         ("log", {"commit": text}),
@@ -81,35 +98,35 @@ def test_refs_are_validated(engine: Engine, root: Path, text: str) -> None:
         ("push", {"branch_name": text or "-"}),
     ]
 
-    assert {"git.bad_ref"} == {code(engine, tool, relative_path="work", **args) for tool, args in calls}
-    assert before == state(root)
+    assert {"git.bad_ref"} == {code(refusing, tool, relative_path="work", **args) for tool, args in calls}
+    assert before == state(box)
 
 
 @pytest.mark.parametrize("text", PATHS, ids=ascii)
-def test_paths_are_validated(engine: Engine, root: Path, text: str) -> None:
+def test_paths_are_validated(refusing: Engine, box: Path, text: str) -> None:
     """They are refused by their characters or treated as missing files, and nothing changes."""
-    before = state(root)
-    codes = {code(engine, tool, relative_path="work", paths=[text]) for tool in ("add", "rm")}
+    before = state(box)
+    codes = {code(refusing, tool, relative_path="work", paths=[text]) for tool in ("add", "rm")}
 
     assert codes <= {"git.bad_path", "git.unknown_path", "policy.capability"}
-    assert before == state(root)
-    assert [] == [*root.rglob("pwned")]
+    assert before == state(box)
+    assert [] == [*box.rglob("pwned")]
 
 
 @pytest.mark.parametrize("text", URLS, ids=ascii)
-def test_urls_are_validated(engine: Engine, root: Path, text: str) -> None:
+def test_urls_are_validated(refusing: Engine, box: Path, text: str) -> None:
     """They are refused before git runs, and no directory is created."""
-    result = code(engine, "clone", repository_url=text, relative_path="copy")
+    result = code(refusing, "clone", repository_url=text, relative_path="copy")
 
     assert result in ("arg.url", "git.bad_url")
-    assert not (root / "copy").exists()
+    assert not (box / "copy").exists()
 
 
 @pytest.mark.parametrize("text", ["-u", "--all", "ext::sh", "../work", "a..b", "a.lock", "", "a b", "https://host/a"])
-def test_remotes_are_validated(engine: Engine, text: str) -> None:
+def test_remotes_are_validated(refusing: Engine, text: str) -> None:
     """A remote is a name, never a URL or a path."""
-    assert "git.bad_remote" == code(engine, "pull", relative_path="work", remote_name=text)
-    assert "git.bad_remote" == code(engine, "push", relative_path="work", remote_name=text)
+    assert "git.bad_remote" == code(refusing, "pull", relative_path="work", remote_name=text)
+    assert "git.bad_remote" == code(refusing, "push", relative_path="work", remote_name=text)
 
 
 @pytest.mark.parametrize("text", ["--amend", "-F/etc/passwd", "--author=x <y@z>", "$(touch pwned)", "# no comment"])
@@ -121,10 +138,10 @@ def test_message_is_never_an_option(engine: Engine, root: Path, git: Git, text: 
 
 
 @pytest.mark.parametrize("text", ["a <b@c>", "a\nb", 'a"b', "a\\b", "a" * 256])
-def test_author_cannot_end_its_field(engine: Engine, text: str) -> None:
+def test_author_cannot_end_its_field(refusing: Engine, text: str) -> None:
     """Characters that delimit the field are refused."""
     args = {"relative_path": "work", "commit_message": "x", "allow_empty": True}
-    assert "git.bad_author" == code(engine, "commit", author_name=text, **args)
+    assert "git.bad_author" == code(refusing, "commit", author_name=text, **args)
 
 
 def leads_by_file(work: Path) -> None:
