@@ -22,13 +22,18 @@ ALL: Final = ExecutionPolicy(grants=("mcp:call:far/*",))
 
 
 def start_server(*words: str, **options: Any) -> McpServer:
-    """Start the server with these arguments; it is trusted by default."""
+    """Start the server of the SDK with these arguments; it is trusted by default."""
     return from_mcp([*SERVER, *words], **{"group": "far", "trusted": True, **options})
 
 
 def bare_server(*tools: dict[str, Any], **options: Any) -> McpServer:
     """Start a server of an older protocol, without an SDK, with additional tools."""
     return from_mcp(command("bare", json.dumps(tools)), **{"group": "far", "trusted": True, **options})
+
+
+def plain_server(*words: str, **options: Any) -> McpServer:
+    """Start a server without an SDK, which starts much faster, with these arguments; it is trusted by default."""
+    return from_mcp(command("plain", *words), **{"group": "far", "trusted": True, **options})
 
 
 def engine_of(server: McpServer, policy: ExecutionPolicy = ALL, **options: Any) -> Engine:

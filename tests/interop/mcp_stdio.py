@@ -4,13 +4,31 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 OBJECT: Final = {"type": "object"}
+INTEGER: Final = {"type": "integer"}
+RESULT: Final = {**OBJECT, "properties": {"result": INTEGER}, "required": ["result"]}
+
+ADD: Final = {
+    "name": "add",
+    "description": "Add two numbers.",
+    "inputSchema": {**OBJECT, "properties": {"a": INTEGER, "b": {**INTEGER, "default": 1}}, "required": ["a"]},
+    "outputSchema": RESULT,
+    "annotations": {"readOnlyHint": True},
+}
+CHANGED_ADD: Final = {
+    "name": "add",
+    "description": "Add two numbers, and notify all clients.",
+    "inputSchema": {**OBJECT, "properties": {"a": INTEGER}, "required": ["a"]},
+    "outputSchema": {**RESULT, "title": "changed"},
+}
 
 
 def command(server: str, *arguments: str) -> list[str]:
@@ -25,10 +43,9 @@ def bare(tools: str = "[]") -> None:
     written when the call is cancelled.
     """
     takes = {**OBJECT, "properties": {"answer": OBJECT}, "required": ["answer"]}
-    gives = {**OBJECT, "properties": {"result": {"type": "integer"}}, "required": ["result"]}
     definitions = [
         {"name": "raw", "inputSchema": takes},
-        {"name": "count", "inputSchema": takes, "outputSchema": gives},
+        {"name": "count", "inputSchema": takes, "outputSchema": RESULT},
         *json.loads(tools),
     ]
     waiting: list[str] = []
@@ -43,6 +60,54 @@ def bare(tools: str = "[]") -> None:
             send(id=request["id"], **(answer if "error" in answer else {"result": answer}))
 
     serve("bare", lambda: definitions, call, lambda: Path(waiting[-1]).write_text("cancelled"))
+
+
+def plain(*options: str) -> None:
+    """Serve tools that add two numbers, repeat a string, describe the process, and end it.
+
+    Args:
+        options: ``changed`` changes the definition of a tool, ``stubborn`` ignores the end of the process, ``flood``
+            writes to stderr without end, and ``garbage`` writes lines that are not messages (with ``little``, only
+            some).
+    """
+    if "stubborn" in options:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if "flood" in options:
+        threading.Thread(target=_flood, daemon=True).start()
+    if "garbage" in options:
+        sys.stdout.write("not a message\n" * (20 if "little" in options else 20_000))
+        sys.stdout.flush()
+    add = CHANGED_ADD if "changed" in options else ADD
+    takes = {**OBJECT, "properties": {"text": {"type": "string"}}, "required": ["text"]}
+    others = [
+        {"name": "say", "inputSchema": takes},
+        {"name": "environment", "inputSchema": takes},
+        {"name": "process", "inputSchema": OBJECT, "outputSchema": RESULT},
+        {"name": "die", "inputSchema": OBJECT},
+    ]
+
+    def call(request: dict[str, Any]) -> None:
+        arguments = request["params"]["arguments"]
+        match request["params"]["name"]:
+            case "add":
+                send_number(request, -1 if add is CHANGED_ADD else arguments["a"] + arguments["b"])
+            case "say":
+                send_text(request, arguments["text"])
+            case "environment":
+                send_text(request, os.environ.get(arguments["text"], "nothing"))
+            case "process":
+                send_number(request, os.getpid())
+            case "die":
+                os._exit(3)
+
+    serve("plain", lambda: [add, *others], call)
+    if "stubborn" in options:
+        time.sleep(3600)
+
+
+def _flood() -> None:
+    while True:
+        sys.stderr.write("x" * 65536)
 
 
 def unruly(behaviour: str) -> None:
@@ -151,6 +216,12 @@ def send_text(request: dict[str, Any], text: str) -> None:
     send(id=request["id"], result={"content": [{"type": "text", "text": text}]})
 
 
+def send_number(request: dict[str, Any], number: int) -> None:
+    """Respond to a call with an integer."""
+    result = {"content": [{"type": "text", "text": str(number)}], "structuredContent": {"result": number}}
+    send(id=request["id"], result=result)
+
+
 def write_line(file: str, line: str) -> None:
     """Append a line to a file."""
     with Path(file).open("a") as opened:
@@ -158,7 +229,7 @@ def write_line(file: str, line: str) -> None:
 
 
 SERVERS: Final[dict[str, Callable[..., None]]] = {
-    server.__name__: server for server in (bare, unruly, logged, stubborn, endless)
+    server.__name__: server for server in (bare, plain, unruly, logged, stubborn, endless)
 }
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from tests.interop.mcp_engines import (
     child_processes,
     engine_of,
     error_code,
+    plain_server,
     start_server,
     wait_until,
 )
@@ -43,7 +44,7 @@ def test_an_approver_sees_the_exact_arguments() -> None:
         return Approval.approve()
 
     policy = ExecutionPolicy(grants=("mcp:call:far/add",), approver=approver)
-    with engine_of(start_server(trusted=False), policy) as engine:
+    with engine_of(plain_server(trusted=False), policy) as engine:
         assert call_tool(engine, "add", a="2").value == 3
 
     assert requests[0].arguments == {"a": 2, "b": 1}
@@ -120,11 +121,11 @@ def test_unsupported_tools_are_reported_at_once() -> None:
 def test_the_server_starts_at_the_first_call_of_an_accepted_tool(tmp_path: Path) -> None:
     """The file describes the tools."""
     file = tmp_path / "far.json"
-    with start_server() as server:
+    with plain_server() as server:
         server.accept(file)
         first = {tool.name: tool.spec for tool in server.toolset}
     before = child_processes()
-    server = start_server(accepted=file)
+    server = plain_server(accepted=file)
     with engine_of(server) as engine:
         assert first == {tool.name: tool.spec for tool in server.toolset}
         assert child_processes() == before
@@ -137,15 +138,15 @@ def test_the_server_starts_at_the_first_call_of_an_accepted_tool(tmp_path: Path)
 def test_a_changed_definition_is_refused_until_it_is_accepted(tmp_path: Path) -> None:
     """Other tools can be called, and models read the accepted definition."""
     file = tmp_path / "far.json"
-    with start_server() as server:
+    with plain_server() as server:
         server.accept(file)
-    with engine_of(server := start_server("changed", accepted=file)) as engine:
+    with engine_of(server := plain_server("changed", accepted=file)) as engine:
         result = call_tool(engine, "add", a=1)
         other = call_tool(engine, "say", text="hello")
         found = [str(each) for each in server.differences]
         text = engine.tools["far.add"].spec.description
         server.accept(file)
-    with engine_of(start_server("changed", accepted=file)) as engine:
+    with engine_of(plain_server("changed", accepted=file)) as engine:
         accepted = call_tool(engine, "add", a=1)
 
     assert str(result.error) == ("far.add: the tool differs from its accepted definition; review and accept it again")
@@ -169,7 +170,7 @@ def test_a_definition_that_changes_during_a_session_is_refused() -> None:
 def test_an_edited_file_is_refused(tmp_path: Path) -> None:
     """With every problem in it."""
     file = tmp_path / "far.json"
-    with start_server() as server:
+    with plain_server() as server:
         server.accept(file)
     data = json.loads(file.read_text())
     data["tools"]["add"]["definition"]["description"] = "Add two numbers, and tell everybody."
@@ -177,7 +178,7 @@ def test_an_edited_file_is_refused(tmp_path: Path) -> None:
     file.write_text(json.dumps(data))
 
     with pytest.raises(SpecError) as caught:
-        start_server(accepted=file)
+        plain_server(accepted=file)
 
     assert caught.value.problems == (
         "tools.add: the digest does not match the definition; one of them was edited",

@@ -21,10 +21,11 @@ from tests.interop.mcp_engines import (
     child_processes,
     engine_of,
     error_code,
-    start_server,
+    plain_server,
     wait_until,
 )
 from tests.interop.mcp_engines import engine as engine
+from tests.interop.mcp_stdio import command
 
 from neuroscript import Engine, PluginError, Secret, SpecError
 from neuroscript.interop.mcp import from_mcp
@@ -46,7 +47,7 @@ def threads() -> int:
 
 def test_a_server_that_dies_during_a_call_is_restarted_for_the_next() -> None:
     """The call is not repeated, because its outcome is unknown."""
-    with engine_of(start_server()) as engine:
+    with engine_of(plain_server()) as engine:
         first = call_tool(engine, "process").value
         result = call_tool(engine, "die")
         second = call_tool(engine, "process").value
@@ -88,7 +89,7 @@ def test_an_unresponsive_server_is_stopped_in_time() -> None:
 
 def test_a_server_that_ignores_its_shutdown_is_killed() -> None:
     """When its engine is closed."""
-    with engine_of(start_server("stubborn")) as engine:
+    with engine_of(plain_server("stubborn")) as engine:
         number = call_tool(engine, "process").value
 
     with pytest.raises(ProcessLookupError):
@@ -105,16 +106,16 @@ def test_a_missing_program_is_reported() -> None:
 
 def test_output_to_stderr_does_not_block_a_server() -> None:
     """It is read and dropped, so the server never waits."""
-    with engine_of(start_server("flood")) as engine:
+    with engine_of(plain_server("flood")) as engine:
         assert call_tool(engine, "add", a=1).value == 2
 
 
 def test_little_garbage_is_ignored_and_much_ends_the_connection() -> None:
     """Lines that are not messages are counted."""
-    with engine_of(start_server("garbage", "little")) as engine:
+    with engine_of(plain_server("garbage", "little")) as engine:
         assert call_tool(engine, "add", a=1).value == 2
     with pytest.raises(PluginError) as caught:
-        start_server("garbage")
+        plain_server("garbage")
 
     assert caught.value.code == "mcp.start"
 
@@ -132,7 +133,7 @@ def test_a_program_that_does_not_close_its_engine_leaves_no_process() -> None:
     """The server ends with the program."""
     code = (
         "from neuroscript import Engine, ExecutionPolicy\nfrom neuroscript.interop.mcp import from_mcp\n"
-        f"server = from_mcp({SERVER!r}, group='far', trusted=True)\n"
+        f"server = from_mcp({command('plain')!r}, group='far', trusted=True)\n"
         "engine = Engine(plugins='none', hooks=[server], policy=ExecutionPolicy(grants=['mcp:call:far/*']))\n"
         "print(engine.call('far.process'))"
     )
@@ -147,7 +148,7 @@ def test_fifty_calls_leave_nothing_behind() -> None:
     """No additional thread, process or descriptor remains."""
     before = (threads(), child_processes())
     count = descriptors()
-    with engine_of(start_server()) as engine:
+    with engine_of(plain_server()) as engine:
         assert call_tool(engine, "add", a=1).value == 2
         during = (threads(), len(child_processes()), descriptors())
         for number in range(50):
@@ -209,8 +210,8 @@ def test_a_header_can_be_a_secret_of_the_host(httpserver: HTTPServer) -> None:
 def test_the_environment_of_a_server_is_explicit(monkeypatch: pytest.MonkeyPatch) -> None:
     """It inherits no other variables; secrets are passed by name."""
     monkeypatch.setenv("TEA_KEY", "of the host itself")
-    with engine_of(start_server(env={"TEA_TOKEN": Secret("tea")}, secrets={"tea": "t-123456"})) as engine:
-        found = [call_tool(engine, "environment", name=name).value for name in ("TEA_KEY", "TEA_TOKEN")]
+    with engine_of(plain_server(env={"TEA_TOKEN": Secret("tea")}, secrets={"tea": "t-123456"})) as engine:
+        found = [call_tool(engine, "environment", text=name).value for name in ("TEA_KEY", "TEA_TOKEN")]
 
     assert found == ["nothing", "t-123456"]
 

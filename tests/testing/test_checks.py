@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
@@ -14,12 +16,14 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tests.conftest import ALL
 from tests.distributions import ship
 from tests.testing import defects, loud, newer, unstable
 from tests.testing.defects import QUICK, good
 
 from neuroscript import UNSET, Example, Runtime, SpecError, ToolImplementation, Toolset
 from neuroscript.testing import CHECKS, ChecksFailed, check_toolset, checks_for
+from neuroscript.tools.fingerprints import fingerprint
 
 OUTDATED = Path(__file__).with_name("outdated")
 """A folder with an installed distribution, whose index is of what it was."""
@@ -43,6 +47,9 @@ DEFECTS = {
     "index-current": outdated(),
 }
 """By the check that each fails; the last four are imported again, so each has its own module."""
+
+IMPORTS = ("import-without-effects", "stable")
+"""The checks that import the module of a toolset in a new process; one process is enough for those of one module."""
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "testing.md"
@@ -70,12 +77,33 @@ def test_defect_fails_exactly_one_check(check: str, toolset: Toolset, monkeypatc
     gc.freeze()  # where a Runtime is held, all garbage is looked for after each call
 
     with pytest.raises(ChecksFailed) as caught:
-        check_toolset(toolset, QUICK)
+        check_toolset(toolset, QUICK, without=() if ALL or check not in defects.DEFECTS else IMPORTS)
 
     assert (check,) == caught.value.report.failed_checks, str(caught.value)
     (sentence,) = [each.sentence for each in CHECKS if each.name == check]
     assert f": {check}: " in str(caught.value)
     assert f"rule: {sentence}" in str(caught.value)
+
+
+INSPECTED = """
+import json, sys
+from neuroscript.testing.checks.child_process import inspect_module
+print(json.dumps([inspect_module(*sys.argv[1:3], name) for name in sys.argv[3:]]))
+"""
+
+
+def test_defects_of_one_module_pass_the_checks_that_import_it() -> None:
+    """Its import has no side effects, and each of its toolsets has the same definition in another process."""
+    toolsets = {name: value for name, value in vars(defects).items() if isinstance(value, Toolset)}
+    words = [sys.executable, "-c", INSPECTED, defects.__name__, defects.__file__, *toolsets]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
+
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+
+    assert len(toolsets) >= len(defects.DEFECTS) - 1  # one has no name in the module
+    assert json.loads(done.stdout) == [
+        {"events": [], "tools": {tool.name: fingerprint(tool) for tool in toolset}} for toolset in toolsets.values()
+    ]
 
 
 def test_current_index_passes_every_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

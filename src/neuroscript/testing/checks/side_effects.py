@@ -196,9 +196,17 @@ def _computing(toolset: Toolset, packages: Collection[str]) -> Iterator[tuple[st
             yield name, file, f"{HOOK}:{toolset.name}"
 
 
+def _homes_of_all(bench: Bench) -> list[tuple[Toolset, tuple[str, str, str] | None]]:
+    """Return each toolset with its home, found once, because that searches all imported modules."""
+    if "homes" not in bench.found:
+        bench.found["homes"] = [(toolset, home_of(toolset)) for toolset in bench.toolsets]
+    found: list[tuple[Toolset, tuple[str, str, str] | None]] = bench.found["homes"]
+    return found
+
+
 def _importable(bench: Bench, tool: None) -> Iterator[str]:
-    for toolset in bench.toolsets:
-        if home_of(toolset) is None:
+    for toolset, home in _homes_of_all(bench):
+        if home is None:
             yield (
                 f"toolset {toolset.name} is not a module attribute and is not provided by a hook, so no entry point "
                 "can refer to it"
@@ -206,8 +214,7 @@ def _importable(bench: Bench, tool: None) -> Iterator[str]:
 
 
 def _imports(bench: Bench) -> Iterator[tuple[Toolset, dict[str, Any]]]:
-    for toolset in bench.toolsets:
-        home = home_of(toolset)
+    for toolset, home in _homes_of_all(bench):
         if home is not None:
             yield toolset, _imported(bench, *home)
 
@@ -247,8 +254,7 @@ def _stable(bench: Bench, tool: None) -> Iterator[str]:
 
 
 def _api(bench: Bench, tool: None) -> Iterator[str]:
-    for toolset in bench.toolsets:
-        home = home_of(toolset)
+    for toolset, home in _homes_of_all(bench):
         wanted = getattr(sys.modules[home[0]], "RUNTIME_API", None) if home is not None else None
         if wanted is not None and misfit(wanted):
             yield f"toolset {toolset.name} {misfit(wanted)}"
