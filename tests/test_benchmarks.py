@@ -304,12 +304,12 @@ def test_processes_are_measured() -> None:
 def test_discovery_is_faster_than_the_library(tmp_path: Path) -> None:
     """There are 300 distributions, with and without a cache; listing 20 toolsets imports none of them."""
     site = discovery.site(tmp_path)
-    least = discovery.fastest(site, [each for each in discovery.FINDINGS if each.goal], rounds=5)
+    least = discovery.fastest(site, [each for each in discovery.FINDINGS if each.goal], rounds=3)
     for module in site.folder.glob("*_module.py"):
         module.write_text("raise SystemExit(9)\n")
     words = [sys.executable, "-m", "neuroscript", "list", "acme*"]
     done = subprocess.run(words, env=site.environment, cwd=startup.ROOT, capture_output=True, text=True)
-    ours, bare = discovery.listed(site, rounds=5)
+    ours, bare = discovery.listed(site, rounds=3)
 
     for each in discovery.FINDINGS:
         if each.goal is not None:
@@ -328,7 +328,7 @@ def test_schemas_are_written_once_for_each_spec() -> None:
 @pytest.mark.parametrize("api", exporting.WRITERS)
 def test_model_tools_are_written_once_for_each_spec(api: str) -> None:
     """Half of those for OpenAI use strict mode; all times are far enough below their goals for any machine."""
-    rows = command.export_rows(api, exporting.fastest(9, exporting.WRITERS[api]))
+    rows = command.export_rows(api, exporting.fastest(3, exporting.WRITERS[api]))
 
     assert [row.verdict for row in rows] == ["ok", "ok"]
 

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import pytest
 from fastmcp import Client, Context, FastMCP
-from fastmcp.client.transports import StdioTransport
 from fastmcp.exceptions import ToolError
 from fastmcp.server.middleware import Middleware
 from fastmcp.tools import Tool
@@ -34,7 +33,7 @@ from neuroscript import (
 from neuroscript.approval.request import Approval, ApprovalRequest
 from neuroscript.engine.session import Session
 from neuroscript.interop.fastmcp import from_fastmcp, to_fastmcp
-from neuroscript.interop.mcp import McpServer
+from neuroscript.interop.mcp import McpServer, from_mcp
 
 ALL: Final = ExecutionPolicy(grants=("mcp:call:far/*",))
 
@@ -256,26 +255,30 @@ from neuroscript.interop.fastmcp import to_fastmcp
 
 with Engine() as engine:
     server = FastMCP("ours", tools=to_fastmcp(engine, tools="math.*"))
+
+    @server.tool
+    def join(words: list[str], times: int = 1) -> str:
+        "Join words."
+        return " ".join(words * times)
+
     server.run(show_banner=False)
 """
 
 
 def test_a_fastmcp_server_process_serves_our_tools_over_stdio() -> None:
-    """A separate program, and FastMCP's client."""
+    """A separate program, whose tools our own client calls, under the same rules as those of any server."""
     paths = os.pathsep.join(each for each in sys.path if each)
-    transport = StdioTransport(sys.executable, ["-c", SERVER], env={"PYTHONPATH": paths})
+    server = from_mcp([sys.executable, "-c", SERVER], group="far", trusted=True, env={"PYTHONPATH": paths})
 
-    async def run() -> Any:
-        async with Client(transport) as client:
-            names = {each.name for each in await client.list_tools()}
-            answer = await client.call_tool("math__add", {"num1": "2", "num2": 3})
-            wrong = await client.call_tool_mcp("math__add", {"num1": "x", "num2": 3})
-            return names, answer.data, wrong.is_error and "num1: expected float, got str" in text_of(wrong)
+    with Engine(plugins="none", hooks=[server], policy=ALL) as engine:
+        names = {name.partition("_")[0] for name in engine.tools}
+        value = engine.call_named("far.math_add", {"num1": "2", "num2": 3})
+        wrong = engine.execute(ToolCall("far.math_add", {"num1": "x", "num2": 3}))
+        joined = engine.call_named("far.join", {"words": '["a", "b"]', "times": "2"})
 
-    names, value, is_named = asyncio.run(run())
-
-    assert {name.partition("__")[0] for name in names} == {"math"}
-    assert (value, is_named) == (5, True)
+    assert names == {"far.math", "far.join"}
+    assert (value, joined) == (5, "a b a b")
+    assert str(wrong.error).startswith("far.math_add: num1: expected float, got str")
 
 
 # Its tools through an engine

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 from tests.interop.mcp_engines import (
@@ -21,22 +21,10 @@ from tests.interop.mcp_engines import (
 from tests.interop.mcp_engines import engine as engine
 
 from neuroscript import ArgType, CallTimeout, Engine, Host, ToolFailed
-from neuroscript.interop.mcp import from_mcp
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes and descriptors are counted in /proc")
 
 # Arguments and results
-
-
-FASTMCP: Final = """
-from fastmcp import FastMCP
-server = FastMCP("second")
-@server.tool
-def join(words: list[str], times: int = 1) -> str:
-    "Join words."
-    return " ".join(words * times)
-server.run(show_banner=False)
-"""
 
 
 def test_arguments_reach_the_server_as_exact_values(engine: Engine) -> None:
@@ -186,9 +174,3 @@ def test_a_cancelled_call_is_cancelled_on_the_server(engine: Engine, tmp_path: P
     asyncio.run(cancel())
 
     wait_until(log.exists)
-
-
-def test_a_second_implementation_works_too() -> None:
-    """FastMCP, under the same rules."""
-    with engine_of(from_mcp([sys.executable, "-c", FASTMCP], group="far", trusted=True)) as engine:
-        assert call_tool(engine, "join", words='["a", "b"]', times="2").value == "a b a b"

@@ -131,11 +131,19 @@ def running(directory: Path, descriptors: int) -> Iterator[Running]:
         process.wait(10)
 
 
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server in a process with 256 descriptors."""
+    with running(tmp_path_factory.mktemp("limited"), 256) as place:
+        yield place
+
+
 @linux
 @pytest.mark.parametrize("data", [HALF, b"", REFUSED], ids=["half-a-header", "nothing", "half-a-body"])
-def test_authorized_call_is_answered_while_others_hold_connections(tmp_path: Path, data: bytes) -> None:
+def test_authorized_call_is_answered_while_others_hold_connections(limited: Running, data: bytes) -> None:
     """400 connections are more than the process has descriptors; a call is still answered within a second."""
-    with running(tmp_path, 256) as place, connected(place.port, 400, data) as others:
+    place = limited
+    with connected(place.port, 400, data) as others:
         times = [greeted(place.port) for _ in range(5)]
         held = place.descriptors
         left = [each for each in others if not is_closed(each)]

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from shutil import copy
 
 import pytest
+from tests.interop.mcp_stdio import command
 
 from neuroscript import (
     ArgType,
@@ -37,11 +37,11 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are c
 UTC = {"source_timezone": "UTC", "time": "12:30", "target_timezone": "Asia/Tokyo"}
 
 
-def table(*words: str, zone: str = "UTC") -> str:
-    """Return a policy file that names the server; ``--local-timezone`` appears in its descriptions of arguments."""
-    command = [sys.executable, "-m", "mcp_server_time", "--local-timezone", zone]
+def table(*words: str) -> str:
+    """Return a policy file that names the server."""
+    argv = [sys.executable, "-m", "mcp_server_time", "--local-timezone", "UTC"]
     grant = 'policy.grants = ["mcp:call:clock/*"]'
-    return "\n".join([grant, "[mcp.clock]", f"command = {json.dumps(command)}", *words])
+    return "\n".join([grant, "[mcp.clock]", f"command = {json.dumps(argv)}", *words])
 
 
 def call_tool(engine: Engine, name: str, arguments: object) -> ToolResult:
@@ -186,32 +186,39 @@ def test_a_denied_call_is_refused(
         assert children() == before
 
 
-def test_a_changed_definition_is_refused_until_it_is_accepted(engine: Engine, file: Path, tmp_path: Path) -> None:
-    """Another local time zone changes the descriptions of its arguments, which models read."""
-    copy(file.with_name("clock.mcp.json"), tmp_path)
-    changed = tmp_path / "tokyo.toml"
-    changed.write_text(table("trusted = true", zone="Asia/Tokyo"))
+def far_table(*words: str) -> str:
+    """Return a policy file that names a server without an SDK, which starts much faster."""
+    grant = 'policy.grants = ["mcp:call:far/*"]'
+    return f"{grant}\n[mcp.far]\ntrusted = true\ncommand = {json.dumps(command('plain', *words))}"
 
-    refused, before = call_in_new_session(changed)
-    assert main(["mcp", "tools", "clock", "--policy", str(changed), "--accept"]) == 0
-    accepted, after = call_in_new_session(changed)
 
-    assert (code(refused), "'UTC' as local" in before) == ("mcp.changed", True)
-    assert (accepted.error, "'Asia/Tokyo' as local" in after) == (None, True)
+def test_a_changed_definition_is_refused_until_it_is_accepted(tmp_path: Path) -> None:
+    """The server has other descriptions and arguments when it is started again, which models read."""
+    file = tmp_path / "policy.toml"
+    file.write_text(far_table())
+    first, described = call_in_new_session(file)
+    file.write_text(far_table("changed"))
+
+    refused, before = call_in_new_session(file)
+    assert main(["mcp", "tools", "far", "--policy", str(file), "--accept"]) == 0
+    accepted, after = call_in_new_session(file)
+
+    assert (first.value, described, before) == (2, "Add two numbers.", "Add two numbers.")
+    assert code(refused) == "mcp.changed"
+    assert (accepted.value, after) == (-1, "Add two numbers, and notify all clients.")
 
 
 def call_in_new_session(file: Path) -> tuple[ToolResult, str]:
-    """Return the result of a call in its own session, and the description of the tool's first argument."""
+    """Return the result of a call in its own session, and the description of the tool."""
     with Engine(plugins="none", policy=load_policy(file)) as engine:
         assert add_servers(engine, file) == ()
-        result = call_tool(engine, "get_current_time", {"timezone": "UTC"})
-        return result, engine.tools["clock.get_current_time"].spec.args[0].description
+        return engine.execute(ToolCall("far.add", {"a": 1})), engine.tools["far.add"].spec.description
 
 
 def test_the_server_ends_with_the_engine(tmp_path: Path) -> None:
     """Its process has ended when `close` returns."""
     before = children()
-    (tmp_path / "p.toml").write_text(table())
+    (tmp_path / "p.toml").write_text(far_table())
     with Engine(plugins="none") as engine:
         add_servers(engine, tmp_path / "p.toml")
         assert len(children() - before) == 1

@@ -15,6 +15,7 @@ from agents.strict_schema import ensure_strict_json_schema
 from openai.types.chat import ChatCompletionToolParam
 from openai.types.responses import ToolParam
 from pydantic import TypeAdapter
+from tests.conftest import examples
 from tests.generator import Generator
 
 from neuroscript import (
@@ -53,6 +54,9 @@ TOLD = {
     "uniqueItems",
 }
 """Keywords that become text of the description."""
+
+TURNS = examples(10)
+"""The number of values for each spec."""
 
 KEYWORDS = {"type", "enum", "properties", "required", "additionalProperties", "items", "anyOf", "description"}
 """The keywords of a strict schema."""
@@ -149,7 +153,7 @@ def test_a_value_of_a_strict_schema_is_accepted() -> None:
         if schema is None:
             continue
         validator = jsonschema.Draft202012Validator(spec_to_schema(spec, exact=False))
-        for turn in range(8):
+        for turn in range(TURNS):
             value = Values(seed * 8 + turn).value(dict(schema))
             jsonschema.validate(value, schema)
             errors = [error.validator for error in leaves(validator.iter_errors(value))]
@@ -159,7 +163,7 @@ def test_a_value_of_a_strict_schema_is_accepted() -> None:
             bind_within_bounds(spec, value)
             accepted += 1
 
-    assert accepted > 1_000
+    assert accepted > 125 * TURNS
 
 
 def leaves(errors: Any) -> list[Any]:
@@ -183,7 +187,7 @@ def test_an_accepted_value_matches_the_strict_schema() -> None:
         if schema is None:
             continue
         source = Generator(seed)
-        for _ in range(8):
+        for _ in range(TURNS):
             given = {}
             for arg in spec.args:
                 value = source.value(arg)
@@ -197,7 +201,7 @@ def test_an_accepted_value_matches_the_strict_schema() -> None:
             jsonschema.validate(filled(to_plain(given), schema), schema)
             tried += 1
 
-    assert tried > 500
+    assert tried > 62 * TURNS
 
 
 def filled(value: Any, schema: dict[str, Any]) -> Any:

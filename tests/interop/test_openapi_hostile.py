@@ -343,7 +343,7 @@ def test_malformed_description_only_raises_spec_error() -> None:
     text = json.dumps({**PETS, "security": []})
     paths = list(places(json.loads(text), ()))
     for turn, other in enumerate((None, "x", [7], {"$ref": 7})):
-        for path in paths if ALL else paths[turn::4]:
+        for path in paths if ALL else paths[turn::12]:
             document = json.loads(text)
             holder = document
             for step in path[:-1]:

@@ -156,7 +156,7 @@ VALUES: Final = {
 
 
 @pytest.mark.parametrize("name", CASES)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_value_arrives_unchanged_or_is_not_sent(shop: Shop, engine: Engine, name: str, data: Any) -> None:
     """A value that its style cannot represent is rejected before a request."""

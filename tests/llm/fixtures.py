@@ -17,6 +17,13 @@ VARIABLES = (
 
 
 @pytest.fixture(autouse=True)
+def no_certificates(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Trust no certificate authority; otherwise each client parses all of the system's, and no server here has TLS."""
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path_factory.getbasetemp() / "no-certificates"))
+
+
+@pytest.fixture(autouse=True)
 def no_keys(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Remove all keys and addresses from the environment, and return the empty directory of ``llm``."""
     place = tmp_path_factory.mktemp("llm")

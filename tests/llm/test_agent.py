@@ -31,47 +31,61 @@ def test_program_has_at_most_forty_lines() -> None:
     assert len(AGENT.read_text().splitlines()) <= 40
 
 
+SCRIPT = (
+    asks(call("fs__read", {"filepath": "prices.txt"}), call("math__plus", {"a": 1}), text="Let me see."),
+    status(429, {"Retry-After": "0"}),
+    asks(call("math__add", {"num1": "184.50", "num2": " 96.20 "}), call("math__add", {"num1": "many", "num2": 1})),
+    asks(call("fs__delete", {"path": "prices.txt"})),
+    says("The total is 280.7."),
+)
+"""Parallel calls, wrong types, an unknown tool, a denied tool and a busy server."""
+
+TRANSCRIPT = [
+    "user: Total and tidy up.",
+    "assistant: Let me see.",
+    'assistant: calls fs.read {"filepath": "prices.txt"}',
+    'assistant: calls math.plus {"a": 1}',
+    "tool: fs.read: 184.50 and 96.20",
+    "tool: math.plus: error tool.not_found: no tool with this name is available; did you mean "
+    "math__add? Fix the arguments and call again.",
+    "assistant: retried after 0 s (llm.rate)",
+    'assistant: calls math.add {"num1": "184.50", "num2": " 96.20 "}',
+    'assistant: calls math.add {"num1": "many", "num2": 1}',
+    "tool: math.add: 280.7 (repaired num1: str -> float, num2: str -> float)",
+    "tool: math.add: error coercion.format: num1: expected float, got str "
+    "(a string must be a decimal number, such as -1.5e3). Fix the arguments and call again.",
+    'assistant: calls fs.delete {"path": "prices.txt"}',
+    "tool: fs.delete: error policy.denied: is denied by the host. "
+    "Only the host can change that; do not repeat this call.",
+    "assistant: The total is 280.7.",
+    "tokens: 40 in, 12 out",
+]
+"""The transcript of that conversation."""
+
+
 @pytest.mark.parametrize("api", APIS)
-def test_transcript_shows_repairs_refusals_and_retries(server: ModelServer, api: str, whole: list[str]) -> None:
-    """Parallel calls, wrong types, an unknown tool, a denied tool and a busy server."""
-    server.script(
-        asks(call("fs__read", {"filepath": "prices.txt"}), call("math__plus", {"a": 1}), text="Let me see."),
-        status(429, {"Retry-After": "0"}),
-        asks(call("math__add", {"num1": "184.50", "num2": " 96.20 "}), call("math__add", {"num1": "many", "num2": 1})),
-        asks(call("fs__delete", {"path": "prices.txt"})),
-        says("The total is 280.7."),
-    )
+def test_transcript_shows_repairs_refusals_and_retries(
+    server: ModelServer, api: str, whole: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of every API, streamed or not."""
+    server.script(*SCRIPT)
+    monkeypatch.setattr(sys, "argv", words(server, api, whole))
 
-    done = subprocess.run(
-        [sys.executable, *words(server, api, whole)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "NO_COLOR": "1"},
-    )
+    runpy.run_path(str(AGENT), run_name="__main__")
 
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == [
-        "user: Total and tidy up.",
-        "assistant: Let me see.",
-        'assistant: calls fs.read {"filepath": "prices.txt"}',
-        'assistant: calls math.plus {"a": 1}',
-        "tool: fs.read: 184.50 and 96.20",
-        "tool: math.plus: error tool.not_found: no tool with this name is available; did you mean "
-        "math__add? Fix the arguments and call again.",
-        "assistant: retried after 0 s (llm.rate)",
-        'assistant: calls math.add {"num1": "184.50", "num2": " 96.20 "}',
-        'assistant: calls math.add {"num1": "many", "num2": 1}',
-        "tool: math.add: 280.7 (repaired num1: str -> float, num2: str -> float)",
-        "tool: math.add: error coercion.format: num1: expected float, got str "
-        "(a string must be a decimal number, such as -1.5e3). Fix the arguments and call again.",
-        'assistant: calls fs.delete {"path": "prices.txt"}',
-        "tool: fs.delete: error policy.denied: is denied by the host. "
-        "Only the host can change that; do not repeat this call.",
-        "assistant: The total is 280.7.",
-        "tokens: 40 in, 12 out",
-    ]
+    out, err = capsys.readouterr()
+    assert (out.splitlines(), err) == (TRANSCRIPT, "")
     assert [request.streamed for request in server.requests] == [not whole] * 5
+
+
+def test_transcript_is_the_output_of_the_program(server: ModelServer) -> None:
+    """In its own process."""
+    server.script(*SCRIPT)
+    command = [sys.executable, *words(server, APIS[0], [])]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, "NO_COLOR": "1"})
+
+    assert (done.returncode, done.stderr, done.stdout.splitlines()) == (0, "", TRANSCRIPT)
 
 
 @pytest.mark.parametrize("api", APIS)
