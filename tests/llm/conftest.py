@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.llm.fixtures import no_certificates as no_certificates
 from tests.llm.fixtures import no_keys as no_keys
 from tests.llm.fixtures import running as running
 from tests.llm.fixtures import server as server

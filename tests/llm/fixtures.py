@@ -17,18 +17,16 @@ VARIABLES = (
 
 
 @pytest.fixture(autouse=True)
-def no_certificates(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Trust no certificate authority; otherwise each client parses all of the system's, and no server here has TLS."""
-    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
-    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path_factory.getbasetemp() / "no-certificates"))
-
-
-@pytest.fixture(autouse=True)
 def no_keys(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Remove all keys and addresses from the environment, and return the empty directory of ``llm``."""
+    """Remove all keys and addresses from the environment, and return the empty directory of ``llm``.
+
+    No certificate authority is trusted: no server of these tests has TLS, and each client would parse all certificates.
+    """
     place = tmp_path_factory.mktemp("llm")
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(place))
     monkeypatch.setenv("LLM_USER_PATH", str(place))
     return place
 
