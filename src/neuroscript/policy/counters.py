@@ -36,8 +36,8 @@ class Counter:
         code: The error code of a refusal.
         retry: Who can make a refused call succeed.
         used: The exact sum and the reserved calls. It exceeds the limit only if a tool used more than it had reserved.
-        reserved: An item for each call that is counted in advance. Whoever removes one may make a call without a lock,
-            because removing it is atomic.
+        reserved: An item for each call that is counted in advance. A call that removes one needs no lock, because
+            removing it is atomic.
     """
 
     most: Amount

@@ -117,7 +117,7 @@ class Ledger:
         Returns:
             A function that reserves a call, given its frame and its digest; a function that takes the frame when the
             call has ended, or None if nothing is to be done then; and the calls that `begin` has counted in advance.
-            Whoever removes one of these need not call `begin`, which takes 200 ns for its lock.
+            A call that removes one of these does not need `begin`, which takes 200 ns for its lock.
         """
         counters, windows, rows = self._plan(tool, True)
 
