@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 from tests.calls.faults import CANARY, NO_APPROVAL, NO_NEEDS, NO_REFUSAL, NO_TIME, RAISED, Fault
+from tests.conftest import ALL
 
 from neuroscript import (
     ArgSpec,
@@ -323,6 +324,16 @@ def cells(faults: Iterable[str]) -> Iterator[tuple[str, str]]:
     for fault in faults:
         for manner in MANNERS if fault in FEW else ("plain",):
             yield fault, manner
+
+
+def share_of_cells(faults: Iterable[str], *places: int) -> list[tuple[str, str]]:
+    """Return the cells that one row and one entry point try: all of them in a full run, otherwise a third.
+
+    Args:
+        places: The places of the row and of the entry point in their tables. Three entry points of nine try each cell.
+    """
+    every = [*cells(faults)]
+    return every if ALL else every[sum(places) % 3 :: 3]
 
 
 @contextmanager

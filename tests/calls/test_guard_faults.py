@@ -9,7 +9,18 @@ from typing import Any
 
 import pytest
 from tests.calls.faults import CANARY, RAISED, raising
-from tests.calls.faulty_engines import ENTRY_POINTS, GATES, MANNERS, Bench, Part, Row, Setting, by_approver, cell, cells
+from tests.calls.faulty_engines import (
+    ENTRY_POINTS,
+    GATES,
+    MANNERS,
+    Bench,
+    Part,
+    Row,
+    Setting,
+    by_approver,
+    cell,
+    share_of_cells,
+)
 
 from neuroscript import (
     ArgumentError,
@@ -37,7 +48,7 @@ def text_of(error: BaseException) -> str:
 @pytest.mark.parametrize("gate", GATES)
 def test_failing_guard_refuses_and_leaves_nothing_behind(gate: str, entry_point: str) -> None:
     """The function does not run, the code gives the reason, a record is stored, and no value of the call appears."""
-    for fault, manner in cells(GATES[gate].faults):
+    for fault, manner in share_of_cells(GATES[gate].faults, [*GATES].index(gate), [*ENTRY_POINTS].index(entry_point)):
         with cell(fault, manner):
             refuses_and_leaves_nothing_behind(GATES[gate], fault, manner, entry_point)
 

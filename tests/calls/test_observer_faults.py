@@ -21,6 +21,7 @@ from tests.calls.faulty_engines import (
     by_clock_of_an_observer,
     cell,
     cells,
+    share_of_cells,
 )
 
 from neuroscript import (
@@ -82,7 +83,8 @@ OBSERVERS: dict[str, Observer] = {
 @pytest.mark.parametrize("observer", OBSERVERS)
 def test_failing_observer_changes_nothing(observer: str, entry_point: str) -> None:
     """The result or error of the tool is unchanged, and the log line contains no value."""
-    for fault, manner in cells(RAISED):
+    places = [*OBSERVERS].index(observer), [*ENTRY_POINTS].index(entry_point)
+    for fault, manner in share_of_cells(RAISED, *places):
         with cell(fault, manner):
             changes_nothing(OBSERVERS[observer], fault, manner, entry_point)
 

@@ -277,12 +277,14 @@ def product(leaf: str) -> list[Cell]:
 
 
 @pytest.mark.parametrize("leaf", ["g.free", "g.read", "g.trusty"])
-def test_the_table_of_trust_allow_deny_capabilities_limits_and_depth_agrees_with_the_oracle(leaf: str) -> None:
-    """1,728 cells for each tool, none left out."""
+def test_the_table_of_trust_allow_deny_capabilities_limits_and_depth_agrees_with_the_oracle(
+    leaf: str, full_counts: bool
+) -> None:
+    """1,728 cells for each tool in a full run, otherwise each fifth, which combines all pairs of dimensions."""
     cells = product(leaf)
 
     assert 1_728 == len(cells)
-    assert disagreeing(cells) == []
+    assert disagreeing(cells[:: 1 if full_counts else 5]) == []
 
 
 def draw_cells(seed: int, count: int) -> list[Cell]:
@@ -311,9 +313,11 @@ CODES = {
 
 @pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 @pytest.mark.parametrize("manner", ["plain", "coroutine", "stream"])
-def test_chains_of_all_tools_agree_with_the_oracle_through_every_entry_point(manner: Manner, entry_point: str) -> None:
-    """400 different cells for each entry point and each kind of function; each of them reaches every outcome."""
-    cells = draw_cells([*ENTRY_POINTS].index(entry_point) * 16 + len(manner), 400)
+def test_chains_of_all_tools_agree_with_the_oracle_through_every_entry_point(
+    manner: Manner, entry_point: str, full_counts: bool
+) -> None:
+    """Different cells for each entry point and each kind of function; each of them reaches every outcome."""
+    cells = draw_cells([*ENTRY_POINTS].index(entry_point) * 16 + len(manner), 400 if full_counts else 200)
     ends = [oracle(cell) for cell in cells]
 
     assert disagreeing(cells, manner, entry_point) == []

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from tests.conftest import ALL
 from tests.properties import same, shares
 from tests.system.spellings import ROWS, WAYS, Forbidden, Probe, by_hook, label
 from tests.system.test_vectors import HOSTILE, NAMESPACE
@@ -85,8 +86,9 @@ def ruled(row: Forbidden, kind: str, forbidden: Any) -> tuple[Probe, list[Any]]:
 @pytest.mark.parametrize("row", ROWS, ids=label)
 def test_forbidden_value_never_reaches_the_function(row: Forbidden, kind: str) -> None:
     """Every spelling is refused; a similar value is refused or differs, as the rule sees it."""
+    probe, _ = ruled(row, kind, row.value)
     for way in WAYS:
-        probe, _ = ruled(row, kind, row.value)
+        probe.received.clear()
         for value in row.spellings:
             assert CODES[kind] == probe.end(way, value), f"{value!r} of {type(value)}, {way}"
             assert probe.received == []
@@ -145,8 +147,11 @@ VECTORS = [case for case in HOSTILE["cases"] if case["target"] != "void"]
 
 @pytest.mark.parametrize("case", VECTORS, ids=lambda case: case["id"])
 def test_rule_sees_a_hostile_value_as_the_function_receives_it(case: Mapping[str, Any]) -> None:
-    """Accepted values of the corpus are refused if the listed value is forbidden; no rule sees the others."""
-    for kind in RULES:
+    """Accepted values of the corpus are refused if the listed value is forbidden; no rule sees the others.
+
+    Each case is tried with two kinds of rules, and in a full run with all of them.
+    """
+    for kind in RULES if ALL else [*RULES][VECTORS.index(case) % 2 :: 2]:
         value = eval(case["expr"], NAMESPACE)
         row = Forbidden(ArgType(case["target"]), None, (), (), None)
         free, seen = ruled(row, kind, object())
