@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from tests.canaries import ENCODINGS, bare, written
@@ -247,8 +248,9 @@ def asks(rt: Runtime, texts: list[str], value: str | None, options: dict[str, An
     """Do nothing; the call needs an approval."""
 
 
+@cache
 def tools() -> Toolset:
-    """Return the tools, each of which receives a value from another origin."""
+    """Return the tools, each of which receives a value from another origin. Engines do not change a toolset."""
     made = Toolset("c")
 
     def put(func: Any, *args: ArgSpec, policy: ToolPolicy = ALL, result: ArgType = ArgType.ANY) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from mcp.client.client import Client as MCPClient
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from tests.cli.conftest import CommandResult, process
 from tests.cli.conftest import command as commanded
-from tests.cli.conftest import process
 from tests.llm.server import ModelServer, asks, says
 from tests.llm.server import call as model_call
 from tests.system.refusals import REFUSALS, Refusal
@@ -62,14 +62,25 @@ def plugin(directory: Path, kind: str) -> Path:
     return file
 
 
+def commanded_as(kind: str, *argv: str, stdin: bytes = b"") -> CommandResult:
+    """Run a command without a terminal: in a separate process for an approval, which is asked for at a terminal.
+
+    The others only need the options, so they run in this process.
+    """
+    if "requires_approval" in REFUSALS[kind].needs:
+        return process(*argv, stdin=stdin)
+    return commanded(*argv, stdin=stdin, make_engine=None)
+
+
 COMMANDED = [kind for kind, each in REFUSALS.items() if each.words or each.lenient or each.code == "policy.approval"]
 
 
 @pytest.mark.parametrize("name", ["g.t", "g.outer", "g.odeep"])
 @pytest.mark.parametrize("kind", COMMANDED)
 def test_command_line_calls_no_refused_tool(tmp_path: Path, kind: str, name: str) -> None:
-    """A separate process without a terminal exits with 4, and the tool leaves no trace."""
-    result = process(
+    """A command without a terminal exits with 4, and the tool leaves no trace."""
+    result = commanded_as(
+        kind,
         "call",
         "--json",
         "--plugin",
@@ -95,8 +106,8 @@ def test_command_line_executes_no_refused_tool(tmp_path: Path, kind: str) -> Non
         {"functionCall": {"name": "g__odeep", "args": {}}},
         {"type": "function_call", "call_id": "5", "name": "tool.G.T", "arguments": "{}"},
     ]
-    result = process(
-        "execute", "--plugin", str(plugin(tmp_path, kind)), "--sandbox", str(tmp_path), *REFUSALS[kind].words, "-",
+    result = commanded_as(
+        kind, "execute", "--plugin", str(plugin(tmp_path, kind)), "--sandbox", str(tmp_path), *REFUSALS[kind].words, "-",
         stdin="\n".join(map(json.dumps, calls)).encode(),
     )  # fmt: skip
 
@@ -112,7 +123,7 @@ def test_plan_of_the_command_line_runs_no_refused_tool(tmp_path: Path, kind: str
     plan = tmp_path / "plan.toml"
     plan.write_text(f'[nodes.a]\ntool = "{name}"\n')
     words = ("--plugin", str(plugin(tmp_path, kind)), "--sandbox", str(tmp_path), *REFUSALS[kind].words)
-    result = process("run", "--json", *words, str(plan))
+    result = commanded_as(kind, "run", "--json", *words, str(plan))
 
     if name == "g.t":
         assert (2, False) == (result.code, json.loads(result.out)["ok"])
@@ -212,7 +223,7 @@ def test_command_that_shows_tools_runs_none(tmp_path: Path, command: str) -> Non
         "stubs": ("--plugin", str(plugin(tmp_path, "denied"))),
         "docs": ("--plugin", str(plugin(tmp_path, "denied"))),
     }
-    result = process(command, *words[command])
+    result = commanded(command, *words[command], make_engine=None)
 
     assert result.code == 0
     assert not (tmp_path / "mark").exists()
@@ -221,8 +232,15 @@ def test_command_that_shows_tools_runs_none(tmp_path: Path, command: str) -> Non
 @pytest.mark.parametrize("kind", ["denied", "not trusted", "without a grant"])
 def test_permitted_tool_is_run_by_the_command_line(tmp_path: Path, kind: str) -> None:
     """Otherwise the tests above would prove nothing."""
-    result = process(
-        "call", "--plugin", str(plugin(tmp_path, kind)), "--sandbox", str(tmp_path), *REFUSALS[kind].lenient, "g.t"
+    result = commanded_as(
+        kind,
+        "call",
+        "--plugin",
+        str(plugin(tmp_path, kind)),
+        "--sandbox",
+        str(tmp_path),
+        *REFUSALS[kind].lenient,
+        "g.t",
     )
 
     assert result.code == 0, result.err
@@ -239,7 +257,7 @@ def test_command_line_approves_no_refused_tool(tmp_path: Path, kind: str) -> Non
         definition = fingerprint(engine.tools["g.t"])
         bound = (definition, policy_digest(engine.policy), "alice", call_digest(definition, ()))
     waiting = PendingApproval(ToolCall("g.t", {}), *bound).save(tmp_path / "waiting.json")
-    result = process("approve", "--json", "--yes", *words, str(waiting))
+    result = commanded_as(kind, "approve", "--json", "--yes", *words, str(waiting))
 
     assert (4, REFUSALS[kind].code) == (result.code, json.loads(result.out)["error"]["code"])
     assert not (tmp_path / "mark").exists()
