@@ -108,11 +108,13 @@ tools.str.split(5, " ")
 
 
 def test_the_stub_of_all_tools_here_is_accepted_and_tells_right_from_wrong(tmp_path: Path) -> None:
-    """Of every installed tool of this project; each wrong line is refused, and no other."""
+    """Of every installed tool of this project; each wrong line is refused, and no other. The stub of no tools is valid."""
     with Engine() as engine:
         text = stub(tool.spec for tool in engine.tools.values())
     right, wrong = RIGHT.splitlines(), WRONG.splitlines()
-    program = using([f"    {line}" for line in (*right, *wrong)])
+    (tmp_path / "stub_of_no_tools.pyi").write_text(stub([]), "utf-8")
+    further = ["    from stub_of_no_tools import Tools as NoTools", "    empty: NoTools"]
+    program = using([*(f"    {line}" for line in (*right, *wrong)), *further])
     start = len(USE.splitlines()) + 2
 
     found = refused_lines(tmp_path, text, program)
@@ -350,11 +352,6 @@ def test_the_order_of_the_specs_does_not_matter() -> None:
     found = specs()
 
     assert stub(found) == stub(reversed(found))
-
-
-def test_a_stub_of_no_tools_is_one(tmp_path: Path) -> None:
-    """With nothing in it."""
-    assert refused_lines(tmp_path, stub([]), using(["    tools"])) == {}
 
 
 @settings(max_examples=examples(200), deadline=None)
