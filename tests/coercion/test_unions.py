@@ -43,7 +43,7 @@ def test_table_has_80_values_and_12_unions() -> None:
 
 @pytest.mark.parametrize(
     "leaf",
-    [["b"] * 100_000, [1] * 100_000 + ["b"], ["{" * 4_000_000], ["é" * 4_000_000, "b"]],
+    [["b"] * 100_000, [1] * 75_000 + ["b"], ["{" * 4_000_000], ["é" * 4_000_000, "b"]],
     ids=["all wrong", "last wrong", "long text", "long text and wrong"],
 )
 def test_work_on_nested_unions_is_limited(leaf: Any) -> None:
@@ -59,7 +59,7 @@ def test_work_on_nested_unions_is_limited(leaf: Any) -> None:
 
 def test_valid_values_of_nested_unions_are_not_limited() -> None:
     """Each item of an exact value is tried by its own alternative first."""
-    value = [[[[1] * 150_000]]]
+    value = [[[[1] * 75_000]]]
 
     assert coerce(value, nested(LEAF, 4)) == value
 
@@ -69,7 +69,7 @@ def test_tagged_objects_in_a_long_list_take_linear_time() -> None:
     rule = ArgSpec("x", "slice", items=spec_of(UNIONS["K"]))  # type: ignore[arg-type]
     start = time.process_time()
 
-    assert len(coerce([{"kind": "cash"}] * 60_000, rule)) == 60_000
+    assert len(coerce([{"kind": "cash"}] * 30_000, rule)) == 30_000
     assert time.process_time() - start < 20
 
 

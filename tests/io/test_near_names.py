@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -61,13 +62,17 @@ def test_names_keep_their_own_case() -> None:
     assert near("read", ["WRITE", "READ"]) == ("READ",)
 
 
-words = st.text("abcdefgh", min_size=3, max_size=8)
+def many_names(seed: int) -> list[str]:
+    """Return 250 names of eight letters, most of which are like others."""
+    random = Random(seed)
+    words = ["".join(random.choices("abcdefgh", k=random.randint(3, 8))) for _ in range(500)]
+    return sorted({f"{group}.{word}" for group, word in zip(words[::2], words[1::2], strict=True)})
 
 
-@given(st.lists(st.tuples(words, words), min_size=200, max_size=300, unique=True), st.data())
-def test_a_typo_finds_its_name_among_many(parts: list[tuple[str, str]], data: st.DataObject) -> None:
+@given(st.integers(0, 2**32), st.data())
+def test_a_typo_finds_its_name_among_many(seed: int, data: st.DataObject) -> None:
     """The index finds what a search through all names would: one letter less, doubled or exchanged."""
-    names = [f"{group}.{word}" for group, word in parts]
+    names = many_names(seed)
     name = data.draw(st.sampled_from(names))
     at = data.draw(st.integers(0, len(name) - 2))
     typo = data.draw(
@@ -84,7 +89,7 @@ def test_a_typo_finds_its_name_among_many(parts: list[tuple[str, str]], data: st
 def test_a_search_does_the_same_work_in_an_index_of_any_size(pattern: str) -> None:
     """Also where all names share their last segment, or all but a few letters."""
     work = []
-    for count in (20_000, 40_000):
+    for count in (10_000, 20_000):
         names = NearNames([pattern.format(index) for index in range(count)])
         names.near("x")  # builds the index
         work.append(steps_in(lambda names=names: names.near(pattern.format(77) + "x")))

@@ -228,14 +228,14 @@ def test_error_of_invalid_toml_contains_its_line(text: str, line: int, hint: str
 
 
 @pytest.mark.parametrize("text", [
-    "a = [" + "1," * 400_000 + "]",
-    "\n" * 1_000_000,
-    "# " * 500_000,
-    'a = "' + "\\n" * 500_000 + '"',
-    'a = """' + '""x' * 300_000 + '"""',
-    "a = '''" + "''x" * 300_000 + "'''",
-    "".join(f"a{index} = 1\n" for index in range(60_000)),
-    "[[a]]\n" * 150_000,
+    "a = [" + "1," * 100_000 + "]",
+    "\n" * 250_000,
+    "# " * 125_000,
+    'a = "' + "\\n" * 125_000 + '"',
+    'a = """' + '""x' * 75_000 + '"""',
+    "a = '''" + "''x" * 75_000 + "'''",
+    "".join(f"a{index} = 1\n" for index in range(15_000)),
+    "[[a]]\n" * 40_000,
 ], ids=["items", "lines", "comment", "escapes", "quotes", "literal", "keys", "tables"])  # fmt: skip
 def test_a_long_document_is_read(text: str) -> None:
     """In time that grows with its length."""

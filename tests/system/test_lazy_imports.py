@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -136,7 +137,10 @@ def modules() -> dict[str, Path]:
 
 def lazy_imports(path: Path) -> set[str]:
     """Return the project modules that the functions of a module import, by their names below `neuroscript`."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    if not re.search(r"^[ \t]+(import|from)\s", text, re.MULTILINE):
+        return set()
+    tree = ast.parse(text)
     functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
     names = {name for function in functions for node in ast.walk(function) for name in imported_modules(node)}
     return {name.removeprefix("neuroscript").lstrip(".") for name in names if name.partition(".")[0] == "neuroscript"}
