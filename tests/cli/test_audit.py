@@ -498,8 +498,8 @@ def test_output_fits_a_terminal(action: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [["show"], ["show", "--json"], ["tail"], ["verify"], ["stats"]])
-def test_lost_results_set_the_exit_code(words: list[str], lines: str) -> None:
-    """A closed pipe produces no message, a full disk one line."""
+def test_closed_pipe_sets_the_exit_code(words: list[str], lines: str) -> None:
+    """It produces no message."""
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as nowhere:
@@ -510,9 +510,14 @@ def test_lost_results_set_the_exit_code(words: list[str], lines: str) -> None:
             stdout=nowhere,
             stderr=subprocess.PIPE,
         )
-    full = process("audit", *words, lines, shell=">/dev/full")
 
     assert (5, b"") == (gone.returncode, gone.stderr)
+
+
+def test_full_disk_sets_the_exit_code(lines: str) -> None:
+    """It produces one line."""
+    full = process("audit", "show", "--json", lines, shell=">/dev/full")
+
     assert CommandResult(5, "", "neuroscript: cannot write the results: no space left on device\n") == full
 
 

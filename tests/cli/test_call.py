@@ -314,6 +314,7 @@ def test_broken_plugin_only_produces_a_warning(tmp_path: Path, monkeypatch: pyte
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-tools\nVersion: 1.2\n")
     (info / "entry_points.txt").write_text("[neuroscript.toolsets]\nbroken = nowhere_to_be_found:toolset\n")
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("NEUROSCRIPT_PLUGINS", "neuroscript-std,broken-tools")
 
     result = command("call", "math.add", "1", "2", make_engine=None)
 

@@ -173,11 +173,16 @@ def in_core(core: Path, *words: str) -> CommandResult:
 
 
 @pytest.mark.parametrize(
-    ("name", "extra"), [("math.add", "std"), ("math__add", "std"), ("git.status", "git"), ("os.getenv", "shell")]
+    ("before", "name", "extra"),
+    [
+        (("call",), "math.add", "std"),
+        (("call",), "os.getenv", "shell"),
+        (("show",), "math__add", "std"),
+        (("policy", "explain"), "git.status", "git"),
+    ],
 )
-@pytest.mark.parametrize("before", [("call",), ("show",), ("policy", "explain")])
 def test_missing_distribution_of_a_tool_is_named(core: Path, before: tuple[str, ...], name: str, extra: str) -> None:
-    """The message contains the install command."""
+    """Each command that takes a tool prints the install command."""
     tool = name.replace("__", ".")
     group = tool.partition(".")[0]
 
@@ -439,8 +444,9 @@ def test_wide_cell_shifts_only_its_own_row() -> None:
 # The doctor
 
 
-def test_named_sandbox_that_does_not_exist_is_broken(here: Path) -> None:
+def test_named_sandbox_that_does_not_exist_is_broken(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands do not create it without --create-sandbox."""
+    monkeypatch.setenv("NEUROSCRIPT_PLUGINS", "")
     result = command("doctor", "--json", "--sandbox", str(here / "bxo"))
 
     [finding] = [each for each in json.loads(result.out)["checks"] if each["subject"] == "directory"]

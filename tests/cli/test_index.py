@@ -46,6 +46,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     package.mkdir()
     (package / "__init__.py").write_text(TOOLSET.format(group="acme", name="a"))
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("NEUROSCRIPT_PLUGINS", "acme-tools")
     yield package
     assert "acme_tools" not in sys.modules
 
@@ -155,6 +156,7 @@ def test_build_hook_ships_the_index(project: Path, monkeypatch: pytest.MonkeyPat
         archive.extractall(project / "site")
     (project / "site" / "acme_tools" / "__init__.py").write_text("raise AssertionError")
     monkeypatch.syspath_prepend(str(project / "site"))
+    monkeypatch.setenv("NEUROSCRIPT_PLUGINS", "acme-tools")
 
     assert command("list", "acme.*", make_engine=None).out == "acme.who  () -> string\n"
 

@@ -12,12 +12,14 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cli.conftest import ROOT, CommandResult, command
 from tests.cli.probe import probe
+from tests.conftest import ALL as FULL_COUNTS
 
 from neuroscript import Engine, Toolset
 from neuroscript.cli.parser import COMMANDS
@@ -166,7 +168,7 @@ def _in_shell(words: list[str]) -> list[bytes]:
 def test_random_argument_lists(calls: bytes, full_counts: bool) -> None:
     """In this process; the internal error code never occurs, and every other code except the timeout does."""
     seen = set()
-    for index, words in enumerate(word_lists(500 if full_counts else 200)):
+    for index, words in enumerate(word_lists(500 if full_counts else 120)):
         result = command(*words, stdin=calls, make_engine=ENGINE)
         seen.add(result.code)
 
@@ -189,7 +191,7 @@ def _is_well(result: CommandResult) -> bool:
 
 def test_damaged_files(calls: bytes, full_counts: bool) -> None:
     """In this process with the installed tools; each line produces a line of JSON, and no error is internal."""
-    for index, data in enumerate(damaged(calls, 200 if full_counts else 80)):
+    for index, data in enumerate(damaged(calls, 200 if full_counts else 33)):
         result = command("execute", "-", stdin=data, make_engine=None)
 
         results = [json.loads(line) for line in result.out.splitlines()]
@@ -197,11 +199,11 @@ def test_damaged_files(calls: bytes, full_counts: bool) -> None:
         assert (index, True, wanted, "") == (index, _is_well(result), len(results), result.err)
 
 
-@pytest.mark.parametrize("index", range(30))
-def test_30_cases_in_separate_processes(index: int, calls: bytes, tmp_path: Path) -> None:
-    """Arguments and files pass through a real shell."""
-    words = [*word_lists(500)][index * 16]
-    data = [*damaged(calls, 200)][index * 6 + index % 5]
+@pytest.mark.parametrize("index", range(30 if FULL_COUNTS else 6))
+def test_cases_in_separate_processes(index: int, calls: bytes, tmp_path: Path) -> None:
+    """Arguments and files pass through the system."""
+    words = next(islice(word_lists(500), index * 16, None))
+    data = next(islice(damaged(calls, 200), index * 6 + index % 5, None))
     file = tmp_path / "calls.jsonl"
     file.write_bytes(data)
     command = [b"execute", os.fsencode(file)] if index % 2 else _in_shell(words)

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ROOT, CommandResult, command, environment, process
+from tests.cli.conftest import ROOT, CommandResult, command, environment, run_installed
 from tests.cli.probe import probe
 
 from neuroscript import ToolInfo, to_prompt
@@ -201,7 +201,7 @@ def test_output_is_the_same_with_and_without_an_engine(words: tuple[str, ...], t
     """Indexes avoid imports; an additional plugin file needs an engine."""
     file = tmp_path / "mine.py"
     file.write_text("def register(registrar):\n    pass\n")
-    by_index, by_engine = process(*words, "math.*"), process(*words, "math.*", "-p", str(file))
+    by_index, by_engine = run_installed(*words, "math.*"), run_installed(*words, "math.*", "-p", str(file))
 
     assert (0, "") == (by_index.code, by_index.err)
     assert by_index == by_engine
@@ -209,15 +209,18 @@ def test_output_is_the_same_with_and_without_an_engine(words: tuple[str, ...], t
 
 
 def test_tools_are_not_imported_to_describe_them() -> None:
-    """The test checks the loaded modules of a process."""
-    for words in (("export", "prompt"), ("stubs",), ("docs",)):
-        code = (
-            "import sys, io; from neuroscript.cli import main; out, sys.stdout = sys.stdout, io.StringIO(); "
-            f"assert main({[*words]!r}) == 0; "
-            "print([name for name in sys.modules if name.startswith('neuroscript_') or name == 'neuroscript.engine'], file=out)"
-        )
-        process(*words)  # so that there are indexes
-        assert ast.literal_eval(_python(code)) == []
+    """The test checks the loaded modules of a process after all commands."""
+    commands = (["export", "prompt"], ["stubs"], ["docs"])
+    for words in commands:
+        run_installed(*words)  # so that there are indexes
+    code = (
+        f"import io, sys; sys.path[:] = {sys.path!r}; from neuroscript.cli import main; "
+        "out, sys.stdout = sys.stdout, io.StringIO(); "
+        f"assert [main(words) for words in {commands!r}] == [0, 0, 0]; "
+        "print([name for name in sys.modules if name.startswith('neuroscript_') or name == 'neuroscript.engine'], file=out)"
+    )
+
+    assert ast.literal_eval(_python(code)) == []
 
 
 def _python(code: str) -> str:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import ROOT, CommandResult, environment, process
+from tests.cli.conftest import ROOT, CommandResult, environment, process, run_installed
 
 SOURCE = '''
 from neuroscript import Toolset
@@ -54,7 +54,7 @@ FAILED = "neuroscript: shop.price: the tool failed (KeyError)"
 
 
 def test_failure_without_the_option_is_one_line(plugin: Path) -> None:
-    result = process("call", "-p", str(plugin), "shop.price", "black")
+    result = run_installed("call", "-p", str(plugin), "shop.price", "black")
 
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith(FAILED) and result.err.count("\n") == 1
@@ -104,8 +104,8 @@ def test_broken_plugin_is_reported_with_its_reason(words: tuple[str, ...], tmp_p
     path.write_text('def connect():\n    raise RuntimeError("please set ACME_KEY")\n\nconnect()\n')
     reason = f"neuroscript: {path}: cannot be loaded: RuntimeError: please set ACME_KEY (acme.py, line 2)\n"
 
-    assert process(words[0], "-p", str(path), *words[1:]) == CommandResult(2, "", reason)
-    assert process(words[0], "--traceback", "-p", str(path), *words[1:]) == CommandResult(
+    assert run_installed(words[0], "-p", str(path), *words[1:]) == CommandResult(2, "", reason)
+    assert run_installed(words[0], "--traceback", "-p", str(path), *words[1:]) == CommandResult(
         2,
         "",
         f"{reason}"
@@ -123,7 +123,7 @@ def test_broken_plugin_of_a_directory_prints_its_traceback(tmp_path: Path) -> No
     plugins.mkdir()
     (plugins / "acme.py").write_text("import acme_missing\n")
 
-    result = process("list", "--traceback", "--plugins-dir", str(plugins), "math.abs")
+    result = run_installed("list", "--traceback", "--plugins-dir", str(plugins), "math.abs")
 
     reason = "ModuleNotFoundError: No module named 'acme_missing'"
     assert result.code == 0
