@@ -104,8 +104,9 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def terminal() -> Iterator[Callable[..., Terminal]]:
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Terminal]]:
     """Start a command on a terminal, and return the terminal."""
+    monkeypatch.setenv("NEUROSCRIPT_PLUGINS", "neuroscript-std")
     terminals: list[Terminal] = []
 
     def typed(*words: str, before: str = "") -> Terminal:

@@ -9,6 +9,7 @@ import signal
 import stat
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -419,6 +420,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callab
     (tmp_path / "tools.py").write_text(PLUGIN)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("NEUROSCRIPT_PLUGINS", "")
     terminals: list[Terminal] = []
 
     def typed(*words: str) -> Terminal:
@@ -457,35 +459,33 @@ def test_text_is_streamed_and_cannot_control_the_terminal(
     assert shown.replace("\r\n", "").replace("\t", "").isprintable()
 
 
-def test_spinner_is_shown_while_the_model_works(
+def test_call_is_approved_at_the_terminal(
     terminal: Callable[..., Terminal], server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is removed before the text."""
+    """The prompt is the usual one; the model receives the result or the refusal.
+
+    A spinner is shown while the model works, and is removed before the text.
+    """
     monkeypatch.setenv("TERM", "xterm")
-    server.script(hangs(20, 0, ModelReply("here")))
-    seen = terminal(*asked_of(server, "ask", "hi"))
-    wait_for_output(seen, "waiting for the model")
-    threading.Timer(0, server.reset).start()
-    rest = seen.rest()
-    seen.close(0)
-
-    assert rest.endswith("\x1b[2Khere\r\n")
-
-
-def test_call_is_approved_at_the_terminal(terminal: Callable[..., Terminal], server: ModelServer) -> None:
-    """The prompt is the usual one; the model receives the result or the refusal."""
-    server.script(asks(call("p__delete", {"path": "a"}), call("p__delete", {"path": "b"})), says("done"))
+    monkeypatch.setenv("NO_COLOR", "1")
+    calls = asks(call("p__delete", {"path": "a"}), call("p__delete", {"path": "b"}))
+    server.script(calls, hangs(20, 0, ModelReply("done")))
     seen = terminal(*asked_of(server, "ask", "-p", "tools.py", "--tools", "p.*", "hi"))
     seen.see("[n] ")
     seen.type("y\n")
     seen.see("[n] ")
     seen.type("n because it is mine\n")
+    wait_for_output(seen, "waiting for the model")
+    while len(server.requests) < 2:
+        time.sleep(0.01)
+    request = server.requests[1]
+    threading.Timer(0, server.reset).start()
     rest = seen.rest()
     seen.close(0)
 
-    assert rest.endswith("done\r\n")
+    assert rest.endswith("\x1b[2Kdone\r\n")
     assert Path("ran").read_text() == "delete a False\n"
-    reported = [each["content"] for each in server.requests[1].body["messages"] if each["role"] == "tool"]
+    reported = [each["content"] for each in request.body["messages"] if each["role"] == "tool"]
     assert (reported[0], "it is mine" in reported[1]) == ("3", True)
 
 

@@ -198,6 +198,7 @@ def seat(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, server: ModelServer) -
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setenv("INPUTRC", "/dev/null")
+    monkeypatch.setenv("NEUROSCRIPT_PLUGINS", "neuroscript-std")
     terminals: list[Terminal] = []
 
     def sat(*words: str) -> Terminal:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.cli.conftest import CommandResult, command, process
+from tests.cli.conftest import CommandResult, command
 from tests.interop import mcp_stdio
 from tests.llm.server import ModelServer, asks, call, says
 
@@ -344,8 +344,8 @@ def own(world: World, config: Path) -> Path:
 
 
 def test_servers_of_the_users_own_file_are_available(own: Path, world: World) -> None:
-    """This holds in a separate process too."""
-    found = process("list", "far.*")
+    """No option names it."""
+    found = command("list", "far.*", make_engine=None)
 
     assert (found.code, found.out, world.told) == (0, LISTED, ["started", "ended"])
     assert command("mcp", "tools", "far", "--json", make_engine=None).code == 0

@@ -209,36 +209,57 @@ def test_invalid_unicode_arguments_are_refused() -> None:
     assert (3, b"", text) == (done.returncode, done.stdout, done.stderr.decode())
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        pytest.param("neuroscript sh", {"show "}, id="a command"),
-        pytest.param("neuroscript call probe.s", {"probe.said", "probe.slow"}, id="a tool to call"),
-        pytest.param("neuroscript show probe.da", {"probe.data", "probe.danger"}, id="a tool to show"),
-        pytest.param("neuroscript call --preapproved probe.da", {"probe.data", "probe.danger"}, id="a tool to approve"),
-        pytest.param("neuroscript approve --re", {"--record", "--reject"}, id="an option"),
-        pytest.param("neuroscript call probe.tags l", {"limit="}, id="an argument"),
-        pytest.param("neuroscript call nothing l", {""}, id="no argument of no tool"),
-        pytest.param("neuroscript completion f", {"fish "}, id="a shell"),
-        pytest.param("neuroscript new t", {"toolset "}, id="a kind of what is new"),
-        pytest.param("neuroscript new toolset --d", {"--directory "}, id="an option of it"),
-        pytest.param("neuroscript lin", {"lint "}, id="a command of publishers"),
-        pytest.param("neuroscript lint docs/reference/lin", {"docs/reference/lint.md "}, id="a path"),
-    ],
-)
-def test_arguments_are_completed(line: str, expected: set[str], tmp_path: Path) -> None:
-    """Commands, tool names and arguments, with the protocol of argcomplete."""
-    answer = tmp_path / "answer"
+COMPLETE = """
+import json, os, sys
+import argcomplete
+from neuroscript.cli import completion, main
+from tests.cli.probe import engine
 
-    result = process(
-        module=PROBE,
-        COMP_LINE=line,
-        COMP_POINT=str(len(line)),
-        _ARGCOMPLETE="1",
-        _ARGCOMPLETE_STDOUT_FILENAME=str(answer),
+for index, line in enumerate(json.load(sys.stdin)):
+    if os.fork() == 0:
+        answer = os.path.join(sys.argv[1], str(index))
+        os.environ |= {"COMP_LINE": line, "COMP_POINT": str(len(line))}
+        os.environ |= {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_STDOUT_FILENAME": answer}
+        sys.exit(main([], engine))
+    assert os.wait()[1] == 0
+"""
+
+LINES = {
+    "a command": ("neuroscript sh", {"show "}),
+    "a tool to call": ("neuroscript call probe.s", {"probe.said", "probe.slow"}),
+    "a tool to show": ("neuroscript show probe.da", {"probe.data", "probe.danger"}),
+    "a tool to approve": ("neuroscript call --preapproved probe.da", {"probe.data", "probe.danger"}),
+    "an option": ("neuroscript approve --re", {"--record", "--reject"}),
+    "an argument": ("neuroscript call probe.tags l", {"limit="}),
+    "no argument of no tool": ("neuroscript call nothing l", {""}),
+    "a shell": ("neuroscript completion f", {"fish "}),
+    "a kind of what is new": ("neuroscript new t", {"toolset "}),
+    "an option of it": ("neuroscript new toolset --d", {"--directory "}),
+    "a command of publishers": ("neuroscript lin", {"lint "}),
+    "a path": ("neuroscript lint docs/reference/lin", {"docs/reference/lint.md "}),
+}
+
+
+@pytest.fixture(scope="module")
+def completions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """Return the completions of each line. A process forks for each of them, because completion ends its process."""
+    folder, lines = tmp_path_factory.mktemp("answers"), [line for line, _ in LINES.values()]
+
+    subprocess.run(
+        [sys.executable, "-c", COMPLETE, str(folder)],
+        cwd=ROOT,
+        env=environment(),
+        input=json.dumps(lines).encode(),
+        check=True,
     )
 
-    assert (0, expected) == (result.code, set(answer.read_text().split("\013")))
+    return {line: set((folder / str(index)).read_text().split("\013")) for index, line in enumerate(lines)}
+
+
+@pytest.mark.parametrize(("line", "expected"), LINES.values(), ids=LINES)
+def test_arguments_are_completed(line: str, expected: set[str], completions: dict[str, set[str]]) -> None:
+    """Commands, tool names and arguments, with the protocol of argcomplete."""
+    assert expected == completions[line]
 
 
 def test_bash_completes_a_tool(tmp_path: Path) -> None:
@@ -250,6 +271,7 @@ def test_bash_completes_a_tool(tmp_path: Path) -> None:
     )
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
-    done = subprocess.run(["bash", "-c", script], env=environment(PATH=path), capture_output=True, text=True)
+    env = environment(PATH=path, NEUROSCRIPT_PLUGINS="neuroscript-std")
+    done = subprocess.run(["bash", "-c", script], env=env, capture_output=True, text=True)
 
     assert ("math.modulo", "") == (done.stdout.strip(), done.stderr)
