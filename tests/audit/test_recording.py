@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.audit.recorded_calls import SECRET, engine, lines, record, recorded
+from tests.conftest import ALL
 
 from neuroscript import (
     ArgSpec,
@@ -80,6 +81,7 @@ KEYS = st.one_of(st.sampled_from(["$base64", "$map", "$datetime", "$floats", "$"
 VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=3))
 
 
+@settings(max_examples=5_000 if ALL else 40)
 @given(VALUES)
 def test_a_value_survives_a_round_trip(value: Any) -> None:
     """Through JSON, with its type at every level, for any keys."""

@@ -155,22 +155,32 @@ def test_approved_call_is_shown_and_runs(terminal: Callable[..., Terminal]) -> N
     assert ["delete a False"] == executed_calls()
 
 
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        ("\n", "was not approved"),
-        ("n because it is in use\n", "was not approved: it is in use"),
-        ("x\n", "was not approved, and the session was stopped"),
-        ("\x04", "was not approved: there was no answer: the input ended before an answer was received"),
-    ],
-)
-def test_any_other_answer_refuses_the_call(answer: str, message: str, terminal: Callable[..., Terminal]) -> None:
-    """The exit code is 4, and the message contains the reason."""
+def test_any_other_answer_refuses_the_call(terminal: Callable[..., Terminal]) -> None:
+    """The message contains the reason; the exit code is 4."""
+    Path("calls").write_bytes(call_line("p.delete", "a") * 4)
+    seen = terminal("execute", "calls", before="into('results', 1)")
+    for answer in ("\n", "n because it is in use\n", "\x04", "x\n"):
+        seen.see("[n] ")
+        seen.type(answer)
+    output_at_exit(seen, 4)
+
+    results = [json.loads(line) for line in Path("results").read_text().splitlines()]
+    assert [each["error"]["message"] for each in results] == [
+        "p.delete: was not approved",
+        "p.delete: was not approved: it is in use",
+        "p.delete: was not approved: there was no answer: the input ended before an answer was received",
+        "p.delete: was not approved, and the session was stopped",
+    ]
+    assert [] == executed_calls()
+
+
+def test_refused_call_prints_the_reason(terminal: Callable[..., Terminal]) -> None:
+    """The exit code is 4."""
     seen = terminal("call", "p.delete", "a")
     seen.see("[n] ")
-    seen.type(answer)
+    seen.type("n because it is in use\n")
 
-    assert f"neuroscript: p.delete: {message}" == output_at_exit(seen, 4).splitlines()[-1]
+    assert "neuroscript: p.delete: was not approved: it is in use" == output_at_exit(seen, 4).splitlines()[-1]
     assert [] == executed_calls()
 
 

@@ -236,7 +236,7 @@ def bound(engine: Engine, name: str, args: Any, reached: list[Any]) -> Any:
 CALLS = 25
 
 
-@settings(max_examples=50_000 if ALL else 600)
+@settings(max_examples=50_000 if ALL else 300)
 @given(st.integers(0, 2**64))
 def test_compatible_change_keeps_accepted_calls(seed: int) -> None:
     """Arguments that bound before still bind to the same values on a real engine, in both modes."""
