@@ -67,7 +67,7 @@ def program(bin: Path) -> Program:
     return made
 
 
-def script(path: Path, text: str, interpreter: str = sys.executable) -> Path:
+def script(path: Path, text: str, interpreter: str = f"{sys.executable} -IS") -> Path:
     """Write an executable file, and return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!{interpreter}\n{text}\n")
