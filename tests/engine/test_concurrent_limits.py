@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests import races
+from tests.conftest import ALL
 from tests.engine.error_codes import code
 from tests.engine.limited_tools import ENTRY_POINTS, INT, ONE, Failing, drained, engine_of, entry_point, tools
 
@@ -154,10 +155,12 @@ def test_failed_call_allows_another_call(entry_point: str) -> None:
 
 # Many threads at once
 
-ATTEMPTS = (3_200, 80_000)
+ATTEMPTS = (1_600, 80_000)
 """How often a call is tried for every change, and when all is tried."""
 
-MOST = 1_000
+MOST = 1_000 if ALL else 500
+"""How many calls are permitted."""
+
 OURS = {FILE, neuroscript.calls.gate.__file__, neuroscript.policy.ledger.__file__, neuroscript.policy.counters.__file__}
 raced = partial(races.raced, files=OURS, yielded=0.15)
 """Others are let in between the lines of the compiled call, the gate and the ledger."""

@@ -15,7 +15,7 @@ from tests.workflow.oracle import Drawn, outcome, plan_data
 from neuroscript import Engine, Host, ToolFailed, ToolPolicy, Toolset
 from neuroscript.workflow import arun, plan_from_data
 
-PLANS = 2000 if os.environ.get("NEUROSCRIPT_TEST_ALL") else 400
+PLANS = 2000 if os.environ.get("NEUROSCRIPT_TEST_ALL") else 150
 MOST_NODES = 60
 
 

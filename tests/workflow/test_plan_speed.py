@@ -1,10 +1,10 @@
-"""The overhead of a plan per node; variants run alternately, and the minimum of each is compared."""
+"""The overhead of a plan per node in processor time; variants run alternately, and their minimums are compared."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import pytest
@@ -23,14 +23,14 @@ def chain(count: int) -> Plan:
 
 
 def least(rounds: int, *ways: Callable[[], object]) -> list[float]:
-    """Return the minimum seconds of each of several functions, run alternately."""
+    """Return the minimum processor seconds of each of several functions, run alternately."""
     times = [float("inf")] * len(ways)
     for _ in range(rounds):
         for index, way in enumerate(ways):
             gc.collect()
-            began = perf_counter()
+            began = process_time()
             way()
-            times[index] = min(times[index], perf_counter() - began)
+            times[index] = min(times[index], process_time() - began)
     return times
 
 
@@ -47,7 +47,7 @@ def test_node_overhead_is_constant_and_bounded() -> None:
         for number in range(10_000):
             call("lab.sum", [number, 1])
 
-    few_seconds, many_seconds, call_seconds = least(5, lambda: run(engine, few), lambda: run(engine, many), calls)
+    few_seconds, many_seconds, call_seconds = least(3, lambda: run(engine, few), lambda: run(engine, many), calls)
 
     assert many_seconds <= 12 * few_seconds
     assert many_seconds <= 60 * call_seconds
@@ -83,11 +83,11 @@ def test_reading_a_plan_takes_linear_time(made: Callable[[int], list[dict[str, A
 
 
 def test_map_overhead_per_item_is_constant() -> None:
-    """40,000 items take at most 25 times as long as 4,000."""
+    """20,000 items take at most 25 times as long as 2,000."""
     engine = Lab().engine
     few, many = (
         Plan(nodes=(Node(name="n", tool="lab.sum", map=[*range(count)], inputs={"a": "${item}", "b": 1}),))
-        for count in (4000, 40_000)
+        for count in (2000, 20_000)
     )
 
     few_seconds, many_seconds = least(2, lambda: run(engine, few), lambda: run(engine, many))

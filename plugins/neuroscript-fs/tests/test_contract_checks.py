@@ -5,12 +5,16 @@ They cover every toolset that its entry points name.
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
 from neuroscript import Engine
 from neuroscript.testing import Setup, check_toolset, fuzz_toolset, installed_toolsets
 
 TOOLSETS: Final = installed_toolsets("neuroscript-fs")
+
+EXAMPLES: Final = 20 if os.environ.get("NEUROSCRIPT_TEST_ALL") == "1" else 8
+"""How many valid and how many invalid calls are generated for each tool."""
 
 
 def test_distribution_has_its_tools(engine: Engine) -> None:
@@ -31,4 +35,4 @@ def test_every_tool_passes_every_contract_check(setup: Setup) -> None:
 
 def test_every_tool_handles_generated_arguments(setup: Setup) -> None:
     """Valid arguments give a result or a deliberate failure; others are rejected before the tool is called."""
-    fuzz_toolset(TOOLSETS, setup, examples=20)
+    fuzz_toolset(TOOLSETS, setup, examples=EXAMPLES)

@@ -17,6 +17,9 @@ from neuroscript_shell import plugin
 
 TOOLSETS: Final = installed_toolsets("neuroscript-shell")
 
+EXAMPLES: Final = 20 if os.environ.get("NEUROSCRIPT_TEST_ALL") == "1" else 8
+"""How many valid and how many invalid calls are generated for each tool."""
+
 
 def test_distribution_has_its_tools(engine: Engine) -> None:
     """All of its toolsets can be loaded, and no others were loaded with them."""
@@ -36,7 +39,7 @@ def test_every_tool_passes_every_contract_check(setup: Setup) -> None:
 
 def test_every_tool_handles_generated_arguments(setup: Setup) -> None:
     """Valid arguments give a result or a deliberate failure; others are rejected before the tool is called."""
-    fuzz_toolset(TOOLSETS, setup, examples=20)
+    fuzz_toolset(TOOLSETS, setup, examples=EXAMPLES)
 
 
 def test_no_shell_toolset_without_process_groups(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:

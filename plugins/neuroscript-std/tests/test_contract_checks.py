@@ -13,7 +13,7 @@ from neuroscript.testing import Setup, check_toolset, fuzz_toolset, installed_to
 
 TOOLSETS: Final = installed_toolsets("neuroscript-std")
 
-EXAMPLES: Final = 100 if os.environ.get("NEUROSCRIPT_TEST_ALL") == "1" else 10
+EXAMPLES: Final = 100 if os.environ.get("NEUROSCRIPT_TEST_ALL") == "1" else 4
 """How many valid and how many invalid calls are generated for each tool."""
 
 

@@ -103,13 +103,19 @@ def test_what_is_not_json_is_refused(text: str, expected: str) -> None:
     assert (expected, "tree.not_json", "model") == change_error(lambda: parse_tree(text))
 
 
-def test_tree_size_is_limited() -> None:
+@pytest.fixture(scope="module")
+def full() -> Tree:
+    """A tree with as many nodes as permitted, which no test can change."""
+    return Tree([0] * (MAX_NODES - 1))
+
+
+def test_tree_size_is_limited(full: Tree) -> None:
     """To 64 levels and 200,000 nodes."""
     too_deep = ("objects and arrays can be nested at most 64 levels deep", "tree.too_deep", "model")
     too_large = ("a tree can have at most 200000 nodes", "tree.too_large", "model")
 
     assert len(Tree(nested(MAX_DEPTH))) == MAX_DEPTH + 1
-    assert len(Tree([0] * (MAX_NODES - 1))) == MAX_NODES
+    assert len(full) == MAX_NODES
     assert too_deep == change_error(lambda: Tree(nested(MAX_DEPTH + 1)))
     assert too_deep == change_error(lambda: parse_tree("[" * 65 + "]" * 65))
     assert too_large == change_error(lambda: Tree([0] * MAX_NODES))
@@ -374,8 +380,11 @@ def test_refused_change_has_no_effect(change: Callable[[Tree], object], word: st
     assert (SHOP, 9, True) == (tree.root.value, len(tree), is_whole(tree))
 
 
-def test_changes_respect_the_depth_limit() -> None:
-    """A leaf can be added at the deepest level, a container cannot; a tall node cannot be linked too deep."""
+def test_changes_respect_the_limits(full: Tree) -> None:
+    """A leaf can be added at the deepest level, a container cannot; a tall node cannot be linked too deep.
+
+    No node can be added to a full tree.
+    """
     tree = Tree({"deep": nested(MAX_DEPTH - 2, {}), "high": nested(2)})
     lowest = f"node-{MAX_DEPTH}"
     high = tree.at(("high",)).id
@@ -383,8 +392,6 @@ def test_changes_respect_the_depth_limit() -> None:
     tree.add(lowest, 1, "leaf")
     for change in (lambda: tree.add(lowest, {}, "object"), lambda: tree.link(lowest, "high", high)):
         assert "tree.too_deep" == change_error(change)[1]
-    full = Tree([0] * (MAX_NODES - 1))
-
     assert "tree.too_large" == change_error(lambda: full.add("node-1", 0))[1]
     assert is_whole(tree)
 
