@@ -259,22 +259,28 @@ def calling(url: str, marks: dict[str, Path]) -> Iterator[subprocess.Popen[bytes
             running.kill()
 
 
-@pytest.mark.parametrize("transport", ["stdio", "http"])
-def test_a_client_that_is_killed_leaves_no_call_running(url: str, tmp_path: Path, transport: str) -> None:
+def test_a_client_that_is_killed_leaves_no_call_running(url: str, tmp_path: Path) -> None:
     """A killed client sends no cancellation: a coroutine is cancelled, and a thread that polls ends."""
     marks = {tool: tmp_path / tool for tool in LEFT}
-    with calling(url if transport == "http" else "", marks) as client:
+    with calling(url, marks) as client:
         client.kill()
         until(lambda: texts_of(marks) == LEFT)
 
 
-def test_a_call_that_never_polls_does_not_block_a_server_without_client(tmp_path: Path) -> None:
-    """It cannot be stopped, and its thread is abandoned; over stdio the process ends with it."""
-    with calling("", {"deaf": tmp_path / "mark"}) as client:
+def test_a_client_that_is_killed_leaves_no_process_running(tmp_path: Path) -> None:
+    """Over stdio the process ends as well.
+
+    A call that never polls cannot be stopped. Its thread is abandoned, so it blocks neither the other calls nor the
+    end.
+    """
+    marks = {tool: tmp_path / tool for tool in (*LEFT, "deaf")}
+    with calling("", marks) as client:
         children = Path(f"/proc/{client.pid}/task/{client.pid}/children").read_text().split()
         assert len(children) == 1
         client.kill()
         until(lambda: not _is_running(children[0]), 20)
+
+    assert texts_of(marks) == {**LEFT, "deaf": "began"}
 
 
 def test_a_client_that_disconnects_is_not_an_error(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from starlette.responses import Response
 from tests.interop.mcp_place import Place, bound, served, until
 
 from neuroscript.interop.mcp.server.http import CONNECTION
-from neuroscript.interop.mcp.server.listener import server
+from neuroscript.interop.mcp.server.listener import connection_limit, server
 
 ROOT: Final = Path(__file__).parents[2]
 TOKEN: Final = "s3cret-tok3n"
@@ -341,22 +341,20 @@ def test_newest_connection_is_closed_if_all_others_are_in_use(tmp_path: Path) ->
     assert not place.service.clients
 
 
-LIMITS: Final = """
-from resource import RLIMIT_NOFILE, getrlimit, setrlimit
-from neuroscript.interop.mcp.server.listener import connection_limit
-hard = getrlimit(RLIMIT_NOFILE)[1]
-for soft in (1_024, 256, 100, 64):
-    setrlimit(RLIMIT_NOFILE, (soft, hard))
-    print(soft, connection_limit())
-"""
-
-
 @linux
-def test_limit_reserves_descriptors_for_other_uses() -> None:
+@pytest.mark.parametrize(("descriptors", "connections"), [(1_024, 768), (256, 192), (100, 36), (64, 8)])
+def test_limit_reserves_descriptors_for_other_uses(descriptors: int, connections: int) -> None:
     """A quarter of them, and at least 64."""
-    completed = subprocess.run([sys.executable, "-c", LIMITS], capture_output=True, text=True, check=True, cwd=ROOT)
+    import resource
 
-    assert completed.stdout.splitlines() == ["1024 768", "256 192", "100 36", "64 8"]
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, before[1]))
+    try:
+        found = connection_limit()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+    assert found == connections
 
 
 # The log
