@@ -126,19 +126,40 @@ def place(tmp_path: Path, server: ModelServer) -> Place:
     return Place(tmp_path, server)
 
 
+TYPED = """
+import os, sys
+os.chdir({folder!r})
+os.environ.clear()
+os.environ.update({environment!r})
+os.execv(sys.executable, [sys.executable, "-m", "llm", "-m", "local", "--no-stream", "-T", "NeuroScript", "hi"])
+"""
+
+
 def test_the_command_offers_the_permitted_tools(place: Place) -> None:
-    """Values are exact, an error is returned, and ``llm -c`` continues with the same toolbox."""
+    """Values are exact, an error is returned, and an approval is requested at the terminal, as by our own command.
+
+    ``llm -c`` continues with the same toolbox. Without a terminal it does not offer what needs an approval.
+    """
     place.policy("[policy]\ngrants = []\n")
-    add = "NeuroScript_shop__add"
-    place.server.script(asks(call(add, {"tea": "2"})), asks(call(add, {"tea": "two"})), says("done"))
-    first = place.run("-m", "local", "-T", "NeuroScript", "hi")
+    add, clear = "NeuroScript_shop__add", "NeuroScript_shop__clear"
+    place.server.script(asks(call(add, {"tea": "2"})), asks(call(add, {"tea": "two"})), asks(call(clear)), says("done"))
+    terminal = Terminal(TYPED.format(folder=str(place.folder), environment=place.environment))
+    try:
+        card = terminal.see("Allow shop.clear? [n] ")
+        before = place.calls
+        terminal.type("y\n")
+        terminal.see("done\r\n")
+        terminal.close()
+    finally:
+        terminal.child.kill()
     results, offered = place.results, place.offered
     place.server.script(asks(call(add, {"tea": 7})), says("again"))
     second = place.run("-c", "more")
 
-    assert (first, second, offered) == ("done\n", "again\n", [add])
-    assert results == ["3", WRONG.replace("count", "tea")]
-    assert (place.results[-1], place.calls) == ("8", "add 2\nadd 7\n")
+    assert "about:     | Throw all away." in card
+    assert (before, results) == ("add 2\n", ["3", WRONG.replace("count", "tea"), "0"])
+    assert (sorted(offered), second, place.offered) == ([add, clear], "again\n", [add])
+    assert (place.results[-1], place.calls) == ("8", "add 2\nclear\nadd 7\n")
 
 
 @pytest.fixture
@@ -234,32 +255,6 @@ def _named(name: str) -> Callable[..., Any]:
 
     tell.__name__ = name
     return tell
-
-
-TYPED = """
-import os, sys
-os.chdir({folder!r})
-os.environ.clear()
-os.environ.update({environment!r})
-os.execv(sys.executable, [sys.executable, "-m", "llm", "-m", "local", "--no-stream", "-T", "NeuroScript", "hi"])
-"""
-
-
-def test_an_approval_is_requested_at_the_terminal(place: Place) -> None:
-    """As by our own command."""
-    place.server.script(asks(call("NeuroScript_shop__clear")), says("done"))
-    terminal = Terminal(TYPED.format(folder=str(place.folder), environment=place.environment))
-    try:
-        card = terminal.see("Allow shop.clear? [n] ")
-        before = place.calls
-        terminal.type("y\n")
-        terminal.see("done\r\n")
-        terminal.close()
-    finally:
-        terminal.child.kill()
-
-    assert "about:     | Throw all away." in card
-    assert (before, place.calls, place.results) == ("", "clear\n", ["0"])
 
 
 LOADED = """

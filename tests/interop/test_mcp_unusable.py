@@ -150,7 +150,7 @@ def test_reading_tools_ends_with_the_time_of_the_connection(tmp_path: Path) -> N
 def test_hostile_definitions_only_raise_spec_errors(seed: int, full_counts: bool) -> None:
     """For anything that a server may list; each skipped tool has a reason."""
     source = random.Random(seed)
-    for _ in range(500 if full_counts else 40):
+    for _ in range(500 if full_counts else 20):
         listed = {f"t{index}": _definition(source, f"t{index}") for index in range(5)}
         known = {name: each for name, each in listed.items() if each is not None}
         with from_mcp(["gone"], group="far", accepted=known, skip=True) as server:
