@@ -35,7 +35,7 @@ from neuroscript.formats.json_schema import result_from_schema
 from neuroscript.formats.json_schema_reader import MAX_ALTERNATIVES, MAX_MAPS, MAX_PROPERTIES
 
 META = jsonschema.Draft202012Validator(jsonschema.Draft202012Validator.META_SCHEMA)
-EXAMPLES = 2_000 if ALL else 100
+EXAMPLES = 2_000 if ALL else 60
 """How many generated specs each property is tested with."""
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)

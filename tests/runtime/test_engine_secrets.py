@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import examples
 from tests.work import steps_in
 
 from neuroscript import (
@@ -366,7 +367,7 @@ def test_adding_a_secret_is_cheap_when_many_are_known() -> None:
     assert steps_in(lambda: adding(known, "one-more")) < 2 * steps_in(lambda: adding(fresh, "the-next"))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(examples(20)))
 def test_latest_secrets_are_hidden_after_any_additions_and_removals(seed: int) -> None:
     """This includes permanent secrets, with searches at any point in between."""
     draw, secrets = random.Random(seed), SecretSet()
