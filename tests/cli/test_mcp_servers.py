@@ -180,7 +180,7 @@ def test_model_is_offered_its_tools(world: World, server: ModelServer) -> None:
 def test_its_tools_can_be_served(world: World) -> None:
     """``mcp serve`` serves the tools of another server, except denied ones."""
     served = [sys.executable, "-m", "neuroscript", "mcp", "serve", "--tools", "far.*", "--policy", world.policy]
-    own = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+    own = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ} | {"NEUROSCRIPT_PLUGINS": ""}
     policy = ExecutionPolicy(grants=("mcp:call:near/*",))
     server = from_mcp([*served, "--deny", "far.token"], group="near", trusted=True, env=own)
     with Engine(plugins="none", hooks=[server], policy=policy) as engine:
@@ -199,7 +199,8 @@ def test_stopped_server_stops_its_own_servers(world: World) -> None:
     ]
     definitions = {"name": "repeat", "description": "Repeat.", "inputSchema": SCHEMA}
     write(world.accepted, {"repeat": Definition.of_data(definitions)})
-    with subprocess.Popen(words, stdin=-1, stdout=-1, stderr=-1, text=True) as running:
+    own = {**os.environ, "NEUROSCRIPT_PLUGINS": ""}
+    with subprocess.Popen(words, stdin=-1, stdout=-1, stderr=-1, text=True, env=own) as running:
         assert running.stdin
         assert running.stdout
         running.stdin.write("".join(json.dumps({"jsonrpc": "2.0", **each}) + "\n" for each in requests))

@@ -13,6 +13,7 @@ from tests.cli.conftest import CommandResult, command
 
 from neuroscript import Engine, ExecutionPolicy
 from neuroscript.cli.terminal.exit_codes import FAILED, OK
+from neuroscript.discovery.catalog import FIRST_PARTY
 from neuroscript.interop.mcp import from_mcp
 
 RAW: Final = [sys.executable, str(Path(__file__).parents[1] / "interop" / "mcp_raw.py")]
@@ -77,7 +78,8 @@ def test_server_output_is_escaped() -> None:
 
 def test_own_server_can_be_inspected(tmp_path: Path) -> None:
     """The server and the client share only the protocol."""
-    served = [sys.executable, "-m", "neuroscript", "mcp", "serve", "--tools", "math.add"]
+    others = [word for name in FIRST_PARTY if name != "neuroscript-std" for word in ("-p", f"no:{name}")]
+    served = [sys.executable, "-m", "neuroscript", "mcp", "serve", "--tools", "math.add", *others]
     words = ("mcp", "tools", "--json", "--file", str(tmp_path / "far.json"), "--accept", "--group", "far")
     result = command(*words, "--", *served)
     (tool,) = json.loads(result.out)["tools"]

@@ -317,7 +317,8 @@ def at(plan: str, *words: str, term: str = "xterm", size: tuple[int, int] = (24,
     """Return a terminal of this size in which a plan runs."""
     argv = ["run", plan, *words]
     return Terminal(
-        f"import os, sys, termios; os.environ.update(TERM={term!r}); termios.tcsetwinsize(0, {size})\n"
+        f"import os, sys, termios; os.environ.update(TERM={term!r}, NEUROSCRIPT_PLUGINS='neuroscript-std')\n"
+        f"termios.tcsetwinsize(0, {size})\n"
         f"{'os.dup2(os.open(os.devnull, os.O_WRONLY), 1)' * piped}\n"
         f"from neuroscript.cli import main; sys.exit(main({argv!r}))"
     )
