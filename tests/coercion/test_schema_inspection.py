@@ -300,11 +300,11 @@ def names(count: int) -> list[str]:
     [
         (lambda count: shared(count, enum=names(20 * count)), 300),
         (lambda count: shared(count, type=["string", "null"], enum=[*names(20 * count), None]), 300),
-        (lambda count: shared(count, type="object", properties=properties(1), required=names(20 * count)), 600),
+        (lambda count: shared(count, type="object", properties=properties(1), required=names(20 * count)), 300),
         (lambda count: {"type": "object", "properties": properties(count)}, 1_000),
         (lambda count: tool({"type": "object", "properties": properties(count)}), 900),
         (lambda count: tool({"type": "object", "properties": properties(count)}), 5_000),
-        (wide, 800),
+        (wide, 400),
     ],
     ids=["choices", "choices-with-null", "required", "arguments", "keys", "keys-left-to-the-schema", "keywords"],
 )
