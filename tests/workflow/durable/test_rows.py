@@ -303,6 +303,7 @@ def test_invalid_utf_8_in_sqlite_is_one_error(tmp_path: Path) -> None:
 def test_damaged_run_is_listed_with_its_fault(broken: Break) -> None:
     """As text and as JSON."""
     url = broken("listed_damaged", "runs", ("lease", INFINITY, LEASE))
+    assert command("runs", "list", url).code == 0
     states = {each["id"]: each for each in json.loads(command("runs", "list", url, "--json").out)}
 
     assert states["it"] == {
