@@ -1,7 +1,7 @@
-"""Build every distribution, use the wheels in an environment with nothing else, and run all contract checks on them.
+"""Build every distribution, install the wheels into a new environment, use them, and run all contract checks on them.
 
-The kit runs there over each distribution of ours, in a folder with nothing but the `conftest.py` of its tests, which
-says what its examples count on.
+The checks of a distribution run in a directory that contains only the `conftest.py` of its tests, with the fixtures for
+its examples.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ def main() -> None:
         for wheel in wheels:
             check_wheel(wheel)
         use(wheels, folder)
-        asked = run_checks(folder)
+        passed = run_checks(folder)
     built = f"{len(wheels)} wheels and as many source distributions built, installed and used"
-    print(f"{built}; {asked} contract checks passed")
+    print(f"{built}; {passed} contract checks passed")
 
 
 def build(project: Path, folder: Path) -> None:
-    """Build a source distribution and a wheel of it, with the index of what is no computed toolset.
+    """Build a source distribution and a wheel from it, with the index of the toolsets that are not computed.
 
-    All projects need the same to be built. That it is all they need is checked once, in an isolated environment.
+    All projects have the same build requirements, so one build in an isolated environment shows that they are complete.
     """
     assert build_system(project) == build_system(ROOT), f"{project.name} needs its own isolated build"
     here = [] if project == ROOT else ["--no-isolation"]
@@ -63,7 +63,7 @@ def build_system(project: Path) -> object:
 def check_wheel(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert any(name.endswith("/py.typed") for name in names), f"{wheel.name} has no py.typed"
-    assert not any(name.startswith("tests/") for name in names), f"{wheel.name} brings tests along"
+    assert not any(name.startswith("tests/") for name in names), f"{wheel.name} contains tests"
 
 
 def use(wheels: list[Path], folder: Path) -> None:
@@ -78,11 +78,11 @@ def use(wheels: list[Path], folder: Path) -> None:
     os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
     assert run(python, "-c", code, cwd=folder) == "5.0 True ()\n"
     read = [*(folder / "cache").glob("*/index-*.json")]
-    assert len(read) == 1, f"the one that computes its toolsets is read, the others bring their index: {read}"
+    assert len(read) == 1, f"only the distribution that computes its toolsets has no index in its wheel: {read}"
 
 
 def run_checks(folder: Path) -> int:
-    """Return how many contract checks were run on the installed distributions; each of them passed."""
+    """Run the contract checks on the installed distributions, and return how many passed; none may fail."""
     python = str(folder / "env" / "bin" / "python")
     wanted = ("-c", str(ROOT / "constraints.txt"), "pytest", "neuroscript-std[jwt]")
     run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted)
@@ -91,18 +91,18 @@ def run_checks(folder: Path) -> int:
 
 
 def checks_of(project: Path, folder: Path) -> int:
-    """Run all contract checks on a distribution, where nothing of the checkout can be imported."""
+    """Run all contract checks on a distribution, in a directory from which the checkout cannot be imported."""
     place = folder / "checks" / project.name
     place.mkdir(parents=True)
     shutil.copy(project / "tests" / "conftest.py", place)
-    (place / "whence.py").write_text(WHENCE)
+    (place / "origins.py").write_text(ORIGINS)
     python = str(folder / "env" / "bin" / "python")
-    said = run(python, "-m", "pytest", "-q", "-p", "whence", "--neuroscript-toolset", project.name, cwd=place)
-    (passed,) = re.findall(r"^(\d+) passed", said, re.MULTILINE)
+    output = run(python, "-m", "pytest", "-q", "-p", "origins", "--neuroscript-toolset", project.name, cwd=place)
+    (passed,) = re.findall(r"^(\d+) passed", output, re.MULTILINE)
     return int(passed)
 
 
-WHENCE = """
+ORIGINS = """
 import sys
 
 def pytest_sessionfinish():
@@ -111,7 +111,7 @@ def pytest_sessionfinish():
     others = [file for file in files.values() if not (file.startswith(sys.prefix) and "site-packages" in file)]
     assert not others, others
 """
-"""Says that all of ours that was loaded came out of the wheels: ours and that of the distribution."""
+"""A pytest plugin which checks that all modules of neuroscript and of the distribution come from the wheels."""
 
 
 def run(*command: str, cwd: Path = ROOT) -> str:
