@@ -20,10 +20,10 @@ ROOT = Path(__file__).parent
 NOWHERE = str(ROOT / "nowhere")
 """Where the user has no policy."""
 
-os.environ["XDG_CACHE_HOME"] = CACHE = tempfile.mkdtemp(prefix="neuroscript-cache-")
-"""Where the tests, and the processes that they start, keep what they have read of distributions."""
-
-atexit.register(shutil.rmtree, CACHE, ignore_errors=True)
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    # The tests of all workers, and the processes that they start, share what they have read of distributions.
+    os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="neuroscript-cache-")
+    atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
 os.environ.setdefault("PYTEST_ADDOPTS", "-p no:langsmith_plugin")
 """The options of each pytest that the tests start; this plugin of another package takes a second to load."""
