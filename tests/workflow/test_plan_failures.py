@@ -147,9 +147,9 @@ def test_timeout_is_retried_only_for_idempotent_tools() -> None:
     assert len(trace["one"].attempts) == 1
 
     lab = Lab()
-    threading.Timer(0.4, lab.gate.set).start()
+    threading.Timer(1.4, lab.gate.set).start()  # between the timeout and the end of the wait for the late call
     trace = run_plan(
-        lab, '[nodes.one]\ntool = "lab.wait"\ninputs.number = 7\ntimeout = 0.2\nretry = { count = 3, backoff = 0 }'
+        lab, '[nodes.one]\ntool = "lab.wait"\ninputs.number = 7\ntimeout = 1\nretry = { count = 3, backoff = 0 }'
     )
 
     assert (ends(trace), trace.output, lab.most) == ({"one": "succeeded"}, 7, 1)
