@@ -79,6 +79,7 @@ RULES: dict[str, ArgSpec] = {
     "date or string": rule("any", any_of=(rule("string", format="date"), "string")),
     "int or ints": rule("any", any_of=("int", "slice_int")),
     "int or list": rule("any", any_of=("int", "slice")),
+    "string or anything": rule("any", any_of=("string", ArgSpec("a", "any", description="Something else."))),
     "int or object": rule("any", any_of=("int", ArgSpec("o", "map", keys=(ID,)))),
     "int or bigger object": rule("any", any_of=("int", ArgSpec("o", "map", keys=(ID, NAME)))),
     "payment": rule("any", any_of=(CARD, CASH)),

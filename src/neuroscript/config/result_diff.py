@@ -27,16 +27,18 @@ def result_of(spec: ToolSpec) -> ArgSpec:
 
 def is_narrower(new: ArgSpec, old: ArgSpec) -> bool:
     """Return whether every exact value of *new* is an exact value of *old*."""
-    return all(_checks(new, old))
+    return (not _may_be_none(new) or _may_be_none(old)) and all(_checks(new, old))
 
 
 def _checks(new: ArgSpec, old: ArgSpec) -> Iterator[bool]:
-    """Yield the result of each check; the later ones rely on the earlier ones."""
-    yield not _may_be_none(new) or _may_be_none(old)
+    """Yield the result of each check of the values other than None; the later ones rely on the earlier ones.
+
+    Only a union as a whole may be None, even if one of its alternatives is ``any``.
+    """
     if new.any_of:
-        yield all(is_narrower(each, old) for each in new.any_of)
+        yield all(all(_checks(each, old)) for each in new.any_of)
     elif old.any_of:
-        yield any(is_narrower(new, each) for each in old.any_of)
+        yield any(all(_checks(new, each)) for each in old.any_of)
     else:
         yield returns_subset(new.type, old.type)
         yield not old.format or old.format == new.format
