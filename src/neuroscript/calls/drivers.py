@@ -113,14 +113,27 @@ def drive(steps: Steps, source: ThreadSource, collected: Collector | None = None
         collected: Collects the items; the default is a new `CollectedItems`.
     """
     runner = Runner(source)
-    asked = _after(steps, BEGIN)
-    while not isinstance(asked, Done):
-        if isinstance(asked, StreamItem):
-            collected = collected or _collecting()
-            asked = _after(steps, _taken(collected, asked))
-        else:
-            asked = _after(steps, runner.run(asked))
-    return _result(asked, collected)
+    answer = BEGIN
+    while True:
+        try:
+            while True:
+                asked = _after(steps, answer)
+                if isinstance(asked, Done):
+                    return _result(asked, collected)
+                if isinstance(asked, StreamItem):
+                    collected = collected or _collecting()
+                    answer = _taken(collected, asked)
+                else:
+                    answer = runner.run(asked)
+        except BaseException as error:
+            if _have_ended(steps):
+                raise
+            answer = Outcome(error=error)
+
+
+def _have_ended(steps: Steps) -> bool:
+    """Return whether an exception comes from the steps; otherwise it is an interrupt, and they must still clean up."""
+    return getattr(steps, "gi_frame", None) is None
 
 
 async def adrive(steps: Steps, source: ThreadSource, collected: Collector | None = None) -> Any:
@@ -150,22 +163,26 @@ def _result(done: Done, collected: Collector | None) -> Any:
 def drive_stream(steps: Steps, source: ThreadSource) -> Iterator[Any]:
     """Run the steps of one call for a sync reader, and yield its items as they come, or its one result."""
     runner = Runner(source)
-    asked = _after(steps, BEGIN)
-    while not isinstance(asked, Done):
-        if asked is LAST:
-            answer = NEXT
-        elif isinstance(asked, StreamItem):
-            try:
-                yield asked.value
-                answer = NEXT
-            except GeneratorExit:
-                answer = Outcome(error=StreamClosed())
-        else:
-            answer = runner.run(asked)
+    answer = BEGIN
+    while True:
         try:
-            asked = _after(steps, answer)
+            while not isinstance(asked := _after(steps, answer), Done):
+                if asked is LAST:
+                    answer = NEXT
+                elif isinstance(asked, StreamItem):
+                    yield asked.value
+                    answer = NEXT
+                else:
+                    answer = runner.run(asked)
+            break
         except StreamClosed:
             return
+        except GeneratorExit:
+            answer = Outcome(error=StreamClosed())
+        except BaseException as error:
+            if _have_ended(steps):
+                raise
+            answer = Outcome(error=error)
     if asked.value is not END:
         yield asked.value
 
@@ -235,7 +252,7 @@ class Runner:
             threads = self._source.threads
             with threads.waiting():
                 self._loop = self._loop or threads.loop()
-                return self._loop.outcome(_awaited(body))
+                return self._loop.outcome(lambda: _awaited(body))
         return call_function(body) if body.timeout is None else self._source.threads.within(body, body.timeout)
 
 

@@ -15,10 +15,12 @@ from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
 
 from neuroscript.calls.drivers import Outcome, call_function, timeout_outcome
-from neuroscript.calls.steps import CallerGone, Invocation, engine_closed_error
+from neuroscript.calls.steps import GRACE_SECONDS, CallerGone, Invocation, engine_closed_error
 from neuroscript.errors import LimitError
 
 if TYPE_CHECKING:
+    import asyncio
+    from concurrent.futures import Future
     from contextvars import Context
     from queue import SimpleQueue
 
@@ -64,34 +66,55 @@ class LoopThread:
         self.thread = threading.Thread(target=self._run, name="neuroscript-loop", daemon=True)
         self.thread.start()
 
-    def outcome(self, coroutine: Coroutine[Any, Any, Outcome]) -> Outcome:
-        """Run a coroutine to its end and return its outcome."""
+    def outcome(self, func: Callable[[], Coroutine[Any, Any, Outcome]]) -> Outcome:
+        """Run a coroutine function to its end and return its outcome; an interrupt of the caller cancels it."""
         import asyncio
+        from concurrent.futures import Future
+
+        future: Future[Outcome] = Future()
+        tasks: list[asyncio.Task[Outcome]] = []
+
+        def start() -> None:
+            tasks.append(self.loop.create_task(func()))
+            tasks[0].add_done_callback(lambda task: future.set_result(_outcome_of(task)))
+
+        def cancel() -> None:
+            for task in tasks:
+                task.cancel()
+            if not tasks:
+                future.set_result(stopped_outcome())
 
         try:
-            future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
-        except RuntimeError:  # the loop has been closed
-            coroutine.close()
-            return stopped_outcome()
-        while True:
-            try:
-                outcome = future.result(POLL_SECONDS)
-                break
-            except TimeoutError:  # a future does not notice that its loop has ended
-                if not self.thread.is_alive() and not future.done():
-                    return stopped_outcome()
-            except BaseException as error:
-                future.cancel()
-                return Outcome(error=CallerGone(error))
+            outcome = self._wait(future) if self._call(start) else stopped_outcome()
+        except BaseException as error:
+            if self._call(cancel):
+                with suppress(BaseException):  # the caller may interrupt this wait, too
+                    future.result(GRACE_SECONDS)
+            return Outcome(error=CallerGone(error))
         was_cancelled = isinstance(outcome.error, CallerGone) and isinstance(
             outcome.error.error, asyncio.CancelledError
         )
         return stopped_outcome() if was_cancelled else outcome
 
+    def _wait(self, future: Future[Outcome]) -> Outcome:
+        while True:
+            try:
+                return future.result(POLL_SECONDS)
+            except TimeoutError:  # a future does not notice that its loop has ended
+                if not self.thread.is_alive() and not future.done():
+                    return stopped_outcome()
+
+    def _call(self, func: Callable[[], object]) -> bool:
+        """Call a function on the loop, and return whether the loop has not been closed."""
+        try:
+            self.loop.call_soon_threadsafe(func)
+        except RuntimeError:
+            return False
+        return True
+
     def close(self) -> None:
         """Cancel what still runs on the loop, and stop it."""
-        with suppress(RuntimeError):
-            self.loop.call_soon_threadsafe(self._cancel)
+        self._call(self._cancel)
 
     def _cancel(self) -> None:
         import asyncio
@@ -114,6 +137,13 @@ class LoopThread:
                     self.loop.run_forever()
         finally:
             self.loop.close()
+
+
+def _outcome_of(task: asyncio.Task[Outcome]) -> Outcome:
+    if task.cancelled():
+        return stopped_outcome()
+    error = task.exception()
+    return task.result() if error is None else Outcome(error=CallerGone(error))
 
 
 class Threads:

@@ -487,7 +487,9 @@ class _Reader:
 
 def is_anything(alternatives: Sequence[ArgSpec]) -> bool:
     """Return whether alternatives accept every JSON value except null, so that `any` says the same."""
-    bare = [each.type for each in alternatives if each == ArgSpec("alternative", each.type, description=each.description)]
+    bare = [
+        each.type for each in alternatives if each == ArgSpec("alternative", each.type, description=each.description)
+    ]
     return ArgType.ANY in bare or {word for word, kind in OUTER.items() if kind in bare} >= ANYTHING
 
 
