@@ -71,7 +71,7 @@ def place_of(example: Example) -> Path:
     return place
 
 
-pytest_plugins = ["tests.alone", "tests.pages", "tests.progress", "tests.reports"]
+pytest_plugins = ["tests.pages", "tests.progress", "tests.reports"]
 
 pytest_collect_file = (
     Sybil(

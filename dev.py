@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -53,12 +53,10 @@ def main(argv: list[str]) -> int:
             return run("demo", "neuroscript", "execute", *DEMO, *rest)
         case ["test", "--all", *rest]:
             os.environ["NEUROSCRIPT_TEST_ALL"] = "1"
-            return run("all", "pytest", *parallel(rest, slow=True), *rest) or run("all", "tests.benchmarks")
+            return test("all", rest, slow=True) or run("all", "tests.benchmarks")
         case ["test", *rest]:
             words = [word for word in rest if word != "--slow"]
-            options = parallel(words, slow=words != rest)
-            with memory_directory() if options else nullcontext():
-                return run("test", "pytest", *options, *words)
+            return test("test", words, slow=words != rest)
         case ["run", program, *rest]:
             return run("all" if "benchmarks" in program else "test", program, *rest)
         case ["python"]:
@@ -69,18 +67,31 @@ def main(argv: list[str]) -> int:
             return 0 if argv in (["--help"], ["-h"]) else 2
 
 
-def parallel(words: list[str], *, slow: bool) -> list[str]:
-    """Return the options that run the tests in two processes per core, because tests also wait for others.
-
-    Tests that *words* choose run in one process, and all of them.
+def test(level: str, words: list[str], *, slow: bool) -> int:
+    """Run tests, and return the exit code. Tests that *words* choose run in one process, and all of them.
 
     Args:
         slow: Whether to run the slow tests too.
     """
     if any(not word.startswith("--") for word in words):
-        return []
+        return run(level, "pytest", *words)
+    with memory_directory():
+        return max([run(level, "pytest", *options, *words) for options in phases(slow=slow)])
+
+
+def phases(*, slow: bool) -> list[list[str]]:
+    """Return the options of two runs: most tests in two processes per core, because tests also wait for others, and
+    then those that measure something, one after the other."""
     count = min(2 * (os.cpu_count() or 1), MOST)
-    return ["-n", str(count), "--dist", "worksteal", *([] if slow else ["-m", "not slow"])]
+    also = "" if slow else " and not slow"
+    together = ["-n", str(count), "--dist", "worksteal", "-m", f"not alone{also}"]
+    return [together, [*measuring(), "-m", f"alone{also}"]]
+
+
+def measuring() -> list[str]:
+    """Return the files with tests that run alone."""
+    files = (path for pattern in ("tests", "plugins/*/tests") for path in ROOT.glob(f"{pattern}/**/test_*.py"))
+    return sorted(str(path.relative_to(ROOT)) for path in files if "mark.alone" in path.read_text())
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The script that runs the tests: where their temporary files are."""
+"""The script that runs the tests: how many run at once, and where their temporary files are."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-Seen = list[str | None]
+Runs = list[tuple[list[str], str | None]]
 
 
 @pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Seen]:
-    """Takes arguments of dev.py and other globals for it, and returns the TMPDIR of each program that it starts."""
+def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Runs]:
+    """Takes arguments of dev.py and other globals for it, and returns the words and the TMPDIR of each program that it
+    starts."""
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.delenv("TMPDIR", raising=False)
     monkeypatch.setenv("NEUROSCRIPT_TEST_ALL", "")
     script = runpy.run_path(str(ROOT / "dev.py"))
 
-    def run(words: list[str], **others: Any) -> Seen:
-        seen: Seen = []
+    def run(words: list[str], **others: Any) -> Runs:
+        seen: Runs = []
 
-        def record(*command: str) -> int:
-            seen.append(os.environ.get("TMPDIR"))
+        def record(level: str, module: str, *command: str) -> int:
+            seen.append(([module, *command], os.environ.get("TMPDIR")))
             return 0
 
         given = {"MEMORY": tmp_path, "MIN_MEMORY_BYTES": 0, "run": record, **others}
@@ -40,25 +41,48 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Seen]
     return run
 
 
+@pytest.mark.parametrize(
+    ("cores", "count"), [(1, "2"), (2, "4"), (64, "8")], ids=["one-core", "two-cores", "many-cores"]
+)
+def test_tests_that_measure_run_after_the_others(
+    runs: Callable[..., Runs], monkeypatch: pytest.MonkeyPatch, cores: int, count: str
+) -> None:
+    """One after the other; all others run in two processes per core."""
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    ((together, _), (alone, _)) = runs(["test", "--durations=20"])
+
+    assert together == [
+        *("pytest", "-n", count, "--dist", "worksteal", "-m", "not alone and not slow", "--durations=20")
+    ]
+    assert (alone[0], alone[-3:]) == ("pytest", ["-m", "alone and not slow", "--durations=20"])
+    assert {"tests/test_benchmarks.py", "plugins/neuroscript-std/tests/test_time.py"} <= {*alone[1:-3]}
+    assert all("mark.alone" in Path(ROOT, file).read_text() for file in alone[1:-3])
+
+
+@pytest.mark.parametrize("option", ["--slow", "--all"])
+def test_slow_tests_run_on_demand(runs: Callable[..., Runs], option: str) -> None:
+    """And with --all the benchmarks, too."""
+    (together, _), (alone, _), *others = runs(["test", option])
+
+    assert (together[-1], alone[-1]) == ("not alone", "alone")
+    assert others == ([(["tests.benchmarks"], None)] if option == "--all" else [])
+
+
+@pytest.mark.parametrize("words", [["tests/test_dev.py"], ["-k", "dev"]], ids=["a-path", "a-choice"])
+def test_selected_tests_run_in_one_process(runs: Callable[..., Runs], words: list[str]) -> None:
+    """Their temporary files remain on the disk."""
+    assert runs(["test", *words]) == [(["pytest", *words], None)]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such a directory")
-def test_whole_suite_has_its_temporary_files_in_memory(runs: Callable[..., Seen], tmp_path: Path) -> None:
+def test_whole_suite_has_its_temporary_files_in_memory(runs: Callable[..., Runs], tmp_path: Path) -> None:
     """The directory is new, and is removed after the run."""
-    (directory,) = runs(["test", "--durations=20"])
+    (_, directory), (_, other) = runs(["test"])
 
     assert directory is not None
-    assert tmp_path == Path(directory).parent
+    assert (other, Path(directory).parent) == (directory, tmp_path)
     assert [] == [*tmp_path.iterdir()]
     assert "TMPDIR" not in os.environ
-
-
-@pytest.mark.parametrize(
-    "words",
-    [["test", "tests/test_dev.py"], ["test", "-k", "dev"], ["test", "--all"]],
-    ids=["a-path", "a-choice", "full-counts"],
-)
-def test_other_runs_have_their_temporary_files_on_the_disk(runs: Callable[..., Seen], words: list[str]) -> None:
-    """The full counts cover the file system of the disk, and the files of selected tests remain."""
-    assert {None} == {*runs(words)}
 
 
 @pytest.mark.parametrize(
@@ -66,14 +90,14 @@ def test_other_runs_have_their_temporary_files_on_the_disk(runs: Callable[..., S
     [{"MIN_MEMORY_BYTES": 2**80}, {"MEMORY": Path("/proc/version")}, {"MEMORY": Path("/missing")}],
     ids=["too-little-space", "no-directory", "missing"],
 )
-def test_unusable_memory_is_not_used(runs: Callable[..., Seen], others: dict[str, Any]) -> None:
+def test_unusable_memory_is_not_used(runs: Callable[..., Runs], others: dict[str, Any]) -> None:
     """Containers often have 64 MB there, and other systems have no such directory."""
-    assert [None] == runs(["test"], **others)
+    assert [None, None] == [directory for _, directory in runs(["test"], **others)]
 
 
-def test_explicit_directory_stays(monkeypatch: pytest.MonkeyPatch, runs: Callable[..., Seen], tmp_path: Path) -> None:
+def test_explicit_directory_stays(monkeypatch: pytest.MonkeyPatch, runs: Callable[..., Runs], tmp_path: Path) -> None:
     """The user chooses another place for the files with TMPDIR."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
 
-    assert [str(tmp_path)] == runs(["test"])
+    assert [str(tmp_path)] * 2 == [directory for _, directory in runs(["test"])]
     assert str(tmp_path) == os.environ["TMPDIR"]
