@@ -62,6 +62,7 @@ def test_each_nested_rule_returns_as_it_was(rule: ArgSpec) -> None:
     key = ArgSpec("z", "slice_map", keys=(attrs.evolve(rule, required=False), attrs.evolve(rule, name="b")))
 
     check_round_trip(ToolSpec("t", "g", (rule, optional, key), returns=rule))
+    check_round_trip(ToolSpec("t", "g", returns=attrs.evolve(optional, required=True)))
 
 
 def without_classes(rule: ArgSpec) -> ArgSpec:

@@ -190,7 +190,7 @@ def _facts(spec: ToolSpec) -> dict[str, Any]:
     """Return the facts of a tool that JSON Schema cannot express."""
     facts = _order(spec.args) | {word: getattr(spec, name) for name, word in FACTS.items() if getattr(spec, name)}
     if spec.returns is not None:
-        facts["returns"] = _rule(spec.returns, has_null=spec.returns.nullable, exact=True)
+        facts["returns"] = _part(spec.returns, exact=True)
     elif spec.return_type is not ArgType.ANY:
         facts["returnType"] = str(spec.return_type)
     if spec.examples:
@@ -269,7 +269,7 @@ NO_BOUNDS: Final = (None,) * 4
 
 
 def _part(arg: ArgSpec, exact: bool) -> dict[str, Any]:
-    """Return the schema of an item, a value, a key or an alternative."""
+    """Return the schema of an item, a value, a key, an alternative or a result."""
     if arg.type is not ArgType.ANY or arg.any_of:
         return _rule(arg, has_null=arg.nullable, exact=exact)
     schema: dict[str, Any] = {"description": arg.description} if arg.description else {}
