@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from time import process_time
 from types import CodeType, FrameType
 from typing import Any
@@ -47,13 +47,17 @@ def steps_in(run: Callable[[], object]) -> int:
 
 
 def seconds_in(run: Callable[[], object], repeats: int = 3) -> float:
-    """Return the minimum CPU seconds of *run*, for a ratio within one test; its errors are ignored."""
+    """Return the minimum CPU seconds of *run*, for a ratio within one test; its errors are ignored.
+
+    The garbage collector is off, because its time depends on what other tests have left.
+    """
     least = float("inf")
-    for _ in range(repeats):
-        began = process_time()
-        with suppress(Exception):
-            run()
-        least = min(least, process_time() - began)
+    with _without_garbage_collection():
+        for _ in range(repeats):
+            began = process_time()
+            with suppress(Exception):
+                run()
+            least = min(least, process_time() - began)
     return least
 
 
@@ -75,13 +79,21 @@ def _profile(
     ignored: type[Exception] | tuple[()] = Exception,
 ) -> None:
     """Run a function under a profiler, without the garbage collector, whose callbacks would be counted."""
+    with _without_garbage_collection():
+        sys.setprofile(note)
+        try:
+            with suppress(ignored):
+                run()
+        finally:
+            sys.setprofile(None)
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
     was_enabled = gc.isenabled()
     gc.disable()
-    sys.setprofile(note)
     try:
-        with suppress(ignored):
-            run()
+        yield
     finally:
-        sys.setprofile(None)
         if was_enabled:
             gc.enable()

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from time import process_time
 from typing import Any
 
 import anthropic as sdk
@@ -15,6 +14,7 @@ import pytest
 from anthropic import types
 from pydantic import TypeAdapter
 from tests.interop.recorded import EVERYTHING, THOUGHT, events, message, sse, texts_of, turns
+from tests.work import seconds_in
 
 from neuroscript import LLMError, ToolCall, Turn
 from neuroscript.llm.wire import anthropic
@@ -202,9 +202,6 @@ def test_stream_time_is_linear() -> None:
     def seconds(length: int) -> float:
         calls = [ToolCall("fs.read", {"text": "x" * length}, id="t1")]
         pieces = list(events(message(calls)))
-        started = process_time()
-        assembled(pieces)
-        return process_time() - started
+        return seconds_in(lambda: assembled(pieces))
 
-    small, large = (min(seconds(length) for _ in range(3)) for length in (2_500, 20_000))
-    assert large < 24 * small
+    assert seconds(20_000) < 24 * seconds(2_500)

@@ -6,7 +6,6 @@ import json
 import warnings
 from base64 import b64decode
 from collections.abc import Iterable
-from time import process_time
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from tests.interop.recorded import (
     turns,
     unnumbered,
 )
+from tests.work import seconds_in
 
 from neuroscript import (
     Engine,
@@ -383,9 +383,6 @@ def test_stream_time_is_linear() -> None:
 
     def seconds(length: int) -> float:
         pieces = list(partial_chunks(response([ToolCall("fs.read", {"text": "x" * length})], "y")))
-        started = process_time()
-        assembled(pieces)
-        return process_time() - started
+        return seconds_in(lambda: assembled(pieces))
 
-    small, large = (min(seconds(length) for _ in range(3)) for length in (500, 4_000))
-    assert large < 24 * small
+    assert seconds(4_000) < 24 * seconds(500)

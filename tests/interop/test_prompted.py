@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from time import process_time
 from typing import Any
 
 import attrs
 import pytest
 from tests.interop.recorded import EVERYTHING, turns, unnumbered, wire
+from tests.work import seconds_in
 
 from neuroscript import ArgSpec, ArgType, Engine, ToolCall, ToolImplementation, ToolResult, ToolSpec, Turn
 from neuroscript.llm import converse
@@ -205,13 +205,10 @@ def test_parsing_time_is_linear(unit: str) -> None:
 
     def seconds(length: int) -> float:
         text = unit * (length // len(unit)) + "]" * 1000
-        started = process_time()
-        prompted.read(text, NAMES)
-        return process_time() - started
+        return seconds_in(lambda: prompted.read(text, NAMES))
 
     most = 1_000_000 if EVERYTHING else 64_000
-    small, large = map(min, zip(*((seconds(most // 8), seconds(most)) for _ in range(3)), strict=True))
-    assert large < 32 * max(small, 0.001)
+    assert seconds(most) < 32 * max(seconds(most // 8), 0.001)
 
 
 class Scripted:
