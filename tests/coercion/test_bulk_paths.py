@@ -55,6 +55,8 @@ ROOMY = SizeLimits()
 @given(st.lists(NUMBERS, max_size=30), st.sampled_from(["lax", "strict", "result"]))
 @example([""] * 13, "lax")
 @example(["1"] * 13 + [""], "lax")
+@example(["1"] * 13 + ["0" * 65], "lax")
+@example(["1"] * 13 + [-(2.0**53) - 2], "lax")
 def test_numbers_at_once(items: list[Any], mode: Mode) -> None:
     kind = ArgType.SLICE_INT
     assert outcome(kind, items, mode, ROOMY, by_item=False) == outcome(kind, items, mode, ROOMY, by_item=True)

@@ -251,14 +251,15 @@ def coerce_ints_fast(items: list[Any]) -> list[int] | None:
     others = [item for item in items if kind_of(item) is not builtin]
     if not others:
         return items if _are_64_bits(items) else None
-    texts = [item for item in others if type(item) is str]
-    floats = [item for item in others if type(item) is float]
+    texts = [item for item in others if kind_of(item) is str]
+    floats = [item for item in others if kind_of(item) is float]
     if len(texts) + len(floats) < len(others):
         return None
     digits = "".join(texts)
     if texts and not (digits.isascii() and digits.isdigit() and max(map(len, texts)) < 19):
         return None
-    if floats and not (all(map(float.is_integer, floats)) and max(map(abs, floats)) <= scalars.EXACT_FLOAT):
+    largest = scalars.EXACT_FLOAT
+    if floats and not (all(map(float.is_integer, floats)) and max(floats) <= largest and min(floats) >= -largest):
         return None
     try:
         numbers = [*map(int, items)]
