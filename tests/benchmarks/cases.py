@@ -176,7 +176,7 @@ COMPARISONS: Final = (
     Comparison("W1 coerced", "two", ("2", 3.0), 5, 1.15),
     Comparison("W3 coerced", "eight", EIGHT_OTHERWISE, 7, 1.9),
     Comparison("100,000 ints", "integers", (HUNDRED_THOUSAND,), 100_000, 1.9),
-    Comparison("1,000 declared maps", "rows", (ROWS,), 1_000, 1.7),
+    Comparison("1,000 declared maps", "rows", (ROWS,), 1_000, 1.5),
     Comparison("error", "two", ("x", []), None, 2.6),
     Comparison("error, text read", "two", ("x", []), None, read=True),
     Comparison("default omitted", "default", (2,), 5),
