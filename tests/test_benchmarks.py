@@ -27,7 +27,7 @@ GOALS = {
     "W1 coerced": 1.15,
     "W3 coerced": 1.9,
     "100,000 ints": 1.9,
-    "1,000 declared maps": 1.7,
+    "1,000 declared maps": 1.5,
     "100 nested orders": 2.5,
     "1,000 maps": 4.0,
     "1,000 mixed numbers": 6.0,

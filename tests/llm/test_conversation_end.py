@@ -182,6 +182,7 @@ def test_sequential_calls_share_time_limit(talk: Any) -> None:
 def test_cancelled_caller_does_not_wait_for_model() -> None:
     """The event loop can end at once; the reply is read only up to its next piece."""
     requests, free, read = threading.Event(), threading.Event(), list[str]()
+    before = {*threading.enumerate()}
 
     class Slow(Streaming):
         def reply(self, turns: Any, tools: Any = (), on_text: Any = None, on_retry: Any = None) -> Reply:
@@ -201,7 +202,7 @@ def test_cancelled_caller_does_not_wait_for_model() -> None:
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(give_up())
     assert not free.is_set()
-    (left,) = [thread for thread in threading.enumerate() if thread.name == "neuroscript-model"]
+    (left,) = [each for each in {*threading.enumerate()} - before if each.name == "neuroscript-model"]
     free.set()
     left.join(10)
 
