@@ -301,6 +301,7 @@ def test_processes_are_measured() -> None:
 
 
 @pytest.mark.alone
+@pytest.mark.slow
 def test_discovery_is_faster_than_the_library(tmp_path: Path) -> None:
     """There are 300 distributions, with and without a cache; listing 20 toolsets imports none of them."""
     site = discovery.site(tmp_path)

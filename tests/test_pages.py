@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 CONFTEST = """
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
@@ -32,6 +34,7 @@ assert seen[1:] == [2, 3] and seen[0] == os.getpid(), seen
 """
 
 
+@pytest.mark.slow
 def test_end_of_a_page_runs_without_its_start_in_this_process(tmp_path: Path) -> None:
     """Each block runs once in a process, in the order of the page."""
     shutil.copy(Path(__file__).with_name("pages.py"), tmp_path / "pages.py")

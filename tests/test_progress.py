@@ -51,6 +51,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_file_gets_a_line_for_each_twentieth(project: Path) -> None:
     """And each failure at once; the numbers at the end are those of pytest."""
     lines = subprocess.run(WORDS, cwd=project, env=ENVIRONMENT, capture_output=True, text=True).stdout.splitlines()
@@ -70,6 +71,7 @@ def test_file_gets_a_line_for_each_twentieth(project: Path) -> None:
     assert "1 failed, 36 passed, 1 skipped, 1 xfailed, 1 error" in lines[-1]
 
 
+@pytest.mark.slow
 def test_terminal_shows_one_line_that_changes(project: Path) -> None:
     """No line is longer than the terminal is wide, and only failures remain."""
     controller, terminal = pty.openpty()

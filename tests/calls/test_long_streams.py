@@ -139,6 +139,7 @@ def test_closing_a_stream_early_ends_its_tool(engine: Engine, read: Read, name: 
     assert (items // 2, ["closed"]) == (count, closed)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the memory of a process is read from /proc")
 def test_command_line_streams_with_constant_memory(tmp_path: Path) -> None:
     """At each tenth of the items the tool reports the size of its process."""

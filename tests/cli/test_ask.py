@@ -368,6 +368,7 @@ def test_missing_package_is_reported_with_the_install_command(missing: str, tmp_
     )
 
 
+@pytest.mark.slow
 def test_interrupt_writes_the_transcript(server: ModelServer, tmp_path: Path) -> None:
     """It contains the calls, their results in order, and the beginning of the answer, but no secrets."""
     (tmp_path / "login.py").write_text(LOGIN)
@@ -442,6 +443,7 @@ def wait_for_output(seen: Terminal, text: str) -> str:
     return all_of_it.decode()
 
 
+@pytest.mark.slow
 def test_text_is_streamed_and_cannot_control_the_terminal(
     terminal: Callable[..., Terminal], server: ModelServer
 ) -> None:
@@ -459,6 +461,7 @@ def test_text_is_streamed_and_cannot_control_the_terminal(
     assert shown.replace("\r\n", "").replace("\t", "").isprintable()
 
 
+@pytest.mark.slow
 def test_call_is_approved_at_the_terminal(
     terminal: Callable[..., Terminal], server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

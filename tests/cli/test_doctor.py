@@ -376,6 +376,7 @@ def test_failing_check_is_reported_and_stops_no_other() -> None:
     assert len(PARTS) == 10
 
 
+@pytest.mark.slow
 def test_doctor_works_in_a_broken_environment() -> None:
     """There is no home, no PATH, no terminal, and the working directory is gone."""
     script = 'cd "$(mktemp -d)" && rmdir "$PWD" && exec "$0" -m neuroscript doctor --json < /dev/null'

@@ -177,6 +177,7 @@ def test_model_is_offered_its_tools(world: World, server: ModelServer) -> None:
     assert 'calls far.repeat {"text": "tea", "times": "2"}\nneuroscript: far.repeat: teatea' in found.err
 
 
+@pytest.mark.slow
 def test_its_tools_can_be_served(world: World) -> None:
     """``mcp serve`` serves the tools of another server, except denied ones."""
     served = [sys.executable, "-m", "neuroscript", "mcp", "serve", "--tools", "far.*", "--policy", world.policy]
@@ -188,6 +189,7 @@ def test_its_tools_can_be_served(world: World) -> None:
         assert engine.call_named("near.far_repeat", {"text": "tea", "times": "2"}) == "teatea"
 
 
+@pytest.mark.slow
 def test_stopped_server_stops_its_own_servers(world: World) -> None:
     """This includes a server that does not stop when its stdin is closed."""
     world.write(world.table(server="stubborn"))

@@ -107,6 +107,7 @@ def test_usage_errors_are_reported(words: list[str], sentence: str) -> None:
     assert (result.code, result.out, result.err) == (2, "", f"neuroscript: {sentence}\n")
 
 
+@pytest.mark.slow
 def test_list_works_in_a_separate_process() -> None:
     result = process("models", "list", "gpt-4o-mini")
 

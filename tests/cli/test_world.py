@@ -154,6 +154,7 @@ def test_plugin_of_the_docs_exists() -> None:
     assert (ROOT / ASK_TWICE).exists()
 
 
+@pytest.mark.slow
 def test_host_is_a_short_program() -> None:
     """At most thirty lines provide a logger, variables, a sandbox, a prompter and a model, and print the outcome."""
     program = ROOT / "docs" / "examples" / "host_app.py"

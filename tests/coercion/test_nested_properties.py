@@ -157,7 +157,9 @@ def is_key(rule: ArgSpec, key: Any) -> bool:
     return type(key) in plain
 
 
-@pytest.mark.parametrize("share", range(SHARES))
+@pytest.mark.parametrize(
+    "share", [pytest.param(share, marks=[pytest.mark.slow] if share > 3 else []) for share in range(SHARES)]
+)
 def test_checks_hold_for_generated_nested_specs(share: int) -> None:
     """2,000 specs with 50 values each; the full count is 100,000 specs."""
     random = NestedGenerator(f"nested {share}")
@@ -172,6 +174,7 @@ def test_checks_hold_for_generated_nested_specs(share: int) -> None:
                 raise
 
 
+@pytest.mark.slow
 @settings(max_examples=20_000 if ALL else 1_000)
 @given(st.integers(0, 2**32))
 def test_checks_hold_for_seeds_of_hypothesis(seed: int) -> None:
@@ -198,6 +201,7 @@ tree = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=20_000 if ALL else 1_000)
 @given(st.integers(0, 400), tree)
 def test_checks_hold_for_json_values_of_hypothesis(seed: int, value: object) -> None:

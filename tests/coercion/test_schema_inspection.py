@@ -252,6 +252,7 @@ def properties(count: int) -> Schema:
     return {f"p{index}": {"type": "string"} for index in range(count)}
 
 
+@pytest.mark.slow
 def test_number_of_arguments_is_bounded() -> None:
     """A map with too many keys is read as a map without keys, and the validator checks them."""
     most = spec_from_schema("g.t", {"type": "object", "properties": properties(MAX_PROPERTIES)})
@@ -295,6 +296,7 @@ def names(count: int) -> list[str]:
     return [f"n{index}" for index in range(count)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "count"),
     [

@@ -46,6 +46,7 @@ def tables(path: Path) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_other_modules_have_no_tables_by_type() -> None:
     found = {path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py") if tables(path)}
     assert found == ALLOWED

@@ -41,6 +41,7 @@ def test_table_has_80_values_and_12_unions() -> None:
     assert (len(ROWS), len(UNIONS), all(why for _, _, why in ROWS)) == (80, 12, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "leaf",
     [["b"] * 100_000, [1] * 75_000 + ["b"], ["{" * 4_000_000], ["é" * 4_000_000, "b"]],
@@ -57,6 +58,7 @@ def test_work_on_nested_unions_is_limited(leaf: Any) -> None:
     assert time.process_time() - start < 20
 
 
+@pytest.mark.slow
 def test_valid_values_of_nested_unions_are_not_limited() -> None:
     """Each item of an exact value is tried by its own alternative first."""
     value = [[[[1] * 75_000]]]

@@ -341,6 +341,7 @@ def test_strict_accepts_sound_distributions() -> None:
         assert {str(each) for each in distributions()} == {info.origin for info in engine.infos.values()}
 
 
+@pytest.mark.slow
 def test_registry_does_not_depend_on_the_search_order(
     everything: list[str], monkeypatch: pytest.MonkeyPatch, full_counts: bool
 ) -> None:

@@ -201,6 +201,7 @@ def test_relative_folder_depends_on_the_working_directory(site: Path, monkeypatc
 # The cache
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["installed", "index"])
 @settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())

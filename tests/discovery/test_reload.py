@@ -140,6 +140,7 @@ def test_reload_under_load_loses_and_mixes_no_call(
     assert [result for result in results if len(set(result)) != 1] == []
 
 
+@pytest.mark.slow
 def test_running_call_keeps_its_generation(package: Path) -> None:
     """It keeps its functions, lazy imports and the other tools that it calls."""
     begun, go = threading.Event(), threading.Event()

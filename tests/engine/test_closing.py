@@ -224,6 +224,7 @@ def test_async_close_lets_the_loop_continue() -> None:
 # Idle threads
 
 
+@pytest.mark.slow
 def test_threads_of_cancelled_calls_end_when_idle() -> None:
     """Thousands of cancellations use at most 64 threads, which end while the engine is open."""
 
@@ -305,6 +306,7 @@ def descriptors() -> int:
     return len([*opened.iterdir()]) if opened.exists() else 0
 
 
+@pytest.mark.slow
 def test_ten_thousand_concurrent_calls_lose_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sync, waiting and async tools run together; afterwards the numbers of threads and descriptors are unchanged."""
     monkeypatch.setattr("neuroscript.calls.threads.IDLE_SECONDS", 0.2)  # seconds

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 CLOSING = """
 import gc, sys, time
 from threading import Thread
@@ -43,6 +45,7 @@ print(gc.isenabled())
 """
 
 
+@pytest.mark.slow
 def test_garbage_collection_during_close_does_not_crash(full_counts: bool) -> None:
     seconds = "4" if full_counts else "1.5"
     done = subprocess.run([sys.executable, "-c", CLOSING, seconds], capture_output=True, text=True, timeout=60)

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import jsonschema
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import examples
@@ -152,6 +153,7 @@ def schemas_of(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 SCHEMAS = st.recursive(st.just({}) | schemas_of(st.just({"type": "string"})), schemas_of, max_leaves=5)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.tuples(SCHEMAS, SCHEMAS, SCHEMAS), st.lists(JSON, min_size=1, max_size=4))
 def test_what_is_called_fits_the_schema_as_another_validator_sees_it(parts: Any, sent: list[Any]) -> None:

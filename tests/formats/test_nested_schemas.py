@@ -200,6 +200,7 @@ def specs(draw: st.DrawFn) -> ToolSpec:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(specs())
 def test_each_generated_spec_returns_as_it_was(spec: ToolSpec) -> None:
@@ -710,6 +711,7 @@ def without_missing(value: Any) -> Any:
     return value
 
 
+@pytest.mark.slow
 @settings(max_examples=2 * EXAMPLES, deadline=None)
 @given(PLAIN, PLAIN, st.lists(JSON, min_size=1, max_size=5))
 def test_exact_values_fit_the_schema_with_and_without_a_validator(schema: Any, other: Any, sent: list[Any]) -> None:

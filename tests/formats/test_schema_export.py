@@ -152,6 +152,7 @@ def test_each_tool_of_ours_comes_back_as_it_was(spec: ToolSpec) -> None:
     check_round_trip(without_classes(spec))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(500), deadline=None)
 @given(specs())
 def test_each_spec_comes_back_as_it_was(spec: ToolSpec) -> None:

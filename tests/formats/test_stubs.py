@@ -303,6 +303,7 @@ def named_of(call: str) -> dict[str, str]:
     return {each.arg: ast.unparse(each.value) for each in tree.keywords if each.arg is not None}
 
 
+@pytest.mark.slow
 def test_generated_stubs_allow_what_runs_and_refuse_what_does_not(tmp_path: Path) -> None:
     """200 specs in one stub: each right line is accepted and runs through a client, each wrong one is refused by both."""
     rng = Generator(7)

@@ -82,6 +82,7 @@ def test_a_prompt_describes_them() -> None:
     assert "    price: decimal number more than 0 and at most 99.5, required. In euros." in prompt
 
 
+@pytest.mark.slow
 def test_they_survive_mcp(tmp_path: Path) -> None:
     """A server of ours in a process of its own, and a client of ours: both check floats, the server checks decimals."""
     plugin = tmp_path / "shop.py"

@@ -265,6 +265,7 @@ with Engine() as engine:
 """
 
 
+@pytest.mark.slow
 def test_a_fastmcp_server_process_serves_our_tools_over_stdio() -> None:
     """A separate program, whose tools our own client calls, under the same rules as those of any server."""
     paths = os.pathsep.join(each for each in sys.path if each)

@@ -135,6 +135,7 @@ os.execv(sys.executable, [sys.executable, "-m", "llm", "-m", "local", "--no-stre
 """
 
 
+@pytest.mark.slow
 def test_the_command_offers_the_permitted_tools(place: Place) -> None:
     """Values are exact, an error is returned, and an approval is requested at the terminal, as by our own command.
 
@@ -266,6 +267,7 @@ print(model("local").name)
 """
 
 
+@pytest.mark.slow
 def test_llm_imports_our_modules_lazily(place: Place) -> None:
     """A broken policy does not affect other plugins, and our own command still works."""
     place.policy("nonsense = 1\n")

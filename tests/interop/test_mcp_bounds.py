@@ -89,6 +89,7 @@ def call_error(server: McpServer) -> Any:
         return engine.execute(ToolCall("long.say")).error
 
 
+@pytest.mark.slow
 def test_an_endless_line_ends_the_connection() -> None:
     """The server may continue to write; the call fails before its own timeout."""
     with from_mcp(command("endless"), group="long", trusted=True) as server:

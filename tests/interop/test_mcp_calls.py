@@ -160,6 +160,7 @@ def test_a_call_that_times_out_is_cancelled_on_the_server(tmp_path: Path) -> Non
         assert child_processes() - before == process
 
 
+@pytest.mark.slow
 def test_a_cancelled_call_is_cancelled_on_the_server(engine: Engine, tmp_path: Path) -> None:
     """When the awaiting task is cancelled."""
     log = tmp_path / "log"

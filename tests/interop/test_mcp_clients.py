@@ -165,6 +165,7 @@ CLIENTS: dict[str, tuple[Any, bool, str, str]] = {
 """How each is made, whether it shows progress and cancels, and what it says of a wrong argument and of a denied tool."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize(("made", "stays", "wrong", "denied"), CLIENTS.values(), ids=CLIENTS)
 def test_every_client_works_over_every_transport(
@@ -314,6 +315,7 @@ def _is_running(number: str) -> bool:
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_many_calls_of_one_session_leave_nothing_behind(url: str, tmp_path: Path, transport: str) -> None:
     """Tasks, threads and descriptors return to their initial numbers, and memory stops growing."""

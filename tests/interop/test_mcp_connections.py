@@ -129,6 +129,7 @@ def test_calls_of_several_threads_share_one_connection(engine: Engine) -> None:
     assert len({call_tool(engine, "process").value for _ in range(3)}) == 1
 
 
+@pytest.mark.slow
 def test_a_program_that_does_not_close_its_engine_leaves_no_process() -> None:
     """The server ends with the program."""
     code = (

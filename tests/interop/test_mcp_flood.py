@@ -156,6 +156,7 @@ def test_authorized_call_is_answered_while_others_hold_connections(limited: Runn
         assert len(place.log.read_text().splitlines()) == 1
 
 
+@pytest.mark.slow
 @linux
 def test_lack_of_descriptors_is_logged_once(tmp_path: Path) -> None:
     """The process itself has used them up; the call is answered when some are free again."""

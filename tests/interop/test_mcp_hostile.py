@@ -325,6 +325,7 @@ async def _odd(client: Client) -> dict[str, str]:
     return {name: text[: len(RESULTS[name])] for name, text in found.items()}
 
 
+@pytest.mark.slow
 def test_no_tool_ends_a_server_over_stdio() -> None:
     """Everything is a result, of one call after the other in one session."""
 

@@ -132,6 +132,7 @@ def test_the_official_client_sends_the_token(place: Place) -> None:
         asyncio.run(talk({}))
 
 
+@pytest.mark.slow
 def test_parallel_clients_have_separate_variables() -> None:
     """No client sees another's, and all of them are answered concurrently."""
 

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import hypothesis
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -37,6 +38,7 @@ def draw_arguments(tool: ToolImplementation, count: int) -> list[dict[str, Any]]
     return found[:count]
 
 
+@pytest.mark.slow
 def test_each_result_matches_its_schema(full_counts: bool) -> None:
     """Otherwise the client would raise; the text is JSON, and every tool with a schema has structured content."""
     with Engine(plugins=("neuroscript-std",)) as engine:

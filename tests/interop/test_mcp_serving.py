@@ -170,6 +170,7 @@ def _listening(logged: list[Any]) -> dict[str, Any]:
     return {"logging_callback": log}
 
 
+@pytest.mark.slow
 def test_the_official_client_works_over_stdio(tmp_path: Path) -> None:
     """With the command in a process; output of its tools does not break the protocol."""
     logged: list[Any] = []
@@ -212,6 +213,7 @@ def _line(method: str, id: int | None = None, **params: Any) -> bytes:
     return json.dumps({**head, "params": params}).encode() + b"\n"
 
 
+@pytest.mark.slow
 def test_a_client_that_reads_nothing_blocks_its_stream(tmp_path: Path) -> None:
     """The stream advances only as far as the pipe can hold, and ends when the client disconnects."""
     mark = tmp_path / "endless"

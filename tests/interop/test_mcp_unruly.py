@@ -85,6 +85,7 @@ def test_definitions_that_another_process_accepted_count(tmp_path: Path) -> None
     assert (problems, found, read(tmp_path / "far.mcp.json")) == ((), "Other.", other)
 
 
+@pytest.mark.slow
 def test_deep_definitions_are_stored_readably(tmp_path: Path) -> None:
     """Even if the file would be huge with one line for each value."""
     value: Any = [1] * 45_000

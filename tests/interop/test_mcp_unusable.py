@@ -128,6 +128,7 @@ def test_server_that_fails_unexpectedly_does_not_affect_others() -> None:
     assert (str(error), error.code if error else "") == ("mcp.far: cannot be used (TypeError)", "plugin.broken")
 
 
+@pytest.mark.slow
 def test_reading_tools_ends_with_the_time_of_the_connection(tmp_path: Path) -> None:
     """A server that lists more than can be read in time is reported as unreachable."""
 

@@ -96,6 +96,7 @@ def test_whole_description_is_loaded() -> None:
     assert ["pets.get_pet", "pets.put_pets_id", "pets.add_pet", "pets.patch_x"] == [tool.name for tool in tools]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [each for each in WHOLE if each != "paths"] + [*WHOLE["paths"]])
 def test_wrong_type_in_any_field_is_a_spec_error(part: str) -> None:
     """Never a TypeError, an AttributeError or a KeyError."""

@@ -338,6 +338,7 @@ def test_reference_bomb_is_rejected_quickly() -> None:
     assert time.monotonic() - began < 20
 
 
+@pytest.mark.slow
 def test_malformed_description_only_raises_spec_error() -> None:
     """For a wrong value at any place."""
     text = json.dumps({**PETS, "security": []})

@@ -162,6 +162,7 @@ def places(value: Any, place: Place = ()) -> Iterator[Place]:
         yield from places(each, (*place, key))
 
 
+@pytest.mark.slow
 @given(documents())
 def test_the_line_of_each_place_holds_what_is_written_there(written: Written) -> None:
     """Of each key that tomllib finds the key as it is written, of each item of an array its beginning."""
@@ -173,6 +174,7 @@ def test_the_line_of_each_place_holds_what_is_written_there(written: Written) ->
         assert token.rstrip("\r") in lines[document.line(place) - 1], (place, written.text)
 
 
+@pytest.mark.slow
 @given(documents(), st.data())
 def test_a_damaged_document_is_judged_by_tomllib(written: Written, data: st.DataObject) -> None:
     """Both parsers accept and reject the same documents, and an error contains the line."""

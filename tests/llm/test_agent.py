@@ -78,6 +78,7 @@ def test_transcript_shows_repairs_refusals_and_retries(
     assert [request.streamed for request in server.requests] == [not whole] * 5
 
 
+@pytest.mark.slow
 def test_transcript_is_the_output_of_the_program(server: ModelServer) -> None:
     """In its own process."""
     server.script(*SCRIPT)

@@ -168,7 +168,6 @@ def test_failure_has_code_and_number_of_requests(
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
 
 
-@pytest.mark.alone
 @apis
 @streams
 def test_silent_server_times_out(api: Api, stream: bool, server: ModelServer, reach: Reach) -> None:
@@ -180,7 +179,7 @@ def test_silent_server_times_out(api: Api, stream: bool, server: ModelServer, re
         reach(api, stream=stream, timeout=0.2, attempts=2).reply(HI)
 
     assert (caught.value.code, caught.value.retry, len(server.requests)) == ("llm.timeout", "later", 2)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15
 
 
 @apis

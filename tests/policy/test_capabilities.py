@@ -424,6 +424,7 @@ def name_means(glob: str, text: str) -> bool:
     return re.fullmatch(glob.lower().replace("*", ".*").replace("?", "."), text) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("resource", "globs", "means", "universe"),
     [

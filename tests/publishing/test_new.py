@@ -90,6 +90,7 @@ def test_scaffold_passes_every_static_check(name: str, words: dict[str, str], tm
     assert (found.findings, found.tools) == ((), 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SCAFFOLDS if ALL else [*SCAFFOLDS][-1:])
 def test_scaffold_passes_strict_type_checks(case: str, tmp_path: Path) -> None:
     """mypy in strict mode; by default for one scaffold, because names and groups change no type."""
@@ -101,6 +102,7 @@ def test_scaffold_passes_strict_type_checks(case: str, tmp_path: Path) -> None:
     assert "Success: no issues found" in run(*command, cwd=project, MYPYPATH=path)
 
 
+@pytest.mark.slow
 def test_scaffold_installs_without_network(project: Path, tmp_path: Path) -> None:
     """pip installs it into an empty environment from a local folder of wheels.
 

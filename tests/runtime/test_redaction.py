@@ -175,6 +175,7 @@ def test_keys_that_become_equal_stay_distinct() -> None:
     assert secrets.plain({b"canary1": 1, b"canary2": 2}) == {b"[secret]": 1, b"[secret] 2": 2}
 
 
+@pytest.mark.slow
 @given(
     some.recursive(
         some.none() | some.integers() | some.text("ghijk") | some.binary(),

@@ -22,6 +22,7 @@ def spec(name: str) -> ToolSpec:
     return ToolSpec(word, group)
 
 
+@pytest.mark.slow
 @given(st.lists(PATHS, unique=True, max_size=5))
 def test_each_name_can_be_resolved(names: list[str]) -> None:
     """For short and long names; each tool has its own, which the APIs accept."""

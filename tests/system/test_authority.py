@@ -409,6 +409,7 @@ def without_one(draw: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*given[:index], *given[index + 1 :])
 
 
+@pytest.mark.slow
 @given(facts, tightened())
 def test_whatever_is_tightened_never_allows_more(tools: dict[str, Facts], pair: tuple[Cell, Cell]) -> None:
     """A further deny, an allow or a grant less, no trust, a lower limit: no tool runs that did not run before."""
@@ -417,6 +418,7 @@ def test_whatever_is_tightened_never_allows_more(tools: dict[str, Facts], pair: 
     assert before[: len(after)] == after
 
 
+@pytest.mark.slow
 @given(facts, cells, cells)
 def test_a_policy_within_another_never_allows_more_than_either(
     tools: dict[str, Facts], ceiling: Cell, inner: Cell
@@ -466,6 +468,7 @@ def test_the_authority_of_a_child_is_within_that_of_its_parent_and_of_the_host(
             assert any(within(need, each) for each in above), (result, depth, need, above)
 
 
+@pytest.mark.slow
 @given(facts, cells, st.sampled_from(NAMES))
 def test_what_a_call_is_refused_alone_it_is_refused_within_any_other(
     tools: dict[str, Facts], cell: Cell, outer: str

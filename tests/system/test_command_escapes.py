@@ -193,6 +193,7 @@ def test_model_runs_no_tool_that_it_is_not_offered(
     assert not (tmp_path / "outer").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*COMMANDED, "permitted"])
 def test_mcp_client_runs_no_refused_tool(tmp_path: Path, kind: str) -> None:
     """The spelling of names does not matter; a permitted tool does run."""

@@ -171,6 +171,7 @@ def test_error_of_many_unknown_names_gives_their_count() -> None:
     assert seconds_in(lambda: str(error)) < 1
 
 
+@pytest.mark.slow
 def test_names_are_looked_up_in_an_index() -> None:
     """Forty unknown names among twice the arguments take less than twice the steps."""
     work = []
@@ -200,6 +201,7 @@ def test_items_are_looked_up_in_an_index_of_choices(kind: ArgType) -> None:
     assert work[1] <= work[0] * 1.01
 
 
+@pytest.mark.slow
 def test_wrong_choices_are_counted_and_a_hundred_are_compared() -> None:
     """They share one index of the choices."""
     work = []

@@ -49,6 +49,7 @@ def strategy(name: str) -> st.SearchStrategy[Any]:
     return values(RULES[name])
 
 
+@pytest.mark.slow
 def test_fuzzing_covers_tools_with_nested_specs() -> None:
     """Valid values reach the function, and invalid ones are refused."""
     received: list[Any] = []

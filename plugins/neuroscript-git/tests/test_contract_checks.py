@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import pytest
+
 from neuroscript import Engine
 from neuroscript.testing import Setup, check_toolset, installed_toolsets
 
@@ -23,6 +25,7 @@ def test_distribution_has_its_tools(engine: Engine) -> None:
     assert names == set(engine.tools)
 
 
+@pytest.mark.slow
 def test_every_tool_passes_every_contract_check(setup: Setup) -> None:
     """The error names the failed check and the reason."""
     report = check_toolset(TOOLSETS, setup)

@@ -235,6 +235,7 @@ def beats(directory: Path) -> dict[str, int]:
     return {file.parent.name: file.stat().st_size for file in directory.glob("*/beat")}
 
 
+@pytest.mark.slow
 def test_no_process_outlives_the_call(
     root: Path, program: Program, start_host: StartHost, living: Living, kind: str
 ) -> None:

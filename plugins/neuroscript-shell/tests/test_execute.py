@@ -364,6 +364,7 @@ def test_program_runs_from_a_thread_with_blocked_signals(engine: Engine) -> None
     assert (result["timed_out"], result["success"]) == (False, True)
 
 
+@pytest.mark.slow
 def test_programs_run_concurrently(engine: Engine, program: Program) -> None:
     """Calls from many threads do not mix their streams."""
     with ThreadPoolExecutor(8) as pool:
@@ -411,6 +412,7 @@ def test_missing_program_is_not_named_in_the_error(engine: Engine) -> None:
 
 
 @pytest.mark.alone
+@pytest.mark.slow
 def test_event_loop_is_not_blocked(engine: Engine) -> None:
     """Several programs take as long as one."""
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from typing import Final
 
+import pytest
+
 from neuroscript import Engine
 from neuroscript.testing import Setup, check_toolset, fuzz_toolset, installed_toolsets
 
@@ -26,6 +28,7 @@ def test_distribution_has_its_tools(engine: Engine) -> None:
     assert names == set(engine.tools)
 
 
+@pytest.mark.slow
 def test_every_tool_passes_every_contract_check(setup: Setup) -> None:
     """The error names the failed check and the reason."""
     report = check_toolset(TOOLSETS, setup)
@@ -33,6 +36,7 @@ def test_every_tool_passes_every_contract_check(setup: Setup) -> None:
     assert report.ok
 
 
+@pytest.mark.slow
 def test_every_tool_handles_generated_arguments(setup: Setup) -> None:
     """Valid arguments give a result or a deliberate failure; others are rejected before the tool is called."""
     fuzz_toolset(TOOLSETS, setup, examples=EXAMPLES)

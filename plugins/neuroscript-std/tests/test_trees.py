@@ -109,6 +109,7 @@ def full() -> Tree:
     return Tree([0] * (MAX_NODES - 1))
 
 
+@pytest.mark.slow
 def test_tree_size_is_limited(full: Tree) -> None:
     """To 64 levels and 200,000 nodes."""
     too_deep = ("objects and arrays can be nested at most 64 levels deep", "tree.too_deep", "model")
@@ -121,6 +122,7 @@ def test_tree_size_is_limited(full: Tree) -> None:
     assert too_large == change_error(lambda: Tree([0] * MAX_NODES))
 
 
+@pytest.mark.slow
 def test_rendered_size_is_limited() -> None:
     """Many lines with long indents stop at 8 MiB."""
     tree = Tree(nested(60, [0] * 100_000))

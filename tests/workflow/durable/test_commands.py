@@ -89,6 +89,7 @@ def worker(url: str, folder: Path, marks: steps.Marks) -> Iterator[list[str]]:
         messages += [out.decode(), err.decode(), str(child.returncode)]
 
 
+@pytest.mark.slow
 def test_worker_makes_calls_of_other_processes(url: str, tmp_path: Path, marks: steps.Marks) -> None:
     """Until it is stopped; the process that drives the run makes none."""
     with worker(url, tmp_path, marks) as message, steps.engine(marks.file) as engine:
@@ -173,6 +174,7 @@ def at(url: str, folder: Path, marks: steps.Marks, seconds: float) -> Terminal:
     return Terminal(f"{code}; sys.exit(main())")
 
 
+@pytest.mark.slow
 def test_terminal_keeps_run_id(url: str, tmp_path: Path, marks: steps.Marks) -> None:
     """The progress display is below it."""
     terminal = at(url, tmp_path, marks, 0.3)

@@ -17,6 +17,8 @@ from tests.workflow.durable.databases import MakeDatabase, outlast
 
 from neuroscript.workflow.durable import show_run
 
+pytestmark = pytest.mark.slow
+
 AT_ONCE = 4
 TRIALS = 50 if os.environ.get("NEUROSCRIPT_TEST_ALL") == "1" else 8
 PLAN = steps.layered()
