@@ -92,7 +92,8 @@ def recorded(path: Path, *calls: tuple[str, Any], tools: Toolset | None = None) 
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    """Return the lines of a recording that are not blank, as a replay reads them."""
+    return [json.loads(line) for line in path.read_text().splitlines() if line]
 
 
 SECRET = "hunter2-93b1"

@@ -177,6 +177,10 @@ def _unusable(path: str, reason: str) -> SpecError:
 
 
 def _ends_whole(file: int) -> bool:
+    """Return whether the file does not end within a line.
+
+    If another process is just writing, it seems to; then a blank line follows, which readers skip.
+    """
     size = os.fstat(file).st_size
     return not size or os.pread(file, 1, size - 1) == b"\n"
 
