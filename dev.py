@@ -80,9 +80,10 @@ def test(level: str, words: list[str], *, slow: bool) -> int:
 
 
 def phases(*, slow: bool) -> list[list[str]]:
-    """Return the options of two runs: most tests in two processes per core, because tests also wait for others, and
-    then those that measure something, one after the other."""
-    count = min(2 * (os.cpu_count() or 1), MOST)
+    """Return the options of two runs: most tests in three processes per two cores, because tests also wait for others,
+    and then those that measure something, one after the other."""
+    cores = os.cpu_count() or 1
+    count = min(cores + (cores + 1) // 2, MOST)
     also = "" if slow else " and not slow"
     together = ["-n", str(count), "--dist", "worksteal", "-m", f"not alone{also}"]
     return [together, [*measuring(), "-m", f"alone{also}"]]

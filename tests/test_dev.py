@@ -42,12 +42,12 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Runs]
 
 
 @pytest.mark.parametrize(
-    ("cores", "count"), [(1, "2"), (2, "4"), (64, "8")], ids=["one-core", "two-cores", "many-cores"]
+    ("cores", "count"), [(1, "2"), (2, "3"), (64, "8")], ids=["one-core", "two-cores", "many-cores"]
 )
 def test_tests_that_measure_run_after_the_others(
     runs: Callable[..., Runs], monkeypatch: pytest.MonkeyPatch, cores: int, count: str
 ) -> None:
-    """One after the other; all others run in two processes per core."""
+    """One after the other; all others run in three processes per two cores."""
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
     ((together, _), (alone, _)) = runs(["test", "--durations=20"])
 
