@@ -171,6 +171,7 @@ def test_json_prints_the_whole_chat(server: ModelServer, tmp_path: Path) -> None
     assert (tmp_path / "t").read_text() == "user: a\nassistant: one\nuser: b\nassistant: two\n"
 
 
+@pytest.mark.slow
 def test_invalid_lines_are_reported_and_skipped(server: ModelServer) -> None:
     """The other lines are prompts, here of a separate process that reads from a pipe."""
     server.script(says("one"))
@@ -229,6 +230,7 @@ def last(seen: Terminal, code: int = 0) -> str:
     return rest
 
 
+@pytest.mark.slow
 def test_lines_can_be_edited_at_the_terminal(seat: Callable[..., Terminal], server: ModelServer) -> None:
     """The up key recalls an earlier line; Ctrl-D ends the chat."""
     server.script(says("one"), says("two"))
@@ -241,6 +243,7 @@ def test_lines_can_be_edited_at_the_terminal(seat: Callable[..., Terminal], serv
     assert sent(server, 1) == [("user", "shey"), ("assistant", "one"), ("user", "shey")]
 
 
+@pytest.mark.slow
 def test_session_approval_lasts_over_turns(seat: Callable[..., Terminal], server: ModelServer) -> None:
     """The prompt appears once, between the answers."""
     delete = asks(call("p__delete", {"path": "a"}))
@@ -283,6 +286,7 @@ def test_ctrl_c_interrupts_the_turn_and_not_the_chat(seat: Callable[..., Termina
     assert sent(server, 3) == [("user", "speak"), ("assistant", None), ("tool", "5.0"), ("user", "last")]
 
 
+@pytest.mark.slow
 def test_error_is_reported_and_the_chat_continues(seat: Callable[..., Terminal], server: ModelServer) -> None:
     """At a terminal, the exit code is 0. Text, calls and tool names are escaped, so they cannot control the terminal."""
     server.script(html(), asks(call("a\x1b[31m", {HOSTILE: HOSTILE}), text=HOSTILE), says(HOSTILE))

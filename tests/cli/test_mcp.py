@@ -121,6 +121,7 @@ def serving(*words: str, **environment: str) -> Iterator[tuple[Any, str]]:
             running.kill()
 
 
+@pytest.mark.slow
 def test_http_server_requires_the_token_and_stops_on_interrupt() -> None:
     """It writes nothing to stdout, and stops at once."""
 
@@ -153,6 +154,7 @@ def test_stdio_server_stops_on_interrupt() -> None:
         assert running.wait(10) == 128 + signal.SIGINT
 
 
+@pytest.mark.slow
 def test_client_can_use_the_printed_configuration(tmp_path: Path) -> None:
     """It starts the command with these arguments and is served; its calls are audited, which includes refusals."""
     trail = tmp_path / "trail.jsonl"

@@ -256,6 +256,7 @@ def completions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]
     return {line: set((folder / str(index)).read_text().split("\013")) for index, line in enumerate(lines)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("line", "expected"), LINES.values(), ids=LINES)
 def test_arguments_are_completed(line: str, expected: set[str], completions: dict[str, set[str]]) -> None:
     """Commands, tool names and arguments, with the protocol of argcomplete."""

@@ -142,6 +142,7 @@ def test_warnings_of_tools_are_escaped(plugin: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_server_always_prints_tracebacks(plugin: Path) -> None:
     """On stderr, which MCP clients log; the client receives only the type."""
 

@@ -363,6 +363,7 @@ def test_error_message_lists_only_some_problems() -> None:
     assert str(caught.value) == f"g.t: {'; '.join(caught.value.problems[:20])}; and 1880 more"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", [crossed(60), maps(40)], ids=["lists", "maps"])
 def test_many_paths_between_definitions_are_not_all_followed(schema: Schema) -> None:
     """A recursive schema may have more paths than can be followed."""

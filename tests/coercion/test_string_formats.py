@@ -682,6 +682,7 @@ spellings = (
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=5_000 if ALL else 400)
 @given(spellings | st.integers() | st.floats() | st.booleans() | st.none() | st.binary())
 def test_reading_is_total_and_idempotent(value: Any) -> None:

@@ -465,6 +465,7 @@ def test_tools_and_hooks_of_a_plugin_are_added_together_or_not_at_all() -> None:
         assert engine.call("numbers.one") == 1
 
 
+@pytest.mark.slow
 def test_concurrent_loads_give_the_same_tools(site: Path) -> None:
     """Two engines share only the modules."""
     for each in HEALTHY:

@@ -306,6 +306,7 @@ def test_cache_is_readable_by_its_owner_only(site: Path) -> None:
     assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
+@pytest.mark.slow
 def test_concurrent_writers_leave_one_complete_file(site: Path) -> None:
     """The last writer wins, and no reader sees a partial file."""
     for each in cache(site):

@@ -99,6 +99,7 @@ ODD = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(1000), deadline=None)
 @given(st.dictionaries(WORDS, ODD, max_size=4), ODD, JSON)
 def test_whatever_a_schema_is_it_is_taken_or_refused(schema: dict[str, Any], part: Any, value: Any) -> None:

@@ -122,6 +122,7 @@ def request(client: sdk.Anthropic) -> dict[str, Any]:
     return {"model": "claude", "max_tokens": 100, **anthropic.conversation([Turn("user", "Go.")], NAMES)}
 
 
+@pytest.mark.slow
 def test_recorded_calls_arrive_over_a_connection_byte_by_byte() -> None:
     """The SDK reads them from a real server that sends each byte separately; its helper events add no duplicates."""
     chosen = TURNS if EVERYTHING else TURNS[:4]

@@ -155,6 +155,7 @@ def test_a_changed_definition_is_refused_until_it_is_accepted(tmp_path: Path) ->
     assert accepted.value == -1
 
 
+@pytest.mark.slow
 def test_a_definition_that_changes_during_a_session_is_refused() -> None:
     """The notification neither adds nor changes a tool."""
     with engine_of(server := start_server()) as engine:

@@ -145,6 +145,7 @@ def test_progress_is_reported(tmp_path: Path) -> None:
     assert seen[0].text == "step 0"
 
 
+@pytest.mark.slow
 def test_a_call_that_times_out_is_cancelled_on_the_server(tmp_path: Path) -> None:
     """The connection continues."""
     log = tmp_path / "log"

@@ -260,6 +260,7 @@ def calling(url: str, marks: dict[str, Path]) -> Iterator[subprocess.Popen[bytes
             running.kill()
 
 
+@pytest.mark.slow
 def test_a_client_that_is_killed_leaves_no_call_running(url: str, tmp_path: Path) -> None:
     """A killed client sends no cancellation: a coroutine is cancelled, and a thread that polls ends."""
     marks = {tool: tmp_path / tool for tool in LEFT}
@@ -284,6 +285,7 @@ def test_a_client_that_is_killed_leaves_no_process_running(tmp_path: Path) -> No
     assert texts_of(marks) == {**LEFT, "deaf": "began"}
 
 
+@pytest.mark.slow
 def test_a_client_that_disconnects_is_not_an_error(tmp_path: Path) -> None:
     """The server drops its output and ends normally once its calls have ended."""
     marks = {tool: tmp_path / tool for tool in LEFT}

@@ -239,6 +239,7 @@ def test_a_client_that_reads_nothing_blocks_its_stream(tmp_path: Path) -> None:
     assert mark.with_suffix(".closed").exists()
 
 
+@pytest.mark.slow
 def test_large_results_of_a_server_are_files(tmp_path: Path) -> None:
     """The client receives the path; results have no schemas then, because such an answer would not match."""
 

@@ -87,6 +87,7 @@ def test_the_permitted_number_of_calls_runs_below_one_parent(full_counts: bool) 
     assert sum(child.spent["calls"] for child in children) == top.spent["calls"] == MOST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", LIMITS.values(), ids=LIMITS)
 def test_a_ledger_without_a_lock_exceeds_its_limit(limits: dict[str, Any]) -> None:
     """In the same race, so the tests above can fail."""

@@ -454,6 +454,7 @@ def ran_under(
     return tuple(executed)
 
 
+@pytest.mark.slow
 @given(facts, cells)
 def test_the_authority_of_a_child_is_within_that_of_its_parent_and_of_the_host(
     tools: dict[str, Facts], cell: Cell

@@ -179,6 +179,7 @@ def test_execute_needs_trust_and_a_grant(engine_with: Callable[..., Engine]) -> 
     )
 
 
+@pytest.mark.slow
 def test_large_output_uses_bounded_memory(engine: Engine) -> None:
     """The first bytes are retained, the rest is discarded, and the result says so."""
     engine.call("shell.execute", ["true"])

@@ -382,6 +382,7 @@ def test_refused_change_has_no_effect(change: Callable[[Tree], object], word: st
     assert (SHOP, 9, True) == (tree.root.value, len(tree), is_whole(tree))
 
 
+@pytest.mark.slow
 def test_changes_respect_the_limits(full: Tree) -> None:
     """A leaf can be added at the deepest level, a container cannot; a tall node cannot be linked too deep.
 

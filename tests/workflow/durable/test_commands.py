@@ -186,6 +186,7 @@ def test_terminal_keeps_run_id(url: str, tmp_path: Path, marks: steps.Marks) -> 
     assert "  w0  0 s\r\n0 of 1 done\r\n" in seen
 
 
+@pytest.mark.slow
 def test_repeated_interrupts_print_no_traceback(url: str, tmp_path: Path, marks: steps.Marks) -> None:
     """The run ends although a call is running, and can be resumed."""
     terminal = at(url, tmp_path, marks, 60)

@@ -75,6 +75,7 @@ def shape(value: Any) -> Any:
             return type(value), value
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_value_is_restored(value: Any) -> None:
     """With the same types at every level, for any keys of maps."""
