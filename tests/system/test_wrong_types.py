@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -102,6 +103,33 @@ INTERNAL = {
     "testing.CheckCase": "checks_for makes cases",
 }
 """Names without an underscore that only the engine calls."""
+
+OTHER_SUBJECTS = {
+    "ArgSpec": r"argument (a|\?)",
+    "Grant.parse": "capability",
+    "Session.aexecute": "a?execute",
+    "ToolImplementation": r"tool|demo\.add",
+    "ToolImplementation.with_exposed": r"demo\.add",
+    "ToolPolicy": "policy",
+    "ToolSpec": r"demo\..*|.*\.add",
+    "ToolSpec.by_name": r"demo\.add",
+    "Toolset.add": r"tool|demo\.add",
+    "Toolset.with_exposed": r"toolset demo|demo\.add",
+    "aask": "ask",
+    "llm.Model.ask": "reply",
+    "llm.Model.ask_with_tools": "reply",
+    "llm.aconverse": "converse",
+    "testing.check_toolset": "checks",
+    "testing.checks_for": "checks",
+    "testing.fuzz_toolset": "fuzz",
+    "testing.installed_toolsets": "toolsets",
+    **dict.fromkeys(
+        [f"Toolset.{each}" for each in ("alias", "filtered", "prefixed", "renamed", "tool")]
+        + [f"Toolset.with_{each}" for each in ("docs", "fixed", "injected", "policy")],
+        "toolset demo",
+    ),
+}
+"""Patterns of what an error begins with, where that is not the name of the function or its class."""
 
 
 @attrs.define(eq=False)
@@ -498,7 +526,16 @@ def fault_of(
     text = str(outcome)
     if parameter.name not in text or not any(each in text for each in types_in(value)):
         return f"the parameter or the type is missing in: {text}"
+    if not re.match(rf"(?:{subjects(name)}): {parameter.name}\b", text, re.DOTALL):
+        return f"the subject is not {subjects(name)} in: {text}"
     return ""
+
+
+def subjects(name: str) -> str:
+    """Return a pattern of what an error of a function begins with: its name or that of its class, also as words."""
+    parts = name.split(".")
+    words = (re.sub(r"(?<=[a-z])(?=[A-Z])", " ", part).lower() for part in parts)
+    return OTHER_SUBJECTS.get(name) or "|".join((*parts, *words))
 
 
 def types_in(value: object) -> set[str]:
@@ -523,7 +560,7 @@ def test_every_public_callable_has_a_row() -> None:
 def test_wrong_type_is_refused_at_once_with_the_parameter_name(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The error gives the parameter, the expected value and the received type; valid values are accepted."""
+    """The error begins with what was called and the parameter, and gives the expected value and the received type."""
     monkeypatch.chdir(tmp_path)
     scene = Scene(tmp_path)
 

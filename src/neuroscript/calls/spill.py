@@ -51,7 +51,7 @@ class SpilledResult:
     items: int | None = None
 
     def __attrs_post_init__(self) -> None:
-        require_fields("spilled", self, path=STRING, size=SIZE, items=optional(WHOLE))
+        require_fields("spilled result", self, path=STRING, size=SIZE, items=optional(WHOLE))
 
 
 def _is_below(folder: str) -> bool:

@@ -69,7 +69,7 @@ class TextReceived:
     text: str
 
     def __attrs_post_init__(self) -> None:
-        require_fields("said", self, text=STRING)
+        require_fields("text received", self, text=STRING)
 
 
 @attrs.frozen
@@ -79,7 +79,7 @@ class RetryScheduled:
     retried: RetriedRequest
 
     def __attrs_post_init__(self) -> None:
-        require_fields("retrying", self, retried=instance(RetriedRequest))
+        require_fields("retry scheduled", self, retried=instance(RetriedRequest))
 
 
 @attrs.frozen
@@ -89,7 +89,7 @@ class ReplyReceived:
     reply: Reply
 
     def __attrs_post_init__(self) -> None:
-        require_fields("replied", self, reply=instance(Reply))
+        require_fields("reply received", self, reply=instance(Reply))
 
 
 @attrs.frozen
@@ -102,7 +102,7 @@ class CallStarted:
     call: ToolCall
 
     def __attrs_post_init__(self) -> None:
-        require_fields("calling", self, call=CALL)
+        require_fields("call started", self, call=CALL)
 
 
 @attrs.frozen
@@ -113,7 +113,7 @@ class CallEnded:
     result: ToolResult
 
     def __attrs_post_init__(self) -> None:
-        require_fields("called", self, call=CALL, result=instance(ToolResult))
+        require_fields("call ended", self, call=CALL, result=instance(ToolResult))
 
 
 @attrs.frozen
@@ -124,7 +124,7 @@ class ItemProduced:
     item: Any
 
     def __attrs_post_init__(self) -> None:
-        require_fields("gave", self, call=CALL)
+        require_fields("item produced", self, call=CALL)
 
 
 Event = TextReceived | RetryScheduled | ReplyReceived | CallStarted | ItemProduced | CallEnded
