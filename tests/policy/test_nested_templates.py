@@ -30,7 +30,9 @@ pydantic = pytest.importorskip("pydantic")
 PATH = ArgSpec("path", "string", required=False)
 URL = ArgSpec("url", "string")
 FILE = ArgSpec("file", "map", keys=(PATH, ArgSpec("tags", "slice_string", required=False)))
-ORDER = ArgSpec("order", "map", keys=(FILE, URL, ArgSpec("files", "slice_map", keys=(PATH,), required=False)))
+MIRRORS = ArgSpec("mirrors", "slice_string", required=False)
+ORDER = ArgSpec("order", "map", keys=(FILE, URL, MIRRORS, ArgSpec("files", "slice_map", keys=(PATH,), required=False)))
+PLACE = "https://a.com"
 FILES = ArgSpec("files", "slice_map", keys=(PATH, ArgSpec("file", "map", keys=(PATH,), required=False)))
 
 
@@ -95,13 +97,43 @@ def test_names_of_a_template_are_found() -> None:
     assert [()] == key_paths(text, "a.b", ("order", "a.b"))
 
 
-def test_url_in_a_key_is_checked() -> None:
-    template = Template.parse("net:read:{order.url.host}", {"order": ORDER})
+@pytest.mark.parametrize(
+    ("arg", "key", "values", "where"),
+    [
+        (URL, "url", ["nowhere"], "url"),
+        (ArgSpec("urls", "slice_string"), "urls", [[PLACE, "nowhere"]], "urls[1]"),
+        (ORDER, "order.url", [{"url": "nowhere"}], "order['url']"),
+        (ORDER, "order.mirrors", [{"url": "nowhere", "mirrors": [PLACE, "nowhere"]}], "order['mirrors'][1]"),
+        (ArgSpec("orders", "slice_map", keys=(URL,)), "orders.url", [[{"url": PLACE}, {"url": "nowhere"}]], "orders"),
+    ],
+)
+def test_error_gives_the_place_of_a_url(arg: ArgSpec, key: str, values: list[Any], where: str) -> None:
+    """Within maps of a list it gives only the argument."""
+    template = Template.parse(f"net:read:{{{key}.host}}", {arg.name: arg})
 
     with pytest.raises(ArgumentError) as caught:
-        template.fill([{"url": "nowhere"}])
+        template.fill(values)
 
-    assert ["order['url']"] == [each.where for each in caught.value.problems]
+    assert [where] == [each.where for each in caught.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("arg", "key", "values", "where"),
+    [
+        (URL, "url", [PLACE, "nowhere"], "url[1]"),
+        (ORDER, "order.url", [{"url": PLACE}, {"url": "nowhere"}], "order[1]['url']"),
+    ],
+)
+def test_error_gives_the_place_of_a_url_in_a_further_value(
+    arg: ArgSpec, key: str, values: list[Any], where: str
+) -> None:
+    """It is the place that an error about the type of the value gives."""
+    template = Template.parse(f"net:read:{{{key}.host}}", {arg.name: arg}, variadic=True)
+
+    with pytest.raises(ArgumentError) as caught:
+        template.fill(values)
+
+    assert [where] == [each.where for each in caught.value.problems]
 
 
 class Download(pydantic.BaseModel):  # type: ignore[name-defined, misc]

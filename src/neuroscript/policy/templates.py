@@ -215,11 +215,19 @@ class _Argument:
     def is_text(self) -> bool:
         return not self.is_many and not self.path and SCOPE_TYPES[self.type] is literal
 
-    @property
-    def where(self) -> str:
-        """The place of the value in an error."""
-        name = self.name[: -len("".join(f".{key}" for key in self.path))] if self.path else self.name
-        return name if self.is_listed else f"{name}{''.join(f'[{key!r}]' for key in self.path)}"
+    def where(self, index: int) -> str:
+        """Return the place of a value in an error.
+
+        Args:
+            index: The position of the value in `items`; it is not that of a map, so it is omitted for maps in a list.
+        """
+        keys = "".join(f"[{key!r}]" for key in self.path)
+        name = self.name.removesuffix("".join(f".{key}" for key in self.path))
+        if self.is_listed:
+            return name
+        if self.variadic:
+            return f"{name}[{index}]{keys}"
+        return f"{name}{keys}[{index}]" if self.is_many else f"{name}{keys}"
 
     @property
     def element(self) -> ArgType:
@@ -394,5 +402,4 @@ def _places(argument: _Argument, values: Values) -> Iterator[str | None]:
         try:
             yield None if url is None else host_scope(url)
         except InvalidScope:
-            where = f"{argument.where}[{index}]" if argument.is_many and not argument.is_listed else argument.where
-            raise ArgumentError([Problem(where, "arg.url", NO_PLACE, "str")]) from None
+            raise ArgumentError([Problem(argument.where(index), "arg.url", NO_PLACE, "str")]) from None
