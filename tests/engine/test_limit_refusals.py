@@ -17,6 +17,7 @@ from neuroscript import (
     ExecutionPolicy,
     Host,
     LimitError,
+    ToolCall,
     ToolPolicy,
     Toolset,
     ToolSpec,
@@ -71,6 +72,11 @@ CASES: dict[str, Case] = {
     "a rate of one tool": Case(
         {"rates": {"g.add": "1/second"}},
         [step("add"), step("awaited"), step("outer", code="limit.rate"), 1.0, step("outer")],
+    ),
+    "calls in total of tools with and without a rate": Case(
+        {"calls": 3, "rates": {"g.awaited": "9/minute"}},
+        [step("add"), step("awaited"), step("add"), step("awaited", code="limit.calls")],
+        {"calls": 3},
     ),
     "the same call in a row": Case(
         {"max_identical_calls": 2},
@@ -256,6 +262,18 @@ def test_a_refusal_by_one_limit_refunds_the_others() -> None:
     assert [code(lambda: session.call("g.add", (1,))) for _ in range(3)] == ["limit.tool_calls"] * 3
     assert engine.ledger.spent == {"calls": 1, "calls of g.add": 1}
     assert session.ledger.spent == {"calls": 1}
+
+
+def test_check_refuses_a_call_only_after_the_last_permitted_one() -> None:
+    """Calls that the ledger counts in advance are still permitted."""
+    engine = engine_of(Limits(calls=3))
+    seen = []
+    for _ in range(3):
+        engine.call("g.add", (1,))
+        seen += [(each.allowed, each.code) for each in engine.check([ToolCall("g.add", [1])])]
+
+    assert seen == [(True, ""), (True, ""), (False, "limit.calls")]
+    assert engine.ledger.spent == {"calls": 3}
 
 
 # Sessions
