@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuroscript import ArgType, Capability, ExecutionPolicy, Grant, PolicyError, SpecError, ToolPolicy
+from neuroscript import ArgType, Capability, ExecutionPolicy, Grant, PolicyError, SpecError, ToolPolicy, ToolSpec
 from neuroscript.policy.refusals import MissingNeeds, refusal
 from neuroscript.policy.templates import Template
 
@@ -134,6 +134,21 @@ def test_an_invalid_policy_is_refused(settings: dict[str, Any], text: str) -> No
     assert f"execution policy: {text}" == str(caught.value)
 
 
+def test_a_pattern_is_at_most_as_long_as_a_name() -> None:
+    """So each tool can be named."""
+    spec = ToolSpec("t", "g" * 510)
+    longest = spec.full_name
+
+    assert not permits(ExecutionPolicy(deny=(longest,)), longest)
+    assert ExecutionPolicy(preapproved=(longest,)).preapproved == (longest,)
+    with pytest.raises(SpecError) as caught:
+        ExecutionPolicy(deny=(f"{longest}t",))
+    message = f"deny: {'g' * 64}… is not a valid pattern; use a name, or a pattern such as fs.*"
+    assert f"execution policy: {message}" == str(caught.value)
+    with pytest.raises(SpecError):
+        ToolSpec("tt", "g" * 510)
+
+
 def test_a_policy_is_a_value() -> None:
     """Equivalent policies are equal, and policies are immutable."""
     first = ExecutionPolicy(allow=["TOOL.FS.*", "fs.*"], grants=["FS:read:*"])
@@ -156,6 +171,28 @@ def test_patterns_that_match_no_tool_are_reported() -> None:
 
     assert policy.unmatched(["math.add", "tool.fs.Delete"]) == ("maths.*", "fs.rm")
     assert policy.unmatched([]) == ("math.*", "maths.*", "fs.delete", "fs.rm")
+
+
+@pytest.mark.parametrize(
+    ("grant", "needs", "is_used"),
+    [
+        ("fs:read:data/**", ["fs:read:data/a"], True),
+        ("fs:read:data/**", ["fs:read:{path}"], True),
+        ("*:*:*", ["fs:read:{path}"], True),
+        ("fs:*:data/**", ["fs:write:logs/a", "fs:write:logs/a,data/a"], True),
+        ("fs:read:data/**", ["fs:read:logs/a"], False),
+        ("fs:read:data/a", ["fs:read:data/**"], False),
+        ("fs:read:data/**", ["fs:read"], False),
+        ("fs:write:data/**", ["fs:read:{path}"], False),
+        ("net:read:*", ["fs:read:{path}"], False),
+        ("fs:read:*", [], False),
+    ],
+)
+def test_grants_that_cover_no_need_are_reported(grant: str, needs: list[str], is_used: bool) -> None:
+    """A grant may cover any value of an argument."""
+    policy = ExecutionPolicy(grants=(grant,))
+
+    assert policy.unused(needs) == (() if is_used else policy.grants)
 
 
 def test_the_first_uncovered_need_is_reported() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import pytest
 
-from neuroscript import SpecError
+from neuroscript import ExecutionPolicy, SpecError, ToolPolicy
 from neuroscript.policy.limits import Limits, Rate, parse_amount
 
 
@@ -144,6 +144,17 @@ def test_invalid_limits_are_refused(settings: dict[str, Any], text: str) -> None
         Limits(**settings)
 
     assert f"limits: {text}" == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: Limits(5), lambda: ExecutionPolicy(("*",)), lambda: ToolPolicy(True)],
+    ids=["Limits", "ExecutionPolicy", "ToolPolicy"],
+)
+def test_fields_are_passed_by_name(make: Any) -> None:
+    """A position would not show what a number or a list permits."""
+    with pytest.raises(TypeError, match="takes 1 positional argument but 2 were given"):
+        make()
 
 
 def test_limits_are_stored_in_their_exact_form() -> None:

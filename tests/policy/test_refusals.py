@@ -74,6 +74,7 @@ def refusal(name: str, *args: Any, **policy: Any) -> PolicyError:
         ("t.read", ["a*b.txt"], r"needs fs:read:a\*b.txt", [r"fs:read:a\*b.txt"]),
         ("t.copy", ["a.txt", "b.txt"], "needs fs:read:a.txt", ["fs:read:a.txt", "fs:write:b.txt"]),
         ("t.open", ["it's"], "needs lock:open", ["lock:open:it's"]),
+        ("t.open", ["x" * 64], "needs lock:open", [f"lock:open:{'x' * 64}"]),
     ],
 )  # fmt: skip
 def test_refusal_gives_the_narrowest_grants(name: str, args: list[str], text: str, needs: list[str]) -> None:
