@@ -65,6 +65,17 @@ def test_approval_card_shows_the_whole_call() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("chars", "row_count", "is_cut"), [(66 * 6, 6, False), (66 * 6 + 1, 6, True), (66 * 5, 5, False)]
+)
+def test_only_text_beyond_the_last_row_is_cut(chars: int, row_count: int, is_cut: bool) -> None:
+    """Text that fills six rows is complete."""
+    shown = card(request(description="x" * chars), 80)
+
+    assert shown.count(f"{'x' * 66}\n") == row_count
+    assert ("(cut; " in shown) is is_cut
+
+
 def test_approval_card_of_a_minimal_call() -> None:
     """It says that there are no arguments or effects, and counts the needs that it leaves out."""
     needs = tuple(f"fs:read:{number}" for number in range(MAX_NEEDS + 3))

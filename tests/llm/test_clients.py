@@ -439,6 +439,10 @@ def test_anthropic_has_no_embeddings(reach: Reach) -> None:
             {"base_url": "127.0.0.1:8080"},
             "model: base_url must be an address such as http://127.0.0.1:8080/v1, or empty",
         ),
+        (
+            {"base_url": "http://127.0.0.1:8080/v 1"},
+            "model: base_url must be an address such as http://127.0.0.1:8080/v1, or empty",
+        ),
     ],
 )
 def test_invalid_settings_are_rejected(settings: dict[str, object], text: str) -> None:

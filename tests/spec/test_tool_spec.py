@@ -341,6 +341,15 @@ def test_effects_decide_whether_acall_needs_a_thread() -> None:
     assert not ToolPolicy(effects=("net",), blocking=False).waits
 
 
+@pytest.mark.parametrize(
+    ("effects", "is_idempotent"),
+    [((), False), (("pure",), True), (("idempotent",), True), (("idempotent", "writes"), True), (("reads",), False)],
+)
+def test_pure_and_idempotent_tools_may_be_called_twice(effects: tuple[str, ...], is_idempotent: bool) -> None:
+    """A plan may retry such a call after a timeout."""
+    assert ToolPolicy(effects=effects).is_idempotent is is_idempotent
+
+
 def test_coerce_takes_a_spec_with_all_that_it_asks() -> None:
     """Keys, choices and bounds hold, and None passes as it does for every type."""
     rule = ArgSpec("m", MAP, keys=(ArgSpec("n", INT, minimum=1), ArgSpec("k", STRING, choices=("a",), default="a")))
