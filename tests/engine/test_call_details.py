@@ -58,6 +58,49 @@ def test_a_result_of_the_wrong_type_is_closed(timeout: float | None) -> None:
     assert closed == [True]
 
 
+def failing_cleanup() -> Iterator[int]:
+    try:
+        yield 1
+    finally:
+        raise ValueError("secret")
+
+
+class Sender:
+    def send(self, value: object) -> None:
+        """Do nothing; it has no ``close``."""
+
+
+class Unreadable:
+    @property
+    def send(self) -> None:
+        raise ValueError("secret")
+
+    close = send
+
+
+@pytest.mark.parametrize("timeout", [None, 60], ids=["compiled", "steps"])
+@pytest.mark.parametrize(
+    ("make", "stream"),
+    [(failing_cleanup, False), (Sender, False), (Sender, True), (Unreadable, False), (Unreadable, True)],
+)
+def test_a_result_of_the_wrong_type_that_cannot_be_closed_is_reported(
+    make: Callable[[], Any], stream: bool, timeout: float | None
+) -> None:
+    """What its own code raises does not reach the caller."""
+
+    def wrong(rt: Runtime) -> Any:
+        made = make()
+        if isinstance(made, Iterator):
+            next(made)
+        return made
+
+    spec = ToolSpec("t", "g", return_type=ArgType.INT, stream=stream)
+    with engine_of(spec, wrong) as engine, pytest.raises(ReturnError) as caught:
+        engine.call("g.t", timeout=timeout)
+
+    assert (caught.value.code, caught.value.retry) == ("return.type", "never")
+
+
 class Sink:
     """An audit log that refuses the first start of a call."""
 
@@ -141,3 +184,23 @@ def test_every_entry_point_asks_the_approver_each_time(entry_point: str) -> None
     assert error is not None
     assert (error.code, error.retry) == ("policy.rejected", "never")
     assert asked == ["g.t"] * 3
+
+
+@pytest.mark.parametrize("name", ["inner", "middle", "outer"])
+def test_an_approval_request_contains_the_calls_around_it(name: str) -> None:
+    """The innermost comes first."""
+    asked: list[tuple[Any, ...]] = []
+
+    def approve(request: ApprovalRequest) -> Approval:
+        asked.append((request.tool, request.depth, request.above))
+        return Approval.approve()
+
+    tools = Toolset("g")
+    tools.add(ToolSpec("inner", "g"), lambda rt: None, ToolPolicy(requires_approval=True))
+    tools.add(ToolSpec("middle", "g"), lambda rt: rt.call_tool("g.inner"))
+    tools.add(ToolSpec("outer", "g"), lambda rt: rt.call_tool("g.middle"))
+    with Engine(toolsets=[tools], plugins="none", policy=ExecutionPolicy(approver=approve)) as engine:
+        engine.call(f"g.{name}")
+
+    above = {"inner": (), "middle": ("g.middle",), "outer": ("g.middle", "g.outer")}[name]
+    assert asked == [("g.inner", len(above) + 1, above)]

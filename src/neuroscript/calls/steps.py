@@ -398,6 +398,13 @@ def _told(error: BaseException) -> str:
 
 
 def close(result: Any) -> None:
-    """Close a generator, or a coroutine that a function returned without being a coroutine function."""
-    if hasattr(result, "close") and hasattr(result, "send"):
-        result.close()
+    """Close a generator, or a coroutine that a function returned without being a coroutine function.
+
+    What its own code raises is dropped, because the call fails anyway; an interrupt of the main thread propagates.
+    """
+    try:
+        if hasattr(result, "send"):
+            result.close()
+    except BaseException as error:
+        if is_interrupt(error):
+            raise
