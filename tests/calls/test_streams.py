@@ -450,7 +450,7 @@ def test_closed_stream_makes_no_item() -> None:
         def close(self) -> None:
             self.seen.append("closed")
 
-    step, end, _ = item_reader(source := Source(), "plain", "g.late")
+    step, end, _ = item_reader(source := Source(), "g.late")
 
     assert (1, END) == (step(), step())
     end()

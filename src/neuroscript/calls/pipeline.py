@@ -277,7 +277,7 @@ class CallPipeline:
         """Yield each item of what a tool returned, which is closed in any case."""
         from neuroscript.calls.streams import StreamAccount, item_reader
 
-        step, end, run_mode = item_reader(source, "waits" if self.tool.policy.waits else "plain", self.tool.name)
+        step, end, run_mode = item_reader(source, self.tool.name)
         given = StreamAccount(self.policy.least("items"))
         try:
             while (found := (yield from run_step(frame, step, (), run_mode))) is not END:

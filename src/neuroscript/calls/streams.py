@@ -79,7 +79,7 @@ class RecordedItems:
             self.items.append(item)
 
 
-def item_reader(source: Any, run_mode: RunMode, tool: str) -> tuple[Callable[[], Any], Callable[[], Any], RunMode]:
+def item_reader(source: Any, tool: str) -> tuple[Callable[[], Any], Callable[[], Any], RunMode]:
     """Return what yields the next item of an iterator, what closes it, and how both are run.
 
     Raises:
@@ -90,7 +90,7 @@ def item_reader(source: Any, run_mode: RunMode, tool: str) -> tuple[Callable[[],
         return awaited.next, awaited.end, "coroutine"
     if hasattr(type(source), "__next__"):
         plain = SyncItems(source)
-        return plain.next, plain.end, run_mode
+        return plain.next, plain.end, "waits"
     close(source)
     raise ReturnError(f"result: expected an iterator, got {type_name(source)}", tool=tool)
 
