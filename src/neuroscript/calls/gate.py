@@ -170,8 +170,9 @@ class Gate:
         self, frame: CallFrame, values: tuple[Any, ...], time: float, digest: bytes, made: tuple[Repair, ...]
     ) -> None:
         if self.has_observers:
-            kept = None if self._watch.recording is None else tuple(map(copy_exact, values))
-            items = None if self._watch.recording is None else RecordedItems(MAX_RECORDED_BYTES)
+            kept = items = None
+            if self._watch.recording is not None:
+                kept, items = tuple(map(copy_exact, values)), RecordedItems(MAX_RECORDED_BYTES)
             told = self.repaired(made)
             began = CallStart(time, *self.types_and_sizes(values), digest, told, perf_counter(), kept, items)
             frame.beginning = began

@@ -254,7 +254,7 @@ class Session:
         sent = SentCall(call if type(call) is ToolCall else _call_of(call))
         collected = None if on_item is None and self._shared.spill is None else self._collected(on_item)
         try:
-            value = self._exact_result(sent) if timeout is None and on_item is None else UNDECIDED
+            value = self._exact_result(sent) if timeout is None else UNDECIDED
             if value is UNDECIDED:
                 value = drive(self._sent_steps(sent, timeout), self._shared, collected)
             result = sent.result(value)
