@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final, Literal
 
+import attrs
 import pytest
 
 from neuroscript import ArgSpec, ArgumentError, Engine, ToolPolicy, ToolSpec, bind_named, tool
@@ -53,6 +54,93 @@ def test_nothing_is_shared_with_the_caller() -> None:
     orders[0]["lines"][0]["sku"] = "changed"
     orders[0]["lines"].clear()
     assert SENT["orders"][0]["lines"][0] == {"sku": "a", "price": "1.50"}
+
+
+INNER: Final[list[tuple[ArgSpec, tuple[Any, ...]]]] = [
+    (ArgSpec("x", kind, **fields), values)
+    for kind, fields, values in (
+        ("string", {}, ("a", "é", 5, "\ud800")),
+        ("string", {"nullable": True}, ("a", "null")),
+        ("string", {"choices": ("a", "B")}, ("a", "b", "c")),
+        ("string", {"min_length": 2, "max_length": 3}, ("ab", "a", "abcd")),
+        ("int", {}, (5, "5", 5.0, 2**63)),
+        ("int", {"nullable": True}, (5, "", "null")),
+        ("int", {"minimum": 1, "exclusive_maximum": 5}, (1, "4", 0, 5)),
+        ("float", {}, (1.5, 1, "1.5", float("nan"))),
+        ("bool", {}, (True, "true", 1)),
+        ("blob", {}, (b"x", "x", bytearray(b"x"))),
+        ("any", {}, (5, [1], object)),
+        ("map", {}, ({"a": 1}, {1: 1}, [])),
+        ("slice_int", {}, ([1], ["1"], "[1]")),
+        ("slice_string", {}, (["a"], ["\ud800"], [1])),
+        ("string", {"format": "date"}, ("2026-01-02", "20260102", 5)),
+        ("string", {"format": "date", "nullable": True}, ("2026-01-02", "null")),
+        ("string", {"format": "decimal"}, ("1.50", 2, "x")),
+        ("string", {"format": "path"}, ("x", "x/../y", "..")),
+    )
+]
+"""Specs within others, with values for them."""
+
+
+class Equal:
+    """A key that equals ``x``, but is not a string."""
+
+    def __eq__(self, other: object) -> bool:
+        return other == "x"
+
+    def __hash__(self) -> int:
+        return hash("x")
+
+
+ITEM: Final = (lambda value: [value], lambda value: (value,), lambda value: [None, value, value], lambda value: value)
+LISTS: Final = (lambda value: [[value]], lambda value: [[value], [], (value, value)], lambda value: [{"x": value}])
+OBJECT: Final = (
+    *(lambda value: {"x": value}, lambda value: {"x": value, "y": 1}, lambda value: {1: value}),
+    *(lambda value: {Equal(): value}, lambda value: [{"x": value}], lambda value: {}),
+)
+OBJECTS: Final = (
+    *(lambda value: [{"x": value}], lambda value: [{"x": value}, {"x": value}], lambda value: [{"x": value}, None]),
+    *(lambda value: [{"x": value}, {"y": value}], lambda value: {"x": value}, lambda value: ({"x": value},)),
+    lambda value: [{"x": value}, {Equal(): value}],
+)
+AROUND: Final[dict[str, tuple[Callable[[ArgSpec], dict[str, Any]], tuple[Callable[[Any], Any], ...]]]] = {
+    "a list": (lambda inner: {"items": inner}, ITEM),
+    "a short list": (lambda inner: {"items": inner, "max_length": 1}, ITEM),
+    "a list without repetitions": (lambda inner: {"items": inner, "unique_items": True}, ITEM),
+    "lists": (lambda inner: {"items": ArgSpec("item", "slice", items=inner)}, LISTS),
+    "short lists": (lambda inner: {"items": ArgSpec("item", "slice", items=inner, max_length=1)}, LISTS),
+    "a tuple": (lambda inner: {"prefix_items": (inner,)}, ITEM),
+    "an object": (lambda inner: {"type": "map", "keys": (inner,)}, OBJECT),
+    "an open object": (lambda inner: {"type": "map", "keys": (inner,), "extra_keys": True}, OBJECT),
+    "an object of two keys": (
+        lambda inner: {"type": "map", "keys": (inner,), "extra_keys": True, "min_length": 2},
+        OBJECT,
+    ),
+    "an optional key": (lambda inner: {"type": "map", "keys": (attrs.evolve(inner, required=False),)}, OBJECT),
+    "objects": (lambda inner: {"type": "slice_map", "keys": (inner,)}, OBJECTS),
+    "open objects": (lambda inner: {"type": "slice_map", "keys": (inner,), "extra_keys": True}, OBJECTS),
+    "an object in a list": (lambda inner: {"type": "slice_map", "keys": (inner,), "max_length": 1}, OBJECTS),
+    "nullable objects": (lambda inner: {"items": ArgSpec("item", "map", keys=(inner,), nullable=True)}, OBJECTS),
+}
+"""The fields of a slice, or of another spec, with a spec in it, and the shapes of values for them."""
+
+
+@pytest.mark.parametrize("mode", ["lax", "strict"])
+@pytest.mark.parametrize("around", AROUND)
+def test_nested_values_are_bound_as_in_the_general_path(around: str, mode: Literal["lax", "strict"]) -> None:
+    """Both return the same value or raise the same error, for valid values, wrong ones and values of another shape."""
+    settings = CoercionSettings(mode)
+    fields, shapes = AROUND[around]
+    bound = 0
+    for inner, values in INNER:
+        spec = ToolSpec("t", "g", (ArgSpec("a0", **{"type": "slice", **fields(inner)}),))
+        binder = compile_binder(spec, settings)
+        for value in (shape(each) for shape in shapes for each in (*values, None)):
+            sent = {"a0": value}
+            expected = outcome(lambda sent=sent, spec=spec: bind_arguments(spec, settings, sent, by_name=True))
+            assert outcome(lambda sent=sent, binder=binder: binder(sent)) == expected, (inner, value)
+            bound += expected.startswith("(")
+    assert bound > len(INNER)
 
 
 @pytest.mark.parametrize("text", [*range(0, 60, 3), 100, 1_000])

@@ -223,7 +223,7 @@ def _is_text(arg: ArgSpec) -> bool:
 
 
 def _is_sequence(arg: ArgSpec) -> bool:
-    if arg.items is None or arg.unique_items or arg.prefix_items:
+    if arg.items is None or arg.unique_items:
         return False
     return not check_bounds(arg) and arg.default is UNSET and _is_known(arg.items)
 
@@ -237,7 +237,7 @@ def _is_declared(arg: ArgSpec) -> bool:
     return (
         bool(arg.keys)
         and all(map(_is_known, arg.keys))
-        and not (arg.extra_keys or arg.is_refined)
+        and not arg.is_refined
         and not check_bounds(arg)
         and arg.default is UNSET
     )

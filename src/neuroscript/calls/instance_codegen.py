@@ -23,7 +23,7 @@ def is_made_in_place(arg: ArgSpec) -> bool:
     if arg.format:
         return arg.cls is None or arg.format in NEVER_REJECTED
     is_map = arg.cls is None or is_typed_dict(get_origin(arg.cls) or arg.cls)
-    has_others = arg.any_of or arg.prefix_items or arg.unique_items or arg.value_spec or arg.key_spec
+    has_others = arg.any_of or arg.prefix_items or arg.value_spec or arg.key_spec
     return is_map and not has_others and all(map(is_made_in_place, arg.nested))
 
 
