@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -381,6 +383,21 @@ def test_runtime_stops_working_after_its_call() -> None:
                 use(kept[-1])
 
             assert (caught.value.code, caught.value.retry) == ("runtime.closed", "never")
+
+
+@pytest.mark.parametrize("timeout", [None, 60], ids=["compiled", "steps"])
+def test_stored_runtime_of_an_ended_call_does_not_hold_the_engine(timeout: float | None) -> None:
+    """A tool may store its Runtime by mistake."""
+    stored: list[Any] = []
+    engine = engine_of(ToolSpec("t", "g", return_type=ArgType.NIL), lambda rt: stored.append(rt))
+    engine.call("g.t", timeout=timeout)
+    gone = weakref.ref(engine)
+
+    del engine
+    gc.collect()
+
+    assert gone() is None
+    assert stored[0].cancelled
 
 
 @attrs.frozen

@@ -185,6 +185,7 @@ def test_nested_failure_is_logged_where_it_happened(log: Log) -> None:
     error = failing("call", "t.outer", "coffee")
 
     assert str(error) == "t.outer: its call of t.price failed (tool.failed)"
+    assert error.is_logged
     assert [text.splitlines()[0] for text in log.tracebacks] == ["t.price failed"]
 
 

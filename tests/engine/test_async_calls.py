@@ -20,6 +20,7 @@ from neuroscript import (
     ToolFailed,
     ToolPolicy,
     Toolset,
+    ToolSpec,
     tool,
 )
 
@@ -263,6 +264,32 @@ def test_requested_cancellation_propagates() -> None:
         rt.get_var("x")
 
 
+def test_cancelled_error_of_a_tool_is_a_failure_outside_a_task() -> None:
+    """A framework may run the steps of a coroutine itself, in a callback of its event loop."""
+
+    async def cancelled(rt: Runtime) -> None:
+        raise asyncio.CancelledError
+
+    found: list[BaseException] = []
+
+    def step() -> None:
+        try:
+            engine.acall("g.cancelled").send(None)
+        except BaseException as error:
+            found.append(error)
+
+    async def main() -> None:
+        asyncio.get_running_loop().call_soon(step)
+        await asyncio.sleep(0.01)
+
+    with engine_of(tools_of(cancelled=cancelled)) as engine:
+        asyncio.run(main())
+
+    assert [(type(each), str(each)) for each in found] == [
+        (ToolFailed, "g.cancelled: the tool failed (CancelledError)")
+    ]
+
+
 def test_coroutine_tool_is_stopped_at_its_timeout() -> None:
     """It is cancelled, and its finally blocks run."""
     ended: list[int] = []
@@ -380,6 +407,23 @@ def test_closed_engine_refuses_calls() -> None:
     result = engine.execute(ToolCall("g.add"))
     assert (result.error.code, result.error.retry) == ("engine.closed", "never")  # type: ignore[union-attr]
     engine.close()
+
+
+def test_awaited_calls_one_after_the_other_share_threads() -> None:
+    before = set(threading.enumerate())
+    started: set[threading.Thread] = set()
+    tools = Toolset("g")
+    tools.add(ToolSpec("t", "g"), lambda rt: started.update(threading.enumerate()), ToolPolicy(blocking=True))
+
+    async def main() -> None:
+        for _ in range(20):
+            await engine.acall("g.t")
+            await asyncio.sleep(0.002)
+
+    with engine_of(tools) as engine:
+        asyncio.run(main())
+
+    assert 1 <= len(started - before) <= 10
 
 
 def test_engine_is_an_async_context_manager() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 
 import pytest
+
+from neuroscript import Engine
 
 CLOSING = """
 import gc, sys, time
@@ -43,6 +46,17 @@ while time.monotonic() < end:
     engine.close(0)
 print(gc.isenabled())
 """
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_close_leaves_garbage_collection_as_it_was(enabled: bool) -> None:
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        Engine(plugins="none").close()
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if before else gc.disable)()
 
 
 @pytest.mark.slow
