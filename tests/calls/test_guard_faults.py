@@ -79,6 +79,28 @@ def refuses_and_leaves_nothing_behind(row: Row, fault: str, manner: str, entry_p
         assert bench.counts()["concurrency"] == 0
 
 
+@pytest.mark.parametrize("entry_point", ["call", "stream"])
+@pytest.mark.parametrize(
+    ("gate", "fault", "check"),
+    [
+        ("approver", "KeyError", "approver"),
+        ("hook", "KeyError", "hook Deciding"),
+        ("template", "KeyError", "needs"),
+        ("clock of an audit", "ValueError", "clock"),
+        ("clock of a rate", "SystemExit", "limits"),
+    ],
+)
+def test_refusal_contains_the_name_of_the_check_that_failed(
+    gate: str, fault: str, check: str, entry_point: str
+) -> None:
+    bench = Bench(GATES[gate].gate(Part(RAISED[fault])), "plain")
+    with bench.engine as engine, pytest.raises(PolicyError) as caught:
+        ENTRY_POINTS[entry_point](engine, CANARY)
+
+    assert str(caught.value) == f"g.t: denied because a check failed ({check}, {fault})"
+    assert [caught.value.rule, *(each.rule for each in engine.refusals)] == [check, check]
+
+
 @pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 def test_failing_guards_leave_no_thread(entry_point: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The threads end after their engines are closed and the idle time is over."""

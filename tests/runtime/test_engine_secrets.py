@@ -335,6 +335,22 @@ def test_sent_secrets_do_not_displace_injected_secrets(source: Any, secret: str)
     assert log.getvalue() == f"{MARK}\n"
 
 
+@pytest.mark.parametrize("secret", [PIN, LONG])
+def test_resolved_secrets_do_not_displace_a_fixed_one(secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A resolver may return another value for each call; a fixed value stays valid."""
+    monkeypatch.setattr("neuroscript.runtime.secret_set.MAX_CALL_SECRETS", 20)
+    found = tools().with_injected("t.login", password=Value(secret))
+    keys = ArgSpec("keys", ArgType.SLICE_STRING, secret=True)
+    found.add(ToolSpec("take", "t", [keys], return_type=ArgType.INT), lambda rt, keys: len(keys))
+    resolved = [f"{number:06}{'-' + secret[::-1] if secret == LONG else ''}" for number in range(21)]
+    found = found.with_injected("t.take", keys=Resolver(lambda context: resolved))
+    with Engine(toolsets=[found], plugins="none") as engine, engine.session() as caller:
+        caller.call("t.login")
+        assert caller.call("t.take") == 21
+
+        assert call_as_json(caller, "t.echo", secret) == json.dumps([MARK, "None", []])
+
+
 def test_session_with_many_secrets_reveals_none_of_another_in_the_log() -> None:
     """Each session displaces its own secrets first, even those that another session sent before."""
     log, logger = logged("neuroscript.test.fair")

@@ -136,6 +136,19 @@ def test_common_starts_load_few_project_modules(code: str, limit: int) -> None:
     assert len(ours) <= limit, ours
 
 
+def test_engine_without_observers_loads_none() -> None:
+    """This holds for calls that are refused, and for closing."""
+    added = loaded(
+        f"{DECORATED_TOOL}from neuroscript import ToolCall\n"
+        "with Engine(plugins='none', toolsets=[tools]) as engine:\n"
+        "    codes = [engine.execute(ToolCall(name, args)).error.code\n"
+        "             for name, args in (('math.add', ['x', 1]), ('math.sub', []))]\n"
+        "assert codes == ['coercion.format', 'tool.not_found'], codes"
+    )
+
+    assert set() == added & {"neuroscript.calls.gate", "neuroscript.calls.observers"}
+
+
 def test_importing_the_root_package_loads_nothing_else() -> None:
     """``import neuroscript`` loads only the root; each public name loads its module on first use."""
     added = loaded("import neuroscript") - loaded("import __future__, typing")
