@@ -192,6 +192,7 @@ def test_stream_timeout_reports_its_progress() -> None:
     assert [("call.timeout", {"items": 2, "result_bytes": 16})] == recorded(audit)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("asynchronous", [False, True])
 @pytest.mark.parametrize("entry_point", ["call", "execute", "aexecute", "stream", "astream"])
 def test_endless_stream_ends_at_its_timeout(asynchronous: bool, entry_point: str) -> None:
