@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
+import inspect
 import json
+import re
 from collections import OrderedDict
+from enum import Enum, Flag
 from typing import Any
 
 import attrs
@@ -23,6 +27,7 @@ from neuroscript import (
     ToolPolicy,
     Toolset,
     ToolSpec,
+    bind,
     coerce,
     policy_from_data,
     policy_to_data,
@@ -65,6 +70,8 @@ class Loose:
         (lambda: ArgSpec("a", INT, required="yes"), "argument a: required must be True or False, not str"),
         (lambda: ArgSpec("a", INT, choices=(1, "2")), "argument a: each choice must be of type int"),
         (lambda: ArgSpec("a", INT, choices=(True,)), "argument a: each choice must be of type int"),
+        (lambda: ArgSpec("a", INT, choices=("1", "2")), "argument a: each choice must be of type int"),
+        (lambda: ArgSpec("a", ArgType.SLICE_INT, choices=("1", "2")), "argument a: each choice must be of type int"),
         (lambda: ArgSpec("a", MAP, choices=({},)), "argument a: choices are valid for strings, numbers, booleans and slices of them, not for"
          " map"),
         (lambda: ArgSpec("a", INT, choices=(1, 2), default=3), "argument a: the default does not fit: expected int, one "
@@ -123,6 +130,156 @@ def test_a_bad_spec_can_not_be_made(make: Any, text: str) -> None:
 
     assert text == str(caught.value)
     assert isinstance(caught.value, ValueError)
+
+
+class Colour(Enum):
+    """Strings."""
+
+    RED = "red"
+    BLUE = "blue"
+
+
+class Mixed(Enum):
+    """Values of two types."""
+
+    AUTO = "auto"
+    ONE = 1
+
+
+class Rights(Flag):
+    """Names in a list."""
+
+    READ = 1
+
+
+ID = ArgSpec("id", INT)
+NESTED = "choices, keys, minimum and maximum belong to the nested specs"
+ALTERNATIVES = "any_of requires two different alternatives besides null; use the only one"
+OPTIONAL = "required and default are valid for arguments and keys only"
+REFINED_WRONGLY: list[tuple[str, dict[str, Any], str]] = [
+    ("int", {"items": "int"}, "items and prefix_items refine slice, not int"),
+    ("slice_int", {"prefix_items": ("int", "int")}, "items and prefix_items refine slice, not slice_int"),
+    ("slice", {"items": "map", "prefix_items": ("int",)}, "pass either items or prefix_items"),
+    ("slice", {"items": "map", "choices": ("x",)}, NESTED),
+    ("slice", {"items": "map", "keys": (ID,)}, NESTED),
+    ("slice", {"items": "map", "minimum": 1}, NESTED),
+    ("slice", {"prefix_items": ("int",), "maximum": 1}, NESTED),
+    ("any", {"any_of": ("int", "string"), "exclusive_minimum": 1}, NESTED),
+    ("any", {"any_of": ("int", "string"), "exclusive_maximum": 1}, NESTED),
+    ("any", {"any_of": ("int", "map"), "extra_keys": True}, NESTED),
+    ("slice", {"prefix_items": ("int", "int"), "min_length": 2}, "the length follows from prefix_items"),
+    ("slice", {"prefix_items": ("int", "int"), "max_length": 2}, "the length follows from prefix_items"),
+    ("slice", {"prefix_items": ("int", "int"), "unique_items": True}, "pass either prefix_items or unique_items"),
+    ("slice_map", {"cls": set}, "the items of a set must be hashable; use list"),
+    ("slice", {"cls": frozenset, "items": "slice_int"}, "the items of a frozenset must be hashable; use list"),
+    ("string", {"unique_items": True}, "unique_items refines slices, not string"),
+    ("slice", {"unique_items": "yes"}, "unique_items must be True or False, not str"),
+    ("int", {"value_spec": "int"}, "value_spec refines map and map_any_any, not int"),
+    ("map_string_string", {"value_spec": "int"}, "value_spec refines map and map_any_any, not map_string_string"),
+    ("map", {"keys": (ID,), "value_spec": "int", "extra_keys": True},
+     "value_spec describes the values of further keys; leave extra_keys out"),
+    ("map_string_int", {"key_spec": "string"}, "key_spec refines map and map_any_any, not map_string_int"),
+    ("map", {"key_spec": "int"}, "key_spec of map must be a string that is not nullable"),
+    ("map", {"key_spec": ArgSpec("key", STRING, nullable=True)}, "key_spec of map must be a string that is not nullable"),
+    ("map_any_any", {"key_spec": "blob"},
+     "key_spec of map_any_any must be a string, int, float or bool that is not nullable"),
+    ("map_any_any", {"key_spec": ArgSpec("key", INT, nullable=True)},
+     "key_spec of map_any_any must be a string, int, float or bool that is not nullable"),
+    ("string", {"any_of": ("int", "string")}, "any_of refines any, not string"),
+    ("any", {"any_of": ("int",)}, ALTERNATIVES),
+    ("any", {"any_of": ("int", "int", "nil")}, ALTERNATIVES),
+    ("int", {"format": "date"}, "format refines string, not int"),
+    ("string", {"format": "date", "choices": ("2026-11-23",)}, "pass either format or choices"),
+    ("string", {"format": 5}, "format must be one of date-time, date, time, duration, uuid, decimal, path, uri, email, ipv4, ipv6, "
+     "ip-network, base64, regex, not int"),
+    ("slice", {"items": ArgSpec("item", INT, default=1)}, f"items: {OPTIONAL}"),
+    ("slice", {"items": ArgSpec("item", INT, required=False)}, f"items: {OPTIONAL}"),
+    ("map", {"value_spec": ArgSpec("value", INT, secret=True)}, "value_spec: secret is valid for arguments and keys only"),
+    ("slice", {"items": "void"}, "items: void is valid for results only"),
+    ("any", {"items": 5, "value_spec": [], "prefix_items": "int", "any_of": ("int", 5)},
+     "items must be an ArgSpec, an ArgType or its name, not int; "
+     "value_spec must be an ArgSpec, an ArgType or its name, not list; "
+     "prefix_items must be a list or tuple of ArgSpecs, ArgTypes or their names, not str; "
+     "any_of must be an ArgSpec, an ArgType or its name, not int"),
+    ("map", {"cls": tuple}, "cls tuple is valid for a slice, not for map"),
+    ("slice", {"cls": OrderedDict}, "cls OrderedDict is valid for a map, not for slice"),
+    ("slice_int", {"cls": Node}, "cls Node is valid for map and slice_map, not for slice_int"),
+    ("string", {"cls": Mixed}, "the values of Mixed have several types; use any"),
+    ("string", {"cls": Rights}, "the values of Rights are of type slice_string, which does not fit string"),
+    ("int", {"cls": datetime.date}, "cls date is valid for a string of the format date"),
+    ("string", {"cls": datetime.date, "format": "time"}, "cls date is valid for a string of the format date"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "text"),
+    REFINED_WRONGLY,
+    ids=[f"{kind} {' '.join(fields)}" for kind, fields, _ in REFINED_WRONGLY],
+)
+def test_refinement_that_does_not_fit_is_refused(kind: Any, fields: dict[str, Any], text: str) -> None:
+    """A refinement that no check would read is an error, as is one that contradicts another."""
+    with pytest.raises(SpecError) as caught:
+        ArgSpec("a", kind, **fields)
+
+    assert f"argument a: {text}" == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "same"),
+    [
+        (("slice", {"items": "int"}), ("slice_int", {})),
+        (("slice", {"items": "any"}), ("slice", {})),
+        (("slice", {"items": ArgSpec("i", INT, minimum=1, choices=(1, 2))}), ("slice_int", {"minimum": 1, "choices": (1, 2)})),
+        (("slice", {"items": "int", "cls": set}), ("slice_int", {"cls": set, "unique_items": True})),
+        (("slice", {"items": ArgSpec("i", MAP, keys=(ID,))}), ("slice_map", {"keys": (ID,)})),
+        (("map", {"value_spec": "int"}), ("map_string_int", {})),
+        (("map", {"value_spec": "any"}), ("map", {})),
+        (("map", {"value_spec": "any", "keys": (ID,)}), ("map", {"extra_keys": True, "keys": (ID,)})),
+        (("map", {"key_spec": "string"}), ("map", {})),
+        (("map_any_any", {"key_spec": "string"}), ("map", {})),
+        (("map_any_any", {"key_spec": "string", "value_spec": "float"}), ("map_string_float", {})),
+        (("any", {"any_of": ("int", ArgSpec("x", "any", any_of=("string", "int")), "nil")}),  # type: ignore[arg-type]
+         ("any", {"any_of": ("int", "string"), "nullable": True})),
+        (("any", {"any_of": (ArgSpec("x", INT, nullable=True), "string")}), ("any", {"any_of": ("int", "string"), "nullable": True})),
+        (("slice_string", {"cls": Rights}), ("slice_string", {"cls": Rights, "unique_items": True, "choices": ("READ",)})),
+        (("slice_string", {"cls": Colour, "unique_items": True}),
+         ("slice_string", {"cls": Colour, "unique_items": True, "choices": ("red", "blue")})),
+        (("string", {"cls": datetime.date}), ("string", {"cls": datetime.date, "format": "date"})),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_specs_with_the_same_meaning_are_equal(written: tuple[Any, dict[str, Any]], same: tuple[Any, Any]) -> None:
+    """Each meaning has one form, so lock files and exports do not depend on how the author wrote it."""
+    one, other = (ArgSpec("a", kind, **fields) for kind, fields in (written, same))
+
+    assert one == other
+    assert hash(one) == hash(other)
+    assert [(one.type, getattr(one, name)) for name in same[1]] == [(same[0], getattr(other, name)) for name in same[1]]
+
+
+def test_union_with_a_description_stays_an_alternative() -> None:
+    """A union within a union is flattened unless its description would be lost."""
+    inner = ArgSpec("alternative", ArgType.ANY, any_of=("int", "bool"), description="A number.")  # type: ignore[arg-type]
+
+    assert (inner, ArgSpec("alternative", STRING)) == ArgSpec("a", ArgType.ANY, any_of=(inner, "string")).any_of  # type: ignore[arg-type]
+
+
+def test_changed_spec_equals_a_new_one() -> None:
+    """What a spec derives from its type follows the new type, so `attrs.evolve` cannot leave a wrong rule behind."""
+    old = ArgSpec("a", STRING, choices=("x",))
+    changed, new = attrs.evolve(old, type=INT, choices=(1,)), ArgSpec("a", INT, choices=(1,))
+    derived = [field.name for field in attrs.fields(ArgSpec) if not field.init]
+
+    assert changed == new
+    assert [getattr(changed, name) for name in derived] == [getattr(new, name) for name in derived]
+    assert bind(ToolSpec("t", "g", (attrs.evolve(changed, choices=(), nullable=True),)), ("",)) == (None,)
+
+
+def test_repr_of_a_spec_shows_its_parameters() -> None:
+    """It contains what the author can pass, and no derived fields."""
+    shown = re.findall(r"(\w+)=", repr(ArgSpec("a", INT, choices=(1, 2), minimum=1)))
+
+    assert [*inspect.signature(ArgSpec).parameters] == shown
 
 
 def test_an_unknown_type_lists_the_words() -> None:
