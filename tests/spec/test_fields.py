@@ -6,6 +6,7 @@ import enum
 import json
 import subprocess
 import sys
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Annotated, Any, Literal, NotRequired, Required, TypedDict
@@ -24,6 +25,7 @@ from neuroscript import (
     ArgumentError,
     Engine,
     ExecutionPolicy,
+    ReturnError,
     SpecError,
     ToolPolicy,
     Toolset,
@@ -61,6 +63,13 @@ class Ratio(enum.Enum):
     """Numbers."""
 
     HALF = 0.5
+
+
+class Right(enum.Flag):
+    """Names in a list."""
+
+    READ = 1
+    WRITE = 2
 
 
 class Kind(TypedDict, total=False):
@@ -418,6 +427,75 @@ def test_explicit_spec_may_use_an_enum() -> None:
 
     assert received == [[Colour.RED], [Colour.BLUE]]
     assert spec_from_data(spec_to_data(spec)).args[0] == attrs.evolve(arg, cls=None)
+
+
+def returning(annotation: Any, value: Any) -> Any:
+    """Return the result of a call whose function has this result annotation and returns this value."""
+
+    def find() -> Any:
+        return value
+
+    find.__annotations__ = {"return": annotation}
+    with Engine(toolsets=[Toolset("g", (tool(find, group="g"),))], plugins="none") as engine:
+        return engine.call("g.find")
+
+
+@pytest.mark.parametrize(
+    ("annotation", "returned", "result"),
+    [
+        (Colour, "red", "red"),
+        (Colour, Colour.RED, "red"),
+        (list[Colour], ["red", Colour.BLUE], ["red", "blue"]),
+        (Right, ["READ"], ["READ"]),
+        (Right, Right.READ | Right.WRITE, ["READ", "WRITE"]),
+        (Right, Right(0), []),
+        (list[Right], [Right.READ, ["WRITE"]], [["READ"], ["WRITE"]]),
+        (Size, {"width": 1}, {"width": 1, "height": 1}),
+        (list[Size], [Size(1), {"width": 2}], [{"width": 1, "height": 1}, {"width": 2, "height": 1}]),
+        (tuple[int, Colour], (1, Colour.RED), [1, "red"]),
+        (tuple[int, Colour], [1, "red"], [1, "red"]),
+        (set[Colour], {Colour.RED}, ["red"]),
+        (OrderedDict[str, Colour], {"a": "red"}, {"a": "red"}),
+        (dict[Colour, int], {"red": 1, Colour.BLUE: 2}, {"red": 1, "blue": 2}),
+        (Kind, {"word": "yes"}, {"word": "yes"}),
+        (int | Colour, 3, 3),
+        (int | Colour, "red", "red"),
+        (bytearray, b"a", b"a"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_result_may_be_plain_data(annotation: Any, returned: Any, result: Any) -> None:
+    """A function may return the exact value instead of an instance, at any depth."""
+    assert result == returning(annotation, returned)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "returned", "text"),
+    [
+        (Colour, "green", "result: expected string, one of 'red', 'blue', got another str"),
+        (Colour, 5, "result: expected string, one of 'red', 'blue', got int"),
+        (Colour, None, "result: expected string, one of 'red', 'blue', got None"),
+        (Colour, UNSET, "result: expected string, one of 'red', 'blue', got Unset"),
+        (list[Colour], "red", "result: expected list of string, each one of 'red', 'blue', got str"),
+        (Right, "READ", "result: expected list of unique string, each one of 'READ', 'WRITE', got str"),
+        (Size, 5, "result: expected map with keys width, height (optional), got int"),
+        (Box, Box(size=5), "result['size']: expected map with keys width, height (optional), got int"),  # type: ignore[arg-type]
+        (list[Size], "wide", "result: expected list of map, each with keys width, height (optional), got str"),
+        (tuple[int, Colour], [1], "result: expected list of 2 items (int, 'red' or 'blue'), got 1 item"),
+        (tuple[int, Colour], (1, "red", 3), "result: expected list of 2 items (int, 'red' or 'blue'), got 3 items"),
+        (tuple[int, Colour], "ab", "result: expected list of 2 items (int, 'red' or 'blue'), got str"),
+        (OrderedDict[str, Colour], 5, "result: expected map of 'red' or 'blue', got int"),
+        (dict[str, Colour], 5, "result: expected map of 'red' or 'blue', got int"),
+        (Kind, 5, "result: expected map with keys word, level (optional), both (optional), got int"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_result_of_another_type_is_refused(annotation: Any, returned: Any, text: str) -> None:
+    """Only instances of the declared classes are converted, so the check reports anything else at its place."""
+    with pytest.raises(ReturnError) as caught:
+        returning(annotation, returned)
+
+    assert (f"g.find: {text}", "return.type") == (str(caught.value), caught.value.code)
 
 
 def test_call_with_instances_loads_no_converter() -> None:
