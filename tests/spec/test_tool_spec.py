@@ -110,6 +110,12 @@ class Loose:
          ", not int"),
         (lambda: ToolSpec("a", "g", when_to_use="\ud800"), "g.a: when_to_use must be a valid Unicode string, without lone surrogates"
          ""),
+        (lambda: ToolSpec("a", "g", returns=ArgSpec("result", INT, default=1)), "g.a: returns: required and default are valid for arguments and keys"
+         " only"),
+        (lambda: ToolSpec("a", "g", returns=ArgSpec("result", INT, required=False)), "g.a: returns: required and default are valid for arguments "
+         "and keys only"),
+        (lambda: ToolSpec("a", "g", returns=ArgSpec("result", INT, secret=True)), "g.a: returns: secret is valid for arguments and keys only"),
+        (lambda: ToolSpec("a", "g", returns=5), "g.a: returns must be an ArgSpec, an ArgType or its name, not int"),
         (lambda: Example(5), "example: args must be a list or tuple, or a mapping with string keys, not int"),
         (lambda: ToolPolicy(effects=("pure", "writes")), "policy: a pure tool can have no other effect except idempotent"),
         (lambda: ToolPolicy(effects=("magic",)), "policy: magic is not an effect (clock, deletes, exec, idempotent, model, "
@@ -298,6 +304,43 @@ def test_a_spec_takes_words_for_types_and_is_canonical() -> None:
     assert (spec.upstream_name, spec.wire_name) == ("tool.math.add", "math__add")
     assert (spec.args[0].type, spec.args[0].required, spec.args[0].default) == (ArgType.INT, False, 7)
     assert spec.return_type is ArgType.FLOAT
+
+
+@pytest.mark.parametrize(
+    ("returns", "expected"),
+    [
+        ("int", ("int", False, None)),
+        ("nil", ("nil", False, None)),
+        (ArgSpec("x", INT, nullable=True), ("int", True, None)),
+        (ArgSpec("x", ArgType.SLICE, items="int"), ("slice_int", False, None)),  # type: ignore[arg-type]
+        (ArgSpec("x", INT, minimum=1), ("int", False, ArgSpec("result", INT, minimum=1))),
+        (
+            ArgSpec("x", STRING, format="date", nullable=True),
+            ("string", True, ArgSpec("result", STRING, format="date", nullable=True)),
+        ),
+    ],
+    ids=str,
+)
+def test_type_of_a_result_is_derived_from_its_spec(returns: Any, expected: tuple[Any, ...]) -> None:
+    """Its type and whether it may be None; the spec remains only if these two do not describe the result."""
+    spec = ToolSpec("t", "g", returns=returns)
+
+    assert expected == (spec.return_type, spec.return_nullable, spec.returns)
+
+
+@pytest.mark.parametrize("values", [[], [1], [1, 2, 3], "ab", 5])
+@pytest.mark.parametrize("variadic", [False, True])
+def test_values_by_name_must_match_the_arguments(values: Any, variadic: bool) -> None:
+    """A variadic tool takes any number of values after the others."""
+    spec = ToolSpec("t", "g", (ArgSpec("a", INT), ArgSpec("b", INT)), variadic=variadic)
+    got = "" if isinstance(values, list) else f", not {type(values).__name__}"
+
+    if variadic and values in ([1], [1, 2, 3]):
+        assert {"a": 1, "b": values[1:]} == spec.by_name(values)
+    else:
+        with pytest.raises(SpecError) as caught:
+            spec.by_name(values)
+        assert f"g.t: values must be a list or tuple of one value for each argument{got}" == str(caught.value)
 
 
 def test_nil_is_always_nullable() -> None:

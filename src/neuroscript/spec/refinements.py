@@ -69,7 +69,7 @@ def settle_returns(spec: ToolSpec) -> Iterator[str]:
     """Convert the spec of a result, and derive the type of the result from it."""
     faults: list[str] = []
     returns = _nested_spec(spec.returns, "result", "returns", faults)
-    if returns is None:
+    if faults:
         yield from faults
         return
     try:
