@@ -1,4 +1,4 @@
-"""Length limits of error messages: long lists and strings are cut, and the message says how much is missing."""
+"""Errors: their parts, copies in other processes, and limits of their length, with a note of how much is missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,20 @@ from typing import Any, Final
 
 import pytest
 
-from neuroscript import ArgSpec, AuditError, ExecutionPolicy, PluginError, RegistryError, SpecError, ToolSpec
+from neuroscript import (
+    ArgSpec,
+    AuditError,
+    CallTimeout,
+    ExecutionPolicy,
+    LLMError,
+    PluginError,
+    PolicyError,
+    RegistryError,
+    SpecError,
+    ToolFailed,
+    ToolNotFound,
+    ToolSpec,
+)
 from neuroscript.config.lock_file import Lock
 from neuroscript.formats.json_schema import spec_from_schema
 from neuroscript.interop.openapi import from_openapi
@@ -63,6 +76,48 @@ def test_bounded_error_can_be_pickled() -> None:
 
         assert (str(again), again.args) == (str(error), error.args)
     assert pickle.loads(pickle.dumps(SpecError("a", ["b"] * 250))).total == 250
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: SpecError(5, []), "SpecError: subject must be a string, not int"),
+        (lambda: SpecError("a", "fault"), "SpecError: problems must be a list or tuple, not str"),
+        (lambda: SpecError("a", [None]), "SpecError: problems[0] must be str, not None"),
+        (lambda: SpecError("a", [], ["1"]), "SpecError: lines[0] must be int, not str"),
+        (lambda: SpecError("a", [], found=True), "SpecError: found must be an integer, not bool"),
+        (lambda: RegistryError(5), "RegistryError: text must be a string, not int"),
+        (lambda: AuditError(None), "AuditError: text must be a string, not None"),
+        (lambda: PluginError("a", "b", code=5), "PluginError: code must be a string, not int"),
+        (lambda: PluginError("a", "b", errors=["c"]), "PluginError: errors[0] must be PluginError, not str"),
+        (lambda: LLMError("a", retry="soon"), "LLMError: retry must be 'model', 'later', 'host' or 'never', not str"),
+        (lambda: ToolFailed(5), "ToolFailed: text must be a string, not int"),
+        (lambda: ToolFailed("a", retry="soon"), "ToolFailed: retry must be 'model', 'later', 'host' or 'never', not str"),
+        (lambda: ToolNotFound(5), "ToolNotFound: name must be a string, not int"),
+        (lambda: ToolNotFound("a", "b"), "ToolNotFound: near must be a list or tuple, not str"),
+        (lambda: PolicyError("a", need=5), "PolicyError: need must be a string, not int"),
+        (lambda: PolicyError("a", rule=None), "PolicyError: rule must be a string, not None"),
+        (lambda: CallTimeout("a", state="ended"), "CallTimeout: state must be 'stopped' or 'abandoned', not str"),
+        (lambda: CallTimeout("a", state="stopped", seconds="1"), "CallTimeout: seconds must be a number or None, not str"),
+        (lambda: CallTimeout("a", state="stopped", has_ended=5), "CallTimeout: has_ended must be a function or None, not int"),
+    ],
+)  # fmt: skip
+def test_error_with_a_part_of_another_type_is_refused(make: Callable[[], object], text: str) -> None:
+    """A tool that raises such an error fails where it creates it, not where a host displays it."""
+    with pytest.raises(SpecError) as caught:
+        make()
+
+    assert text == str(caught.value)
+
+
+def test_timeout_in_another_process_may_still_run() -> None:
+    """The function that says whether an abandoned tool has ended stays in its process."""
+    error = CallTimeout("too late", tool="g.t", state="abandoned", seconds=2.5, has_ended=lambda: True)
+    again = pickle.loads(pickle.dumps(error))
+
+    assert not error.still_runs
+    assert again.still_runs
+    assert (str(again), again.state, again.seconds) == ("g.t: too late", "abandoned", 2.5)
 
 
 def described(**more: Any) -> dict[str, Any]:
