@@ -160,6 +160,31 @@ class Endless(pydantic.BaseModel):
         return Endless(number=self.number + 1)
 
 
+class Parent(pydantic.BaseModel):
+    """A model whose computed field is of a class that computes a parent."""
+
+    number: int
+
+    @pydantic.computed_field  # type: ignore[prop-decorator]
+    @property
+    def child(self) -> Child | None:
+        return None
+
+
+class Child(pydantic.BaseModel):
+    """A model whose computed field is a list of parents."""
+
+    name: str
+
+    @pydantic.computed_field  # type: ignore[prop-decorator]
+    @property
+    def parents(self) -> list[Parent]:
+        return []
+
+
+Parent.model_rebuild()
+
+
 class Average(pydantic.BaseModel):
     """A model whose computed field may fail."""
 
@@ -181,19 +206,30 @@ def test_cycle_by_root_model_is_refused() -> None:
     assert "Loop contains itself (Loop -> Loop)" in str(caught.value)
 
 
-def test_cycle_by_computed_field_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("cls", "field", "text"),
+    [
+        (Endless, "number", "field next: Endless contains itself (Endless -> Endless); use dict[str, Any] there"),
+        (Parent, "number", "Parent contains itself by a computed field; remove its annotation"),
+        (Child, "name", "Child contains itself by a computed field; remove its annotation"),
+    ],
+)
+def test_cycle_by_computed_field_is_refused(cls: Any, field: str, text: str) -> None:
     """As an argument, the class has only its other fields."""
 
-    def count(start: Endless) -> int:
-        return start.number
+    def take(value: Any) -> None:
+        """Do nothing."""
 
-    def start() -> Endless:
-        return Endless(number=1)
+    def find() -> Any:
+        """Return nothing."""
 
-    assert ["number"] == [key.name for key in tool(count, group="g").spec.args[0].keys]
+    take.__annotations__ = {"value": cls, "return": None}
+    find.__annotations__ = {"return": cls}
+
+    assert [field] == [key.name for key in tool(take, group="g").spec.args[0].keys]
     with pytest.raises(SpecError) as caught:
-        tool(start, group="g")
-    assert "contains itself" in str(caught.value)
+        tool(find, group="g")
+    assert f"g.find: {text}" == str(caught.value)
 
 
 def test_computed_field_belongs_to_the_result() -> None:
