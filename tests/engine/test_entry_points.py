@@ -284,6 +284,41 @@ def test_each_conversion_is_a_repair(arguments: Any, repairs: list[tuple[str, st
     assert repairs == [(repair.where, repair.got, repair.became) for repair in result.repairs]
 
 
+class Hostile(dict[Any, Any]):
+    """A dict whose methods fail."""
+
+    def fail(self, *args: object) -> Any:
+        raise AssertionError("called")
+
+    __contains__ = __getitem__ = __iter__ = __len__ = get = items = keys = values = fail
+
+
+class Guarded(str):
+    """A key that may not be hashed or compared after it was stored."""
+
+    __slots__ = ("is_stored",)
+
+    def __hash__(self) -> int:
+        assert not hasattr(self, "is_stored")
+        return super().__hash__()
+
+    def __eq__(self, other: object) -> bool:
+        return not hasattr(self, "is_stored") and super().__eq__(other)
+
+
+def test_repairs_run_no_code_of_a_caller() -> None:
+    """Maps and keys of other classes are read through the slots of the built-in types."""
+    tools = Toolset("g")
+    tools.add(ToolSpec("t", "g", (ArgSpec("m", ArgType.MAP_STRING_INT),)), lambda rt, m: None)
+    key = Guarded("k")
+    sent = Hostile({"m": {key: "1"}})
+    key.is_stored = True  # type: ignore[attr-defined]
+
+    result = engine_of(tools).execute(ToolCall("g.t", sent))
+
+    assert (None, (Repair("m['k']", "str", "int"),)) == (result.error, result.repairs)
+
+
 @pytest.mark.parametrize(
     ("call", "code", "retry", "text"),
     [

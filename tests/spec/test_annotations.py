@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Annotated, Any
 
 import pytest
@@ -56,6 +57,31 @@ def test_a_mark_says_something_of_the_argument(annotation: Any, expected: dict[s
     arg = said(annotation)
 
     assert arg == ArgSpec("value", arg.type, **expected)
+
+
+@pytest.mark.parametrize(
+    ("bound", "expected"),
+    [
+        ("0.1", "0.1"),
+        ("-5.00", "-5"),
+        ("1E+18", "1000000000000000000"),
+        ("-9223372036854775808", "-9223372036854775808"),
+        ("1E+19", "1e+19"),
+        ("1E+300", "1e+300"),
+    ],
+)
+def test_decimal_bound_becomes_a_number(bound: str, expected: str) -> None:
+    """It is an int if an argument can be that int, and otherwise a float, which is never written in a hundred digits."""
+    assert expected == repr(said(Annotated[float, Ge(Decimal(bound))]).minimum)
+
+
+@pytest.mark.parametrize("bound", ["NaN", "1E+400", "0.12345678901234567890123", "12345678901234567890"])
+def test_decimal_bound_without_an_exact_number_is_refused(bound: str) -> None:
+    """A rounded bound would accept or refuse other values than the author wrote."""
+    with pytest.raises(SpecError) as caught:
+        said(Annotated[float, Ge(Decimal(bound))])
+
+    assert "take: value: minimum must be a number, or None, not Decimal" == str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ from collections import OrderedDict, defaultdict
 from decimal import Decimal
 from enum import Flag
 from typing import Annotated, Any, TypedDict
+from uuid import UUID
 
 import annotated_types as bounds
 import pytest
 from tests.spec.annotation_rows import take_of
 
-from neuroscript import ArgSpec, ArgType, ArgumentError, Engine, SpecError, Toolset
+from neuroscript import ArgSpec, ArgType, ArgumentError, Engine, SpecError, Toolset, ToolSpec
 
 
 class Point(TypedDict):
@@ -139,6 +140,26 @@ def test_set_of_instances_without_hash(cls: Any) -> None:
     name = cls.__name__
     text = f"the items of a {name} must be hashable; use list"
     assert [f"value: {text}"] == [*caught.value.problems]
+
+
+def test_declared_keys_beside_instances() -> None:
+    """Only further keys become instances of the class of *key_spec*; a declared key stays a string."""
+    day = ArgSpec("day", ArgType.STRING, cls=datetime.date)
+    rule = ArgSpec(
+        "counts",
+        ArgType.MAP,
+        keys=(day, ArgSpec("note", ArgType.STRING, required=False)),
+        key_spec=ArgSpec("key", ArgType.STRING, cls=UUID),
+        value_spec=ArgSpec("value", ArgType.INT),
+    )
+    seen: list[Any] = []
+    toolset = Toolset("table")
+    toolset.add(ToolSpec("take", "table", (rule,)), lambda rt, counts: seen.append(counts))
+
+    with Engine(toolsets=[toolset], plugins="none") as engine:
+        engine.call("table.take", [{"day": "2026-11-23", "00000000-0000-0000-0000-000000000001": "2", "note": "a"}])
+
+    assert [{"day": datetime.date(2026, 11, 23), UUID(int=1): 2, "note": "a"}] == seen
 
 
 def test_default_of_argument() -> None:
