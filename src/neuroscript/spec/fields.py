@@ -227,7 +227,7 @@ def _built_in(annotation: Any, marks: list[Any]) -> Any:
         kept = [each for each in parts[1:] if _is_expressible(each)]
         bare = _built_in(parts[0], marks)
         return Annotated[(bare, *kept)] if kept else bare
-    if parts and get_origin(annotation) is not Literal:
+    if parts:
         plain = tuple(_built_in(each, marks) if each is not Ellipsis else each for each in parts)
         if plain == parts:
             return annotation
