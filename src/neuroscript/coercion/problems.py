@@ -99,10 +99,10 @@ class _Words:
         return Problem(place(where), misfit.code, _expected(found, misfit), received, hint)
 
     def _unknown(self, where: tuple[Any, object], got: str) -> Problem:
-        rule = None if where[0] is None else self._at(where[0]).rule
-        near = self._names(rule).near(str(where[1]))
+        names = self._names(self._at(where[0]).rule)
+        near = names.near(str(where[1]))
         hint = f"did you mean {' or '.join(near)}?" if near else ""
-        return Problem(place(where), UNKNOWN.code, expected_names(self._names(rule).names), got, hint)
+        return Problem(place(where), UNKNOWN.code, expected_names(names.names), got, hint)
 
     def _names(self, rule: Rule | None) -> NearNames:
         """Return the names that are valid here: the keys of a rule, or the arguments of the call."""
