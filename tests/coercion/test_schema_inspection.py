@@ -20,7 +20,12 @@ from neuroscript import (
     spec_from_schema,
     spec_to_schema,
 )
-from neuroscript.coercion.schema_inspection import MAX_CHAIN_SCHEMAS, MAX_EXPANDED_SCHEMAS, MAX_SCHEMAS_OF_ONE_VALUE
+from neuroscript.coercion.schema_inspection import (
+    MAX_CHAIN_SCHEMAS,
+    MAX_EXPANDED_SCHEMAS,
+    MAX_SCHEMAS_OF_ONE_VALUE,
+    check_schema,
+)
 from neuroscript.formats.json_schema_reader import MAX_PROPERTIES
 
 Schema = dict[str, Any]
@@ -243,6 +248,24 @@ def test_longest_chain_is_read_from_a_deep_stack() -> None:
 
     spec = read(500)
     assert (spec.args[0].type, spec.args[0].nullable) == (ArgType.STRING, True)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda each: {"type": "array", "items": each},
+        lambda each: {"type": "array", "prefixItems": [each], "items": False, "minItems": 1},
+        lambda each: {"type": "object", "properties": {"a": each}},
+        lambda each: {"type": "object", "additionalProperties": each},
+        lambda each: {"anyOf": [{"type": "array", "items": each}, {"type": "null"}]},
+    ],
+    ids=["items", "prefixItems", "properties", "additionalProperties", "anyOf"],
+)
+def test_long_chain_of_containers_is_left_to_the_validator(step: Callable[[Schema], Schema]) -> None:
+    """References can nest containers more deeply than Python's stack."""
+    spec = spec_from_schema("g.t", chain(1_000, step))
+
+    assert check_schema(spec.schema).asks_more
 
 
 # Time

@@ -483,10 +483,13 @@ def test_a_schema_of_others_is_read_to_its_leaves(schema: Any, expected: ArgSpec
         {"type": "object", "additionalProperties": {"$ref": "#/$defs/point"}, "propertyNames": {"type": "string"}},
         {"type": ["string", "integer", "null"]},
         {"type": "array", "prefixItems": [{"type": "integer"}, {}], "items": False, "minItems": 2},
+        {"type": "array", "items": [{"type": "integer"}, {}], "additionalItems": False, "minItems": 2},
         {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 1},
         {"type": "string", "format": "date-time"},
+        {"type": "string", "const": "a"},
         {"enum": ["a", 1, 2.5, True]},
         {"const": 3},
+        {"anyOf": [{}, {"type": "null"}]},
         {},
     ],
     ids=json.dumps,
@@ -505,7 +508,11 @@ def test_what_a_spec_expresses_needs_no_validator(schema: Any) -> None:
         {"type": "array", "items": {"type": "string", "pattern": "^a"}},
         {"type": "array", "items": {}, "uniqueItems": True},
         {"type": "array", "prefixItems": [{"type": "integer"}]},
+        {"type": "array", "prefixItems": [{}], "items": [{"type": "integer"}], "minItems": 1, "maxItems": 1},
         {"type": "array", "contains": {"type": "integer"}},
+        {"type": "string", "const": "a", "enum": ["b"]},
+        {"type": "integer", "maximum": 2**53 + 1},
+        {"type": "integer", "exclusiveMinimum": 3, "exclusiveMaximum": 4},
         {"oneOf": [{"type": "integer"}, {"type": "number"}]},
         {"oneOf": [{"$ref": "#/$defs/cat"}, {"$ref": "#/$defs/point"}]},
         {"oneOf": [{"type": ["integer", "null"]}, {"type": "null"}]},
@@ -522,11 +529,12 @@ def test_what_a_spec_expresses_needs_no_validator(schema: Any) -> None:
     ids=json.dumps,
 )
 def test_what_a_spec_can_not_express_is_validated(schema: Any) -> None:
-    """Nothing is lost."""
+    """Nothing is lost, and the exported schema needs no keyword of ours."""
     recursive = {"type": "array", "items": {"$ref": "#/$defs/list"}}
     spec = argument(schema, point=POINT, cat=CAT, list=recursive)
 
     assert validator_for(spec.schema) is not None
+    assert spec_to_schema(spec) == spec_to_schema(spec, exact=False)
 
 
 def test_problem_of_a_foreign_union_concerns_the_alternative_that_was_meant() -> None:
@@ -560,14 +568,19 @@ def test_result_is_read_without_defaults_and_secrets() -> None:
 
 def test_keys_with_a_rule_for_their_names_are_still_closed() -> None:
     """A key that is not declared is unknown, unless there are extra keys or a spec of their values."""
-    keys, names = (ArgSpec("id", "int"),), ArgSpec("key", "string", max_length=3)
+    keys, names = (ArgSpec("ident", "int"),), ArgSpec("key", "string", max_length=3)
     closed, opened = (part("map", keys=keys, key_spec=names, extra_keys=extra) for extra in (False, True))
 
-    assert coerce({"id": "1", "abc": 2}, opened) == {"id": 1, "abc": 2}
-    for rule in (closed, opened):
+    assert coerce({"ident": "1"}, closed) == {"ident": 1}, "the rule is for other keys than the declared ones"
+    assert coerce({"ident": "1", "abc": 2}, opened) == {"ident": 1, "abc": 2}
+    for rule, key, text in (
+        (closed, "abc", "['abc']: expected only ident, got an unknown name of type int"),
+        (opened, "abcd", "['abcd'] (key): expected string of at most 3 characters, got 4 characters"),
+    ):
         check_round_trip(ToolSpec("t", "g", (rule,)))
-        with pytest.raises(ArgumentError):
-            coerce({"id": "1", "abcd" if rule.extra_keys else "abc": 2}, rule)
+        with pytest.raises(ArgumentError) as caught:
+            coerce({"ident": "1", key: 2}, rule)
+        assert str(caught.value) == text
 
 
 def test_trailing_value_of_a_union_is_never_none() -> None:

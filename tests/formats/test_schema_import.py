@@ -267,6 +267,7 @@ ROOT: dict[str, Any] = {"type": "object"}
         ({**ROOT, "properties": {"a b": {}}}, None),
         ({**ROOT, "properties": [1]}, ["#/properties: expected schemas by name"]),
         ({**ROOT, "properties": {"a": 5}}, ["#/properties/a: expected a schema, got int"]),
+        ({**ROOT, "properties": {"a": ["b"]}}, ["#/properties/a: expected a schema, got list"]),
         ({**ROOT, "x-neuroscript": {"variadic": "yes"}}, None),
         ({**ROOT, "properties": {"a": {"x-neuroscript": {"type": "strin"}}}}, None),
         ({**ROOT, "x-neuroscript": {"examples": 5}}, None),
@@ -280,7 +281,7 @@ ROOT: dict[str, Any] = {"type": "object"}
         ({**ROOT, "minimum": float("nan")}, ["#: contains a value that JSON cannot represent"]),
         ([], ["#: the arguments of a tool are an object; write type: object"]),
     ],
-    ids=range(23),
+    ids=range(24),
 )
 def test_a_schema_that_can_not_be_taken_is_refused(schema: Any, problems: list[str] | None) -> None:
     """With a sentence for each problem and its path, and never with a traceback of something else."""
@@ -353,6 +354,14 @@ def test_an_argument_of_a_schema_can_be_hidden() -> None:
     assert schema == {"type": "object", "properties": {"odd": root["properties"]["odd"]}, "required": ["odd"]}
     assert seen == [("k-1", 6)]
     assert (caught.value.code, caught.value.retry) == ("schema.multipleOf", "model")
+
+
+def test_an_argument_of_a_schema_without_required_ones_can_be_hidden() -> None:
+    """The schema does not have to list any."""
+    root = {"type": "object", "properties": {"key": {"type": "string", "pattern": "^k"}, "more": {"type": "integer"}}}
+    tools = Toolset("g", [ToolImplementation(spec_from_schema("g.t", root), lambda rt, *values: values[0])])
+    with Engine(toolsets=[tools.with_fixed("g.t", key="k-1")], plugins="none") as engine:
+        assert spec_to_schema(engine.tools["g.t"].spec)["properties"] == {"more": {"type": "integer"}}
 
 
 def test_an_argument_that_others_depend_on_can_not_be_hidden() -> None:
