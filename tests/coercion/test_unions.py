@@ -9,7 +9,7 @@ import pytest
 from tests.coercion.union_table import ROWS, UNIONS, spec_of
 from tests.properties import REFUSED, outcome, same
 
-from neuroscript import ArgSpec, CoercionError, coerce
+from neuroscript import ArgSpec, CoercionError, SizeLimits, coerce
 
 
 def nested(leaf: ArgSpec, levels: int) -> ArgSpec:
@@ -116,6 +116,66 @@ NULLABLE_TAG = ArgSpec(
 def test_a_discriminator_may_be_null(value: Any, expected: Any) -> None:
     """Then it selects nothing, and every alternative is tried."""
     assert coerce(value, NULLABLE_TAG) == expected
+
+
+PAYMENT = spec_of(UNIONS["K"])
+ONE_OF_BOTH = "['kind']: expected one of 'card', 'cash', got"
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "text"),
+    [
+        (PAYMENT, {"kind": "card"}, "['number']: expected string, got nothing"),
+        (PAYMENT, '{"kind": "card"}', "['number']: expected string, got nothing"),
+        (PAYMENT, {"kind": "cheque"}, f"{ONE_OF_BOTH} another str"),
+        (PAYMENT, '{"kind": 1}', f"{ONE_OF_BOTH} another int"),
+        (PAYMENT, {"number": "4"}, f"{ONE_OF_BOTH} nothing"),
+        (PAYMENT, {"kind": None}, f"{ONE_OF_BOTH} nothing"),
+        (NULLABLE_TAG, {"k": 3}, "['k']: expected one of 1, 2, got another int"),
+        (NULLABLE_TAG, {"k": "3"}, "['k']: expected one of 1, 2, got another str"),
+        (NULLABLE_TAG, {"k": 2, "x": 1}, "['x']: expected only k, got an unknown name of type int"),
+        (NULLABLE_TAG, {"k": "2", "x": 1}, "['x']: expected only k, got an unknown name of type int"),
+    ],
+)
+def test_problem_of_a_tagged_object_concerns_its_discriminator_or_the_selected_alternative(
+    rule: ArgSpec, value: Any, text: str
+) -> None:
+    """The error never lists the alternatives that the value was not meant for."""
+    with pytest.raises(CoercionError) as caught:
+        coerce(value, rule)
+
+    assert str(caught.value) == text
+
+
+@pytest.mark.parametrize(("most", "where"), [(4, "['b'][0][0]"), (6, "['b'][0][1]")])
+def test_text_beyond_the_limit_is_located_within_nested_unions(most: int, where: str) -> None:
+    """The text before the outer union counts too: here, two keys and a value."""
+    outer = spec_of(int | list[int | list[list[str]]])
+    rule = ArgSpec("x", "map", keys=(ArgSpec("a", "string"), ArgSpec("b", "any", any_of=outer.any_of)))  # type: ignore[arg-type]
+
+    with pytest.raises(CoercionError) as caught:
+        coerce({"a": "a", "b": [[["12"], ["34"]]]}, rule, limits=SizeLimits(text=most))
+    assert str(caught.value) == f"{where}: expected at most {most} bytes of text in one call, got more"
+
+
+def test_text_beyond_the_limit_is_refused_by_the_first_alternative() -> None:
+    """An alternative stops there, even if its next item does not fit."""
+    rule = spec_of(list[str] | list[int])
+
+    with pytest.raises(CoercionError) as caught:
+        coerce(["ab", "cd", 1], rule, limits=SizeLimits(text=3))
+    assert str(caught.value) == "[1]: expected at most 3 bytes of text in one call, got more"
+
+
+def test_each_alternative_is_tried_once_in_strict_mode() -> None:
+    """Only lax mode tries to repair the value, so a strict call needs half of the work."""
+    rule, codes = spec_of(int | bool | str), []
+    for most in (2, 3):
+        with pytest.raises(CoercionError) as caught:
+            coerce(1.5, rule, mode="strict", limits=SizeLimits(nodes=most))
+        codes.append(caught.value.problems[0].code)
+
+    assert codes == ["limit.nodes", "coercion.type"]
 
 
 def test_a_value_that_contains_itself_has_problems_with_a_rule() -> None:
