@@ -114,6 +114,16 @@ ERRORS: dict[str, tuple[ArgSpec, object, str]] = {
         PLACES, [{"sizes": [], "size": 1}],
         "t[0]['size']: expected only sizes, got an unknown name of type int (did you mean sizes?)",
     ),
+    "a set": (ArgSpec("t", ArgType.SLICE_STRING, unique_items=True), 5, "t: expected list of unique string, got int"),
+    "a set of anything": (ArgSpec("t", ArgType.SLICE, unique_items=True), 5, "t: expected list of unique items, got int"),
+    "a null in a set of maps": (
+        ArgSpec("t", ArgType.SLICE_MAP, keys=PLACE.keys, unique_items=True), [None],
+        "t[0]: expected map with keys town, zip (optional), got None",
+    ),
+    "a key of a map": (
+        ArgSpec("t", ArgType.MAP, key_spec=ArgSpec("k", ArgType.STRING, max_length=3), value_spec=SMALL), {5: 1},
+        "t[5] (key): expected string of at most 3 characters, got int",
+    ),
     "a vector": (VECTOR, "x", "t: expected list of numbers with 2 items, got str (write a JSON array, such as [0.5, 1.5])"),
     "an element of a vector": (VECTOR, [1, "x"], "t[1]: expected number, got str"),
 }  # fmt: skip
@@ -269,6 +279,26 @@ def test_too_many_variadic_values() -> None:
             assert caught.value.retry == "model"
 
 
+@pytest.mark.parametrize(
+    "arg",
+    [
+        SMALLS,
+        PLACES,
+        ArgSpec("t", ArgType.SLICE_INT, unique_items=True),
+        ArgSpec("t", ArgType.SLICE_MAP, keys=PLACE.keys, unique_items=True),
+        ArgSpec("t", ArgType.SLICE, items=PLACE),
+    ],
+    ids=["ints", "maps", "a set of ints", "a set of maps", "items"],
+)
+def test_null_element_has_its_own_code(arg: ArgSpec) -> None:
+    """In a list of any form."""
+    with engine_of(arg) as engine, pytest.raises(ArgumentError) as caught:
+        engine.call("g.t", [[None]])
+
+    assert [(each.where, each.code) for each in caught.value.problems] == [("t[0]", "coercion.null_element")]
+    assert caught.value.retry == "model"
+
+
 NOTHING = {"None": None, "an empty string": "", "the string null": "null"}
 
 
@@ -291,6 +321,16 @@ def test_nullable_variadic_string_stays_a_string(value: object, kept: object) ->
     """Types that include strings keep ``""`` and ``"null"``."""
     with engine_of(ArgSpec("a", ArgType.STRING, nullable=True), variadic=True) as engine:
         assert engine.call("g.t", [value]) == [kept]
+
+
+@pytest.mark.parametrize("kind", [ArgType.NODEID, ArgType.ENTITYID])
+@pytest.mark.parametrize("text", ["", "null"])
+def test_string_is_never_a_missing_identifier(kind: ArgType, text: str) -> None:
+    """Identifiers are strings, so an invalid one is an error even if the argument may be None."""
+    with engine_of(ArgSpec("a", kind, nullable=True)) as engine, pytest.raises(ArgumentError) as caught:
+        engine.call("g.t", [text])
+
+    assert (caught.value.code, caught.value.retry) == ("coercion.format", "model")
 
 
 @pytest.mark.parametrize("value", NOTHING.values(), ids=NOTHING)

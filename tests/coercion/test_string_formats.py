@@ -137,6 +137,7 @@ ACCEPTED: dict[str, dict[Any, str]] = {
         "[^[]": "[^[]",
         "[a-z-9]": "[a-z-9]",
         "(a)(?(1)b|c)": "(a)(?(1)b|c)",
+        "[a-\xff]" * 20: "[a-\xff]" * 20,
     },
 }
 
@@ -318,6 +319,7 @@ REFUSED: dict[str, dict[Any, str]] = {
         "(" * 1000: FORMAT,
         "a" * 1001: FORMAT,
         "(?i)" + "[a-\uffff]" * 190: FORMAT,
+        "[a-\xff]" * 21: FORMAT,
         r"(?i)" + r"[\0-\uffff]" * 80: FORMAT,
         "(a)(?(+1)b)": FORMAT,
         "\0": FORMAT,

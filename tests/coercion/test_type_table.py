@@ -3,8 +3,10 @@
 import ast
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.properties import REFUSED, outcome, same
 
 import neuroscript
 from neuroscript import ArgSpec, ArgType, ToolSpec, spec_from_schema, spec_to_schema
@@ -74,6 +76,53 @@ def test_facts_agree_with_the_coercion(kind: ArgType) -> None:
     assert row.builtin is None or type(value) is row.builtin
     assert all(takes(arg, each) for each in (*row.samples, *row.rare_samples) if each is not None)
     assert row.accepts_text == takes(arg, "E_1") or kind is ArgType.NODEID
+
+
+class Text(str):
+    """A subclass of a built-in, as of numpy or an enum."""
+
+
+class Whole(int):
+    """An int."""
+
+
+class Real(float):
+    """A float."""
+
+
+class Raw(bytes):
+    """Bytes."""
+
+
+class Items(list[Any]):
+    """A list."""
+
+
+class Entries(dict[Any, Any]):
+    """A dict."""
+
+
+SUBCLASSES: dict[type, type] = {str: Text, int: Whole, float: Real, bytes: Raw, list: Items, dict: Entries}
+
+
+def in_subclasses(value: Any) -> Any:
+    """Return a value in which every built-in is an instance of a subclass."""
+    match value:
+        case list():
+            return Items(map(in_subclasses, value))
+        case dict():
+            return Entries({in_subclasses(key): in_subclasses(each) for key, each in value.items()})
+    return SUBCLASSES[type(value)](value) if type(value) in SUBCLASSES else value
+
+
+@pytest.mark.parametrize("kind", ArgType)
+def test_instance_of_a_subclass_becomes_the_builtin_except_in_strict_mode(kind: ArgType) -> None:
+    """At every level; strict mode accepts exact types only."""
+    for sample in (*TYPES[kind].samples, *TYPES[kind].rare_samples):
+        wrapped = in_subclasses(sample)
+        assert same(coerce(wrapped, kind), coerce(sample, kind))
+        if wrapped is not sample:
+            assert outcome(wrapped, kind, "strict") is REFUSED
 
 
 @pytest.mark.parametrize("kind", [kind for kind in ArgType if kind is not ArgType.VOID])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from decimal import Decimal
 from enum import Flag
 from typing import Annotated, Any, TypedDict
@@ -92,6 +92,44 @@ def test_no_default_without_empty_value(annotation: Any) -> None:
     counts = received(annotation, {})
 
     assert counts.default_factory is None
+
+
+@pytest.mark.parametrize(
+    ("annotation", "sent"),
+    [
+        (set[int], {1, 2}),
+        (set[int], frozenset({1, 2})),
+        (frozenset[int], {1, 2}),
+        (frozenset[int], frozenset({1, 2})),
+        (set[Any], frozenset({1, "2"})),
+    ],
+    ids=repr,
+)
+def test_set_of_either_class_is_accepted_as_a_set(annotation: Any, sent: Any) -> None:
+    """The function receives the class of its annotation."""
+    found = received(annotation, sent)
+
+    assert (sent, getattr(annotation, "__origin__", None)) == (found, type(found))
+
+
+@pytest.mark.parametrize(
+    ("annotation", "sent"),
+    [
+        (deque[int], deque([1])),
+        (deque[list[int]], deque([[1]])),
+        (list[int], deque([1])),
+        (set[int], deque([1])),
+        (list[int], {1}),
+        (list[list[int]], frozenset({(1,)})),
+    ],
+    ids=repr,
+)
+def test_other_collection_is_refused_as_an_argument(annotation: Any, sent: Any) -> None:
+    """Callers send lists; only a tool may return a deque."""
+    with pytest.raises(ArgumentError) as caught:
+        received(annotation, sent)
+
+    assert ("coercion.type", "model") == (caught.value.code, caught.value.retry)
 
 
 def test_order_of_result() -> None:

@@ -126,6 +126,9 @@ class Loose:
          ", or None; capabilities must be a collection of strings or Capabilities, not str"),
         (lambda: SizeLimits(depth=-1, nodes=True), "SizeLimits: depth must be a non-negative integer; nodes must be "
          "a non-negative integer, not bool"),
+        (lambda: coerce(1, 5), "coerce: type must be an ArgType, its name or an ArgSpec, not int"),
+        (lambda: coerce(1, "int", mode="result"), "coerce: mode must be 'lax' or 'strict'"),
+        (lambda: coerce(1, "int", limits=5), "coerce: limits must be a SizeLimits, not int"),
         (lambda: Toolset("A B"), "toolset A B: the name is not a valid group name"),
     ],
 )  # fmt: skip
