@@ -14,6 +14,7 @@ import pytest
 
 import neuroscript
 from neuroscript import Engine, Files, Handles, Host, Runtime
+from neuroscript.cli.error_help import read_explanations
 from neuroscript.runtime.interfaces import LLM
 from neuroscript.sandbox.directory import REFUSALS
 from neuroscript.workflow import Attempt, NodeTrace, Step, Trace
@@ -141,21 +142,24 @@ def test_references_to_the_contract_use_a_heading() -> None:
     assert named <= headings
 
 
-CODE = re.compile(r"[a-z]+\.[a-z_]+")
+CODE = re.compile(r"[a-z]+\.[a-z0-9_]+")
 WORDED = {"_refused": ("sandbox", 0), "tree_error": ("tree", 1), "fault": ("http", 0)}
 """Functions that take the last part of an error code: the group of the code, and the position of the argument."""
 
 
 def test_documents_list_exactly_the_error_codes() -> None:
-    """A host can rely on that list."""
-    assert set(codes_of_documents("errors.md", "sandbox.md")) == set(codes_of_sources())
+    """A host can rely on that list, and each code has an explanation."""
+    codes = set(codes_of_sources())
+
+    assert set(codes_of_documents("errors.md", "sandbox.md")) == codes
+    assert set(read_explanations()[1]) == codes
 
 
 def codes_of_documents(*pages: str) -> Iterator[str]:
     """Yield the codes in the tables of these reference pages; ``.word`` continues the preceding group."""
     for line in (line for page in pages for line in lines_of(f"docs/reference/{page}") if line.startswith("|")):
         group = ""
-        for word in re.findall(r"`([a-z_.]+)`", line):
+        for word in re.findall(r"`([a-z0-9_.]+)`", line):
             code = f"{group}{word}" if word.startswith(".") else word
             if CODE.fullmatch(code):
                 group = code.partition(".")[0]

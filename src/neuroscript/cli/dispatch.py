@@ -70,6 +70,7 @@ def run(argv: Sequence[str], make_engine: Callable[..., Any] | None = None) -> i
             output.say(sentence)
         for note in getattr(error, "__notes__", ()) if isinstance(error, ToolNotFound) else ():
             output.say(note)
+        output.say_help(getattr(error, "code", None))
         output.say_traceback(error)
         code = exit_code(error)
     output.settle()

@@ -23,6 +23,7 @@ from neuroscript.cli.env.options import (
 )
 from neuroscript.cli.terminal.argument_parser import (
     TRACEBACK,
+    HelpRequested,
     NoArguments,
     Parser,
     add_subparser,
@@ -30,6 +31,7 @@ from neuroscript.cli.terminal.argument_parser import (
     unknown_command,
 )
 from neuroscript.cli.terminal.exit_codes import UsageError
+from neuroscript.io.text import quote_untrusted
 
 POLICY_ACTIONS: Final = ("check", "explain")
 """The actions of ``policy``."""
@@ -116,10 +118,23 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _help(words: Sequence[str]) -> argparse.Namespace:
-    """Raise the help of the command in *words*, or of the whole program without any."""
+    """Raise the help of the command or the error code in *words*, or of the whole program without any."""
     if words and words[0] not in COMMANDS:
-        raise unknown_command(words[0], COMMANDS, "show")
+        raise _help_about_code(words[0]) or unknown_command(words[0], COMMANDS, "show")
     return parse_arguments([*words, "--help"])
+
+
+def _help_about_code(word: str) -> HelpRequested | UsageError | None:
+    """Return the explanation of an error code, an error for a misspelled one, or None for any other word."""
+    if "." not in word:
+        return None
+    from neuroscript.cli.error_help import help_text, near_code
+
+    text = help_text(word)
+    if text:
+        return HelpRequested(text)
+    code = near_code(word)
+    return UsageError(f"unknown error code {quote_untrusted(word)}; did you mean {code}?") if code else None
 
 
 def _without_tool_words(argv: Sequence[str]) -> argparse.Namespace:
@@ -363,8 +378,13 @@ def _add_completion(commands: Any, *_: Completer | None) -> None:
 
 
 def _add_help(commands: Any, *_: Completer | None) -> None:
-    parser = _command(commands, "help", "show this help, or the help of a command", json_help="")
-    action: Any = parser.add_argument("words", nargs="*", metavar="COMMAND", help="a command, such as call")
+    parser = _command(commands, "help", "show this help, or explain a command or an error code", json_help="")
+    action: Any = parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="COMMAND|CODE",
+        help="a command, such as call, or an error code, such as policy.trust",
+    )
     action.completer = lambda **_: tuple(COMMANDS)  # argcomplete takes a mapping for names with descriptions
 
 

@@ -122,6 +122,7 @@ def print_result(result: ToolResult, options: Namespace, output: Output) -> int:
         output.say(advice(result.error, shows_tracebacks=output.shows_tracebacks) or str(result.error))
         if result.error.code == "mcp.changed":
             _say_how(result.tool, options, output)
+        output.say_help(result.error.code)
     elif isinstance(result.value, str):
         output.text(result.value)
     else:

@@ -89,6 +89,7 @@ def _interrupted(hearing: ConversationListener, options: Namespace, output: Outp
 
 def _failed(error: LLMError, conversation: Conversation, options: Namespace, output: Output) -> int:
     output.say(error_text(error))
+    output.say_help(error.code)
     write_transcript(options.transcript, conversation, error_text(error))
     if options.json:
         output.json(as_data(conversation, error))

@@ -108,6 +108,14 @@ class Output:
             with suppress(OSError, ValueError):
                 self._sentences.write(f"neuroscript: {escape(sentence)}\n")
 
+    def say_help(self, code: object) -> None:
+        """Write to a terminal how to get help about an error with this code; do nothing for a code without help."""
+        if isinstance(code, str) and is_terminal(self._sentences):
+            from neuroscript.cli.error_help import explained_code
+
+            if explained_code(code):
+                self.say(f"for help: neuroscript help {code}")
+
     def serve(self) -> None:
         """Enable tracebacks and refusals on stderr, because the operator of a server cannot see its results."""
         self.is_server = self.shows_tracebacks = True
