@@ -60,7 +60,7 @@ Row = tuple[str | int | float | None, ...]
 class SqliteAudit:
     """An audit log in a database, with one row for each call in the table ``calls``.
 
-    A row is written when a call ends or is refused. For tools with lasting effects (`tool_policy.LASTING`), a row is
+    A row is written when a call ends or is refused. For tools with lasting effects (``tool_policy.LASTING``), a row is
     also written when a call begins, and committed before the call runs; the outcome replaces it. After a crash, the
     rows of the kind ``intent`` are therefore the calls with an unknown outcome. Other rows are committed in batches of
     *batch*, and at the latest after `MAX_COMMIT_DELAY_SECONDS`; a crash loses uncommitted rows. There is no hash chain.

@@ -235,7 +235,7 @@ class Watcher:
         """Return the plugins that were changed, added or removed since the last check.
 
         Returns:
-            Their paths: as passed, or for directories as in `Engine.load_plugins`.
+            Their paths, as passed, or for directories as in `Engine.load_plugins`.
         """
         before = self._stamps
         self._stamps = {path: _stamp(path) for path in dict.fromkeys((*before, *self._offered()))}

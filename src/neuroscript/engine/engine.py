@@ -267,8 +267,8 @@ class Engine(Session):
         with the same name.
 
         Returns:
-            Its origin, for `unload_plugin`: the path as it was passed, or the name of the module or of the object's
-            class, with a number if another plugin has the same one.
+            Its origin for `unload_plugin`. This is the path as it was passed, or the name of the module or of the
+            object's class, with a number if another plugin has the same one.
 
         Raises:
             PluginError: It has neither a toolset nor such a function, or it fails.

@@ -139,7 +139,7 @@ def result_from_schema(schema: Any, key: str = "") -> ArgSpec:
 
 
 def result_schema(spec: ToolSpec) -> dict[str, Any]:
-    """Return the JSON Schema of a tool's result as `plain` converts it; for a stream, the schema of each item.
+    """Return the JSON Schema of a tool's result as `to_plain` converts it; for a stream, the schema of each item.
 
     For a tool that may return a stream, it is the schema of one result or a list of items.
 

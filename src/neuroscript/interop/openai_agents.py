@@ -23,7 +23,7 @@ except ImportError as error:
 def to_openai_agents(session: Session, *, tools: str | Iterable[str] = "*") -> list[FunctionTool]:
     """Return the tools that a session permits now as function tools; its policy, limits and audit log apply.
 
-    Strict mode is requested for each tool that supports it; see `strict_schema` of `neuroscript.llm.wire.openai`.
+    Strict mode is requested for each tool that supports it; see `neuroscript.llm.wire.openai.strict_schema`.
 
     Args:
         session: An engine or a session; all calls go through it.

@@ -320,7 +320,7 @@ class ExecutionPolicy:
         Args:
             tool: The name, the needs and the capability templates of a tool.
             values: One coerced value for each argument, in order.
-            above: The grants of the tools above in a chain of calls, see `CallFrame.grants`.
+            above: The grants of the tools above in a chain of calls, see ``CallFrame.grants``.
             hidden: The names of secret arguments. Scopes that they fill are not shown.
 
         Limits are not checked, because they depend on previous calls.

@@ -123,7 +123,7 @@ class ArgSpec:
         prefix_items: The specs of the items of a `slice` of fixed length, in order.
         unique_items: Whether the items of a slice must differ. Repeated items are dropped, or refused in strict mode.
         value_spec: The spec of each value of a `map`, or of each value without a spec in *keys*.
-        key_spec: The spec of each key of a `map_any_any`.
+        key_spec: The spec of each key of a ``map_any_any``.
         any_of: Alternative specs for `any`. See docs/reference/types.md, "Unions", for how one is chosen.
         format: The format of a string, such as ``date-time``; see docs/reference/types.md, "Formats".
 

@@ -39,7 +39,7 @@ from neuroscript.tools.toolset import Toolset
 
 
 class ToolSpec:
-    """A tool with the API that AgentHeaven documents; its `tool.spec` is what this project calls a ToolSpec.
+    """A tool with the API that AgentHeaven documents; its ``tool.spec`` is what this project calls a ToolSpec.
 
     ``ToolSpec(tool)`` accepts any `ToolImplementation`; ``@ToolSpec(name="…")`` creates a handle from a function, with
     the options of `from_function`.

@@ -20,7 +20,7 @@ except ImportError as error:
 
 
 class CallFailed(Exception):
-    """A failed call. The message is for the model, which receives it after ``Error: ``."""
+    """A failed call. The message is for the model, which receives it after ``Error:``."""
 
 
 def to_llm(session: Session, *, tools: str | Iterable[str] = "*", is_async: bool = False) -> list[llm.Tool]:

@@ -26,7 +26,7 @@ def read_chat(reply: Any, names: WireNames | None = None) -> Reply:
 
     Args:
         reply: The SDK object, or plain data.
-        names: The tool names that the model uses; by default `WireNames()`.
+        names: The tool names that the model uses; by default ``WireNames()``.
 
     Raises:
         LLMError: ``llm.format`` if it is not a response of this API; ``llm.empty`` if it has no choices or no content.

@@ -74,7 +74,7 @@ def read_calls(reply: Any, *, names: WireNames | None = None) -> list[ToolCall]:
 
     Args:
         reply: A complete response, its message, or its list of calls or output items, as SDK objects or plain data.
-        names: The tool names that the model uses; by default `WireNames()`.
+        names: The tool names that the model uses; by default ``WireNames()``.
 
     Raises:
         LLMError: ``llm.format``, if it is none of these.
