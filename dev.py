@@ -6,6 +6,7 @@
     python3 dev.py test ARG …       words for pytest; where they choose tests (a path, -k, …), these run in one process
     python3 dev.py test --slow      run all tests, as .ci/run does
     python3 dev.py test --all       run all tests with their full counts, and the benchmarks
+    python3 dev.py docs             build the documentation site in build/site/html; any warning fails
     python3 dev.py run PROGRAM …    run a program of the development environment
     python3 dev.py python           print the interpreter of the development environment
 
@@ -57,6 +58,8 @@ def main(argv: list[str]) -> int:
         case ["test", *rest]:
             words = [word for word in rest if word != "--slow"]
             return test("test", words, slow=words != rest)
+        case ["docs", *rest]:
+            return run("test", "docs._ext.build", *rest)
         case ["run", program, *rest]:
             return run("all" if "benchmarks" in program else "test", program, *rest)
         case ["python"]:
