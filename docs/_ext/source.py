@@ -164,7 +164,7 @@ def _copy(file: Path) -> str | Path:
         body = "\n\n".join(f"## {each.name}\n\n{_fenced(each)}" for each in sorted(file.iterdir()) if each.is_file())
     else:
         body = _fenced(file)
-    return f"---\norphan: true\n---\n# {name}\n\n{body}\n"
+    return f"---\norphan: true\nnosearch: true\n---\n# {name}\n\n{body}\n"
 
 
 def _fenced(file: Path) -> str:
