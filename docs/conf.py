@@ -18,7 +18,6 @@ highlight_language = "text"
 default_role = "py:obj"
 
 myst_heading_anchors = 6
-suppress_warnings = ["myst.header"]  # the changelog and some generated pages skip a level of headings
 
 autodoc_default_options = {"members": True, "show-inheritance": True}
 autodoc_member_order = "bysource"
@@ -39,4 +38,3 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
-html_last_updated_fmt = None

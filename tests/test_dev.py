@@ -101,3 +101,8 @@ def test_explicit_directory_stays(monkeypatch: pytest.MonkeyPatch, runs: Callabl
 
     assert [str(tmp_path)] * 2 == [directory for _, directory in runs(["test"])]
     assert str(tmp_path) == os.environ["TMPDIR"]
+
+
+def test_docs_builds_the_site(runs: Callable[..., Runs]) -> None:
+    """Options are those of sphinx-build."""
+    assert runs(["docs", "-v"]) == [(["docs._ext.build", "-v"], None)]

@@ -119,7 +119,7 @@ def _exported_by(module: str, file: Path) -> Iterator[PublicName]:
 
 @cache
 def described_names() -> Mapping[str, tuple[PublicName, ...]]:
-    """Return the other spellings of each described name, by its full name."""
+    """Return all spellings of each described name, the described one first, by its full name."""
 
     def definition(each: PublicName) -> tuple[str, str]:
         return each.home, each.name
@@ -168,7 +168,7 @@ def _directive(name: PublicName) -> str:
 
 
 def _comment(name: PublicName) -> str:
-    """Return the docstring of a constant, or of the type that it is an alias of."""
+    """Return the docstring of a constant or of a type alias."""
     documented: Mapping[tuple[str, str], list[str]] = ModuleAnalyzer.for_module(name.home).find_attr_docs()
     return indent("\n".join(documented.get(("", name.name), [])), "   ")
 

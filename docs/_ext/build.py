@@ -9,40 +9,35 @@ from __future__ import annotations
 import gc
 import shutil
 import sys
-from pathlib import Path, PurePath
+from pathlib import PurePosixPath
 from time import monotonic
+from typing import Final
 
 from docs._ext.api import api_pages
 from docs._ext.source import DOCUMENTS, ROOT, Pages, append, contents, document_pages, save, toctree
 from docs._ext.tools import command_page, groups_of, tool_pages
 from sphinx.cmd.build import build_main
 
+SITE: Final = ROOT / "build" / "site"
+
 
 def main(options: list[str]) -> int:
     """Build the site, and return the exit code.
 
     Args:
-        options: Further options of ``sphinx-build``, and the directory of the site, by default build/site.
+        options: Further options of ``sphinx-build``.
     """
     started = monotonic()
-    directory = Path(options.pop()) if options and not options[-1].startswith("-") else ROOT / "build" / "site"
-    save(sources(), directory / "source")
+    save(sources(), SITE / "source")
     strict = ["--fail-on-warning", "--keep-going", "--nitpicky"]
-    doctrees = directory / "doctrees"
-    places = [
-        "-c",
-        str(DOCUMENTS),
-        "-d",
-        str(doctrees),
-        str(directory / "source"),
-        str(directory / "html"),
-    ]
+    doctrees = SITE / "doctrees"
+    places = ["-c", str(DOCUMENTS), "-d", str(doctrees), str(SITE / "source"), str(SITE / "html")]
     gc.disable()  # it would take a third of the time
     code = build_main(["-q", "-j", "auto", *strict, *options, *places])
     if code:
         shutil.rmtree(doctrees, ignore_errors=True)  # so that the next build finds the same problems again
     else:
-        print(f"{directory / 'html' / 'index.html'}: built in {monotonic() - started:.0f} s")
+        print(f"{SITE.relative_to(ROOT)}/html/index.html: built in {monotonic() - started:.0f} s")
     return code
 
 
@@ -51,7 +46,7 @@ def sources() -> Pages:
     pages = document_pages() | tool_pages() | api_pages() | {"reference/commands.md": command_page()}
     for file in ROOT.glob("plugins/*/README.md"):
         append(pages, f"toolsets/{file.parent.name}.md", groups_of(file.parent.name, pages))
-    decisions = [PurePath(name).stem for name in pages if name.startswith("decisions/0")]
+    decisions = [PurePosixPath(name).stem for name in pages if name.startswith("decisions/0")]
     append(pages, "decisions/README.md", toctree(decisions, ":hidden:"))
     append(pages, "index.md", contents(pages))
     return pages

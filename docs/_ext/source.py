@@ -96,7 +96,8 @@ def documents() -> Iterator[tuple[Path, str]]:
 
 def contents(pages: Pages) -> str:
     """Return the tables of contents of the landing page."""
-    names = [name.partition(".")[0] for name in sorted(pages) if name.endswith((".md", ".rst")) and name != "index.md"]
+    files = [PurePosixPath(name) for name in sorted(pages) if name != "index.md"]
+    names = [str(file.with_suffix("")) for file in files if file.suffix in (".md", ".rst")]
     listed = {entry for entries in SECTIONS.values() for entry in entries}
     left = [name for name in names if name not in listed and not any(fnmatch(name, each) for each in CHILDREN)]
     parts = []

@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from itertools import groupby
-from pathlib import PurePath
+from pathlib import PurePosixPath
 
 from docs._ext.source import ROOT, Pages, toctree
 
@@ -33,7 +33,7 @@ def tool_pages() -> Pages:
 
 def groups_of(distribution: str, pages: Pages) -> str:
     """Return the list of the groups of tools of a distribution, for the end of its page."""
-    names = sorted(PurePath(name).stem for name in pages if name.startswith(f"toolsets/{distribution}/"))
+    names = sorted(PurePosixPath(name).stem for name in pages if name.startswith(f"toolsets/{distribution}/"))
     return "\n## All tools\n" + toctree([f"{name} <{distribution}/{name}>" for name in names], ":maxdepth: 1")
 
 
@@ -43,7 +43,7 @@ def command_page() -> str:
         "# Options of all commands\n\nThis page is generated from the parser: it lists each command with its arguments"
         " and options. The\n[command line](command-line.md) explains them, with examples."
     )
-    os.environ["NO_COLOR"] = "1"
+    os.environ |= {"COLUMNS": "100", "NO_COLOR": "1"}  # the page must not depend on the terminal
     return "\n\n".join([intro, *_commands(build()), "## Exit codes of all commands", _fenced(EXIT_CODES)]) + "\n"
 
 
