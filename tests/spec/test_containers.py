@@ -103,7 +103,6 @@ def test_no_default_without_empty_value(annotation: Any) -> None:
         (frozenset[int], frozenset({1, 2})),
         (set[Any], frozenset({1, "2"})),
     ],
-    ids=repr,
 )
 def test_set_of_either_class_is_accepted_as_a_set(annotation: Any, sent: Any) -> None:
     """The function receives the class of its annotation."""
