@@ -2,6 +2,7 @@
 """What a fresh machine needs to run the main job and the tests: nothing but Python 3.11 or later.
 
     python3 dev.py demo             run the tool calls of sandbox/inbox and show what became of each
+    python3 dev.py demo agent       run a scripted model that uses tools, and approve one of its calls
     python3 dev.py test             run the tests in parallel, without the slow ones
     python3 dev.py test ARG …       words for pytest; where they choose tests (a path, -k, …), these run in one process
     python3 dev.py test --slow      run all tests, as .ci/run does
@@ -50,8 +51,10 @@ MIN_MEMORY_BYTES = 4 * 2**30
 
 def main(argv: list[str]) -> int:
     match argv:
+        case ["demo", "agent"]:
+            return run("demo", "docs.examples.demo_agent")
         case ["demo", *rest]:
-            return run("demo", "neuroscript", "execute", *DEMO, *rest)
+            return demo(rest)
         case ["test", "--all", *rest]:
             os.environ["NEUROSCRIPT_TEST_ALL"] = "1"
             return test("all", rest, slow=True) or run("all", "tests.benchmarks")
@@ -68,6 +71,14 @@ def main(argv: list[str]) -> int:
         case _:
             print(__doc__)
             return 0 if argv in (["--help"], ["-h"]) else 2
+
+
+def demo(words: list[str]) -> int:
+    """Run the tool calls of the inbox, show the report, and say what to try next."""
+    code = run("demo", "neuroscript", "execute", *DEMO, *words)
+    if code == 0 and not words:
+        print("Next, approve a call of an agent: python3 dev.py demo agent", flush=True)
+    return code
 
 
 def test(level: str, words: list[str], *, slow: bool) -> int:

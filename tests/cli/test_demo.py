@@ -1,12 +1,16 @@
-"""The demo of the README: a file of tool calls as models send them, with the installed standard toolset."""
+"""The demos of dev.py: a file of tool calls as models send them, and an agent with a scripted model."""
 
 from __future__ import annotations
 
 import json
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+from tests.terminals import Terminal
 
 ROOT = Path(__file__).parents[2]
 CALLS, REPORT, *WORLD = runpy.run_path(str(ROOT / "dev.py"))["DEMO"]
@@ -27,6 +31,10 @@ def test_demo_reports_repairs_and_refusals() -> None:
     assert "  19  calls\n   9  ran\n   7  of these with repairs, 10 in total\n" in done.stdout
     assert "   9  refused before the tool ran\n   1  failed in the tool\n" in done.stdout
     assert "did you mean filepath?" in done.stdout
+    assert done.stdout.endswith(
+        "\n\n9 of 19 calls ran, 7 of these with repaired arguments; 9 were refused before the tool ran, and 1\n"
+        "failed in the tool.\n"
+    )
 
 
 def test_demo_calls_produce_one_result_line_each() -> None:
@@ -49,3 +57,77 @@ def test_demo_calls_produce_one_result_line_each() -> None:
         "policy.capability",
         "policy.capability",
     ]
+
+
+# The agent
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Path:
+    """Return a copy of the agent beside a copy of its files, because it posts letters there."""
+    shutil.copytree(ROOT / "sandbox" / "inbox", tmp_path / "sandbox" / "inbox")
+    program = tmp_path / "docs" / "examples" / "demo_agent.py"
+    program.parent.mkdir(parents=True)
+    shutil.copy(ROOT / "docs" / "examples" / "demo_agent.py", program)
+    return program
+
+
+CONVERSATION = """\
+There is no terminal, so a rule approves letters to the office.
+
+      you  What did we spend on 3 February? Post the total to the office.
+    model  I read the list of expenses.
+    calls  fs.read(filepath='inbox/expenses.csv', limit='4')
+ repaired  limit: str -> int
+   result  day,what,amount,currency
+           2026-02-03,train to the slate quarry and back,184.50,EUR
+           2026-02-03,samples of slate,96.20,EUR
+           2026-02-04,one night at the inn,61.75,EUR
+    calls  math.add(num1='184.50', num2='96.20')
+ repaired  num1: str -> float
+ repaired  num2: str -> float
+   result  280.7
+    model  First, I write the total beside the list.
+    calls  fs.write(filepath='inbox/total.txt', content='280.7')
+  refused  needs fs:write:inbox/total.txt
+    model  I cannot write there, so I only post the letter.
+    calls  office.post(to='office', text='We spent 280.70 EUR on 3 February.')
+   result  posted to office
+    model  We spent 280.70 EUR. The letter is in the outbox.
+
+Of 4 calls, 3 ran, 2 of them with repaired arguments; 1 did not, and the model went on without them.
+Next: run it again and answer n, or read docs/tutorial/a-model-that-uses-tools.md
+"""
+
+
+@pytest.mark.slow
+def test_agent_approves_by_a_rule_without_a_terminal(agent: Path) -> None:
+    """It shows a repaired call, a refusal and an approval, and says that a rule decides."""
+    done = subprocess.run([sys.executable, agent], stdin=-3, capture_output=True, text=True, timeout=60)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, CONVERSATION, "")
+    assert (agent.parents[2] / "sandbox/outbox/office.txt").read_text() == "We spent 280.70 EUR on 3 February."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("keys", "answer", "count"),
+    [
+        pytest.param("y\n", "The letter is in the outbox.", "3 ran", id="yes"),
+        pytest.param("n because it is late\n", "The letter was not approved: it is late.", "2 ran", id="no"),
+    ],
+)
+def test_user_at_the_terminal_decides(
+    agent: Path, monkeypatch: pytest.MonkeyPatch, keys: str, answer: str, count: str
+) -> None:
+    """The letter is posted only if the user approves it."""
+    monkeypatch.setenv("TERM", "dumb")
+    terminal = Terminal(f"import runpy; runpy.run_path({str(agent)!r}, run_name='__main__')")
+    terminal.see("Allow office.post? [n] ")
+    terminal.type(keys)
+    shown = terminal.rest()
+    terminal.close()
+
+    assert f"We spent 280.70 EUR. {answer}" in shown
+    assert f"Of 4 calls, {count}, 2 of them with repaired arguments" in shown
+    assert (agent.parents[2] / "sandbox/outbox").exists() == (answer == "The letter is in the outbox.")

@@ -240,6 +240,9 @@ Errors, and when to retry
    1  probe.failed  later, with the same call
    1  arg.not_json  with corrected arguments
    1  policy.trust  after the host changes its settings
+
+2 of 6 calls ran, 1 of these with repaired arguments; 3 were refused before the tool ran, and 1
+failed in the tool.
 """
 
 

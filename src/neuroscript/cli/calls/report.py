@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from neuroscript.cli.calls.results import Outcome
 from neuroscript.cli.terminal.exit_codes import OK
+from neuroscript.cli.terminal.inputs import count_of
 from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, Style, cell, line
 from neuroscript.cli.terminal.printing import show
 from neuroscript.cli.terminal.remedies import action
@@ -101,6 +102,25 @@ def _summary(results: list[ToolResult]) -> Iterator[Rows]:
         yield EMPTY
         yield line("Errors, and when to retry", "title")
         yield Rows(tuple(_reasons(errors)))
+        yield EMPTY
+        yield line(_sentence(len(results), len(results) - len(errors), len(repaired), len(refused)))
+
+
+def _sentence(calls: int, ran: int, repaired: int, refused: int) -> str:
+    """Return one sentence about all calls.
+
+    Args:
+        repaired: The number of calls that ran with repaired arguments.
+        refused: The number of calls that were refused before their tool ran.
+    """
+    parts = [f"{ran} of {count_of(calls, 'call')} ran"]
+    if repaired:
+        parts.append(f", {repaired} of these with repaired arguments")
+    parts.append(f"; {refused} {'was' if refused == 1 else 'were'} refused before the tool ran")
+    failed = calls - ran - refused
+    if failed:
+        parts.append(f", and {failed} failed in the tool")
+    return f"{''.join(parts)}."
 
 
 def _reasons(errors: list[CallError]) -> Iterator[tuple[Cell, ...]]:
