@@ -8,6 +8,7 @@ standard tools, a policy, and an approval for each letter. Without a terminal, a
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Sequence
@@ -115,8 +116,7 @@ class Drawing:
             case TextReceived(text):
                 self.line("model", text, "bold")
             case CallStarted(call):
-                values = ", ".join(f"{name}={value!r}" for name, value in dict(call.arguments).items())
-                self.line("calls", f"{call.name}({values})", "cyan")
+                self.line("calls", f"{call.name} {json.dumps(call.arguments)}", "cyan")
             case CallEnded(_, result):
                 self.end(result)
 

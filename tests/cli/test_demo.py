@@ -77,21 +77,21 @@ There is no terminal, so a rule approves letters to the office.
 
       you  What did we spend on 3 February? Post the total to the office.
     model  I read the list of expenses.
-    calls  fs.read(filepath='inbox/expenses.csv', limit='4')
+    calls  fs.read {"filepath": "inbox/expenses.csv", "limit": "4"}
  repaired  limit: str -> int
    result  day,what,amount,currency
            2026-02-03,train to the slate quarry and back,184.50,EUR
            2026-02-03,samples of slate,96.20,EUR
            2026-02-04,one night at the inn,61.75,EUR
-    calls  math.add(num1='184.50', num2='96.20')
+    calls  math.add {"num1": "184.50", "num2": "96.20"}
  repaired  num1: str -> float
  repaired  num2: str -> float
    result  280.7
     model  First, I write the total beside the list.
-    calls  fs.write(filepath='inbox/total.txt', content='280.7')
+    calls  fs.write {"filepath": "inbox/total.txt", "content": "280.7"}
   refused  needs fs:write:inbox/total.txt
     model  I cannot write there, so I only post the letter.
-    calls  office.post(to='office', text='We spent 280.70 EUR on 3 February.')
+    calls  office.post {"to": "office", "text": "We spent 280.70 EUR on 3 February."}
    result  posted to office
     model  We spent 280.70 EUR. The letter is in the outbox.
 
