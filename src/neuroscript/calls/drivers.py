@@ -6,7 +6,7 @@ tool that blocks runs on a thread where its caller must not block.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import attrs
@@ -160,7 +160,7 @@ def _result(done: Done, collected: Collector | None) -> Any:
     return [] if collected is None else collected.items
 
 
-def drive_stream(steps: Steps, source: ThreadSource) -> Iterator[Any]:
+def drive_stream(steps: Steps, source: ThreadSource) -> Generator[Any, None, None]:
     """Run the steps of one call for a sync reader, and yield its items as they come, or its one result."""
     runner = Runner(source)
     answer = BEGIN
@@ -187,7 +187,7 @@ def drive_stream(steps: Steps, source: ThreadSource) -> Iterator[Any]:
         yield asked.value
 
 
-async def adrive_stream(steps: Steps, source: ThreadSource) -> AsyncIterator[Any]:
+async def adrive_stream(steps: Steps, source: ThreadSource) -> AsyncGenerator[Any, None]:
     """Run the steps of one call for an async reader, as `drive_stream` does."""
     asked = _after(steps, BEGIN)
     while not isinstance(asked, Done):

@@ -34,6 +34,7 @@ from neuroscript.io.text import quote_untrusted
 
 if TYPE_CHECKING:
     from neuroscript.coercion.rule_text import Rule
+    from neuroscript.spec.tool_spec import ArgSpec  # for pyright: the converters of its fields do not fit the Protocol
 
 TYPE: Final = Form(
     "an ArgType, its name or an ArgSpec",
@@ -48,7 +49,7 @@ ABSENT: Final = object()
 
 def coerce(
     value: object,
-    type: ArgType | Rule | str,
+    type: ArgType | Rule | ArgSpec | str,
     *,
     mode: Literal["lax", "strict"] = "lax",
     limits: SizeLimits = LAX.sizes,

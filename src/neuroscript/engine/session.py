@@ -6,7 +6,7 @@ A session belongs to one caller: it has its own variables and handles, and share
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from time import perf_counter
 from types import TracebackType
@@ -170,7 +170,7 @@ class Session:
 
     def stream(
         self, name: str | ToolCall, args: Sequence[Any] | Mapping[str, Any] = (), timeout: float | None = None
-    ) -> Iterator[Any]:
+    ) -> Generator[Any, None, None]:
         """Call a tool and yield its items as they arrive; a tool that does not stream yields its single result.
 
         The tool is stopped when the iterator is closed or exhausted.
@@ -190,28 +190,28 @@ class Session:
 
     def astream(
         self, name: str | ToolCall, args: Sequence[Any] | Mapping[str, Any] = (), timeout: float | None = None
-    ) -> AsyncIterator[Any]:
+    ) -> AsyncGenerator[Any, None]:
         """Call a tool and yield its items as they arrive; the async variant of `stream`."""
         if isinstance(name, ToolCall):
             return self._adiscreetly(adrive_stream(self._sent_steps(SentCall(name), timeout), self._shared))
         return adrive_stream(self._steps(name, args, isinstance(args, dict), timeout), self._shared)
 
-    def _sent_stream(self, sent: SentCall, timeout: float | None) -> Iterator[Any]:
+    def _sent_stream(self, sent: SentCall, timeout: float | None) -> Generator[Any, None, None]:
         return self._discreetly(drive_stream(self._sent_steps(sent, timeout), self._shared))
 
-    def _discreetly(self, items: Iterator[Any]) -> Iterator[Any]:
+    def _discreetly(self, items: Generator[Any, None, None]) -> Generator[Any, None, None]:
         try:
             for item in items:
                 yield self._without_secrets(item)
         finally:
-            items.close()  # type: ignore[attr-defined]
+            items.close()
 
-    async def _adiscreetly(self, items: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async def _adiscreetly(self, items: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
         try:
             async for item in items:
                 yield self._without_secrets(item)
         finally:
-            await items.aclose()  # type: ignore[attr-defined]
+            await items.aclose()
 
     def _steps(self, name: object, given: object, by_name: bool, timeout: float | None) -> Steps:
         known = self._entry(name)

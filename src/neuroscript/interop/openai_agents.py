@@ -20,8 +20,8 @@ except ImportError as error:
     raise missing_extra("tools for the OpenAI Agents SDK need it", "openai-agents", error) from None
 
 
-def to_openai_agents(session: Session, *, tools: str | Iterable[str] = "*") -> list[FunctionTool]:
-    """Return the tools that a session permits now as function tools; its policy, limits and audit log apply.
+def to_openai_agents(session: Session, *, tools: str | Iterable[str] = "*") -> list[Any]:
+    """Return the tools that a session permits now as `FunctionTool` objects; its policy, limits and audit log apply.
 
     Strict mode is requested for each tool that supports it; see `neuroscript.llm.wire.openai.strict_schema`.
 

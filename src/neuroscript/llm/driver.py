@@ -29,7 +29,7 @@ from neuroscript.llm.events import (
     TextReceived,
 )
 from neuroscript.llm.steps import AskStep, CallStep
-from neuroscript.runtime.interfaces import LLM, ToolCall, ToolResult, Turn
+from neuroscript.runtime.interfaces import AnyModel, ToolCall, ToolResult, Turn
 from neuroscript.runtime.redacting_proxies import redacted_call
 from neuroscript.runtime.replies import Reply, RetriedRequest, reply_of, turn_of
 
@@ -139,7 +139,7 @@ class ConversationDriver:
     """
 
     session: Session
-    model: LLM | Model
+    model: AnyModel | Model
     listener: Listener | None
     is_over: bool = False
     _has_listener_failed: bool = attrs.field(default=False, init=False)
@@ -219,7 +219,7 @@ class ConversationDriver:
 
 
 def request_reply(
-    model: LLM | Model,
+    model: AnyModel | Model,
     step: AskStep,
     listen: Callable[[Event], object],
     log_failure: Callable[[BaseException], object],

@@ -28,7 +28,7 @@ from neuroscript.llm.offered_tools import narrow_session
 from neuroscript.llm.steps import AskStep, CallStep, ConversationState, Steps
 from neuroscript.llm.structured_output import ANSWER, answer_spec, instruction
 from neuroscript.runtime.host import MODEL
-from neuroscript.runtime.interfaces import LLM, Turn
+from neuroscript.runtime.interfaces import AnyModel, Turn
 from neuroscript.spec.tool_spec import ToolSpec
 
 DEFAULT_MAX_CHARS: Final = 100_000
@@ -49,7 +49,7 @@ def converse(
     prompt: str,
     *,
     tools: str | Iterable[str] = "*",
-    model: LLM | None = None,
+    model: AnyModel | None = None,
     system: str = "",
     history: Sequence[Turn] = (),
     answer: Any = None,
@@ -100,7 +100,7 @@ async def aconverse(
     prompt: str,
     *,
     tools: str | Iterable[str] = "*",
-    model: LLM | None = None,
+    model: AnyModel | None = None,
     system: str = "",
     history: Sequence[Turn] = (),
     answer: Any = None,
@@ -152,7 +152,7 @@ def _start(
     engine: Session,
     prompt: str,
     tools: str | Iterable[str],
-    model: LLM | None,
+    model: AnyModel | None,
     system: str,
     history: Sequence[Turn],
     answer: Any,
@@ -189,7 +189,7 @@ def conversation_in_errors(state: ConversationState) -> Iterator[None]:
         ) from error.__cause__
 
 
-def _model(engine: Session, model: LLM | None) -> LLM:
+def _model(engine: Session, model: AnyModel | None) -> AnyModel:
     found = engine.host.llm if model is None else model
     if found is None:
         raise LLMError("no model to ask: pass one, or let the host provide one", code="llm.no_model")

@@ -12,7 +12,7 @@ from neuroscript.llm.loop import DEFAULT_MAX_CHARS, FORMS, adrive, conversation_
 from neuroscript.llm.steps import AskStep, CallStep, ConversationState
 from neuroscript.llm.structured_output import answer_spec
 from neuroscript.runtime.host import MODEL
-from neuroscript.runtime.interfaces import LLM, Turn
+from neuroscript.runtime.interfaces import AnyModel, Turn
 from neuroscript.runtime.replies import Reply
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ DEFAULT_ATTEMPTS: Final = 3
 
 @overload
 def ask(
-    llm: LLM,
+    llm: AnyModel,
     prompt: str,
     *,
     answer: type[T],
@@ -33,7 +33,7 @@ def ask(
 ) -> T: ...
 @overload
 def ask(
-    llm: LLM,
+    llm: AnyModel,
     prompt: str,
     *,
     answer: None = None,
@@ -43,7 +43,7 @@ def ask(
 ) -> str: ...
 @overload
 def ask(
-    llm: LLM,
+    llm: AnyModel,
     prompt: str,
     *,
     answer: Any,
@@ -52,7 +52,7 @@ def ask(
     attempts: int = DEFAULT_ATTEMPTS,
 ) -> Any: ...
 def ask(
-    llm: LLM,
+    llm: AnyModel,
     prompt: str,
     *,
     answer: Any = None,
@@ -87,7 +87,7 @@ def ask(
 
 @overload
 async def aask(
-    llm: LLM,
+    llm: AnyModel,
     prompt: str,
     *,
     answer: type[T],
@@ -97,7 +97,7 @@ async def aask(
 ) -> T: ...
 @overload
 async def aask(
-    llm: LLM,
+    llm: AnyModel,
     prompt: str,
     *,
     answer: None = None,
@@ -107,7 +107,7 @@ async def aask(
 ) -> str: ...
 @overload
 async def aask(
-    llm: LLM,
+    llm: AnyModel,
     prompt: str,
     *,
     answer: Any,
@@ -116,7 +116,7 @@ async def aask(
     attempts: int = DEFAULT_ATTEMPTS,
 ) -> Any: ...
 async def aask(
-    llm: LLM,
+    llm: AnyModel,
     prompt: str,
     *,
     answer: Any = None,
@@ -145,7 +145,7 @@ async def aask(
 
 
 def _initial_state(
-    llm: LLM, prompt: str, answer: Any, system: str, history: Sequence[Turn], attempts: int
+    llm: AnyModel, prompt: str, answer: Any, system: str, history: Sequence[Turn], attempts: int
 ) -> ConversationState:
     parts = {"prompt": prompt, "answer": answer, "system": system, "history": history}
     forms = {name: (value, FORMS[name]) for name, value in parts.items()}
@@ -155,7 +155,7 @@ def _initial_state(
     return ConversationState(None, (), turns, attempts, 0, DEFAULT_MAX_CHARS, None, spec)
 
 
-def _reply(llm: LLM, step: AskStep | CallStep, listen: Any) -> Reply:
+def _reply(llm: AnyModel, step: AskStep | CallStep, listen: Any) -> Reply:
     assert isinstance(step, AskStep), "without a session, the limit of 0 calls ends the conversation first"
     return request_reply(llm, step, listen, _ignore)
 

@@ -96,6 +96,11 @@ def _permits(given: Collection[str | Grant]) -> tuple[Grant, ...]:
     return cast(tuple[Grant, ...], given)
 
 
+def _names(given: Collection[str]) -> tuple[str, ...]:
+    """Declare the accepted types of names and patterns to type checkers."""
+    return cast(tuple[str, ...], given)
+
+
 NEEDLESS: Final = ToolPolicy()
 
 
@@ -157,12 +162,12 @@ class ExecutionPolicy:
         SpecError: If a field is invalid. The error lists every problem.
     """
 
-    allow: tuple[str, ...] = ("*",)
-    deny: tuple[str, ...] = ()
+    allow: tuple[str, ...] = attrs.field(default=("*",), converter=_names)
+    deny: tuple[str, ...] = attrs.field(default=(), converter=_names)
     grants: tuple[Grant, ...] = attrs.field(default=(), converter=_permits)
     trusted: bool = False
     limits: Limits | None = attrs.field(default=None, hash=False)
-    preapproved: tuple[str, ...] = ()
+    preapproved: tuple[str, ...] = attrs.field(default=(), converter=_names)
     approver: Callable[..., Any] | None = None
     within: ExecutionPolicy | None = None
     _matchers: dict[str, Covers] = attrs.field(init=False, eq=False, repr=False, factory=dict)

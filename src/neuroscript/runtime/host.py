@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 import attrs
 
@@ -29,11 +29,16 @@ from neuroscript.errors import CoercionError, SpecError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.policy.scopes import SURROGATE, InvalidScope, key_of
-from neuroscript.runtime.interfaces import LLM, Logger, Random
+from neuroscript.runtime.interfaces import LLM, AnyModel, Logger, Random
 from neuroscript.runtime.state import plain_copy
 
 if TYPE_CHECKING:
     from neuroscript.runtime.prompter import ConsolePrompter, Prompter
+
+
+def _as_llm(given: AnyModel | None) -> LLM | None:
+    """Declare the accepted types of a model to type checkers."""
+    return cast("LLM | None", given)
 
 
 @attrs.frozen
@@ -109,7 +114,7 @@ class Host:
     stderr: TextIO | None = None
     prompter: Prompter = attrs.Factory(lambda self: DefaultPrompter(self.stdin, self.stderr), takes_self=True)
     sandbox_dir: str | os.PathLike[str] | None = None
-    llm: LLM | None = None
+    llm: LLM | None = attrs.field(default=None, converter=_as_llm)
     variables: Mapping[str, Any] = attrs.field(factory=dict)
     constants: Mapping[str, Any] = attrs.field(factory=dict)
     secrets: Mapping[str, str] = attrs.field(factory=dict, repr=False)

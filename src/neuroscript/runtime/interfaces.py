@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import IO, TYPE_CHECKING, Any, Final, Literal, Protocol, overload
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, Protocol, cast, overload
 
 import attrs
 
@@ -138,6 +138,16 @@ class Handles(Protocol):
         """Release an object, and return whether it was stored."""
 
 
+def _calls(given: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """Convert a list, so that a turn never changes; the check of the fields rejects other types."""
+    return tuple(given) if isinstance(given, list) else cast("tuple[ToolCall, ...]", given)
+
+
+def _results(given: Sequence[ToolResult]) -> tuple[ToolResult, ...]:
+    """Do what `_calls` does, with results."""
+    return tuple(given) if isinstance(given, list) else cast("tuple[ToolResult, ...]", given)
+
+
 @attrs.frozen
 class Turn:
     """One turn of a conversation with a model.
@@ -153,8 +163,8 @@ class Turn:
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str = ""
-    tool_calls: tuple[ToolCall, ...] = ()
-    tool_results: tuple[ToolResult, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = attrs.field(default=(), converter=_calls)
+    tool_results: tuple[ToolResult, ...] = attrs.field(default=(), converter=_results)
     native: Mapping[str, Any] | None = attrs.field(default=None, kw_only=True, repr=False)
 
     def __attrs_post_init__(self) -> None:
@@ -172,6 +182,24 @@ class LLM(Protocol):
 
     def embed(self, text: str) -> Sequence[float]:
         """Return the embedding of a string."""
+
+
+class AskedModel(Protocol):
+    """The method that a model needs in order to answer without tools."""
+
+    def ask(self, turns: Sequence[Turn], /) -> Turn:
+        """Return the model's turn that follows *turns*."""
+
+
+class ToolCallingModel(Protocol):
+    """The method that a model needs in order to call tools."""
+
+    def ask_with_tools(self, turns: Sequence[Turn], tools: Sequence[ToolSpec], /) -> Turn:
+        """Return the model's turn, which may request calls of *tools*."""
+
+
+AnyModel = AskedModel | ToolCallingModel
+"""What a host may provide as a model: a method that is missing fails when it is called. Every `LLM` is one."""
 
 
 @attrs.frozen

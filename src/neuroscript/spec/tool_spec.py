@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from types import GenericAlias
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import attrs
 
@@ -50,6 +50,18 @@ MAYBE: Final = "maybe"
 
 SHORT_CHARS: Final = 1_000
 """The maximum length of a choice that is checked together with others."""
+
+if TYPE_CHECKING:  # what type checkers accept for a field; `_settled` converts it, so a process needs no converter
+
+    def _as_type(given: ArgType | str) -> ArgType: ...
+    def _as_values(given: Sequence[Any]) -> tuple[Any, ...]: ...
+    def _as_spec(given: ArgSpec | ArgType | str | None) -> ArgSpec | None: ...
+    def _as_specs(given: Sequence[ArgSpec | ArgType | str]) -> tuple[ArgSpec, ...]: ...
+    def _as_args(given: Sequence[ArgSpec]) -> tuple[ArgSpec, ...]: ...
+    def _as_examples(given: Sequence[Example]) -> tuple[Example, ...]: ...
+
+else:
+    _as_type = _as_values = _as_spec = _as_specs = _as_args = _as_examples = None
 
 NOTHING: Final[tuple[Any, ...]] = ()
 DECLARED: Final = frozenset({ArgType.MAP, ArgType.MAP_STRING_ANY, ArgType.SLICE_MAP})
@@ -132,13 +144,13 @@ class ArgSpec:
     """
 
     name: str
-    type: ArgType
+    type: ArgType = attrs.field(converter=_as_type)
     required: bool | None = attrs.field(default=None, kw_only=True)
     default: Any = attrs.field(default=UNSET, kw_only=True)
     description: str = attrs.field(default="", kw_only=True)
     nullable: bool = attrs.field(default=False, kw_only=True)
-    choices: tuple[Any, ...] = attrs.field(default=(), kw_only=True)
-    keys: tuple[ArgSpec, ...] = attrs.field(default=(), kw_only=True)
+    choices: tuple[Any, ...] = attrs.field(default=(), kw_only=True, converter=_as_values)
+    keys: tuple[ArgSpec, ...] = attrs.field(default=(), kw_only=True, converter=_as_args)
     extra_keys: bool = attrs.field(default=False, kw_only=True)
     secret: bool = attrs.field(default=False, kw_only=True)
     minimum: float | None = attrs.field(default=None, kw_only=True)
@@ -148,12 +160,12 @@ class ArgSpec:
     exclusive_minimum: float | None = attrs.field(default=None, kw_only=True)
     exclusive_maximum: float | None = attrs.field(default=None, kw_only=True)
     cls: Class | None = attrs.field(default=None, kw_only=True)
-    items: ArgSpec | None = attrs.field(default=None, kw_only=True)
-    prefix_items: tuple[ArgSpec, ...] = attrs.field(default=(), kw_only=True)
+    items: ArgSpec | None = attrs.field(default=None, kw_only=True, converter=_as_spec)
+    prefix_items: tuple[ArgSpec, ...] = attrs.field(default=(), kw_only=True, converter=_as_specs)
     unique_items: bool = attrs.field(default=False, kw_only=True)
-    value_spec: ArgSpec | None = attrs.field(default=None, kw_only=True)
-    key_spec: ArgSpec | None = attrs.field(default=None, kw_only=True)
-    any_of: tuple[ArgSpec, ...] = attrs.field(default=(), kw_only=True)
+    value_spec: ArgSpec | None = attrs.field(default=None, kw_only=True, converter=_as_spec)
+    key_spec: ArgSpec | None = attrs.field(default=None, kw_only=True, converter=_as_spec)
+    any_of: tuple[ArgSpec, ...] = attrs.field(default=(), kw_only=True, converter=_as_specs)
     format: str = attrs.field(default="", kw_only=True)
     is_refined: bool = attrs.field(init=False, eq=False, repr=False, default=False)
     """Whether the type alone does not say how a value is read: one of the last seven fields is set."""
@@ -544,13 +556,13 @@ class ToolSpec:
 
     name: str
     group: str
-    args: tuple[ArgSpec, ...] = ()
-    return_type: ArgType = attrs.field(default=ArgType.ANY, kw_only=True)
+    args: tuple[ArgSpec, ...] = attrs.field(default=(), converter=_as_args)
+    return_type: ArgType = attrs.field(default=ArgType.ANY, kw_only=True, converter=_as_type)
     description: str = attrs.field(default="", kw_only=True)
     when_to_use: str = attrs.field(default="", kw_only=True)
     return_help: str = attrs.field(default="", kw_only=True)
     category: str = attrs.field(default="", kw_only=True)
-    examples: tuple[Example, ...] = attrs.field(default=(), kw_only=True)
+    examples: tuple[Example, ...] = attrs.field(default=(), kw_only=True, converter=_as_examples)
     error_conditions: str = attrs.field(default="", kw_only=True)
     variadic: bool = attrs.field(default=False, kw_only=True)
     stream: bool | Literal["maybe"] = attrs.field(default=False, kw_only=True)

@@ -20,7 +20,7 @@ from neuroscript.coercion.parameters import require
 from neuroscript.engine.entries import SessionTool
 from neuroscript.engine.session import Session
 from neuroscript.errors import MAX_LISTED_PROBLEMS, ArgumentError, CallError, CallTimeout, SpecError
-from neuroscript.runtime.interfaces import LLM
+from neuroscript.runtime.interfaces import AskedModel
 from neuroscript.runtime.masking import mask_secrets, secret_values
 from neuroscript.spec.binding import bind_arguments
 from neuroscript.tools.serialization import error_to_data
@@ -84,7 +84,7 @@ def run(
     parallel: int = DEFAULT_PARALLEL_CALLS,
     watch: Watch | None = None,
     left: Callable[[Trace], object] | None = None,
-    llm: LLM | None = None,
+    llm: AskedModel | None = None,
 ) -> Trace:
     """Run a plan and return its trace. A failed node does not raise; the trace records it.
 
@@ -120,7 +120,7 @@ async def arun(
     parallel: int = DEFAULT_PARALLEL_CALLS,
     watch: Watch | None = None,
     left: Callable[[Trace], object] | None = None,
-    llm: LLM | None = None,
+    llm: AskedModel | None = None,
     caller: Caller | None = None,
     is_behind: Callable[[], bool] | None = None,
     run_id: str = "",

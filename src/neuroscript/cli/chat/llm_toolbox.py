@@ -26,7 +26,7 @@ def register_tools(register: Callable[..., None]) -> None:
     register(NeuroScript)
 
 
-class NeuroScript(llm.Toolbox):  # type: ignore[no-untyped-call]
+class NeuroScript(llm.Toolbox):
     """Installed tools of neuroscript, as far as the user's policy permits.
 
     Args:

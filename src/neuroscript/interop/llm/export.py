@@ -23,8 +23,8 @@ class CallFailed(Exception):
     """A failed call. The message is for the model, which receives it after ``Error:``."""
 
 
-def to_llm(session: Session, *, tools: str | Iterable[str] = "*", is_async: bool = False) -> list[llm.Tool]:
-    """Return tools for ``model.prompt(…, tools=…)`` and ``model.chain(…, tools=…)`` of ``llm``.
+def to_llm(session: Session, *, tools: str | Iterable[str] = "*", is_async: bool = False) -> list[Any]:
+    """Return each tool as an `llm.Tool`, for ``model.prompt(…, tools=…)`` and ``model.chain(…, tools=…)`` of ``llm``.
 
     Args:
         session: An engine or a session; all calls go through it.

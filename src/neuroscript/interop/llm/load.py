@@ -80,7 +80,7 @@ def _labelled_tools(tools: Any, faults: list[str]) -> Iterator[tuple[str, llm.To
                 prefix = f"{type(each).__name__}_"
                 yield from ((tool.name.removeprefix(prefix), tool) for tool in each.tools())
             else:
-                tool = each if isinstance(each, llm.Tool) else llm.Tool.function(each)  # type: ignore[no-untyped-call]
+                tool = each if isinstance(each, llm.Tool) else llm.Tool.function(each)
                 yield tool.name, tool
         except Exception as error:  # raised by the toolbox, or by llm for annotations that it cannot read
             name = getattr(each, "__name__", type(each).__name__)
@@ -90,7 +90,7 @@ def _labelled_tools(tools: Any, faults: list[str]) -> Iterator[tuple[str, llm.To
 def _prepare(box: llm.Toolbox) -> None:
     """Prepare a toolbox once; a coroutine that does so runs in its own event loop."""
     if not box._prepared:
-        box.prepare()  # type: ignore[no-untyped-call]
+        box.prepare()
         box._prepared = True
     has_own = type(box).prepare is not llm.Toolbox.prepare
     if has_own or box._async_prepared or type(box).prepare_async is llm.Toolbox.prepare_async:
@@ -99,7 +99,7 @@ def _prepare(box: llm.Toolbox) -> None:
 
     def run() -> None:
         try:
-            asyncio.run(box.prepare_async())  # type: ignore[no-untyped-call]
+            asyncio.run(box.prepare_async())
         except BaseException as error:  # re-raised in the caller's thread, including SystemExit
             failed.append(error)
 

@@ -17,7 +17,7 @@ from neuroscript.formats.prompt import to_prompt
 from neuroscript.io.text import first
 from neuroscript.llm.offered_tools import narrow_session
 from neuroscript.llm.structured_output import answer_spec, exact_answer
-from neuroscript.runtime.interfaces import LLM, Turn
+from neuroscript.runtime.interfaces import AskedModel, Turn
 from neuroscript.runtime.replies import turn_of
 from neuroscript.workflow.plan.file import plan_from_data
 from neuroscript.workflow.plan.model import Plan
@@ -60,7 +60,9 @@ MAX_LISTED_PROBLEMS: Final = 100
 RETRY_PROMPT: Final = "This plan cannot run here:\n{}\nAnswer again with the complete plan."
 
 
-def make_plan(session: Session, llm: LLM, goal: str, *, tools: str | Iterable[str] = "*", attempts: int = 3) -> Plan:
+def make_plan(
+    session: Session, llm: AskedModel, goal: str, *, tools: str | Iterable[str] = "*", attempts: int = 3
+) -> Plan:
     """Ask a model for a plan that reaches *goal* and can run in a session.
 
     Args:
@@ -84,7 +86,7 @@ def make_plan(session: Session, llm: LLM, goal: str, *, tools: str | Iterable[st
 
 
 async def amake_plan(
-    session: Session, llm: LLM, goal: str, *, tools: str | Iterable[str] = "*", attempts: int = 3
+    session: Session, llm: AskedModel, goal: str, *, tools: str | Iterable[str] = "*", attempts: int = 3
 ) -> Plan:
     """Return what `make_plan` returns, without blocking the event loop."""
     steps = _steps(session, goal, tools, attempts, llm)
@@ -101,7 +103,7 @@ async def amake_plan(
             return plan
 
 
-def _ask_model(llm: LLM, turns: Sequence[Turn]) -> str | LLMError:
+def _ask_model(llm: AskedModel, turns: Sequence[Turn]) -> str | LLMError:
     """Return the model's reply, or its error."""
     try:
         return turn_of(llm.ask(turns), "ask").content
@@ -110,7 +112,7 @@ def _ask_model(llm: LLM, turns: Sequence[Turn]) -> str | LLMError:
 
 
 def _steps(
-    session: Session, goal: str, tools: str | Iterable[str], attempts: int, llm: LLM
+    session: Session, goal: str, tools: str | Iterable[str], attempts: int, llm: AskedModel
 ) -> Generator[list[Turn], str, Plan]:
     """Yield the turns to send to the model, and return the valid plan."""
     parts = {"session": (session, SESSION), "goal": (goal, STRING), "llm": (llm, MODEL)}

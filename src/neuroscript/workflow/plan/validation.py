@@ -21,7 +21,7 @@ from neuroscript.engine.session import Session
 from neuroscript.errors import MAX_LISTED_PROBLEMS, MAX_PROBLEMS, ArgumentError, CallError, Problem, ToolNotFound
 from neuroscript.io.text import quote_untrusted
 from neuroscript.names import canonical
-from neuroscript.runtime.interfaces import LLM, ToolCall
+from neuroscript.runtime.interfaces import AskedModel, ToolCall
 from neuroscript.spec.nested_values import item_of, value_of
 from neuroscript.spec.tool_spec import MAYBE, ArgSpec, ToolSpec
 from neuroscript.workflow.plan.conditions import STATES, ComparisonError, Condition
@@ -31,7 +31,7 @@ from neuroscript.workflow.plan.references import MixedString, Reference, Unresol
 from neuroscript.workflow.plan.type_inference import UNKNOWN, can_fit_rule, part_at, sample_values, type_at
 
 
-def check(session: Session, plan: Plan, llm: LLM | None = None) -> tuple[str, ...]:
+def check(session: Session, plan: Plan, llm: AskedModel | None = None) -> tuple[str, ...]:
     """Return every problem that prevents a plan from running in a session, each with its path; nothing runs.
 
     Approvals and the remaining limits are only known during the run. Of limits, only permanent ones are reported here,

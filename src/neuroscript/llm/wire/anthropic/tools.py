@@ -24,7 +24,7 @@ They are left out if the arguments have other names on the wire; the call pipeli
 """
 
 
-def to_tools(tools: Iterable[Any], *, names: WireNames | None = None) -> list[dict[str, Any]]:
+def to_tools(tools: Iterable[Any], *, names: WireNames | None = None) -> list[Any]:
     """Return the value of ``tools`` in a request.
 
     Args:

@@ -37,7 +37,7 @@ def conversation(turns: Sequence[Turn], names: WireNames | None = None) -> dict[
     return {"system": system, "messages": messages} if system else {"messages": messages}
 
 
-def to_content(results: Iterable[ToolResult], *, names: WireNames | None = None) -> list[dict[str, Any]]:
+def to_content(results: Iterable[ToolResult], *, names: WireNames | None = None) -> list[Any]:
     """Return the content of the message that returns results; it must directly follow the message with the calls.
 
     >>> to_content([ToolResult("t1", "math.add", 5)])

@@ -14,7 +14,7 @@ from neuroscript.runtime.wire_names import WireNames
 from neuroscript.spec.tool_spec import ToolSpec
 
 
-def to_tools(tools: Iterable[Any], *, names: WireNames | None = None) -> list[dict[str, Any]]:
+def to_tools(tools: Iterable[Any], *, names: WireNames | None = None) -> list[Any]:
     """Return the value of ``tools`` in a request: one entry with all declarations, or an empty list without tools.
 
     Args:

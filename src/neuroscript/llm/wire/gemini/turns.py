@@ -36,7 +36,7 @@ def conversation(turns: Sequence[Turn], names: WireNames | None = None) -> dict[
     )
 
 
-def to_parts(results: Iterable[ToolResult], *, names: WireNames | None = None) -> list[dict[str, Any]]:
+def to_parts(results: Iterable[ToolResult], *, names: WireNames | None = None) -> list[Any]:
     """Return the parts of the ``user`` content that returns results, which must directly follow the calls.
 
     Ids that `read_calls` generated, such as ``call_1``, are left out, because the API did not send them.

@@ -58,7 +58,7 @@ def _call(call: ToolCall, id: str, names: WireNames) -> dict[str, Any]:
     return {"id": id, "type": "function", "function": function}
 
 
-def to_messages(results: Sequence[ToolResult], *, names: WireNames | None = None) -> list[dict[str, Any]]:
+def to_messages(results: Sequence[ToolResult], *, names: WireNames | None = None) -> list[Any]:
     """Return the results of the calls of one turn as messages, in the same order.
 
     >>> to_messages([ToolResult("c1", "math.add", 5)])

@@ -58,7 +58,7 @@ def _assistant_items(turn: Turn, ids: Sequence[str], names: WireNames) -> Iterat
         yield {"type": "function_call", "call_id": id, "name": names.wire(call.name), "arguments": arguments}
 
 
-def to_items(results: Sequence[ToolResult], *, names: WireNames | None = None) -> list[dict[str, Any]]:
+def to_items(results: Sequence[ToolResult], *, names: WireNames | None = None) -> list[Any]:
     """Return the results of the calls of one turn as input items, in the same order.
 
     >>> to_items([ToolResult("c1", "math.add", 5)])

@@ -22,7 +22,7 @@ NOT_AT_THE_ROOT: Final = frozenset({"allOf", "anyOf", "enum", "not", "oneOf"})
 
 def to_tools(
     tools: Iterable[Any], *, api: Api = "chat", strict: bool = True, names: WireNames | None = None
-) -> list[dict[str, Any]]:
+) -> list[Any]:
     """Return the value of ``tools`` in a request.
 
     Args:
