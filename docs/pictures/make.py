@@ -1,7 +1,7 @@
 """Make the pictures of README and the documentation from real runs of the commands, at a terminal of fixed width.
 
-    python docs/pictures/make.py            run every command, and write the pictures that have changed
-    python docs/pictures/make.py --check    write nothing, and exit with 1 if a picture is not current
+    python3 dev.py run docs.pictures.make            run every command, and write the pictures that have changed
+    python3 dev.py run docs.pictures.make --check    write nothing, and exit with 1 if a picture is not current
 
 A picture shows what the command printed. Only what differs between machines is replaced, by the rules below; a row of
 dots stands for lines that are left out.

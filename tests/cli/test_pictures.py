@@ -14,7 +14,7 @@ SCRIPT = runpy.run_path(str(PICTURES / "make.py"))
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPT["PICTURES"])
 def test_picture_is_current(name: str) -> None:
-    """Make the pictures again with docs/pictures/make.py."""
+    """If it is not, run ``python3 dev.py run docs.pictures.make``."""
     assert (PICTURES / f"{name}.svg").read_text("utf-8") == SCRIPT["svg"](name)
 
 
