@@ -27,6 +27,7 @@ from neuroscript import (
     Runtime,
     TerminalApprover,
     ToolCall,
+    ToolFailed,
     ToolPolicy,
     ToolResult,
     Toolset,
@@ -127,7 +128,7 @@ class Drawing:
         if result.error is None:
             self.line("result", str(result.value).strip(), "green")
         else:
-            self.line("refused", result.error.text, "red")
+            self.line("failed" if isinstance(result.error, ToolFailed) else "refused", result.error.text, "red")
 
     def line(self, label: str, text: str, style: str) -> None:
         """Draw a label, and beside it one or more lines of text."""

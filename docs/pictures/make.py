@@ -27,6 +27,7 @@ from pathlib import Path
 import attrs
 from rich.console import Console
 from rich.text import Text
+from tests.terminals import wait_until_it_reads
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -59,7 +60,7 @@ class Picture:
         runs: What it runs instead, if the command would also make an environment.
         before: The prompt at which keys are typed, and the keys.
         cut: The beginnings of the first and of the last line that are left out.
-        rows: The width of the terminal in columns.
+        columns: The width of the terminal in columns.
     """
 
     command: str
@@ -132,19 +133,20 @@ def run(picture: Picture, directory: Path) -> str:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 50, picture.columns, 0, 0))
         os.execve("/bin/bash", ["bash", "-c", picture.runs or picture.command], environment(directory))  # noqa: S606
     try:
-        return read(terminal, *picture.before)
+        return read(process, terminal, *picture.before)
     finally:
         os.close(terminal)
         os.kill(process, signal.SIGKILL)
         os.waitpid(process, 0)
 
 
-def read(terminal: int, prompt: str, keys: str) -> str:
-    """Return everything that a terminal shows, and type *keys* at the *prompt*."""
+def read(process: int, terminal: int, prompt: str, keys: str) -> str:
+    """Return everything that a terminal shows, and type *keys* when the process waits for them at the *prompt*."""
     shown = b""
     latest = time.monotonic() + TIMEOUT_SECONDS
     while time.monotonic() < latest:
-        if keys and shown.endswith(prompt.encode()) and not select.select([terminal], [], [], 0.2)[0]:
+        if keys and shown.endswith(prompt.encode()):
+            wait_until_it_reads(process)  # what is typed earlier is discarded
             os.write(terminal, keys.encode())
             keys = ""
         if not select.select([terminal], [], [], 0.2)[0]:
