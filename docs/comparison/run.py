@@ -25,7 +25,7 @@ from typing import Any, Final
 HERE: Final = Path(__file__).resolve().parent
 ROOT: Final = HERE.parents[1]
 RESULTS: Final = HERE / "results.json"
-PAGES: Final = (HERE / "index.md",)
+PAGES: Final = (ROOT / "README.md", HERE / "index.md")
 BEGIN, END = "<!-- comparison: begin -->\n", "<!-- comparison: end -->\n"
 
 FRAMEWORKS: Final = {
@@ -35,7 +35,9 @@ FRAMEWORKS: Final = {
     "llm": "llm==0.36",
     "LangChain": "langchain==1.3.0",
 }
-"""What pip installs for each framework; constraints.txt pins everything else."""
+"""What pip installs for each framework."""
+CONSTRAINTS: Final = (ROOT / "constraints.txt", HERE / "constraints.txt")
+"""Files that pin everything else."""
 
 Results = dict[str, Any]
 
@@ -77,7 +79,8 @@ def environment(directory: Path, requirement: str) -> str:
         print(f"installing {directory.name} …", file=sys.stderr)
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(directory)], check=True)
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*pip, "-c", str(ROOT / "constraints.txt"), requirement], check=True, stdout=sys.stderr)
+        constraints = [word for path in CONSTRAINTS for word in ("-c", str(path))]
+        subprocess.run([*pip, *constraints, requirement], check=True, stdout=sys.stderr)
         installed.touch()
     return python
 
