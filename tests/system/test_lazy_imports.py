@@ -45,6 +45,7 @@ LAZY_IMPORTS: Final = {
         "tools.serialization"
     ),
     "cli.mcp.serve": "interop.mcp interop.mcp.server.http interop.mcp.server.listener interop.mcp.server.serve",
+    "cli.parser": "cli.error_help",
     "cli.plans.durable_runs": "workflow.durable workflow.durable.inspection",
     "cli.plans.run_plan": "cli.chat.conversation cli.env.approvers workflow.durable workflow.trace.file",
     "cli.plans.worker": "workflow.durable.worker",
@@ -52,7 +53,7 @@ LAZY_IMPORTS: Final = {
     "cli.terminal.argument_parser": "io.near_names",
     "cli.terminal.inputs": "audit.keys",
     "cli.terminal.logger": "cli.terminal.server_log",
-    "cli.terminal.output": "io.tracebacks",
+    "cli.terminal.output": "cli.error_help io.tracebacks",
     "cli.terminal.printing": "cli.terminal.rich_pages",
     "cli.tools.export": "formats.json_schema formats.prompt",
     "cli.tools.list": "cli.env.engine formats.one_line",
