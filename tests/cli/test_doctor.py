@@ -20,6 +20,7 @@ from tests.core_only import alone, installed
 from tests.distributions import TOOLSET, Published
 
 from neuroscript import __version__
+from neuroscript._imports import install_hint
 from neuroscript.cli.doctor.command import PARTS, run_check
 from neuroscript.cli.doctor.installed import CORE, LIBRARIES
 
@@ -84,7 +85,7 @@ def test_readable_output_contains_the_same_findings() -> None:
 
     assert (result.code, result.err) == (0, "")
     assert "\n\nplugins\n  plugins           warning   no plugin is enabled, so there are no tools\n" in result.out
-    assert '\n                              pip install "neuroscript[std]"\n' in result.out
+    assert f"\n                              {install_hint('std')}\n" in result.out
     assert "\n  configuration     ok        $XDG_CONFIG_HOME/neuroscript\n" in result.out
     assert re.search(r"\n\neverything in use works; 1 warning; \d optional parts? (is|are) not set up\n$", result.out)
 
@@ -120,8 +121,7 @@ def test_missing_extra_is_optional(core: Path) -> None:
     parts = found(asked_alone(core, "--json"))
 
     assert {extra: (finding["state"], finding["fix"]) for extra, finding in parts["extras"].items()} == {
-        extra: ("optional", f'pip install "neuroscript[{extra}]"')
-        for extra in ("std", "fs", "git", "http", "shell", *LIBRARIES)
+        extra: ("optional", install_hint(extra)) for extra in ("std", "fs", "git", "http", "shell", *LIBRARIES)
     }
     assert parts["extras"]["cli"]["text"] == "rich and argcomplete are not installed"
 
@@ -136,7 +136,7 @@ def test_missing_enabled_plugin_is_broken(core: Path) -> None:
             "subject": f"neuroscript-{extra}",
             "state": "broken",
             "text": "is enabled but not installed",
-            "fix": f'pip install "neuroscript[{extra}]"',
+            "fix": install_hint(extra),
         }
         for extra in ("std", "http")
     ]
@@ -187,6 +187,18 @@ def test_plugins_are_loaded_in_separate_processes(with_site: Callable[..., Any])
             "pip install --upgrade acme-exit",
         ),
     }
+
+
+def test_broken_plugin_is_installed_again_from_where_it_came(with_site: Callable[..., Any], tmp_path: Path) -> None:
+    """pip does not search for a distribution that came from a directory, nor for one of this project."""
+    local, own = Published("acme-exit", "raise SystemExit(3)"), Published("neuroscript-git", "raise SystemExit(3)")
+    (metadata := tmp_path / "site" / "acme_exit-1.0.dist-info").mkdir(parents=True)
+    (metadata / "direct_url.json").write_text(json.dumps({"url": tmp_path.as_uri(), "dir_info": {"editable": True}}))
+
+    plugins = with_site(local, own)["plugins"]
+
+    assert plugins["acme-exit 1.0"]["fix"] == f"pip install --force-reinstall --no-deps -e {tmp_path}"
+    assert plugins["neuroscript-git 1.0"]["fix"] == install_hint("git")
 
 
 def test_git_is_checked_if_its_toolset_is_enabled(with_site: Callable[..., Any], tmp_path: Path) -> None:

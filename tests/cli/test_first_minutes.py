@@ -12,6 +12,7 @@ from tests.cli.conftest import ROOT, CommandResult, command, process
 from tests.core_only import alone, installed
 
 from neuroscript import Engine, ExecutionPolicy
+from neuroscript._imports import install_hint
 from neuroscript.discovery.bundles import EXTRAS
 from neuroscript.discovery.catalog import FIRST_PARTY
 
@@ -188,18 +189,17 @@ def test_missing_distribution_of_a_tool_is_named(core: Path, before: tuple[str, 
 
     assert in_core(core, *before, name) == failure(
         f"unknown tool {tool}",
-        f'neuroscript-{extra} provides the {group} tools and is not installed: pip install "neuroscript[{extra}]"',
+        f"neuroscript-{extra} provides the {group} tools and is not installed: {install_hint(extra)}",
     )
 
 
 def test_empty_list_says_what_to_install(core: Path) -> None:
     """With or without a pattern."""
-    first = 'install neuroscript-std to get started: pip install "neuroscript[std]"'
+    first = f"install neuroscript-std to get started: {install_hint('std')}"
 
     assert in_core(core, "list") == failure(f"no tools are available; {first}", code=0)
     assert in_core(core, "list", "git.*") == failure(
-        "no tool matches git.*; neuroscript-git provides the git tools and is not installed: "
-        'pip install "neuroscript[git]"',
+        f"no tool matches git.*; neuroscript-git provides the git tools and is not installed: {install_hint('git')}",
         code=0,
     )
     assert in_core(core, "call", "add") == failure("unknown tool add", f"no tools are available; {first}")

@@ -13,6 +13,7 @@ from tests.cli.conftest import CommandResult, command
 from tests.cli.probe import probe
 
 from neuroscript import Engine, __version__, policy_to_data, spec_to_data
+from neuroscript._imports import install_hint
 
 DANGER = """\
 probe.danger(options: map = {"size": 1}) -> any | None
@@ -95,9 +96,7 @@ def test_list_without_a_pattern_shows_every_tool() -> None:
 def test_empty_list_says_what_to_install() -> None:
     result = command("list", make_engine=functools.partial(Engine, plugins="none"))
 
-    text = (
-        'neuroscript: no tools are available; install neuroscript-std to get started: pip install "neuroscript[std]"\n'
-    )
+    text = f"neuroscript: no tools are available; install neuroscript-std to get started: {install_hint('std')}\n"
     assert CommandResult(0, "", text) == result
 
 
@@ -206,7 +205,7 @@ def test_completion_without_argcomplete_says_what_to_install(monkeypatch: pytest
 
     result = command("completion", "bash")
 
-    sentence = 'completion needs argcomplete; install it with: pip install "neuroscript[cli]"'
+    sentence = f"completion needs argcomplete; install it with: {install_hint('cli')}"
     assert CommandResult(2, "", f"neuroscript: {sentence}\n") == result
 
 

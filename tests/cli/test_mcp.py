@@ -21,6 +21,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from tests.cli.conftest import run_installed
 
+from neuroscript._imports import install_hint
 from neuroscript.cli.mcp import options as mcp_words
 from neuroscript.interop.mcp import CLIENTS
 
@@ -63,7 +64,7 @@ def test_missing_sdk_is_reported() -> None:
         for word in ("serve", "config")
     )
 
-    sentence = 'serving over MCP needs its SDK; install it with: pip install "neuroscript[mcp]"'
+    sentence = f"serving over MCP needs its SDK; install it with: {install_hint('mcp')}"
     assert (served.returncode, served.stderr) == (2, f"neuroscript: {sentence}\n")
     assert (reported.returncode, [*json.loads(reported.stdout)]) == (0, ["mcpServers"])
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from neuroscript import Engine, PluginError, bundle
+from neuroscript._imports import install_hint
 from neuroscript.discovery.bundles import BUNDLES, EXTRAS, expand_bundles
 from neuroscript.discovery.catalog import FIRST_PARTY
 
@@ -104,7 +105,7 @@ def test_a_missing_member_is_reported_with_its_install_command(tmp_path: Path) -
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [
         [
-            f'neuroscript-{extra}: is not installed; install it with: pip install "neuroscript[{extra}]"',
+            f"neuroscript-{extra}: is not installed; install it with: {install_hint(extra)}",
             "plugin.missing",
         ]
         for extra in ("std", "fs", "git", "shell")

@@ -24,6 +24,7 @@ from neuroscript import (
     spec_to_data,
     spec_to_schema,
 )
+from neuroscript._imports import install_hint
 
 
 def test_what_a_schema_says_beyond_a_spec_is_kept_as_it_was() -> None:
@@ -323,7 +324,7 @@ def test_without_the_extra_a_schema_that_asks_more_is_refused(monkeypatch: pytes
         spec_from_schema("g.t", asked)
     assert str(caught.value) == (
         "g.t: the schema has constraints that a spec cannot express; "
-        'install the validator with: pip install "neuroscript[schema]"'
+        f"install the validator with: {install_hint('schema')}"
     )
 
 

@@ -28,6 +28,7 @@ from tests.interop.mcp_engines import engine as engine
 from tests.interop.mcp_stdio import command
 
 from neuroscript import Engine, PluginError, Secret, SpecError
+from neuroscript._imports import install_hint
 from neuroscript.interop.mcp import from_mcp
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes and descriptors are counted in /proc")
@@ -225,7 +226,7 @@ def test_the_error_without_the_sdk_names_the_extra() -> None:
     )
     completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
 
-    assert completed.stdout == 'mcp: the MCP SDK is not installed; install it with: pip install "neuroscript[mcp]"\n'
+    assert completed.stdout == f"mcp: the MCP SDK is not installed; install it with: {install_hint('mcp')}\n"
 
 
 def test_invalid_options_are_reported_at_once() -> None:

@@ -23,6 +23,7 @@ from neuroscript import (
     ToolResult,
     ToolSpec,
 )
+from neuroscript._imports import install_hint
 from neuroscript.interop.mcp import to_mcp, to_result
 from neuroscript.runtime.wire_names import WireNames
 
@@ -209,4 +210,4 @@ def test_the_error_without_the_sdk_names_the_extra() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert done.stdout == 'serving over MCP needs its SDK; install it with: pip install "neuroscript[mcp]"\n'
+    assert done.stdout == f"serving over MCP needs its SDK; install it with: {install_hint('mcp')}\n"

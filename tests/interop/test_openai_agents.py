@@ -19,6 +19,7 @@ from agents.testing import ScriptedModel, assistant_message, function_call
 from tests.interop.offered_shop import PICTURE, Shop, tally
 
 from neuroscript import ArgSpec, ArgType, Engine, ExecutionPolicy, SpecError, TerminalApprover, Toolset, ToolSpec
+from neuroscript._imports import install_hint
 from neuroscript.interop.openai_agents import to_openai_agents
 from neuroscript.llm.offered_tools import offer_tools
 from neuroscript.llm.wire.openai import strict_schema
@@ -278,5 +279,5 @@ def test_the_error_without_the_framework_names_the_extra(monkeypatch: pytest.Mon
         importlib.import_module("neuroscript.interop.openai_agents")
 
     assert str(raised.value) == (
-        'tools for the OpenAI Agents SDK need it; install it with: pip install "neuroscript[openai-agents]"'
+        f"tools for the OpenAI Agents SDK need it; install it with: {install_hint('openai-agents')}"
     )

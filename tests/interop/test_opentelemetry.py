@@ -34,6 +34,7 @@ from neuroscript import (
     ToolSpec,
     __version__,
 )
+from neuroscript._imports import install_hint
 from neuroscript.calls.hooks import Hooks
 from neuroscript.interop import opentelemetry
 from neuroscript.interop.opentelemetry import Tracing
@@ -356,7 +357,7 @@ def test_the_error_without_opentelemetry_says_what_to_install() -> None:
         "except ModuleNotFoundError as error:\n    print(error)"
     )
 
-    assert 'tracing needs OpenTelemetry; install it with: pip install "neuroscript[otel]"\n' == printed(code)
+    assert f"tracing needs OpenTelemetry; install it with: {install_hint('otel')}\n" == printed(code)
 
 
 # Through an engine

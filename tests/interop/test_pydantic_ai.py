@@ -19,6 +19,7 @@ from pydantic_ai.models.test import TestModel
 from tests.interop.offered_shop import PICTURE, Shop, tally
 
 from neuroscript import SpecError, TerminalApprover
+from neuroscript._imports import install_hint
 from neuroscript.interop.pydantic_ai import to_pydantic_ai
 
 Call = tuple[str, Any]
@@ -281,6 +282,4 @@ def test_the_error_without_the_framework_names_the_extra(monkeypatch: pytest.Mon
     with pytest.raises(ModuleNotFoundError) as raised:
         importlib.import_module("neuroscript.interop.pydantic_ai")
 
-    assert str(raised.value) == (
-        'a toolset for Pydantic AI needs it; install it with: pip install "neuroscript[pydantic-ai]"'
-    )
+    assert str(raised.value) == f"a toolset for Pydantic AI needs it; install it with: {install_hint('pydantic-ai')}"

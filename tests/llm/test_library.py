@@ -15,6 +15,7 @@ from llm.plugins import pm
 from tests.llm.server import Api, ModelServer, asks, call, says, status
 
 from neuroscript import ArgSpec, ArgType, LLMError, ToolCall, ToolResult, ToolSpec, Turn
+from neuroscript._imports import install_hint
 from neuroscript.llm import model, models
 from neuroscript.runtime.replies import Usage
 
@@ -135,18 +136,17 @@ def test_unusable_model_is_reported_at_once(name: str, settings: dict[str, Any],
         (
             "llm",
             {},
-            "the package llm, which resolves model names, is not installed; "
-            'install it with: pip install "neuroscript[llm]"',
+            f"the package llm, which resolves model names, is not installed; install it with: {install_hint('llm')}",
         ),
         (
             "openai",
             {"base_url": "http://127.0.0.1:1"},
-            'the SDK of OpenAI is not installed; install it with: pip install "neuroscript[llm]"',
+            f"the SDK of OpenAI is not installed; install it with: {install_hint('llm')}",
         ),
         (
             "anthropic",
             {"base_url": "http://127.0.0.1:1", "api": "anthropic"},
-            'the SDK of Anthropic is not installed; install it with: pip install "neuroscript[anthropic]"',
+            f"the SDK of Anthropic is not installed; install it with: {install_hint('anthropic')}",
         ),
     ],
 )

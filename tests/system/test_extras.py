@@ -14,6 +14,8 @@ from typing import Any, Final
 import pytest
 from tests.core_only import SOURCE, alone, installed
 
+from neuroscript._imports import install_hint
+
 DURABLE: Final = "durable runs need DBOS"
 LLM: Final = "needs that package"
 SERVING: Final = "serving over MCP needs its SDK"
@@ -94,118 +96,117 @@ LINES: Final = (
     (
         "cli",
         "from neuroscript.cli import main; main(['completion', 'bash'])",
-        'neuroscript: completion needs argcomplete; install it with: pip install "neuroscript[cli]"\n',
+        f"neuroscript: completion needs argcomplete; install it with: {install_hint('cli')}\n",
     ),
     (
         "durable",
         "from neuroscript.workflow.durable import run_durably",
-        'ModuleNotFoundError: durable runs need DBOS; install it with: pip install "neuroscript[durable]"',
+        f"ModuleNotFoundError: durable runs need DBOS; install it with: {install_hint('durable')}",
     ),
     (
         "durable",
         "from neuroscript.cli import main; main(['runs', 'list', 'sqlite:///runs.sqlite'])",
-        'neuroscript: durable runs need DBOS; install it with: pip install "neuroscript[durable]"\n',
+        f"neuroscript: durable runs need DBOS; install it with: {install_hint('durable')}\n",
     ),
     (
         "functions",
         NUMPY,
-        'SpecError: do: its docstring is not in Google style; to read other styles: pip install "neuroscript[functions]"',
+        f"SpecError: do: its docstring is not in Google style; to read other styles: {install_hint('functions')}",
     ),
     (
         "llm",
         "from neuroscript.llm import model; model('tiny')",
         "LLMError: the package llm, which resolves model names, is not installed; "
-        'install it with: pip install "neuroscript[llm]"',
+        f"install it with: {install_hint('llm')}",
     ),
     (
         "llm",
         "from neuroscript.llm import model; model('tiny', base_url='http://127.0.0.1:1')",
-        'LLMError: the SDK of OpenAI is not installed; install it with: pip install "neuroscript[llm]"',
+        f"LLMError: the SDK of OpenAI is not installed; install it with: {install_hint('llm')}",
     ),
     (
         "llm",
         "from neuroscript.cli import main; main(['models', 'list'])",
         "neuroscript: the package llm, which resolves model names, is not installed; "
-        'install it with: pip install "neuroscript[llm]"\n',
+        f"install it with: {install_hint('llm')}\n",
     ),
     (
         "fastmcp",
         "from neuroscript.interop.agentheaven import ToolSpec; ToolSpec.from_function(lambda: None, name='it').to_fastmcp()",
-        'ModuleNotFoundError: tools for FastMCP need it; install it with: pip install "neuroscript[fastmcp]"',
+        f"ModuleNotFoundError: tools for FastMCP need it; install it with: {install_hint('fastmcp')}",
     ),
     (
         "fastmcp",
         "from neuroscript.interop.fastmcp import from_fastmcp",
-        'ModuleNotFoundError: tools of FastMCP need it; install it with: pip install "neuroscript[fastmcp]"',
+        f"ModuleNotFoundError: tools of FastMCP need it; install it with: {install_hint('fastmcp')}",
     ),
     (
         "inspect-ai",
         "from neuroscript.interop.inspect_ai import to_inspect_ai",
-        'ModuleNotFoundError: tools for Inspect need inspect-ai; install it with: pip install "neuroscript[inspect-ai]"',
+        f"ModuleNotFoundError: tools for Inspect need inspect-ai; install it with: {install_hint('inspect-ai')}",
     ),
     (
         "langchain",
         "from neuroscript.interop.langchain import from_langchain",
         "ModuleNotFoundError: loading LangChain tools needs langchain-core; "
-        'install it with: pip install "neuroscript[langchain]"',
+        f"install it with: {install_hint('langchain')}",
     ),
     (
         "llm",
         "from neuroscript.interop.llm import to_llm",
-        'ModuleNotFoundError: exporting tools to llm needs that package; install it with: pip install "neuroscript[llm]"',
+        f"ModuleNotFoundError: exporting tools to llm needs that package; install it with: {install_hint('llm')}",
     ),
     (
         "anthropic",
         "from neuroscript.llm import model; model('tiny', base_url='http://127.0.0.1:1', api='anthropic')",
-        'LLMError: the SDK of Anthropic is not installed; install it with: pip install "neuroscript[anthropic]"',
+        f"LLMError: the SDK of Anthropic is not installed; install it with: {install_hint('anthropic')}",
     ),
     (
         "mcp",
         "from neuroscript.interop.mcp import serve",
-        'ModuleNotFoundError: serving over MCP needs its SDK; install it with: pip install "neuroscript[mcp]"',
+        f"ModuleNotFoundError: serving over MCP needs its SDK; install it with: {install_hint('mcp')}",
     ),
     (
         "mcp",
         "from neuroscript.interop.mcp import from_mcp; from_mcp(['true'], group='g')",
-        'SpecError: mcp: the MCP SDK is not installed; install it with: pip install "neuroscript[mcp]"',
+        f"SpecError: mcp: the MCP SDK is not installed; install it with: {install_hint('mcp')}",
     ),
     (
         "mcp",
         "from neuroscript.cli import main; main(['mcp', 'serve'])",
-        'neuroscript: serving over MCP needs its SDK; install it with: pip install "neuroscript[mcp]"\n',
+        f"neuroscript: serving over MCP needs its SDK; install it with: {install_hint('mcp')}\n",
     ),
     (
         "mcp",
         "from neuroscript.cli import main; main(['mcp', 'tools', '--group', 'g', '--', 'true'])",
-        'neuroscript: mcp: the MCP SDK is not installed; install it with: pip install "neuroscript[mcp]"\n',
+        f"neuroscript: mcp: the MCP SDK is not installed; install it with: {install_hint('mcp')}\n",
     ),
     (
         "mcp",
         "from neuroscript.interop.agentheaven import ToolSpec; ToolSpec.from_function(lambda: None, name='it').to_mcp()",
-        'ModuleNotFoundError: ToolSpec.to_mcp needs the SDK of MCP; install it with: pip install "neuroscript[mcp]"',
+        f"ModuleNotFoundError: ToolSpec.to_mcp needs the SDK of MCP; install it with: {install_hint('mcp')}",
     ),
     (
         "openai-agents",
         "from neuroscript.interop.openai_agents import to_openai_agents",
         "ModuleNotFoundError: tools for the OpenAI Agents SDK need it; "
-        'install it with: pip install "neuroscript[openai-agents]"',
+        f"install it with: {install_hint('openai-agents')}",
     ),
     (
         "pydantic-ai",
         "from neuroscript.interop.pydantic_ai import to_pydantic_ai",
-        "ModuleNotFoundError: a toolset for Pydantic AI needs it; "
-        'install it with: pip install "neuroscript[pydantic-ai]"',
+        f"ModuleNotFoundError: a toolset for Pydantic AI needs it; install it with: {install_hint('pydantic-ai')}",
     ),
     (
         "otel",
         "from neuroscript.interop.opentelemetry import OpenTelemetry",
-        'ModuleNotFoundError: tracing needs OpenTelemetry; install it with: pip install "neuroscript[otel]"',
+        f"ModuleNotFoundError: tracing needs OpenTelemetry; install it with: {install_hint('otel')}",
     ),
     (
         "schema",
         TWO_TYPES,
         "SpecError: g.do: the schema has constraints that a spec cannot express; "
-        'install the validator with: pip install "neuroscript[schema]"',
+        f"install the validator with: {install_hint('schema')}",
     ),
 )
 """For each extra, an action without it, and the complete output."""
@@ -258,7 +259,7 @@ def test_missing_extra_is_named(core: Path) -> None:
     received = output_without_extras(core, SAID, json.dumps([lines for _, lines, _ in LINES]))
 
     assert [sentence for _, _, sentence in LINES] == received
-    assert all(f'"neuroscript[{extra}]"' in sentence for extra, _, sentence in LINES)
+    assert all(install_hint(extra) in sentence for extra, _, sentence in LINES)
 
 
 WALKED: Final = """
@@ -282,10 +283,7 @@ def test_each_module_can_be_imported_or_names_its_extra(core: Path) -> None:
 
     assert count > 200
     assert failed == {
-        **{
-            name: f'{what}; install it with: pip install "neuroscript[{extra}]"'
-            for name, (what, extra) in MODULES.items()
-        },
+        **{name: f"{what}; install it with: {install_hint(extra)}" for name, (what, extra) in MODULES.items()},
         **{name: f"No module named '{library}'" for name, library in LOADED_BY.items()},
     }
 

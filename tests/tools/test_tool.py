@@ -14,6 +14,7 @@ import attrs
 import pytest
 
 from neuroscript import Arg, Engine, Runtime, SpecError, ToolFailed, Toolset, from_function, tool
+from neuroscript._imports import install_hint
 
 Mode = Literal["lax", "strict"]
 MODES = ("lax", "strict")
@@ -396,8 +397,7 @@ def test_without_the_extra_a_docstring_of_another_style_is_refused() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert (
-        done.stdout
-        == 'do: its docstring is not in Google style; to read other styles: pip install "neuroscript[functions]"\n'
+        done.stdout == f"do: its docstring is not in Google style; to read other styles: {install_hint('functions')}\n"
     )
 
 

@@ -338,7 +338,7 @@ def test_missing_pyjwt_is_reported() -> None:
     """The toolset loads and its other tools work; only the token tools need the extra."""
     done = subprocess.run([sys.executable, "-c", WITHOUT_PYJWT], capture_output=True, text=True, check=True)
 
-    text = "JSON Web Tokens require PyJWT; run pip install 'neuroscript-std[jwt]'"
+    text = "JSON Web Tokens require PyJWT; run pip install 'pyjwt>=2.8'"
     expected = ["36", *(f"crypto.needs_jwt host crypto.{each}: {text}" for each in ("decodejwt", "verifyjwt"))]
     assert expected == done.stdout.splitlines()
 

@@ -33,9 +33,7 @@ MAX_COUNTED_PROBLEMS: Final = 1000
 
 DRAFT2020: Final = "https://json-schema.org/draft/2020-12/schema"
 DRAFT7: Final = "http://json-schema.org/draft-07/schema#"
-MISSING: Final = (
-    f"the schema has constraints that a spec cannot express; install the validator with: {install_hint('schema')}"
-)
+MISSING: Final = "the schema has constraints that a spec cannot express; install the validator with: "
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -157,7 +155,7 @@ def compile_schema(text: str) -> tuple[SchemaValidator | None, tuple[str, ...]]:
     try:
         import jsonschema_rs
     except ImportError:
-        return None, (MISSING,)
+        return None, (f"{MISSING}{install_hint('schema')}",)
     schema, patterns = _understood(json.loads(text))
     share = min(PATTERN_BYTES, ALL_PATTERN_BYTES // max(1, patterns))
     options = jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACKS, size_limit=share)

@@ -1,6 +1,6 @@
 """Named bundles of this project's distributions, and the commands that install missing ones.
 
-The core has an extra with the name and content of each bundle: ``pip install "neuroscript[coding]"``.
+The core has an extra with the name and content of each bundle.
 """
 
 from __future__ import annotations
@@ -9,21 +9,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from neuroscript._imports import install_hint
+from neuroscript._imports import OWN_EXTRAS, install_hint
 from neuroscript.coercion.parameters import STRING, require
 from neuroscript.errors import PluginError
 from neuroscript.io.near_names import near
 from neuroscript.io.text import quote_untrusted
 
-EXTRAS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "std": "neuroscript-std",
-        "fs": "neuroscript-fs",
-        "git": "neuroscript-git",
-        "http": "neuroscript-http",
-        "shell": "neuroscript-shell",
-    }
-)
+EXTRAS: Final[Mapping[str, str]] = MappingProxyType({extra: f"neuroscript-{extra}" for extra in OWN_EXTRAS})
 """The extras of the core that install one distribution each, and those distributions."""
 
 BUNDLES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -80,8 +72,8 @@ def not_installed_reason(key: str) -> str:
     Args:
         key: The name, normalized as in PEP 503.
 
-    >>> not_installed_reason("neuroscript-git")
-    'is not installed; install it with: pip install "neuroscript[git]"'
+    >>> not_installed_reason("acme-tools")
+    'is not installed, or offers no toolset'
     """
     extra = next((extra for extra, name in EXTRAS.items() if name == key), None)
     if extra is None:

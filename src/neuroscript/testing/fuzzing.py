@@ -1,6 +1,6 @@
 """Fuzzing of tools: valid arguments must lead to a result or a deliberate failure, invalid ones to an ArgumentError.
 
-It requires hypothesis, which is imported on first use: ``pip install "neuroscript[test]"``.
+It requires hypothesis, which is imported on first use: ``pip install hypothesis``.
 """
 
 from __future__ import annotations

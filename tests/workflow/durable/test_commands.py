@@ -24,6 +24,7 @@ from tests.workflow.durable.conftest import Parent
 from tests.workflow.durable.databases import outlast, prepared
 
 from neuroscript import Engine, Toolset
+from neuroscript._imports import install_hint
 from neuroscript.coercion.plain_data import to_plain
 from neuroscript.io.text import json_text, quote_path
 from neuroscript.workflow import load_trace, plan_from_data, plan_to_data
@@ -283,7 +284,7 @@ def test_missing_extra_is_named_by_each_command(url: str, marks: steps.Marks) ->
     code = f"import sys; sys.modules['dbos'] = None; from neuroscript.cli import main; [main(each) for each in {argv}]"
     completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
-    message = 'neuroscript: durable runs need DBOS; install it with: pip install "neuroscript[durable]"\n'
+    message = f"neuroscript: durable runs need DBOS; install it with: {install_hint('durable')}\n"
     assert (message * 2, "it") == (completed.stderr, json.loads(completed.stdout)[0]["id"])
 
 

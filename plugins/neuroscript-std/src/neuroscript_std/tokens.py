@@ -1,6 +1,6 @@
 """``crypto`` tools for JSON Web Tokens (RFC 7519) that are signed with a secret.
 
-They use PyJWT, which is installed by ``pip install "neuroscript-std[jwt]"``. Only HS256, HS384 and HS512 are accepted,
+They use PyJWT, which the extra ``jwt`` installs. Only HS256, HS384 and HS512 are accepted,
 whatever the header of a token says (RFC 8725). Times are checked against the host's clock.
 """
 
@@ -185,7 +185,7 @@ def _pyjwt() -> ModuleType:
     try:
         import jwt
     except ImportError:
-        text = "JSON Web Tokens require PyJWT; run pip install 'neuroscript-std[jwt]'"
+        text = "JSON Web Tokens require PyJWT; run pip install 'pyjwt>=2.8'"
         raise ToolFailed(text, code="crypto.needs_jwt", retry="host") from None
     return jwt
 

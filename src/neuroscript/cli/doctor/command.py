@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from neuroscript.cli.env.options import add_plugins
 from neuroscript.cli.terminal.argument_parser import add_subparser
 from neuroscript.cli.terminal.exit_codes import FAILED, OK
 from neuroscript.cli.terminal.inputs import count_of
-from neuroscript.cli.terminal.output import EMPTY, Output, Rows, cell, line
+from neuroscript.cli.terminal.output import EMPTY, GAP_COLUMNS, Output, Rows, cell, line
 from neuroscript.cli.terminal.printing import show
 
 PARTS: Final = {
@@ -73,12 +73,20 @@ def _data(finding: Finding) -> dict[str, str]:
 def _blocks(found: dict[str, list[Finding]], counts: Counter[Any]) -> Iterator[Rows]:
     for part, findings in found.items():
         if findings:
-            rows = [
-                (cell(each.subject, "name"), cell(each.state, STYLES[each.state]), _text_cell(each))
-                for each in findings
-            ]
-            yield from (line(part, "title"), Rows(tuple(rows), indent=INDENT, widths=WIDTHS), EMPTY)
+            yield line(part, "title")
+            yield from _rows(findings)
+            yield EMPTY
     yield line(_summary(counts))
+
+
+def _rows(findings: Sequence[Finding]) -> Iterator[Rows]:
+    """Yield the findings of a part, each with its command below it."""
+    widths = (max(WIDTHS[0], *(len(cell(each.subject).text) for each in findings)), WIDTHS[1])
+    for each in findings:
+        cells = (cell(each.subject, "name"), cell(each.state, STYLES[each.state]), cell(each.text))
+        yield Rows((cells,), indent=INDENT, widths=widths)
+        if each.fix:
+            yield Rows(((cell(each.fix),),), indent=INDENT + sum(widths) + 2 * GAP_COLUMNS, wrapped=False)
 
 
 def _summary(counts: Counter[Any]) -> str:
@@ -89,10 +97,6 @@ def _summary(counts: Counter[Any]) -> str:
     if optional:
         parts.append(f"{count_of(optional, 'optional part')} {'is' if optional == 1 else 'are'} not set up")
     return "; ".join(parts)
-
-
-def _text_cell(finding: Finding) -> Any:
-    return cell(f"{finding.text}\n{finding.fix}" if finding.fix else finding.text)
 
 
 DOCTOR: Final = """\

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Any, Final
 
 from neuroscript import RUNTIME_API, __version__
-from neuroscript._imports import install_hint
+from neuroscript._imports import direct_path, install_hint
 from neuroscript.cli.doctor.check import Finding
 from neuroscript.cli.env.choices import PLUGINS_VARIABLE, plugin_keywords
 from neuroscript.discovery.bundles import BUNDLES, EXTRAS
@@ -154,8 +155,21 @@ def _probed(report: Any) -> Finding:
         counts = ((len(report.tools), "tool"), (len(report.hooks), "hook"))
         text = ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts if count) or "no tools"
         return Finding(name, "ok", f"{text}; {report.reason}" if report.reason else text)
-    action = "uninstall" if report.code in CONFLICT_CODES else "install --upgrade"
-    return Finding(name, "broken", f"{report.reason} ({report.code})", f"pip {action} {report.distribution.key}")
+    return Finding(name, "broken", f"{report.reason} ({report.code})", _plugin_fix(report))
+
+
+def _plugin_fix(report: Any) -> str:
+    """Return the command that removes a conflicting distribution, or installs a broken one again."""
+    key = report.distribution.key
+    if report.code in CONFLICT_CODES:
+        return f"pip uninstall {key}"
+    own = next((extra for extra, name in EXTRAS.items() if name == key), None)
+    if own is not None:
+        return install_hint(own)
+    path, is_editable = direct_path(key) or (None, False)
+    if path is None:
+        return f"pip install --upgrade {key}"
+    return f"pip install --force-reinstall --no-deps {'-e ' if is_editable else ''}{shlex.quote(str(path))}"
 
 
 def programs(options: Namespace) -> Iterator[Finding]:

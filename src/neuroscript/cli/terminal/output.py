@@ -221,6 +221,11 @@ class Rows(NamedTuple):
     widths: tuple[int, ...] = ()
     wrapped: bool = True
 
+    @property
+    def is_command(self) -> bool:
+        """Whether it is only commands, which stay on one line each, so that they can be copied."""
+        return not self.wrapped and len(self.rows[0]) == 1
+
     def fitted(self, width: int) -> int:
         """Return how many of *width* columns the block uses; wide prose is hard to read."""
         return min(width, MAX_PAGE_COLUMNS) if self.wrapped else width

@@ -18,7 +18,7 @@ def show(blocks: Iterable[Rows], output: Output) -> None:
             output.write(render(blocks, output))
             return
     for block in blocks:
-        is_table = not (output.is_terminal or block.wrapped)
+        is_table = block.is_command or not (output.is_terminal or block.wrapped)
         lines = align_rows(block) if is_table else wrap_rows(block, block.fitted(_columns()))
         output.write("".join(f"{each}\n" for each in lines))
 

@@ -32,6 +32,10 @@ def render(blocks: Iterable[Rows], output: Output) -> str:
     console = Console(file=output.results, highlight=False, markup=False, emoji=False)
     with console.capture() as captured:
         for block in blocks:
+            if block.is_command:
+                for (each,) in block.rows:
+                    console.print(Text(" " * block.indent).append_text(_text(each)), soft_wrap=True)
+                continue
             room = block.fitted(console.width)
             console.print(Padding(_table(block, room), (0, 0, 0, block.indent)), width=room)
     return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())

@@ -30,8 +30,6 @@ from neuroscript.tools.toolset import Toolset
 SUBJECT: Final = "mcp"
 """The subject of errors, before the group."""
 
-MISSING: Final = f"the MCP SDK is not installed; install it with: {install_hint('mcp')}"
-
 
 class McpServer:
     """An MCP server; also a plugin that adds its tools to an engine and ends with it.
@@ -169,7 +167,7 @@ def from_mcp(
     if faults:
         raise SpecError(SUBJECT, faults)
     if not _is_installed():
-        raise SpecError(SUBJECT, [MISSING])
+        raise SpecError(SUBJECT, [f"the MCP SDK is not installed; install it with: {install_hint('mcp')}"])
     place = Location(tuple(command), url, taken_env, taken_headers, None if cwd is None else os.fspath(cwd))
     connection = Connection(place.dialogue, timeout)
     server = load_tools(connection, word, Trust(trusted, trust_annotations, formats), accepted, select, skip)
