@@ -6,8 +6,10 @@
     python3 dev.py test             run the tests in parallel, without the slow ones
     python3 dev.py test ARG …       words for pytest; where they choose tests (a path, -k, …), these run in one process
     python3 dev.py test --slow      run all tests, as .ci/run does
-    python3 dev.py test --all       run all tests with their full counts, and the benchmarks
+    python3 dev.py test --all       run all tests with their full counts, the benchmarks and the newcomer
     python3 dev.py docs             build the documentation site in build/site/html; any warning fails
+    python3 dev.py wheels           build all distributions into dist/, and print the command that installs them
+    python3 dev.py release-check    check whether this commit can be released
     python3 dev.py run PROGRAM …    run a program of the development environment
     python3 dev.py python           print the interpreter of the development environment
 
@@ -36,6 +38,9 @@ PLUGINS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
 EXTRAS = {"demo": "[cli]", "test": "[dev]", "all": "[dev,bench]"}
 """Which extras of the project each level of the environment has; each has what stands before it."""
 
+BUILDERS = ["build", "hatchling", "editables"]
+"""What builds distributions; each level has it."""
+
 MOST = 8
 """Processes that run the tests; each imports all of them, so that more would cost more than they gain."""
 
@@ -57,12 +62,16 @@ def main(argv: list[str]) -> int:
             return demo(rest)
         case ["test", "--all", *rest]:
             os.environ["NEUROSCRIPT_TEST_ALL"] = "1"
-            return test("all", rest, slow=True) or run("all", "tests.benchmarks")
+            return test("all", rest, slow=True) or run("all", "tests.benchmarks") or script("all", "newcomer.py")
         case ["test", *rest]:
             words = [word for word in rest if word != "--slow"]
             return test("test", words, slow=words != rest)
         case ["docs", *rest]:
             return run("test", "docs._ext.build", *rest)
+        case ["wheels", *rest]:
+            return script("demo", "distributions.py", *rest)
+        case ["release-check", *rest]:
+            return script("test", "release_check.py", *rest)
         case ["run", program, *rest]:
             return run("all" if "benchmarks" in program else "test", program, *rest)
         case ["python"]:
@@ -144,6 +153,11 @@ def run(level: str, module: str, *words: str) -> int:
     return subprocess.call([python, "-m", module, *words], cwd=ROOT)
 
 
+def script(level: str, name: str, *words: str) -> int:
+    """Run a script of .ci, and return its exit code."""
+    return subprocess.call([str(made(level)), str(ROOT / ".ci" / name), *words], cwd=ROOT)
+
+
 def made(level: str) -> Path:
     """Return the interpreter of an environment that has *level*, which is made or made anew where that is needed."""
     levels = list(EXTRAS)
@@ -182,7 +196,7 @@ def tested(level: str) -> str:
 def installed_by_uv(level: str) -> bool:
     """Tell whether uv could do it; it reads no settings of pip, so it may not reach what pip reaches."""
     ours = [f"{ROOT}{EXTRAS[level]}", *(f"{each}{tested(level)}" for each in PLUGINS)]
-    wanted = ["-c", CONSTRAINTS, *(word for each in ours for word in ("-e", each))]
+    wanted = ["-c", CONSTRAINTS, *BUILDERS, *(word for each in ours for word in ("-e", each))]
     if not interpreter().exists() and not done("uv", "venv", "--quiet", "--python", sys.executable, str(ENVIRONMENT)):
         return False
     return done("uv", "pip", "install", "--quiet", "--python", str(interpreter()), *wanted)
@@ -195,7 +209,7 @@ def install_by_pip(level: str) -> None:
     ours = [word for place in (ROOT, *PLUGINS) for word in ("-e", str(place))]
     for command in (
         [sys.executable, "-m", "venv", str(ENVIRONMENT)],
-        [*pip, "-c", CONSTRAINTS, "hatchling", "editables"],
+        [*pip, "-c", CONSTRAINTS, *BUILDERS],
         [*pip, "--no-deps", "--no-build-isolation", *ours],
         [*pip, "-c", CONSTRAINTS, f"neuroscript{EXTRAS[level]}", *(f"{each.name}{tested(level)}" for each in PLUGINS)],
     ):

@@ -1,7 +1,9 @@
-"""Build every distribution, install the wheels into a new environment, use them, and run all contract checks on them.
+"""Build every distribution twice, install the wheels into a new environment, use them, and run all contract checks.
 
-The checks of a distribution run in a directory that contains only the `conftest.py` of its tests, with the fixtures for
-its examples.
+Usage: smoke.py [DIRECTORY]
+
+The distributions are built into DIRECTORY, if it is passed. The checks of one run in a directory that contains only the
+`conftest.py` of its tests, with the fixtures for its examples.
 """
 
 from __future__ import annotations
@@ -9,67 +11,53 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
-import tomllib
 import venv
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-PROJECTS = [ROOT, *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
+from distributions import PROJECTS, ROOT, build, build_all, run
 
 
-def main() -> None:
+def main(words: list[str]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        dist = Path(words[0]).resolve() if words else folder / "dist"
+        with ThreadPoolExecutor(1) as pool:
             made = pool.submit(venv.create, folder / "env", with_pip=True)
-            for _ in pool.map(lambda project: build(project, folder / "dist"), PROJECTS):
-                pass
+            wheels = build_all(dist)
             made.result()
-        wheels = sorted((folder / "dist").glob("*.whl"))
-        for wheel in wheels:
-            check_wheel(wheel)
-        use(wheels, folder)
+        check_reproducible(dist, folder / "again")
+        use(wheels, dist, folder)
         passed = run_checks(folder)
-    built = f"{len(wheels)} wheels and as many source distributions built, installed and used"
+    built = f"{len(wheels)} wheels and as many source distributions built reproducibly, installed and used"
     print(f"{built}; {passed} contract checks passed")
 
 
-def build(project: Path, folder: Path) -> None:
-    """Build a source distribution and a wheel from it, with the index of the toolsets that are not computed.
+NOT_COPIED = shutil.ignore_patterns(".git", ".venv*", "__pycache__", "*_cache", "dist")
 
-    All projects have the same build requirements, so one build in an isolated environment shows that they are complete.
+
+def check_reproducible(dist: Path, folder: Path) -> None:
+    """Build everything again from a copy in another directory, and compare the files.
+
+    The core is built in an isolated environment, which shows that the build requirements are complete. All projects
+    have the same.
     """
-    assert build_system(project) == build_system(ROOT), f"{project.name} needs its own isolated build"
-    here = [] if project == ROOT else ["--no-isolation"]
-    (package,) = project.glob("src/*/__init__.py")
-    index = package.with_name("neuroscript.json")
-    if "neuroscript.toolsets" in (project / "pyproject.toml").read_text():
-        run(sys.executable, "-m", "neuroscript", "index", project.name)
-    try:
-        run(sys.executable, "-m", "build", *here, "--outdir", str(folder), str(project))
-    finally:
-        index.unlink(missing_ok=True)
+    copy = folder / "a copy"
+    shutil.copytree(ROOT, copy, ignore=NOT_COPIED)
+    for project in PROJECTS:
+        build(copy / project.relative_to(ROOT), folder / "dist", isolated=project == ROOT)
+    files = [path for path in dist.iterdir() if path.name != "constraints.txt"]
+    assert len(files) == 2 * len(PROJECTS), f"{dist} contains other files"
+    different = [path.name for path in files if path.read_bytes() != (folder / "dist" / path.name).read_bytes()]
+    assert not different, f"another build made a different {' and '.join(different)}"
 
 
-def build_system(project: Path) -> object:
-    return tomllib.loads((project / "pyproject.toml").read_text())["build-system"]
-
-
-def check_wheel(wheel: Path) -> None:
-    names = zipfile.ZipFile(wheel).namelist()
-    assert any(name.endswith("/py.typed") for name in names), f"{wheel.name} has no py.typed"
-    assert not any(name.startswith("tests/") for name in names), f"{wheel.name} contains tests"
-
-
-def use(wheels: list[Path], folder: Path) -> None:
+def use(wheels: list[Path], dist: Path, folder: Path) -> None:
     python = str(folder / "env" / "bin" / "python")
     run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *map(str, wheels))
-    wanted = ("--no-index", "--find-links", str(folder / "dist"), "neuroscript[all]")
+    wanted = ("--no-index", "--find-links", str(dist), "neuroscript[all]")
     run(python, "-m", "pip", "install", "--dry-run", "--disable-pip-version-check", *wanted)
     code = (
         "from neuroscript import Engine; engine = Engine(); "
@@ -84,7 +72,7 @@ def use(wheels: list[Path], folder: Path) -> None:
 def run_checks(folder: Path) -> int:
     """Run the contract checks on the installed distributions, and return how many passed; none may fail."""
     python = str(folder / "env" / "bin" / "python")
-    wanted = ("-c", str(ROOT / "constraints.txt"), "pytest", "neuroscript-std[jwt]")
+    wanted = ("-c", str(ROOT / "constraints.txt"), "pytest", "pyjwt")
     run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return sum(pool.map(lambda project: checks_of(project, folder), PROJECTS[1:]))
@@ -114,11 +102,5 @@ def pytest_sessionfinish():
 """A pytest plugin which checks that all modules of neuroscript and of the distribution come from the wheels."""
 
 
-def run(*command: str, cwd: Path = ROOT) -> str:
-    done = subprocess.run(command, cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    assert done.returncode == 0, f"{command[1:4]} failed:\n{done.stdout}"
-    return done.stdout
-
-
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -32,7 +32,7 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Runs]
             seen.append(([module, *command], os.environ.get("TMPDIR")))
             return 0
 
-        given = {"MEMORY": tmp_path, "MIN_MEMORY_BYTES": 0, "run": record, **others}
+        given = {"MEMORY": tmp_path, "MIN_MEMORY_BYTES": 0, "run": record, "script": record, **others}
         for name, value in given.items():
             monkeypatch.setitem(script["main"].__globals__, name, value)
         assert script["main"](words) == 0
@@ -61,11 +61,17 @@ def test_tests_that_measure_run_after_the_others(
 
 @pytest.mark.parametrize("option", ["--slow", "--all"])
 def test_slow_tests_run_on_demand(runs: Callable[..., Runs], option: str) -> None:
-    """And with --all the benchmarks, too."""
+    """And with --all the benchmarks and the newcomer, too."""
     (together, _), (alone, _), *others = runs(["test", option])
 
     assert (together[-1], alone[-1]) == ("not alone", "alone")
-    assert others == ([(["tests.benchmarks"], None)] if option == "--all" else [])
+    assert others == ([(["tests.benchmarks"], None), (["newcomer.py"], None)] if option == "--all" else [])
+
+
+def test_wheels_are_built_without_the_tools_of_developers(runs: Callable[..., Runs]) -> None:
+    """A new user needs only what the demo needs, and can choose the directory."""
+    assert runs(["wheels", "elsewhere"]) == [(["distributions.py", "elsewhere"], None)]
+    assert runs(["release-check"]) == [(["release_check.py"], None)]
 
 
 @pytest.mark.parametrize("words", [["tests/test_dev.py"], ["-k", "dev"]], ids=["a-path", "a-choice"])

@@ -84,7 +84,7 @@ def test_wheel_is_named_with_its_constraints(site: Path, wheel: Path, tmp_path: 
     alone = hints(site, source)
     (constraints := copy.with_name("constraints.txt")).write_text("rich==14\n")
     others = hints(site, source)
-    constraints.write_text("neuroscript-std @ file:///neuroscript_std-0.1.0-py3-none-any.whl\n")
+    constraints.write_text(f"neuroscript-std @ {wheel.as_uri()}\n")
     ours = hints(site, source)
 
     assert alone == others == (WHEELS_HINT, f"pip install '{copy}[cli]'")
@@ -93,7 +93,7 @@ def test_wheel_is_named_with_its_constraints(site: Path, wheel: Path, tmp_path: 
 
 SOURCES = {
     "none": None,
-    "deleted wheel": {"url": "file:///nowhere/neuroscript-0.1.0-py3-none-any.whl", "archive_info": {}},
+    "deleted wheel": {"url": Path("/nowhere/neuroscript-0.1.0-py3-none-any.whl").as_uri(), "archive_info": {}},
     "repository": {"url": "https://example.org/neuroscript.git", "vcs_info": {"vcs": "git", "commit_id": "0"}},
     "damaged": ["url"],
 }

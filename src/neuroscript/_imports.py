@@ -49,8 +49,8 @@ def lazy_getattr(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]
 def install_hint(extra: str) -> str:
     """Return the command that installs an extra of this package where the package is installed now.
 
-    The command names the checkout or the wheel that the package comes from. It names no distribution of this project
-    that pip would have to search for, unless they are published.
+    The command contains the path of the checkout or wheel that the package comes from. No distribution of this project
+    is searched for on an index, unless they are published.
     """
     from pathlib import Path
 

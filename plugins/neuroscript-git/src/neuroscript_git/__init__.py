@@ -1,3 +1,1 @@
 """The git toolset of neuroscript, for repositories in the sandbox. git runs no program that a repository names."""
-
-__version__ = "0.1.0"

@@ -1,3 +1,1 @@
 """The shell and os toolsets of neuroscript: run programs without a shell, read the environment and the clock."""
-
-__version__ = "0.1.0"
