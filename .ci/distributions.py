@@ -51,13 +51,23 @@ def build_all(folder: Path) -> list[Path]:
         path.unlink()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         [*pool.map(lambda project: build(project, folder), PROJECTS)]
-    wheels = [folder / f"{name.replace('-', '_')}-{version()}-py3-none-any.whl" for name in NAMES]
+    wheels = wheels_in(folder)
     for project, wheel in zip(PROJECTS, wheels, strict=True):
         check_wheel(project, wheel)
         check_source(project, wheel.with_name(f"{wheel.name.split('-py3-')[0]}.tar.gz"))
-    lines = (f"{name} @ {wheel.as_uri()}\n" for name, wheel in zip(NAMES, wheels, strict=True))
-    (folder / "constraints.txt").write_text("".join(lines), "utf-8")
+    write_constraints(folder)
     return wheels
+
+
+def wheels_in(folder: Path) -> list[Path]:
+    """Return the path of each wheel, in the order of the projects."""
+    return [folder / f"{name.replace('-', '_')}-{version()}-py3-none-any.whl" for name in NAMES]
+
+
+def write_constraints(folder: Path) -> None:
+    """Write the constraints with which pip takes our distributions from *folder* alone, not from an index."""
+    lines = (f"{name} @ {wheel.as_uri()}\n" for name, wheel in zip(NAMES, wheels_in(folder), strict=True))
+    (folder / "constraints.txt").write_text("".join(lines), "utf-8")
 
 
 def version() -> str:
