@@ -14,6 +14,7 @@ import pytest
 
 import neuroscript
 from neuroscript import Engine, Files, Handles, Host, Runtime
+from neuroscript._imports import PUBLISHED
 from neuroscript.cli.error_help import read_explanations
 from neuroscript.runtime.interfaces import LLM
 from neuroscript.sandbox.directory import REFUSALS
@@ -72,6 +73,38 @@ def test_files_contain_no_data_of_a_machine() -> None:
     found = [path.name for path in texts if machine.search(path.read_text()) and path != Path(__file__)]
 
     assert found == []
+
+
+BY_NAME = re.compile(
+    r"""(?:pip3? (?:install|download)|pipx \w+|uv add|uvx)\b[^\n;&|]*?[\s"'`(]neuroscript(?![\w-]* @)"""
+)
+"""A command that searches an index for a distribution of this project."""
+
+
+@pytest.mark.skipif(PUBLISHED, reason="the names are ours")
+def test_no_file_installs_an_unpublished_name() -> None:
+    """A stranger who registers the name would own what the command runs."""
+    files = [path for path in tracked() if path.suffix in (".md", ".py", ".txt", ".yml", ".toml") and path.exists()]
+    others = [path for path in files if path.parts[len(ROOT.parts)] not in ("tests", "sandbox")]
+    found = [str(path.relative_to(ROOT)) for path in others if BY_NAME.search(path.read_text())]
+
+    assert found == ["docs/decisions/0041-install-commands.md", "src/neuroscript/_imports.py"]
+
+
+@pytest.mark.parametrize(
+    ("command", "is_by_name"),
+    [
+        ('pip install "neuroscript[std]"', True),
+        ("pip install --find-links dist neuroscript-std", True),
+        ("uvx neuroscript list", True),
+        ("pip install -c dist/constraints.txt 'dist/neuroscript-0.1.0-py3-none-any.whl[std]'", False),
+        ("pip install -e . && neuroscript list", False),
+        ('pip install "neuroscript @ file:dist"', False),
+    ],
+)
+def test_commands_by_name_are_recognized(command: str, is_by_name: bool) -> None:
+    """Paths and direct references are not searched for."""
+    assert bool(BY_NAME.search(command)) is is_by_name
 
 
 ARCHITECTURE = "docs/explanation/architecture.md"

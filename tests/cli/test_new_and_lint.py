@@ -37,7 +37,8 @@ def test_new_prints_the_next_step(here: Path) -> None:
     assert (result.code, result.err) == (0, "")
     assert result.out == (
         "acme-weather: 8 files, with the package acme_weather and the tools acme_weather.*\n"
-        "next: cd acme-weather && pip install -e '.[test]' && pytest\n"
+        "next: cd acme-weather && pip install hatchling editables && "
+        "pip install --no-build-isolation -e '.[test]' && pytest\n"
     )
     assert (here / "acme-weather" / "src" / "acme_weather" / "__init__.py").exists()
 

@@ -100,9 +100,12 @@ def test_bare_name_installs_what_a_stranger_registered(index: str, dist: Path, t
     """A directory of wheels and even an exact version do not prevent it, so no document says this."""
     by_name = sources(f"pip install --find-links {dist} 'neuroscript[std,cli]'", index, tmp_path)
     by_version = sources(f"pip install --find-links {dist} 'neuroscript[std,cli]=={__version__}'", index, tmp_path)
+    (wheel,) = dist.glob("neuroscript-*.whl")
+    by_extra = sources(f"pip install --find-links {dist} '{wheel}[std]'", index, tmp_path)
 
     assert by_name == {"neuroscript": f"{index}neuroscript/neuroscript-9.9-py3-none-any.whl"}
     assert by_version == {"neuroscript": f"{index}neuroscript/neuroscript-{__version__}-9-py3-none-any.whl"}
+    assert by_extra["neuroscript-std"] == f"{index}neuroscript-std/neuroscript_std-{__version__}-9-py3-none-any.whl"
 
 
 def test_printed_command_installs_the_wheels(index: str, dist: Path, tmp_path: Path) -> None:

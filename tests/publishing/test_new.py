@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -17,7 +18,7 @@ from tests.publishing.wheelhouse import built, wheelhouse
 
 from neuroscript import RUNTIME_API, SpecError, __version__
 from neuroscript.publishing.lint.check import lint
-from neuroscript.publishing.scaffold import Names, create, derive_names
+from neuroscript.publishing.scaffold import Names, create, derive_names, install_command, render_files
 from neuroscript.testing import CHECKS
 
 ROOT = Path(__file__).parents[2]
@@ -104,18 +105,22 @@ def test_scaffold_passes_strict_type_checks(case: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_scaffold_installs_without_network(project: Path, tmp_path: Path) -> None:
-    """pip installs it into an empty environment from a local folder of wheels.
+    """Each command of its CI file works in an empty environment, with neuroscript's wheel in the project.
 
     Its tests pass there without a warning, including every contract check of every tool.
     """
     (tmp_path / "wheels").mkdir()
     wheels = wheelhouse(tmp_path / "wheels", "neuroscript", "hatchling", "editables", "pytest")
-    venv.create(tmp_path / "env", with_pip=False)
-    python = str(tmp_path / "env" / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+    (wheel,) = wheels.glob("neuroscript-*.whl")
+    (project / "wheels").mkdir()
+    wheel.rename(project / "wheels" / wheel.name)  # a search for neuroscript would now fail
+    venv.create(tmp_path / "env", with_pip=True)
+    python = str(tmp_path / "env" / "bin" / "python")
+    path = f"{tmp_path / 'env' / 'bin'}{os.pathsep}{os.environ['PATH']}"
     alone = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels), "PIP_CONFIG_FILE": os.devnull, "PYTHONPATH": ""}
-    pip = (sys.executable, "-m", "pip", "--python", python)  # the new one has no pip, which is slow to install
 
-    run(*pip, "install", "--quiet", "--no-compile", "-e", ".[test]", cwd=project, **alone)
+    for step in re.findall(r"- run: (.*)", (project / ".github/workflows/test.yml").read_text()):
+        run("bash", "-e", "-c", step, cwd=project, PATH=path, **alone)
     words = ["-q", "-W", "error", "--neuroscript-toolset", "acme-weather"]
     output = run(python, "-m", "pytest", *words, cwd=project, **alone)
     listed = run(python, "-m", "neuroscript", "list", "acme_weather.*", cwd=project, **alone)
@@ -125,6 +130,19 @@ def test_scaffold_installs_without_network(project: Path, tmp_path: Path) -> Non
     assert output.splitlines()[-1].startswith(f"{2 * checks + 5} passed in ")
     assert [line.split()[0] for line in listed.splitlines()] == ["acme_weather.headings", "acme_weather.slug"]
     assert "1 plugin: 1 usable, 0 unusable" in checked
+
+
+def test_published_neuroscript_needs_no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the names are on an index, the commands are those of any distribution."""
+    before = render_files(derive_names("acme-weather"))
+    monkeypatch.setattr("neuroscript.publishing.scaffold.PUBLISHED", True)
+    after = render_files(derive_names("acme-weather"))
+
+    assert install_command(with_wheel=False) == "pip install -e '.[test]'"
+    assert [name for name in before if "wheels/" in before[name]] == ["README.md", ".github/workflows/test.yml"]
+    assert [name for name in after if "wheels/" in after[name]] == []
+    assert "      - run: pip install -e '.[test]'\n" in after[".github/workflows/test.yml"]
+    assert "## Install\n\n```sh\n" in after["README.md"]
 
 
 def test_wheel_contains_only_package(project: Path, tmp_path: Path) -> None:

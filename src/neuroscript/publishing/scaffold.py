@@ -15,6 +15,7 @@ from typing import Final
 import attrs
 
 from neuroscript import __version__
+from neuroscript._imports import PUBLISHED
 from neuroscript._version import RUNTIME_API
 from neuroscript.discovery.catalog import FIRST_PARTY, owner_of
 from neuroscript.discovery.installed import normalize_name
@@ -97,6 +98,35 @@ def _group_faults(names: Names) -> Iterator[str]:
         yield f"{long} leaves no room for the names of tools; set one with --group"
 
 
+INSTALL: Final = "pip install -e '.[test]'"
+"""Installs a distribution that finds neuroscript on an index."""
+
+
+WHEEL: Final = "wheels/neuroscript-*.whl"
+"""The wheel of neuroscript in the new distribution, until neuroscript is on an index."""
+
+
+WHEEL_NOTE: Final = """
+neuroscript is not on a package index yet. Copy its wheel into `wheels/` and commit it, because CI needs it too. In a
+checkout of neuroscript, `python3 dev.py wheels` builds it in `dist/`.
+"""
+
+
+def install_command(*, with_wheel: bool) -> str:
+    """Return the command that installs a new distribution for development, from its own directory.
+
+    Until neuroscript is published, pip must find it in the environment, also as the requirement of the build. The build
+    is therefore not isolated, because pip would search for the requirement on an index.
+
+    Args:
+        with_wheel: Whether to install neuroscript too, from the wheel in the distribution.
+    """
+    if PUBLISHED:
+        return INSTALL
+    builders = f"{WHEEL} hatchling editables" if with_wheel else "hatchling editables"
+    return f"pip install {builders} && {INSTALL.replace('install', 'install --no-build-isolation', 1)}"
+
+
 TEMPLATE: Final = Path(__file__).with_name("template")
 
 
@@ -161,6 +191,8 @@ def render_files(names: Names, author: str = "") -> dict[str, str]:
         "group": names.group,
         "authors": _authors(author),
         "version": __version__,
+        "install": install_command(with_wheel=True),
+        "wheel_note": "" if PUBLISHED else WHEEL_NOTE,
         "api": str(RUNTIME_API),
     }
     texts = {path: (TEMPLATE / f"{source}.txt").read_text("utf-8") for path, source in FILES.items()}

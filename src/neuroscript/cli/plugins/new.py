@@ -11,7 +11,7 @@ from neuroscript.cli.terminal.exit_codes import OK, UsageError
 from neuroscript.cli.terminal.output import Output, reason_of
 from neuroscript.errors import SpecError
 from neuroscript.io.text import quote_path
-from neuroscript.publishing.scaffold import create, derive_names
+from neuroscript.publishing.scaffold import create, derive_names, install_command
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
@@ -39,5 +39,5 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         return OK
     place = options.directory or names.distribution
     output.text(f"{place}: {len(files)} files, with the package {names.module} and the tools {names.group}.*")
-    output.text(f"next: cd {place} && pip install -e '.[test]' && pytest")
+    output.text(f"next: cd {place} && {install_command(with_wheel=False)} && pytest")
     return OK

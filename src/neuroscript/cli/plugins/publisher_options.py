@@ -12,7 +12,7 @@ KINDS: Final = ("toolset",)
 NEW: Final = """\
 NAME is the name of the distribution, in any spelling. acme-weather creates a directory of that name with
 pyproject.toml, a package acme_weather with two tools, tests with all contract checks, a README and a CI
-file. pip install -e '.[test]' and pytest work in it at once. Either all files are written or none."""
+file, and prints the commands that install it and run its tests. Either all files are written or none."""
 
 LINT: Final = """\
 PATH is a Python file, the directory of a package, or the directory of a distribution with
