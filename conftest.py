@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import doctest
 import os
 import shutil
 import subprocess
@@ -15,6 +14,7 @@ from sybil import Example, Sybil
 from sybil.document import PythonDocStringDocument
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 from sybil.parsers.rest import DocTestParser
+from tests.consoles import FLAGS, commands, is_output
 
 ROOT = Path(__file__).parent
 NOWHERE = str(ROOT / "nowhere")
@@ -34,17 +34,10 @@ PLACE = "place of this page"
 APART = {"first-toolset.md"}
 """Pages that write files: their commands are run in a directory of their own, one after the other."""
 
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-
 
 def run_console(example: Example) -> str | None:
     """Run each line that begins with ``$`` in a shell and compare what it prints with the lines below it."""
-    checker = doctest.OutputChecker()
-    for part in f"\n{example.parsed}".split("\n$ ")[1:]:
-        command, _, expected = part.partition("\n")
-        while command.endswith("\\"):
-            line, _, expected = expected.partition("\n")
-            command = f"{command[:-1]}{line.strip()}"
+    for command, expected in commands(example.parsed):
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         environment = {**os.environ, "PATH": path, "NO_COLOR": "1", "COLUMNS": "100", "XDG_CONFIG_HOME": NOWHERE}
         done = subprocess.run(
@@ -55,7 +48,7 @@ def run_console(example: Example) -> str | None:
             stdout=-1,
             stderr=subprocess.STDOUT,
         )
-        if not checker.check_output(expected.strip("\n") + "\n", done.stdout.strip("\n") + "\n", FLAGS):
+        if not is_output(expected, done.stdout):
             return f"$ {command}\nexpected:\n{expected}\ngot:\n{done.stdout}"
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 from tests.publishing.wheelhouse import built
 
-from neuroscript._imports import OWN_EXTRAS, PUBLISHED, WHEELS_HINT, install_hint
+from neuroscript._imports import OWN_EXTRAS, WHEELS_HINT, install_hint
 
 ROOT = Path(__file__).parent.parent
 
@@ -37,7 +38,17 @@ def site(wheel: Path, tmp_path: Path) -> Path:
     """Return a directory with what the wheel installs."""
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
+    publish(tmp_path / "site", is_published=False)
     return tmp_path / "site"
+
+
+def publish(site: Path, *, is_published: bool) -> None:
+    """Set the constant that a maintainer changes."""
+    module = site / "neuroscript" / "_imports.py"
+    line = f"PUBLISHED: Final[bool] = {is_published}"
+    text, count = re.subn(r"^PUBLISHED: .*$", line, module.read_text(), flags=re.MULTILINE)
+    assert count == 1
+    module.write_text(text)
 
 
 def hints(site: Path, source: Any = None) -> tuple[str, str]:
@@ -116,14 +127,8 @@ def test_missing_metadata_has_no_command(site: Path) -> None:
 
 
 def test_published_names_are_used_for_an_unknown_source(site: Path) -> None:
-    """A maintainer changes one constant."""
-    module = site / "neuroscript" / "_imports.py"
-    module.write_text(module.read_text().replace("PUBLISHED: Final[bool] = False", "PUBLISHED: Final[bool] = True"))
+    """A checkout or a wheel is still named by its path."""
+    publish(site, is_published=True)
 
     assert hints(site) == ('pip install "neuroscript[std]"', 'pip install "neuroscript[cli]"')
     assert hints(site, {"url": ROOT.as_uri(), "dir_info": {}})[1] == f"pip install '{ROOT}[cli]'"
-
-
-def test_names_are_not_published() -> None:
-    """Change this test with the constant, when the names are registered."""
-    assert PUBLISHED is False
