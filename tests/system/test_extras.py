@@ -226,10 +226,11 @@ def output_without_extras(core: Path, code: str, *words: str) -> Any:
 
 
 def bringing() -> set[str]:
-    """Return the extras for users; `test`, `bench` and `dev` are for development."""
+    """Return the extras for users; `test`, `bench`, `docs` and `dev` are for development."""
     extras = tomllib.loads((SOURCE.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     ours = re.compile(r"neuroscript\b")
-    return {name for name, wanted in extras.items() if not all(map(ours.match, wanted))} - {"test", "bench", "dev"}
+    libraries = {name for name, wanted in extras.items() if not all(map(ours.match, wanted))}
+    return libraries - {"test", "bench", "docs", "dev"}
 
 
 def test_each_extra_has_a_row() -> None:
