@@ -28,7 +28,10 @@ PICTURES: Final = frozenset({".svg", ".png"})
 """Suffixes of files that are copied instead of shown on a page."""
 
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Introduction": ("explanation/why", "explanation/concepts", "explanation/choosing*", "comparison/*"),
+    "Introduction": (
+        *("how-to/install", "explanation/why", "explanation/concepts"),
+        *("explanation/choosing*", "comparison/*"),
+    ),
     "Tutorials": (
         *("tutorial/first-tool", "tutorial/first-toolset", "tutorial/embed-the-engine"),
         *("tutorial/a-model-that-uses-tools", "tutorial/a-plan", "tutorial/*"),

@@ -109,8 +109,11 @@ class Output:
                 self._sentences.write(f"neuroscript: {escape(sentence)}\n")
 
     def say_help(self, code: object) -> None:
-        """Write to a terminal how to get help about an error with this code; do nothing for a code without help."""
-        if isinstance(code, str) and is_terminal(self._sentences):
+        """Write to a terminal how to get help about an error with this code.
+
+        Do nothing for a code without help, and for a call that the user just rejected.
+        """
+        if isinstance(code, str) and code != "policy.rejected" and is_terminal(self._sentences):
             from neuroscript.cli.error_help import explained_code
 
             if explained_code(code):
