@@ -29,7 +29,7 @@ PICTURES: Final = frozenset({".svg", ".png"})
 
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "Introduction": (
-        *("how-to/install", "explanation/why", "explanation/concepts"),
+        *("how-to/install", "explanation/why*", "explanation/concepts"),
         *("explanation/choosing*", "comparison/*"),
     ),
     "Tutorials": (
