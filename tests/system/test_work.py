@@ -293,6 +293,7 @@ def test_old_names_are_found_in_an_index() -> None:
     assert work[1] < 2.2 * work[0]
 
 
+@pytest.mark.alone
 def test_duplicate_names_are_found_in_linear_time() -> None:
     """This covers the arguments of a tool and the keys of a map."""
     keys = [ArgSpec(f"key{index}", ArgType.INT) for index in range(16_000)]
