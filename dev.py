@@ -225,4 +225,7 @@ def done(*command: str) -> bool:
 if __name__ == "__main__":
     if sys.version_info < (3, 11):
         raise SystemExit(f"neuroscript needs Python 3.11 or later, and this is {VERSION}")
-    raise SystemExit(main(sys.argv[1:]))
+    try:
+        raise SystemExit(main(sys.argv[1:]))
+    except KeyboardInterrupt:  # the program that runs was interrupted too, and reports it
+        raise SystemExit(130) from None

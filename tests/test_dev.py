@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import runpy
+import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -112,3 +115,25 @@ def test_explicit_directory_stays(monkeypatch: pytest.MonkeyPatch, runs: Callabl
 def test_docs_builds_the_site(runs: Callable[..., Runs]) -> None:
     """Options are those of sphinx-build."""
     assert runs(["docs", "-v"]) == [(["docs._ext.build", "-v"], None)]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no process groups with signals")
+def test_interrupt_ends_without_a_traceback(tmp_path: Path) -> None:
+    """Ctrl-C interrupts the script and the program that it runs, as at a terminal."""
+    for name in ("dev.py", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    script = runpy.run_path(str(tmp_path / "dev.py"))
+    program = script["interpreter"]()
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\necho ready\nexec sleep 60\n")
+    program.chmod(0o755)
+    (script["ENVIRONMENT"] / f"made-for-{script['fingerprint']()}").write_text("demo")
+    command = [sys.executable, str(tmp_path / "dev.py"), "demo", "agent"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+
+    assert (process.returncode, errors) == (130, "")
