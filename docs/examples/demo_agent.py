@@ -24,6 +24,7 @@ from neuroscript import (
     Engine,
     ExecutionPolicy,
     Host,
+    HostError,
     Runtime,
     TerminalApprover,
     ToolCall,
@@ -34,7 +35,7 @@ from neuroscript import (
     ToolSpec,
     Turn,
 )
-from neuroscript.llm import CallEnded, CallStarted, Conversation, Event, TextReceived, converse
+from neuroscript.llm import CallEnded, CallStarted, Conversation, ConversationError, Event, TextReceived, converse
 
 SANDBOX = Path(__file__).parents[2] / "sandbox"
 PROMPT = "What did we spend on 3 February? Post the total to the office."
@@ -149,25 +150,34 @@ def summary(conversation: Conversation) -> str:
     )
 
 
+def is_interactive() -> bool:
+    """Return whether a user can answer at a terminal; a closed stream is None."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
 def main() -> None:
     """Run the conversation."""
     console = Console(highlight=False)
     approver: Approver = TerminalApprover()
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not is_interactive():
         approver = approve_letters_to_the_office
         console.print("There is no terminal, so a rule approves letters to the office.\n", soft_wrap=True)
     policy = ExecutionPolicy(grants=["fs:read:inbox/**", "fs:write:outbox/**"], approver=approver)
     drawing = Drawing(console)
     drawing.line("you", PROMPT, "bold")
-    with Engine(toolsets=[office], policy=policy, host=Host(sandbox_dir=SANDBOX)) as engine:
-        conversation = converse(
-            engine,
-            PROMPT,
-            tools=("fs.read", "fs.write", "math.add", "office.post"),
-            model=ScriptedModel(console),
-            on_event=drawing,
-        )
-    console.print(f"\n{summary(conversation)}", soft_wrap=True)
+    try:
+        with Engine(toolsets=[office], policy=policy, host=Host(sandbox_dir=SANDBOX)) as engine:
+            conversation = converse(
+                engine,
+                PROMPT,
+                tools=("fs.read", "fs.write", "math.add", "office.post"),
+                model=ScriptedModel(console),
+                on_event=drawing,
+            )
+    except ConversationError as error:  # the user stopped the session
+        drawing.line("ended", str(error), "red")
+    else:
+        console.print(f"\n{summary(conversation)}", soft_wrap=True)
     console.print("Next: run it again and answer n, or read docs/tutorial/a-model-that-uses-tools.md", soft_wrap=True)
 
 
@@ -176,3 +186,5 @@ if __name__ == "__main__":
         main()
     except KeyboardInterrupt:
         sys.exit(130)
+    except HostError as error:  # such as a sandbox that is not writable
+        sys.exit(str(error))

@@ -131,3 +131,40 @@ def test_user_at_the_terminal_decides(
     assert f"We spent 280.70 EUR. {answer}" in shown
     assert f"Of 4 calls, {count}, 2 of them with repaired arguments" in shown
     assert (agent.parents[2] / "sandbox/outbox").exists() == (answer == "The letter is in the outbox.")
+
+
+@pytest.mark.slow
+def test_user_stops_the_session(agent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The conversation ends with a sentence instead of a traceback."""
+    monkeypatch.setenv("TERM", "dumb")
+    terminal = Terminal(f"import runpy; runpy.run_path({str(agent)!r}, run_name='__main__')")
+    terminal.see("Allow office.post? [n] ")
+    terminal.type("x\n")
+    shown = terminal.rest().replace("\r", "")
+    terminal.close()
+
+    assert shown.endswith(
+        "  refused  was not approved, and the session was stopped\n"
+        "    ended  the conversation ended because its session ended\n"
+        "Next: run it again and answer n, or read docs/tutorial/a-model-that-uses-tools.md\n"
+    )
+
+
+@pytest.mark.slow
+def test_agent_runs_with_a_closed_input(agent: Path) -> None:
+    """Some schedulers start programs so; Python has no ``sys.stdin`` then."""
+    command = ["sh", "-c", 'exec "$0" "$1" <&-', sys.executable, str(agent)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, CONVERSATION, "")
+
+
+@pytest.mark.slow
+def test_unusable_sandbox_is_reported_in_one_line(agent: Path) -> None:
+    """As in a checkout that the user cannot change."""
+    sandbox = agent.parents[2] / "sandbox"
+    shutil.rmtree(sandbox)
+    sandbox.touch()
+    done = subprocess.run([sys.executable, agent], stdin=-3, capture_output=True, text=True, timeout=60)
+
+    assert (done.returncode, done.stderr) == (1, "sandbox: is not a directory\n")
