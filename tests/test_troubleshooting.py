@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
 import threading
@@ -23,12 +24,13 @@ from neuroscript import (
     Host,
     Limits,
     Runtime,
+    Spill,
     ToolCall,
     ToolPolicy,
     Toolset,
 )
 from neuroscript.cli.error_help import anchor, read_explanations
-from neuroscript.cli.parser import COMMANDS
+from neuroscript.cli.parser import COMMANDS, build
 from neuroscript.errors import RETRIES
 from neuroscript.llm.wire import read_call
 
@@ -300,6 +302,44 @@ def test_explanations_name_existing_tools_and_commands() -> None:
 
     assert sorted(name for name in names - known if name.partition(".")[0] in groups) == []
     assert sorted(commands - {*COMMANDS}) == []
+
+
+def test_commands_in_explanations_are_complete() -> None:
+    """A command with actions is followed by one of them."""
+    texts = [f"{each.cause} {each.remedy}" for each in EXPLANATIONS.values()]
+    used = {words for text in texts for words in re.findall(r"`neuroscript ([^`]+)`", text)}
+    actions = {name: _actions(parser) for name, parser in _subparsers(build()).items()}
+
+    assert len(used) > 10
+    assert [words for words in sorted(used) if not _is_complete(words.split(), actions)] == []
+
+
+def _is_complete(words: list[str], actions: dict[str, set[str]]) -> bool:
+    """Return whether a command has the action that it needs."""
+    needed = actions[words[0]]
+    return not needed or not {*words[1:2]}.isdisjoint(needed)
+
+
+def _actions(parser: argparse.ArgumentParser) -> set[str]:
+    return {*_subparsers(parser)}
+
+
+def _subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the parsers of the commands of a parser."""
+    found = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
+    return {name: each for action in found for name, each in action.choices.items()}
+
+
+def test_spill_does_not_avoid_the_limit_of_results(tmp_path: Path) -> None:
+    """So the remedy does not recommend it."""
+    policy = ExecutionPolicy(limits=Limits(result_bytes=1_000))
+    with Engine(policy=policy, host=Host(sandbox_dir=tmp_path), spill=Spill(threshold_bytes=100)) as engine:
+        error = engine.execute(ToolCall("list.reverse", {"list": ["x" * 2_000]})).error
+
+    assert error is not None
+    text = "returned a result of more than 1000 bytes"
+    assert (error.code, error.retry, error.text) == ("limit.result_bytes", "host", text)
+    assert "`--spill` does not help" in EXPLANATIONS["limit.result_bytes"].remedy
 
 
 # The command
