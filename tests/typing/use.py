@@ -26,6 +26,7 @@ from neuroscript import (
     ToolPolicy,
     Toolset,
     ToolSpec,
+    Turn,
     aask,
     ask,
     bind,
@@ -70,6 +71,19 @@ def whisper(rt: Runtime, text: str) -> str:
 whispered: str = whisper(None, "X")  # type: ignore[arg-type]
 added_by_a_call: str = files.tool(whisper, name="murmur")(None, "X")  # type: ignore[arg-type]
 still_a_function: str = shout(None, "x", 2)  # type: ignore[arg-type]
+
+either: list[str] = ["string", "int"]
+specs: list[ArgSpec] = [ArgSpec("text", "string", choices=["a", "b"])]
+accepted_specs = [
+    ArgSpec("x", "any", any_of=either),
+    ArgSpec("x", "any", any_of=specs),
+    ArgSpec("x", "any", any_of=["string", ArgType.INT, ArgSpec("y", "bool")]),
+    ArgSpec("x", "map", keys=specs),
+]
+accepted_turn = Turn("assistant", tool_calls=[ToolCall("a.b", {})])
+a_string_is_no_list = ArgSpec("x", "string", choices="abc")  # type: ignore[arg-type]
+a_sequence_is_rejected: Sequence[ToolCall] = accepted_turn.tool_calls
+rejected_turn = Turn("assistant", tool_calls=a_sequence_is_rejected)  # type: ignore[arg-type]
 read_off: ToolImplementation = tool(shout, group="files")
 from_text: ToolImplementation = from_code("def two() -> int: return 2", "two", {"a": 1}, group="files")
 

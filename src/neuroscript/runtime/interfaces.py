@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import IO, TYPE_CHECKING, Any, Final, Literal, Protocol, cast, overload
+from typing import IO, TYPE_CHECKING, Any, Final, Literal, Protocol, overload
 
 import attrs
 
@@ -138,14 +138,14 @@ class Handles(Protocol):
         """Release an object, and return whether it was stored."""
 
 
-def _calls(given: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-    """Convert a list, so that a turn never changes; the check of the fields rejects other types."""
-    return tuple(given) if isinstance(given, list) else cast("tuple[ToolCall, ...]", given)
+def _calls(given: list[ToolCall] | tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    """Convert a list, so that a turn never changes. Other types pass, so that the check of the fields rejects them."""
+    return tuple(given) if isinstance(given, list) else given
 
 
-def _results(given: Sequence[ToolResult]) -> tuple[ToolResult, ...]:
+def _results(given: list[ToolResult] | tuple[ToolResult, ...]) -> tuple[ToolResult, ...]:
     """Do what `_calls` does, with results."""
-    return tuple(given) if isinstance(given, list) else cast("tuple[ToolResult, ...]", given)
+    return tuple(given) if isinstance(given, list) else given
 
 
 @attrs.frozen
