@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import shutil
 import sys
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from time import monotonic
 from typing import Final
 
@@ -28,7 +28,9 @@ def main(options: list[str]) -> int:
         options: Further options of ``sphinx-build``.
     """
     started = monotonic()
-    save(sources(), SITE / "source")
+    pages = sources()
+    save(pages, SITE / "source")
+    delete_stale(pages, SITE / "html")
     strict = ["--fail-on-warning", "--keep-going", "--nitpicky"]
     doctrees = SITE / "doctrees"
     places = ["-c", str(DOCUMENTS), "-d", str(doctrees), str(SITE / "source"), str(SITE / "html")]
@@ -39,6 +41,15 @@ def main(options: list[str]) -> int:
     else:
         print(f"{SITE.relative_to(ROOT)}/html/index.html: built in {monotonic() - started:.0f} s")
     return code
+
+
+def delete_stale(pages: Pages, directory: Path) -> None:
+    """Delete the pages of earlier builds whose source no longer exists; Sphinx leaves them."""
+    generated = {"genindex", "search", "py-modindex"}
+    current = {PurePosixPath(name).with_suffix("").as_posix() for name in pages} | generated
+    for file in [*directory.rglob("*.html")]:
+        if file.relative_to(directory).with_suffix("").as_posix() not in current:
+            file.unlink()
 
 
 def sources() -> Pages:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from docs._ext.build import delete_stale
 from docs._ext.diagrams import draw, parse
 from docs._ext.source import ROOT, contents, rewrite_links
 
@@ -74,3 +77,15 @@ def test_unsupported_diagrams_are_refused(lines: list[str], expected: str) -> No
         parse(lines)
 
     assert str(caught.value) == expected
+
+
+def test_pages_of_earlier_builds_are_deleted(tmp_path: Path) -> None:
+    """Sphinx leaves the page of a document that was renamed; a reader, and the test of links, would find it."""
+    names = ("index.html", "how-to/old.html", "how-to/new.html", "search.html", "_static/old.css")
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    delete_stale(dict.fromkeys(["index.md", "how-to/new.md"], ""), tmp_path)
+
+    found = {file.relative_to(tmp_path).as_posix() for file in tmp_path.rglob("*") if file.is_file()}
+    assert found == {*names} - {"how-to/old.html"}
