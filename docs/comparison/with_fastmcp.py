@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 from fastmcp import Client, Context, FastMCP
 from fastmcp.exceptions import ToolError
 from fastmcp.server.middleware import Middleware
+from mcp import MCPError
 from missing import refuse_if_defined
 
 
@@ -66,10 +69,17 @@ def call_nested(inner: Callable[..., Any]) -> None:
     ask(server, "outer", {})
 
 
-def call_limited(tool: Callable[..., Any], seconds: float) -> None:
+def call_limited(tool: Callable[..., Any], seconds: float) -> float:
     server = FastMCP("probe")
     server.tool(tool, timeout=seconds)
-    ask(server, tool.__name__, {})
+
+    async def asked() -> float:
+        async with Client(server) as client:  # its end waits for the server, which is in this process
+            with suppress(MCPError):
+                await client.call_tool(tool.__name__, {}, timeout=seconds)
+            return time.monotonic()
+
+    return asyncio.run(asked())
 
 
 def edited_log(tool: Callable[..., Any], directory: Path) -> bool:
