@@ -44,6 +44,7 @@ def text_of(error: BaseException) -> str:
     return f"{error} {error!r} {error.args}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 @pytest.mark.parametrize("gate", GATES)
 def test_failing_guard_refuses_and_leaves_nothing_behind(gate: str, entry_point: str) -> None:

@@ -121,6 +121,7 @@ WAYS = [
 """The readers, the tools, and the numbers of items."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the memory of a process is read from /proc")
 @pytest.mark.parametrize(("read", "name", "items"), WAYS)
 def test_stream_has_constant_memory(engine: Engine, read: Read, name: str, items: int) -> None:

@@ -79,6 +79,7 @@ OBSERVERS: dict[str, Observer] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry_point", ENTRY_POINTS)
 @pytest.mark.parametrize("observer", OBSERVERS)
 def test_failing_observer_changes_nothing(observer: str, entry_point: str) -> None:

@@ -170,6 +170,7 @@ def test_limits_apply_to_all_items_together() -> None:
     assert ["closed"] == EVENTS
 
 
+@pytest.mark.slow
 def test_failure_is_a_tool_failure() -> None:
     """This covers the function and the iterator that it returns."""
 

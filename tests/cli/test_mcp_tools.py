@@ -76,6 +76,7 @@ def test_server_output_is_escaped() -> None:
     )
 
 
+@pytest.mark.slow
 def test_own_server_can_be_inspected(tmp_path: Path) -> None:
     """The server and the client share only the protocol."""
     others = [word for name in FIRST_PARTY if name != "neuroscript-std" for word in ("-p", f"no:{name}")]

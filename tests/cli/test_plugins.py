@@ -59,6 +59,7 @@ def report(with_site: Callable[..., CommandResult]) -> Any:
     return {each["name"]: each for each in found["plugins"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda each: each.published.name)
 def test_each_broken_plugin_is_reported(report: Any, broken: Broken) -> None:
     """The report contains name, version, code and reason, independent of the other plugins."""

@@ -46,6 +46,7 @@ def test_call_runs(words: list[str], expected: CommandResult) -> None:
     assert expected == result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "shell", "expected"),
     [
@@ -174,6 +175,7 @@ def test_interrupt_ends_a_running_call(words: list[str]) -> None:
     assert [json.loads(line)["value"] for line in out.splitlines()] == (["done"] if words[0] == "execute" else [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "written"),
     [

@@ -124,6 +124,7 @@ def test_content_blocks_are_counted_before_they_are_built(engine: Engine) -> Non
     assert engine.execute(ToolCall("far.raw", {"line": line % most})).value == [""] * most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("item", ['{"type":"text","text":""}', "[]", "1", '{"a":{"b":"\\",["}}'])
 def test_values_are_counted_before_they_are_parsed(engine: Engine, item: str) -> None:
     """Memory for 300,000 values does not exceed the text and what has been read of it."""

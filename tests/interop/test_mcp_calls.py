@@ -134,6 +134,7 @@ def test_an_error_of_the_server_is_escaped_and_truncated(engine: Engine) -> None
     assert len(error.text) < 1100
 
 
+@pytest.mark.slow
 def test_progress_is_reported(tmp_path: Path) -> None:
     """It is escaped, and arrives while the call runs."""
     seen: list[Any] = []

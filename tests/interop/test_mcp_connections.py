@@ -229,6 +229,7 @@ def test_the_error_without_the_sdk_names_the_extra() -> None:
     assert completed.stdout == f"mcp: the MCP SDK is not installed; install it with: {install_hint('mcp')}\n"
 
 
+@pytest.mark.slow
 def test_invalid_options_are_reported_at_once() -> None:
     """Before a server is started."""
     with pytest.raises(SpecError) as caught:

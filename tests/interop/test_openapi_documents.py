@@ -109,6 +109,7 @@ def test_wrong_type_in_any_field_is_a_spec_error(part: str) -> None:
             taken(changed(path, other, version), skip=bool(index % 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_long_chain_of_references_is_read_or_rejected(kind: str, end: str) -> None:

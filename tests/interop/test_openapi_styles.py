@@ -155,6 +155,7 @@ VALUES: Final = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())

@@ -69,6 +69,7 @@ def test_every_check_has_a_defective_toolset() -> None:
     assert [check.name for check in CHECKS] == list(DEFECTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("check", "toolset"), DEFECTS.items(), ids=DEFECTS)
 def test_defect_fails_exactly_one_check(check: str, toolset: Toolset, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names the check, the tool and the rule."""
