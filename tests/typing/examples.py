@@ -88,7 +88,7 @@ def run_pyright(files: list[str]) -> subprocess.CompletedProcess[str]:
     command = installed("pyright", PYRIGHT, "index.js")
     settings = {
         "pythonVersion": "3.11",
-        "extraPaths": [str(ROOT / each) for each in CODE if each.endswith("src")],
+        "extraPaths": [str(ROOT), *(str(ROOT / each) for each in CODE if each.endswith("src"))],
         "reportUnusedExpression": "none",  # of doctests
     }
     file = Path(files[0]).with_name("pyrightconfig.json")
