@@ -90,10 +90,6 @@ class ScriptedModel:
                 return Turn("assistant", f"We spent {total.value:.2f} EUR. {posted}")
         raise AssertionError("the conversation has one call in each turn")
 
-    def embed(self, text: str) -> Sequence[float]:
-        """Return an embedding; this model has none."""
-        raise NotImplementedError
-
 
 def calls(text: str, name: str, arguments: dict[str, str]) -> Turn:
     """Return a turn that says something and calls a tool."""

@@ -32,7 +32,7 @@ from neuroscript.io.text import quote_untrusted
 from neuroscript.names import canonical
 from neuroscript.policy.capabilities import Capability, Grant, first_uncovered
 from neuroscript.policy.scopes import Covers, is_exact_tool, is_tool_pattern, tool_matcher
-from neuroscript.policy.tool_policy import ToolPolicy, unique_values
+from neuroscript.policy.tool_policy import ToolPolicy, as_names, unique_values
 
 if TYPE_CHECKING:
     from neuroscript.policy.limits import Limits
@@ -96,11 +96,6 @@ def _permits(given: Collection[str | Grant]) -> tuple[Grant, ...]:
     return cast(tuple[Grant, ...], given)
 
 
-def _names(given: Collection[str]) -> tuple[str, ...]:
-    """Declare the accepted types of names and patterns to type checkers."""
-    return cast(tuple[str, ...], given)
-
-
 NEEDLESS: Final = ToolPolicy()
 
 
@@ -162,12 +157,12 @@ class ExecutionPolicy:
         SpecError: If a field is invalid. The error lists every problem.
     """
 
-    allow: tuple[str, ...] = attrs.field(default=("*",), converter=_names)
-    deny: tuple[str, ...] = attrs.field(default=(), converter=_names)
+    allow: tuple[str, ...] = attrs.field(default=("*",), converter=as_names)
+    deny: tuple[str, ...] = attrs.field(default=(), converter=as_names)
     grants: tuple[Grant, ...] = attrs.field(default=(), converter=_permits)
     trusted: bool = False
     limits: Limits | None = attrs.field(default=None, hash=False)
-    preapproved: tuple[str, ...] = attrs.field(default=(), converter=_names)
+    preapproved: tuple[str, ...] = attrs.field(default=(), converter=as_names)
     approver: Callable[..., Any] | None = None
     within: ExecutionPolicy | None = None
     _matchers: dict[str, Covers] = attrs.field(init=False, eq=False, repr=False, factory=dict)

@@ -35,8 +35,8 @@ def _needs(given: Collection[str | Capability]) -> tuple[str, ...]:
     return cast(tuple[str, ...], given)
 
 
-def _effect_names(given: Collection[str]) -> tuple[str, ...]:
-    """Declare the accepted types to type checkers, like `_needs`."""
+def as_names(given: Collection[str]) -> tuple[str, ...]:
+    """Declare the accepted types of names and patterns to type checkers, like `_needs`."""
     return cast(tuple[str, ...], given)
 
 
@@ -59,7 +59,7 @@ class ToolPolicy:
 
     requires_trust: bool = attrs.field(default=False, kw_only=True)
     capabilities: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=_needs)
-    effects: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=_effect_names)
+    effects: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=as_names)
     requires_approval: bool = attrs.field(default=False, kw_only=True)
     timeout: float | None = attrs.field(default=None, kw_only=True)
     blocking: bool | None = attrs.field(default=None, kw_only=True)
