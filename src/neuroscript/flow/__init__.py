@@ -1,0 +1,1 @@
+"""Information flow: the labels of what calls read, and where these labels may not go."""
