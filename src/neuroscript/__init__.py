@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from neuroscript.llm.typed_answers import aask, ask
     from neuroscript.policy.capabilities import Capability, Grant
     from neuroscript.policy.execution_policy import Decision, ExecutionPolicy
+    from neuroscript.policy.flow_rules import FlowLabels, FlowRule
     from neuroscript.policy.limits import Limits
     from neuroscript.policy.tool_policy import ToolPolicy
     from neuroscript.runtime.host import Host, Progress
@@ -117,6 +118,8 @@ __all__ = [
     "FileApprover",
     "FileAudit",
     "Files",
+    "FlowLabels",
+    "FlowRule",
     "Grant",
     "Handle",
     "Handles",
@@ -224,6 +227,7 @@ _HOMES = {
     "llm.typed_answers": "aask ask",
     "policy.capabilities": "Capability Grant",
     "policy.execution_policy": "Decision ExecutionPolicy",
+    "policy.flow_rules": "FlowLabels FlowRule",
     "policy.limits": "Limits",
     "policy.tool_policy": "ToolPolicy",
     "runtime.host": "Host Progress",

@@ -86,7 +86,8 @@ class CallPipeline:
 
     @approvers.default
     def _find_approvers(self) -> tuple[Approver, ...]:
-        return (self.policy.approvers(self.tool.name) or ()) if self.tool.policy.requires_approval else ()
+        tool = self.tool
+        return (self.policy.approvers(tool.name, tool.policy) or ()) if self.policy.asks(tool.name, tool.policy) else ()
 
     @_granted.default
     def _find_granted(self) -> tuple[tuple[Grant, ...], ...]:

@@ -47,16 +47,3 @@ def union(first: Labels, second: Labels) -> Labels:
         elif known != sources:
             merged[name] = tuple(dict.fromkeys((*known, *sources)))[:MAX_SOURCES]
     return merged
-
-
-def without(labels: Labels, names: Iterable[str]) -> Labels:
-    """Return *labels* without *names* and the labels below them: ``private`` removes ``private:mail`` too."""
-    removed = tuple(names)
-    if not removed:
-        return labels
-    return {name: sources for name, sources in labels.items() if not any(covers(each, name) for each in removed)}
-
-
-def covers(pattern: str, label: str) -> bool:
-    """Return whether a label of a rule means *label*: ``private`` means ``private:mail`` too, and ``*`` any label."""
-    return pattern in ("*", label) or label.startswith(f"{pattern}:")

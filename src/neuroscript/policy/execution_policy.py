@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 
 import attrs
 
@@ -35,6 +35,7 @@ from neuroscript.policy.scopes import Covers, is_exact_tool, is_tool_pattern, to
 from neuroscript.policy.tool_policy import ToolPolicy, as_names, unique_values
 
 if TYPE_CHECKING:
+    from neuroscript.policy.flow_rules import FlowLabels, FlowRule
     from neuroscript.policy.limits import Limits
 
 
@@ -96,6 +97,16 @@ def _permits(given: Collection[str | Grant]) -> tuple[Grant, ...]:
     return cast(tuple[Grant, ...], given)
 
 
+def _rules(given: str | Collection[FlowRule]) -> tuple[FlowRule, ...]:
+    """Declare the accepted types of flow rules to type checkers."""
+    return cast("tuple[FlowRule, ...]", given)
+
+
+def _labels(given: Collection[FlowLabels]) -> tuple[FlowLabels, ...]:
+    """Declare the accepted types of labels to type checkers."""
+    return cast("tuple[FlowLabels, ...]", given)
+
+
 NEEDLESS: Final = ToolPolicy()
 
 
@@ -152,6 +163,12 @@ class ExecutionPolicy:
         approver: A callable, sync or async, that decides about the other tools that require approval. It takes an
             `ApprovalRequest` and returns an `Approval`. Without one, those calls are refused.
         within: The enclosing policy. A call must be permitted there too, so this policy can only narrow it.
+        otherwise: What happens to a tool that no pattern in *allow* matches: it is refused, or each call of it needs an
+            approval.
+        flow: Rules about what may be sent where, as `FlowRule`; within one policy the first one that matches decides. A
+            string is the name of a profile, such as ``"rule-of-two"``.
+        labels: What tools read and where they send, as `FlowLabels`, in place of what they declare; the first pattern
+            that matches decides.
 
     Raises:
         SpecError: If a field is invalid. The error lists every problem.
@@ -165,12 +182,17 @@ class ExecutionPolicy:
     preapproved: tuple[str, ...] = attrs.field(default=(), converter=as_names)
     approver: Callable[..., Any] | None = None
     within: ExecutionPolicy | None = None
+    otherwise: Literal["refuse", "ask"] = "refuse"
+    flow: tuple[FlowRule, ...] = attrs.field(default=(), converter=_rules)
+    labels: tuple[FlowLabels, ...] = attrs.field(default=(), converter=_labels)
     _matchers: dict[str, Covers] = attrs.field(init=False, eq=False, repr=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
         faults = [*_patterns(self, "allow"), *_patterns(self, "deny"), *_grants(self), *_preapproved(self)]
         faults.extend(_limit_faults(self.limits))
         faults.extend(field_problems(self, trusted=FLAG, approver=optional(FUNCTION), within=optional(POLICY)))
+        if self.flow != () or self.labels != () or self.otherwise != "refuse":
+            faults.extend(_flow_faults(self))
         if faults:
             raise SpecError("execution policy", faults)
         self._matchers.update((each, tool_matcher(each)) for each in (*self.allow, *self.deny))
@@ -216,6 +238,24 @@ class ExecutionPolicy:
         """Whether any layer compares calls with previous ones."""
         return any(layer.limits is not None and layer.limits.max_identical_calls is not None for layer in self.layers)
 
+    @property
+    def has_flow_rules(self) -> bool:
+        """Whether any layer has rules about information flow, so that labels are tracked."""
+        return any(layer.flow for layer in self.layers)
+
+    def asks(self, tool: str, needs: ToolPolicy) -> bool:
+        """Return whether every call of a tool needs an approval, whatever its arguments are.
+
+        Args:
+            tool: Its canonical name.
+            needs: Its policy.
+        """
+        return needs.requires_approval or any(layer._asks_unlisted(tool) for layer in self.layers)
+
+    def _asks_unlisted(self, tool: str) -> bool:
+        """Return whether this layer asks about a tool because no pattern in *allow* matches it."""
+        return self.otherwise == "ask" and not self.allowing(tool)
+
     def inside(self, ceiling: ExecutionPolicy) -> ExecutionPolicy:
         """Return a copy with *ceiling* as its outermost layer."""
         require("execution policy", ceiling=(ceiling, POLICY))
@@ -236,7 +276,7 @@ class ExecutionPolicy:
                 refusal = asked(layer, tool, needs)
                 if refusal is not None:
                     return refusal
-        if needs.requires_approval and self.approvers(tool) is None:
+        if self.asks(tool, needs) and self.approvers(tool, needs) is None:
             text = "requires approval, but there is no approver"
             refusal = PolicyError(text, tool=tool, code="policy.approval", need="approval", rule="approval")
             refusal.remedy = f"{tool}: {text}; pass an approver, or preapproved=({tool!r},)"
@@ -271,7 +311,7 @@ class ExecutionPolicy:
         return _denial(tool, denied)
 
     def _allowed(self, tool: str, needs: ToolPolicy) -> PolicyError | None:
-        if self.allowing(tool):
+        if self.allowing(tool) or self.otherwise == "ask":
             return None
         refused = PolicyError("is not allowed by the host", tool=tool, code="policy.not_allowed", rule="allow")
         refused.remedy = f"{tool}: no pattern in allow matches it; add {tool!r} to allow"
@@ -284,18 +324,38 @@ class ExecutionPolicy:
         tool = canonical(name)
         return next((pattern for pattern in self.allow if self._matchers[pattern](tool)), "")
 
-    def approvers(self, name: str) -> tuple[Callable[..., Any], ...] | None:
+    def approvers(self, name: str, needs: ToolPolicy | None = None) -> tuple[Callable[..., Any], ...] | None:
         """Return the approvers of a tool that requires approval, innermost first, or None if there are none.
 
         A layer that lists the tool in *preapproved* needs no approver. A layer without an approver defers to the layer
         that encloses it.
+
+        Args:
+            needs: The policy of the tool; None means one that requires approval. For a tool that requires none, only
+                the layers ask that ask about all tools outside their *allow*.
         """
         if type(name) is not str:
             require("execution policy", name=(name, STRING))
-        asking = [layer for layer in self.layers if canonical(name) not in layer.preapproved]
+        tool = canonical(name)
+        asking = [layer for layer in self.layers if tool not in layer.preapproved]
+        if needs is not None and not needs.requires_approval:
+            return self.approvers_of(layer for layer in asking if layer._asks_unlisted(tool))
         if any(layer.approver is None and layer.within is None for layer in asking):
             return None
         return tuple(dict.fromkeys(layer.approver for layer in asking if layer.approver is not None))
+
+    def approvers_of(self, asking: Iterable[ExecutionPolicy]) -> tuple[Callable[..., Any], ...] | None:
+        """Return the approvers of some layers, innermost first, or None if one has none.
+
+        A layer without an approver has that of the nearest layer around it.
+        """
+        found: dict[Callable[..., Any], None] = {}
+        for layer in asking:
+            nearest = next((each.approver for each in layer.layers if each.approver is not None), None)
+            if nearest is None:
+                return None
+            found[nearest] = None
+        return tuple(found)
 
     def uncovered_need(self, needs: Iterable[Capability], above: Iterable[Sequence[Grant]] = ()) -> Capability | None:
         """Return the first single need that a layer or a tool above does not grant, or None.
@@ -347,7 +407,7 @@ class ExecutionPolicy:
                 needs, [layer.grants for layer in self.layers], [(tool.name, each) for each in above]
             )
             return Decision.of(refusal(tool.name, lacks, _filled_by(hidden, tool.templates, values)))
-        needs_approval = tool.policy.requires_approval and bool(self.approvers(tool.name))
+        needs_approval = self.asks(tool.name, tool.policy) and bool(self.approvers(tool.name, tool.policy))
         return Decision(tool.name, True, rule=self.allowing(tool.name), needs_approval=needs_approval)
 
     def unmatched(self, names: Iterable[str], old: Iterable[str] = ()) -> tuple[str, ...]:
@@ -362,7 +422,8 @@ class ExecutionPolicy:
         denied = {each for each in self.deny if any(map(self._matchers[each], former))}
         tools = {canonical(name) for name in names}
         limited = () if self.limits is None else self.limits.patterns
-        others = {each: tool_matcher(each) for each in (*self.preapproved, *limited)}
+        labelled = (each.tools for each in self.labels)
+        others = {each: tool_matcher(each) for each in (*self.preapproved, *limited, *labelled)}
         asked = {**self._matchers, **others}.items()
         return tuple(each for each, matches in asked if each not in denied and not any(map(matches, tools)))
 
@@ -429,6 +490,27 @@ def _preapproved(policy: ExecutionPolicy) -> Iterator[str]:
         if not is_exact_tool(canonical(name)):
             quoted = quote_untrusted(name)
             yield f"preapproved: {quoted} is not the exact name of a tool; patterns are not supported here"
+
+
+def _flow_faults(policy: ExecutionPolicy) -> Iterator[str]:
+    from neuroscript.policy.flow_rules import FLOW_PROFILES, FlowLabels, FlowRule
+
+    yield from field_problems(policy, otherwise=one_of("refuse", "ask"))
+    if isinstance(policy.flow, str):
+        rules = FLOW_PROFILES.get(policy.flow)
+        if rules is None:
+            yield f"flow: {quote_untrusted(policy.flow)} is not a profile ({', '.join(FLOW_PROFILES)})"
+        else:
+            object.__setattr__(policy, "flow", rules)
+    kinds: tuple[tuple[str, type, str], ...] = (("flow", FlowRule, "FlowRules"), ("labels", FlowLabels, "FlowLabels"))
+    for name, kind, words in kinds:
+        given = getattr(policy, name)
+        if isinstance(given, str):
+            continue
+        faults = [*sequence(instance(kind), words).problems(name, given)]
+        yield from faults
+        if not faults:
+            object.__setattr__(policy, name, tuple(given))
 
 
 def _limit_faults(limits: object) -> Iterator[str]:

@@ -40,6 +40,11 @@ def as_names(given: Collection[str]) -> tuple[str, ...]:
     return cast(tuple[str, ...], given)
 
 
+def as_optional_names(given: Collection[str] | None) -> tuple[str, ...] | None:
+    """Declare the accepted types of names that may be undeclared, like `_needs`."""
+    return cast("tuple[str, ...] | None", given)
+
+
 @attrs.frozen
 class ToolPolicy:
     """What a tool needs from the host.
@@ -52,6 +57,13 @@ class ToolPolicy:
         requires_approval: Whether every call requires approval.
         timeout: Seconds after which the caller stops waiting.
         blocking: Whether ``acall`` runs it on a thread. None means: if one of its effects may block.
+        sources: What its results carry: ``untrusted`` if someone outside the user's organisation can write part of
+            them, ``private`` if not everyone may read them, or labels of your own, such as ``private:mail``. None
+            means: what its effects imply, or everything if it declares none.
+        sinks: Where its calls send their arguments: ``outside``, ``public``, ``money``, ``people``, ``code``,
+            ``storage``, or sinks of your own, such as ``outside:crm``. None means the same as for *sources*.
+        declassifies: The labels that its results no longer carry, because it removes or checks what they stand for.
+            Only a trusted host believes it.
 
     Raises:
         SpecError: If a field is invalid. The error lists every problem.
@@ -63,6 +75,9 @@ class ToolPolicy:
     requires_approval: bool = attrs.field(default=False, kw_only=True)
     timeout: float | None = attrs.field(default=None, kw_only=True)
     blocking: bool | None = attrs.field(default=None, kw_only=True)
+    sources: tuple[str, ...] | None = attrs.field(default=None, kw_only=True, converter=as_optional_names)
+    sinks: tuple[str, ...] | None = attrs.field(default=None, kw_only=True, converter=as_optional_names)
+    declassifies: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=as_names)
 
     def __attrs_post_init__(self) -> None:
         faults = list(_settled(self))
@@ -95,6 +110,24 @@ def _settled(policy: ToolPolicy) -> Iterator[str]:
     )
     yield from _capabilities(policy)
     yield from _effects(policy)
+    if policy.sources is not None or policy.sinks is not None or policy.declassifies != ():
+        yield from label_field_problems(policy)
+
+
+def label_field_problems(thing: Any) -> Iterator[str]:
+    """Normalise the fields ``sources``, ``sinks`` and ``declassifies``, and yield each problem with them."""
+    from neuroscript.policy.labels import SINKS, SOURCES, label_problems
+
+    for name, known in (("sources", SOURCES), ("sinks", SINKS), ("declassifies", SOURCES)):
+        given = getattr(thing, name)
+        if given is None and name != "declassifies":
+            continue
+        if not STRINGS.holds(given):
+            yield from STRINGS.problems(name, given)
+            continue
+        words = unique_values(given)
+        object.__setattr__(thing, name, words)
+        yield from label_problems(name, words, known)
 
 
 def _capabilities(policy: ToolPolicy) -> Iterator[str]:

@@ -42,7 +42,10 @@ def policy_digest(policy: ExecutionPolicy) -> str:
     while each is not None:
         limits = None if each.limits is None else attrs.asdict(each.limits)
         grants = sorted(map(str, each.grants))
-        parts.append([sorted(each.allow), sorted(each.deny), grants, each.trusted, sorted(each.preapproved), limits])
+        part = [sorted(each.allow), sorted(each.deny), grants, each.trusted, sorted(each.preapproved), limits]
+        if each.flow or each.labels or each.otherwise != "refuse":
+            part += [each.otherwise, [str(rule) for rule in each.flow], [attrs.astuple(label) for label in each.labels]]
+        parts.append(part)
         each = each.within
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 

@@ -169,7 +169,8 @@ def _converter() -> Any:
     tool = {"args": many(ArgSpec), "examples": many(Example), "stream": (_stream, lambda value: value)}
     tool["returns"] = one(ArgSpec)
     _register(converter, ToolSpec, SPEC_KEYS, tool)
-    _register(converter, ToolPolicy, POLICY_KEYS, {"capabilities": (_capabilities, _parts), "effects": words})
+    policy: dict[str, tuple[Hook, Hook]] = dict.fromkeys(("effects", "sources", "sinks", "declassifies"), words)
+    _register(converter, ToolPolicy, POLICY_KEYS, {**policy, "capabilities": (_capabilities, _parts)})
     return converter
 
 
