@@ -159,7 +159,8 @@ def test_a_policy_is_a_value() -> None:
     assert repr(second) == (
         "ExecutionPolicy(allow=('fs.*',), deny=(), "
         "grants=(Grant(resource='fs', verbs=('read',), scopes=('*',)),), trusted=False, "
-        "limits=None, preapproved=(), approver=None, within=None, otherwise='refuse', flow=(), labels=())"
+        "limits=None, preapproved=(), approver=None, within=None, otherwise='refuse', flow=(), labels=(), "
+        "trust_textless=False)"
     )
     with pytest.raises(AttributeError):
         first.trusted = True  # type: ignore[misc]

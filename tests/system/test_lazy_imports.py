@@ -73,19 +73,19 @@ LAZY_IMPORTS: Final = {
         "audit.location audit.recording calls.hooks calls.spill discovery.catalog discovery.entry_points "
         "discovery.lazy_tools discovery.local_plugins engine.inflight policy.ledger"
     ),
-    "engine.entries": "calls.gate",
+    "engine.entries": "calls.flow_pipeline calls.gate engine.flow_runtime",
     "engine.session": (
-        "approval.pending approval.request calls.approvals calls.spill_writer calls.streams engine.preflight "
-        "io.tracebacks policy.ledger policy.refusals runtime.redacting_proxies runtime.redaction"
+        "approval.pending approval.request calls.approvals calls.spill_writer calls.streams engine.preflight flow.state "
+        "io.tracebacks policy.labels policy.ledger policy.refusals runtime.redacting_proxies runtime.redaction"
     ),
-    "engine.shared": "calls.hooks calls.observers calls.threads runtime.engine_secrets sandbox",
+    "engine.shared": "calls.hooks calls.observers calls.threads flow.state runtime.engine_secrets sandbox",
     "interop.agentheaven.handle": "llm.wire.sdk_data",
     "interop.agentheaven.mcp": "interop.fastmcp interop.fastmcp.export",
     "interop.mcp.client.host_services": "interop.mcp.client.sdk",
     "interop.mcp.client.location": "interop.mcp.client.sdk",
-    "policy.execution_policy": "policy.limits policy.refusals policy.templates",
+    "policy.execution_policy": "policy.flow_rules policy.limits policy.refusals policy.templates",
     "policy.scopes": "policy.paths",
-    "policy.tool_policy": "policy.templates",
+    "policy.tool_policy": "policy.labels policy.templates",
     "runtime.host": "io.user_cache runtime.prompter runtime.secret_forms",
     "runtime.masking": "runtime.redaction",
     "runtime.state": "coercion.problems",

@@ -31,7 +31,8 @@ def test_runtime_members_are_found() -> None:
 
 
 def test_every_runtime_member_is_used_by_a_tool() -> None:
-    assert set() == MEMBERS - {name for path in SOURCES for name in used(path.read_text())}
+    """``labels`` is for tools that decide by what they have read; no first-party tool does."""
+    assert MEMBERS - {name for path in SOURCES for name in used(path.read_text())} == {"labels"}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)

@@ -48,6 +48,8 @@ class ApprovalRequest:
         digest: SHA-256 of the tool's definition and of the values. An answer is valid only for these.
         approver: Which approver is asked, if policies are nested: 0 is the approver of the innermost one.
         injected: The names of further arguments that the host provides in each call; their values are not shown.
+        flows: What the call would send where, if rules about information flow require the approval, such as ``sends
+            untrusted data from web.get (call 3) to outside``. Such an approval is for this call alone.
     """
 
     tool: str
@@ -64,10 +66,11 @@ class ApprovalRequest:
     digest: str
     approver: int = 0
     injected: tuple[str, ...] = ()
+    flows: tuple[str, ...] = ()
 
     def __attrs_post_init__(self) -> None:
         texts = ("tool", "description", "session", "fingerprint", "policy", "digest")
-        lists = ("secrets", "needs", "effects", "above", "injected")
+        lists = ("secrets", "needs", "effects", "above", "injected", "flows")
         forms = {**dict.fromkeys(texts, STRING), **dict.fromkeys(lists, STRINGS)}
         require_fields("approval request", self, arguments=BY_NAME, depth=WHOLE, approver=WHOLE, **forms)
 

@@ -52,19 +52,22 @@ def ask_approvers(
     """
     content: Approver | None = None  # the approver that wrote the current arguments
     for _ in range(MAX_MODIFICATIONS):
-        for index, approver in enumerate(pipeline.approvers):
-            request = _request(pipeline.tool, pipeline.policy, values, frame, index)
-            if approver is content or (index, request.digest) in frame.session._approved:
+        approvers, flows = pipeline.asked(values, frame)
+        for index, approver in enumerate(approvers):
+            if approver is content:
+                continue
+            request = _request(pipeline.tool, pipeline.policy, values, frame, index, flows)
+            if not flows and (index, request.digest) in frame.session._approved:
                 continue
             stored = frame.session._answers.pop((index, request.digest), None)
             answer = stored or (yield from _answer(pipeline, approver, request, values, frame))
             if answer.verdict == "modify":
-                values, frame = pipeline.rebind(answer.arguments, frame)
+                values, frame = pipeline.rebind(answer.arguments, frame, values)
                 content = approver
                 break
             if answer.verdict != "approve":
                 _refuse(pipeline, answer, values, frame)
-            if answer.for_session:
+            if answer.for_session and not flows:  # a flow is approved for one call alone
                 frame.session._approved.add((index, request.digest))
         else:
             return values, frame
@@ -152,7 +155,12 @@ async def _awaited(answer: Any) -> Any:
 
 
 def _request(
-    tool: ToolImplementation, policy: ExecutionPolicy, values: tuple[Any, ...], frame: CallFrame, approver: int
+    tool: ToolImplementation,
+    policy: ExecutionPolicy,
+    values: tuple[Any, ...],
+    frame: CallFrame,
+    approver: int,
+    flows: tuple[str, ...],
 ) -> ApprovalRequest:
     definition = fingerprint(tool)
     return ApprovalRequest(
@@ -170,6 +178,7 @@ def _request(
         call_digest(definition, values),
         approver,
         tuple(tool.injected),
+        flows,
     )
 
 

@@ -77,6 +77,9 @@ def _compiled(
     """
     source = CodeWriter()
     statements = source.inner()
+    if pipeline.tracks_flow:  # only calls without labels are compiled
+        source.head("flow = root.session.memory.flow")
+        statements.add("if flow.is_labelled or frame.parent is not None:", f"    {doubt}")
     if write(pipeline.tool.spec, pipeline.coercion, statements, doubt, mark):
         _add_body(statements, pipeline)
     else:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from time import perf_counter
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import attrs
 
@@ -78,8 +78,11 @@ class Gate:
         tells: Whether each call has observers.
         keeps: Whether the digest of arguments is needed.
         observes_starts: Whether the start of a call has observers.
+        tracks_flow: Whether it keeps the labels of calls, see `FlowGate`.
         is_plain: Whether the content of calls is not recorded, so that the compiled function can do all the work.
     """
+
+    tracks_flow: ClassVar[bool] = False
 
     def __init__(self, tool: ToolImplementation, origin: str, policy: ExecutionPolicy, watch: Observers) -> None:
         self.tool = tool
@@ -221,6 +224,10 @@ class Gate:
                 result = began.items.items if is_stream else result
                 is_cut = began.items.is_cut
                 self._watch.record(self.tool, self.facts.fingerprint, began.values, error, result, is_cut)
+
+    def settle(self, frame: CallFrame, error: BaseException | None, result: Any = None) -> tuple[str, ...]:
+        """Hand on the labels of a compiled call that has used its Runtime, and return their names."""
+        return ()
 
     def failed(self, frame: CallFrame, error: BaseException, own: CallFrame | None, call: int, *beginning: Any) -> None:
         """Report that a compiled call failed.

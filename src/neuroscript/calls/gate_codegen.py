@@ -13,7 +13,7 @@ from typing import Final
 from neuroscript.calls.codegen import CodeWriter
 from neuroscript.calls.gate import NOTHING_SPENT, SIZED_TYPES, Gate
 from neuroscript.coercion.types import BUILTINS
-from neuroscript.runtime.records import CallRecord
+from neuroscript.runtime.records import CallRecord, labelled_record
 from neuroscript.spec.tool_spec import ArgSpec
 from neuroscript.tools.fingerprints import PLAIN
 
@@ -67,6 +67,9 @@ def write_gated_call(
     source.add("except BaseException as error:")
     if gate.counts:
         source.add("    if end: end(frame)")
+    if gate.tracks_flow:
+        settle = source.name(gate.settle)
+        source.add(f"    if own in flow.opened: {settle}(own, error)")
     if gate.has_observers:
         source.add(
             f"    {source.name(gate.failed)}(frame, error, own, call, time, types, sizes, digest, made, started)"
@@ -74,6 +77,8 @@ def write_gated_call(
     source.add("    raise")
     if gate.counts:
         source.add("if end: end(frame)")
+    if gate.tracks_flow:
+        source.add(f"labels = {settle}(own, None, result) if own in flow.opened else ()")
     if gate.has_observers:
         _add_record(source, gate)
     source.add("return result")
@@ -117,6 +122,8 @@ def _add_beginning(source: CodeWriter, gate: Gate, given: str, kinds: tuple[type
 
 def _add_record(source: CodeWriter, gate: Gate) -> None:
     source.add(f"record = {_record(source, gate, 'outcome')}")
+    if gate.tracks_flow:
+        source.add(f"if labels: record = {source.name(labelled_record)}(record, labels)")
     for tell, lost in gate.listeners:
         source.add("try:", f"    {source.name(tell)}(record)", "except BaseException as error:")
         source.add(f"    {source.name(lost)}(error)")

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import attrs
 
@@ -61,7 +61,9 @@ class CallPipeline:
         runtime: Makes the Runtime of one call, which works while its ``_frame`` is set.
         gate: The checks and observers around the function, if there are limits, hooks or audit logs; else None.
         run_mode: How the function is run.
+        tracks_flow: Whether it tracks the labels of data, see `FlowPipeline`.
         approvers: Who must approve each call.
+        may_ask: Whether approvers may have to be asked about a call.
         makers: What makes an instance of the class of an argument, by its index.
         is_secret: Whether an argument, or a key within one, is secret.
         max_result_bytes: How many bytes a result may have, or None.
@@ -72,8 +74,10 @@ class CallPipeline:
     policy: ExecutionPolicy
     runtime: Callable[[], CallBound]
     gate: Gate | None = None
+    tracks_flow: ClassVar[bool] = False
     run_mode: RunMode = attrs.field(init=False)
     approvers: tuple[Approver, ...] = attrs.field(init=False)
+    may_ask: bool = attrs.field(init=False)
     _granted: tuple[tuple[Grant, ...], ...] = attrs.field(init=False)
     is_secret: bool = attrs.field(init=False)
     _limit: float | None = attrs.field(init=False)
@@ -88,6 +92,10 @@ class CallPipeline:
     def _find_approvers(self) -> tuple[Approver, ...]:
         tool = self.tool
         return (self.policy.approvers(tool.name, tool.policy) or ()) if self.policy.asks(tool.name, tool.policy) else ()
+
+    @may_ask.default
+    def _find_whether_it_may_ask(self) -> bool:
+        return bool(self.approvers)
 
     @_granted.default
     def _find_granted(self) -> tuple[tuple[Grant, ...], ...]:
@@ -224,7 +232,7 @@ class CallPipeline:
 
     def _steps(self, values: tuple[Any, ...], frame: CallFrame, made: tuple[Repair, ...]) -> Steps:
         self._decided(values, frame)
-        if self.approvers:
+        if self.may_ask:
             from neuroscript.calls.approvals import ask_approvers
 
             values, frame = yield from ask_approvers(self, values, frame)
@@ -245,8 +253,20 @@ class CallPipeline:
         if self.gate is not None and self.gate.decides:
             self.gate.decide(frame, values)
 
-    def rebind(self, arguments: object, frame: CallFrame) -> tuple[tuple[Any, ...], CallFrame]:
-        """Return values and frame of the same call with other arguments by name, which pass every check again."""
+    def asked(self, values: tuple[Any, ...], frame: CallFrame) -> tuple[tuple[Approver, ...], tuple[str, ...]]:
+        """Return who must approve a call, and what it would send where if rules about information flow ask."""
+        return self.approvers, ()
+
+    def flows(self, frame: CallFrame, values: tuple[Any, ...]) -> tuple[PolicyError | None, tuple[str, ...]]:
+        """Return why rules about information flow refuse a call, and what it would send where if they ask."""
+        return None, ()
+
+    def rebind(self, arguments: object, frame: CallFrame, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], CallFrame]:
+        """Return values and frame of the same call with other arguments by name, which pass every check again.
+
+        Args:
+            values: The values so far.
+        """
         values = self.bind(frame, arguments, by_name=True)
         frame = self._fit(values, frame)
         self._decided(values, frame)
@@ -364,7 +384,7 @@ class CallPipeline:
         """Whether a sync caller calls the function directly, so that the pipeline can be compiled."""
         return (
             self.run_mode != "coroutine"
-            and not (self.tool.spec.stream or self.approvers)
+            and not (self.tool.spec.stream or self.may_ask)
             and self.tool.policy.timeout is None
             and self._limit is None
         )

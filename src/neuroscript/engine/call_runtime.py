@@ -99,6 +99,11 @@ class CallRuntime:
         frame = self._alive()
         return frame.session._spend(frame, what, amount)
 
+    def labels(self) -> tuple[str, ...]:
+        """Return the labels of what this call has read; none without flow rules."""
+        self._alive()
+        return ()
+
     def secret(self, name: str) -> str:
         """Return a value that the host provides under ``secret:read:NAME``."""
         if type(name) is not str:

@@ -62,7 +62,7 @@ class BoundTool:
 
     def exact_function(self, root: CallFrame) -> CompiledCall:
         """Return the pipeline as a function of arguments by name, which returns `UNDECIDED` if they need repairs."""
-        if not self.pipeline.is_direct:
+        if not self.pipeline.is_direct or self.pipeline.tracks_flow:
             return _undecided
         if self._exact_maker is None:
             self._exact_maker = compile_exact(self.pipeline)
@@ -103,13 +103,15 @@ class ToolView:
         shared: What does not depend on the policy.
         policy: What the host permits.
         depth: How deep calls may be nested.
+        tracks_flow: Whether the policy has rules about information flow.
     """
 
     def __init__(self, shared: Shared, policy: ExecutionPolicy) -> None:
         self.shared = shared
         self.policy = policy
         self.depth: int = policy.least("depth", DEFAULT_MAX_DEPTH)
-        self._is_gated = shared.is_watched or policy.counts
+        self.tracks_flow = policy.has_flow_rules
+        self._is_gated = shared.is_watched or policy.counts or self.tracks_flow
         self._entries: dict[str, BoundTool] = {}
         self._gates: dict[str, Gate] = {}
         self._infos: tuple[Registry, Mapping[str, ToolInfo]] = (Registry(), MappingProxyType({}))
@@ -121,7 +123,7 @@ class ToolView:
 
     def forget(self) -> None:
         """Compile the tools again when they are next called, because hooks or observers have changed."""
-        self._is_gated = self.shared.is_watched or self.policy.counts
+        self._is_gated = self.shared.is_watched or self.policy.counts or self.tracks_flow
         self._gates = {}
         self._entries = {}  # last, so that a pipeline in the new dict has a new gate
 
@@ -163,8 +165,12 @@ class ToolView:
         entry = entries.get(tool.name)
         if entry is None or entry.pipeline.tool is not tool:
             gate = self.gate(tool) if self._is_gated else None
-            runtime = CallRuntime if gate is None else CountedRuntime
-            pipeline = CallPipeline(tool, self.shared.coercion, self.policy, runtime, gate)
+            runtime: type[CallRuntime] = CallRuntime if gate is None else CountedRuntime
+            kind = CallPipeline
+            if self.tracks_flow:
+                from neuroscript.calls.flow_pipeline import FlowPipeline as kind  # noqa: N813
+                from neuroscript.engine.flow_runtime import FlowRuntime as runtime  # noqa: N813
+            pipeline = kind(tool, self.shared.coercion, self.policy, runtime, gate)
             entry = entries[tool.name] = BoundTool(pipeline, self.shared)
         return entry
 
@@ -213,8 +219,13 @@ class ToolView:
         if gate is None or gate.tool is not tool:
             from neuroscript.calls.gate import Gate
 
+            kind: type[Gate] = Gate
+            if self.tracks_flow:
+                from neuroscript.calls.flow_pipeline import FlowGate
+
+                kind = FlowGate
             origin = self.shared.registry.origins.get(tool.name, HOST)
-            gate = gates[tool.name] = Gate(tool, origin, self.policy, self.shared.watch)
+            gate = gates[tool.name] = kind(tool, origin, self.policy, self.shared.watch)
         return gate
 
     def refused(self, frame: CallFrame, error: CallError, values: tuple[Any, ...] | None = None) -> CallError:

@@ -11,6 +11,7 @@ from neuroscript.calls.steps import CallFrame
 from neuroscript.errors import CallError, LimitError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.names import from_wire
+from neuroscript.policy.capabilities import Capability
 from neuroscript.policy.execution_policy import Decision
 from neuroscript.runtime.interfaces import ToolCall
 from neuroscript.runtime.redacting_proxies import redacted_decision
@@ -60,7 +61,22 @@ def _decided(session: Session, call: ToolCall) -> Decision:
         spent = _spent(session, line.tool.name)
         if spent is not None:
             return attrs.evolve(Decision.of(spent, line.tool.name), rule="limits")
+        if line.tracks_flow:
+            return _with_flows(session, line, values, decision)
     return decision
+
+
+def _with_flows(session: Session, line: CallPipeline, values: tuple[Any, ...], decision: Decision) -> Decision:
+    """Return a decision with what the rules about information flow say."""
+    frame = CallFrame(session, line.tool.name, needs=_needs(line, values))
+    refusal, flows = line.flows(frame, values)
+    if refusal is not None:
+        return Decision.of(refusal, line.tool.name)
+    return attrs.evolve(decision, needs_approval=decision.needs_approval or bool(flows), flows=flows)
+
+
+def _needs(line: CallPipeline, values: tuple[Any, ...]) -> tuple[Capability, ...]:
+    return tuple(need for template in line.tool.templates for need in template.fill(values))
 
 
 def _with_secrets(secrets: Redactor | None, spec: ToolSpec, values: tuple[Any, ...]) -> Iterator[str]:
@@ -72,8 +88,7 @@ def _with_secrets(secrets: Redactor | None, spec: ToolSpec, values: tuple[Any, .
 def _refused_by_hooks(session: Session, line: CallPipeline, values: tuple[Any, ...]) -> CallError | None:
     if line.gate is None or not line.gate.decides:
         return None
-    needs = tuple(need for template in line.tool.templates for need in template.fill(values))
-    return line.gate.refusal(CallFrame(session, line.tool.name, needs=needs), values)
+    return line.gate.refusal(CallFrame(session, line.tool.name, needs=_needs(line, values)), values)
 
 
 def _spent(session: Session, tool: str) -> LimitError | None:

@@ -6,7 +6,7 @@ A session belongs to one caller: it has its own variables and handles, and share
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from time import perf_counter
 from types import TracebackType
@@ -21,6 +21,7 @@ from neuroscript.coercion.parameters import (
     FUNCTION,
     SECONDS,
     STRING,
+    STRINGS,
     Form,
     as_tuple,
     collection,
@@ -42,6 +43,8 @@ from neuroscript.spec.callables import is_coroutine
 if TYPE_CHECKING:
     from neuroscript.approval.pending import PendingApproval
     from neuroscript.approval.request import Approval
+    from neuroscript.flow.labels import Labels
+    from neuroscript.flow.state import CallLabels
     from neuroscript.policy.ledger import Ledger
     from neuroscript.runtime.redaction import Redactor
     from neuroscript.sandbox import Sandbox
@@ -58,7 +61,7 @@ MAX_CACHED_SPELLINGS: Final = 10_000
 class SentCall:
     """A call that a model sent, and what its result reports besides the value."""
 
-    __slots__ = ("_started", "call", "parsed", "repairs", "tool")
+    __slots__ = ("_started", "call", "labels", "parsed", "repairs", "tool")
 
     def __init__(self, call: ToolCall) -> None:
         self._started = perf_counter()
@@ -66,15 +69,19 @@ class SentCall:
         self.tool = ""
         self.parsed: Any = None
         self.repairs: tuple[Repair, ...] = ()
+        self.labels: CallLabels | None = None
 
     def result(self, value: Any) -> ToolResult:
         """Return the result of a call that returned *value*."""
-        return ToolResult(self.call.id, self.tool, value, repairs=self.repairs, seconds=perf_counter() - self._started)
+        seconds = perf_counter() - self._started
+        labels = () if self.labels is None else self.labels.names
+        return ToolResult(self.call.id, self.tool, value, repairs=self.repairs, seconds=seconds, labels=labels)
 
     def failed(self, error: CallError) -> ToolResult:
         """Return the result of a call that failed."""
         name = self.tool or quote_untrusted(str(self.call.name))
-        return ToolResult(self.call.id, name, error=error, seconds=perf_counter() - self._started)
+        labels = () if self.labels is None else self.labels.names
+        return ToolResult(self.call.id, name, error=error, seconds=perf_counter() - self._started, labels=labels)
 
 
 class Session:
@@ -117,6 +124,8 @@ class Session:
         self._approved: set[tuple[int, str]] = set()
         self._answers: dict[tuple[int, str], Approval] = {}
         self._redactor: Redactor | None = None
+        if entries.tracks_flow:
+            self.memory.flow = shared.new_flow()
         self._same: WeakKeyDictionary[Session, None] = WeakKeyDictionary({self: None})
         shared.join(self)
 
@@ -326,7 +335,34 @@ class Session:
             given = parse_arguments(call.arguments, sent.tool, line.coercion.sizes)
         values = line.bind(frame, given, isinstance(given, dict))
         sent.repairs = repairs(line.tool.spec, given, values)
+        if line.tracks_flow:
+            frame, sent.labels = self._labelled(frame)
         return line.steps(values, frame, sent.repairs)
+
+    def _labelled(self, frame: CallFrame, given: Labels | None = None) -> tuple[CallFrame, CallLabels]:
+        """Return a frame for one call from outside, and the labels of the call, which its result is added to.
+
+        Args:
+            given: What its arguments carry, from a caller that knows what its result is used for; None means that only
+                their text tells.
+        """
+        from neuroscript.flow.state import CallLabels
+
+        call = CallLabels() if given is None else CallLabels(given, is_exact=True)
+        own = CallFrame(self, frame.tool, timeout=frame.timeout, tools=frame.tools)
+        if self.memory.flow is not None:
+            self.memory.flow.prepared[own] = call
+        return own, call
+
+    def _labelled_steps(
+        self, name: str, mapping: Mapping[str, Any], timeout: float | None, given: Labels
+    ) -> tuple[Steps, CallLabels]:
+        """Return the steps of a call whose caller states what its arguments carry, and the labels of the call."""
+        known = self._entry(name)
+        line = known.pipeline
+        frame, call = self._labelled(self._timed(known, timeout), given)
+        values = line.bind(frame, mapping, True)
+        return line.steps(values, frame, line.repairs(mapping, values)), call
 
     def _told(self, result: ToolResult) -> ToolResult:
         if self.secrets is not None:
@@ -337,7 +373,11 @@ class Session:
             return result
         from neuroscript.calls.spill_writer import spill_result
 
-        return spill_result(self, self._shared.spill, result)
+        told = spill_result(self, self._shared.spill, result)
+        flow = self.memory.flow
+        if told.labels and told.spilled is not None and flow is not None:
+            flow.files.add(told.spilled.path, {name: flow.read.get(name, ()) for name in told.labels})
+        return told
 
     def resume(self, pending: PendingApproval, answer: Approval, timeout: float | None = None) -> ToolResult:
         """Run a suspended call through the whole pipeline, with the answer to its approval request.
@@ -444,6 +484,51 @@ class Session:
             return check_amount(what, amount, frame.tool)
         tallies = [each.spent for each in frame.chain() if each.spent is not None]
         return self.ledger.spend(what, amount, frame.tool, tallies)
+
+    # Information flow
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of everything that this session has read, such as ``untrusted``; empty without flow rules."""
+        flow = self.memory.flow
+        return () if flow is None else tuple(flow.read)
+
+    def user_said(self, text: object) -> None:
+        """Add words of the user, which arguments may contain whatever tools have returned.
+
+        `neuroscript.llm.converse` does this with its prompt. It has no effect without flow rules.
+
+        Args:
+            text: A string, or plain data with strings.
+        """
+        flow = self.memory.flow
+        if flow is not None:
+            flow.texts.said(text)
+
+    def add_labelled(self, value: object, labels: Collection[str], *, origin: str = "host") -> None:
+        """Add data that did not come from a tool, such as a document that the host has put into a prompt.
+
+        It has no effect without flow rules.
+
+        Args:
+            value: A string, or plain data with strings.
+            labels: What it carries, such as ``("untrusted",)``.
+            origin: What it is called in messages.
+
+        Raises:
+            SpecError: A parameter has the wrong type, or a label does not exist.
+        """
+        from neuroscript.policy.labels import SOURCES, label_problems
+
+        require("add_labelled", labels=(labels, STRINGS), origin=(origin, STRING))
+        problems = list(label_problems("labels", labels, SOURCES))
+        if problems:
+            raise SpecError("add_labelled", problems)
+        flow = self.memory.flow
+        if flow is not None:
+            from neuroscript.flow.state import host_labels
+
+            flow.saw(value, host_labels(labels, origin))
 
     # What tools see
 
@@ -568,14 +653,33 @@ class Session:
         self._names = NameCache(self._shared.moment)
         self._positional, self._named = self._names.positional, self._names.named
 
-    def narrowed(self, policy: ExecutionPolicy) -> Session:
+    def narrowed(
+        self,
+        policy: ExecutionPolicy | None = None,
+        *,
+        allow: Collection[str] | None = None,
+        otherwise: Literal["refuse", "ask"] = "refuse",
+    ) -> Session:
         """Return a session for the same caller under a policy that can only permit less.
 
-        It shares the id, the variables, the handles, the ledger and the approvals of this session. Both end together,
-        and an approver that stops one of them stops the other.
+        It shares the id, the variables, the handles, the ledger and the approvals of this session, and the labels of
+        what it has read. Both end together, and an approver that stops one of them stops the other.
+
+        Args:
+            policy: The policy; None means that only *allow* narrows.
+            allow: Patterns of the tools that a task needs, such as `Plan.tools`.
+            otherwise: What happens to other tools: they are refused, or each call of them needs an approval.
+
+        Raises:
+            SpecError: A parameter has the wrong type or value; each problem is listed.
         """
-        require("narrowed", policy=(policy, POLICY))
+        require("narrowed", policy=(policy, optional(POLICY)), allow=(allow, optional(STRINGS)))
+        if allow is not None or otherwise != "refuse":
+            permitted = ("*",) if allow is None else tuple(allow)
+            policy = (policy or self.policy).narrowed(allow=permitted, otherwise=otherwise)
         within = Session(self._entries.narrowed(policy), self.id, ledger=self.ledger, host=self.host)
+        if self.memory.flow is None:
+            self.memory.flow = within.memory.flow
         within.memory, within._approved, within._answers = self.memory, self._approved, self._answers
         within._is_engine = self._is_engine
         within._same = self._same

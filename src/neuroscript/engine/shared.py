@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from neuroscript.calls.spill import Spill
     from neuroscript.calls.threads import Threads
     from neuroscript.engine.session import Session
+    from neuroscript.flow.state import FileLabels, SessionFlow
     from neuroscript.runtime.engine_secrets import EngineSecrets
     from neuroscript.runtime.records import AuditSink
     from neuroscript.runtime.redaction import Redactor
@@ -76,6 +77,7 @@ class Shared:
         running: The calls that are carried out in steps.
         is_watched: Whether calls have observers.
         spill: Which results for models are written to files of the sandbox, a `Spill` or None.
+        files: The labels of the sandbox's files; None until a policy has rules about information flow.
         plugin_errors: Why plugins cannot be used.
         is_closed: Whether no further call begins.
         is_over: Whether calls that have not ended are abandoned.
@@ -93,6 +95,7 @@ class Shared:
         self.running: set[CallFrame] = set()
         self.is_watched = any(watching.values())
         self.spill: Spill | None = None
+        self.files: FileLabels | None = None
         self.plugin_errors: list[PluginError] = []
         self.is_closed = False
         self.is_over = False
@@ -233,6 +236,14 @@ class Shared:
             with self._lock:
                 self._sandbox = self._sandbox or self._opened()
         return self._sandbox
+
+    def new_flow(self) -> SessionFlow:
+        """Return what a new session knows about information flow; the labels of files are those of the engine."""
+        from neuroscript.flow.state import FileLabels, SessionFlow
+
+        with self._lock:
+            self.files = self.files or FileLabels()
+        return SessionFlow(self.files)
 
     def _opened(self) -> Sandbox:
         from neuroscript.sandbox import Sandbox

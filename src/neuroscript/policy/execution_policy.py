@@ -61,6 +61,7 @@ class Decision:
         remedy: What the host can change to permit the call, or ``""``. Show it to people, not to a model.
         needs: Every need that is not met, with scopes.
         grants: The narrowest grants that would permit the call.
+        flows: What the call would send where, if rules about information flow require its approval.
     """
 
     tool: str
@@ -74,11 +75,20 @@ class Decision:
     remedy: str = ""
     needs: tuple[str, ...] = ()
     grants: tuple[str, ...] = ()
+    flows: tuple[str, ...] = ()
 
     def __attrs_post_init__(self) -> None:
         texts = dict.fromkeys(("tool", "rule", "code", "need", "text", "remedy"), STRING)
         require_fields(
-            "decision", self, allowed=FLAG, retry=RETRY, needs_approval=FLAG, needs=STRINGS, grants=STRINGS, **texts
+            "decision",
+            self,
+            allowed=FLAG,
+            retry=RETRY,
+            needs_approval=FLAG,
+            needs=STRINGS,
+            grants=STRINGS,
+            flows=STRINGS,
+            **texts,
         )
 
     @classmethod
@@ -169,6 +179,8 @@ class ExecutionPolicy:
             string is the name of a profile, such as ``"rule-of-two"``.
         labels: What tools read and where they send, as `FlowLabels`, in place of what they declare; the first pattern
             that matches decides.
+        trust_textless: Whether results that cannot contain text carry no labels: booleans, integers with bounds, and
+            values of a closed list. A model that reads one can still be influenced by it.
 
     Raises:
         SpecError: If a field is invalid. The error lists every problem.
@@ -185,13 +197,14 @@ class ExecutionPolicy:
     otherwise: Literal["refuse", "ask"] = "refuse"
     flow: tuple[FlowRule, ...] = attrs.field(default=(), converter=_rules)
     labels: tuple[FlowLabels, ...] = attrs.field(default=(), converter=_labels)
+    trust_textless: bool = False
     _matchers: dict[str, Covers] = attrs.field(init=False, eq=False, repr=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
         faults = [*_patterns(self, "allow"), *_patterns(self, "deny"), *_grants(self), *_preapproved(self)]
         faults.extend(_limit_faults(self.limits))
         faults.extend(field_problems(self, trusted=FLAG, approver=optional(FUNCTION), within=optional(POLICY)))
-        if self.flow != () or self.labels != () or self.otherwise != "refuse":
+        if self.flow != () or self.labels != () or self.trust_textless is not False or self.otherwise != "refuse":
             faults.extend(_flow_faults(self))
         if faults:
             raise SpecError("execution policy", faults)
@@ -495,7 +508,7 @@ def _preapproved(policy: ExecutionPolicy) -> Iterator[str]:
 def _flow_faults(policy: ExecutionPolicy) -> Iterator[str]:
     from neuroscript.policy.flow_rules import FLOW_PROFILES, FlowLabels, FlowRule
 
-    yield from field_problems(policy, otherwise=one_of("refuse", "ask"))
+    yield from field_problems(policy, otherwise=one_of("refuse", "ask"), trust_textless=FLAG)
     if isinstance(policy.flow, str):
         rules = FLOW_PROFILES.get(policy.flow)
         if rules is None:

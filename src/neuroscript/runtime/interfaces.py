@@ -310,6 +310,12 @@ class Runtime(Protocol):
             LimitError: If the limit would be exceeded. Nothing is reserved then.
         """
 
+    def labels(self) -> tuple[str, ...]:
+        """Return the labels of everything that this call has read so far, such as ``untrusted``.
+
+        They are tracked only under a policy with flow rules.
+        """
+
     def secret(self, name: str) -> str:
         """Return a secret of the host; requires ``secret:read:NAME``. Raises a `ToolFailed` if it is not defined."""
 
@@ -360,6 +366,7 @@ class ToolResult:
         seconds: The duration, including checks.
         spilled: The file that contains a result that was too large, as a `SpilledResult`, or None. The value is then a
             string with the beginning of the result and the location of the file.
+        labels: What the value or the error carries, such as ``untrusted``; empty without flow rules.
     """
 
     id: str
@@ -369,6 +376,7 @@ class ToolResult:
     repairs: tuple[Repair, ...] = attrs.field(default=(), kw_only=True)
     seconds: float = attrs.field(default=0.0, kw_only=True)
     spilled: SpilledResult | None = attrs.field(default=None, kw_only=True)
+    labels: tuple[str, ...] = attrs.field(default=(), kw_only=True)
 
     @property
     def ok(self) -> bool:

@@ -122,6 +122,31 @@ class CallRecord(NamedTuple):
         """The canonical name of the tool."""
         return self.about.tool
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the arguments of the call carry, or its result once it has ended; empty without flow rules."""
+        return ()
+
+
+class LabelledCallRecord(CallRecord):
+    """The record of a call under flow rules."""
+
+    _labels: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the arguments of the call carry, or its result once it has ended."""
+        return self._labels
+
+
+def labelled_record(record: CallRecord, labels: tuple[str, ...]) -> CallRecord:
+    """Return a record with labels; a record without any has one field less to create."""
+    if not labels:
+        return record
+    labelled = LabelledCallRecord(*record)
+    labelled._labels = labels
+    return labelled
+
 
 class AuditSink(Protocol):
     """Stores records of calls. An exception from a method counts as a failure of the sink; the engine handles it.

@@ -18,6 +18,7 @@ from neuroscript.errors import ToolFailed
 from neuroscript.io.text import quote_untrusted
 
 if TYPE_CHECKING:
+    from neuroscript.flow.state import SessionFlow
     from neuroscript.runtime.engine_secrets import CallerSecrets
 
 ID_BYTES: Final = 16
@@ -171,9 +172,11 @@ class Memory:
 
     Attributes:
         secrets: The secrets that it has received or sent, a `CallerSecrets`, or None if there are none.
+        flow: The labels of what it has read, a `SessionFlow`, or None without rules about information flow.
     """
 
     def __init__(self, initial: Mapping[str, Any], constants: Mapping[str, Any]) -> None:
         self.variables = Variables(initial, constants)
         self.handles = Handles()
         self.secrets: CallerSecrets | None = None
+        self.flow: SessionFlow | None = None

@@ -68,6 +68,7 @@ FORMS: Final = {
     "tools": IMPLEMENTATIONS,
     "grants": STRINGS,
     "deadline": optional(NUMBER),
+    "labels": STRINGS,
 }
 
 
@@ -93,6 +94,7 @@ class FakeRuntime:
         tools: The tools in `tools`.
         grants: The grants of the host; by default everything.
         deadline: The deadline on the clock of `time.monotonic`.
+        labels: The labels of what the tool reads, such as ``untrusted``.
 
     Attributes:
         lines: The printed lines.
@@ -123,11 +125,13 @@ class FakeRuntime:
         tools: Iterable[ToolImplementation] = (),
         grants: Iterable[str] = (ALL,),
         deadline: float | None = None,
+        labels: Iterable[str] = (),
     ) -> None:
-        answers, model, tools, grants = map(as_tuple, (answers, model, tools, grants))
+        answers, model, tools, grants, labels = map(as_tuple, (answers, model, tools, grants, labels))
         clock = clock if isinstance(clock, (int, float)) else as_tuple(clock)
         parameters = {"answers": answers, "model": model, "clock": clock, "files": files, "variables": variables}
         parameters |= {"secrets": secrets, "calls": calls, "tools": tools, "grants": grants, "deadline": deadline}
+        parameters |= {"labels": labels}
         require("FakeRuntime", **{name: (each, FORMS[name]) for name, each in parameters.items()})
         self.prompts: list[str] = []
         self.turns: list[tuple[Turn, ...]] = []
@@ -135,6 +139,7 @@ class FakeRuntime:
         self.called: list[ToolCall] = []
         self.logged: list[tuple[str, str]] = []
         self.is_cancelled = False
+        self._labels: tuple[str, ...] = tuple(labels)
         self._misuse: ScriptError | None = None
         self._answers = _Script("answers", answers, self)
         self._model_script = _Script("model", model, self)
@@ -304,6 +309,10 @@ class FakeRuntime:
     def spend(self, what: str, amount: object) -> Reservation:
         """Reserve an amount; a test has no limits."""
         return self._rt.spend(what, amount)
+
+    def labels(self) -> tuple[str, ...]:
+        """Return the labels of the script."""
+        return self._labels
 
     def secret(self, name: str) -> str:
         """Return a secret of the script."""

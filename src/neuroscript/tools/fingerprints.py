@@ -43,8 +43,9 @@ def policy_digest(policy: ExecutionPolicy) -> str:
         limits = None if each.limits is None else attrs.asdict(each.limits)
         grants = sorted(map(str, each.grants))
         part = [sorted(each.allow), sorted(each.deny), grants, each.trusted, sorted(each.preapproved), limits]
-        if each.flow or each.labels or each.otherwise != "refuse":
-            part += [each.otherwise, [str(rule) for rule in each.flow], [attrs.astuple(label) for label in each.labels]]
+        if each.flow or each.labels or each.trust_textless or each.otherwise != "refuse":
+            labels = [attrs.astuple(label) for label in each.labels]
+            part += [each.otherwise, [str(rule) for rule in each.flow], labels, each.trust_textless]
         parts.append(part)
         each = each.within
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,0 +1,358 @@
+"""The call pipeline of a tool under a policy with flow rules: it tracks labels and asks the rules.
+
+A call begins with the labels of its arguments: those that its caller states, those of the call that it is nested in,
+those of the files that it needs, and those of the texts that occur in it. It adds what it reads through its Runtime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import attrs
+
+from neuroscript.calls.gate import CallStart, Gate
+from neuroscript.calls.observers import Observers
+from neuroscript.calls.pipeline import CallPipeline
+from neuroscript.calls.steps import END, CallFrame, Steps, StreamItem
+from neuroscript.coercion.types import ArgType
+from neuroscript.errors import CallError, PolicyError
+from neuroscript.flow.labels import NO_LABELS, Labels, Source, labels_from, union
+from neuroscript.flow.state import CallLabels, SessionFlow
+from neuroscript.policy.capabilities import Capability, scope_key, split_need
+from neuroscript.policy.execution_policy import ExecutionPolicy
+from neuroscript.policy.flow_rules import Flow, ToolFlow, find_flows, flow_of
+from neuroscript.policy.labels import is_covered
+from neuroscript.policy.scopes import SURROGATE
+from neuroscript.runtime.records import CallRecord, Kind, labelled_record
+from neuroscript.spec.binding import Repair
+from neuroscript.spec.tool_spec import ToolSpec
+from neuroscript.tools.tool import ToolImplementation
+
+if TYPE_CHECKING:
+    from neuroscript.approval.request import Approver
+    from neuroscript.calls.streams import StreamAccount
+
+NO_APPROVER: Final = "which needs an approval, but there is no approver"
+NOT_WHILE_IT_RUNS: Final = "which needs an approval, and none can be given while the tool runs"
+
+MAX_NAMED_SOURCES: Final = 3
+"""Sources that the sentence about a flow names; the others are counted."""
+
+
+class FlowTracker:
+    """The labels of one tool under one policy, and what the rules of the policy say about its calls.
+
+    Attributes:
+        sources: What its results carry.
+        sinks: Where its calls send their arguments.
+        by_session: Whether a rule assumes that each call carries everything that the session has read.
+    """
+
+    def __init__(self, tool: ToolImplementation, policy: ExecutionPolicy) -> None:
+        self._tool = tool.name
+        self._policy = policy
+        self._layers = policy.layers
+        self.flow: ToolFlow = flow_of(policy, tool.name, tool.policy)
+        self.sources, self.sinks = self.flow.sources, self.flow.sinks
+        rules = [rule for layer in self._layers for rule in layer.flow]
+        self.by_session = any(rule.by == "session" for rule in rules)
+        self.by_text = any(rule.by == "values" for rule in rules)
+        self._runs_programs = "exec" in tool.policy.effects
+        self._is_free = is_textless(tool.spec) and all(layer.trust_textless for layer in self._layers if layer.flow)
+
+    # Before the function
+
+    def carried(self, frame: CallFrame, values: Sequence[Any], given: Labels) -> Labels:
+        """Return what the arguments of a call carry.
+
+        Args:
+            given: The labels that the caller states.
+        """
+        flow = state_of(frame)
+        found = union(given, self._of_needs(flow, frame.needs))
+        above = None if frame.parent is None else flow.opened.get(frame.parent)
+        if above is not None:
+            return union(found, above.all)
+        if self.by_text and not flow.texts.is_empty:
+            found = union(found, flow.texts.search(values))
+        return found
+
+    def _of_needs(self, flow: SessionFlow, needs: tuple[Capability, ...]) -> Labels:
+        """Return the labels of the files that a call needs to read."""
+        found = NO_LABELS
+        for path in needed_paths(needs, "read"):
+            found = union(found, flow.files.of(path))
+        return found
+
+    def find(self, flow: SessionFlow, labels: Labels, endorsed: Labels = NO_LABELS) -> tuple[Flow, ...]:
+        """Return what refuses a call with these labels or requires its approval, the strictest first.
+
+        Args:
+            endorsed: Labels that an approver has let pass; what concerns nothing else is left out.
+        """
+        if not self.sinks:
+            return ()
+        of_session = union(labels, flow.read) if self.by_session else labels
+        found = find_flows(self._layers, self.sinks, labels, of_session)
+        if not endorsed:
+            return found
+        new = {name for name, sources in of_session.items() if not set(endorsed.get(name, ())).issuperset(sources)}
+        return tuple(each for each in found if not new.isdisjoint(each.labels))
+
+    def approvers(self, found: Sequence[Flow]) -> tuple[Callable[..., Any], ...] | None:
+        """Return who must approve a call because of what was found, or None if a policy has no approver."""
+        asking = sorted({flow.layer for flow in found if flow.then == "ask"})
+        return self._policy.approvers_of(self._layers[index] for index in asking)
+
+    def sentences(self, flow: SessionFlow, found: Sequence[Flow], labels: Labels) -> tuple[str, ...]:
+        """Return what a call would send where, one sentence for each rule."""
+        known = union(labels, flow.read)
+        return tuple(dict.fromkeys(f"sends {_what(each, known)} to {each.sink}" for each in found))
+
+    def refusal_of(self, flow: SessionFlow, found: Sequence[Flow], labels: Labels) -> PolicyError | None:
+        """Return the refusal of a call, or None if approvers can decide."""
+        if found[0].then == "refuse":
+            return self.refusal(flow, found, labels)
+        return self.refusal(flow, found, labels, NO_APPROVER) if self.approvers(found) is None else None
+
+    def refusal(self, flow: SessionFlow, found: Sequence[Flow], labels: Labels, why: str = "") -> PolicyError:
+        """Return the refusal of a call.
+
+        Args:
+            why: Why an approval is not possible, if a rule requires one.
+        """
+        first = found[0]
+        would = f"would send {_what(first, union(labels, flow.read))} to {first.sink}"
+        text = f"{would}, {why}" if why else f"{would}, which the host does not allow"
+        error = PolicyError(text, tool=self._tool, code="policy.flow", need=f"flow:{first.sink}", rule=str(first.rule))
+        allowed = f'labels {[*first.labels]!r} to {[first.sink]!r} then "allow"'
+        change = "pass an approver, or put" if first.then == "ask" else "put"
+        error.remedy = f"{self._tool}: {would} (rule: {first.rule}); to permit it, {change} a rule before it: {allowed}"
+        return error
+
+    # After the function
+
+    def own(self, call: int) -> Labels:
+        """Return what the tool itself reads in a call of this number."""
+        return labels_from(self.sources, Source(self._tool, call)) if self.sources else NO_LABELS
+
+    def end(self, frame: CallFrame, call: CallLabels, result: Any, error: BaseException | None) -> None:
+        """Hand the labels of a call that has ended to whoever reads its result or its error."""
+        flow = state_of(frame)
+        labels = call.all
+        if error is None and labels:
+            free = tuple(labels) if self._is_free else self.flow.declassifies
+            labels = {name: each for name, each in labels.items() if not is_covered(name, free)} if free else labels
+        call.result = labels
+        if self._runs_programs:  # which write files without the Runtime
+            for path in needed_paths(frame.needs, "write"):
+                flow.files.add(path, call.all)
+        above = None if frame.parent is None else flow.opened.get(frame.parent)
+        if above is not None:
+            flow.add(above, labels)
+        elif labels and not call.is_exact:
+            flow.saw(result if error is None else _text_of(error), labels, by_text=self.by_text)
+
+
+def state_of(frame: CallFrame) -> SessionFlow:
+    """Return what the session of a call knows about information flow."""
+    flow = frame.session.memory.flow
+    assert flow is not None  # a session whose policy has flow rules has it
+    return flow
+
+
+def needed_paths(needs: tuple[Capability, ...], verb: str) -> Iterator[str]:
+    """Yield the paths of files that a call needs for an operation; a pattern stands for the directory above it."""
+    for each in chain.from_iterable(map(split_need, needs)):
+        if each.resource == "fs" and each.verbs[0] == verb:
+            key = scope_key(each)
+            if key is not None:
+                whole = SURROGATE.split(key, maxsplit=1)[0]
+                yield (key if whole == key else whole.rpartition("/")[0]).rstrip("/") or "."
+
+
+def is_textless(spec: ToolSpec) -> bool:
+    """Return whether the result of a tool cannot contain text of others: a boolean, a bounded integer, or a choice."""
+    if spec.stream:
+        return False
+    rule = spec.returns
+    if spec.return_type is ArgType.BOOL:
+        return True
+    if rule is None:
+        return False
+    return bool(rule.choices) or (
+        spec.return_type is ArgType.INT and rule.lowest is not None and rule.highest is not None
+    )
+
+
+def _what(found: Flow, labels: Labels) -> str:
+    """Return the labels of a flow and the calls that they come from: ``untrusted data from web.get (call 3)``."""
+    sources = tuple(dict.fromkeys(source for name in found.labels for source in labels.get(name, ())))
+    told = [f"{each.tool} (call {each.call})" if each.call else each.tool for each in sources[:MAX_NAMED_SOURCES]]
+    more = len(sources) - MAX_NAMED_SOURCES
+    origin = f" from {', '.join([*told, *([f'{more} more'] if more > 0 else [])])}" if told else ""
+    return f"{' and '.join(found.labels)} data{origin}"
+
+
+def _text_of(error: BaseException) -> str:
+    return str(error) if isinstance(error, CallError) else ""
+
+
+class FlowGate(Gate):
+    """The checks and observers of one tool under a policy with flow rules, which also keep the labels of its calls.
+
+    Attributes:
+        tracker: The labels of the tool.
+    """
+
+    tracks_flow: ClassVar[bool] = True
+
+    def __init__(self, tool: ToolImplementation, origin: str, policy: ExecutionPolicy, watch: Observers) -> None:
+        super().__init__(tool, origin, policy, watch)
+        self.tracker = FlowTracker(tool, policy)
+
+    def leave(self, frame: CallFrame, error: BaseException | None = None, result: Any = None) -> None:
+        """Hand on the labels of the call, release what it reserves, and report its outcome."""
+        opened = state_of(frame).opened
+        try:
+            if frame in opened:
+                self.tracker.end(frame, opened[frame], None if result is END else result, error)
+            super().leave(frame, error, result)
+        finally:
+            opened.pop(frame, None)
+
+    def settle(self, frame: CallFrame, error: BaseException | None, result: Any = None) -> tuple[str, ...]:
+        """Hand on the labels of a compiled call that has used its Runtime, and return their names."""
+        call = state_of(frame).opened.pop(frame)
+        self.tracker.end(frame, call, result, error)
+        return call.names
+
+    def refused(
+        self,
+        frame: CallFrame,
+        error: CallError,
+        values: tuple[Any, ...] | None = None,
+        made: tuple[Repair, ...] = (),
+    ) -> CallError:
+        """Report that a call was refused, with the labels of its arguments if it was checked."""
+        flow = state_of(frame)
+        checked = None if values is None else flow.checked.get(id(values))
+        if checked is None:
+            return super().refused(frame, error, values, made)
+        own = frame if frame.call else frame.numbered(next(self._watch.numbers))
+        flow.opened[own] = checked[1]
+        try:
+            return super().refused(own, error, values, made)
+        finally:
+            flow.opened.pop(own, None)
+
+    def _begin(
+        self, frame: CallFrame, values: tuple[Any, ...], time: float, digest: bytes, made: tuple[Repair, ...]
+    ) -> None:
+        flow = state_of(frame)
+        checked = flow.checked.get(id(values))
+        call = flow.opened[frame] = CallLabels() if checked is None else checked[1]
+        call.own, call.tracker = self.tracker.own(frame.call), self.tracker
+        try:
+            super()._begin(frame, values, time, digest, made)
+        except BaseException:
+            flow.opened.pop(frame, None)
+            raise
+
+    def _record(
+        self, kind: Kind, frame: CallFrame, began: CallStart, code: str, rule: str, seconds: float
+    ) -> CallRecord:
+        record = super()._record(kind, frame, began, code, rule, seconds)
+        call = state_of(frame).opened.get(frame)
+        if call is None:
+            return record
+        return labelled_record(record, call.names)
+
+
+@attrs.frozen(eq=False, repr=False)
+class FlowPipeline(CallPipeline):
+    """A call pipeline that tracks labels.
+
+    Attributes:
+        tracker: The labels of the tool.
+    """
+
+    tracks_flow: ClassVar[bool] = True
+    tracker: FlowTracker = attrs.field(init=False)
+    may_ask: bool = attrs.field(init=False)
+
+    @tracker.default
+    def _find_tracker(self) -> FlowTracker:
+        assert isinstance(self.gate, FlowGate)
+        return self.gate.tracker
+
+    @may_ask.default
+    def _find_whether_it_may_ask(self) -> bool:
+        return bool(self.approvers or self.tracker.sinks)
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether the pipeline can be compiled, for calls without labels: the tool reads nothing and sends nothing."""
+        return super().is_direct and not (self.tracker.sources or self.tool.templates)
+
+    def steps(self, values: tuple[Any, ...], frame: CallFrame, made: tuple[Repair, ...] = ()) -> Steps:
+        """Run one call as `CallPipeline.steps` does, with the labels that its caller has stated for it."""
+        call = state_of(frame).prepared.pop(frame, None) or CallLabels()
+        return self._tracked(values, self._fit(values, frame), made, call)
+
+    def _tracked(self, values: tuple[Any, ...], frame: CallFrame, made: tuple[Repair, ...], call: CallLabels) -> Steps:
+        checked = state_of(frame).checked
+        call.read = self.tracker.carried(frame, values, call.given)
+        if self.tracker.by_session:
+            call.session = state_of(frame).read
+        checked[id(values)] = values, call
+        try:
+            return (yield from self._steps(values, frame, made))
+        finally:
+            for key in [key for key, (_, each) in tuple(checked.items()) if each is call]:
+                checked.pop(key, None)
+
+    def asked(self, values: tuple[Any, ...], frame: CallFrame) -> tuple[tuple[Approver, ...], tuple[str, ...]]:
+        """Return who must approve a call, and what it would send where.
+
+        Raises:
+            PolicyError: A rule refuses the call, or requires an approval that nobody can give.
+        """
+        flow, tracker = state_of(frame), self.tracker
+        call = flow.checked[id(values)][1]
+        found = tracker.find(flow, call.read)
+        if not found:
+            return self.approvers, ()
+        refusal = tracker.refusal_of(flow, found, call.read)
+        if refusal is not None:
+            raise self.refused(frame, refusal, values)
+        call.endorsed = union(call.read, flow.read)
+        approvers = tracker.approvers(found) or ()
+        return tuple(dict.fromkeys((*self.approvers, *approvers))), tracker.sentences(flow, found, call.read)
+
+    def flows(self, frame: CallFrame, values: tuple[Any, ...]) -> tuple[PolicyError | None, tuple[str, ...]]:
+        """Return why a rule refuses a call, and what it would send where if a rule asks."""
+        flow, tracker = state_of(frame), self.tracker
+        labels = tracker.carried(frame, values, NO_LABELS)
+        found = tracker.find(flow, labels)
+        refusal = tracker.refusal_of(flow, found, labels) if found else None
+        return refusal, () if refusal is not None else tracker.sentences(flow, found, labels)
+
+    def rebind(self, arguments: object, frame: CallFrame, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], CallFrame]:
+        """Return values and frame of the same call with other arguments, which pass every check again."""
+        checked = state_of(frame).checked
+        call = checked[id(values)][1]
+        bound, fit = super().rebind(arguments, frame, values)
+        call.read = self.tracker.carried(fit, bound, call.given)
+        checked[id(bound)] = bound, call
+        return bound, fit
+
+    def _item(self, item: object, given: StreamAccount, frame: CallFrame) -> StreamItem:
+        made = super()._item(item, given, frame)
+        flow = state_of(frame)
+        call = flow.opened.get(frame)
+        if frame.parent is None and call is not None and not call.is_exact:
+            flow.saw(made.value, call.all, by_text=self.tracker.by_text)
+        return made

@@ -1,0 +1,197 @@
+"""The Runtime of one call under flow rules: it adds the labels of what the tool reads, and labels what it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from neuroscript.calls.flow_pipeline import NOT_WHILE_IT_RUNS, FlowTracker, state_of
+from neuroscript.calls.steps import CallFrame
+from neuroscript.coercion.scalars import Handle, to_builtin
+from neuroscript.engine.call_runtime import CallHandles, CountedRuntime
+from neuroscript.flow.labels import NO_LABELS, Labels
+from neuroscript.flow.state import CallLabels, SessionFlow
+from neuroscript.policy.paths import canonical_path, relative
+from neuroscript.runtime.interfaces import Files
+
+
+class FlowRuntime(CountedRuntime):
+    """The `Runtime` of one call that tracks labels."""
+
+    __slots__ = ()
+
+    def _tracked(self) -> tuple[CallFrame, SessionFlow, CallLabels]:
+        """Return the frame of this call, what its session knows, and the labels of the call."""
+        frame = self._alive()
+        flow = state_of(frame)
+        call = flow.opened.get(frame)
+        if call is None:  # a compiled call, whose arguments carry no label
+            call = flow.opened[frame] = CallLabels()
+        return frame, flow, call
+
+    def _read(self, labels: Labels) -> None:
+        """Add labels to what this call has read.
+
+        Raises:
+            PolicyError: The tool sends its data somewhere, and a rule refuses these labels or asks about them.
+        """
+        if not labels:
+            return
+        frame, flow, call = self._tracked()
+        flow.add(call, labels)
+        tracker: FlowTracker | None = call.tracker
+        found = () if tracker is None else tracker.find(flow, call.read, call.endorsed)
+        if tracker is None or not found:
+            return
+        why = "" if found[0].then == "refuse" else NOT_WHILE_IT_RUNS
+        refusal = tracker.refusal(flow, found, call.read, why)
+        frame.session._log_refusal(refusal)
+        raise refusal
+
+    def labels(self) -> tuple[str, ...]:
+        """Return the labels of what this call has read."""
+        return tuple(self._tracked()[2].all)
+
+    # The caller's scope
+
+    def get_var(self, name: str, default: Any = None) -> Any:
+        """Return a copy of the variable *name*, or *default*."""
+        value = super().get_var(name, default)
+        self._read(self._tracked()[1].variables.get(name, NO_LABELS))
+        return value
+
+    def set_var(self, name: str, value: Any) -> None:
+        """Set the variable *name* to a copy of *value*."""
+        _, flow, call = self._tracked()
+        super().set_var(name, value)
+        flow.variables[name] = call.all
+
+    def update_var(self, name: str, change: Callable[[Any], Any]) -> Any:
+        """Set the variable *name* to what *change* returns for its value, and return that."""
+        _, flow, call = self._tracked()
+        self._read(flow.variables.get(name, NO_LABELS))
+        value = super().update_var(name, change)
+        flow.variables[name] = call.all
+        return value
+
+    @property
+    def handles(self) -> FlowHandles:
+        """Resources that tools store for the caller."""
+        self._alive()
+        return FlowHandles(self)
+
+    @property
+    def fs(self) -> Files:
+        """The files of the sandbox, as far as this tool may use them."""
+        files: Files = LabelledFiles(super().fs, self)
+        return files
+
+    def _may_use_file(self, verb: str, path: str) -> None:
+        super()._may_use_file(verb, path)
+        if verb == "read":
+            self._read(self._tracked()[1].files.of(path))
+
+    # Other tools
+
+    def call_tool(self, name: str, args: Sequence[Any] = ()) -> Any:
+        """Call another tool with arguments in order."""
+        self._tracked()
+        result = super().call_tool(name, args)
+        self._read(self._tracked()[2].read)
+        return result
+
+    def call_tool_named(self, name: str, mapping: Mapping[str, Any]) -> Any:
+        """Call another tool with arguments by name."""
+        self._tracked()
+        result = super().call_tool_named(name, mapping)
+        self._read(self._tracked()[2].read)
+        return result
+
+
+class FlowHandles(CallHandles):
+    """The handles of a caller, with labels."""
+
+    __slots__ = ()
+    _rt: FlowRuntime
+
+    def new(self, thing: object, kind: str, release: Callable[[], object] | None = None) -> Handle:
+        """Store *thing* and return a handle of it."""
+        _, flow, call = self._rt._tracked()
+        handle = super().new(thing, kind, release)
+        flow.handles[handle.id] = call.all
+        return handle
+
+    def get(self, handle: Handle | str, kind: str) -> Any:
+        """Return the stored object."""
+        thing = super().get(handle, kind)
+        flow = self._rt._tracked()[1]
+        self._rt._read(flow.handles.get(_id(handle), NO_LABELS))
+        return thing
+
+    def release(self, handle: Handle | str) -> bool:
+        """Release an object, and return whether it was stored."""
+        self._rt._tracked()[1].handles.pop(_id(handle), None)
+        return super().release(handle)
+
+
+class LabelledFiles:
+    """The files of the sandbox for one call: what it writes carries the labels of the call.
+
+    Reading needs nothing here, because every operation first asks the Runtime whether it may read the path.
+    """
+
+    def __init__(self, files: Files, rt: FlowRuntime) -> None:
+        self._files = files
+        self._rt = rt
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._files, name)
+
+    def write_bytes(self, path: str, data: bytes) -> None:
+        """Replace the content of a file atomically."""
+        self._replacing(path, self._files.write_bytes, data)
+
+    def write_text(self, path: str, text: str) -> None:
+        """Replace the content of a file with a string as UTF-8."""
+        self._replacing(path, self._files.write_text, text)
+
+    def append(self, path: str, data: str | bytes) -> None:
+        """Append to a file, which is created if it does not exist."""
+        self._adding(path)
+        self._files.append(path, data)
+
+    def mkdir(self, path: str) -> bool:
+        """Create a directory and its parents, and return whether it was missing."""
+        self._adding(path)
+        return self._files.mkdir(path)
+
+    def delete(self, path: str) -> bool:
+        """Delete a file, a link or an empty directory, and return whether it existed."""
+        existed = self._files.delete(path)
+        self._rt._tracked()[1].files.put(_place(path), NO_LABELS)
+        return existed
+
+    def move(self, source: str, destination: str) -> None:
+        """Move a file or a directory to a path that does not exist."""
+        self._files.move(source, destination)
+        _, flow, call = self._rt._tracked()
+        flow.files.move(_place(source), _place(destination), call.all)
+
+    def _adding(self, path: str) -> None:
+        _, flow, call = self._rt._tracked()
+        flow.files.add(_place(path), call.all)
+
+    def _replacing(self, path: str, write: Callable[[str, Any], None], data: Any) -> None:
+        _, flow, call = self._rt._tracked()
+        flow.files.add(_place(path), call.all)  # before anyone can read the new content
+        write(path, data)
+        flow.files.put(_place(path), call.all)
+
+
+def _place(path: object) -> str:
+    """Return the canonical path, as the labels of files are stored; an invalid path raises what its use raises."""
+    return canonical_path(relative(to_builtin(path)))
+
+
+def _id(handle: Handle | str) -> str:
+    return handle.id if type(handle) is Handle else str(handle)

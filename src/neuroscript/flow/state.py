@@ -1,0 +1,164 @@
+"""What a session knows about information flow: the labels of its calls, variables, handles and texts."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from neuroscript.flow.index import LabelledTexts
+from neuroscript.flow.labels import NO_LABELS, Labels, Source, labels_from, union
+
+HERE: Final = "."
+"""The path of the sandbox itself."""
+
+
+class CallLabels:
+    """The labels of one call while it runs.
+
+    Attributes:
+        given: What its caller states about its arguments.
+        read: What its arguments carry, and everything that it has read through its Runtime.
+        session: What the session had read when the call began, if a rule assumes that the call carries it.
+        own: What the tool itself reads, by its declaration.
+        result: What its result carries, once it has ended; None before.
+        endorsed: The labels that an approver has let pass for this call.
+        tracker: What the rules say about the tool, a `FlowTracker`; None for a tool that sends nothing anywhere.
+        is_exact: Whether its caller knows what its result is used for, as a plan does; the result then does not count
+            as read by the session.
+    """
+
+    __slots__ = ("endorsed", "given", "is_exact", "own", "read", "result", "session", "tracker")
+
+    def __init__(self, given: Labels = NO_LABELS, *, is_exact: bool = False) -> None:
+        self.given = given
+        self.read = given
+        self.own: Labels = NO_LABELS
+        self.session: Labels = NO_LABELS
+        self.result: Labels | None = None
+        self.endorsed: Labels = NO_LABELS
+        self.is_exact = is_exact
+        self.tracker: Any = None
+
+    @property
+    def all(self) -> Labels:
+        """What everything that the call writes now carries."""
+        return union(self.read, self.own)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the labels that records show: of its result once it has ended, before that of its arguments."""
+        return tuple(union(self.all if self.result is None else self.result, self.session))
+
+
+class FileLabels:
+    """The labels of the files of a sandbox, by canonical path. A label of a directory applies to everything below."""
+
+    def __init__(self) -> None:
+        self._paths: dict[str, Labels] = {}
+        self._parents: set[str] = set()
+        self._lock = threading.Lock()
+
+    def of(self, path: str) -> Labels:
+        """Return the labels of a file, or of a directory with everything below it."""
+        paths = self._paths
+        if not paths:
+            return NO_LABELS
+        found = NO_LABELS
+        for above in (path, *_parents(path)):
+            found = union(found, paths.get(above, NO_LABELS))
+        if path in self._parents:
+            with self._lock:
+                below = [labels for each, labels in paths.items() if path == HERE or each.startswith(f"{path}/")]
+            for labels in below:
+                found = union(found, labels)
+        return found
+
+    def add(self, path: str, labels: Labels) -> None:
+        """Add labels to a path, before something is written there."""
+        if labels:
+            self.put(path, union(self._paths.get(path, NO_LABELS), labels))
+
+    def put(self, path: str, labels: Labels) -> None:
+        """Replace the labels of a path, whose content was replaced."""
+        with self._lock:
+            if labels:
+                self._paths[path] = labels
+                self._parents.update(_parents(path))
+            else:
+                self._paths.pop(path, None)
+
+    def move(self, source: str, destination: str, labels: Labels) -> None:
+        """Move the labels of a path and of everything below it.
+
+        Args:
+            labels: What the call that moved it carries.
+        """
+        self.add(destination, labels)
+        with self._lock:
+            moved = [each for each in self._paths if each == source or each.startswith(f"{source}/")]
+        for each in moved:
+            self.add(f"{destination}{each.removeprefix(source)}", self._paths.get(each, NO_LABELS))
+            self.put(each, NO_LABELS)
+
+
+def _parents(path: str) -> Iterable[str]:
+    """Yield the directories above a path, the sandbox last."""
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path
+    if path != HERE:
+        yield HERE
+
+
+class SessionFlow:
+    """What a session knows about information flow.
+
+    Attributes:
+        files: The labels of the sandbox's files, which all sessions of an engine share.
+        texts: The labelled texts that the session has read.
+        read: The labels of everything that the session has read.
+        variables: The labels of its variables, by name.
+        handles: The labels of its handles, by id.
+        opened: The labels of each call that runs, by its frame.
+        prepared: Calls that are about to begin, by the frame that they begin with.
+        checked: The values of a call that was checked, and its labels, by the id of the values.
+        is_labelled: Whether a call from outside may carry a label.
+    """
+
+    def __init__(self, files: FileLabels) -> None:
+        self.files = files
+        self.texts = LabelledTexts()
+        self.read: Labels = NO_LABELS
+        self.variables: dict[str, Labels] = {}
+        self.handles: dict[str, Labels] = {}
+        self.opened: dict[object, CallLabels] = {}
+        self.prepared: WeakKeyDictionary[Any, CallLabels] = WeakKeyDictionary()
+        self.checked: dict[int, tuple[tuple[object, ...], CallLabels]] = {}
+        self.is_labelled = False
+        self._lock = threading.Lock()
+
+    def add(self, call: CallLabels, labels: Labels) -> None:
+        """Add labels to what a call has read."""
+        if labels:
+            with self._lock:
+                call.read = union(call.read, labels)
+
+    def saw(self, value: object, labels: Labels, *, by_text: bool = True) -> None:
+        """Add something that the session has read.
+
+        Args:
+            by_text: Whether its text is searched in the arguments of later calls.
+        """
+        if labels:
+            self.is_labelled = True
+            with self._lock:
+                self.read = union(self.read, labels)
+            if by_text:
+                self.texts.add(value, labels)
+
+
+def host_labels(names: Iterable[str], origin: str) -> Labels:
+    """Return labels of a text that the host provides."""
+    return labels_from(names, Source(origin, 0))
