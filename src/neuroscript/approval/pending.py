@@ -13,7 +13,17 @@ import attrs
 
 from neuroscript.approval.request import Approval, ApprovalRequest
 from neuroscript.coercion.context import LAX, ROOT, CoercionPass, type_name
-from neuroscript.coercion.parameters import DURATION, PATH, STRING, WHOLE, instance, optional, require, require_fields
+from neuroscript.coercion.parameters import (
+    DURATION,
+    PATH,
+    STRING,
+    STRINGS,
+    WHOLE,
+    instance,
+    optional,
+    require,
+    require_fields,
+)
 from neuroscript.coercion.plain_data import from_plain, to_plain
 from neuroscript.coercion.types import ArgType
 from neuroscript.coercion.values import coerce_value
@@ -42,6 +52,10 @@ FIELDS: Final[Mapping[str, tuple[type, ...]]] = {
     "reason": (str,),
     "created": (int, float),
 }
+
+OPTIONAL_FIELDS: Final[Mapping[str, tuple[type, ...]]] = {"flows": (list,)}
+"""Fields that a file has only where they are needed."""
+
 """The fields of a file, and their exact types."""
 
 BOUND: Final = ("fingerprint", "policy", "session", "digest")
@@ -66,6 +80,7 @@ class PendingApproval:
         approver: Which approver suspended it; the others are asked as usual.
         reason: Why it was suspended, for the user who answers.
         created: When, in seconds since 1970-01-01 UTC.
+        flows: What the call would send where, see `ApprovalRequest`. An answer is valid for nothing else.
     """
 
     call: ToolCall = attrs.field(repr=False)
@@ -76,10 +91,11 @@ class PendingApproval:
     approver: int = attrs.field(default=0, kw_only=True)
     reason: str = attrs.field(default="", kw_only=True)
     created: float = attrs.field(factory=time.time, kw_only=True)
+    flows: tuple[str, ...] = attrs.field(default=(), kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         texts = dict.fromkeys((*BOUND, "reason"), STRING)
-        require_fields(SUBJECT, self, call=CALL, approver=WHOLE, created=DURATION, **texts)
+        require_fields(SUBJECT, self, call=CALL, approver=WHOLE, created=DURATION, flows=STRINGS, **texts)
 
     @classmethod
     def of(cls, request: ApprovalRequest, *, reason: str = "", created: float | None = None) -> PendingApproval:
@@ -101,7 +117,7 @@ class PendingApproval:
         bound = [getattr(request, name) for name in BOUND]
         when = time.time() if created is None else created
         call = ToolCall(request.tool, dict(request.arguments))
-        return cls(call, *bound, approver=request.approver, reason=reason, created=when)
+        return cls(call, *bound, approver=request.approver, reason=reason, created=when, flows=request.flows)
 
     @property
     def tool(self) -> str:
@@ -163,7 +179,7 @@ class PendingApproval:
         arguments = {name: from_plain(value) for name, value in data["arguments"].items()}
         bound = [data[name] for name in BOUND]
         rest = {"approver": data["approver"], "reason": data["reason"], "created": float(data["created"])}
-        return cls(ToolCall(data["tool"], arguments), *bound, **rest)
+        return cls(ToolCall(data["tool"], arguments), *bound, **rest, flows=tuple(data.get("flows", ())))
 
 
 class FileApprover:
@@ -198,7 +214,8 @@ def _unfit(faults: Iterable[str]) -> SpecError:
 def _data(pending: PendingApproval) -> dict[str, Any]:
     arguments = {name: to_plain(value) for name, value in _arguments_by_name(pending.call).items()}
     rest = {name: getattr(pending, name) for name in FIELDS if name not in ("version", "arguments")}
-    return {"version": VERSION, **rest, "arguments": arguments}
+    flows = {"flows": [*pending.flows]} if pending.flows else {}
+    return {"version": VERSION, **rest, **flows, "arguments": arguments}
 
 
 def _file_name(pending: PendingApproval) -> str:
@@ -246,10 +263,11 @@ def _faults(data: Any) -> Iterator[str]:
         yield f"expected an object, got {type_name(data)}"
         return
     yield from (f"{name} is missing" for name in FIELDS if name not in data)
-    yield from (f"{quote_untrusted(name)} is unknown" for name in data if name not in FIELDS)
-    for name in [name for name in FIELDS if name in data]:
-        if type(data[name]) not in FIELDS[name]:
-            yield f"{name} must be {' or '.join(kind.__name__ for kind in FIELDS[name])}, not {type_name(data[name])}"
+    known = {**FIELDS, **OPTIONAL_FIELDS}
+    yield from (f"{quote_untrusted(name)} is unknown" for name in data if name not in known)
+    for name in [name for name in known if name in data]:
+        if type(data[name]) not in known[name]:
+            yield f"{name} must be {' or '.join(kind.__name__ for kind in known[name])}, not {type_name(data[name])}"
         else:
             yield from _fault(name, data[name])
 
@@ -266,6 +284,8 @@ def _fault(name: str, value: Any) -> Iterator[str]:
             yield "approver must be 0 or more"
         case "created" if not 0 <= value < MAX_TIME_SECONDS:
             yield "created must be seconds since 1970"
+        case "flows" if not (value and all(type(each) is str for each in value)):
+            yield "flows must be strings, at least one"
         case "arguments":
             yield from (
                 f"arguments: {quote_untrusted(each)} holds what no call can" for each in value if _spoilt(value[each])

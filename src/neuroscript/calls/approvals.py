@@ -19,6 +19,7 @@ from neuroscript.errors import ArgumentError, CallError, PolicyError, Retry, is_
 from neuroscript.policy.capabilities import normal
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.policy.refusals import check_failed_error
+from neuroscript.runtime.interfaces import ToolCall
 from neuroscript.runtime.masking import mask_secrets
 from neuroscript.spec.binding import bind_arguments
 from neuroscript.spec.tool_spec import ToolSpec
@@ -60,7 +61,10 @@ def ask_approvers(
             if not flows and (index, request.digest) in frame.session._approved:
                 continue
             stored = frame.session._answers.pop((index, request.digest), None)
-            answer = stored or (yield from _answer(pipeline, approver, request, values, frame))
+            if stored is not None and set(stored[1]).issuperset(flows):
+                answer = stored[0]
+            else:
+                answer = yield from _answer(pipeline, approver, request, values, frame)
             if answer.verdict == "modify":
                 values, frame = pipeline.rebind(answer.arguments, frame, values)
                 content = approver
@@ -93,6 +97,26 @@ def check_not_stale(session: Caller, pipeline: CallPipeline, pending: PendingApp
     frame = CallFrame(session, tool.name)
     refusal = PolicyError(text, tool=tool.name, code="policy.stale", need="approval", rule="approver")
     return session._refused(frame, refusal, values)
+
+
+def settle_flows(
+    session: Caller, pipeline: CallPipeline, pending: PendingApproval, answer: Approval
+) -> tuple[ToolCall, str]:
+    """Return the call that an answer permits, which rules about information flow had suspended, and its digest.
+
+    The session may have lost the labels since, and would then ask nobody. So a refusal takes effect here, and changed
+    arguments are those of the call.
+
+    Raises:
+        PolicyError: The answer refuses the call.
+        ArgumentError: The changed arguments are invalid.
+    """
+    arguments = pending.call.arguments if answer.arguments is None else answer.arguments
+    frame = CallFrame(session, pipeline.tool.name)
+    values = pipeline.bind(frame, arguments, by_name=True)
+    if answer.verdict not in ("approve", "modify"):
+        _refuse(pipeline, answer, values, frame)
+    return ToolCall(pending.tool, arguments, id=pending.call.id), call_digest(fingerprint(pipeline.tool), values)
 
 
 def _answer(

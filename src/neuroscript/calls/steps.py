@@ -56,7 +56,7 @@ class Caller(Protocol):
         memory: The variables and handles of the session.
         ledger: Counts what the session uses of its limits; None where nothing is limited.
         _approved: The calls that are approved for the whole session, by approver and digest.
-        _answers: Approvals for calls that are resumed, by approver and digest.
+        _answers: Approvals for calls that are resumed, with what these calls would send where, by approver and digest.
         is_closed: Whether the session refuses further calls.
         _is_over: Whether calls that have not ended are abandoned.
     """
@@ -66,7 +66,7 @@ class Caller(Protocol):
     memory: Memory
     ledger: Ledger | None
     _approved: set[tuple[int, str]]
-    _answers: dict[tuple[int, str], Approval]
+    _answers: dict[tuple[int, str], tuple[Approval, tuple[str, ...]]]
     is_closed: bool
     _is_over: bool
 

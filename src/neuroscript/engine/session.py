@@ -122,7 +122,7 @@ class Session:
         self._is_over = False
         self._is_stopped = False
         self._approved: set[tuple[int, str]] = set()
-        self._answers: dict[tuple[int, str], Approval] = {}
+        self._answers: dict[tuple[int, str], tuple[Approval, tuple[str, ...]]] = {}
         self._redactor: Redactor | None = None
         if entries.tracks_flow:
             self.memory.flow = shared.new_flow()
@@ -400,11 +400,20 @@ class Session:
         error = self._stale(pending)
         if error is not None:
             return self._told(ToolResult(pending.call.id, pending.tool, error=error))
-        self._answers[pending.approver, pending.digest] = answer
+        call, digest = pending.call, pending.digest
+        if pending.flows:
+            from neuroscript.calls.approvals import settle_flows
+
+            try:
+                call, digest = settle_flows(self, self._entry(pending.tool).pipeline, pending, answer)
+            except CallError as refusal:
+                return self._told(ToolResult(pending.call.id, pending.tool, error=refusal))
+            answer = Approval.approve()
+        self._answers[pending.approver, digest] = answer, pending.flows
         try:
-            return self.execute(pending.call, timeout)
+            return self.execute(call, timeout)
         finally:
-            self._answers.pop((pending.approver, pending.digest), None)
+            self._answers.pop((pending.approver, digest), None)
 
     def _stale(self, pending: PendingApproval) -> CallError | None:
         from neuroscript.calls.approvals import check_not_stale

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from neuroscript.coercion.parameters import (
     COUNT,
+    FLAG,
     FUNCTION,
     SECONDS,
     STRING,
@@ -25,6 +26,7 @@ from neuroscript.errors import LLMError
 from neuroscript.llm.driver import ConversationDriver, Listener
 from neuroscript.llm.events import Conversation, ConversationError
 from neuroscript.llm.offered_tools import narrow_session
+from neuroscript.llm.plan_first import planned_steps
 from neuroscript.llm.steps import AskStep, CallStep, ConversationState, Steps
 from neuroscript.llm.structured_output import ANSWER, answer_spec, instruction
 from neuroscript.runtime.host import MODEL
@@ -57,6 +59,7 @@ def converse(
     calls: int = 64,
     seconds: float | None = None,
     chars: int = DEFAULT_MAX_CHARS,
+    plan_first: bool = False,
     on_event: Listener | None = None,
 ) -> Conversation:
     """Ask a model, run the tool calls it requests, and return the conversation when it has answered.
@@ -82,6 +85,8 @@ def converse(
         calls: Maximum number of calls. If a turn requests more than are left, none of its calls run.
         seconds: Maximum time for the conversation. A call that has begun is awaited.
         chars: Maximum characters of one result that the model reads.
+        plan_first: Whether the model first names the tools that it will need, before it has read any result. Each call
+            of another tool then needs an approval; without an approver, such tools are not offered.
         on_event: Receives every piece of text, reply, retry and call. Its exceptions are logged, and the conversation
             continues.
 
@@ -91,7 +96,7 @@ def converse(
         LLMError: ``llm.no_model``, if neither *model* nor the host provides a model.
     """
     limits = ConversationLimits(turns, calls, seconds, chars)
-    with _start(engine, prompt, tools, model, system, history, answer, limits, on_event) as (steps, driver):
+    with _start(engine, prompt, tools, model, system, history, answer, limits, plan_first, on_event) as (steps, driver):
         return drive(steps, lambda step: driver.ask(step) if isinstance(step, AskStep) else driver.run(step))
 
 
@@ -108,6 +113,7 @@ async def aconverse(
     calls: int = 64,
     seconds: float | None = None,
     chars: int = DEFAULT_MAX_CHARS,
+    plan_first: bool = False,
     on_event: Listener | None = None,
 ) -> Conversation:
     """Return what `converse` returns, without blocking the event loop.
@@ -116,7 +122,7 @@ async def aconverse(
     the next piece of its reply. *on_event* is called on the event loop.
     """
     limits = ConversationLimits(turns, calls, seconds, chars)
-    with _start(engine, prompt, tools, model, system, history, answer, limits, on_event) as (steps, driver):
+    with _start(engine, prompt, tools, model, system, history, answer, limits, plan_first, on_event) as (steps, driver):
         return await adrive(steps, lambda step: driver.aask(step) if isinstance(step, AskStep) else driver.arun(step))
 
 
@@ -157,6 +163,7 @@ def _start(
     history: Sequence[Turn],
     answer: Any,
     limits: ConversationLimits,
+    plan_first: bool,
     on_event: Listener | None,
 ) -> Iterator[tuple[Steps, ConversationDriver]]:
     """Check the arguments, and provide the steps of a conversation and the driver that carries them out.
@@ -164,15 +171,16 @@ def _start(
     An error that ends the conversation receives the conversation so far. The listener is not called afterwards.
     """
     parts = {"engine": engine, "prompt": prompt, "system": system, "model": model, "on_event": on_event}
-    parts |= {**limits._asdict(), "history": history, "answer": answer}
+    parts |= {**limits._asdict(), "history": history, "answer": answer, "plan_first": plan_first}
     tools = (tools,) if isinstance(tools, str) else as_tuple(tools)
     require("converse", tools=(tools, FORMS["tools"]), **{name: (each, FORMS[name]) for name, each in parts.items()})
     session = narrow_session(engine, tools, "converse")
+    _add_words(session, prompt, system, history)
     state = _initial_state(session, prompt, system, history, answer, limits)
     driver = ConversationDriver(session, _model(engine, model), on_event)
     try:
         with conversation_in_errors(state):
-            yield state.steps(), driver
+            yield planned_steps(state, driver) if plan_first else state.steps(), driver
     finally:
         driver.is_over = True
 
@@ -194,6 +202,18 @@ def _model(engine: Session, model: AnyModel | None) -> AnyModel:
     if found is None:
         raise LLMError("no model to ask: pass one, or let the host provide one", code="llm.no_model")
     return found
+
+
+def _add_words(session: Session, prompt: str, system: str, history: Sequence[Turn]) -> None:
+    """Tell a session that tracks labels what the user has said, and what labelled results the model will read again."""
+    flow = session.memory.flow
+    if flow is None:
+        return
+    session.user_said([system, prompt, *(turn.content for turn in history if turn.role == "user")])
+    for result in (result for turn in history for result in turn.tool_results if result.labels):
+        value = result.value if result.error is None else str(result.error)
+        if not flow.texts.search([value]).keys() >= set(result.labels):
+            session.add_labelled(value, result.labels, origin=result.tool)
 
 
 def _initial_state(
@@ -258,5 +278,6 @@ FORMS: Final = {
     "calls": COUNT,
     "seconds": optional(SECONDS),
     "chars": COUNT,
+    "plan_first": FLAG,
     "on_event": optional(FUNCTION),
 }

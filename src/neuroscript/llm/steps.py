@@ -94,7 +94,7 @@ class ConversationState:
         turns, replies = tuple(self.turns), tuple(self.replies)
         if secrets is not None:
             replies = tuple(attrs.evolve(reply, turn=redacted_turn(secrets, reply.turn)) for reply in self.replies)
-            turns, answer = self._turns_to_send(), answer if self.is_secret else secrets.plain(answer)
+            turns, answer = self.turns_to_send(), answer if self.is_secret else secrets.plain(answer)
         instance = answer if self.answer is None or answer is None else answer_instance(self.answer, answer)
         return Conversation(turns, replies, instance, answer)
 
@@ -108,8 +108,8 @@ class ConversationState:
         fault = ""
         while True:
             self._require_open()
-            self._require_turn(fault)
-            reply: Reply = yield AskStep(self._turns_to_send(), self.tools)
+            self.require_turn(fault)
+            reply: Reply = yield AskStep(self.turns_to_send(), self.tools)
             self.replies.append(reply)
             self.turns.append(reply.turn)
             complete_turn(reply)
@@ -130,7 +130,8 @@ class ConversationState:
     def _secrets(self) -> Redactor | None:
         return None if self.session is None else self.session.secrets
 
-    def _turns_to_send(self) -> tuple[Turn, ...]:
+    def turns_to_send(self) -> tuple[Turn, ...]:
+        """Return the turns so far, with secrets redacted."""
         secrets = self._secrets
         return tuple(self.turns) if secrets is None else tuple(redacted_turn(secrets, turn) for turn in self.turns)
 
@@ -144,7 +145,12 @@ class ConversationState:
                 self.session._hide(secret)
         return value
 
-    def _require_turn(self, fault: str) -> None:
+    def require_turn(self, fault: str) -> None:
+        """Raise an `LLMError` if no further reply may be requested.
+
+        Args:
+            fault: What was wrong with the last answer, or ``""``.
+        """
         if len(self.replies) >= self.most_turns:
             if fault:
                 raise _end_error(f"none of {self.most_turns} turns gave a valid answer: {fault}", "llm.answer", "never")
