@@ -26,6 +26,7 @@ from neuroscript import (
     Engine,
     ExecutionPolicy,
     FileAudit,
+    FlowLabels,
     Limits,
     MemoryAudit,
     Runtime,
@@ -317,6 +318,9 @@ class Observer:
 
 LIMITS: Final = ExecutionPolicy(limits=Limits(calls=10**15))
 
+FLOW_RULES: Final = ExecutionPolicy(flow="untrusted-text", labels=[FlowLabels("bench.*", sources=[], sinks=[])])
+"""The measured tools read nothing from outsiders, so no call carries a label."""
+
 DUMPS: Final = 8
 """The maximum ratio of a call with an audit log of JSON lines to ``json.dumps`` of one record."""
 
@@ -342,6 +346,8 @@ def watched_cases(log: Path) -> list[Case]:
     names = {"engine": plain, "dumps": json.dumps, "record": record}
     peer = Statement(f"{code}\n{chr(10).join(['dumps(record)'] * DUMPS)}", names)
     ours = Statement(code, {"engine": lines})
+    ruled = Statement(code, {"engine": engine_with(policy=FLOW_RULES)})
+    cases.append(Case("watched", "flow rules, no labels", "W1", ruled, Statement(code, {"engine": plain}), 1.6))
     return [*cases, Case("watched", "an audit log of JSON lines", f"W1 and {DUMPS} x json.dumps", ours, peer, 1.0)]
 
 

@@ -34,11 +34,12 @@ BARE: Final = "bare call"
 AMONG: Final = "W1 among 2,000 tools"
 CHILD: Final = "--child"
 ONE, THOUSAND, WATCHED = "W1 with 1 pattern", "W1 with 1,000 patterns", "W1 limited and observed"
+RULED: Final = "W1 with flow rules"
 
 FROM_ENTRIES: Final = frozenset({"execute", "execute, JSON text", "a timeout"})
 """Cases of `cases.ENTRIES` that are counted; the thread of a call with a timeout has run a call before."""
 
-SAME: Final = {THOUSAND: (ONE, 1.005)}
+SAME: Final = {THOUSAND: (ONE, 1.005), RULED: ("W1", 1.6)}
 """The maximum ratio of the instructions of a case to those of another one, on any version of Python."""
 
 LONG: Final = frozenset(
@@ -111,6 +112,7 @@ def statements() -> dict[str, Statement]:
             for name, options in (
                 (ONE, {"policy": cases.many_patterns(1)}),
                 (THOUSAND, {"policy": cases.many_patterns(1_000)}),
+                (RULED, {"policy": cases.FLOW_RULES}),
                 (WATCHED, {"policy": cases.LIMITS, "hooks": [cases.Observer()]}),
             )
         },

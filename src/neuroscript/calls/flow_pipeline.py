@@ -6,7 +6,7 @@ those of the files that it needs, and those of the texts that occur in it. It ad
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -24,6 +24,7 @@ from neuroscript.policy.capabilities import Capability, scope_key, split_need
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.policy.flow_rules import Flow, ToolFlow, find_flows, flow_of
 from neuroscript.policy.labels import is_covered
+from neuroscript.policy.refusals import check_failed_error
 from neuroscript.policy.scopes import SURROGATE
 from neuroscript.runtime.records import CallRecord, Kind, labelled_record
 from neuroscript.spec.binding import Repair
@@ -71,7 +72,9 @@ class FlowTracker:
             given: The labels that the caller states.
         """
         flow = state_of(frame)
-        found = union(given, self._of_needs(flow, frame.needs))
+        found = given
+        if self._runs_programs:  # which read files without the Runtime
+            found = union(found, of_files(flow, needed_paths(frame.needs, "read")))
         above = None if frame.parent is None else flow.opened.get(frame.parent)
         if above is not None:
             return union(found, above.all)
@@ -79,12 +82,14 @@ class FlowTracker:
             found = union(found, flow.texts.search(values))
         return found
 
-    def _of_needs(self, flow: SessionFlow, needs: tuple[Capability, ...]) -> Labels:
-        """Return the labels of the files that a call needs to read."""
-        found = NO_LABELS
-        for path in needed_paths(needs, "read"):
-            found = union(found, flow.files.of(path))
-        return found
+    def expected(self, frame: CallFrame, labels: Labels) -> Labels:
+        """Return what a call will carry: these labels, and those of the files that its arguments name for reading.
+
+        So an approver can be asked before the tool reads them.
+        """
+        if not (self.sinks and frame.needs):
+            return labels
+        return union(labels, of_files(state_of(frame), needed_paths(frame.needs, "read", patterns=False)))
 
     def find(self, flow: SessionFlow, labels: Labels, endorsed: Labels = NO_LABELS) -> tuple[Flow, ...]:
         """Return what refuses a call with these labels or requires its approval, the strictest first.
@@ -163,14 +168,27 @@ def state_of(frame: CallFrame) -> SessionFlow:
     return flow
 
 
-def needed_paths(needs: tuple[Capability, ...], verb: str) -> Iterator[str]:
-    """Yield the paths of files that a call needs for an operation; a pattern stands for the directory above it."""
+def of_files(flow: SessionFlow, paths: Iterable[str]) -> Labels:
+    """Return the labels of files."""
+    found = NO_LABELS
+    for path in paths:
+        found = union(found, flow.files.of(path))
+    return found
+
+
+def needed_paths(needs: tuple[Capability, ...], verb: str, *, patterns: bool = True) -> Iterator[str]:
+    """Yield the paths of files that a call needs for an operation.
+
+    Args:
+        patterns: Whether a pattern stands for the directory above it; otherwise it is left out.
+    """
     for each in chain.from_iterable(map(split_need, needs)):
         if each.resource == "fs" and each.verbs[0] == verb:
             key = scope_key(each)
             if key is not None:
                 whole = SURROGATE.split(key, maxsplit=1)[0]
-                yield (key if whole == key else whole.rpartition("/")[0]).rstrip("/") or "."
+                if whole == key or patterns:
+                    yield (key if whole == key else whole.rpartition("/")[0]).rstrip("/") or "."
 
 
 def is_textless(spec: ToolSpec) -> bool:
@@ -304,7 +322,7 @@ class FlowPipeline(CallPipeline):
 
     def _tracked(self, values: tuple[Any, ...], frame: CallFrame, made: tuple[Repair, ...], call: CallLabels) -> Steps:
         checked = state_of(frame).checked
-        call.read = self.tracker.carried(frame, values, call.given)
+        call.read = self._carried(frame, values, call)
         if self.tracker.by_session:
             call.session = state_of(frame).read
         checked[id(values)] = values, call
@@ -322,20 +340,21 @@ class FlowPipeline(CallPipeline):
         """
         flow, tracker = state_of(frame), self.tracker
         call = flow.checked[id(values)][1]
-        found = tracker.find(flow, call.read)
+        labels = tracker.expected(frame, call.read)
+        found = tracker.find(flow, labels)
         if not found:
             return self.approvers, ()
-        refusal = tracker.refusal_of(flow, found, call.read)
+        refusal = tracker.refusal_of(flow, found, labels)
         if refusal is not None:
             raise self.refused(frame, refusal, values)
-        call.endorsed = union(call.read, flow.read)
+        call.endorsed = union(labels, flow.read)
         approvers = tracker.approvers(found) or ()
-        return tuple(dict.fromkeys((*self.approvers, *approvers))), tracker.sentences(flow, found, call.read)
+        return tuple(dict.fromkeys((*self.approvers, *approvers))), tracker.sentences(flow, found, labels)
 
     def flows(self, frame: CallFrame, values: tuple[Any, ...]) -> tuple[PolicyError | None, tuple[str, ...]]:
         """Return why a rule refuses a call, and what it would send where if a rule asks."""
         flow, tracker = state_of(frame), self.tracker
-        labels = tracker.carried(frame, values, NO_LABELS)
+        labels = tracker.expected(frame, tracker.carried(frame, values, NO_LABELS))
         found = tracker.find(flow, labels)
         refusal = tracker.refusal_of(flow, found, labels) if found else None
         return refusal, () if refusal is not None else tracker.sentences(flow, found, labels)
@@ -345,9 +364,16 @@ class FlowPipeline(CallPipeline):
         checked = state_of(frame).checked
         call = checked[id(values)][1]
         bound, fit = super().rebind(arguments, frame, values)
-        call.read = self.tracker.carried(fit, bound, call.given)
+        call.read = self._carried(fit, bound, call)
         checked[id(bound)] = bound, call
         return bound, fit
+
+    def _carried(self, frame: CallFrame, values: tuple[Any, ...], call: CallLabels) -> Labels:
+        """Return what the arguments of a call carry; a fault in here refuses it."""
+        try:
+            return self.tracker.carried(frame, values, call.given)
+        except Exception as error:
+            raise self.refused(frame, check_failed_error(self.tool.name, "flow", error), values) from error
 
     def _item(self, item: object, given: StreamAccount, frame: CallFrame) -> StreamItem:
         made = super()._item(item, given, frame)

@@ -35,7 +35,7 @@ from neuroscript.io.text import quote_untrusted
 from neuroscript.names import canonical, from_wire
 from neuroscript.policy.execution_policy import POLICY, Decision, ExecutionPolicy
 from neuroscript.runtime.host import Host
-from neuroscript.runtime.interfaces import Logger, Reservation, ToolCall, ToolInfo, ToolResult
+from neuroscript.runtime.interfaces import LabelledToolResult, Logger, Reservation, ToolCall, ToolInfo, ToolResult
 from neuroscript.runtime.state import Memory
 from neuroscript.spec.binding import Repair, parse_arguments, parse_timeout, repairs
 from neuroscript.spec.callables import is_coroutine
@@ -73,15 +73,20 @@ class SentCall:
 
     def result(self, value: Any) -> ToolResult:
         """Return the result of a call that returned *value*."""
-        seconds = perf_counter() - self._started
-        labels = () if self.labels is None else self.labels.names
-        return ToolResult(self.call.id, self.tool, value, repairs=self.repairs, seconds=seconds, labels=labels)
+        if self.labels is not None:
+            return self._labelled(self.tool, self.labels.names, value, repairs=self.repairs)
+        return ToolResult(self.call.id, self.tool, value, repairs=self.repairs, seconds=perf_counter() - self._started)
 
     def failed(self, error: CallError) -> ToolResult:
         """Return the result of a call that failed."""
         name = self.tool or quote_untrusted(str(self.call.name))
-        labels = () if self.labels is None else self.labels.names
-        return ToolResult(self.call.id, name, error=error, seconds=perf_counter() - self._started, labels=labels)
+        if self.labels is not None:
+            return self._labelled(name, self.labels.names, error=error)
+        return ToolResult(self.call.id, name, error=error, seconds=perf_counter() - self._started)
+
+    def _labelled(self, tool: str, labels: tuple[str, ...], value: Any = None, **more: Any) -> ToolResult:
+        seconds = perf_counter() - self._started
+        return LabelledToolResult(self.call.id, tool, value, seconds=seconds, labels=labels, **more)
 
 
 class Session:

@@ -366,7 +366,6 @@ class ToolResult:
         seconds: The duration, including checks.
         spilled: The file that contains a result that was too large, as a `SpilledResult`, or None. The value is then a
             string with the beginning of the result and the location of the file.
-        labels: What the value or the error carries, such as ``untrusted``; empty without flow rules.
     """
 
     id: str
@@ -376,12 +375,23 @@ class ToolResult:
     repairs: tuple[Repair, ...] = attrs.field(default=(), kw_only=True)
     seconds: float = attrs.field(default=0.0, kw_only=True)
     spilled: SpilledResult | None = attrs.field(default=None, kw_only=True)
-    labels: tuple[str, ...] = attrs.field(default=(), kw_only=True)
 
     @property
     def ok(self) -> bool:
         """Whether the call succeeded."""
         return self.error is None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What the value or the error carries, such as ``untrusted``; empty without flow rules."""
+        return ()
+
+
+@attrs.frozen
+class LabelledToolResult(ToolResult):
+    """The outcome of a call under flow rules. Its class differs, so that other results need not store labels."""
+
+    labels: tuple[str, ...] = attrs.field(default=(), kw_only=True)
 
 
 # Requirements on the fields of a turn

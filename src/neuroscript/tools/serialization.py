@@ -117,6 +117,8 @@ def result_to_data(result: ToolResult) -> dict[str, Any]:
         data["spilled"] = attrs.asdict(result.spilled)
     if result.repairs:
         data["repairs"] = [attrs.asdict(repair) for repair in result.repairs]
+    if result.labels:
+        data["labels"] = [*result.labels]
     return {**data, "seconds": round(result.seconds, 6)}
 
 
