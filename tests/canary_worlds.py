@@ -25,6 +25,7 @@ from neuroscript import (
     Engine,
     ExecutionPolicy,
     FileAudit,
+    FlowRule,
     Host,
     MemoryAudit,
     SqliteAudit,
@@ -128,6 +129,7 @@ class World:
         watched: Whether there are sinks, hooks and a recording.
         toolsets: Further toolsets.
         sinks: Further sinks.
+        flow: Rules about information flow.
         host_options: Further host options.
 
     Attributes:
@@ -147,6 +149,7 @@ class World:
         watched: bool = True,
         toolsets: Sequence[Toolset] = (),
         sinks: Sequence[Any] = (),
+        flow: Sequence[FlowRule] = (),
         **host_options: Any,
     ) -> None:
         self.place = place
@@ -169,7 +172,7 @@ class World:
             "secrets": {} if secret is None else {"lent": secret},
             "progress": lambda each: self.records.append(repr(each)),
         }
-        policy = ExecutionPolicy(grants=GRANTS, approver=approver or FileApprover(place / "pending"))
+        policy = ExecutionPolicy(grants=GRANTS, approver=approver or FileApprover(place / "pending"), flow=flow)
         watching = self._watching(sinks) if watched else {}
         all_tools = [tools(), *toolsets]
         self.engine = Engine(

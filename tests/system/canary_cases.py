@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Collection, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 from tests.canaries import Canary
@@ -14,6 +14,7 @@ from neuroscript import (
     ArgSpec,
     ArgType,
     CoercionError,
+    FlowRule,
     PolicyError,
     Runtime,
     ToolCall,
@@ -252,6 +253,29 @@ def failing_files(value: str) -> dict[str, Any]:
     return toolset(lambda rt, how: FAILING[how](rt.fs) and None, ArgSpec("how", ArgType.STRING), capabilities=needs)
 
 
+def sends_what_it_read(world: World, value: str) -> None:
+    """Read a value of outsiders, and try to send it."""
+    world.call("t.reads", {})
+    world.call("t.sends", {"text": value})
+    world.call("t.sends", {"text": f"it says: {value}"})
+    world.call("t.both", {})
+
+
+def ruled(then: Literal["ask", "refuse"], by: Literal["values", "session"] = "values") -> Any:
+    """Return an action that adds a rule, and tools that read from outsiders and send outside."""
+
+    def made(value: str) -> dict[str, Any]:
+        tools = Toolset("t")
+        reads = ToolPolicy(effects=("net",), sources=("untrusted", "private:mail"), sinks=())
+        sends = ToolPolicy(effects=("net",), sources=(), sinks=("outside",))
+        tools.add(ToolSpec("reads", "t", return_type=ArgType.ANY), lambda rt: value, reads)
+        tools.add(ToolSpec("sends", "t", (ArgSpec("text", ArgType.STRING),)), lambda rt, text: None, sends)
+        tools.add(ToolSpec("both", "t"), lambda rt: rt.call_tool("t.sends", [rt.call_tool("t.reads")]), sends)
+        return {"toolsets": [tools], "flow": [FlowRule(["untrusted"], ["outside"], then, by)]}
+
+    return made
+
+
 PATH = ArgSpec("path", ArgType.STRING)
 SECRET_PATH = ArgSpec("path", ArgType.STRING, secret=True)
 WORD = operator.attrgetter("word")
@@ -306,6 +330,15 @@ CASES: dict[str, Case] = {
     ),
     "a result": Case(
         told, {"host", "results", "recording"}, lambda value: toolset(lambda rt: [value, {value: value.encode()}])
+    ),
+    "text of outsiders that may not be sent": Case(
+        sends_what_it_read, {"host", "results", "recording"}, ruled("refuse"),
+    ),
+    "text of outsiders in a session that may not send": Case(
+        sends_what_it_read, {"host", "results", "recording"}, ruled("refuse", "session"),
+    ),
+    "text of outsiders that may be sent if approved": Case(
+        sends_what_it_read, {"host", "results", "recording", "pending"}, ruled("ask"),
     ),
     "a path below the sandbox that may not be read": Case(
         lambda world, value: world.call("c.reads", {"path": f"x/{value}"}),

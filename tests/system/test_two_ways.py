@@ -28,6 +28,8 @@ from neuroscript import (
     CallRecord,
     Engine,
     ExecutionPolicy,
+    FlowLabels,
+    FlowRule,
     Host,
     Runtime,
     Session,
@@ -60,7 +62,20 @@ KINDS = [
 ]
 """Types of arguments; those that can be compiled are more frequent."""
 
-DOES = ("gives", "gives", "fails", "says", "wrong", "spends", "spends", "requires", "nests", "catches", "spoils")
+DOES = (
+    "gives",
+    "gives",
+    "fails",
+    "says",
+    "wrong",
+    "spends",
+    "spends",
+    "requires",
+    "nests",
+    "catches",
+    "spoils",
+    "remembers",
+)
 
 
 @attrs.frozen
@@ -125,6 +140,20 @@ def limits(draw: Any) -> Limits:
 
 
 @some.composite
+def flow_rules(draw: Any) -> dict[str, Any]:
+    """Draw rules about information flow, and what the tools read and where they send."""
+    rules = draw(some.sampled_from(["", "", "untrusted-text", "everything", "session"]))
+    if not rules:
+        return {}
+    everything = FlowRule(["*"], ["*"], "refuse", by="session" if rules == "session" else "values")
+    labels = [
+        FlowLabels(tool, sources=draw(some.sampled_from(sources)), sinks=draw(some.sampled_from([[], [], ["outside"]])))
+        for tool, sources in (("g.t", [[], [], ["private:x"]]), ("g.inner", [[], ["untrusted"]]))
+    ]
+    return {"flow": rules if rules == "untrusted-text" else [everything], "labels": labels}
+
+
+@some.composite
 def worlds(draw: Any) -> World:
     """Draw a tool and a host."""
     count = draw(some.integers(0, 4))
@@ -135,6 +164,7 @@ def worlds(draw: Any) -> World:
     policy: dict[str, Any] = {"limits": draw(some.none() | limits())}
     policy["grants"] = draw(some.sampled_from([("fs:read:data/**",), ("fs:read:*",), ("fs:read:*",), ()]))
     policy["deny"] = draw(some.sampled_from([(), (), ("g.inner",)]))
+    policy.update(draw(flow_rules()))
     approval = draw(some.integers(0, 7)) == 0
     if approval:
         policy["approver"] = lambda request: (
@@ -267,6 +297,9 @@ def does(how: str, seen: list[Any]) -> Callable[..., Any]:
                     rt.call_tool_named("g.inner", {"a": "x" if len(values) % 2 else "5"})
                 except CallError as error:
                     return f"{error.code} {error.retry}"
+            case "remembers":
+                before = rt.get_var("before")
+                rt.set_var("before", [before, rt.call_tool("g.inner", (1,)), *rt.labels()])
             case "spoils":
                 for value in values:
                     if isinstance(value, (list, dict)):
@@ -331,6 +364,7 @@ class Made:
             "given": self.seen,
             "given within": self.inner,
             "records": numbered(self.sink.told),
+            "labels": [*(each.labels for each in self.sink.told), self.session.labels, self.engine.labels],
             "observed": numbered(self.observer.told),
             "asked": self.hook.asked,
             "refusals": numbered(refusals),
@@ -415,6 +449,15 @@ def asking(answer: Approval) -> World:
     return World(NUMBER, needs=ToolPolicy(requires_approval=True), policy={"approver": lambda request: answer})
 
 
+NESTED_FLOW: Final = {
+    "flow": [FlowRule(["untrusted"], ["outside"], "refuse")],
+    "labels": [
+        FlowLabels("g.inner", sources=["untrusted"], sinks=[]),
+        FlowLabels("g.t", sources=[], sinks=["outside"]),
+    ],
+}
+"""The tool sends what another tool reads."""
+
 WRITTEN: Final[dict[str, tuple[World, Sequence[Any]]]] = {
     "ok": (World(NUMBER), [[5], {"a0": 5}, {"a0": "5"}, ["5"]]),
     "arg.missing": (World(NUMBER), [[], {}]),
@@ -428,6 +471,7 @@ WRITTEN: Final[dict[str, tuple[World, Sequence[Any]]]] = {
     "policy.check_failed": (World(NUMBER, refuses=2), [{"a0": 5}, {"a0": 55}]),
     "policy.denied": (World(NUMBER, "nests", policy={"deny": ["g.inner"]}), [{"a0": 5}]),
     "policy.rejected": (asking(Approval.reject("no")), [{"a0": 5}]),
+    "policy.flow": (World(NUMBER, "nests", policy=NESTED_FLOW), [{"a0": 5}]),
     "audit.unavailable": (World((), needs=ToolPolicy(effects=("writes",)), intents=True, is_full=True), [{}, {}]),
     "limit.calls": (limited(calls=1), [{"a0": 5}, {"a0": 6}]),
     "limit.tool_calls": (limited(tool_calls={"g.t": 1}), [{"a0": 5}, {"a0": 6}]),
