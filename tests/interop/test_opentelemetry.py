@@ -39,7 +39,7 @@ from neuroscript.calls.hooks import Hooks
 from neuroscript.interop import opentelemetry
 from neuroscript.interop.opentelemetry import Tracing
 from neuroscript.policy.limits import Limits
-from neuroscript.runtime.records import CallRecord, ToolFacts
+from neuroscript.runtime.records import CallRecord, ToolFacts, labelled_record
 
 ROOT = Path(__file__).parents[2]
 ABOUT = ToolFacts("files.count", "f" * 64, "acme-files", "1.2", effects=("reads",))
@@ -223,6 +223,12 @@ def test_repairs_and_usage_are_attributes(world: World) -> None:
         for name, amount in attributes.items()
         if name.startswith("neuroscript.spent.")
     }
+
+
+def test_labels_are_an_attribute(world: World) -> None:
+    """Their names, if there are any."""
+    world.finish(labelled_record(finish_record(BEGUN)._replace(kind="refused"), ("untrusted", "private:mail")))
+    assert dict(world.spans[0].attributes or {})["neuroscript.labels"] == ("untrusted", "private:mail")
 
 
 def test_nested_calls_are_nested_spans(world: World) -> None:

@@ -140,6 +140,8 @@ def _end_attributes(record: CallRecord) -> Iterator[tuple[str, Any]]:
     yield "neuroscript.repairs", len(record.repairs)
     if record.rule:
         yield "neuroscript.rule", record.rule
+    if record.labels:
+        yield "neuroscript.labels", record.labels
     spent: Mapping[str, Any] = record.spent
     for name, amount in spent.items():
         if isinstance(amount, (int, float, Decimal)):
