@@ -173,7 +173,7 @@ def test_refusal_names_labels_sources_and_sink_and_no_value(call: Any) -> None:
         assert error.rule == "untrusted -> outside: refuse"
         assert error.remedy == (
             "t.send: would send untrusted data from t.page (call 1) to outside (rule: untrusted -> outside: refuse); "
-            "to permit it, put a rule before it: labels ['untrusted'] to ['outside'] then \"allow\""
+            'to permit it, put a rule before it with from = ["untrusted"], to = ["outside"], then = "allow"'
         )
         assert engine.refusals[-1].code == "policy.flow"
         assert call(engine, "send", ADDRESS) == "policy.flow"

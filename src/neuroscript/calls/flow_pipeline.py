@@ -91,20 +91,18 @@ class FlowTracker:
             return labels
         return union(labels, of_files(state_of(frame), needed_paths(frame.needs, "read", patterns=False)))
 
-    def find(self, flow: SessionFlow, labels: Labels, endorsed: Labels = NO_LABELS) -> tuple[Flow, ...]:
-        """Return what refuses a call with these labels or requires its approval, the strictest first.
-
-        Args:
-            endorsed: Labels that an approver has let pass; what concerns nothing else is left out.
-        """
+    def find(self, flow: SessionFlow, labels: Labels) -> tuple[Flow, ...]:
+        """Return what refuses a call with these labels or requires its approval, the strictest first."""
         if not self.sinks:
             return ()
         of_session = union(labels, flow.read) if self.by_session else labels
-        found = find_flows(self._layers, self.sinks, labels, of_session)
-        if not endorsed:
-            return found
-        new = {name for name, sources in of_session.items() if not set(endorsed.get(name, ())).issuperset(sources)}
-        return tuple(each for each in found if not new.isdisjoint(each.labels))
+        return find_flows(self._layers, self.sinks, labels, of_session)
+
+    def find_new(self, flow: SessionFlow, call: CallLabels, labels: Labels) -> tuple[Flow, ...]:
+        """Return the same for labels that a call reads while it runs, without what an approver has let pass."""
+        passed = call.endorsed
+        new = {name for name, sources in labels.items() if not set(passed.get(name, ())).issuperset(sources)}
+        return tuple(each for each in self.find(flow, call.read) if not new.isdisjoint(each.labels))
 
     def approvers(self, found: Sequence[Flow]) -> tuple[Callable[..., Any], ...] | None:
         """Return who must approve a call because of what was found, or None if a policy has no approver."""
@@ -132,9 +130,10 @@ class FlowTracker:
         would = f"would send {_what(first, union(labels, flow.read))} to {first.sink}"
         text = f"{would}, {why}" if why else f"{would}, which the host does not allow"
         error = PolicyError(text, tool=self._tool, code="policy.flow", need=f"flow:{first.sink}", rule=str(first.rule))
-        allowed = f'labels {[*first.labels]!r} to {[first.sink]!r} then "allow"'
+        labels = ", ".join(f'"{name}"' for name in first.labels)
+        allowing = f'a rule before it with from = [{labels}], to = ["{first.sink}"], then = "allow"'
         change = "pass an approver, or put" if first.then == "ask" else "put"
-        error.remedy = f"{self._tool}: {would} (rule: {first.rule}); to permit it, {change} a rule before it: {allowed}"
+        error.remedy = f"{self._tool}: {would} (rule: {first.rule}); to permit it, {change} {allowing}"
         return error
 
     # After the function

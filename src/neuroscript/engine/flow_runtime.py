@@ -40,7 +40,7 @@ class FlowRuntime(CountedRuntime):
         frame, flow, call = self._tracked()
         flow.add(call, labels)
         tracker: FlowTracker | None = call.tracker
-        found = () if tracker is None else tracker.find(flow, call.read, call.endorsed)
+        found = () if tracker is None else tracker.find_new(flow, call, labels)
         if tracker is None or not found:
             return
         why = "" if found[0].then == "refuse" else NOT_WHILE_IT_RUNS

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-MAX_SOURCES: Final = 16
+MAX_SOURCES: Final = 64
 """Maximum number of sources that a label names; the first ones are kept."""
 
 
