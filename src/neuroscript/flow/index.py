@@ -1,0 +1,444 @@
+"""The texts of labelled results, and which labels the arguments of a call carry because they repeat one of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, permutations
+from threading import Lock
+from typing import Final
+
+import attrs
+
+from neuroscript.flow.labels import NO_LABELS, Labels, union
+from neuroscript.flow.postings import ANCHOR_CHARS, Entries, TextIndex, Work, WorkLimitError, entries_of, starts_of
+from neuroscript.flow.text import (
+    NO_GAP,
+    SPACE,
+    UNSPACED,
+    Leaves,
+    Part,
+    decode_escapes,
+    decode_runs,
+    leaves,
+    parts,
+    words,
+)
+
+MAX_INDEXED_BYTES: Final = 4 << 20
+"""Maximum size of the labelled texts of a session, in UTF-8; every call carries the labels of what does not fit."""
+
+MIN_WHOLE_CHARS: Final = 4
+"""Length of the shortest argument that is compared as a whole."""
+
+MIN_TOKEN_CHARS: Final = ANCHOR_CHARS
+"""Length of the shortest token, or string of `WINDOW_WORDS`, that is compared."""
+
+MIN_FRAGMENT_CHARS: Final = 16
+"""Length of the shortest part of a token that is compared; a shorter one is often only the domain of an address."""
+
+WINDOW_WORDS: Final = 4
+"""Number of successive words that are compared."""
+
+MAX_TOKEN_WORDS: Final = WINDOW_WORDS - 1
+"""Number of words of a token that are compared at once; successive words include longer tokens."""
+
+MAX_PERMUTED: Final = {2: 8, 3: 4}
+"""Maximum number of strings in the arguments of which any two, or any three, are joined in any order."""
+
+WORDS_AT_EDGES: Final = 2 * WINDOW_WORDS
+"""Number of words at each end of a string that are compared when it is joined with other strings."""
+
+MAX_STEPS: Final = 100_000
+"""Work that a search may do besides a fixed amount for each character of the arguments."""
+
+BREAK: Final = "\0"
+"""A word of indexed texts that no argument contains."""
+
+GAP: Final = "\1"
+"""A word of arguments that no indexed text contains."""
+
+CONSTANTS: Final = frozenset({"true", "false", "none", "null"})
+"""Arguments that are not compared as a whole, as booleans and None are not."""
+
+
+class LabelledTexts:
+    """The texts of the labelled results of one session, and the words of its user. Thread-safe.
+
+    >>> texts = LabelledTexts()
+    >>> texts.add("Write to eve@example.com", {"untrusted": (Source("web.fetch", 3),)})
+    >>> texts.search(["eve@example.com"])
+    {'untrusted': (Source(tool='web.fetch', call=3),)}
+    """
+
+    def __init__(self, max_bytes: int = MAX_INDEXED_BYTES) -> None:
+        self.is_empty = True
+        """Whether no labelled text was added, so that `search` returns no labels."""
+
+        self._lock = Lock()
+        self._index = TextIndex()
+        self._labels: list[Labels] = []
+        self._all = NO_LABELS
+        self._always = NO_LABELS
+        self._left = max_bytes
+        self._user = TextIndex()
+        self._user_left = max_bytes
+
+    def add(self, value: object, labels: Labels) -> None:
+        """Add a result that carries labels.
+
+        Args:
+            value: The result: any plain value. Booleans, None and handles have no text.
+            labels: What it carries. Every later `search` returns them if the result does not fit into the index.
+
+        """
+        found = leaves(value)
+        if not labels or not (found.values or found.keys):
+            return
+        size = _size(found)
+        with self._lock:
+            fits = size <= self._left
+            self._left -= size if fits else 0
+        entries = _entries(found) if fits else None
+        with self._lock:
+            self._all = union(self._all, labels)
+            if entries is None:
+                self._always = union(self._always, labels)
+            else:
+                self._index.add(entries, self._group(labels))
+            self.is_empty = False
+
+    def _group(self, labels: Labels) -> int:
+        if labels not in self._labels[-1:]:
+            self._labels.append(labels)
+        return len(self._labels) - 1
+
+    def said(self, text: object) -> None:
+        """Add words of the user: any plain value. A string that they contain does not carry a label.
+
+        Words that do not fit into the index are ignored, so that arguments with them carry labels.
+        """
+        found = leaves(text)
+        size = _size(found)
+        with self._lock:
+            if size > self._user_left:
+                return
+            self._user_left -= size
+        entries = _entries(found)
+        if entries is not None:
+            with self._lock:
+                self._user.add(entries, 0)
+
+    def search(self, values: Iterable[object]) -> Labels:
+        """Return the labels that the arguments of one call carry, with their sources.
+
+        All labels are returned if the search would take too long.
+        """
+        if self.is_empty:
+            return NO_LABELS
+        try:
+            arguments = Arguments.of(values)
+        except OverflowError:
+            return self._all
+        with self._lock:
+            search = _Search(self._index, self._user, len(self._labels), arguments)
+            try:
+                search.run()
+            except WorkLimitError:
+                return self._all
+            labels = self._always
+            for group in sorted(search.found):
+                labels = union(labels, self._labels[group])
+        return labels
+
+
+def _size(found: Leaves) -> int:
+    return sum(
+        len(text) if text.isascii() else len(text.encode(errors="surrogatepass")) for each in found for text in each
+    )
+
+
+def _entries(found: Leaves) -> Entries | None:
+    """Return what the index stores of a value, or None if it encodes too much."""
+    text = decode_escapes("\n".join((*found.values, *found.keys)))
+    plain = words(text)
+    try:
+        decoded = decode_runs(text, f" {' '.join(plain)} ")
+    except OverflowError:
+        return None
+    for each in decoded:
+        plain += (BREAK, *words(each))
+    return entries_of(plain)
+
+
+@attrs.frozen
+class Leaf:
+    """A string of the arguments.
+
+    Attributes:
+        parts: Its words, with the gap after each of them.
+        before: The gap before the first word.
+        is_key: Whether it is a key of a map.
+        text: Its words, with spaces between them.
+    """
+
+    parts: Sequence[Part]
+    before: int
+    is_key: bool = False
+    text: str = attrs.field(init=False)
+
+    @text.default
+    def _text(self) -> str:
+        return " ".join([part.word for part in self.parts])
+
+    @classmethod
+    def of(cls, text: str, is_key: bool = False) -> Leaf:
+        """Return the leaf of a string without escapes."""
+        before, found = parts(text)
+        return cls(found, before, is_key)
+
+    @property
+    def chars(self) -> int:
+        """Its length, in which everything between two words counts as one character."""
+        return len(self.text) - sum(part.gap == NO_GAP for part in self.parts[:-1])
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it has so few words that `edges` leaves none of them out."""
+        return len(self.parts) <= 2 * WORDS_AT_EDGES
+
+    @property
+    def edges(self) -> Sequence[Part]:
+        """Its parts without those that are far from both ends."""
+        if self.is_short:
+            return self.parts
+        return [*self.parts[:WORDS_AT_EDGES], Part(GAP, SPACE), *self.parts[-WORDS_AT_EDGES:]]
+
+
+@attrs.frozen
+class Arguments:
+    """The strings of the arguments of one call.
+
+    Attributes:
+        values: The strings, bytes and numbers.
+        keys: The keys of maps.
+        others: What the strings encode, and floats as integers.
+        chars: Their length.
+    """
+
+    values: Sequence[Leaf]
+    keys: Sequence[Leaf]
+    others: Sequence[Leaf]
+    chars: int
+
+    @classmethod
+    def of(cls, values: Iterable[object]) -> Arguments:
+        """Return the strings of the values.
+
+        Raises:
+            OverflowError: If they encode too much.
+
+        """
+        found = leaves([*values])
+        texts, keys = [*map(decode_escapes, found.values)], [*map(decode_escapes, found.keys)]
+        others = {text.removesuffix(".0"): None for text in texts if text.endswith(".0")}
+        for joined in _joined(texts, keys):
+            others |= dict.fromkeys(decode_runs(joined, f" {' '.join(words(joined))} ", is_argument=True))
+        return cls(
+            values=[Leaf.of(text) for text in texts],
+            keys=[Leaf.of(key, is_key=True) for key in keys],
+            others=[Leaf.of(text) for text in others],
+            chars=sum(map(len, texts)) + sum(map(len, keys)),
+        )
+
+
+def _joined(texts: Sequence[str], keys: Sequence[str]) -> Iterator[str]:
+    yield "\n".join((*texts, *keys))
+    for several in (texts, keys):
+        if len(several) > 1:
+            yield "".join(several)
+            yield "".join(reversed(several))
+
+
+class _AllFoundError(Exception):
+    """Every group was found, so a search can stop."""
+
+
+class _Search:
+    """One search of the labelled texts.
+
+    Attributes:
+        found: The groups of the texts that contain a part of the arguments.
+    """
+
+    def __init__(self, index: TextIndex, user: TextIndex, groups: int, arguments: Arguments) -> None:
+        self.found: set[int] = set()
+        self._index = index
+        self._user = user
+        self._groups = groups
+        self._arguments = arguments
+        self._work = Work(MAX_STEPS + arguments.chars)
+
+    def run(self) -> None:
+        """Find the groups.
+
+        Raises:
+            WorkLimitError: If this takes more work than permitted.
+
+        """
+        try:
+            self._match_leaves()
+            for several in (self._arguments.values, self._arguments.keys):
+                if len(several) > 1:
+                    self._match_joined(several)
+                    self._match_joined(several[::-1])
+                    self._match_permuted(several)
+        except _AllFoundError:
+            pass
+
+    def _match_leaves(self) -> None:
+        arguments = self._arguments
+        for leaf in (*arguments.values, *arguments.keys, *arguments.others):
+            at_least = MIN_TOKEN_CHARS if leaf.is_key else MIN_WHOLE_CHARS
+            if leaf.chars >= at_least and leaf.text not in CONSTANTS:
+                self._match(leaf.text)
+        for several in (arguments.values, arguments.keys, arguments.others):
+            self._match_parts(_spaced(leaf.parts for leaf in several))
+
+    def _match(self, text: str, anchor: int | None = None) -> bool:
+        """Find the groups of one string that is not the user's, and return whether there are new ones."""
+        groups = self._index.groups(text, self.found, self._work, anchor)
+        if groups and not self._user.groups(text, (), self._work):
+            self.found |= groups
+            if len(self.found) == self._groups:
+                raise _AllFoundError
+        return bool(groups)
+
+    def _match_parts(self, found: Sequence[Part]) -> None:
+        """Find the groups of the tokens and of the successive words of a text."""
+        text = "".join([f"{part.word} " for part in found])
+        starts = starts_of(part.word for part in found)
+        anchors = self._index.anchors(text, starts[:-1])
+        for number, anchor in enumerate(anchors):
+            if anchor:
+                self._match_token(found, text, starts, anchors, number)
+                self._match_window(text, starts, anchors, number)
+            elif len(found[number].word) >= MIN_TOKEN_CHARS:
+                self._match(found[number].word, anchor)
+
+    def _match_token(
+        self, found: Sequence[Part], text: str, starts: Sequence[int], anchors: Sequence[int], first: int
+    ) -> None:
+        """Find the groups of the tokens that begin with a word: it alone, or with what is joined to it."""
+        before = found[first - 1].gap if first else SPACE
+        inside = NO_GAP
+        for last in range(first, min(first + MAX_TOKEN_WORDS, len(found))):
+            after = found[last].gap if last + 1 < len(found) else SPACE
+            chars = starts[last + 1] - 1 - starts[first]
+            is_token = max(before, after) < inside and chars >= MIN_TOKEN_CHARS
+            if (is_token or chars >= MIN_FRAGMENT_CHARS) and not (
+                _are_found(starts, anchors, first, last) and self._match(text[starts[first] :][:chars], anchors[first])
+            ):
+                return
+            inside = min(inside, after)
+            if inside == SPACE:
+                return
+
+    def _match_window(self, text: str, starts: Sequence[int], anchors: Sequence[int], first: int) -> None:
+        """Find the groups of the words that begin with one: `WINDOW_WORDS`, or more if these are short."""
+        last = first + WINDOW_WORDS - 1
+        while last < len(anchors) and starts[last + 1] - 1 - starts[first] < MIN_TOKEN_CHARS:
+            last += 1
+        if last < len(anchors) and _are_found(starts, anchors, first, last):
+            # The space ends the last word, so that it is not only the beginning of another one.
+            self._match(text[starts[first] : starts[last + 1]], anchors[first])
+
+    def _match_joined(self, several: Sequence[Leaf]) -> None:
+        """Find the groups of a text that is split over strings, which may contain other text too."""
+        edges = [leaf.edges for leaf in several]
+        self._match_parts(_spaced(edges))
+        self._match_parts(_glued(several, edges))
+        self._match_whole(several)
+        for run in _runs(several):
+            self._match_run(run)
+
+    def _match_permuted(self, several: Sequence[Leaf]) -> None:
+        """Find the groups of a text that is split over two or three strings, in any order."""
+        for count in (2, 3):
+            if len(several) <= MAX_PERMUTED[count]:
+                for chosen in permutations(several, count):
+                    for run in _runs(chosen):
+                        self._match_run(run)
+                    if all(leaf.is_short for leaf in chosen):
+                        self._match_whole(chosen)
+
+    def _match_whole(self, several: Sequence[Leaf]) -> None:
+        each = [leaf.parts for leaf in several]
+        for joined in (_spaced(each), _glued(several, each)):
+            text = " ".join([part.word for part in joined])
+            if len(text) >= MIN_TOKEN_CHARS:
+                self._match(text)
+
+    def _match_run(self, run: Sequence[str]) -> None:
+        """Find the groups of a word that is split over several strings."""
+        text = "".join(run)
+        starts = [*accumulate(map(len, run), initial=0)]
+        for number, anchor in enumerate(self._index.anchors(text, starts[:-1])):
+            end = bisect_left(starts, starts[number] + MIN_TOKEN_CHARS)
+            while anchor and end < len(starts) and self._match(text[starts[number] : starts[end]], anchor):
+                end += 1
+
+
+def _are_found(starts: Sequence[int], anchors: Sequence[int], first: int, last: int) -> bool:
+    """Return whether the index has every word of a text, so that it may have the text."""
+    end = starts[last + 1] - 1 - ANCHOR_CHARS
+    return all(anchors[number] for number in range(first + 1, last + 1) if starts[number] <= end)
+
+
+def _spaced(several: Iterable[Sequence[Part]]) -> list[Part]:
+    """Join some strings with spaces."""
+    joined: list[Part] = []
+    for found in several:
+        if found:
+            joined += found
+            joined[-1] = Part(joined[-1].word, SPACE)
+    return joined
+
+
+def _glued(several: Sequence[Leaf], parts: Sequence[Sequence[Part]]) -> list[Part]:
+    """Join some strings with nothing between them."""
+    joined: list[Part] = []
+    for leaf, found in zip(several, parts, strict=True):
+        if joined and _is_glued(joined[-1], leaf):
+            joined[-1] = Part(joined[-1].word + found[0].word, found[0].gap)
+            joined += found[1:]
+        else:
+            if joined:
+                joined[-1] = Part(joined[-1].word, min(joined[-1].gap, leaf.before))
+            joined += found
+    return joined
+
+
+def _is_glued(part: Part, leaf: Leaf) -> bool:
+    """Return whether a string continues the last word of another one."""
+    is_open = part.gap == NO_GAP == leaf.before and bool(leaf.parts)
+    return is_open and not (UNSPACED.match(part.word) or UNSPACED.match(leaf.parts[0].word))
+
+
+def _runs(several: Sequence[Leaf]) -> Iterator[list[str]]:
+    """Return the words that are split over several strings, as their pieces."""
+    run: list[str] = []
+    last: Part | None = None
+    for leaf in several:
+        if last is not None and _is_glued(last, leaf):
+            run.append(leaf.parts[0].word)
+            if len(leaf.parts) > 1:
+                yield run
+                run = [leaf.parts[-1].word]
+        else:
+            if len(run) > 1:
+                yield run
+            run = [part.word for part in leaf.parts[-1:]]
+        last = leaf.parts[-1] if leaf.parts else None
+    if len(run) > 1:
+        yield run
