@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, permutations
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain, permutations
 from threading import Lock
 from typing import Final
 
 import attrs
 
-from neuroscript.flow.labels import NO_LABELS, Labels, union
-from neuroscript.flow.postings import ANCHOR_CHARS, Entries, TextIndex, Work, WorkLimitError, entries_of, starts_of
+from neuroscript.flow.labels import MAX_SOURCES, NO_LABELS, Labels, union
+from neuroscript.flow.postings import MIN_LONG_CHARS, Entries, TextIndex, Work, WorkLimitError, entries_of
 from neuroscript.flow.text import (
     NO_GAP,
     SPACE,
@@ -31,7 +32,7 @@ MAX_INDEXED_BYTES: Final = 4 << 20
 MIN_WHOLE_CHARS: Final = 4
 """Length of the shortest argument that is compared as a whole."""
 
-MIN_TOKEN_CHARS: Final = ANCHOR_CHARS
+MIN_TOKEN_CHARS: Final = MIN_LONG_CHARS
 """Length of the shortest token, or string of `WINDOW_WORDS`, that is compared."""
 
 MIN_FRAGMENT_CHARS: Final = 16
@@ -40,8 +41,8 @@ MIN_FRAGMENT_CHARS: Final = 16
 WINDOW_WORDS: Final = 4
 """Number of successive words that are compared."""
 
-MAX_TOKEN_WORDS: Final = WINDOW_WORDS - 1
-"""Number of words of a token that are compared at once; successive words include longer tokens."""
+MAX_REVERSED: Final = 200
+"""Maximum number of strings in the arguments that are also joined backwards."""
 
 MAX_PERMUTED: Final = {2: 8, 3: 4}
 """Maximum number of strings in the arguments of which any two, or any three, are joined in any order."""
@@ -58,7 +59,7 @@ BREAK: Final = "\0"
 GAP: Final = "\1"
 """A word of arguments that no indexed text contains."""
 
-CONSTANTS: Final = frozenset({"true", "false", "none", "null"})
+CONSTANTS: Final = (["true"], ["false"], ["none"], ["null"])
 """Arguments that are not compared as a whole, as booleans and None are not."""
 
 
@@ -78,6 +79,7 @@ class LabelledTexts:
         self._lock = Lock()
         self._index = TextIndex()
         self._labels: list[Labels] = []
+        self._counts: Counter[str] = Counter()
         self._all = NO_LABELS
         self._always = NO_LABELS
         self._left = max_bytes
@@ -111,6 +113,7 @@ class LabelledTexts:
     def _group(self, labels: Labels) -> int:
         if labels not in self._labels[-1:]:
             self._labels.append(labels)
+            self._counts.update(labels.keys())
         return len(self._labels) - 1
 
     def said(self, text: object) -> None:
@@ -141,12 +144,12 @@ class LabelledTexts:
         except OverflowError:
             return self._all
         with self._lock:
-            search = _Search(self._index, self._user, len(self._labels), arguments)
+            labels = self._always
+            search = _Search(self._index, self._user, self._labels, self._counts, arguments)
             try:
                 search.run()
             except WorkLimitError:
                 return self._all
-            labels = self._always
             for group in sorted(search.found):
                 labels = union(labels, self._labels[group])
         return labels
@@ -179,17 +182,11 @@ class Leaf:
         parts: Its words, with the gap after each of them.
         before: The gap before the first word.
         is_key: Whether it is a key of a map.
-        text: Its words, with spaces between them.
     """
 
     parts: Sequence[Part]
     before: int
     is_key: bool = False
-    text: str = attrs.field(init=False)
-
-    @text.default
-    def _text(self) -> str:
-        return " ".join([part.word for part in self.parts])
 
     @classmethod
     def of(cls, text: str, is_key: bool = False) -> Leaf:
@@ -198,9 +195,14 @@ class Leaf:
         return cls(found, before, is_key)
 
     @property
+    def words(self) -> list[str]:
+        """Its words."""
+        return [part.word for part in self.parts]
+
+    @property
     def chars(self) -> int:
         """Its length, in which everything between two words counts as one character."""
-        return len(self.text) - sum(part.gap == NO_GAP for part in self.parts[:-1])
+        return sum([len(word) for word, _ in self.parts]) + sum([gap != NO_GAP for _, gap in self.parts[:-1]])
 
     @property
     def is_short(self) -> bool:
@@ -257,11 +259,12 @@ def _joined(texts: Sequence[str], keys: Sequence[str]) -> Iterator[str]:
     for several in (texts, keys):
         if len(several) > 1:
             yield "".join(several)
+        if 1 < len(several) <= MAX_REVERSED:
             yield "".join(reversed(several))
 
 
 class _AllFoundError(Exception):
-    """Every group was found, so a search can stop."""
+    """Every label was found with as many sources as it names, so a search can stop."""
 
 
 class _Search:
@@ -271,11 +274,19 @@ class _Search:
         found: The groups of the texts that contain a part of the arguments.
     """
 
-    def __init__(self, index: TextIndex, user: TextIndex, groups: int, arguments: Arguments) -> None:
+    def __init__(
+        self,
+        index: TextIndex,
+        user: TextIndex,
+        labels: Sequence[Labels],
+        counts: Mapping[str, int],
+        arguments: Arguments,
+    ) -> None:
         self.found: set[int] = set()
         self._index = index
         self._user = user
-        self._groups = groups
+        self._labels = labels
+        self._missing = {name: min(count, MAX_SOURCES) for name, count in counts.items()}
         self._arguments = arguments
         self._work = Work(MAX_STEPS + arguments.chars)
 
@@ -291,7 +302,9 @@ class _Search:
             for several in (self._arguments.values, self._arguments.keys):
                 if len(several) > 1:
                     self._match_joined(several)
-                    self._match_joined(several[::-1])
+                    if len(several) <= MAX_REVERSED:
+                        self._match_joined(several[::-1])
+                        self._match_parts(_spaced(leaf.edges for leaf in several[::-1]))
                     self._match_permuted(several)
         except _AllFoundError:
             pass
@@ -300,64 +313,42 @@ class _Search:
         arguments = self._arguments
         for leaf in (*arguments.values, *arguments.keys, *arguments.others):
             at_least = MIN_TOKEN_CHARS if leaf.is_key else MIN_WHOLE_CHARS
-            if leaf.chars >= at_least and leaf.text not in CONSTANTS:
-                self._match(leaf.text)
+            if leaf.chars >= at_least and leaf.words not in CONSTANTS:
+                self._match(leaf.words)
         for several in (arguments.values, arguments.keys, arguments.others):
             self._match_parts(_spaced(leaf.parts for leaf in several))
 
-    def _match(self, text: str, anchor: int | None = None) -> bool:
-        """Find the groups of one string that is not the user's, and return whether there are new ones."""
-        groups = self._index.groups(text, self.found, self._work, anchor)
-        if groups and not self._user.groups(text, (), self._work):
-            self.found |= groups
-            if len(self.found) == self._groups:
-                raise _AllFoundError
+    def _match(self, found: Sequence[str], pairs: Sequence[int] | None = None) -> bool:
+        """Find the groups of words that are not the user's, and return whether any other texts contain them."""
+        if pairs is None:
+            pairs = self._index.pairs(found)
+        groups = self._index.groups(found, pairs, self.found, self._work)
+        if groups and not self._user.groups(found, self._user.pairs(found), frozenset(), self._work):
+            self._add(groups)
         return bool(groups)
+
+    def _add(self, groups: set[int]) -> None:
+        self.found |= groups
+        for name in chain.from_iterable([self._labels[group] for group in groups]):
+            self._missing[name] -= 1
+        if max(self._missing.values()) <= 0:
+            raise _AllFoundError
 
     def _match_parts(self, found: Sequence[Part]) -> None:
         """Find the groups of the tokens and of the successive words of a text."""
-        text = "".join([f"{part.word} " for part in found])
-        starts = starts_of(part.word for part in found)
-        anchors = self._index.anchors(text, starts[:-1])
-        for number, anchor in enumerate(anchors):
-            if anchor:
-                self._match_token(found, text, starts, anchors, number)
-                self._match_window(text, starts, anchors, number)
-            elif len(found[number].word) >= MIN_TOKEN_CHARS:
-                self._match(found[number].word, anchor)
-
-    def _match_token(
-        self, found: Sequence[Part], text: str, starts: Sequence[int], anchors: Sequence[int], first: int
-    ) -> None:
-        """Find the groups of the tokens that begin with a word: it alone, or with what is joined to it."""
-        before = found[first - 1].gap if first else SPACE
-        inside = NO_GAP
-        for last in range(first, min(first + MAX_TOKEN_WORDS, len(found))):
-            after = found[last].gap if last + 1 < len(found) else SPACE
-            chars = starts[last + 1] - 1 - starts[first]
-            is_token = max(before, after) < inside and chars >= MIN_TOKEN_CHARS
-            if (is_token or chars >= MIN_FRAGMENT_CHARS) and not (
-                _are_found(starts, anchors, first, last) and self._match(text[starts[first] :][:chars], anchors[first])
-            ):
-                return
-            inside = min(inside, after)
-            if inside == SPACE:
-                return
-
-    def _match_window(self, text: str, starts: Sequence[int], anchors: Sequence[int], first: int) -> None:
-        """Find the groups of the words that begin with one: `WINDOW_WORDS`, or more if these are short."""
-        last = first + WINDOW_WORDS - 1
-        while last < len(anchors) and starts[last + 1] - 1 - starts[first] < MIN_TOKEN_CHARS:
-            last += 1
-        if last < len(anchors) and _are_found(starts, anchors, first, last):
-            # The space ends the last word, so that it is not only the beginning of another one.
-            self._match(text[starts[first] : starts[last + 1]], anchors[first])
+        text = _Text([part.word for part in found], [part.gap for part in found])
+        pairs = self._index.pairs(text.words)
+        for first, word in enumerate(text.words):
+            if len(word) >= MIN_TOKEN_CHARS:
+                self._match((word,), ())
+            if first < len(pairs) and pairs[first]:
+                for last in text.matched(first):
+                    if not all(pairs[first:last]) or not self._match(text.words[first : last + 1], pairs[first:last]):
+                        break
 
     def _match_joined(self, several: Sequence[Leaf]) -> None:
         """Find the groups of a text that is split over strings, which may contain other text too."""
-        edges = [leaf.edges for leaf in several]
-        self._match_parts(_spaced(edges))
-        self._match_parts(_glued(several, edges))
+        self._match_parts(_glued(several, [leaf.edges for leaf in several]))
         self._match_whole(several)
         for run in _runs(several):
             self._match_run(run)
@@ -375,24 +366,47 @@ class _Search:
     def _match_whole(self, several: Sequence[Leaf]) -> None:
         each = [leaf.parts for leaf in several]
         for joined in (_spaced(each), _glued(several, each)):
-            text = " ".join([part.word for part in joined])
-            if len(text) >= MIN_TOKEN_CHARS:
-                self._match(text)
+            found = [part.word for part in joined]
+            if sum(map(len, found)) + len(found) > MIN_TOKEN_CHARS:
+                self._match(found)
 
     def _match_run(self, run: Sequence[str]) -> None:
         """Find the groups of a word that is split over several strings."""
         text = "".join(run)
-        starts = [*accumulate(map(len, run), initial=0)]
-        for number, anchor in enumerate(self._index.anchors(text, starts[:-1])):
-            end = bisect_left(starts, starts[number] + MIN_TOKEN_CHARS)
-            while anchor and end < len(starts) and self._match(text[starts[number] : starts[end]], anchor):
-                end += 1
+        ends = [*accumulate(map(len, run))]
+        for start in (0, *ends[:-1]):
+            if self._index.may_begin(text[start : start + MIN_TOKEN_CHARS]):
+                for end in ends[bisect_left(ends, start + MIN_TOKEN_CHARS) :]:
+                    if not self._match((text[start:end],), ()):
+                        break
 
 
-def _are_found(starts: Sequence[int], anchors: Sequence[int], first: int, last: int) -> bool:
-    """Return whether the index has every word of a text, so that it may have the text."""
-    end = starts[last + 1] - 1 - ANCHOR_CHARS
-    return all(anchors[number] for number in range(first + 1, last + 1) if starts[number] <= end)
+@attrs.frozen
+class _Text:
+    """The words of a text, and the gap after each of them."""
+
+    words: Sequence[str]
+    gaps: Sequence[int]
+
+    def matched(self, first: int) -> Iterator[int]:
+        """Return the last words of the strings of several words that begin with a word and are compared.
+
+        These are tokens, long parts of tokens, and `WINDOW_WORDS` words, or more if these are short.
+        """
+        before = self.gaps[first - 1] if first else SPACE
+        inside, chars = NO_GAP, len(self.words[first])
+        for last in range(first + 1, len(self.words)):
+            inside = min(inside, self.gaps[last - 1])
+            chars += 1 + len(self.words[last])
+            if last - first + 1 >= WINDOW_WORDS:
+                if chars >= MIN_TOKEN_CHARS:
+                    yield last
+                    return
+            elif inside > SPACE:
+                after = self.gaps[last] if last + 1 < len(self.gaps) else SPACE
+                is_token = chars >= MIN_TOKEN_CHARS and max(before, after) < inside
+                if is_token or chars >= MIN_FRAGMENT_CHARS:
+                    yield last
 
 
 def _spaced(several: Iterable[Sequence[Part]]) -> list[Part]:

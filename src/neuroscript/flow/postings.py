@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
-from collections.abc import Container, Iterable, Sequence
-from itertools import accumulate, repeat
+from collections.abc import Iterable, Sequence, Set
+from itertools import accumulate, count, pairwise
+from operator import add
 from typing import Final, NamedTuple
 
-ANCHOR_CHARS: Final = 10
-"""Length of the strings that are indexed where a word begins, and of the shortest string that is found by them."""
+MIN_LONG_CHARS: Final = 10
+"""Length of a word from which it is also found inside longer words."""
 
 GRAM_CHARS: Final = 6
-GRAM_STEP: Final = ANCHOR_CHARS + 1 - GRAM_CHARS
-"""Distance of the strings that are indexed inside a word, so that any `ANCHOR_CHARS` of it contain one of them."""
+GRAM_STEP: Final = MIN_LONG_CHARS + 1 - GRAM_CHARS
+"""Distance of the strings of a long word that are indexed, so that any `MIN_LONG_CHARS` of it contain one of them."""
 
-HASH_MASK: Final = 0xFFFF_FFFF
-
+MIN_PLACES: Final = 16
 MAX_PLACES: Final = 2_000
-"""Maximum number of places that are compared with a string; then all texts are searched for it."""
+"""Number of places that are compared with a string before all texts are searched for it, if that is faster."""
 
 CHARS_PER_STEP: Final = 40
 """Number of characters that are searched in the time in which one place is compared."""
@@ -32,7 +31,7 @@ class Work:
     """The work that a search may still do, in steps of about 0.2 microseconds."""
 
     def __init__(self, steps: int) -> None:
-        self.left = steps
+        self._left = steps
 
     def spend(self, steps: int) -> None:
         """Count some work.
@@ -41,8 +40,8 @@ class Work:
             WorkLimitError: If it is more than what is left.
 
         """
-        self.left -= steps
-        if self.left < 0:
+        self._left -= steps
+        if self._left < 0:
             raise WorkLimitError
 
 
@@ -51,37 +50,37 @@ class Entries(NamedTuple):
 
     Attributes:
         text: Its words, with a space before and after each of them.
-        words: Its words of fewer than `ANCHOR_CHARS`.
-        hashes: The hashes of the strings by which a place in it is found.
-        places: Where these strings begin.
+        words: Its words of fewer than `MIN_LONG_CHARS`.
+        hashes: The hashes of its pairs of words, and of strings in its long words.
+        places: Where these begin.
     """
 
     text: str
     words: set[str]
-    hashes: list[int]
-    places: list[int]
+    hashes: array[int]
+    places: array[int]
 
 
 def entries_of(words: Sequence[str]) -> Entries:
     """Return what the index stores of the text of some words."""
     text = f" {' '.join(words)} "
     starts = starts_of(words, 1)
-    anchors = starts[: bisect_right(starts, len(text) - ANCHOR_CHARS)]
     grams = [
         place
         for word, start in zip(words, starts, strict=False)
-        if len(word) > ANCHOR_CHARS
-        for place in range(start + GRAM_STEP, start + len(word) + 1 - GRAM_CHARS, GRAM_STEP)
+        if len(word) >= MIN_LONG_CHARS
+        for place in range(start, start + len(word) + 1 - GRAM_CHARS, GRAM_STEP)
     ]
-    hashes = [hash(text[place : place + ANCHOR_CHARS]) & HASH_MASK for place in anchors]
-    hashes += [hash(text[place : place + GRAM_CHARS]) & HASH_MASK for place in grams]
-    short = {word for word in {*words} if len(word) < ANCHOR_CHARS}
-    return Entries(text, short, hashes, anchors + grams)
+    hashes = array("q", [*map(hash, pairwise(words))])
+    hashes.extend([hash(text[place : place + GRAM_CHARS]) for place in grams])
+    places = array("I", starts[: len(words) - 1])
+    places.extend(grams)
+    return Entries(text, {word for word in {*words} if len(word) < MIN_LONG_CHARS}, hashes, places)
 
 
 def starts_of(words: Iterable[str], first: int = 0) -> list[int]:
     """Return where each word begins in a text of words whose first one begins at *first*, and where another would."""
-    return [*accumulate((len(word) + 1 for word in words), initial=first)]
+    return [*map(add, accumulate(map(len, words), initial=0), count(first))]
 
 
 class TextIndex:
@@ -93,9 +92,10 @@ class TextIndex:
     def __init__(self) -> None:
         self._texts: list[str] = []
         self._groups: list[int] = []
+        self._chars: dict[int, int] = {}
         self._words: dict[str, int | list[int]] = {}
-        # Item 0 of the places is the end of every chain.
-        self._hashes = array("I", [0])
+        # Item 0 is the end of every chain.
+        self._hashes = array("q", [0])
         self._places = array("I", [0])
         self._owners = array("I", [0])
         self._next = array("I", [0])
@@ -106,6 +106,7 @@ class TextIndex:
         number = len(self._texts)
         self._texts.append(entries.text)
         self._groups.append(group)
+        self._chars[group] = self._chars.get(group, 0) + len(entries.text)
         for word in entries.words:
             match self._words.get(word):
                 case None:
@@ -116,106 +117,107 @@ class TextIndex:
                     others.append(number)
         self._hashes.extend(entries.hashes)
         self._places.extend(entries.places)
-        self._owners.extend(repeat(number, len(entries.places)))
+        self._owners.extend(array("I", [number]) * len(entries.places))
         if len(self._hashes) > len(self._heads):
-            size = 1 << len(self._hashes).bit_length()
-            self._heads = array("I", [0]) * size
+            self._heads = array("I", [0]) * (1 << len(self._hashes).bit_length())
             self._next = array("I", [0])
         self._link()
 
     def _link(self) -> None:
         """Put every place that is in no chain into the chain of its hash."""
-        heads, following, mask = self._heads, self._next, len(self._heads) - 1
-        for place, hashed in enumerate(self._hashes[len(following) :], len(following)):
+        heads, mask = self._heads, len(self._heads) - 1
+        append = self._next.append
+        for place, hashed in enumerate(self._hashes[len(self._next) :], len(self._next)):
             slot = hashed & mask
-            following.append(heads[slot])
+            append(heads[slot])
             heads[slot] = place
 
-    def anchors(self, text: str, starts: Iterable[int]) -> list[int]:
-        """Return for each place in *text* the first indexed place with the same `ANCHOR_CHARS`, or 0."""
+    def pairs(self, words: Iterable[str]) -> list[int]:
+        """Return for each pair of successive words the first place that the index has of it, or 0."""
+        return self._first(map(hash, pairwise(words)))
+
+    def may_begin(self, text: str) -> bool:
+        """Return whether a long word may begin with *text*, of which `GRAM_CHARS` are compared."""
+        return self._first([hash(text[:GRAM_CHARS])]) != [0]
+
+    def _first(self, hashed: Iterable[int]) -> list[int]:
+        """Return the first place of each hash, or 0."""
         heads, hashes, following = self._heads, self._hashes, self._next
         mask = len(heads) - 1
         found = []
-        for start in starts:
-            hashed = hash(text[start : start + ANCHOR_CHARS]) & HASH_MASK
-            place = heads[hashed & mask]
-            while place and hashes[place] != hashed:
+        for each in hashed:
+            place = heads[each & mask]
+            while place and hashes[place] != each:
                 place = following[place]
             found.append(place)
         return found
 
-    def groups(self, text: str, known: Container[int], work: Work, anchor: int | None = None) -> set[int]:
-        """Return the groups of the texts that contain a string of words, except *known* ones.
-
-        A string of fewer than `ANCHOR_CHARS` is found only as whole words. A longer one begins where a word begins, or
-        inside a word that contains its first `ANCHOR_CHARS`.
+    def groups(self, words: Sequence[str], pairs: Sequence[int], known: Set[int], work: Work) -> set[int]:
+        """Return the groups of the texts that contain some words, except *known* groups.
 
         Args:
-            anchor: What `anchors` returns for the string, if the caller knows it.
+            words: Whole words in this order. A single word of `MIN_LONG_CHARS` may also be a part of a longer one.
+            pairs: What `pairs` returns for the words.
+            known: Groups that are not searched.
+            work: What the search may do.
 
         Raises:
-            WorkLimitError: If this takes more work than permitted.
+            WorkLimitError: If the search needs more work.
 
         """
-        if len(text) < ANCHOR_CHARS:
-            return self._groups_of_words(text, known, work)
-        if anchor is None:
-            (anchor,) = self.anchors(text, (0,))
-        found = self._groups_at(text, anchor, 0, known, work) if anchor else set()
-        if " " not in text[:ANCHOR_CHARS]:
-            for start in range(GRAM_STEP):
-                gram = self._gram(text[start : start + GRAM_CHARS])
-                found |= self._groups_at(text, gram, start, known, work) if gram else set()
+        if not all(pairs):
+            return set()
+        if pairs:
+            weights = [*map(len, map(add, words, words[1:]))]
+            rarest = weights.index(max(weights))
+            start = starts_of(words[:rarest], 1)[-1]
+            return self._groups_at(f" {' '.join(words)} ", pairs[rarest], start, known, work)
+        (word,) = words
+        if len(word) < MIN_LONG_CHARS:
+            return self._groups_of_word(word) - known
+        found: set[int] = set()
+        grams = self._first([hash(word[start : start + GRAM_CHARS]) for start in range(GRAM_STEP)])
+        for start, place in enumerate(grams):
+            if place:
+                found |= self._groups_at(word, place, start, known, work)
         return found
 
-    def _gram(self, text: str) -> int:
-        hashed = hash(text) & HASH_MASK
-        place = self._heads[hashed & (len(self._heads) - 1)]
-        while place and self._hashes[place] != hashed:
-            place = self._next[place]
-        return place
+    def _groups_of_word(self, word: str) -> set[int]:
+        match self._words.get(word):
+            case int() as owner:
+                return {self._groups[owner]}
+            case list() as owners:
+                return {self._groups[owner] for owner in owners}
+        return set()
 
-    def _groups_at(self, text: str, place: int, start: int, known: Container[int], work: Work) -> set[int]:
-        """Return the groups of texts that contain *text*, *start* characters before a place of a chain."""
-        texts, owners, places, hashes = self._texts, self._owners, self._places, self._hashes
+    def _groups_at(self, text: str, place: int, start: int, known: Set[int], work: Work) -> set[int]:
+        """Return the groups of the texts that contain *text*, *start* characters before a place of a chain."""
+        texts, owners, places, hashes, groups = self._texts, self._owners, self._places, self._hashes, self._groups
         hashed, found, steps = hashes[place], set[int](), 0
         while place:
-            owner = owners[place]
-            group = self._groups[owner]
+            group = groups[owners[place]]
             if (
-                hashes[place] == hashed
-                and group not in known
+                group not in known
                 and group not in found
-                and texts[owner].startswith(text, places[place] - start)
+                and hashes[place] == hashed
+                and texts[owners[place]].startswith(text, places[place] - start)
             ):
                 found.add(group)
             place = self._next[place]
             steps += 1
-            if steps == MAX_PLACES:
-                return self._groups_of_texts(text, range(len(texts)), known, work)
+            if steps == MIN_PLACES:
+                unknown = sum([chars for group, chars in self._chars.items() if group not in known])
+                most = min(MAX_PLACES, unknown // CHARS_PER_STEP)
+            if steps >= MIN_PLACES and steps > most:
+                work.spend(steps)
+                return self._search(text, known, work)
         work.spend(steps)
         return found
 
-    def _groups_of_words(self, text: str, known: Container[int], work: Work) -> set[int]:
-        owners: set[int] | None = None
-        for word in text.split():
-            match self._words.get(word):
-                case None:
-                    return set()
-                case int() as owner:
-                    having = {owner}
-                case list() as several:
-                    having = {*several}
-            owners = having if owners is None else owners & having
-            work.spend(len(having) // 4 + 1)
-        if " " not in text.strip():
-            return {self._groups[owner] for owner in owners or ()}
-        return self._groups_of_texts(f" {text.strip()} ", owners or (), known, work)
-
-    def _groups_of_texts(self, text: str, owners: Iterable[int], known: Container[int], work: Work) -> set[int]:
+    def _search(self, text: str, known: Set[int], work: Work) -> set[int]:
+        """Return the groups of the texts that contain *text*, without the table."""
         found: set[int] = set()
-        for owner in owners:
-            group = self._groups[owner]
+        for owner, group in enumerate(self._groups):
             if group not in known and group not in found:
                 work.spend(len(self._texts[owner]) // CHARS_PER_STEP + 1)
                 if text in self._texts[owner]:
