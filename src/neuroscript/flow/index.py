@@ -245,7 +245,7 @@ class Arguments:
         texts, keys = [*map(decode_escapes, found.values)], [*map(decode_escapes, found.keys)]
         others = {text.removesuffix(".0"): None for text in texts if text.endswith(".0")}
         for joined in _joined(texts, keys):
-            others |= dict.fromkeys(decode_runs(joined, f" {' '.join(words(joined))} ", is_argument=True))
+            others |= dict.fromkeys(decode_runs(joined, f" {' '.join(words(joined))} "))
         return cls(
             values=[Leaf.of(text) for text in texts],
             keys=[Leaf.of(key, is_key=True) for key in keys],

@@ -88,8 +88,11 @@ HEX_BYTES: Final = re.compile(" (?:0?x)?[0-9a-f]{2} (?:(?:0?x)?[0-9a-f]{2} ){3,}
 HEX_RUN: Final = re.compile(b"(?:0x)?(?:[0-9a-fA-F]{2}){4,}")
 
 RUN_START: Final = re.compile(b"(?<![A-Za-z0-9])[A-Za-z0-9]")
+MAX_FOREIGN_CHARS: Final = 65_536
+"""Maximum length of a string in which encoded text that is not ASCII is found too, because that takes longer."""
+
 MAX_RUN_STARTS: Final = 8
-"""Maximum number of places in a run of an argument where base64 of text that is not ASCII may begin."""
+"""Maximum number of places in a run where base64 of text that is not ASCII may begin."""
 
 TO_STANDARD: Final = bytes.maketrans(b"-_", b"+/")
 
@@ -234,25 +237,25 @@ def _gap(separator: str) -> int:
     return JOINER if JOINERS.search(separator) else GLUE
 
 
-def decode_runs(text: str, words: str, is_argument: bool = False) -> list[str]:
+def decode_runs(text: str, words: str) -> list[str]:
     """Return what the base64 and the hexadecimal digits in a string encode, decoded up to two levels.
 
     Args:
         text: A string without escapes.
         words: Its words, with a space before and after each of them.
-        is_argument: Whether to find encoded text that is not ASCII too, which takes longer.
 
     Raises:
         OverflowError: If they encode more than `MAX_DECODED_RATIO` permits.
 
     """
     pieces: list[str] = []
+    is_short = len(text) <= MAX_FOREIGN_CHARS
     left = MAX_DECODED_RATIO * (len(text) + MIN_RUN_CHARS)
     level = [text]
     for depth in range(LEVELS):
         found = [*_decode_bytes(words)] if depth == 0 else []
         for each in level:
-            found += _decode_once(each, is_argument)
+            found += _decode_once(each, is_short)
         level = [decode_escapes(each) for each in dict.fromkeys(found)]
         left -= sum(map(len, level))
         if left < 0:
@@ -266,14 +269,14 @@ def _decode_bytes(words: str) -> Iterator[str]:
         yield bytes.fromhex(found[0].replace("0x", "").replace("x", "")).decode("utf-8", "replace")
 
 
-def _decode_once(text: str, is_argument: bool) -> Iterator[str]:
+def _decode_once(text: str, is_short: bool) -> Iterator[str]:
     found = text.encode("ascii", "replace").translate(RUN_BYTES).split()
     runs = [run for run in found if len(run) >= MIN_RUN_CHARS and not _is_prose(run)]
     joined = b" %b " % b" ".join(runs)
     for pattern in TEXT_RUNS:
         yield from (_base64(run).decode("latin-1") for run in pattern.findall(joined))
     yield from (bytes.fromhex(run[1:].decode()).decode("latin-1") for run in HEX_TEXT.findall(joined))
-    if is_argument:
+    if is_short:
         yield from _decode_foreign(runs)
 
 
