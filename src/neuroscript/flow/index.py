@@ -16,7 +16,6 @@ from neuroscript.flow.postings import MIN_LONG_CHARS, Entries, TextIndex, Work, 
 from neuroscript.flow.text import (
     NO_GAP,
     SPACE,
-    UNSPACED,
     Leaves,
     Part,
     decode_escapes,
@@ -374,8 +373,9 @@ class _Search:
         """Find the groups of a word that is split over several strings."""
         text = "".join(run)
         ends = [*accumulate(map(len, run))]
-        for start in (0, *ends[:-1]):
-            if self._index.may_begin(text[start : start + MIN_TOKEN_CHARS]):
+        starts = [0, *ends[:-1]]
+        for start, place in zip(starts, self._index.grams(text, starts), strict=True):
+            if place:
                 for end in ends[bisect_left(ends, start + MIN_TOKEN_CHARS) :]:
                     if not self._match((text[start:end],), ()):
                         break
@@ -422,21 +422,29 @@ def _spaced(several: Iterable[Sequence[Part]]) -> list[Part]:
 def _glued(several: Sequence[Leaf], parts: Sequence[Sequence[Part]]) -> list[Part]:
     """Join some strings with nothing between them."""
     joined: list[Part] = []
+    pieces: list[str] = []  # of the last word
     for leaf, found in zip(several, parts, strict=True):
         if joined and _is_glued(joined[-1], leaf):
-            joined[-1] = Part(joined[-1].word + found[0].word, found[0].gap)
-            joined += found[1:]
-        else:
+            pieces.append(found[0].word)
+            joined[-1] = Part("", found[0].gap)
+            if len(found) == 1:
+                continue
+            found = found[1:]
+        elif joined:
+            joined[-1] = Part("", min(joined[-1].gap, leaf.before))
+        if found:
             if joined:
-                joined[-1] = Part(joined[-1].word, min(joined[-1].gap, leaf.before))
+                joined[-1] = Part("".join(pieces), joined[-1].gap)
             joined += found
+            pieces = [found[-1].word]
+    if joined:
+        joined[-1] = Part("".join(pieces), joined[-1].gap)
     return joined
 
 
 def _is_glued(part: Part, leaf: Leaf) -> bool:
     """Return whether a string continues the last word of another one."""
-    is_open = part.gap == NO_GAP == leaf.before and bool(leaf.parts)
-    return is_open and not (UNSPACED.match(part.word) or UNSPACED.match(leaf.parts[0].word))
+    return part.gap == NO_GAP == leaf.before and bool(leaf.parts) and not leaf.parts[0].is_unspaced
 
 
 def _runs(several: Sequence[Leaf]) -> Iterator[list[str]]:

@@ -136,9 +136,9 @@ class TextIndex:
         """Return for each pair of successive words the first place that the index has of it, or 0."""
         return self._first(map(hash, pairwise(words)))
 
-    def may_begin(self, text: str) -> bool:
-        """Return whether a long word may begin with *text*, of which `GRAM_CHARS` are compared."""
-        return self._first([hash(text[:GRAM_CHARS])]) != [0]
+    def grams(self, text: str, starts: Iterable[int]) -> list[int]:
+        """Return for each place in *text* the first place that the index has of `GRAM_CHARS` there, or 0."""
+        return self._first([hash(text[start : start + GRAM_CHARS]) for start in starts])
 
     def _first(self, hashed: Iterable[int]) -> list[int]:
         """Return the first place of each hash, or 0."""
@@ -176,8 +176,7 @@ class TextIndex:
         if len(word) < MIN_LONG_CHARS:
             return self._groups_of_word(word) - known
         found: set[int] = set()
-        grams = self._first([hash(word[start : start + GRAM_CHARS]) for start in range(GRAM_STEP)])
-        for start, place in enumerate(grams):
+        for start, place in enumerate(self.grams(word, range(GRAM_STEP))):
             if place:
                 found |= self._groups_at(word, place, start, known, work)
         return found
