@@ -230,6 +230,14 @@ def test_only_the_words_of_the_user_are_trusted() -> None:
     assert carries("https://evil-corp.example/start/secret-page-of-eve", page=page, said=said)
 
 
+def test_arguments_that_the_user_said_one_by_one_carry_nothing() -> None:
+    page = "12:00 2024-05-19 and 13:00 2024-05-19"
+    said = "On 2024-05-19, from 12:00 to 13:00"
+    assert carries("at 12:00", "2024-05-19 it is", page=page)
+    assert not carries("at 12:00", "2024-05-19 it is", page=page, said=said)
+    assert carries("at 12:00 2024-05-19 it is", page=page, said=said)
+
+
 def test_all_labels_of_all_results_are_found_with_their_sources() -> None:
     texts = texts_of()
     texts.add(PAGE, {"untrusted": (Source("web.fetch", 9),), "private:mail": (Source("mail.read", 9),)})

@@ -14,6 +14,7 @@ import attrs
 from neuroscript.flow.labels import MAX_SOURCES, NO_LABELS, Labels, union
 from neuroscript.flow.postings import MIN_LONG_CHARS, Entries, TextIndex, Work, WorkLimitError, entries_of
 from neuroscript.flow.text import (
+    EDGE,
     NO_GAP,
     SPACE,
     Leaves,
@@ -303,7 +304,7 @@ class _Search:
                     self._match_joined(several)
                     if len(several) <= MAX_REVERSED:
                         self._match_joined(several[::-1])
-                        self._match_parts(_spaced(leaf.edges for leaf in several[::-1]))
+                        self._match_parts(_spaced(leaf.edges for leaf in several[::-1]), is_joined=True)
                     self._match_permuted(several)
         except _AllFoundError:
             pass
@@ -313,18 +314,26 @@ class _Search:
         for leaf in (*arguments.values, *arguments.keys, *arguments.others):
             at_least = MIN_TOKEN_CHARS if leaf.is_key else MIN_WHOLE_CHARS
             if leaf.chars >= at_least and leaf.words not in CONSTANTS:
-                self._match(leaf.words)
+                self._match(leaf.words, self._index.pairs(leaf.words))
         for several in (arguments.values, arguments.keys, arguments.others):
             self._match_parts(_spaced(leaf.parts for leaf in several))
 
-    def _match(self, found: Sequence[str], pairs: Sequence[int] | None = None) -> bool:
+    def _match(self, found: Sequence[str], pairs: Sequence[int], is_joined: bool = False) -> bool:
         """Find the groups of words that are not the user's, and return whether any other texts contain them."""
-        if pairs is None:
-            pairs = self._index.pairs(found)
         groups = self._index.groups(found, pairs, self.found, self._work)
-        if groups and not self._user.groups(found, self._user.pairs(found), frozenset(), self._work):
+        if groups and not self._is_said(found, is_joined):
             self._add(groups)
         return bool(groups)
+
+    def _is_said(self, found: Sequence[str], is_joined: bool) -> bool:
+        """Return whether the user said some words: one by one, if they are joined from different arguments.
+
+        Otherwise arguments that the user named in another order would carry labels, such as a time and a date.
+        """
+        user, work, known = self._user, self._work, frozenset[int]()
+        if is_joined:
+            return all(user.groups((word,), (), known, work) for word in found)
+        return bool(user.groups(found, user.pairs(found), known, work))
 
     def _add(self, groups: set[int]) -> None:
         self.found |= groups
@@ -333,21 +342,22 @@ class _Search:
         if max(self._missing.values()) <= 0:
             raise _AllFoundError
 
-    def _match_parts(self, found: Sequence[Part]) -> None:
+    def _match_parts(self, found: Sequence[Part], is_joined: bool = False) -> None:
         """Find the groups of the tokens and of the successive words of a text."""
         text = _Text([part.word for part in found], [part.gap for part in found])
         pairs = self._index.pairs(text.words)
         for first, word in enumerate(text.words):
             if len(word) >= MIN_TOKEN_CHARS:
-                self._match((word,), ())
+                self._match((word,), (), is_joined)
             if first < len(pairs) and pairs[first]:
-                for last in text.matched(first):
-                    if not all(pairs[first:last]) or not self._match(text.words[first : last + 1], pairs[first:last]):
+                for last, inside in text.matched(first):
+                    chosen = text.words[first : last + 1]
+                    if not self._match(chosen, pairs[first:last], is_joined or inside == EDGE):
                         break
 
     def _match_joined(self, several: Sequence[Leaf]) -> None:
         """Find the groups of a text that is split over strings, which may contain other text too."""
-        self._match_parts(_glued(several, [leaf.edges for leaf in several]))
+        self._match_parts(_glued(several, [leaf.edges for leaf in several]), is_joined=True)
         self._match_whole(several)
         for run in _runs(several):
             self._match_run(run)
@@ -367,7 +377,7 @@ class _Search:
         for joined in (_spaced(each), _glued(several, each)):
             found = [part.word for part in joined]
             if sum(map(len, found)) + len(found) > MIN_TOKEN_CHARS:
-                self._match(found)
+                self._match(found, self._index.pairs(found), is_joined=True)
 
     def _match_run(self, run: Sequence[str]) -> None:
         """Find the groups of a word that is split over several strings."""
@@ -388,8 +398,8 @@ class _Text:
     words: Sequence[str]
     gaps: Sequence[int]
 
-    def matched(self, first: int) -> Iterator[int]:
-        """Return the last words of the strings of several words that begin with a word and are compared.
+    def matched(self, first: int) -> Iterator[tuple[int, int]]:
+        """Return where the strings end that begin with a word and are compared, and the strongest gap in each of them.
 
         These are tokens, long parts of tokens, and `WINDOW_WORDS` words, or more if these are short.
         """
@@ -400,13 +410,13 @@ class _Text:
             chars += 1 + len(self.words[last])
             if last - first + 1 >= WINDOW_WORDS:
                 if chars >= MIN_TOKEN_CHARS:
-                    yield last
+                    yield last, inside
                     return
             elif inside > SPACE:
                 after = self.gaps[last] if last + 1 < len(self.gaps) else SPACE
                 is_token = chars >= MIN_TOKEN_CHARS and max(before, after) < inside
                 if is_token or chars >= MIN_FRAGMENT_CHARS:
-                    yield last
+                    yield last, inside
 
 
 def _spaced(several: Iterable[Sequence[Part]]) -> list[Part]:
@@ -415,7 +425,7 @@ def _spaced(several: Iterable[Sequence[Part]]) -> list[Part]:
     for found in several:
         if found:
             joined += found
-            joined[-1] = Part(joined[-1].word, SPACE)
+            joined[-1] = Part(joined[-1].word, EDGE)
     return joined
 
 

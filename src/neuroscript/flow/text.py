@@ -97,12 +97,12 @@ MAX_RUN_STARTS: Final = 8
 TO_STANDARD: Final = bytes.maketrans(b"-_", b"+/")
 
 
-SPACE, JOINER, GLUE, NO_GAP = range(4)
-"""What is between two words: the smallest is the strongest separator."""
+EDGE, SPACE, JOINER, GLUE, NO_GAP = range(5)
+"""What is between two words: the smallest is the strongest separator, between two strings."""
 
 
 class Part(NamedTuple):
-    """A word, and what follows it: `SPACE`, `JOINER`, `GLUE` or `NO_GAP`."""
+    """A word, and what follows it: `EDGE`, `SPACE`, `JOINER`, `GLUE` or `NO_GAP`."""
 
     word: str
     gap: int
