@@ -15,7 +15,7 @@ from tests.flow.disguises import DISGUISES
 
 from neuroscript import Handle
 from neuroscript.flow.index import LabelledTexts
-from neuroscript.flow.labels import NO_LABELS, Labels, Source
+from neuroscript.flow.labels import MAX_SOURCES, NO_LABELS, Labels, Source
 
 UNTRUSTED: Labels = {"untrusted": (Source("web.fetch", 3),)}
 PRIVATE: Labels = {"private": (Source("mail.read", 5),)}
@@ -252,11 +252,11 @@ def test_all_labels_of_all_results_are_found_with_their_sources() -> None:
 
 def test_sources_are_limited() -> None:
     texts = LabelledTexts()
-    for number in range(40):
+    for number in range(2 * MAX_SOURCES):
         texts.add(PAGE, {"untrusted": (Source("web.fetch", number),)})
     texts.add("xK93jfQ27LmPz8", PRIVATE)
     found = texts.search(["xK93jfQ27LmPz8"])
-    assert (found["private"], len(found["untrusted"])) == (PRIVATE["private"], 16)
+    assert (found["private"], len(found["untrusted"])) == (PRIVATE["private"], MAX_SOURCES)
 
 
 def test_texts_of_different_results_are_not_joined() -> None:

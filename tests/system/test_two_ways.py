@@ -142,7 +142,7 @@ def limits(draw: Any) -> Limits:
 @some.composite
 def flow_rules(draw: Any) -> dict[str, Any]:
     """Draw rules about information flow, and what the tools read and where they send."""
-    rules = draw(some.sampled_from(["", "", "untrusted-text", "everything", "session"]))
+    rules = draw(some.sampled_from([*[""] * 6, "untrusted-text", "everything", "session"]))
     if not rules:
         return {}
     everything = FlowRule(["*"], ["*"], "refuse", by="session" if rules == "session" else "values")

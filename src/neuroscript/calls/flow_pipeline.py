@@ -130,8 +130,8 @@ class FlowTracker:
         would = f"would send {_what(first, union(labels, flow.read))} to {first.sink}"
         text = f"{would}, {why}" if why else f"{would}, which the host does not allow"
         error = PolicyError(text, tool=self._tool, code="policy.flow", need=f"flow:{first.sink}", rule=str(first.rule))
-        labels = ", ".join(f'"{name}"' for name in first.labels)
-        allowing = f'a rule before it with from = [{labels}], to = ["{first.sink}"], then = "allow"'
+        matched = ", ".join(f'"{name}"' for name in first.labels)
+        allowing = f'a rule before it with from = [{matched}], to = ["{first.sink}"], then = "allow"'
         change = "pass an approver, or put" if first.then == "ask" else "put"
         error.remedy = f"{self._tool}: {would} (rule: {first.rule}); to permit it, {change} {allowing}"
         return error
