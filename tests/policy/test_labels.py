@@ -49,11 +49,7 @@ def test_undeclared_labels_follow_from_effects(
             {"effects": ["pure"], "sinks": ["storage"]},
             ["a pure tool reads nothing and sends nothing; remove its sources and sinks"],
         ),
-        ({"effects": ["net"], "sinks": ["people"]}, []),
-        (
-            {"effects": ["net"], "sinks": []},
-            ["sinks is empty, but a tool with the effect net sends its arguments; declare where, such as outside"],
-        ),
+        ({"effects": ["net"], "sinks": []}, []),
         ({"effects": ["reads", "exec"], "capabilities": ["shell:exec:git", "fs:read:{path}"], "sinks": []}, []),
         (
             {"effects": ["exec"], "capabilities": ["shell:exec:{command}"], "sinks": []},

@@ -106,9 +106,7 @@ def label_contradictions(policy: ToolPolicy) -> Iterator[str]:
 
 
 def _forgotten_sinks(policy: ToolPolicy) -> Iterator[str]:
-    """Yield a sentence for each use of arguments that contradicts the declaration that they go nowhere."""
-    if "net" in policy.effects:
-        yield "sinks is empty, but a tool with the effect net sends its arguments; declare where, such as outside"
+    """Yield a sentence for each capability that an argument decides about, so that it does go somewhere."""
     for need in policy.capabilities:
         effects = _effects_of_capabilities([need]) if "{" in need else ()
         where = [sink for effect in effects for sink in EFFECT_SINKS.get(effect, ())]
