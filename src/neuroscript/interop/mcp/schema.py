@@ -24,7 +24,7 @@ WIDE: Final = frozenset({"net", "exec", "model"})
 """Effects beyond this machine."""
 
 OUTSIDERS: Final = ("untrusted", "outside", "public")
-"""Labels and sinks that involve people outside the user's organisation."""
+"""Labels and sinks that involve people outside the user's organization."""
 
 WRAPPED: Final = "result"
 """The key for a result that is not an object, as in the SDKs; the protocol requires an object."""
