@@ -35,6 +35,7 @@ errors
 policy
   needs    fs:read:data/**, approval of each call
   effects  reads
+  reads    private (assumed)
   timeout  2.5 s
 
 examples

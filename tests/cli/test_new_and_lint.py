@@ -23,6 +23,9 @@ def greet(name: str) -> None:
 '''
 
 
+NO_POLICY = "greet has no policy, so it counts as reading and sending anything; declare effects, or sources and sinks"
+
+
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty working directory."""
@@ -97,7 +100,9 @@ def test_lint_prints_file_line_and_code(here: Path) -> None:
 
     assert (result.code, result.err) == (1, "")
     assert result.out == (
-        "acme.py:12: lint.print print prints without the Runtime; use rt.println(…)\n1 file, 1 tool, 1 finding\n"
+        "acme.py:12: lint.print print prints without the Runtime; use rt.println(…)\n"
+        f"acme.py:6: lint.no-labels {NO_POLICY}\n"
+        "1 file, 1 tool, 1 finding, 1 suggestion\n"
     )
 
 
@@ -118,15 +123,20 @@ def test_lint_json_contains_the_findings(here: Path) -> None:
                 "message": "print prints without the Runtime; use rt.println(…)",
             }
         ],
+        "suggestions": [{"file": "acme.py", "line": 6, "code": "lint.no-labels", "message": NO_POLICY}],
     }
 
 
 def test_lint_without_findings_exits_with_0(here: Path) -> None:
-    """It prints the counts."""
-    (here / "acme.py").write_text(PRINTING.replace("print(name)", "return None"))
+    """It prints the counts; suggestions do not change the exit code."""
+    quiet = PRINTING.replace("print(name)", "return None")
+    (here / "acme.py").write_text(quiet)
+    (here / "pure.py").write_text(quiet.replace("tool()", 'tool(policy=ToolPolicy(effects=("pure",)))'))
+    suggested, result = command("lint", "acme.py"), command("lint", "pure.py", "--json")
 
-    assert command("lint", "acme.py").out == "1 file, 1 tool, 0 findings\n"
-    assert json.loads(command("lint", "acme.py", "--json").out) == {"ok": True, "files": 1, "tools": 1, "findings": []}
+    assert (suggested.code, suggested.out.splitlines()[-1]) == (0, "1 file, 1 tool, 0 findings, 1 suggestion")
+    assert command("lint", "pure.py").out == "1 file, 1 tool, 0 findings\n"
+    assert json.loads(result.out) == {"ok": True, "files": 1, "tools": 1, "findings": [], "suggestions": []}
 
 
 def test_file_names_cannot_control_the_terminal(here: Path) -> None:

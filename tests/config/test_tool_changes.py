@@ -208,6 +208,60 @@ POLICY_ROWS: list[tuple[str, dict[str, Any], dict[str, Any], list[str]]] = [
     ("timeout, longer", {"timeout": 5}, {"timeout": 6}, ["compatible timeout: the timeout is longer"]),
     ("timeout, none", {"timeout": 5}, {}, ["compatible timeout: the timeout is longer"]),
     ("blocking", {}, {"blocking": True}, ["compatible blocking: acall runs it in a different way"]),
+    (
+        "sources, fewer",
+        {"sources": ["private", "untrusted"]},
+        {"sources": ["private"]},
+        ["breaking sources: results no longer carry untrusted"],
+    ),
+    (
+        "sources, more",
+        {"sources": ["private"]},
+        {"sources": ["private:mail", "private"]},
+        ["breaking sources: results now carry private:mail"],
+    ),
+    (
+        "sources, declared instead of implied",
+        {"effects": ["reads"]},
+        {"effects": ["reads"], "sources": ["private"]},
+        ["compatible sources: the same labels are written differently"],
+    ),
+    (
+        "sources, fewer than implied",
+        {"effects": ["net", "reads"]},
+        {"effects": ["net", "reads"], "sources": []},
+        ["breaking sources: results no longer carry private", "breaking sources: results no longer carry untrusted"],
+    ),
+    (
+        "sinks, fewer",
+        {"sinks": ["outside", "money"]},
+        {"sinks": ["money"]},
+        ["breaking sinks: no longer sends arguments to outside"],
+    ),
+    (
+        "sinks, more",
+        {"effects": ["writes"]},
+        {"effects": ["writes"], "sinks": ["storage", "people"]},
+        ["breaking sinks: now sends arguments to people"],
+    ),
+    (
+        "sinks, order",
+        {"sinks": ["money", "outside"]},
+        {"sinks": ["outside", "money"]},
+        ["compatible sinks: the same labels are written differently"],
+    ),
+    (
+        "declassifies",
+        {},
+        {"declassifies": ["untrusted"]},
+        ["breaking declassifies: now declassifies untrusted"],
+    ),
+    (
+        "declassifies, no more",
+        {"declassifies": ["untrusted"]},
+        {},
+        ["breaking declassifies: no longer declassifies untrusted"],
+    ),
 ]
 
 

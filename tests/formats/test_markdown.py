@@ -48,6 +48,8 @@ POLICY = ToolPolicy(
     capabilities=("fs:write:{town}/**",),
     effects=("writes",),
     timeout=2.5,
+    sources=("private:shops",),
+    declassifies=("untrusted",),
 )
 
 PAGE = f"""\
@@ -84,7 +86,8 @@ Close a shop. \\# Forever
 
 **Errors:** shop.closed.
 
-**Needs:** trust, `fs:write:{{town}}/**`, approval of each call. **Effects:** writes. **Timeout:** 2.5 s.
+**Needs:** trust, `fs:write:{{town}}/**`, approval of each call. **Effects:** writes. \
+**Reads:** private:shops. **Sends to:** storage (assumed). **Declassifies:** untrusted. **Timeout:** 2.5 s.
 
 **Examples:**
 

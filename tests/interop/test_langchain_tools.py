@@ -24,6 +24,7 @@ from tests.interop.langchain_agent import asking, run
 
 from neuroscript import Engine, ExecutionPolicy, SpecError, ToolCall, ToolPolicy, ToolResult, Value, Variable
 from neuroscript.interop.langchain import from_langchain, to_langchain
+from neuroscript.policy.labels import ALL_SINKS, ALL_SOURCES
 
 ALL = ExecutionPolicy(grants=("langchain:call:far/*",))
 SEEN: list[Any] = []
@@ -361,6 +362,8 @@ def test_by_default_each_call_needs_a_grant_and_an_approval() -> None:
         capabilities=("langchain:call:far/add",),
         effects=("net", "reads", "writes", "deletes"),
         requires_approval=True,
+        sources=ALL_SOURCES,
+        sinks=ALL_SINKS,
     )
 
 

@@ -13,6 +13,7 @@ from tests.interop.llm_models import Scripted
 
 from neuroscript import Engine, ExecutionPolicy, PolicyError, SpecError, ToolFailed, ToolPolicy, Toolset
 from neuroscript.interop.llm import from_llm, to_llm
+from neuroscript.policy.labels import ALL_SINKS, ALL_SOURCES
 
 GRANTING = ExecutionPolicy(grants=["llm:call:*/*"])
 """A policy that grants all tools of ``llm``; those that need an approval are still refused."""
@@ -62,7 +63,11 @@ def test_a_function_receives_exact_values_under_our_policy() -> None:
         "Repeat a string.",
     )
     assert untrusted.policy == ToolPolicy(
-        capabilities=("llm:call:words/times",), effects=("net", "reads", "writes", "deletes"), requires_approval=True
+        capabilities=("llm:call:words/times",),
+        effects=("net", "reads", "writes", "deletes"),
+        requires_approval=True,
+        sources=ALL_SOURCES,
+        sinks=ALL_SINKS,
     )
     assert (ungranted.value.code, ungranted.value.retry) == ("policy.capability", "host")
     assert declared.tools[0].policy == ToolPolicy(effects=("pure",))

@@ -21,6 +21,7 @@ from tests.interop.mcp_engines import (
 
 from neuroscript import ApprovalRequest, ExecutionPolicy, SpecError, spec_to_schema
 from neuroscript.approval.request import Approval
+from neuroscript.policy.labels import ALL_SINKS, ALL_SOURCES
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes and descriptors are counted in /proc")
 
@@ -64,6 +65,30 @@ def test_annotations_are_trusted_only_if_the_host_says_so() -> None:
     for each in (trusting["raw"], others["a"], others["b"]):
         assert (each.requires_approval, each.effects) == (True, ("net", "reads", "writes", "deletes"))
     assert others["a"].capabilities == ("mcp:call:far/a",)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "sources", "sinks"),
+    [
+        ({}, ALL_SOURCES, ("outside", "storage")),
+        ({"readOnlyHint": True}, ALL_SOURCES, ("outside",)),
+        ({"openWorldHint": True, "readOnlyHint": True}, ALL_SOURCES, ("outside",)),
+        ({"openWorldHint": False, "readOnlyHint": True}, ("private",), ()),
+        ({"openWorldHint": False}, ("private",), ("storage",)),
+    ],
+)
+def test_labels_come_from_trusted_annotations(
+    annotations: dict[str, Any], sources: tuple[str, ...], sinks: tuple[str, ...]
+) -> None:
+    """Otherwise the results of every tool carry all labels, and its arguments may go anywhere."""
+    tool = {"name": "a", "inputSchema": TAKES, "annotations": annotations}
+    with bare_server(tool, trust_annotations=True) as server:
+        trusting = {each.spec.name: each.policy for each in server.toolset}
+    with bare_server(tool) as server:
+        others = {each.spec.name: each.policy for each in server.toolset}
+
+    assert (trusting["a"].sources, trusting["a"].sinks) == (sources, sinks)
+    assert (others["a"].sources, others["a"].sinks) == (ALL_SOURCES, ALL_SINKS)
 
 
 def test_a_denied_tool_stays_denied() -> None:

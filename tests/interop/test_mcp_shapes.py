@@ -106,6 +106,22 @@ def test_hints_come_from_effects(effects: tuple[str, ...], hints: tuple[bool, ..
     assert (None if reported is None else tuple(reported.values())) == hints
 
 
+@pytest.mark.parametrize(
+    ("labels", "is_open"),
+    [
+        ({"sources": ("private",), "sinks": ("storage", "people")}, False),
+        ({"sources": ("untrusted",)}, True),
+        ({"sinks": ("outside:crm",)}, True),
+        ({"sinks": ("public",)}, True),
+    ],
+)
+def test_labels_that_involve_outsiders_make_a_tool_open(labels: dict[str, Any], is_open: bool) -> None:
+    """The effects alone would not say so."""
+    tool = ToolImplementation(ToolSpec("t", "g"), lambda rt: None, ToolPolicy(effects=("reads",), **labels))
+
+    assert to_mcp([tool])[0]["annotations"]["openWorldHint"] is is_open
+
+
 def test_names_are_those_that_the_client_receives() -> None:
     """At most 64 characters, unless a table says otherwise."""
     spec = ToolSpec("t" * 60, "a.b")

@@ -120,6 +120,11 @@ def test_policy_depends_on_the_method(shop: Shop, engine: Engine) -> None:
     } == {name: tuple(policy.effects) for name, policy in policies.items()}
     assert (f"net:read:{place}", lan, "secret:read:shop-key") == policies["list_pets"].capabilities
     assert f"net:read,write:{place}" == policies["delete_pet"].capabilities[0]
+    assert {
+        "list_pets": (("untrusted", "private"), ("outside",)),
+        "pets_replace": (("untrusted", "private"), ("outside", "storage")),
+        "delete_pet": (("untrusted", "private"), ("outside", "storage")),
+    } == {name: (policy.sources, policy.sinks) for name, policy in policies.items()}
 
 
 def test_properties_of_a_body_are_arguments(shop: Shop, engine: Engine) -> None:
@@ -404,6 +409,14 @@ def test_only_selected_operations_are_examined() -> None:
 
     assert ["shop.login", "shop.health"] == [tool.name for tool in tools]
     assert "net:read,write:eu.pets.example:443" == tools.tools[0].policy.capabilities[0]
+
+
+def test_responses_without_a_secret_are_public() -> None:
+    """They come from a public address, and nothing shows that only some may read them."""
+    login, health = from_openapi(PETS, group="shop", select=["shop.login", "shop.heal*"])
+
+    assert (("untrusted",), ("outside", "storage")) == (login.policy.sources, login.policy.sinks)
+    assert (("untrusted",), ("outside",)) == (health.policy.sources, health.policy.sinks)
 
 
 def test_description_can_be_json_text() -> None:

@@ -28,6 +28,7 @@ from neuroscript import (
 )
 from neuroscript.approval.request import Approval, ApprovalRequest
 from neuroscript.interop.smith import from_smith, load_file, load_folder, load_registry, metadata_of
+from neuroscript.policy.labels import ALL_SINKS, ALL_SOURCES, sinks_of, sources_of
 
 # Approval
 
@@ -38,6 +39,7 @@ def test_sm_15_a_tool_that_is_not_dangerous_needs_no_approval() -> None:
 
     assert "sunny in Berlin" == call_tool(tool, {"city": "Berlin"})
     assert (("net", "reads"), False) == (tool.policy.effects, tool.policy.requires_approval)
+    assert (("private", "untrusted"), ("outside",)) == (sources_of(tool.policy), sinks_of(tool.policy))
 
 
 def test_sm_16_a_dangerous_tool_needs_an_approval() -> None:
@@ -58,6 +60,7 @@ def test_sm_16_a_dangerous_tool_needs_an_approval() -> None:
     approving = ExecutionPolicy(approver=approve)
 
     assert ("policy.rejected", "never") == (caught.value.code, caught.value.retry)
+    assert (ALL_SOURCES, ALL_SINKS) == (tool.policy.sources, tool.policy.sinks)
     assert "sunny in Berlin" == call_tool(tool, {"city": "Berlin"}, named)
     assert "sunny in Rome" == call_tool(tool, {"city": "Rome"}, approving)
     assert [{"city": "Berlin"}, {"city": "Rome"}] == [each.arguments for each in requests]

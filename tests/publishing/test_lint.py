@@ -288,6 +288,16 @@ DEFECTS = {
         "from neuroscript import Engine",
         "1: lint.engine a tool must not use Engine; call other tools with rt.call_tool",
     ),
+    # what it declares
+    "labels of a pure tool": (
+        "POLICY = ToolPolicy(effects=('pure',), sources=['private'])",
+        "1: lint.labels a pure tool reads nothing and sends nothing; remove its sources and sinks",
+    ),
+    "no sinks in spite of a capability": (
+        "NEED = 'fs:write:{path}'\nPOLICY = ToolPolicy(effects=('writes',), capabilities=(NEED,), sinks=())",
+        "2: lint.labels sinks is empty, but an argument decides about fs:write:{path}; "
+        "declare where arguments go, such as storage",
+    ),
     "a group of ours": (
         'other = Toolset("fs")',
         "1: lint.group the group fs belongs to neuroscript-fs; choose another name, such as that of your organization",
@@ -413,6 +423,56 @@ def test_declared_capability_permits_side_effect(need: str, use: str, tmp_path: 
 
     assert found_in(path, f"{HEAD}{in_tool(use)}") != []
     assert found_in(path, f"{HEAD}NEEDS = ToolPolicy(capabilities=({need!r},))\n{in_tool(use)}") == []
+
+
+NO_LABELS = "it counts as reading and sending anything; declare effects, or sources and sinks"
+
+SUGGESTIONS = {
+    "effects": (
+        "ToolPolicy(effects=('net',))",
+        "the policy has no labels; declare sources (assumed: untrusted) and sinks (assumed: outside)",
+    ),
+    "effects by name": (
+        "ToolPolicy(effects=WRITING)",
+        "the policy has no labels; declare sources (assumed: nothing) and sinks (assumed: storage)",
+    ),
+    "a capability": (
+        "ToolPolicy(effects=('clock',), capabilities=['fs:read:a'])",
+        "the policy has no labels; declare sources (assumed: private) and sinks (assumed: nothing)",
+    ),
+    "nothing": ("ToolPolicy(timeout=5)", f"the policy has neither effects nor labels, so {NO_LABELS}"),
+    "pure": ("ToolPolicy(effects=('pure',))", None),
+    "declared": ("ToolPolicy(effects=('net',), sinks=('people',))", None),
+    "declared elsewhere": ("ToolPolicy(effects=('net',), sinks=os.SINKS)", None),
+    "effects from elsewhere": ("ToolPolicy(effects=os.EFFECTS)", None),
+    "open": ("ToolPolicy(**os.OPTIONS)", None),
+    "invalid": ("ToolPolicy(effects=('nets',))", None),
+    "ignored": ("ToolPolicy()  # neuroscript: ignore[lint.no-labels]", None),
+}
+
+
+@pytest.mark.parametrize("case", SUGGESTIONS)
+def test_policies_without_labels_are_suggestions(case: str, tmp_path: Path) -> None:
+    """They are not findings, because effects imply labels."""
+    source, suggestion = SUGGESTIONS[case]
+    path = tmp_path / "policies.py"
+    path.write_text(f"{HEAD}WRITING = ('writes', 'clock')\nPOLICY = {source}\n")
+    found = lint(path)
+
+    assert found.findings == ()
+    assert [each.message for each in found.suggestions] == ([] if suggestion is None else [suggestion])
+    assert {each.code for each in found.suggestions} <= {"lint.no-labels"}
+
+
+def test_tools_without_a_policy_are_suggestions(tmp_path: Path) -> None:
+    """However they are declared."""
+    path = tmp_path / "good.py"
+    path.write_text(
+        f'{HEAD}{GOOD}toolset.add(ToolSpec("spare", "acme", description="Do it."), plain, ToolPolicy(sources=()))\n'
+    )
+    unlabelled = [each.message for each in lint(path).suggestions if each.message.endswith(NO_LABELS)]
+
+    assert [each.split()[0] for each in unlabelled] == ["ask", "count", "plain", "plainly"]
 
 
 def test_sources_are_not_imported(tmp_path: Path) -> None:
@@ -555,7 +615,7 @@ def test_first_party_distributions_have_no_findings(path: Path) -> None:
     """Their tools are detected."""
     found = lint(path.parent)
 
-    assert found.findings == ()
+    assert (found.findings, found.suggestions) == ((), ())
     assert found.tools > 0
 
 
@@ -570,4 +630,4 @@ def test_reference_lists_every_code() -> None:
     }
 
     assert {row[1]: row[2] for row in rows if row} == CODES
-    assert CODES.keys() - tried == {"lint.syntax", "lint.py-typed"}
+    assert CODES.keys() - tried == {"lint.syntax", "lint.py-typed", "lint.no-labels"}

@@ -88,7 +88,7 @@ def test_scaffold_passes_every_static_check(name: str, words: dict[str, str], tm
 
     found = lint(project)
 
-    assert (found.findings, found.tools) == ((), 2)
+    assert (found.findings, found.suggestions, found.tools) == ((), (), 2)
 
 
 @pytest.mark.slow

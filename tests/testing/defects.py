@@ -271,6 +271,21 @@ def shout_hourly(rt: Runtime, text: str) -> str:
 effects_told = of(spec(), shout_hourly, NOTHING)
 
 
+labels_match = of(spec(), shout, ToolPolicy(effects=("net",), sources=(), sinks=()))
+
+
+def shout_to_file(rt: Runtime, text: str) -> str:
+    rt.fs.write_text("said.txt", text)
+    return text.upper()
+
+
+labels_declared = of(
+    spec(),
+    shout_to_file,
+    ToolPolicy(capabilities=("fs:write:said.txt",), effects=("writes",), sources=(), sinks=("people",)),
+)
+
+
 def shout_from_file(rt: Runtime, text: str) -> str:
     with Path("/etc/passwd").open() as file:
         return text.upper() if file.read(1) else ""
@@ -309,6 +324,7 @@ DEFECTS: dict[str, Toolset] = {
     "failures-described": failures_described,
     "secrets-marked": secrets_marked,
     "effects-match-capabilities": effects_of_needs,
+    "labels-match": labels_match,
     "types-match": types_agree,
     "examples-finish": examples_end,
     "examples-correct": examples_true,
@@ -328,6 +344,7 @@ DEFECTS: dict[str, Toolset] = {
     "entry-points-agree": doors_agree,
     "streams-close": streams_close,
     "effects-declared": effects_told,
+    "labels-declared": labels_declared,
     "capabilities-complete": needs_cover,
     "prints-with-runtime": prints_by_runtime,
     "importable": importable(),

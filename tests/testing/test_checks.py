@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conftest import ALL
@@ -21,7 +22,7 @@ from tests.distributions import ship
 from tests.testing import defects, loud, newer, unstable
 from tests.testing.defects import QUICK, good
 
-from neuroscript import UNSET, Example, Runtime, SpecError, ToolImplementation, Toolset
+from neuroscript import UNSET, Example, Runtime, SpecError, ToolImplementation, ToolPolicy, Toolset
 from neuroscript.testing import CHECKS, ChecksFailed, check_toolset, checks_for
 from neuroscript.tools.fingerprints import fingerprint
 
@@ -203,6 +204,35 @@ def test_declared_result_is_compared_for_every_entry_point(result: object, fault
     (case,) = [
         case for case in checks_for(Toolset("acme", (tool,)), QUICK) if case.contract_check.name == "entry-points-agree"
     ]
+
+    assert faults == case.faults()
+
+
+def shout_by_sandbox(rt: Runtime, text: str) -> str:
+    rt.fs.write_text("a.txt", text.upper())
+    return rt.fs.read_text("a.txt")
+
+
+NO_SINK = "it uses rt.fs.write_text, but its sinks do not include storage"
+NO_SOURCE = "it uses rt.fs.read_text, but its sources do not include private"
+
+
+@pytest.mark.parametrize(
+    ("labels", "faults"),
+    [
+        ({}, ()),
+        ({"sources": ("private:notes",), "sinks": ("storage:notes",)}, ()),
+        ({"sources": (), "declassifies": ("private",), "sinks": ("storage",)}, ()),
+        ({"sources": ("untrusted",), "sinks": ("people",)}, (NO_SOURCE, NO_SINK)),
+        ({"sources": ()}, (NO_SOURCE,)),
+        ({"sinks": ()}, (NO_SINK,)),
+    ],
+)
+def test_labels_are_compared_with_uses_of_files(labels: dict[str, Any], faults: tuple[str, ...]) -> None:
+    """Undeclared labels follow from the effects, which other checks compare."""
+    policy = ToolPolicy(effects=("reads", "writes"), capabilities=("fs:read,write:a.txt",), **labels)
+    toolset = Toolset("acme", (ToolImplementation(defects.spec(), shout_by_sandbox, policy),))
+    (case,) = [case for case in checks_for(toolset, QUICK) if case.contract_check.name == "labels-declared"]
 
     assert faults == case.faults()
 

@@ -21,7 +21,9 @@ from neuroscript import (
     spec_from_data,
 )
 
-POLICY = ToolPolicy(capabilities=("fs:read:{path}",), effects=("reads",), requires_trust=True)
+POLICY = ToolPolicy(
+    capabilities=("fs:read:{path}",), effects=("reads",), requires_trust=True, sources=("private",), sinks=("storage",)
+)
 
 
 def scanned(rt: Runtime, path: str, depth: int, mode: str | None, *words: str) -> list[str]:
@@ -86,7 +88,7 @@ def test_show_returns_spec_policy_and_origin(engine: Engine) -> None:
     shown = engine.call("meta.show", ["acme.scan"])
 
     assert "host" == shown.pop("origin")
-    policy = {key: shown.pop(key) for key in ("requiresTrust", "requiredCaps", "effects")}
+    policy = {key: shown.pop(key) for key in ("requiresTrust", "requiredCaps", "effects", "sources", "sinks")}
     assert (SCAN, POLICY) == (spec_from_data(shown), policy_from_data(policy))
 
 
@@ -124,7 +126,9 @@ For words in a file.
 - Fails: acme.none.
 - Needs: `fs:read:{{path}}`
 - Trust: requires a trusted host
-- Effects: reads"""
+- Effects: reads
+- Reads: private
+- Sends to: storage"""
 
     assert expected == engine.call("meta.toolshelp", ["acme"])
     assert len(engine.tools) == f"\n{engine.call('meta.toolshelp')}".count("\n## ")

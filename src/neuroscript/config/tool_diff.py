@@ -8,7 +8,7 @@ models.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import attrs
@@ -19,6 +19,7 @@ from neuroscript.config.result_diff import is_narrower, result_of
 from neuroscript.config.spec_diff import argument_changes
 from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.capabilities import parts
+from neuroscript.policy.labels import sinks_of, sources_of
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.spec.tool_spec import MAYBE, ToolSpec
 from neuroscript.tools.fingerprints import digest_of
@@ -140,6 +141,7 @@ def _policy_changes(old: ToolPolicy, new: ToolPolicy) -> Iterator[Change]:
             yield breaking_change(name, gained if getattr(new, name) else lost)
     yield from _need_changes(old, new)
     yield from _effect_changes(old, new)
+    yield from _label_changes(old, new)
     if old.timeout != new.timeout:
         looser = new.timeout is None or (old.timeout is not None and new.timeout > old.timeout)
         yield change_of(looser, "timeout", "the timeout is longer" if looser else "the timeout is shorter")
@@ -200,3 +202,29 @@ _EFFECT: Final = {
     (False, False): "no longer has the effect {}",
 }
 """Keyed by whether the effect is a promise, and whether it is now present."""
+
+
+def _label_changes(old: ToolPolicy, new: ToolPolicy) -> Iterator[Change]:
+    """Yield the changes of declared labels, compared with what the effects imply where nothing is declared."""
+    for name, labels_of in _LABELS.items():
+        if getattr(old, name) == getattr(new, name):
+            continue
+        before, after = {*labels_of(old)}, {*labels_of(new)}
+        for label in sorted(after ^ before):
+            yield breaking_change(name, _LABEL[name][label in after].format(label))
+        if before == after:
+            yield compatible(name, "the same labels are written differently")
+
+
+_LABELS: Final[Mapping[str, Callable[[ToolPolicy], Iterable[str]]]] = {
+    "sources": sources_of,
+    "sinks": sinks_of,
+    "declassifies": lambda policy: policy.declassifies,
+}
+
+_LABEL: Final = {
+    "sources": ("results no longer carry {}", "results now carry {}"),
+    "sinks": ("no longer sends arguments to {}", "now sends arguments to {}"),
+    "declassifies": ("no longer declassifies {}", "now declassifies {}"),
+}
+"""Both directions are breaking: flow rules refuse calls that used to run, or no longer see what they used to refuse."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from neuroscript.coercion.rule_text import expected_type
 from neuroscript.errors import UNSET
-from neuroscript.formats.one_line import inner_rules, presence_phrases, return_text, signature, to_json
+from neuroscript.formats.one_line import inner_rules, label_phrases, presence_phrases, return_text, signature, to_json
 from neuroscript.io.text import escape, one_line
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.interfaces import ToolInfo
@@ -100,8 +100,9 @@ def _policy(policy: ToolPolicy) -> Iterator[str]:
     needs = [_code(str(need)) for need in policy.capabilities]
     needs = [*(["trust"] * policy.requires_trust), *needs, *(["approval of each call"] * policy.requires_approval)]
     effects = ", ".join(policy.effects) or "not declared"
+    labels = "".join(f" **{title.capitalize()}:** {text}." for title, text in label_phrases(policy))
     time = "" if policy.timeout is None else f" **Timeout:** {policy.timeout:g} s."
-    yield f"**Needs:** {', '.join(needs) or 'nothing'}. **Effects:** {effects}.{time}"
+    yield f"**Needs:** {', '.join(needs) or 'nothing'}. **Effects:** {effects}.{labels}{time}"
 
 
 def _example(spec: ToolSpec, example: Example) -> str:

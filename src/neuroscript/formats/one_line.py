@@ -11,6 +11,8 @@ from neuroscript.coercion.rule_text import rule_phrase as type_rule_phrase
 from neuroscript.coercion.types import ArgType, type_phrase
 from neuroscript.errors import UNSET
 from neuroscript.io.text import json_text
+from neuroscript.policy.labels import sinks_of, sources_of
+from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.spec.tool_spec import MAYBE, ArgSpec, ToolSpec
 
 MAX_DEFAULT_CHARS: Final = 24
@@ -92,6 +94,24 @@ def inner_rules(arg: ArgSpec, path: str) -> Iterator[tuple[str, ArgSpec]]:
     for index, each in enumerate(parts, 1):
         tag = next((key.choices for key in each.keys if key.name == arg.discriminator), (index,))
         yield from inner_rules(each, path if len(parts) == 1 else f"{path} ({', '.join(map(str, tag))})")
+
+
+def label_phrases(policy: ToolPolicy) -> Iterator[tuple[str, str]]:
+    """Yield what a tool reads and where it sends arguments, each with a title, but nothing for neither.
+
+    Labels that the tool does not declare are marked as assumed.
+
+    >>> from neuroscript import ToolPolicy
+    >>> dict(label_phrases(ToolPolicy(effects=("net",), sinks=("people", "outside:crm"))))
+    {'reads': 'untrusted (assumed)', 'sends to': 'people, outside:crm'}
+    """
+    for title, declared, labels in (
+        ("reads", policy.sources, sources_of(policy)),
+        ("sends to", policy.sinks, sinks_of(policy)),
+        ("declassifies", policy.declassifies, policy.declassifies),
+    ):
+        if labels:
+            yield title, ", ".join(labels) + (" (assumed)" if declared is None else "")
 
 
 def to_json(value: Any) -> str:

@@ -9,6 +9,7 @@ from neuroscript.coercion.schema_inspection import MANY, NAMED, ONE, REFUSED, si
 from neuroscript.errors import UNSET, SpecError
 from neuroscript.io.text import one_line, quote_untrusted
 from neuroscript.names import to_snake_case
+from neuroscript.policy.labels import ALL_SINKS, ALL_SOURCES
 from neuroscript.policy.scopes import literal
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.spec.tool_spec import ArgSpec
@@ -126,6 +127,8 @@ def default_policy(system: str, group: str, name: str, trusted: bool) -> ToolPol
         capabilities=(call_capability(system, group, name),),
         effects=("net", "reads", "writes", "deletes"),
         requires_approval=not trusted,
+        sources=ALL_SOURCES,
+        sinks=ALL_SINKS,
     )
 
 

@@ -15,7 +15,7 @@ from neuroscript.coercion.parameters import STRINGS, field_problems, one_of
 from neuroscript.errors import SpecError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.names import canonical
-from neuroscript.policy.labels import SINKS, SOURCES, covers, label_problems, sinks_of, sources_of
+from neuroscript.policy.labels import ALL_SINKS, SINKS, SOURCES, covers, label_problems, sinks_of, sources_of
 from neuroscript.policy.scopes import is_tool_pattern, tool_matcher
 from neuroscript.policy.tool_policy import as_names, as_optional_names, label_field_problems, unique_values
 
@@ -89,12 +89,10 @@ def _rule_problems(rule: FlowRule) -> Iterator[str]:
         yield from label_problems(name, (part for part in joined if part != "*"), known)
 
 
-TO_ALL: Final = tuple(SINKS)
-
 FLOW_PROFILES: Final[Mapping[str, tuple[FlowRule, ...]]] = {
-    "untrusted-text": (FlowRule(("untrusted",), TO_ALL),),
+    "untrusted-text": (FlowRule(("untrusted",), ALL_SINKS),),
     "lethal-trifecta": (FlowRule(("untrusted+private",), ("outside", "public"), by="session"),),
-    "rule-of-two": (FlowRule(("untrusted+private",), TO_ALL, by="session"),),
+    "rule-of-two": (FlowRule(("untrusted+private",), ALL_SINKS, by="session"),),
 }
 """Rules by name. In a policy, the name stands for the rules.
 

@@ -27,6 +27,12 @@ SINKS: Final[Mapping[str, str]] = {
 }
 """The built-in sinks, each with its meaning."""
 
+ALL_SOURCES: Final = tuple(SOURCES)
+"""What the results of a tool carry that could be anything."""
+
+ALL_SINKS: Final = tuple(SINKS)
+"""Where a tool that could do anything sends its arguments."""
+
 WORD: Final = r"[a-z][a-z0-9_-]{0,63}"
 LABEL: Final = re.compile(rf"{WORD}(?::{WORD})*")
 
@@ -62,18 +68,18 @@ def sources_of(policy: ToolPolicy) -> tuple[str, ...]:
     """Return what the results of a tool carry: what it declares, or else what follows from its effects."""
     if policy.sources is not None:
         return policy.sources
-    return _implied(policy, EFFECT_SOURCES, tuple(SOURCES))
+    return _implied(policy, EFFECT_SOURCES, ALL_SOURCES)
 
 
 def sinks_of(policy: ToolPolicy) -> tuple[str, ...]:
     """Return where the calls of a tool send their arguments: what it declares, or what follows from its effects."""
     if policy.sinks is not None:
         return policy.sinks
-    return _implied(policy, EFFECT_SINKS, tuple(SINKS))
+    return _implied(policy, EFFECT_SINKS, ALL_SINKS)
 
 
 def _implied(policy: ToolPolicy, by_effect: Mapping[str, tuple[str, ...]], worst: tuple[str, ...]) -> tuple[str, ...]:
-    if not policy.effects:
+    if {"idempotent"}.issuperset(policy.effects):  # a promise about calls, which says nothing about what they do
         return worst
     effects = {*policy.effects, *_effects_of_capabilities(policy.capabilities)}
     implied = (label for effect, labels in by_effect.items() if effect in effects for label in labels)
@@ -87,6 +93,26 @@ def _effects_of_capabilities(capabilities: Iterable[str]) -> Iterator[str]:
             effect = CAPABILITY_EFFECTS.get(f"{resource}:{verb}") or CAPABILITY_EFFECTS.get(resource)
             if effect is not None:
                 yield effect
+
+
+def label_contradictions(policy: ToolPolicy) -> Iterator[str]:
+    """Yield a sentence for each declared label that contradicts the effects or the capabilities of a tool."""
+    if "pure" in policy.effects and (policy.sources or policy.sinks):
+        yield "a pure tool reads nothing and sends nothing; remove its sources and sinks"
+    if policy.sinks == ():
+        yield from _forgotten_sinks(policy)
+    if policy.declassifies and policy.sources is None:
+        yield "declassifies is declared without sources; declare what its own results carry"
+
+
+def _forgotten_sinks(policy: ToolPolicy) -> Iterator[str]:
+    """Yield a sentence for each capability that an argument decides about, so that it does go somewhere."""
+    for need in policy.capabilities:
+        effects = _effects_of_capabilities([need]) if "{" in need else ()
+        where = [sink for effect in effects for sink in EFFECT_SINKS.get(effect, ())]
+        if where:
+            sinks = ", ".join(dict.fromkeys(where))
+            yield f"sinks is empty, but an argument decides about {need}; declare where arguments go, such as {sinks}"
 
 
 def label_problems(field: str, labels: Iterable[str], known: Mapping[str, str]) -> Iterator[str]:

@@ -11,12 +11,19 @@ from typing import Any, Final
 from neuroscript import Example, Runtime, ToolPolicy, Toolset
 
 WRITES: Final = "fs:write:{filepath}"
-REPLACING: Final = ToolPolicy(capabilities=(WRITES,), effects=("writes", "idempotent"))
-ADDING: Final = ToolPolicy(capabilities=(WRITES,), effects=("writes",))
-MAKING: Final = ToolPolicy(capabilities=("fs:write:{path}",), effects=("writes", "idempotent"))
-DELETING: Final = ToolPolicy(capabilities=("fs:delete:{path}",), effects=("deletes", "idempotent"))
+REPLACING: Final = ToolPolicy(capabilities=(WRITES,), effects=("writes", "idempotent"), sources=(), sinks=("storage",))
+ADDING: Final = ToolPolicy(capabilities=(WRITES,), effects=("writes",), sources=(), sinks=("storage",))
+MAKING: Final = ToolPolicy(
+    capabilities=("fs:write:{path}",), effects=("writes", "idempotent"), sources=(), sinks=("storage",)
+)
+DELETING: Final = ToolPolicy(
+    capabilities=("fs:delete:{path}",), effects=("deletes", "idempotent"), sources=(), sinks=("storage",)
+)
 MOVING: Final = ToolPolicy(
-    capabilities=("fs:delete:{source_path}/**", "fs:write:{destination_path}/**"), effects=("writes", "deletes")
+    capabilities=("fs:delete:{source_path}/**", "fs:write:{destination_path}/**"),
+    effects=("writes", "deletes"),
+    sources=(),
+    sinks=("storage",),
 )
 """A directory is moved with everything below it."""
 

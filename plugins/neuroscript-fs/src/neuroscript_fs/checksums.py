@@ -8,7 +8,10 @@ from typing import Any, Final
 from neuroscript import Capability, Example, Runtime, SandboxError, ToolFailed, ToolPolicy, Toolset
 
 VERIFYING: Final = ToolPolicy(
-    capabilities=("fs:read:{filepath}", "fs:read:{directory}/**"), effects=("reads", "idempotent")
+    capabilities=("fs:read:{filepath}", "fs:read:{directory}/**"),
+    effects=("reads", "idempotent"),
+    sources=("private",),
+    sinks=(),
 )
 
 ALGORITHMS: Final = {32: "md5", 64: "sha256", 128: "sha512"}

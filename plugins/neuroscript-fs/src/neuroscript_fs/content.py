@@ -9,7 +9,9 @@ from typing import IO, Final
 
 from neuroscript import ArgSpec, ArgType, Example, Runtime, ToolFailed, ToolPolicy, Toolset, ToolSpec
 
-READING: Final = ToolPolicy(capabilities=("fs:read:{filepath}",), effects=("reads", "idempotent"))
+READING: Final = ToolPolicy(
+    capabilities=("fs:read:{filepath}",), effects=("reads", "idempotent"), sources=("private",), sinks=()
+)
 
 MAX_READ_BYTES: Final = 8 * 1024 * 1024
 """Maximum bytes per call: the same as for arguments, so that the content can be written again."""

@@ -12,11 +12,15 @@ from typing import Any, Final
 from neuroscript import DirEntry, Example, Runtime, ToolFailed, ToolPolicy, Toolset
 from neuroscript_fs.entries import as_map, by_path
 
-ONE: Final = ToolPolicy(capabilities=("fs:read:{path}",), effects=("reads", "idempotent"))
-SANDBOX: Final = ToolPolicy(capabilities=("fs:read:.",), effects=("reads",))
+ONE: Final = ToolPolicy(
+    capabilities=("fs:read:{path}",), effects=("reads", "idempotent"), sources=("private",), sinks=()
+)
+SANDBOX: Final = ToolPolicy(capabilities=("fs:read:.",), effects=("reads",), sources=(), sinks=())
 """The sandbox directory itself, without its content."""
 
-ALL_BELOW: Final = ToolPolicy(capabilities=("fs:read:{path}/**",), effects=("reads", "idempotent"))
+ALL_BELOW: Final = ToolPolicy(
+    capabilities=("fs:read:{path}/**",), effects=("reads", "idempotent"), sources=("private",), sinks=()
+)
 
 MAGIC: Final = re.compile(r"[*?\[]")
 

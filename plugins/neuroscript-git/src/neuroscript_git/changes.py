@@ -6,19 +6,29 @@ from typing import Any, Final, Literal
 
 from neuroscript import Example, Runtime, ToolPolicy, Toolset
 from neuroscript_git import parsing, validation
-from neuroscript_git.inspection import GIT, INERT
+from neuroscript_git.inspection import GIT, INERT, SOURCES
 from neuroscript_git.merging import merge_commit
 from neuroscript_git.nesting import normalize_path
 from neuroscript_git.repository import Repository, open_repository, printable
 from neuroscript_git.staging import stage
 
-STAGING: Final = ToolPolicy(capabilities=("fs:read,write:{relative_path}/**", GIT), effects=("reads", "writes", "exec"))
+STAGING: Final = ToolPolicy(
+    capabilities=("fs:read,write:{relative_path}/**", GIT),
+    effects=("reads", "writes", "exec"),
+    sources=SOURCES,
+    sinks=("storage",),
+)
 CHANGING: Final = ToolPolicy(
-    capabilities=("fs:read,write,delete:{relative_path}/**", GIT), effects=("reads", "writes", "deletes", "exec")
+    capabilities=("fs:read,write,delete:{relative_path}/**", GIT),
+    effects=("reads", "writes", "deletes", "exec"),
+    sources=SOURCES,
+    sinks=("storage",),
 )
 REMOVING: Final = ToolPolicy(
     capabilities=("fs:read,write:{relative_path}/**", "fs:delete:{relative_path}/{paths}", GIT),
     effects=("reads", "writes", "deletes", "exec"),
+    sources=SOURCES,
+    sinks=("storage",),
 )
 RAW: Final = (*INERT, "--raw", "--numstat", "-z")
 COMMITTING: Final = (

@@ -11,8 +11,16 @@ from neuroscript_git.nesting import pathspecs
 from neuroscript_git.repository import MAGIC, Repository, open_repository, printable
 
 GIT: Final = "shell:exec:git"
-READING: Final = ToolPolicy(capabilities=("fs:read:{relative_path}/**", GIT), effects=("reads", "exec"))
-SEEING: Final = ToolPolicy(capabilities=("fs:read:{repo_path}/**", GIT), effects=("reads", "exec"))
+SOURCES: Final = ("untrusted", "private")
+"""A repository contains what everyone who can commit to it has written, and not everyone may read it."""
+
+READING: Final = ToolPolicy(
+    capabilities=("fs:read:{relative_path}/**", GIT), effects=("reads", "exec"), sources=SOURCES, sinks=()
+)
+SEEING: Final = ToolPolicy(
+    capabilities=("fs:read:{repo_path}/**", GIT), effects=("reads", "exec"), sources=SOURCES, sinks=()
+)
+"""No program that a repository names is executed, so arguments only select what git reads."""
 
 INERT: Final = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all", "--find-renames")
 """Options that make git compute differences itself, without external programs."""

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from neuroscript import Example, Runtime, SandboxError, ToolFailed, ToolPolicy, Toolset
 from neuroscript_git import parsing, validation
-from neuroscript_git.inspection import GIT
+from neuroscript_git.inspection import GIT, SOURCES
 from neuroscript_git.merging import merge_commit
 from neuroscript_git.repository import Repository, open_repository
 from neuroscript_git.settings import Settings
@@ -24,14 +24,20 @@ HELPER: Final = "shell:exec:git-remote-{protocol}"
 CLONING: Final = ToolPolicy(
     capabilities=("fs:read,write:{relative_path}/**", "net:read:{repository_url.host}", GIT, HELPER),
     effects=("reads", "writes", "net", "exec"),
+    sources=SOURCES,
+    sinks=("outside", "storage"),
 )
 PULLING: Final = ToolPolicy(
     capabilities=("fs:read,write,delete:{relative_path}/**", "net:read:{repository_url.host}", GIT, HELPER),
     effects=("reads", "writes", "deletes", "net", "exec"),
+    sources=SOURCES,
+    sinks=("outside", "storage"),
 )
 PUSHING: Final = ToolPolicy(
     capabilities=("fs:read,write:{relative_path}/**", "net:write:{repository_url.host}", GIT, HELPER),
     effects=("reads", "writes", "net", "exec"),
+    sources=SOURCES,
+    sinks=("outside", "storage"),
 )
 FETCHING: Final = ("--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance")
 

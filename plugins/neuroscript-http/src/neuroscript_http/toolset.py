@@ -33,14 +33,22 @@ PRIVATE: Final = "lan:reach:{private}"
 """A separate resource, so that even a wide network grant does not include private addresses."""
 
 READING: Final = ToolPolicy(
-    capabilities=("net:read:{url.host}", "net:read:{redirects.host}", PRIVATE), effects=("net", "idempotent")
+    capabilities=("net:read:{url.host}", "net:read:{redirects.host}", PRIVATE),
+    effects=("net", "idempotent"),
+    sources=("untrusted",),
+    sinks=("outside",),
 )
 CHANGING: Final = ToolPolicy(
-    capabilities=("net:read,write:{url.host}", "net:read,write:{redirects.host}", PRIVATE), effects=("net", "writes")
+    capabilities=("net:read,write:{url.host}", "net:read,write:{redirects.host}", PRIVATE),
+    effects=("net", "writes"),
+    sources=("untrusted",),
+    sinks=("outside", "storage"),
 )
 KEEPING: Final = ToolPolicy(
     capabilities=("net:read:{url.host}", "net:read:{redirects.host}", PRIVATE, "fs:write:{path}"),
     effects=("net", "writes", "idempotent"),
+    sources=("untrusted",),
+    sinks=("outside", "storage"),
 )
 
 URL: Final = ArgSpec(

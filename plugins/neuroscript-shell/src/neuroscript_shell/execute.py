@@ -17,6 +17,8 @@ RUNNING: Final = ToolPolicy(
     requires_trust=True,
     capabilities=("shell:exec:{command}", "fs:read:{directory}", "env:read:{env_names}"),
     effects=("exec", "reads", "writes", "deletes", "net", "clock", "random"),
+    sources=("untrusted", "private"),
+    sinks=("code", "outside", "storage"),
 )
 """A program can do whatever its user can do, so grants for files or hosts cannot confine it: it requires trust."""
 

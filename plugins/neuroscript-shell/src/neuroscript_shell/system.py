@@ -9,8 +9,10 @@ from typing import Final
 
 from neuroscript import ArgSpec, ArgType, Example, Runtime, ToolFailed, ToolPolicy, Toolset, ToolSpec
 
-READING: Final = ToolPolicy(capabilities=("env:read:{name}",), effects=("reads", "idempotent"), blocking=False)
-NAMING: Final = ToolPolicy(effects=("reads", "idempotent"), blocking=False)
+READING: Final = ToolPolicy(
+    capabilities=("env:read:{name}",), effects=("reads", "idempotent"), blocking=False, sources=("private",), sinks=()
+)
+NAMING: Final = ToolPolicy(effects=("reads", "idempotent"), blocking=False, sources=("private",), sinks=())
 CLOCK: Final = ToolPolicy(effects=("clock",))
 WAITING: Final = ToolPolicy(effects=("clock",), blocking=True)
 

@@ -27,8 +27,8 @@ from neuroscript import (
     ToolSpec,
 )
 
-INNER_CALL_POLICY: Final = ToolPolicy(blocking=True)
-"""No effects are declared, because they depend on the tool that is called."""
+INNER_CALL_POLICY: Final = ToolPolicy(blocking=True, sources=(), sinks=())
+"""Effects depend on the tool that is called. Its own labels and sinks apply to the inner call."""
 
 TOOL: Final = ArgSpec("tool", ArgType.STRING, description="The name of the tool to call, such as math.add.")
 FURTHER_ARGS: Final = ArgSpec(

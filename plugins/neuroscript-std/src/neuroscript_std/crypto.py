@@ -10,6 +10,14 @@ from neuroscript_std.algorithms import require_algorithm
 
 PURE: Final = ToolPolicy(effects=("pure",))
 RANDOM: Final = ToolPolicy(effects=("random",))
+SIGNING: Final = ToolPolicy(
+    capabilities=("secret:read:{secret_name}",),
+    effects=("reads", "idempotent"),
+    blocking=False,
+    sources=(),
+    sinks=(),
+)
+"""An HMAC is made to be sent, and reveals nothing about its key."""
 
 DIGESTS: Final = ("sha256", "sha512", "md5")
 
@@ -115,7 +123,7 @@ toolset.add(
         error_conditions="crypto.bad_algorithm; secret.unknown, if the host provides no secret of that name.",
     ),
     _lent_digest,
-    ToolPolicy(capabilities=("secret:read:{secret_name}",), effects=("reads", "idempotent"), blocking=False),
+    SIGNING,
 )
 
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from neuroscript import ArgSpec, ArgType, Example, ToolPolicy, Toolset, ToolSpec
 
-LOOKING: Final = ToolPolicy(effects=("reads", "idempotent"), blocking=False)
-RELEASING: Final = ToolPolicy(effects=("deletes", "idempotent"))
+LOOKING: Final = ToolPolicy(effects=("reads", "idempotent"), blocking=False, sources=(), sinks=())
+RELEASING: Final = ToolPolicy(effects=("deletes", "idempotent"), sources=(), sinks=())
 
 GONE: Final = "file-00000000000000000000000000000000"
 

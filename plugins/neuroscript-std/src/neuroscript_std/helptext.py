@@ -33,6 +33,8 @@ def _facts(spec: ToolSpec, policy: ToolPolicy) -> Iterator[str]:
         "Trust": "requires a trusted host" if policy.requires_trust else "",
         "Approval": "each call requires approval" if policy.requires_approval else "",
         "Effects": ", ".join(policy.effects),
+        "Reads": ", ".join(policy.sources or ()),
+        "Sends to": ", ".join(policy.sinks or ()),
     }
     yield from (f"- {what}: {text}" for what, text in facts.items() if text)
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from neuroscript import ArgSpec, ArgType, Example, Runtime, ToolPolicy, Toolset, ToolSpec
 
-PRINT_POLICY: Final = ToolPolicy()
-"""No declared effect covers a line of output, which changes nothing and does not block."""
+PRINT_POLICY: Final = ToolPolicy(sources=(), sinks=())
+"""No declared effect covers a line of output, which changes nothing, does not block, and goes only to the user."""
 
 INPUT_POLICY: Final = ToolPolicy(effects=("prompts",))
 

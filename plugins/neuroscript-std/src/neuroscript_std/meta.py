@@ -19,7 +19,8 @@ from neuroscript import (
 )
 from neuroscript_std.helptext import help_of, signature
 
-LOOKING: Final = ToolPolicy(effects=("reads", "idempotent"), blocking=False)
+LOOKING: Final = ToolPolicy(effects=("reads", "idempotent"), blocking=False, sources=(), sinks=())
+"""A model already receives the specs of the tools that it can call."""
 
 NONE: Final = "No tools found matching filter."
 
@@ -85,8 +86,8 @@ def show(rt: Runtime, name: str) -> dict[str, Any]:
         name: Name of the tool, canonical or as a model calls it (math__add).
 
     Returns:
-        Its spec (name, groupname, fullname, args, returnType and others), its requirements (requiresTrust,
-        requiredCaps, effects, requiresApproval) and its origin, the distribution that provides it.
+        Its spec (name, groupname, fullname, args, returnType and others), its policy (requiresTrust,
+        requiredCaps, effects, requiresApproval, sources, sinks) and its origin, the distribution that provides it.
 
     Raises:
         ToolFailed: meta.unknown.

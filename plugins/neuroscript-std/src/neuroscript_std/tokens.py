@@ -25,7 +25,8 @@ from neuroscript_std.algorithms import require_algorithm
 
 PURE: Final = ToolPolicy(effects=("pure",))
 CLOCK: Final = ToolPolicy(effects=("clock",))
-SIGNING: Final = ToolPolicy(requires_trust=True, capabilities=("crypto:sign:jwt",))
+SIGNING: Final = ToolPolicy(requires_trust=True, capabilities=("crypto:sign:jwt",), sources=(), sinks=())
+"""A token contains only what the caller passes."""
 
 SIGNATURES: Final = ("HS256", "HS384", "HS512")
 SIGNATURE_ALONE: Final = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud", "sub", "jti")}

@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from neuroscript import Example, Runtime, ToolPolicy, Toolset
 
-READING: Final = ToolPolicy(effects=("reads", "idempotent"), blocking=False)
-SETTING: Final = ToolPolicy(effects=("writes", "idempotent"), blocking=False)
+READING: Final = ToolPolicy(effects=("reads", "idempotent"), blocking=False, sources=(), sinks=())
+SETTING: Final = ToolPolicy(effects=("writes", "idempotent"), blocking=False, sources=(), sinks=())
+"""Variables stay in the session, and carry the labels of their values."""
 
 toolset = Toolset("var")
 

@@ -16,7 +16,7 @@ from neuroscript.publishing.lint.check import LintResult, lint
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
-    """Print the findings and return the exit code.
+    """Print the findings and the suggestions, and return the exit code.
 
     Raises:
         UsageError: The path does not exist, or contains no Python file.
@@ -28,14 +28,15 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read {quote_path(options.path)}: {reason_of(error)}") from None
     if options.json:
-        data = [attrs.asdict(each) for each in found.findings]
-        output.json({"ok": not data, "files": found.files, "tools": found.tools, "findings": data})
+        output.json({"ok": not found.findings, **attrs.asdict(found)})
     else:
-        rows = tuple((cell(str(each)),) for each in found.findings)
+        rows = tuple((cell(str(each)),) for each in (*found.findings, *found.suggestions))
         show([*([Rows(rows, wrapped=False)] if rows else []), Rows(((cell(_summary(found)),),))], output)
     return FAILED if found.findings else OK
 
 
 def _summary(found: LintResult) -> str:
-    counts = ((found.files, "file"), (found.tools, "tool"), (len(found.findings), "finding"))
+    counts = [(found.files, "file"), (found.tools, "tool"), (len(found.findings), "finding")]
+    if found.suggestions:
+        counts.append((len(found.suggestions), "suggestion"))
     return ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts)

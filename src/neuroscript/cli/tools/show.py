@@ -11,7 +11,7 @@ from neuroscript.cli.terminal.exit_codes import OK
 from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, cell, line
 from neuroscript.cli.terminal.printing import show
 from neuroscript.errors import UNSET
-from neuroscript.formats.one_line import inner_rules, return_text, rule_phrase, signature, to_json
+from neuroscript.formats.one_line import inner_rules, label_phrases, return_text, rule_phrase, signature, to_json
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
 from neuroscript.tools.serialization import policy_to_data, spec_to_data
@@ -79,6 +79,7 @@ def _policy(policy: ToolPolicy) -> Iterator[tuple[Cell, Cell]]:
     needs.extend(["approval of each call"] if policy.requires_approval else [])
     yield cell("needs"), cell(", ".join(needs) or "nothing", "mended" if needs else "good")
     yield cell("effects"), cell(", ".join(policy.effects) or "not specified")
+    yield from ((cell(title), cell(labels)) for title, labels in label_phrases(policy))
     if policy.timeout is not None:
         yield cell("timeout"), cell(f"{policy.timeout:g} s")
 

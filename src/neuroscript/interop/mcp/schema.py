@@ -12,6 +12,7 @@ from neuroscript.coercion.plain_data import freeze
 from neuroscript.coercion.types import ArgType
 from neuroscript.formats.json_schema import result_schema
 from neuroscript.llm.wire.tools import input_schema, tool_description
+from neuroscript.policy.labels import is_covered
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.wire_names import WireNames, spec_of
 from neuroscript.spec.tool_spec import ToolSpec
@@ -21,6 +22,9 @@ CHANGING: Final = frozenset({"writes", "deletes", "exec"})
 
 WIDE: Final = frozenset({"net", "exec", "model"})
 """Effects beyond this machine."""
+
+OUTSIDERS: Final = ("untrusted", "outside", "public")
+"""Labels and sinks that involve people outside the user's organization."""
 
 WRAPPED: Final = "result"
 """The key for a result that is not an object, as in the SDKs; the protocol requires an object."""
@@ -97,7 +101,7 @@ def is_wrapped(spec: ToolSpec) -> bool:
 
 
 def hints_of(policy: ToolPolicy) -> Mapping[str, bool]:
-    """Return the MCP annotations for the effects of a tool; a tool without effects has none.
+    """Return the MCP annotations for the effects and labels of a tool; a tool without effects has none.
 
     Clients treat a tool without annotations as destructive and open-world, which is the safe default. A tool with the
     effect ``net`` is read-only only if it also has ``reads``.
@@ -113,5 +117,10 @@ def hints_of(policy: ToolPolicy) -> Mapping[str, bool]:
         "readOnlyHint": reads,
         "destructiveHint": not reads,
         "idempotentHint": not effects.isdisjoint({"pure", "idempotent"}),
-        "openWorldHint": not effects.isdisjoint(WIDE),
+        "openWorldHint": not effects.isdisjoint(WIDE) or _reaches_outsiders(policy),
     }
+
+
+def _reaches_outsiders(policy: ToolPolicy) -> bool:
+    """Return whether a tool declares that outsiders write its results or receive its arguments."""
+    return any(is_covered(label, OUTSIDERS) for label in (*(policy.sources or ()), *(policy.sinks or ())))

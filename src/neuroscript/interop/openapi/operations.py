@@ -22,6 +22,7 @@ from neuroscript.interop.openapi.schemas import Schemas
 from neuroscript.interop.openapi.security import Credential, SecretsByServer, credentials_of
 from neuroscript.interop.openapi.servers import Server, server_of
 from neuroscript.io.text import one_line
+from neuroscript.policy.labels import ALL_SOURCES
 from neuroscript.policy.scopes import literal
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.spec.tool_spec import ToolSpec
@@ -175,9 +176,19 @@ def _calling(
 def _policy(
     operation: Operation, server: Server, credentials: tuple[Credential, ...], settings: RequestSettings
 ) -> ToolPolicy:
-    """Return the policy of an operation: the needs of the http toolset for its requests, and the secrets."""
+    """Return the policy of an operation: the needs of the http toolset for its requests, and the secrets.
+
+    A response is private if the request needs a secret or a private address; anyone may have written part of it.
+    """
     verbs = "read" if operation.method == "GET" else "read,write"
     needs = [f"net:{verbs}:{server.place}"]
     needs += [f"lan:reach:{literal(place)}" for place in settings.private]
     needs += [f"secret:read:{literal(each.secret)}" for each in credentials]
-    return ToolPolicy(capabilities=tuple(dict.fromkeys(needs)), effects=METHODS[operation.method.lower()])
+    effects = METHODS[operation.method.lower()]
+    is_private = bool(credentials or settings.private)
+    return ToolPolicy(
+        capabilities=tuple(dict.fromkeys(needs)),
+        effects=effects,
+        sources=ALL_SOURCES if is_private else ("untrusted",),
+        sinks=("outside",) if "reads" in effects else ("outside", "storage"),
+    )

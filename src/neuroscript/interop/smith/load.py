@@ -23,6 +23,7 @@ from neuroscript.interop.smith.json_values import iter_non_json
 from neuroscript.interop.smith.metadata import problems_of
 from neuroscript.io.text import one_line, quote_path, quote_untrusted
 from neuroscript.names import to_snake_case
+from neuroscript.policy.labels import ALL_SINKS, ALL_SOURCES
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.interfaces import Runtime
 from neuroscript.spec.callables import is_coroutine, name_of
@@ -85,8 +86,13 @@ HARMLESS: Final = ToolPolicy(effects=("net", "reads"))
 """The policy of a tool that is not dangerous: Smith allows it to read and to use the network without approval."""
 
 
-DANGEROUS: Final = ToolPolicy(effects=("net", "reads", "writes", "deletes"), requires_approval=True)
-"""The policy of a dangerous tool: each call is approved, or the host lists the tool in ``preapproved``."""
+DANGEROUS: Final = ToolPolicy(
+    effects=("net", "reads", "writes", "deletes"), requires_approval=True, sources=ALL_SOURCES, sinks=ALL_SINKS
+)
+"""The policy of a dangerous tool: each call is approved, or the host lists the tool in ``preapproved``.
+
+Smith does not say what is dangerous about it, so its arguments may go anywhere.
+"""
 
 
 @attrs.frozen(eq=False)

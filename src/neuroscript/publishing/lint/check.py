@@ -11,6 +11,7 @@ from neuroscript.discovery.catalog import owner_of
 from neuroscript.publishing.lint import project
 from neuroscript.publishing.lint.contract import arguments, check_function_tool, check_groups, check_spec_tool, groups
 from neuroscript.publishing.lint.finding import Finding
+from neuroscript.publishing.lint.labels import contradictions, missing_labels
 from neuroscript.publishing.lint.misuse import habits
 from neuroscript.publishing.lint.side_effects import at_import, needs, outside
 from neuroscript.publishing.lint.sources import Module, files_of, parse_module
@@ -25,11 +26,13 @@ class LintResult:
         files: The number of Python files read.
         tools: The number of tools declared in them.
         findings: The findings, in the order of files and lines.
+        suggestions: What could be declared in addition, in the same order.
     """
 
     files: int
     tools: int
     findings: tuple[Finding, ...]
+    suggestions: tuple[Finding, ...] = ()
 
 
 def lint(path: Path) -> LintResult:
@@ -52,16 +55,18 @@ def lint(path: Path) -> LintResult:
     chosen = _tool_modules(modules, alone=path.is_file())
     owner = _distribution(path)
     stated = needs(modules.values())
+    suggestions: list[Finding] = []
     count = 0
     for module in chosen:
         try:
             found += [each for each in _of_module(module, stated, owner) if not module.ignores(each)]
+            suggestions += [each for each in missing_labels(module) if not module.ignores(each)]
             count += sum(len(tools) for tools in find_tools(module))
         except RecursionError:
             found.append(
                 module.finding(None, "lint.syntax", "the file is nested too deeply to be parsed; reduce the nesting")
             )
-    return LintResult(len(files), count, tuple(sorted(set(found))))
+    return LintResult(len(files), count, tuple(sorted(set(found))), tuple(sorted(set(suggestions))))
 
 
 def _files(path: Path) -> dict[Path, str]:
@@ -136,6 +141,7 @@ def _of_module(module: Module, stated: frozenset[str], owner: str) -> Iterator[F
     yield from outside(module, stated)
     yield from at_import(module)
     yield from habits(module)
+    yield from contradictions(module)
 
 
 def _strange_groups(module: Module, distribution: str) -> Iterator[Finding]:

@@ -15,6 +15,8 @@ CODES: Final[Mapping[str, str]] = {
     "lint.annotation": "A parameter or a result has no annotation, or one that is not an ArgType.",
     "lint.parameter": "The function's parameters do not match the tool: `rt` first, then the arguments, by position.",
     "lint.default": "A default is mutable, so one call can affect the next.",
+    "lint.labels": "Declared sources or sinks contradict effects or capabilities.",
+    "lint.no-labels": "Suggestion: declare labels, because the effects imply some, or nothing is declared.",
     "lint.print": "A tool uses the terminal directly instead of its Runtime.",
     "lint.undeclared-access": "A tool uses files, programs, the network or environment variables without a capability.",
     "lint.import-effect": "Importing the module has a side effect.",

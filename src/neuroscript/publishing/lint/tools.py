@@ -29,6 +29,16 @@ class FunctionTool:
         """The name of the tool, if the source determines it."""
         return text_of(keyword(self.call, "name")) or self.function.name
 
+    @property
+    def node(self) -> ast.AST:
+        """The node that shows where it is."""
+        return self.function
+
+    @property
+    def is_without_policy(self) -> bool:
+        """Whether the source shows that it has no policy."""
+        return not is_open(self.call) and keyword(self.call, "policy") is None
+
 
 @attrs.frozen(eq=False, repr=False)
 class SpecTool:
@@ -37,15 +47,28 @@ class SpecTool:
     Attributes:
         spec: The call of `ToolSpec`.
         function: Its implementation, if that is a function in the module.
+        addition: The call that adds it to a toolset, if it contains the spec.
     """
 
     spec: ast.Call
     function: Function | None
+    addition: ast.Call | None
 
     @property
     def name(self) -> str:
         """The name of the tool, if the source determines it."""
         return text_of(argument(self.spec, 0, "name")) or ""
+
+    @property
+    def node(self) -> ast.AST:
+        """The node that shows where it is."""
+        return self.spec
+
+    @property
+    def is_without_policy(self) -> bool:
+        """Whether the source shows that it has no policy."""
+        add = self.addition
+        return add is not None and not is_open(add) and argument(add, 2, "policy") is None
 
 
 def find_tools(module: Module) -> tuple[list[FunctionTool], list[SpecTool]]:
@@ -117,7 +140,11 @@ def _function_tools(module: Module, calls: list[ast.Call], sets: set[str]) -> It
 
 def _spec_tools(module: Module, calls: list[ast.Call]) -> Iterator[SpecTool]:
     functions: dict[int, Function] = {}
+    additions: dict[int, ast.Call] = {}
     for call in calls:
+        match call:
+            case ast.Call(func=ast.Attribute(attr="add"), args=[ast.Call() as spec, *_]):
+                additions[id(spec)] = call
         match [*call.args, *(each.value for each in call.keywords if each.arg == "func")]:
             case [ast.Call() as spec, ast.Name(id=name), *_]:
                 function = module.top.get(name)
@@ -125,7 +152,7 @@ def _spec_tools(module: Module, calls: list[ast.Call]) -> Iterator[SpecTool]:
                     functions[id(spec)] = function
     for call in calls:
         if module.dotted(call.func) == "neuroscript.ToolSpec":
-            yield SpecTool(call, functions.get(id(call)))
+            yield SpecTool(call, functions.get(id(call)), additions.get(id(call)))
 
 
 def _name(node: ast.AST) -> str:

@@ -9,6 +9,7 @@ from threading import Barrier
 from typing import Any, Final
 
 from neuroscript.errors import UNSET, CallError, CallTimeout, ReturnError
+from neuroscript.policy.labels import covers
 from neuroscript.testing.checks.check_case import ContractCheck
 from neuroscript.testing.checks.contract import is_refused
 from neuroscript.testing.checks.samples import CANARY
@@ -32,6 +33,12 @@ EFFECTS: Final = {
     "secret": ("reads",),
 }
 """The effects that may declare the use of each member of the Runtime."""
+
+READING: Final = frozenset({"read_bytes", "read_text", "hash"})
+"""Methods of ``rt.fs`` that read the content of a file."""
+
+WRITING: Final = frozenset({"write_bytes", "write_text", "append", "mkdir", "delete", "move"})
+"""Methods of ``rt.fs`` that change files."""
 
 PATHS: Final = "sandbox."
 """Codes of errors that may contain a path inside the sandbox, the only argument value permitted in errors."""
@@ -201,6 +208,20 @@ def _undeclared_effects(bench: Bench, tool: ToolImplementation) -> Iterator[str]
             yield f"it uses rt.{name}, but its effects do not include {' or '.join(EFFECTS[name])}"
 
 
+def _undeclared_labels(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
+    policy = tool.policy
+    used = {name for trial in bench.all_trials(tool) if trial.seen for name in trial.seen.files}
+    sources = None if policy.sources is None else (*policy.sources, *policy.declassifies)
+    for methods, field, labels, needed in (
+        (READING, "sources", sources, "private"),
+        (WRITING, "sinks", policy.sinks, "storage"),
+    ):
+        if labels is not None and not any(covers(needed, each) for each in labels):
+            yield from (
+                f"it uses rt.fs.{name}, but its {field} do not include {needed}" for name in sorted(used & methods)
+            )
+
+
 BEHAVES: Final = ("examples-correct", "examples-finish")
 
 CHECKS: Final = (
@@ -257,5 +278,8 @@ CHECKS: Final = (
     ContractCheck("streams-close", "The generator of a stream ends when its reader stops.", _streams),
     ContractCheck(
         "effects-declared", "The effects of a tool declare what it does with the Runtime.", _undeclared_effects
+    ),
+    ContractCheck(
+        "labels-declared", "Declared sources and sinks include what a tool does with files.", _undeclared_labels
     ),
 )

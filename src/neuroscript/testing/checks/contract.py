@@ -11,6 +11,7 @@ from typing import Any, Final
 from neuroscript.coercion.types import BUILTINS, ArgType
 from neuroscript.errors import UNSET
 from neuroscript.formats.one_line import inner_rules
+from neuroscript.policy.labels import label_contradictions
 from neuroscript.testing.checks.check_case import ContractCheck
 from neuroscript.testing.checks.trials import Bench
 from neuroscript.tools.tool import ToolImplementation, WithoutRuntime
@@ -134,6 +135,13 @@ def _effects(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
                 yield f"it needs {resource}:{verb}, but its effects do not include {effect}"
 
 
+def _labels(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
+    policy = tool.policy
+    yield from label_contradictions(policy)
+    if tool.spec.args and policy.sinks == () and "net" in policy.effects:
+        yield "sinks is empty, but a tool with the effect net sends its arguments; declare where, such as outside"
+
+
 def _annotations(bench: Bench, tool: ToolImplementation) -> Iterator[str]:
     if isinstance(tool.func, WithoutRuntime):
         return
@@ -177,5 +185,6 @@ CHECKS: Final = (
     ContractCheck(
         "effects-match-capabilities", "A tool that needs a capability declares the corresponding effect.", _effects
     ),
+    ContractCheck("labels-match", "Declared sources and sinks do not contradict effects or capabilities.", _labels),
     ContractCheck("types-match", "Plain annotations of the function match the declared types.", _annotations),
 )

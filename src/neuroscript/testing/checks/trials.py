@@ -34,6 +34,7 @@ class Observation:
 
     Attributes:
         members: The members of the Runtime that it used.
+        files: The methods of ``rt.fs`` that it used.
         changed: Whether it changed an argument.
         raised: The exception that it raised.
         runtime: A weak reference to the Runtime.
@@ -41,6 +42,7 @@ class Observation:
     """
 
     members: set[str] = attrs.field(factory=set)
+    files: set[str] = attrs.field(factory=set)
     changed: bool = False
     raised: BaseException | None = None
     runtime: Any = None
@@ -59,7 +61,22 @@ class WatchedRuntime:
 
     def __getattr__(self, name: str) -> Any:
         self._seen.members.add(name)
-        return getattr(self._rt, name)
+        found = getattr(self._rt, name)
+        return WatchedFiles(found, self._seen) if name == "fs" else found
+
+
+class WatchedFiles:
+    """The files of a Runtime, recording which of their methods are used."""
+
+    __slots__ = ("_files", "_seen")
+
+    def __init__(self, files: Any, seen: Observation) -> None:
+        self._files = files
+        self._seen = seen
+
+    def __getattr__(self, name: str) -> Any:
+        self._seen.files.add(name)
+        return getattr(self._files, name)
 
 
 class Log:

@@ -12,8 +12,8 @@ from neuroscript_std.trees.tree import Tree
 KIND: Final = "tree"
 """The kind of the handles."""
 
-READS: Final = ToolPolicy(effects=("reads",), blocking=False)
-WRITES: Final = ToolPolicy(effects=("writes",), blocking=False)
+READS: Final = ToolPolicy(effects=("reads",), blocking=False, sources=(), sinks=())
+WRITES: Final = ToolPolicy(effects=("writes",), blocking=False, sources=(), sinks=())
 """Trees are in memory, so the tools do not block."""
 
 TREE: Final = ArgSpec("tree_handle", ArgType.HANDLE, description="Handle of the tree, from tree.loadjson.")

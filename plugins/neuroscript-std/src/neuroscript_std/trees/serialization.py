@@ -8,7 +8,7 @@ from neuroscript import ArgSpec, ArgType, Example, Handle, Runtime, ToolPolicy, 
 from neuroscript_std.trees.handles import READS, SHOP, TREE, locked_tree, store_tree
 from neuroscript_std.trees.texts import json_of, parse_tree, render_tree
 
-NEW: Final = ToolPolicy(effects=("writes", "random"), blocking=False)
+NEW: Final = ToolPolicy(effects=("writes", "random"), blocking=False, sources=(), sinks=())
 
 toolset = Toolset("tree")
 

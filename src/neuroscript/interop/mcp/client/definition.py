@@ -1,7 +1,7 @@
 """Conversion of a server's tool definition to a tool: its spec, its sanitized descriptions and its policy.
 
-Annotations are unverified claims. Without ``trust_annotations`` they are ignored, and every tool has the effect
-``deletes``.
+Annotations are unverified claims. Without ``trust_annotations`` they are ignored: every tool has the effect
+``deletes``, its results carry every label, and its arguments may go anywhere.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from neuroscript.interop.mcp.client.call import RemoteCall
 from neuroscript.interop.mcp.client.connection import RequestSender, Unconnected
 from neuroscript.interop.mcp.client.results import promise_of
 from neuroscript.io.text import one_line, quote_untrusted
+from neuroscript.policy.labels import ALL_SINKS, ALL_SOURCES
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.tools.tool import ToolImplementation
 
@@ -99,11 +100,15 @@ def policy_of(definition: Definition, group: str, belief: Trust, seconds: float)
             effects.append("deletes")
     if is_reading or claims.get("idempotentHint") is True:
         effects.append("idempotent")
+    is_closed = claims.get("openWorldHint") is False
+    sinks = (*(() if is_closed else ("outside",)), *(() if is_reading else ("storage",)))
     return ToolPolicy(
         capabilities=(call_capability("mcp", group, definition.name),),
         effects=tuple(effects),
         requires_approval=not (belief.trusted or is_reading),
         timeout=seconds,
+        sources=("private",) if is_closed else ALL_SOURCES,
+        sinks=sinks if belief.annotations else ALL_SINKS,
     )
 
 
