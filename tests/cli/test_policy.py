@@ -167,6 +167,17 @@ def test_tool_must_be_allowed_by_file_and_options(world: Path) -> None:
     assert call(*words, "--allow", "p.*", "p.many", "[]") == CommandResult(4, "", not_allowed.format("many"))
 
 
+def test_options_allow_only_these_even_if_the_file_asks(world: Path) -> None:
+    """``otherwise = "ask"`` is about the tools that the file does not allow, not about those of ``--allow``."""
+    text = "[policy]\nallow = ['p.put']\notherwise = 'ask'\ngrants = ['fs:*:*']\n"
+    words = ("--policy", write(world / "a.toml", text))
+
+    assert put(*words) == CommandResult(0, "hi\n")
+    assert call(*words, "p.few", "[]").err.startswith("neuroscript: p.few: needs approval; ")
+    assert call(*words, "--allow", "p.few", "p.few", "[]").err.startswith("neuroscript: p.few: needs approval; ")
+    assert call(*words, "--allow", "p.few", "p.many", "[]").err.startswith("neuroscript: p.many: not matched by any ")
+
+
 def test_profile_is_selected_by_name(world: Path) -> None:
     """An unknown profile, or a profile without a file, ends the command."""
     file = write(world / "a.toml", "[policy]\ngrants = ['fs:*:*']\n[policy.profiles.careful]\ndeny = ['p.put']\n")
