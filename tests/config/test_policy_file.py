@@ -107,6 +107,7 @@ FLOW = """\
 [policy]
 allow = ["mail.*"]
 otherwise = "ask"
+trust_textless = true
 
 [[policy.flow]]
 from = ["untrusted", "private:mail+untrusted"]
@@ -150,6 +151,7 @@ def test_a_file_has_flow_rules_and_labels() -> None:
     assert policy == ExecutionPolicy(
         allow=("mail.*",),
         otherwise="ask",
+        trust_textless=True,
         flow=(
             FlowRule(("untrusted", "private:mail+untrusted"), ("outside", "money"), "refuse", "session"),
             FlowRule(("*",), ("*",), "ask", "values"),
@@ -256,6 +258,7 @@ def test_an_empty_file_is_the_default_policy(text: str, tmp_path: Path) -> None:
                 "5: policy.profiles.b.profiles: unknown key",
             ],
         ),
+        ("[policy]\ntrust_textless = 'yes'", ["2: policy.trust_textless: must be true or false"]),
         ("[policy]\notherwise = 'allow'", ["2: policy.otherwise: must be 'refuse' or 'ask'"]),
         ("[policy]\notherwise = true", ["2: policy.otherwise: must be 'refuse' or 'ask', not bool"]),
         (

@@ -30,7 +30,8 @@ MAX_FILE_BYTES: Final = 1024 * 1024
 """Maximum size of a file in bytes."""
 
 LISTS: Final = ("allow", "deny", "grants", "preapproved")
-KEYS: Final = (*LISTS, "trusted", "otherwise", "limits", "flow", "labels")
+SWITCHES: Final = ("trusted", "trust_textless")
+KEYS: Final = (*LISTS, *SWITCHES, "otherwise", "limits", "flow", "labels")
 """The keys of a profile; the table ``policy`` may also contain profiles."""
 
 TABLES: Final = ("policy", "mcp")
@@ -142,7 +143,7 @@ def _section(faults: Faults, place: Place, table: Mapping[str, Any], known: tupl
         here = (*place, key)
         if key in LISTS:
             stated[key] = tuple(_texts(faults, here, value))
-        elif key == "trusted":
+        elif key in SWITCHES:
             stated[key] = value
             if not isinstance(value, bool):
                 faults.note(here, "must be true or false")
