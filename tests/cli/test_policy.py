@@ -258,6 +258,7 @@ def test_dry_run_json_is_the_decision(world: Path) -> None:
         ),
         "needs": ["fs:write:data/a", "fs:read:data/a"],
         "grants": ["fs:write:data/a", "fs:read:data/a"],
+        "flows": [],
     }
     assert (4, expected) == (result.code, json.loads(result.out))
 
@@ -427,6 +428,9 @@ def test_explain_shows_the_rule_of_each_check(world: Path) -> None:
         ("needs", "passes", "fs:write:data/**"),
         ("needs", "passes", "fs:read:*"),
         ("approval", "passes", ""),
+        ("sources", "passes", "no effects"),
+        ("sinks", "passes", "no effects"),
+        ("flow", "passes", ""),
         ("limits", "passes", ""),
     ]
     assert (decision["allowed"], decision["rule"]) == (True, "p.*")
@@ -503,6 +507,10 @@ p.put
   needs      passes   fs:write:data/**  fs:write:data/a (from fs:write:{path})
   needs      refuses  grants            fs:read:data/a (from fs:read:{path}), which no grant covers
   approval   passes                     not required
+  sources    passes   no effects        its results carry untrusted, private
+  sinks      passes   no effects        it sends its arguments to outside, public, money, people,
+                                        code, storage
+  flow       passes                     no rules
   limits     passes                     none
 
 p.put: would be refused: needs fs:read:data/a (policy.capability, by grants)
