@@ -87,6 +87,30 @@ def test_approval_card_of_a_minimal_call() -> None:
     assert ["effects:   none", "arguments: none"] == lines[MAX_NEEDS + 3 :]
 
 
+def test_approval_card_shows_what_the_call_sends_where() -> None:
+    """One line for each flow; long ones continue below, and no bar marks them as text of a caller."""
+    flows = (
+        "sends untrusted data from web.get (call 3) to outside",
+        f"sends private:mail and untrusted data from mail.{'x' * 40} (call 12) to people",
+    )
+
+    assert card(request(flows=flows, above=("plan.run",)), 80).splitlines()[4:] == [
+        "effects:   deletes",
+        "flow:      sends untrusted data from web.get (call 3) to outside",
+        f"           sends private:mail and untrusted data from mail.{'x' * 18}",
+        f"           {'x' * 22} (call 12) to people",
+        "called by: plan.run",
+        'arguments: | path = "data/a.txt"',
+    ]
+
+
+def test_flow_is_shown_on_any_terminal() -> None:
+    """A host may name the origin of data in any script."""
+    shown = card(request(flows=("sends private data from caf\u00e9\nneeds: | to outside",)), 80, "ascii")
+
+    assert "flow:      sends private data from caf\\xe9\\nneeds: | to outside\n" in shown
+
+
 @pytest.mark.parametrize(
     ("secret", "need", "expected"),
     [

@@ -61,6 +61,18 @@ def test_answer_is_one_letter(terminal: Any, line: str, expected: Approval) -> N
     assert expected == answered(seen)
 
 
+def test_flow_is_approved_once_only(terminal: Any) -> None:
+    """An answer for the session is neither offered nor accepted."""
+    seen = terminal("ask(flows=('sends untrusted data from web.get (call 3) to outside',))")
+
+    assert "y: yes, once   m: other arguments\r\nn: no, or" in seen.see(ASK)
+    seen.type("s\n")
+    assert seen.see(ASK).endswith(f"answer with y, m, n or x\r\n{ASK}")
+    seen.type("y\n")
+
+    assert Approval.approve() == answered(seen)
+
+
 @pytest.mark.parametrize(
     "line", ["yes please", "y y", "yy", "s,y", "\u0443", "\uff59", "\ufeffy", "\x1b[200~y", "ok", "1", "true", "Yes!"]
 )

@@ -16,6 +16,8 @@ from tests.audit_records import ADD, ROOT, child, intent, outcome, refused
 
 from neuroscript import FileAudit, Repair, SpecError, SqliteAudit, ToolFacts
 from neuroscript.audit import read, verify
+from neuroscript.audit.sqlite import COLUMNS
+from neuroscript.runtime.records import labelled_record
 
 
 def queried(path: Path, sql: str) -> list[tuple[Any, ...]]:
@@ -40,7 +42,8 @@ class TestDatabase:
 
     def test_a_database_reads_back_as_a_file_does(self, tmp_path: Path) -> None:
         """The same plain data, but for the links of the chain and the beginnings of calls that have ended."""
-        records = [intent(1), outcome(1, spent={"calls": 1}), refused(2), intent(3)]
+        labelled = labelled_record(outcome(4), ("untrusted", "private:mail"))
+        records = [intent(1), outcome(1, spent={"calls": 1}), refused(2), intent(3), labelled]
         for audit in (FileAudit(tmp_path / "a.jsonl"), SqliteAudit(tmp_path / "a.db")):
             for record in records:
                 audit.write(record)
@@ -49,6 +52,27 @@ class TestDatabase:
         links = ("seq", "prev", "hash")
         lines = [{key: each[key] for key in each if key not in links} for each in read(tmp_path / "a.jsonl")]
         assert lines[1:] == [*read(tmp_path / "a.db")]
+
+    def test_a_database_of_an_earlier_release_gets_the_column_for_labels(self, tmp_path: Path) -> None:
+        """It can be read before, its rows are unchanged, and the earlier release can continue to write to it."""
+        path = tmp_path / "trail.db"
+        audit = SqliteAudit(path)
+        audit.write(outcome(1))
+        audit.close()
+        with closing(sqlite3.connect(path)) as earlier:
+            earlier.execute("ALTER TABLE calls DROP COLUMN labels")
+            before = [*read(path)]
+            first, second = SqliteAudit(path), SqliteAudit(path)
+            for audit in (first, second):
+                audit.write(labelled_record(outcome(2), ("untrusted",)))
+                audit.close()
+            names = ", ".join(name for name in COLUMNS if name != "labels")
+            earlier.execute(f"INSERT INTO calls ({names}) SELECT {names.replace('call,', '3,', 1)} FROM calls LIMIT 1")
+            earlier.commit()
+
+        assert [each["call"] for each in before] == [1]
+        assert [*read(path)] == [*before, {**before[0], "call": 2, "labels": ["untrusted"]}, {**before[0], "call": 3}]
+        assert verify(path).is_intact
 
     def test_a_call_with_effects_is_committed_at_its_start(self, tmp_path: Path) -> None:
         """Other connections see it; its outcome replaces it."""

@@ -18,6 +18,7 @@ from tests.cli.test_terminal import seen
 
 from neuroscript import CallRecord, FileAudit, SqliteAudit, ToolFacts
 from neuroscript.audit import read
+from neuroscript.runtime.records import labelled_record
 
 GET = ToolFacts("http.get", effects=("net",))
 RECORDS = (
@@ -125,6 +126,38 @@ def test_show_prints_the_size_of_streams(tmp_path: Path) -> None:
     result = command("audit", "show", str(tmp_path / "trail"))
 
     assert CommandResult(0, STREAMED, "") == result
+
+
+LABELLED = (
+    "http.get ok, 1 ms, call 2; net:read; labels untrusted",
+    "fs.write refused by a -> b: policy.flow, call 3; labels private:mail, untrusted",
+    "fs.write ok, 1 ms, call 4; fs:write:a.txt",
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "rows"),
+    [([], [0, 1, 2]), (["--label", "untrusted"], [0, 1]), (["--label", "private*"], [1]), (["--label", "private"], [])],
+    ids=ascii,
+)
+@pytest.mark.parametrize("kind", ["lines", "database"])
+def test_show_prints_and_selects_labels(kind: str, words: list[str], rows: list[int], tmp_path: Path) -> None:
+    """They are part of the chain; records without labels have no such field."""
+    audit = FileAudit(tmp_path / "trail") if kind == "lines" else SqliteAudit(tmp_path / "trail")
+    labelled = (
+        labelled_record(outcome(2, about=GET, needs=("net:read",)), ("untrusted",)),
+        labelled_record(refused(3, code="policy.flow", rule="a -> b", needs=()), ("private:mail", "untrusted")),
+    )
+    for record in (*labelled, outcome(4)):
+        audit.write(record)
+    audit.close()
+    trail = str(tmp_path / "trail")
+
+    shown = " ".join(command("audit", "show", *words, trail).out.split())
+
+    assert shown == " ".join(f"2023-11-14 22:13:20Z {LABELLED[row]}" for row in rows)
+    assert command("audit", "verify", trail).code == 0
+    assert [record.get("labels") for record in read(trail)] == [["untrusted"], ["private:mail", "untrusted"], None]
 
 
 def test_tail_shows_the_last_records_and_the_head(lines: str, tmp_path: Path) -> None:

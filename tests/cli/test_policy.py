@@ -167,6 +167,17 @@ def test_tool_must_be_allowed_by_file_and_options(world: Path) -> None:
     assert call(*words, "--allow", "p.*", "p.many", "[]") == CommandResult(4, "", not_allowed.format("many"))
 
 
+def test_options_allow_only_these_even_if_the_file_asks(world: Path) -> None:
+    """``otherwise = "ask"`` is about the tools that the file does not allow, not about those of ``--allow``."""
+    text = "[policy]\nallow = ['p.put']\notherwise = 'ask'\ngrants = ['fs:*:*']\n"
+    words = ("--policy", write(world / "a.toml", text))
+
+    assert put(*words) == CommandResult(0, "hi\n")
+    assert call(*words, "p.few", "[]").err.startswith("neuroscript: p.few: needs approval; ")
+    assert call(*words, "--allow", "p.few", "p.few", "[]").err.startswith("neuroscript: p.few: needs approval; ")
+    assert call(*words, "--allow", "p.few", "p.many", "[]").err.startswith("neuroscript: p.many: not matched by any ")
+
+
 def test_profile_is_selected_by_name(world: Path) -> None:
     """An unknown profile, or a profile without a file, ends the command."""
     file = write(world / "a.toml", "[policy]\ngrants = ['fs:*:*']\n[policy.profiles.careful]\ndeny = ['p.put']\n")
@@ -247,6 +258,7 @@ def test_dry_run_json_is_the_decision(world: Path) -> None:
         ),
         "needs": ["fs:write:data/a", "fs:read:data/a"],
         "grants": ["fs:write:data/a", "fs:read:data/a"],
+        "flows": [],
     }
     assert (4, expected) == (result.code, json.loads(result.out))
 
@@ -416,6 +428,9 @@ def test_explain_shows_the_rule_of_each_check(world: Path) -> None:
         ("needs", "passes", "fs:write:data/**"),
         ("needs", "passes", "fs:read:*"),
         ("approval", "passes", ""),
+        ("sources", "passes", "no effects"),
+        ("sinks", "passes", "no effects"),
+        ("flow", "passes", ""),
         ("limits", "passes", ""),
     ]
     assert (decision["allowed"], decision["rule"]) == (True, "p.*")
@@ -492,6 +507,10 @@ p.put
   needs      passes   fs:write:data/**  fs:write:data/a (from fs:write:{path})
   needs      refuses  grants            fs:read:data/a (from fs:read:{path}), which no grant covers
   approval   passes                     not required
+  sources    passes   no effects        its results carry untrusted, private
+  sinks      passes   no effects        it sends its arguments to outside, public, money, people,
+                                        code, storage
+  flow       passes                     no rules
   limits     passes                     none
 
 p.put: would be refused: needs fs:read:data/a (policy.capability, by grants)

@@ -14,8 +14,19 @@ from typing import Any
 import attrs
 import pytest
 
-from neuroscript import Engine, ExecutionPolicy, SpecError, ToolCall, ToolPolicy, Toolset, load_policy
+from neuroscript import (
+    Engine,
+    ExecutionPolicy,
+    FlowLabels,
+    FlowRule,
+    SpecError,
+    ToolCall,
+    ToolPolicy,
+    Toolset,
+    load_policy,
+)
 from neuroscript.config.policy_file import MAX_FILE_BYTES, policy_of_toml
+from neuroscript.policy.flow_rules import FLOW_PROFILES
 from neuroscript.policy.limits import Limits
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -90,6 +101,77 @@ def test_a_profile_replaces_the_keys_that_it_sets() -> None:
         base, deny=("*.delete", "*.write"), trusted=False, limits=attrs.evolve(base.limits, calls=3)
     )
     assert idle == attrs.evolve(base, allow=())
+
+
+FLOW = """\
+[policy]
+allow = ["mail.*"]
+otherwise = "ask"
+trust_textless = true
+
+[[policy.flow]]
+from = ["untrusted", "private:mail+untrusted"]
+to = ["outside", "money"]
+then = "refuse"
+by = "session"
+
+[[policy.flow]]
+from = ["*"]
+to = ["*"]
+
+[[policy.labels]]
+tools = "mail.*"
+sources = ["private:mail"]
+sinks = []
+
+[[policy.labels]]
+tools = ["web.*", "Tool.Feed.Read"]
+sources = ["untrusted"]
+declassifies = ["private"]
+
+[policy.profiles.named]
+otherwise = "refuse"
+flow = "rule-of-two"
+labels = []
+
+[[policy.profiles.own.flow]]
+from = ["private"]
+to = ["outside:crm"]
+then = "allow"
+
+[[policy.profiles.own.labels]]
+tools = ["*"]
+"""
+
+
+def test_a_file_has_flow_rules_and_labels() -> None:
+    """Several patterns may share labels; rules and labels keep their order."""
+    policy = policy_of_toml(FLOW)
+
+    assert policy == ExecutionPolicy(
+        allow=("mail.*",),
+        otherwise="ask",
+        trust_textless=True,
+        flow=(
+            FlowRule(("untrusted", "private:mail+untrusted"), ("outside", "money"), "refuse", "session"),
+            FlowRule(("*",), ("*",), "ask", "values"),
+        ),
+        labels=(
+            FlowLabels("mail.*", sources=("private:mail",), sinks=()),
+            FlowLabels("web.*", sources=("untrusted",), declassifies=("private",)),
+            FlowLabels("feed.read", sources=("untrusted",), declassifies=("private",)),
+        ),
+    )
+
+
+def test_a_profile_replaces_flow_rules_labels_and_otherwise() -> None:
+    """Each key as a whole; a name stands for the rules of a built-in profile."""
+    base, named, own = (policy_of_toml(FLOW, profile=name) for name in (None, "named", "own"))
+
+    assert named == attrs.evolve(base, otherwise="refuse", flow=FLOW_PROFILES["rule-of-two"], labels=())
+    assert own == attrs.evolve(
+        base, flow=(FlowRule(("private",), ("outside:crm",), "allow"),), labels=(FlowLabels("*"),)
+    )
 
 
 @pytest.mark.parametrize(
@@ -174,6 +256,74 @@ def test_an_empty_file_is_the_default_policy(text: str, tmp_path: Path) -> None:
                 "2: policy.profiles.a.deni: unknown key; did you mean deny?",
                 "4: policy.profiles.a.limits.calls: must be a non-negative integer, not x",
                 "5: policy.profiles.b.profiles: unknown key",
+            ],
+        ),
+        ("[policy]\ntrust_textless = 'yes'", ["2: policy.trust_textless: must be true or false"]),
+        ("[policy]\notherwise = 'allow'", ["2: policy.otherwise: must be 'refuse' or 'ask'"]),
+        ("[policy]\notherwise = true", ["2: policy.otherwise: must be 'refuse' or 'ask', not bool"]),
+        (
+            "[policy]\nflow = 'rule-of-too'",
+            ["2: policy.flow: rule-of-too is not a profile (untrusted-text, lethal-trifecta, rule-of-two)"],
+        ),
+        (
+            "[policy]\nflow = {from = ['*']}",
+            ["2: policy.flow: must be tables, [[policy.flow]], or the name of a profile, in quotes"],
+        ),
+        (
+            "[policy.profiles.a]\nflow = [\n'rule-of-two']",
+            [
+                "3: policy.profiles.a.flow[0]: must be tables, [[policy.profiles.a.flow]], or the name of a profile, in quotes"
+            ],
+        ),
+        (
+            """[[policy.flow]]
+from = ["untrusted", "privat", 3, "untrusted+privat"]
+to = []
+thn = "ask"
+
+[[policy.flow]]
+from = "untrusted"
+then = "asks"
+by = 4
+""",
+            [
+                "2: policy.flow[0].from[1]: 'privat' is not one of untrusted, private; a label of your own has a colon, such as private:mail",
+                "2: policy.flow[0].from[2]: must be a string, in quotes",
+                "2: policy.flow[0].from[3]: 'privat' is not one of untrusted, private; a label of your own has a colon, such as private:mail",
+                "3: policy.flow[0].to: is empty; write '*' for all",
+                "4: policy.flow[0].thn: unknown key; did you mean then?",
+                "6: policy.flow[1]: to is missing",
+                "7: policy.flow[1].from: must be an array of strings, in brackets",
+                "8: policy.flow[1].then: must be 'allow', 'ask' or 'refuse'",
+                "9: policy.flow[1].by: must be 'values' or 'session', not int",
+            ],
+        ),
+        ("[policy]\nlabels = 'mail'", ["2: policy.labels: must be tables, [[policy.labels]]"]),
+        (
+            """[[policy.labels]]
+source = []
+[[policy.labels]]
+tools = "a b"
+sources = ["outside"]
+sinks = ["outside", "private"]
+declassifies = "untrusted"
+[[policy.labels]]
+tools = []
+[[policy.labels]]
+tools = [
+  "mail.*",
+  "x y",
+]
+""",
+            [
+                "1: policy.labels[0]: tools is missing",
+                "2: policy.labels[0].source: unknown key; did you mean sources?",
+                "4: policy.labels[1].tools: a b is not a valid pattern; use a name, or a pattern such as mail.*",
+                "5: policy.labels[1].sources[0]: 'outside' is not one of untrusted, private; a label of your own has a colon, such as private:mail",
+                "6: policy.labels[1].sinks[1]: 'private' is not one of outside, public, money, people, code, storage; a label of your own has a colon, such as outside:crm",
+                "7: policy.labels[1].declassifies: must be an array of strings, in brackets",
+                "9: policy.labels[2].tools: is empty; write '*' for all",
+                "13: policy.labels[3].tools[1]: x y is not a valid pattern; use a name, or a pattern such as mail.*",
             ],
         ),
         ("[policy]\nprofiles = []", ["2: policy.profiles: must be a table, [policy.profiles]"]),

@@ -25,8 +25,9 @@ from mcp_types import (
 from tests.interop.mcp_place import PLUGIN, Place, served, until
 from tests.interop.mcp_plugin import PICTURE
 
-from neuroscript import Engine, SpecError, Toolset, ToolSpec
+from neuroscript import Approval, Engine, ExecutionPolicy, SpecError, Toolset, ToolSpec
 from neuroscript.interop.mcp import serve
+from neuroscript.interop.mcp.server.client_session import open_client
 from neuroscript.interop.mcp.server.request import offers_forms
 
 ROOT = Path(__file__).parents[2]
@@ -267,6 +268,15 @@ def test_only_the_selected_tools_are_served() -> None:
 
     with served(tools=("t.ad*",)) as place:
         asyncio.run(talk(place.url))
+
+
+def test_a_selection_does_not_ask_about_other_tools() -> None:
+    """Even if the policy of the host asks about tools that it does not allow."""
+    policy = ExecutionPolicy(allow=(), otherwise="ask", approver=lambda request: Approval.approve())
+    with Engine(plugins="none", policy=policy) as engine:
+        engine.load_plugin(PLUGIN)
+
+        assert {*open_client(engine, ("t.ad*",), None).session.infos} == {"t.add"}
 
 
 def test_an_invalid_pattern_is_refused_at_once() -> None:

@@ -11,6 +11,7 @@ from copy import deepcopy
 import pytest
 
 from neuroscript import (
+    Approval,
     ArgSpec,
     ArgType,
     Engine,
@@ -125,6 +126,15 @@ def test_a_selection_cannot_be_widened(engine: Engine) -> None:
     assert str(raised.value) == "loop: tools: bank.* matches no tool that may be called here"
     assert named(offer_tools(send.session, subject="loop")) == ["mail__send"]
     assert RAN == []
+
+
+def test_a_selection_does_not_ask_about_other_tools() -> None:
+    """Even if the policy of the host asks about tools that it does not allow."""
+    policy = ExecutionPolicy(allow=(), otherwise="ask", approver=lambda request: Approval.approve())
+    with Engine(toolsets=[bank(), mail()], plugins="none", policy=policy) as engine:
+        (count,) = offer_tools(engine, "bank.count", subject="test")
+
+        assert {*count.session.infos} == {"bank.count"}
 
 
 def test_a_denied_tool_is_always_refused(engine: Engine) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, Final
 from unicodedata import category, east_asian_width
 
@@ -49,11 +50,12 @@ def card(request: ApprovalRequest, columns: int, encoding: str = "utf-8") -> str
     width = columns - LABEL_CELLS - 3  # the bar, a space, and the last cell
     lines = [
         "-" * (columns - 1),
-        *_trusted_lines("tool", request.tool, width),
+        *_trusted_lines("tool", [request.tool], width, encoding),
         *_untrusted_lines("about", [request.description] if request.description else [], width, encoding),
         *_untrusted_lines("needs", _needs(request), width, encoding, len(request.needs) - MAX_NEEDS),
-        *_trusted_lines("effects", ", ".join(request.effects) or "none", width),
-        *_trusted_lines("called by", " < ".join(request.above), width),
+        *_trusted_lines("effects", [", ".join(request.effects) or "none"], width, encoding),
+        *_trusted_lines("flow", request.flows, width, encoding),
+        *_trusted_lines("called by", [" < ".join(request.above)], width, encoding),
         *(
             _untrusted_lines("arguments", _arguments(request), width, encoding)
             if request.arguments
@@ -64,10 +66,12 @@ def card(request: ApprovalRequest, columns: int, encoding: str = "utf-8") -> str
     return "".join(f"{line}\n" for line in lines)
 
 
-def _trusted_lines(label: str, text: str, width: int) -> Iterator[str]:
-    """Yield the lines with text of the registry and the engine."""
-    for index, row in enumerate(rows(text, width)):
-        yield f"{'' if index else f'{label}:':{LABEL_CELLS}}{row}"
+def _trusted_lines(label: str, texts: Iterable[str], width: int, encoding: str) -> Iterator[str]:
+    """Yield the lines with text of the registry, the engine and the host."""
+    head = f"{label}:"
+    for row in chain.from_iterable(rows(text, width, encoding) for text in texts):
+        yield f"{head:{LABEL_CELLS}}{row}"
+        head = ""
 
 
 def _untrusted_lines(label: str, texts: Iterable[str], width: int, encoding: str, untold: int = 0) -> Iterator[str]:

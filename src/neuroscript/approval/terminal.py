@@ -33,6 +33,8 @@ y: yes, once   s: yes, in this session   m: other arguments
 n: no, or "n because ..." to say why     x: no, and stop the session
 """
 RETRY_PROMPT: Final = "answer with y, s, m, n or x\n"
+FOR_SESSION: Final = ("s: yes, in this session   ", "s, ")
+"""The parts about the session, which are left out where an approval is for one call alone."""
 NO_TERMINAL: Final = "there is no terminal to ask for an approval"
 
 
@@ -41,7 +43,8 @@ class TerminalApprover:
 
     The answers: ``y`` approves this call once, ``s`` approves the same call for the whole session, ``m`` changes the
     arguments, ``n`` or an empty line refuses the call, ``n because …`` refuses it with a reason, and ``x`` refuses it
-    and every further call of the session. Type-ahead is discarded. Secret arguments are not shown.
+    and every further call of the session. ``s`` is not offered for a call with `ApprovalRequest.flows`. Type-ahead is
+    discarded. Secret arguments are not shown.
 
     Args:
         stdin: A terminal for answers; None means ``sys.stdin`` at the time of the prompt.
@@ -118,13 +121,16 @@ else:
 
 def _ask(talk: _Terminal, request: ApprovalRequest) -> Approval:
     ask = f"Allow {quote_untrusted(request.tool)}? [n] "
-    text = f"{card(request, talk.columns, encoding_of(talk.output))}{ANSWERS}{ask}"
+    answers, retry = ANSWERS, RETRY_PROMPT
+    if request.flows:
+        answers, retry = (text.replace(part, "") for text, part in zip((answers, retry), FOR_SESSION, strict=True))
+    text = f"{card(request, talk.columns, encoding_of(talk.output))}{answers}{ask}"
     for _ in range(MAX_ATTEMPTS):
         word, _, rest = talk.answer(text).partition(" ")
         match word.lower(), rest:
             case "y", "":
                 return Approval.approve()
-            case "s", "":
+            case "s", "" if not request.flows:
                 return Approval.approve(for_session=True)
             case "m", "":
                 return _ask_arguments(talk, request)
@@ -132,7 +138,7 @@ def _ask(talk: _Terminal, request: ApprovalRequest) -> Approval:
                 return Approval.reject(_reason(rest))
             case "x", _:
                 return Approval.stop(_reason(rest))
-        text = f"{RETRY_PROMPT}{ask}"
+        text = f"{retry}{ask}"
     return Approval.reject(f"no valid answer in {MAX_ATTEMPTS} tries")
 
 

@@ -48,6 +48,8 @@ class Forms:
             f'"rule":{quoted(rule)},"needs":{list_text(needs)},"types":{self.types_text(types)},'
             f'"sizes":{sizes_text(sizes)},"digest":"{digest.hex()}","repairs":{repairs_text(repairs)}'
         )
+        if record.labels:
+            text = f'{text},"labels":{list_text(record.labels)}'
         if kind == "intent":
             return text
         return f'{text},"code":{quoted(code)},"spent":{spent_text(spent)},"seconds":{number_text(seconds)}'

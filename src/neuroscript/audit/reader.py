@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from neuroscript.audit.chain import MAX_LINE_BYTES
 from neuroscript.audit.locks import wait
-from neuroscript.audit.sqlite import COLUMNS, IN_JSON
+from neuroscript.audit.sqlite import COLUMNS, IN_JSON, has_labels
 from neuroscript.coercion.parameters import FUNCTION, PATH, optional, require
 from neuroscript.errors import AuditError
 from neuroscript.io.text import NotJSON, parse_json
@@ -27,7 +27,7 @@ MAGIC: Final = b"SQLite format 3\0"
 
 BUFFER: Final = 256 * 1024
 
-SELECT: Final = f"SELECT id, {', '.join(COLUMNS)} FROM calls WHERE id > ? ORDER BY id"  # noqa: S608
+SELECT: Final = "SELECT id, {} FROM calls WHERE id > ? ORDER BY id"
 
 
 def read(path: str | os.PathLike[str], *, unread: Callable[[int], None] | None = None) -> Iterator[dict[str, Any]]:
@@ -111,8 +111,9 @@ def rows(path: str | os.PathLike[str], after: int = 0) -> Iterator[tuple[int, di
     """
     try:
         with closing(open_database(path)) as connection:
-            for id, *cells in connection.execute(SELECT, (after,)):
-                yield id, _row(dict(zip(COLUMNS, cells, strict=True)))
+            columns = COLUMNS if has_labels(connection) else COLUMNS[:-1]
+            for id, *cells in connection.execute(SELECT.format(", ".join(columns)), (after,)):
+                yield id, _row(dict(zip(columns, cells, strict=True)))
     except sqlite3.Error as error:
         raise unreadable_error(error) from None
 
@@ -129,12 +130,14 @@ def unreadable_error(error: sqlite3.Error) -> AuditError:
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row as a record with decoded JSON; a call that has not ended has no code and no duration."""
-    for name in IN_JSON:
+    """Return a row as the record that a file has: a call that has not ended has no code and no duration."""
+    for name in row.keys() & IN_JSON:
         try:
             row[name] = json.loads(row[name])
         except (TypeError, ValueError, RecursionError):
             row[name] = None
+    if not row.get("labels"):
+        row.pop("labels", None)
     if row["kind"] == "intent":
         for name in ("code", "seconds", "spent"):
             del row[name]

@@ -32,9 +32,9 @@ MODE: Final = 0o600
 COLUMNS: Final = (
     *("run", "call", "parent", "depth", "session", "kind", "tool", "code", "rule", "time", "seconds"),
     *("fingerprint", "distribution", "version", "policy", "digest"),
-    *("effects", "needs", "types", "sizes", "repairs", "spent"),
+    *("effects", "needs", "types", "sizes", "repairs", "spent", "labels"),
 )
-IN_JSON: Final = ("effects", "needs", "types", "sizes", "repairs", "spent")
+IN_JSON: Final = ("effects", "needs", "types", "sizes", "repairs", "spent", "labels")
 """The columns that contain JSON."""
 
 SCHEMA: Final = """
@@ -45,12 +45,15 @@ CREATE TABLE IF NOT EXISTS calls (
     fingerprint TEXT NOT NULL, distribution TEXT NOT NULL, version TEXT NOT NULL, policy TEXT NOT NULL,
     digest TEXT NOT NULL,
     effects TEXT NOT NULL, needs TEXT NOT NULL, types TEXT NOT NULL, sizes TEXT NOT NULL, repairs TEXT NOT NULL,
-    spent TEXT NOT NULL
+    spent TEXT NOT NULL, labels TEXT NOT NULL DEFAULT '[]'
 );
 CREATE UNIQUE INDEX IF NOT EXISTS calls_by_number ON calls (run, call) WHERE call > 0;
 CREATE INDEX IF NOT EXISTS calls_by_tool ON calls (tool, time);
 CREATE INDEX IF NOT EXISTS calls_by_failure ON calls (code, time) WHERE code <> 'ok';
 """
+
+ADD_LABELS: Final = "ALTER TABLE calls ADD COLUMN labels TEXT NOT NULL DEFAULT '[]'"
+"""For a database of an earlier release, which can go on writing to it."""
 
 INSERT: Final = f"INSERT OR REPLACE INTO calls ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
 
@@ -155,6 +158,7 @@ class SqliteAudit:
             *(about.fingerprint, about.distribution, about.version, record.policy, record.digest.hex()),
             *(list_text(about.effects), list_text(record.needs), self._forms.types_text(record.types)),
             *(sizes_text(record.sizes), repairs_text(record.repairs), spent_text(record.spent)),
+            list_text(record.labels),
         )
 
     def _commit_or_drop(self, urgent: bool) -> None:
@@ -200,7 +204,22 @@ def _connected(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.executescript(SCHEMA)
+        _add_labels(connection)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _add_labels(connection: sqlite3.Connection) -> None:
+    if has_labels(connection):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    if not has_labels(connection):  # another process may have added them
+        connection.execute(ADD_LABELS)
+    connection.execute("COMMIT")
+
+
+def has_labels(connection: sqlite3.Connection) -> bool:
+    """Return whether a database has the column for labels, which those of earlier releases lack."""
+    return any(name == "labels" for _, name, *_ in connection.execute("PRAGMA table_info(calls)"))

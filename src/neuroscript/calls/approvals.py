@@ -99,6 +99,21 @@ def check_not_stale(session: Caller, pipeline: CallPipeline, pending: PendingApp
     return session._refused(frame, refusal, values)
 
 
+def pending_request(session: Caller, pipeline: CallPipeline, pending: PendingApproval) -> ApprovalRequest:
+    """Return the request of a suspended call, with what it would send where when it was suspended.
+
+    Args:
+        pipeline: The pipeline of its tool, as it is now.
+
+    Raises:
+        CallError: The call would be refused now.
+    """
+    frame = CallFrame(session, pipeline.tool.name)
+    values = pipeline.bind(frame, pending.call.arguments, by_name=True)
+    frame = pipeline._fit(values, frame)
+    return _request(pipeline.tool, pipeline.policy, values, frame, pending.approver, pending.flows)
+
+
 def settle_flows(
     session: Caller, pipeline: CallPipeline, pending: PendingApproval, answer: Approval
 ) -> tuple[ToolCall, str]:

@@ -9,7 +9,7 @@ Tables ``mcp.NAME`` describe servers of tools; `load_servers` returns them and s
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,13 +23,15 @@ from neuroscript.io.text_files import read_text_file
 from neuroscript.io.toml import Place, TomlError, parse_toml
 from neuroscript.io.toml_errors import Faults, place_name, problems
 from neuroscript.policy.execution_policy import ExecutionPolicy
+from neuroscript.policy.flow_rules import FlowLabels, FlowRule
 from neuroscript.policy.limits import Limits
 
 MAX_FILE_BYTES: Final = 1024 * 1024
 """Maximum size of a file in bytes."""
 
 LISTS: Final = ("allow", "deny", "grants", "preapproved")
-KEYS: Final = (*LISTS, "trusted", "limits")
+SWITCHES: Final = ("trusted", "trust_textless")
+KEYS: Final = (*LISTS, *SWITCHES, "otherwise", "limits", "flow", "labels")
 """The keys of a profile; the table ``policy`` may also contain profiles."""
 
 TABLES: Final = ("policy", "mcp")
@@ -38,6 +40,12 @@ TABLES: Final = ("policy", "mcp")
 COUNTS: Final = tuple(field.name for field in attrs.fields(Limits))
 BY_NAME: Final = frozenset(field.name for field in attrs.fields(Limits) if isinstance(field.default, attrs.Factory))  # type: ignore[arg-type]
 """Limits that are tables: by tool, by pattern, or by currency."""
+
+RULE_FIELDS: Final[Mapping[str, str]] = {"from": "labels", "to": "to", "then": "then", "by": "by"}
+"""The keys of a table ``policy.flow``, and the fields of `FlowRule`; ``from`` is a keyword of Python."""
+
+LABEL_KEYS: Final = ("sources", "sinks", "declassifies")
+"""The keys of a table ``policy.labels`` besides ``tools``."""
 
 
 def load_policy(path: str | os.PathLike[str], *, profile: str | None = None) -> ExecutionPolicy:
@@ -135,10 +143,17 @@ def _section(faults: Faults, place: Place, table: Mapping[str, Any], known: tupl
         here = (*place, key)
         if key in LISTS:
             stated[key] = tuple(_texts(faults, here, value))
-        elif key == "trusted":
+        elif key in SWITCHES:
             stated[key] = value
             if not isinstance(value, bool):
                 faults.note(here, "must be true or false")
+        elif key == "otherwise":
+            stated[key] = value
+            faults.judge(here, ExecutionPolicy, key, value)
+        elif key == "flow":
+            stated[key] = _flow(faults, here, value)
+        elif key == "labels":
+            stated[key] = tuple(_labels(faults, here, value))
         elif key == "limits":
             stated[key] = _limits(faults, here, faults.table(here, value))
         elif key not in known and key in COUNTS:
@@ -148,20 +163,113 @@ def _section(faults: Faults, place: Place, table: Mapping[str, Any], known: tupl
     return stated
 
 
-def _texts(faults: Faults, place: Place, value: object) -> Iterator[str]:
-    """Yield the strings of an array; problems that the policy finds in one of them are reported on its line."""
-    key = str(place[-1])
+def _texts(
+    faults: Faults, place: Place, value: object, kind: Callable[..., object] = ExecutionPolicy, field: str = ""
+) -> Iterator[str]:
+    """Yield the strings of an array; problems that *kind* finds in one of them are reported on its line.
+
+    Args:
+        kind: What validates the strings.
+        field: The name that *kind* has for the key.
+    """
+    key = field or str(place[-1])
     if not isinstance(value, list):
         faults.note(place, "must be an array of strings, in brackets")
         return
     texts = [each for each in value if isinstance(each, str)]
-    is_right = not problems(ExecutionPolicy, key, texts)  # the common case; strings are then not checked one by one
+    is_right = not problems(kind, key, texts)  # the common case; strings are then not checked one by one
     for index, each in enumerate(value):
         here = (*place, index)
         if not isinstance(each, str):
             faults.note(here, "must be a string, in quotes")
-        elif is_right or faults.judge(here, ExecutionPolicy, key, (each,)):
+        elif is_right or faults.judge(here, kind, key, (each,)):
             yield each
+    if not value:
+        faults.judge(place, kind, key, ())
+
+
+# Information flow
+
+
+def _flow(faults: Faults, place: Place, value: object) -> str | tuple[FlowRule, ...]:
+    """Return the name of a built-in profile, or rules."""
+    if isinstance(value, str):
+        faults.judge(place, ExecutionPolicy, "flow", value)
+        return value
+    return tuple(_rules(faults, place, value))
+
+
+def _rules(faults: Faults, place: Place, value: object) -> Iterator[FlowRule]:
+    for here, table in _tables(faults, place, value, ", or the name of a profile, in quotes"):
+        before = len(faults.found)
+        faults.only(here, table, RULE_FIELDS)
+        _require(faults, here, table, ("from", "to"))
+        stated: dict[str, Any] = {}
+        for key, field in RULE_FIELDS.items():
+            if key in ("from", "to") and key in table:
+                stated[field] = tuple(_texts(faults, (*here, key), table[key], _rule_of, field))
+            elif key in table:
+                stated[field] = table[key]
+                faults.judge((*here, key), _rule_of, field, table[key])
+        if len(faults.found) == before:
+            yield FlowRule(**stated)
+
+
+def _rule_of(**stated: Any) -> FlowRule:
+    """Return a rule with one field of a table, which validates this field."""
+    return FlowRule(**{"labels": ("*",), "to": ("*",), **stated})
+
+
+def _labels(faults: Faults, place: Place, value: object) -> Iterator[FlowLabels]:
+    """Yield the labels of each pattern; a single pattern needs no brackets."""
+    for here, table in _tables(faults, place, value):
+        before = len(faults.found)
+        faults.only(here, table, ("tools", *LABEL_KEYS))
+        _require(faults, here, table, ("tools",))
+        patterns: tuple[str, ...] = ()
+        if isinstance(tools := table.get("tools"), str):
+            patterns = (tools,)
+            faults.judge((*here, "tools"), FlowLabels, "tools", tools)
+        elif "tools" in table:
+            patterns = tuple(_texts(faults, (*here, "tools"), tools, _labels_of))
+        stated = {
+            key: tuple(_texts(faults, (*here, key), table[key], _labels_of)) for key in LABEL_KEYS if key in table
+        }
+        if len(faults.found) == before:
+            yield from (FlowLabels(pattern, **stated) for pattern in patterns)
+
+
+def _labels_of(tools: Sequence[str] = ("*",), **stated: Any) -> tuple[FlowLabels, ...]:
+    """Return the labels of several patterns with one field of a table, which validates this field."""
+    if not tools:
+        raise SpecError("flow labels", ["tools is empty; write '*' for all"])
+    return tuple(FlowLabels(pattern, **stated) for pattern in tools)
+
+
+def _tables(faults: Faults, place: Place, value: object, others: str = "") -> Iterator[tuple[Place, Mapping[str, Any]]]:
+    """Yield the tables of an array, each with its place.
+
+    Args:
+        others: What else the value may be.
+    """
+    text = f"must be tables, [[{place_name(place)}]]{others}"
+    if not isinstance(value, list):
+        faults.note(place, text)
+        return
+    for index, each in enumerate(value):
+        if isinstance(each, dict):
+            yield (*place, index), each
+        else:
+            faults.note((*place, index), text)
+
+
+def _require(faults: Faults, place: Place, table: Mapping[str, Any], keys: tuple[str, ...]) -> None:
+    for key in keys:
+        if key not in table:
+            faults.note(place, f"{key} is missing")
+
+
+# Limits
 
 
 def _limits(faults: Faults, place: Place, table: Mapping[str, Any]) -> dict[str, Any]:

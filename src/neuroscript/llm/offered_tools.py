@@ -92,7 +92,9 @@ def narrow_session(session: Session, patterns: tuple[str, ...], subject: str) ->
     Raises:
         SpecError: If a pattern is invalid or matches no permitted tool.
     """
-    within = session if patterns == ("*",) else session.narrowed(session.policy.narrowed(allow=patterns))
+    within = (
+        session if patterns == ("*",) else session.narrowed(session.policy.narrowed(allow=patterns, otherwise="refuse"))
+    )
     missed = unmatched_patterns(within, (each for each in patterns if each != "*"))
     if missed:
         raise SpecError(

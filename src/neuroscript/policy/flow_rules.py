@@ -163,7 +163,7 @@ def flow_of(policy: ExecutionPolicy, tool: str, declared: ToolPolicy) -> ToolFlo
     trusted = all(layer.trusted for layer in policy.layers)
     flow = ToolFlow(sources_of(declared), sinks_of(declared), declared.declassifies if trusted else ())
     for depth, layer in enumerate(reversed(policy.layers)):
-        own = next((each for each in layer.labels if tool_matcher(each.tools)(tool)), None)
+        own = labels_for(layer, tool)
         if own is None:
             continue
         sources = flow.sources if own.sources is None else own.sources
@@ -173,6 +173,11 @@ def flow_of(policy: ExecutionPolicy, tool: str, declared: ToolPolicy) -> ToolFlo
         else:
             flow = ToolFlow(_joined(flow.sources, sources), _joined(flow.sinks, sinks), flow.declassifies)
     return flow
+
+
+def labels_for(layer: ExecutionPolicy, tool: str) -> FlowLabels | None:
+    """Return what one policy declares about a tool, or None."""
+    return next((each for each in layer.labels if tool_matcher(each.tools)(tool)), None)
 
 
 def _joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:

@@ -31,6 +31,9 @@ def add_audit(commands: Any, layout: Any) -> None:
     show.add_argument(
         "--code", metavar="CODE", help="show only calls with this outcome: ok, or an error code such as 'policy.*'"
     )
+    show.add_argument(
+        "--label", metavar="PATTERN", help="show only calls whose data has a matching label, such as 'private*'"
+    )
     tail = _action(actions, layout, "tail", "show the last records and the head", "print the records as JSON lines")
     tail.add_argument(
         "-n",

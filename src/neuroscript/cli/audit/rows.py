@@ -42,11 +42,12 @@ class Entry:
     cut: int
     items: int | None = None
     size: int = 0
+    labels: tuple[str, ...] = ()
 
 
 def entry_of(record: Mapping[str, Any]) -> Entry:
     """Return a record as an entry."""
-    needs, spent = record.get("needs"), record.get("spent")
+    spent = record.get("spent")
     spent = spent if isinstance(spent, dict) else {}
     return Entry(
         kind=_text(record, "kind"),
@@ -57,10 +58,11 @@ def entry_of(record: Mapping[str, Any]) -> Entry:
         parent=int(_number(record, "parent")),
         time=_number(record, "time"),
         seconds=_number(record, "seconds"),
-        needs=tuple(each for each in needs if isinstance(each, str)) if isinstance(needs, list) else (),
+        needs=_texts(record, "needs"),
         cut=int(_number(record, "cut")),
         items=int(_number(spent, "items")) if "items" in spent else None,
         size=int(_number(spent, "result_bytes")),
+        labels=_texts(record, "labels"),
     )
 
 
@@ -83,17 +85,18 @@ def _moment(seconds: float) -> Cell:
 
 def _subject(entry: Entry, begun: str) -> Cell:
     call = f"call {entry.key[1]}" + (f" in {entry.parent}" if entry.parent else "")
-    needs = f"; {', '.join(entry.needs)}" if entry.needs else ""
+    rest = f"; {', '.join(entry.needs)}" if entry.needs else ""
+    rest += f"; labels {', '.join(entry.labels)}" if entry.labels else ""
     match entry.kind:
         case "outcome":
             return cell(
-                f"{entry.code}, {duration(entry.seconds)}, {call}{_stream_size(entry)}{needs}", _style(entry.code)
+                f"{entry.code}, {duration(entry.seconds)}, {call}{_stream_size(entry)}{rest}", _style(entry.code)
             )
         case "refused":
             by = f" by {entry.rule}" if entry.rule else ""
-            return cell(f"refused{by}: {entry.code}, {call}{needs}", "bad")
+            return cell(f"refused{by}: {entry.code}, {call}{rest}", "bad")
         case "intent":
-            return cell(f"{begun}, {call}{needs}", "dim")
+            return cell(f"{begun}, {call}{rest}", "dim")
         case "recovered":
             return cell(f"recovered after an incomplete record of {entry.cut} bytes", "mended")
         case _:
@@ -114,6 +117,11 @@ def _stream_size(entry: Entry) -> str:
 def _text(record: Mapping[str, Any], name: str) -> str:
     value = record.get(name)
     return value if isinstance(value, str) else ""
+
+
+def _texts(record: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    value = record.get(name)
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
 
 
 def _number(record: Mapping[str, Any], name: str) -> float:

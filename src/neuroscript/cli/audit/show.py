@@ -97,6 +97,8 @@ def tail(options: Namespace, output: Output) -> int:
 def _matches(entry: Entry, options: Namespace) -> bool:
     if options.tool is not None and not fnmatchcase(entry.tool, options.tool.lower()):
         return False
+    if options.label is not None and not any(fnmatchcase(each, options.label) for each in entry.labels):
+        return False
     return options.code is None or fnmatchcase(entry.code, options.code)
 
 

@@ -8,11 +8,14 @@ from pathlib import Path
 
 from neuroscript.approval.pending import PendingApproval
 from neuroscript.approval.request import Approval, ApprovalRequest, Approver
+from neuroscript.calls.approvals import pending_request
 from neuroscript.cli.calls.call import print_result
 from neuroscript.cli.env.approvers import approver, ask_at_terminal
 from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.terminal.inputs import readable
 from neuroscript.cli.terminal.output import Output
+from neuroscript.engine.session import Session
+from neuroscript.errors import CallError
 from neuroscript.runtime.interfaces import ToolResult
 
 
@@ -25,22 +28,33 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     """
     with readable(options.file):
         pending = PendingApproval.load(options.file)
-    answering = _answering(pending, Path(options.file), options, approver(vars(options), output))
+    answering = _answering(pending, options, approver(vars(options), output))
     with (
         open_engine(make_engine, output, options, answering) as engine,
         engine.session(id=pending.session) as session,
         output.tools_aside(options.json),
     ):
         error = session._stale(pending)
-        if error is None:
-            result = session.execute(pending.call)
-        else:
+        if error is not None:
             result = ToolResult(pending.call.id, pending.tool, error=error)
+        elif pending.flows:
+            result = _resumed(session, pending, options)
+        else:
+            result = session.execute(pending.call)
     return print_result(result, options, output)
 
 
-def _answering(pending: PendingApproval, file: Path, options: Namespace, others: Approver | None) -> Approver:
-    """Return an approver that answers the suspended call and deletes its file before the call runs.
+def _resumed(session: Session, pending: PendingApproval, options: Namespace) -> ToolResult:
+    """Ask about a call that flow rules suspended, and run it; this session has no labels, so it would not ask."""
+    try:
+        request = pending_request(session, session._entry(pending.tool).pipeline, pending)
+    except CallError as error:
+        return ToolResult(pending.call.id, pending.tool, error=error)
+    return session.resume(pending, _answer(request, options))
+
+
+def _answering(pending: PendingApproval, options: Namespace, others: Approver | None) -> Approver:
+    """Return an approver that answers the suspended call, and deletes its file before the call runs.
 
     Args:
         others: The approver of nested calls, which the answer to this call does not cover.
@@ -49,15 +63,19 @@ def _answering(pending: PendingApproval, file: Path, options: Namespace, others:
     def answer(request: ApprovalRequest) -> Approval | Awaitable[Approval]:
         if request.digest != pending.digest:
             return Approval.reject("no approver is available here") if others is None else others(request)
-        approval = _answer_from_options(options) or ask_at_terminal(request)
-        if approval.verdict in ("approve", "modify") or options.reject is not None:
-            try:
-                file.unlink()
-            except FileNotFoundError:
-                return Approval.reject("it has already been answered")
-        return approval
+        return _answer(request, options)
 
     return answer
+
+
+def _answer(request: ApprovalRequest, options: Namespace) -> Approval:
+    approval = _answer_from_options(options) or ask_at_terminal(request)
+    if approval.verdict in ("approve", "modify") or options.reject is not None:
+        try:
+            Path(options.file).unlink()
+        except FileNotFoundError:
+            return Approval.reject("it has already been answered")
+    return approval
 
 
 def _answer_from_options(options: Namespace) -> Approval | None:

@@ -32,10 +32,11 @@ def decision_text(decision: Decision) -> str:
     >>> decision_text(Decision("math.add", True, rule="math.*"))
     'math.add: would run (allowed by math.*)'
     """
-    if decision.needs_approval:
-        return f"{decision.tool}: would ask for approval (allowed by {decision.rule})"
     if decision.allowed:
-        return f"{decision.tool}: would run (allowed by {decision.rule})"
+        why = f", because it {' and '.join(decision.flows)}" if decision.flows else ""
+        outcome = f"would ask for approval{why}" if decision.needs_approval else "would run"
+        by = f"allowed by {decision.rule}" if decision.rule else "no pattern in allow matches it"
+        return f"{decision.tool}: {outcome} ({by})"
     if code_of(decision) == ARGUMENTS:
         return f"{decision.tool}: invalid arguments: {decision.text}"
     rule = f", by {decision.rule}" if decision.rule else ""

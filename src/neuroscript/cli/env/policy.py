@@ -49,7 +49,7 @@ def policy_of(settings: Mapping[str, Any], approver: Callable[..., Any] | None =
         preapproved=(*base.preapproved, *words.get("preapproved", ())),
         approver=approver,
     )
-    return together.narrowed(allow=words["allow"]) if "allow" in words else together
+    return together.narrowed(allow=words["allow"], otherwise="refuse") if "allow" in words else together
 
 
 def idle_options(settings: Mapping[str, Any], engine: Engine) -> Iterator[str]:

@@ -12,6 +12,7 @@ import attrs
 
 from neuroscript.cli.env.choices import file_of
 from neuroscript.cli.env.engine import MakeEngine, open_engine
+from neuroscript.cli.policy.unused_flows import unused_flows
 from neuroscript.cli.terminal.exit_codes import FAILED, OK
 from neuroscript.cli.terminal.output import EMPTY, Output, Rows, cell, line
 from neuroscript.cli.terminal.printing import show
@@ -105,7 +106,12 @@ def check_policy(
         for name, tool in sorted(tools.items())
     )
     unused_rules = dict.fromkeys(
-        (*_unmatched(policy, tools, aliases), *_unused(policy, tools), *_ineffective(policy, tools))
+        (
+            *_unmatched(policy, tools, aliases),
+            *_unused(policy, tools),
+            *_ineffective(policy, tools),
+            *(UnusedRule(*each) for each in unused_flows(policy, tools)),
+        )
     )
     return PolicyReport(len(tools), tuple(unused_rules), tuple(each for each in refusals if each is not None))
 
@@ -122,6 +128,7 @@ def _unmatched(policy: ExecutionPolicy, tools: Tools, aliases: Mapping[str, str]
 
 def _patterns(layer: ExecutionPolicy) -> Iterator[tuple[str, Iterable[str]]]:
     yield from (("allow", layer.allow), ("deny", layer.deny), ("preapproved", layer.preapproved))
+    yield "labels", [each.tools for each in layer.labels]
     if layer.limits is not None:
         yield from (("limits.tool_calls", layer.limits.tool_calls), ("limits.rates", layer.limits.rates))
 

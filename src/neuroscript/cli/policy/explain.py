@@ -21,6 +21,8 @@ from neuroscript.engine.engine import Engine
 from neuroscript.errors import ArgumentError
 from neuroscript.policy.capabilities import Capability, Grant, split_need
 from neuroscript.policy.execution_policy import Decision, ExecutionPolicy
+from neuroscript.policy.flow_rules import FlowRule, ToolFlow, flow_of, labels_for
+from neuroscript.policy.labels import covers
 from neuroscript.policy.limits import Limits
 from neuroscript.policy.refusals import filled_text
 from neuroscript.policy.templates import may_cover, named_in
@@ -91,8 +93,9 @@ def _outcome(engine: Engine, tool: ToolImplementation, call: ToolCall | ToolResu
         return attrs.evolve(decision, remedy=refused.remedy)
     if call is not None:
         return decide(engine, call)
-    needs_approval = tool.policy.requires_approval and bool(engine.policy.approvers(tool.name))
-    return Decision(tool.name, True, rule=engine.policy.allowing(tool.name), needs_approval=needs_approval)
+    policy = engine.policy
+    needs_approval = policy.asks(tool.name, tool.policy) and bool(policy.approvers(tool.name, tool.policy))
+    return Decision(tool.name, True, rule=policy.allowing(tool.name), needs_approval=needs_approval)
 
 
 def _sentence(decision: Decision) -> str:
@@ -136,6 +139,7 @@ def explain_checks(
     yield _arguments(values)
     yield from _needs(policy, tool, values)
     yield _approval(policy, tool)
+    yield from _flows(policy, tool, decision)
     yield _limits(policy, tool, decision)
 
 
@@ -157,9 +161,11 @@ def _deny(policy: ExecutionPolicy, tool: ToolImplementation) -> Check:
 
 def _allow(policy: ExecutionPolicy, tool: ToolImplementation) -> Check:
     patterns = [layer.allowing(tool.name) for layer in policy.layers]
-    if not all(patterns):
+    if all(patterns):
+        return Check("allow", "passes", ", ".join(dict.fromkeys(patterns)), "matches it")
+    if any(layer.otherwise == "refuse" for layer in policy.layers if not layer.allowing(tool.name)):
         return Check("allow", "refuses", "allow", "no pattern matches it")
-    return Check("allow", "passes", ", ".join(dict.fromkeys(patterns)), "matches it")
+    return Check("allow", "asks", "otherwise", "no pattern matches it")
 
 
 def _arguments(values: Values) -> Check:
@@ -212,14 +218,51 @@ def _template(policy: ExecutionPolicy, text: str) -> Check:
 
 
 def _approval(policy: ExecutionPolicy, tool: ToolImplementation) -> Check:
-    if not tool.policy.requires_approval:
+    if not policy.asks(tool.name, tool.policy):
         return Check("approval", "passes", text="not required")
-    approvers = policy.approvers(tool.name)
+    approvers = policy.approvers(tool.name, tool.policy)
     if approvers is None:
         return Check("approval", "refuses", "approval", "required for each call, but there is no approver")
     if approvers:
         return Check("approval", "asks", "approval", "required for each call")
     return Check("approval", "passes", "preapproved", "preapproved")
+
+
+def _flows(policy: ExecutionPolicy, tool: ToolImplementation, decision: Decision) -> Iterator[Check]:
+    """Yield what a tool reads and where it sends, and a check for each rule about information flow."""
+    flow = flow_of(policy, tool.name, tool.policy)
+    removed = f"; it removes {', '.join(flow.declassifies)}" if flow.declassifies else ""
+    sources = ", ".join(flow.sources) or "no labels"
+    sinks = f"to {', '.join(flow.sinks)}" if flow.sinks else "nowhere"
+    yield Check("sources", "passes", _origin(policy, tool, "sources"), f"its results carry {sources}{removed}")
+    yield Check("sinks", "passes", _origin(policy, tool, "sinks"), f"it sends its arguments {sinks}")
+    rules = [rule for layer in policy.layers for rule in layer.flow]
+    if decision.code == "policy.flow":
+        yield Check("flow", "refuses", decision.rule, decision.text)
+    elif decision.flows:
+        yield from (Check("flow", "asks", text=text) for text in decision.flows)
+    elif rules:
+        yield from (_rule(rule, flow) for rule in dict.fromkeys(rules))
+    else:
+        yield Check("flow", "passes", text="no rules")
+
+
+def _origin(policy: ExecutionPolicy, tool: ToolImplementation, field: str) -> str:
+    """Return where the sources or the sinks of a tool come from: patterns of the host, or the tool itself."""
+    declared = "effects" if tool.policy.effects else "no effects"
+    found = {"declared" if getattr(tool.policy, field) is not None else declared: None}
+    for depth, layer in enumerate(reversed(policy.layers)):
+        own = labels_for(layer, tool.name)
+        if own is not None and getattr(own, field) is not None:
+            found = {**found, own.tools: None} if depth else {own.tools: None}
+    return ", ".join(found)
+
+
+def _rule(rule: FlowRule, flow: ToolFlow) -> Check:
+    if not any(covers(each, sink) for each in rule.to for sink in flow.sinks):
+        return Check("flow", "passes", str(rule), "it sends nothing there")
+    carrier = "the call carries" if rule.by == "values" else "the session has read"
+    return Check("flow", "depends", str(rule), f"{rule.then}s if {carrier} such data")
 
 
 def _limits(policy: ExecutionPolicy, tool: ToolImplementation, decision: Decision) -> Check:

@@ -67,7 +67,7 @@ def open_client(engine: Engine, tools: tuple[str, ...], connection: Any) -> Clie
     Args:
         tools: Patterns of the tools that it may call, among those that the engine permits.
     """
-    policy = engine.policy if tools == ("*",) else engine.policy.narrowed(allow=tools)
+    policy = engine.policy if tools == ("*",) else engine.policy.narrowed(allow=tools, otherwise="refuse")
     return Client(connection, engine.session(policy=policy, host=_host(engine.host)))
 
 
