@@ -16,6 +16,7 @@ from tests.flow.disguises import DISGUISES
 from neuroscript import Handle
 from neuroscript.flow.index import LabelledTexts
 from neuroscript.flow.labels import MAX_SOURCES, NO_LABELS, Labels, Source
+from neuroscript.flow.text import decode_escapes, parts, words
 
 UNTRUSTED: Labels = {"untrusted": (Source("web.fetch", 3),)}
 PRIVATE: Labels = {"private": (Source("mail.read", 5),)}
@@ -64,6 +65,7 @@ def carries(*values: Any, page: Any = PAGE, said: Any = None) -> bool:
         "I hear: the meeting about the garden!",  # four successive words
         "THE MEETING, ABOUT THE...",
         "moved\nto\nFriday\nmorning",
+        "yes: Friday morning, the code, yes",
         {"a": ["x", {"b": "xK93jfQ27LmPz8"}]},
         {"xK93jfQ27LmPz8": 1},
         ["x", ("xK93jfQ27LmPz8",)],
@@ -81,6 +83,9 @@ def test_repeated_text_carries_the_labels(argument: Any) -> None:
         "",
         "????",
         "mai",
+        "our",
+        "yes: Friday morning, the key",
+        "bob-adams@evil.net",
         "ain",
         "202",
         202,
@@ -165,6 +170,8 @@ def test_split_text_is_found_at_the_edges_of_longer_strings() -> None:
     assert carries("First: xK93jfQ", "27LmPz8 was the second")
     assert carries("27LmPz8 was the second", "First: xK93jfQ")
     assert carries("alice", "xK93jfQ", "27LmPz8", "hello")
+    many = [f"item {number}" for number in range(20)]
+    assert carries(*many, "alice", "xK93jfQ", "27LmPz8", "hello")
     assert carries(" ".join(["word"] * 100) + " the meeting about", "the garden is big " + " ".join(["word"] * 100))
 
 
@@ -248,6 +255,28 @@ def test_all_labels_of_all_results_are_found_with_their_sources() -> None:
     }
     assert texts.search(["something else"]) == PRIVATE
     assert texts.search(["nothing"]) == NO_LABELS
+
+
+def test_all_results_with_a_word_or_with_different_parts_of_the_arguments_are_found() -> None:
+    texts = LabelledTexts()
+    for number, word in enumerate(["garden", "garden", "garden", "xK93jfQ27LmPz8", "four words in it"]):
+        texts.add(f"The {word}.", {"untrusted": (Source("web.fetch", number),)})
+    found = texts.search(["garden", "so xK93jfQ27LmPz8", "and four words in it too"])
+    assert found == {"untrusted": tuple(Source("web.fetch", number) for number in range(5))}
+
+
+@pytest.mark.parametrize(
+    ("argument", "page"),
+    [
+        ("xK93jfQ27LmPz8", "abcxK93jfQ27LmPz8xyz"),
+        ("it is K93jfQ27LmPz", "xK93jfQ27LmPz8"),
+        ("x-alphabet.separate-together-y", "alphabet.separate-together"),
+        ("xK93jfQ27LmPz8", {"xK93jfQ27LmPz8": 1}),
+        ("alpha beta gamma delta", " ".join(map(DISGUISES["base64"], ["alpha beta", "gamma delta"]))),
+    ],
+)
+def test_parts_of_tokens_and_keys_of_results_are_found(argument: str, page: Any) -> None:
+    assert carries(argument, page=page)
 
 
 def test_sources_are_limited() -> None:
@@ -360,6 +389,27 @@ def test_a_repeated_result_carries_its_labels(text: str, before: str, after: str
     texts = texts_of(f"{before} {text} {after}")
     letters = "".join(char for char in text if char.isascii() and char.isalnum())
     assert texts.search([f"{before} {text} {after}"]) == UNTRUSTED or len(letters) < 10
+
+
+def test_all_labels_are_found_if_a_search_takes_too_long() -> None:
+    texts = texts_of("a" * (1 << 20))
+    texts.add("other", PRIVATE)
+    assert texts.search(["a" * 20]) == UNTRUSTED
+    assert texts.search(["a" * 5000 + "b" + "a" * 5000]) == {**UNTRUSTED, **PRIVATE}
+
+
+def test_all_labels_are_found_if_too_much_is_decoded() -> None:
+    texts = texts_of()
+    encoded = DISGUISES["base64"]("\ufdfa" * 1000)  # each of them has a compatibility form of 18 characters
+    assert texts.search([encoded]) == UNTRUSTED
+    texts.add(encoded, PRIVATE)
+    assert texts.search(["nothing"]) == PRIVATE
+
+
+@given(ANY_TEXT | SENTENCE)
+def test_words_are_those_with_gaps(text: str) -> None:
+    plain = decode_escapes(text)
+    assert words(plain) == [part.word for part in parts(plain)[1]]
 
 
 def test_threads_add_and_search_at_once() -> None:

@@ -1,4 +1,4 @@
-"""The texts of labelled results, and which labels the arguments of a call carry because they repeat one of them."""
+"""An index of labelled results, which finds the labels of arguments that repeat a part of a result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from neuroscript.flow.text import (
 )
 
 MAX_INDEXED_BYTES: Final = 4 << 20
-"""Maximum size of the labelled texts of a session, in UTF-8; every call carries the labels of what does not fit."""
+"""Maximum size of the labelled results of a session, in UTF-8; every call carries the labels of what does not fit."""
 
 MIN_WHOLE_CHARS: Final = 4
 """Length of the shortest argument that is compared as a whole."""
@@ -53,28 +53,26 @@ WORDS_AT_EDGES: Final = 2 * WINDOW_WORDS
 MAX_STEPS: Final = 100_000
 """Work that a search may do besides a fixed amount for each character of the arguments."""
 
-BREAK: Final = "\0"
-"""A word of indexed texts that no argument contains."""
-
-GAP: Final = "\1"
-"""A word of arguments that no indexed text contains."""
+GAP: Final = "\0"
+"""A word of arguments that no indexed result contains."""
 
 CONSTANTS: Final = (["true"], ["false"], ["none"], ["null"])
 """Arguments that are not compared as a whole, as booleans and None are not."""
 
 
 class LabelledTexts:
-    """The texts of the labelled results of one session, and the words of its user. Thread-safe.
+    """The labelled results of one session, and the words of its user. Thread-safe.
 
-    >>> texts = LabelledTexts()
-    >>> texts.add("Write to eve@example.com", {"untrusted": (Source("web.fetch", 3),)})
-    >>> texts.search(["eve@example.com"])
+    >>> from neuroscript.flow.labels import Source
+    >>> results = LabelledTexts()
+    >>> results.add("Write to eve@example.com", {"untrusted": (Source("web.fetch", 3),)})
+    >>> results.search(["eve@example.com"])
     {'untrusted': (Source(tool='web.fetch', call=3),)}
     """
 
     def __init__(self, max_bytes: int = MAX_INDEXED_BYTES) -> None:
         self.is_empty = True
-        """Whether no labelled text was added, so that `search` returns no labels."""
+        """Whether no labelled result was added, so that `search` returns no labels."""
 
         self._lock = Lock()
         self._index = TextIndex()
@@ -90,7 +88,7 @@ class LabelledTexts:
         """Add a result that carries labels.
 
         Args:
-            value: The result: any plain value. Booleans, None and handles have no text.
+            value: The result, which is any plain value. Booleans, None and handles are ignored.
             labels: What it carries. Every later `search` returns them if the result does not fit into the index.
 
         """
@@ -117,7 +115,7 @@ class LabelledTexts:
         return len(self._labels) - 1
 
     def said(self, text: object) -> None:
-        """Add words of the user: any plain value. A string that they contain does not carry a label.
+        """Add words of the user, as any plain value. A string that they contain does not carry a label.
 
         Words that do not fit into the index are ignored, so that arguments with them carry labels.
         """
@@ -170,7 +168,7 @@ def _entries(found: Leaves) -> Entries | None:
     except OverflowError:
         return None
     for each in decoded:
-        plain += (BREAK, *words(each))
+        plain += words(each)
     return entries_of(plain)
 
 
@@ -268,10 +266,10 @@ class _AllFoundError(Exception):
 
 
 class _Search:
-    """One search of the labelled texts.
+    """One search of the labelled results.
 
     Attributes:
-        found: The groups of the texts that contain a part of the arguments.
+        found: The groups of the results that contain a part of the arguments.
     """
 
     def __init__(
@@ -319,7 +317,7 @@ class _Search:
             self._match_parts(_spaced(leaf.parts for leaf in several))
 
     def _match(self, found: Sequence[str], pairs: Sequence[int], is_joined: bool = False) -> bool:
-        """Find the groups of words that are not the user's, and return whether any other texts contain them."""
+        """Find the groups of words that are not the user's, and return whether further results contain them."""
         groups = self._index.groups(found, pairs, self.found, self._work)
         if groups and not self._is_said(found, is_joined):
             self._add(groups)
@@ -343,7 +341,7 @@ class _Search:
             raise _AllFoundError
 
     def _match_parts(self, found: Sequence[Part], is_joined: bool = False) -> None:
-        """Find the groups of the tokens and of the successive words of a text."""
+        """Find the groups of the tokens and of the successive words of a string."""
         text = _Text([part.word for part in found], [part.gap for part in found])
         pairs = self._index.pairs(text.words)
         for first, word in enumerate(text.words):
@@ -356,14 +354,14 @@ class _Search:
                         break
 
     def _match_joined(self, several: Sequence[Leaf]) -> None:
-        """Find the groups of a text that is split over strings, which may contain other text too."""
+        """Find the groups of a string that is split over several ones, which may also contain other words."""
         self._match_parts(_glued(several, [leaf.edges for leaf in several]), is_joined=True)
         self._match_whole(several)
         for run in _runs(several):
             self._match_run(run)
 
     def _match_permuted(self, several: Sequence[Leaf]) -> None:
-        """Find the groups of a text that is split over two or three strings, in any order."""
+        """Find the groups of a string that is split over two or three ones, in any order."""
         for count in (2, 3):
             if len(several) <= MAX_PERMUTED[count]:
                 for chosen in permutations(several, count):
@@ -393,7 +391,7 @@ class _Search:
 
 @attrs.frozen
 class _Text:
-    """The words of a text, and the gap after each of them."""
+    """The words of a string, and the gap after each of them."""
 
     words: Sequence[str]
     gaps: Sequence[int]

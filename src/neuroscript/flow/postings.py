@@ -1,4 +1,4 @@
-"""An index of texts that finds which of them contain a string."""
+"""An index of documents, which finds those that contain some words."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ GRAM_STEP: Final = MIN_LONG_CHARS + 1 - GRAM_CHARS
 """Distance of the strings of a long word that are indexed, so that any `MIN_LONG_CHARS` of it contain one of them."""
 
 MIN_PLACES: Final = 16
+"""Number of places that are compared with a string before a search of all documents is considered."""
+
 MAX_PLACES: Final = 2_000
-"""Number of places that are compared with a string before all texts are searched for it, if that is faster."""
+"""Maximum number of places that are compared with a string; then all documents are searched for it."""
 
 CHARS_PER_STEP: Final = 40
 """Number of characters that are searched in the time in which one place is compared."""
@@ -46,7 +48,7 @@ class Work:
 
 
 class Entries(NamedTuple):
-    """What the index stores of one text.
+    """What the index stores of one document.
 
     Attributes:
         text: Its words, with a space before and after each of them.
@@ -62,7 +64,7 @@ class Entries(NamedTuple):
 
 
 def entries_of(words: Sequence[str]) -> Entries:
-    """Return what the index stores of the text of some words."""
+    """Return what the index stores of a document of some words."""
     text = f" {' '.join(words)} "
     starts = starts_of(words, 1)
     grams = [
@@ -79,12 +81,12 @@ def entries_of(words: Sequence[str]) -> Entries:
 
 
 def starts_of(words: Iterable[str], first: int = 0) -> list[int]:
-    """Return where each word begins in a text of words whose first one begins at *first*, and where another would."""
+    """Return where each word begins, if the first one begins at *first*, and where another word would begin."""
     return [*map(add, accumulate(map(len, words), initial=0), count(first))]
 
 
 class TextIndex:
-    """Texts, each of a group, and a hash table of places in them. Not thread-safe.
+    """Documents, each of a group, and a hash table of places in them. Not thread-safe.
 
     The table is made of arrays, because a dict of strings takes ten times the memory.
     """
@@ -102,7 +104,7 @@ class TextIndex:
         self._heads = array("I", [0])
 
     def add(self, entries: Entries, group: int) -> None:
-        """Add a text, which belongs to a group."""
+        """Add a document, which belongs to a group."""
         number = len(self._texts)
         self._texts.append(entries.text)
         self._groups.append(group)
@@ -127,8 +129,7 @@ class TextIndex:
         """Put every place that is in no chain into the chain of its hash."""
         heads, mask = self._heads, len(self._heads) - 1
         append = self._next.append
-        for place, hashed in enumerate(self._hashes[len(self._next) :], len(self._next)):
-            slot = hashed & mask
+        for place, slot in enumerate(map(mask.__and__, self._hashes[len(self._next) :]), len(self._next)):
             append(heads[slot])
             heads[slot] = place
 
@@ -153,7 +154,7 @@ class TextIndex:
         return found
 
     def groups(self, words: Sequence[str], pairs: Sequence[int], known: Set[int], work: Work) -> set[int]:
-        """Return the groups of the texts that contain some words, except *known* groups.
+        """Return the groups of the documents that contain some words, except *known* groups.
 
         Args:
             words: Whole words in this order. A single word of `MIN_LONG_CHARS` may also be a part of a longer one.
@@ -178,7 +179,7 @@ class TextIndex:
         found: set[int] = set()
         for start, place in enumerate(self.grams(word, range(GRAM_STEP))):
             if place:
-                found |= self._groups_at(word, place, start, known, work)
+                found |= self._groups_at(word, place, start, known | found, work)
         return found
 
     def _groups_of_word(self, word: str) -> set[int]:
@@ -190,18 +191,18 @@ class TextIndex:
         return set()
 
     def _groups_at(self, text: str, place: int, start: int, known: Set[int], work: Work) -> set[int]:
-        """Return the groups of the texts that contain *text*, *start* characters before a place of a chain."""
+        """Return the groups of the documents that contain *text*, *start* characters before a place of a chain."""
         texts, owners, places, hashes, groups = self._texts, self._owners, self._places, self._hashes, self._groups
-        hashed, found, steps = hashes[place], set[int](), 0
+        hashed, known, found, steps = hashes[place], {*known}, set[int](), 0
         while place:
             group = groups[owners[place]]
             if (
                 group not in known
-                and group not in found
                 and hashes[place] == hashed
                 and texts[owners[place]].startswith(text, places[place] - start)
             ):
                 found.add(group)
+                known.add(group)
             place = self._next[place]
             steps += 1
             if steps == MIN_PLACES:
@@ -209,12 +210,12 @@ class TextIndex:
                 most = min(MAX_PLACES, unknown // CHARS_PER_STEP)
             if steps >= MIN_PLACES and steps > most:
                 work.spend(steps)
-                return self._search(text, known, work)
+                return found | self._search(text, known, work)
         work.spend(steps)
         return found
 
     def _search(self, text: str, known: Set[int], work: Work) -> set[int]:
-        """Return the groups of the texts that contain *text*, without the table."""
+        """Return the groups of the documents that contain *text*, without the table."""
         found: set[int] = set()
         for owner, group in enumerate(self._groups):
             if group not in known and group not in found:

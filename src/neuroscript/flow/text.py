@@ -42,7 +42,7 @@ DOT_ABOVE: Final = "\u0307"
 """A combining mark that appears when the case of a Turkish letter is folded."""
 
 MAX_REPLACED_CHARS: Final = 32
-"""Maximum number of different characters that are replaced one by one, because that is faster for a few."""
+"""Number of different characters above which `str.translate` is faster than replacing them one by one."""
 
 REMOVED: Final = frozenset("\u02b9\u02bb\u02bc\u02bd\u02c8\u115f\u1160\u201a\u201e\u2032\u2033\u2034\u2800\u3164")
 """Fillers, quotes and primes that their category does not tell apart from letters and symbols."""
@@ -65,7 +65,7 @@ MIN_RUN_CHARS: Final = 6
 """Length of the shortest string that is decoded: base64 of 4 characters without padding."""
 
 MIN_ENCODED_CHARS: Final = 20
-"""Length from which a run in lower case is decoded too."""
+"""Length from which a run that looks like a word of prose is decoded too."""
 
 HEAD: Final = b"[CDI-Za-f][A-HQ-Xg-nw-z0-3]"
 QUAD: Final = HEAD + b"[ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]"
@@ -82,7 +82,8 @@ ASCII_BYTE: Final = b"[02-7][0-9a-fA-F]"
 HEX_TEXT: Final = re.compile(b"[ x]" + 4 * ASCII_BYTE + b"(?:" + ASCII_BYTE + b")*")
 """Hexadecimal digits of at least 4 ASCII characters."""
 
-HEX_BYTES: Final = re.compile(" (?:0?x)?[0-9a-f]{2} (?:(?:0?x)?[0-9a-f]{2} ){3,}")
+BYTE: Final = "[0-9a-f][0-9a-f] "
+HEX_BYTES: Final = re.compile(f" {4 * BYTE}(?:{BYTE})*")
 """Hexadecimal digits of at least 4 bytes, with separators between the bytes."""
 
 HEX_RUN: Final = re.compile(b"(?:0x)?(?:[0-9a-fA-F]{2}){4,}")
@@ -98,7 +99,7 @@ TO_STANDARD: Final = bytes.maketrans(b"-_", b"+/")
 
 
 EDGE, SPACE, JOINER, GLUE, NO_GAP = range(5)
-"""What is between two words: the smallest is the strongest separator, between two strings."""
+"""What is between two words, from the strongest separator: `EDGE` is between two strings, `NO_GAP` is nothing."""
 
 
 class Part(NamedTuple):
@@ -270,12 +271,12 @@ def decode_runs(text: str, words: str) -> list[str]:
 
 
 def _decode_bytes(words: str) -> Iterator[str]:
-    for found in HEX_BYTES.finditer(words):
-        yield bytes.fromhex(found[0].replace("0x", "").replace("x", "")).decode("utf-8", "replace")
+    for found in HEX_BYTES.finditer(words.replace(" 0x", " ")):
+        yield bytes.fromhex(found[0]).decode("utf-8", "replace")
 
 
 def _decode_once(text: str, is_short: bool) -> Iterator[str]:
-    found = text.encode("ascii", "replace").translate(RUN_BYTES).split()
+    found = {*text.encode("ascii", "replace").translate(RUN_BYTES).split()}
     runs = [run for run in found if len(run) >= MIN_RUN_CHARS and not _is_prose(run)]
     joined = b" %b " % b" ".join(runs)
     for pattern in TEXT_RUNS:
@@ -299,10 +300,9 @@ def _decode_foreign(runs: Iterable[bytes]) -> Iterator[str]:
     """Decode strings that are not ASCII; other bytes are hardly ever valid UTF-8."""
     for run in runs:
         if HEX_RUN.fullmatch(run):
-            yield from _readable(bytes.fromhex(run.removeprefix(b"0x")[: len(run) // 2 * 2].decode()))
-        else:
-            for start in [found.start() for found in RUN_START.finditer(run)][:MAX_RUN_STARTS]:
-                yield from _readable(_base64(run[start:]))
+            yield from _readable(bytes.fromhex(run.removeprefix(b"0x").decode()))
+        for start in [found.start() for found in RUN_START.finditer(run)][:MAX_RUN_STARTS]:
+            yield from _readable(_base64(run[start:]))
 
 
 def _readable(data: bytes) -> Iterator[str]:
