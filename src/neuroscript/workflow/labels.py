@@ -85,9 +85,8 @@ class RunLabels:
 
     def _add(self, work: ScheduledCall) -> None:
         """Add the labels of a call that has ended to those of its node."""
-        call, name = work.labels, work.node.name
-        labels = call.all if call.result is None else call.result
-        self._results[name] = union(self._results.get(name, NO_LABELS), labels)
+        name = work.node.name
+        self._results[name] = union(self._results.get(name, NO_LABELS), work.labels.outcome)
 
     # After the run
 
