@@ -129,6 +129,7 @@ def flow_problems(session: Session, plan: Plan, start: PlanLabels, tracker_of: C
     flow = session.memory.flow
     assert flow is not None
     results: dict[str, Labels] = {}
+    refusals: dict[str, str] = {}
     for name in TopologicalSorter({node.name: node.needs for node in plan.nodes}).static_order():
         node = plan[name]
         tracker: FlowTracker | None = tracker_of(node.tool)
@@ -139,4 +140,5 @@ def flow_problems(session: Session, plan: Plan, start: PlanLabels, tracker_of: C
         found = tracker.find(flow, carried) if carried else ()
         refusal = tracker.refusal_of(flow, found, carried) if found else None
         if refusal is not None:
-            yield f"nodes.{name}.tool: {refusal.text}"
+            refusals[name] = refusal.text
+    yield from (f"nodes.{node.name}.tool: {refusals[node.name]}" for node in plan.nodes if node.name in refusals)
