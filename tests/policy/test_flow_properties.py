@@ -10,6 +10,7 @@ from tests.flow.mail_tools import ADDRESS, MAIL, PAGE, engine_with, toolset
 from tests.flow.mail_tools import run as call
 
 from neuroscript import Approval, Engine, ExecutionPolicy, FlowLabels, FlowRule, Session
+from neuroscript.policy.flow_rules import flow_of
 from neuroscript.workflow import Plan, plan_from_data, run
 
 NOTHING: Final = FlowRule(["host:none"], ["outside"], "refuse")
@@ -194,3 +195,16 @@ def test_allow_list_never_allows_more(
         is_listed = any(pattern in ("*", "t.*", f"t.{name}") for pattern in allow)
         if not is_listed:
             assert strictness(narrowed, name, args) >= (1 if otherwise == "ask" else 2)
+
+
+DECLARED: Final = {tool.name: tool.policy for tool in toolset}
+
+
+@settings(deadline=None, max_examples=300)
+@given(POLICIES, POLICIES, st.sampled_from(sorted(DECLARED)))
+def test_enclosed_policy_removes_no_labels(outer: ExecutionPolicy, inner: ExecutionPolicy, tool: str) -> None:
+    whole, within = (flow_of(policy, tool, DECLARED[tool]) for policy in (outer, inner.inside(outer)))
+
+    assert set(whole.sources) <= set(within.sources)
+    assert set(whole.sinks) <= set(within.sinks)
+    assert set(within.declassifies) <= set(whole.declassifies)
