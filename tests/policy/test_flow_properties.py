@@ -1,4 +1,4 @@
-"""Properties of information flow, for generated policies, plans and texts."""
+"""Properties of information flow, for generated policies, plans and strings."""
 
 from __future__ import annotations
 

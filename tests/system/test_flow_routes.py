@@ -116,7 +116,7 @@ ROUTES: Final[tuple[Route, ...]] = (
 
 
 def taken(route: Route, folder: Path, rule: FlowRule) -> tuple[set[Any], set[str]]:
-    """Return what the audit log records of ``t.send``, and what approvers were told."""
+    """Return what the audit log records of ``t.send``, and the sentences that approvers received."""
     audit, asked = MemoryAudit(), list[ApprovalRequest]()
     host = Host(sandbox_dir=folder)
     with engine_with(rule, audit=audit, host=host, answers=asked) as engine, suppress(CallError):

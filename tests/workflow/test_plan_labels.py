@@ -64,7 +64,7 @@ def code(trace: Trace, node: str) -> str:
 
 
 def upper(text: str, **more: Any) -> dict[str, Any]:
-    """Return a node that converts a text."""
+    """Return a node that converts a string."""
     return {"tool": "t.upper", "inputs": {"text": text}, **more}
 
 
