@@ -20,7 +20,7 @@ import attrs
 from neuroscript.calls.steps import END
 from neuroscript.errors import CallError, CallTimeout
 from neuroscript.workflow.plan.conditions import ComparisonError
-from neuroscript.workflow.plan.model import LATER, Node, Plan
+from neuroscript.workflow.plan.model import LATER, Node, Plan, nodes_before
 from neuroscript.workflow.plan.references import Reference, Template, UnresolvedReference
 from neuroscript.workflow.trace.trace import Attempt, Status
 
@@ -265,7 +265,7 @@ class Schedule:
 
     def _so_far(self, node: Node) -> list[dict[str, Any]]:
         """Return the outcome of all nodes that had to end before *node*, in the order of the plan."""
-        return [outcome_data(self.states[name]) for name in self.plan.before(node)]
+        return [outcome_data(self.states[name]) for name in nodes_before(self.plan, node)]
 
     def _state(self, name: str) -> str:
         return self.states[name].status or ""

@@ -17,7 +17,7 @@ from neuroscript.errors import SpecError
 from neuroscript.flow.labels import NO_LABELS, Labels, Source, labels_from, union
 from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.labels import SOURCES, label_problems
-from neuroscript.workflow.plan.model import Node, Plan
+from neuroscript.workflow.plan.model import Node, Plan, nodes_before
 from neuroscript.workflow.plan.parameters import INPUTS
 from neuroscript.workflow.plan.references import INPUT, Reference
 
@@ -86,7 +86,7 @@ def argument_labels(plan: Plan, node: Node, start: PlanLabels, results: Mapping[
     references = [reference for _, reference in node.arguments.references]
     if node.items is not None and any(each.root in ("item", "index") for each in references):
         references += [reference for _, reference in node.items.references]
-    before = plan.before(node) if any(each.root == "trace" for each in references) else ()
+    before = nodes_before(plan, node) if any(each.root == "trace" for each in references) else ()
     return union(found, reference_labels(references, start, results, before))
 
 

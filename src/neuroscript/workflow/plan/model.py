@@ -266,16 +266,17 @@ class Plan:
         needed = {name for node in self.nodes for name in node.needs}
         return tuple(node.name for node in self.nodes if node.name not in needed)
 
-    def before(self, node: Node) -> tuple[str, ...]:
-        """Return the nodes that have to end before *node*, in the order of the plan."""
-        above: set[str] = set()
-        waiting = list(node.needs)
-        while waiting:
-            name = waiting.pop()
-            if name not in above:
-                above.add(name)
-                waiting.extend(self[name].needs)
-        return tuple(each.name for each in self.nodes if each.name in above)
+
+def nodes_before(plan: Plan, node: Node) -> tuple[str, ...]:
+    """Return the nodes that have to end before *node*, in the order of the plan."""
+    above: set[str] = set()
+    waiting = list(node.needs)
+    while waiting:
+        name = waiting.pop()
+        if name not in above:
+            above.add(name)
+            waiting.extend(plan[name].needs)
+    return tuple(each.name for each in plan.nodes if each.name in above)
 
 
 def _times(node: Node) -> tuple[Any, ...]:
