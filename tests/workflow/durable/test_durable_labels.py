@@ -15,7 +15,7 @@ from tests.workflow.durable.databases import MakeDatabase
 from tests.workflow.durable.planted import reopen, sql
 
 from neuroscript import FlowRule, SpecError
-from neuroscript.flow.labels import Labels, Source
+from neuroscript.flow.labels import MAX_SOURCES, Labels, Source
 from neuroscript.workflow import Plan, Trace, plan_from_data, run
 from neuroscript.workflow.durable import Worker, resume, run_durably
 from neuroscript.workflow.durable.encoding import Unreadable, text_of, value_of
@@ -206,7 +206,7 @@ LABEL_FAULTS: Final = {
     "no origins": '[{"untrusted": []}, {"a": 1}]',
     "origins": '[{"untrusted": "t.page"}, {"a": 1}]',
     "number": '[{"untrusted": [1]}, {"a": 1}]',
-    "many": '[{"untrusted": [' + ", ".join(['"a"'] * 17) + ']}, {"a": 1}]',
+    "many": '[{"untrusted": [' + ", ".join(['"a"'] * (MAX_SOURCES + 1)) + ']}, {"a": 1}]',
 }
 
 

@@ -206,6 +206,7 @@ class Worker:
         text = "was not made, because the run has rules about information flow, and this worker has none"
         error = PolicyError(text, tool=call.tool, code="policy.flow", need="flow", rule="flow")
         error.remedy = f"{call.tool}: start this worker with the flow rules of the process that drives the run"
+        self._session._log_refusal(error)
         raise error
 
     def _outlast(self, late: CallTimeout, seconds: float) -> None:
