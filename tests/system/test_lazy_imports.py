@@ -109,7 +109,7 @@ LAZY_IMPORTS: Final = {
     "tools.tool": "coercion.problems policy.templates runtime.masking spec.instances spec.signature tools.injection",
     "tools.toolset": "io.near_names tools.derived tools.injection_sources",
     "workflow.plan.validation": "policy.templates",
-    "workflow.runner": "workflow.synthesis",
+    "workflow.runner": "workflow.labels workflow.synthesis",
 }
 """The project modules that functions of each module import, all below `neuroscript`.
 

@@ -142,13 +142,17 @@ class FlowTracker:
         """Return what the tool itself reads in a call of this number."""
         return labels_from(self.sources, Source(self._tool, call)) if self.sources else NO_LABELS
 
+    def passed(self, labels: Labels) -> Labels:
+        """Return what a result carries if its call has these labels."""
+        free = tuple(labels) if self._is_free else self.flow.declassifies
+        return {name: each for name, each in labels.items() if not is_covered(name, free)} if free else labels
+
     def end(self, frame: CallFrame, call: CallLabels, result: Any, error: BaseException | None) -> None:
         """Hand the labels of a call that has ended to whoever reads its result or its error."""
         flow = state_of(frame)
         labels = call.all
         if error is None and labels:
-            free = tuple(labels) if self._is_free else self.flow.declassifies
-            labels = {name: each for name, each in labels.items() if not is_covered(name, free)} if free else labels
+            labels = self.passed(labels)
         call.result = labels
         if self._runs_programs:  # which write files without the Runtime
             for path in needed_paths(frame.needs, "write"):

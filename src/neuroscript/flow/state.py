@@ -47,9 +47,14 @@ class CallLabels:
         return union(self.read, self.own)
 
     @property
+    def outcome(self) -> Labels:
+        """What its result or its error carries: until it has ended, everything that it has read."""
+        return self.all if self.result is None else self.result
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of the labels that records show: of its result once it has ended, before that of its arguments."""
-        return tuple(union(self.all if self.result is None else self.result, self.session))
+        return tuple(union(self.outcome, self.session))
 
 
 class FileLabels:

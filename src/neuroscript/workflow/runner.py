@@ -10,7 +10,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from time import monotonic
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import attrs
 
@@ -24,12 +24,16 @@ from neuroscript.runtime.interfaces import AskedModel
 from neuroscript.runtime.masking import mask_secrets, secret_values
 from neuroscript.spec.binding import bind_arguments
 from neuroscript.tools.serialization import error_to_data
+from neuroscript.workflow.plan.flows import InputLabels, PlanLabels, input_labels
 from neuroscript.workflow.plan.model import Node, Plan
 from neuroscript.workflow.plan.parameters import NUMBER, PLAN, SESSION
 from neuroscript.workflow.plan.references import UnresolvedReference
 from neuroscript.workflow.plan.validation import check
 from neuroscript.workflow.scheduler import NodeState, Schedule, ScheduledCall
 from neuroscript.workflow.trace.trace import Attempt, NodeTrace, Trace
+
+if TYPE_CHECKING:
+    from neuroscript.workflow.labels import RunLabels
 
 DEFAULT_PARALLEL_CALLS: Final = 16
 """Default number of calls of a plan that run at once."""
@@ -85,6 +89,7 @@ def run(
     watch: Watch | None = None,
     left: Callable[[Trace], object] | None = None,
     llm: AskedModel | None = None,
+    labels: InputLabels | None = None,
 ) -> Trace:
     """Run a plan and return its trace. A failed node does not raise; the trace records it.
 
@@ -99,14 +104,17 @@ def run(
         watch: Receives each `Step`. Its exceptions do not end the run.
         left: Receives the trace so far if the run is interrupted, possibly on another thread.
         llm: The model for the synthesis at the end of a plan; by default the one that the host provides.
+        labels: What inputs carry, by name, such as ``{"page": ["untrusted"]}``. An input without labels counts as words
+            of the user. Without flow rules it has no effect.
 
     Raises:
-        SpecError: If the plan cannot run here, with every problem; no call was made.
+        SpecError: If the plan cannot run here, or a label or its input does not exist, with every problem; no call was
+            made.
         ArgumentError: If the inputs are invalid, with every problem.
         ValueError: If *parallel* is less than 1.
     """
     require("run", session=(session, SESSION), plan=(plan, PLAN), parallel=(parallel, NUMBER))
-    func = partial(arun, parallel=parallel, watch=watch, left=left, llm=llm)
+    func = partial(arun, parallel=parallel, watch=watch, left=left, llm=llm, labels=labels)
     body = Invocation("plan", func, (session, plan, inputs), "coroutine")
     trace: Trace = Runner(session._shared).run(body).result()
     return trace
@@ -121,9 +129,11 @@ async def arun(
     watch: Watch | None = None,
     left: Callable[[Trace], object] | None = None,
     llm: AskedModel | None = None,
+    labels: InputLabels | None = None,
     caller: Caller | None = None,
     is_behind: Callable[[], bool] | None = None,
     run_id: str = "",
+    start: PlanLabels | None = None,
 ) -> Trace:
     """Return what `run` returns, without blocking the event loop.
 
@@ -133,9 +143,10 @@ async def arun(
             earlier
             process.
         run_id: The id of the run; by default a random one.
+        start: What the plan carries before it runs, in place of *labels*.
     """
     require("arun", session=(session, SESSION), plan=(plan, PLAN), parallel=(parallel, NUMBER))
-    problems = check(session, plan, llm)
+    problems = check(session, plan, llm, labels=labels)
     if problems:
         raise SpecError(plan.subject, problems)
     if parallel < 1:
@@ -144,7 +155,8 @@ async def arun(
     exact = bind_arguments(plan.signature, session._shared.coercion, inputs_data, by_name=True)
     for secret in secret_values(plan.signature, exact):
         session._hide(secret)
-    driver = _Driver(session, plan, dict(plan.signature.by_name(list(exact))), parallel, watch, caller, is_behind)
+    named = dict(plan.signature.by_name(list(exact)))
+    driver = _Driver(session, plan, named, parallel, watch, caller, is_behind, start or input_labels(plan, labels))
     trace = await driver.run(run_id or os.urandom(8).hex(), left)
     if not plan.synthesis or trace.status == "failed":
         return trace
@@ -175,6 +187,7 @@ class _Driver:
         watch: Watch | None,
         caller: Caller | None,
         is_behind: Callable[[], bool] | None,
+        start: PlanLabels,
     ) -> None:
         self._session = session
         self._plan = plan
@@ -183,11 +196,19 @@ class _Driver:
         self._watch = watch
         self._has_watch_failed = False
         self._clock = session.host.clock
-        self._call = caller or _caller(session)
-        names = {node.tool for node in plan.nodes}
-        self._tools = {name: _Tool(session._entry(name), caller is None) for name in names}
         self._traces: dict[str, NodeTrace] = {}
         self._schedule = Schedule(plan, inputs, self._is_idempotent, is_behind)
+        self._labels: RunLabels | None = None
+        if session._entries.tracks_flow:
+            from neuroscript.workflow.labels import RunLabels
+
+            self._labels = labels = RunLabels(session, plan, self._schedule.states, inputs, start)
+            self._call = labels.tracked(caller or _labelled_caller(session, labels))
+        else:
+            self._call = caller or _caller(session, session.acall_named)
+        names = {node.tool for node in plan.nodes}
+        may_be_plain = caller is None and self._labels is None
+        self._tools = {name: _Tool(session._entry(name), may_be_plain) for name in names}
         self._running: set[asyncio.Task[None]] = set()
         self._wake: asyncio.Future[None] | None = None
         self._fault: BaseException | None = None
@@ -211,12 +232,14 @@ class _Driver:
         return self._trace(run_id, started)
 
     async def _stop(self) -> None:
-        """Cancel the running calls and give them time to end."""
+        """Cancel the running calls and give them time to end; the session has then read what the others returned."""
         running = set(self._running)
         if running:
             for task in running:
                 task.cancel()
             await asyncio.wait(running, timeout=GRACE_SECONDS)
+        if self._labels is not None:
+            self._labels.read()
 
     async def _drive(self) -> None:
         schedule, breath = self._schedule, monotonic() + YIELD_SECONDS
@@ -336,6 +359,9 @@ class _Driver:
             except UnresolvedReference as lost:
                 error = CallError(f"output: {lost}", code="plan.reference")
         secrets = self._session.secrets
+        if self._labels is not None and output is not None:
+            self._labels.read_output(output)
+        nodes = tuple(self._node_traces(secrets))
         plain: Callable[[Any], Any] = (lambda value: value) if secrets is None else secrets.plain
         return Trace(
             run=run_id,
@@ -343,7 +369,7 @@ class _Driver:
             digest=self._plan.digest,
             inputs=plain(_masked(self._plan, self._inputs)),
             status="succeeded" if error is None else "failed",
-            nodes=tuple(self._node_traces(secrets)),
+            nodes=nodes if self._labels is None else self._labels.shown(nodes),
             output=plain(output),
             error=None if error is None else plain(error_to_data(error)),
             started=started,
@@ -412,20 +438,27 @@ def _masked(plan: Plan, inputs: Mapping[str, Any]) -> dict[str, Any]:
     return mask_secrets(plan.signature, [inputs[arg.name] for arg in plan.inputs])
 
 
-def _caller(session: Session) -> Caller:
-    """Return a caller that uses the session; a host clock with ``wait`` also measures the timeouts."""
+def _caller(session: Session, acall_named: Callable[..., Awaitable[Any]]) -> Caller:
+    """Return a caller that uses the session; a host clock with ``wait`` also measures the timeouts.
+
+    Args:
+        acall_named: Makes a call, as `Session.acall_named` does.
+    """
     clock = session.host.clock
 
     async def made(work: ScheduledCall) -> Any:
         timeout = work.node.timeout
         if timeout is None or not hasattr(clock, "wait"):
-            return await session.acall_named(work.node.tool, work.arguments, timeout)
+            return await acall_named(work.node.tool, work.arguments, timeout)
         ends = session._entry(work.node.tool).pipeline.run_mode == "coroutine"  # a thread cannot be cancelled
-        return await _call_with_timeout(
-            session.acall_named(work.node.tool, work.arguments), work.node, timeout, clock, ends
-        )
+        return await _call_with_timeout(acall_named(work.node.tool, work.arguments), work.node, timeout, clock, ends)
 
     return made
+
+
+def _labelled_caller(session: Session, labels: RunLabels) -> Caller:
+    """Return a caller that uses the session and states what the arguments of each call carry."""
+    return lambda work: _caller(session, partial(labels.acall_named, work))(work)
 
 
 async def _call_with_timeout(call: Any, node: Node, seconds: float, clock: Any, ends: bool) -> Any:

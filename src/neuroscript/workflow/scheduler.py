@@ -13,16 +13,19 @@ from fnmatch import fnmatchcase
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from neuroscript.calls.steps import END
 from neuroscript.errors import CallError, CallTimeout
 from neuroscript.workflow.plan.conditions import ComparisonError
-from neuroscript.workflow.plan.model import LATER, Node, Plan
+from neuroscript.workflow.plan.model import LATER, Node, Plan, nodes_before
 from neuroscript.workflow.plan.references import Reference, Template, UnresolvedReference
 from neuroscript.workflow.trace.trace import Attempt, Status
+
+if TYPE_CHECKING:
+    from neuroscript.flow.state import CallLabels
 
 POLL_SECONDS: Final = 0.05
 """Seconds between two checks whether an abandoned call has ended, before its node is retried."""
@@ -96,6 +99,7 @@ class ScheduledCall:
         until: When to stop waiting for a call of the previous attempt that still runs.
         made: Set by a caller that finds the call in its records: when it began, how many seconds it took, and how many
             seconds ago it ended. The first may come from another clock than the host's.
+        labels: What its arguments carry, and its outcome once it has ended; only set under flow rules.
     """
 
     node: Node
@@ -106,6 +110,7 @@ class ScheduledCall:
     error: CallError | None = None
     until: float = 0.0
     made: tuple[float, float, float] | None = None
+    labels: CallLabels = attrs.field(init=False)
 
 
 class Schedule:
@@ -260,14 +265,7 @@ class Schedule:
 
     def _so_far(self, node: Node) -> list[dict[str, Any]]:
         """Return the outcome of all nodes that had to end before *node*, in the order of the plan."""
-        above: set[str] = set()
-        waiting = list(node.needs)
-        while waiting:
-            name = waiting.pop()
-            if name not in above:
-                above.add(name)
-                waiting.extend(self.states[name].node.needs)
-        return [outcome_data(state) for name, state in self.states.items() if name in above]
+        return [outcome_data(self.states[name]) for name in nodes_before(self.plan, node)]
 
     def _state(self, name: str) -> str:
         return self.states[name].status or ""

@@ -18,7 +18,7 @@ from neuroscript.io.text import quote_path
 from neuroscript.workflow.trace.diff import TraceDifference, trace_diff
 from neuroscript.workflow.trace.file import load_trace, trace_of_json, trace_to_data
 from neuroscript.workflow.trace.svg import trace_svg
-from neuroscript.workflow.trace.text import HEAD, Row, endings, headline, rows
+from neuroscript.workflow.trace.text import endings, headline, table
 from neuroscript.workflow.trace.trace import Trace
 
 ACTIONS: Final = ("show", "diff")
@@ -120,17 +120,17 @@ def _draw(trace: Trace, options: Namespace, output: Output) -> None:
 def _blocks(trace: Trace) -> Iterator[Rows]:
     yield line(headline(trace), "title")
     yield EMPTY
-    head = tuple(Cell(text, "dim") for text in HEAD)
-    yield Rows((head, *map(_cells, rows(trace))), wrapped=False)
+    head, *nodes = table(trace)
+    yield Rows((tuple(Cell(text, "dim") for text in head), *map(_cells, nodes)), wrapped=False)
     yield EMPTY
     yield Rows(tuple((Cell(name, "dim"), cell(text)) for name, text in endings(trace)), wrapped=False)
 
 
-def _cells(row: Row) -> tuple[Cell, ...]:
-    style = STYLES[row.status]
-    what = cell(row.what, "" if row.status == "succeeded" else style)
-    facts = (cell(text) for text in row[2:-1])
-    return cell(row.name, "name"), cell(row.status, style), *facts, what
+def _cells(row: tuple[str, ...]) -> tuple[Cell, ...]:
+    name, status, *facts, what = row
+    style = STYLES[status]
+    outcome = cell(what, "" if status == "succeeded" else style)
+    return cell(name, "name"), cell(status, style), *map(cell, facts), outcome
 
 
 # Differences

@@ -13,8 +13,9 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.errors import CallError
+from neuroscript.flow.labels import Labels
 from neuroscript.workflow.durable.database import CALLS, RUNS, WORKERS, Database, once, sa
-from neuroscript.workflow.durable.encoding import text_of
+from neuroscript.workflow.durable.labels import labelled_text
 from neuroscript.workflow.durable.outcomes import (
     Outcome,
     Place,
@@ -43,6 +44,7 @@ class StartedCall:
     """A call to make now.
 
     Attributes:
+        labels: What its arguments carry; None if the process that drives the run has no flow rules.
         patience: Seconds to wait for a call that was abandoned at its timeout, before the timeout is recorded.
         token: The random id of this beginning. Only its holder can end the call.
     """
@@ -50,6 +52,7 @@ class StartedCall:
     id: str
     tool: str
     arguments: dict[str, Any]
+    labels: Labels | None
     timeout: float | None
     patience: float
     token: str
@@ -73,6 +76,7 @@ class Calls:
         run: str,
         leader: str,
         work: ScheduledCall,
+        labels: Labels | None,
         may_rerun: bool,
         enqueue: Callable[[sa.Connection, str], None],
         is_over: Callable[[], bool],
@@ -80,6 +84,7 @@ class Calls:
         """Queue a call, unless it was queued before.
 
         Args:
+            labels: What its arguments carry; None without flow rules.
             enqueue: Puts the call into the queue, in the same transaction.
             is_over: Called while the database is unreachable; returns whether to give up.
 
@@ -95,7 +100,7 @@ class Calls:
             "item": work.item,
             "number": work.number,
             "tool": work.node.tool,
-            "arguments": text_of(work.arguments),
+            "arguments": labelled_text(work.arguments, labels),
             "timeout": work.node.timeout,
             "patience": _seconds_to_wait(work) if may_rerun else 0.0,
             "rerun": may_rerun,
@@ -192,7 +197,7 @@ class Calls:
         row = connection.execute(sa.select(*CALL_COLUMNS).where(CALLS.c.id == id).with_for_update()).one_or_none()
         if row is None or row.ended is not None:
             return None
-        arguments, error = arguments_in(row)
+        arguments, labels, error = arguments_in(row)
         error = error or _in_the_way(row, status == "running", token)
         which = sa.update(CALLS).where(CALLS.c.id == id)
         if error is not None:
@@ -201,7 +206,7 @@ class Calls:
             return None
         values = {"begun": self._database.now, "worker": worker, "token": token, "takes": row.takes + 1}
         connection.execute(which.values(**values))
-        return StartedCall(id, row.tool, arguments, row.timeout, row.patience, token)
+        return StartedCall(id, row.tool, arguments, labels, row.timeout, row.patience, token)
 
     def end(self, call: StartedCall, code: str, outcome: str, is_over: Callable[[], bool]) -> None:
         """Record the outcome of a call, unless another worker has begun it since."""

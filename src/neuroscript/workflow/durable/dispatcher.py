@@ -14,6 +14,7 @@ from itertools import count
 from typing import Any, Final
 
 from neuroscript.errors import CallError
+from neuroscript.flow.labels import Labels
 from neuroscript.workflow.durable.calls import Calls, call_id
 from neuroscript.workflow.durable.database import CALLS
 from neuroscript.workflow.durable.encoding import NotStorable
@@ -42,6 +43,8 @@ class Dispatcher:
         leader: The id of the process that drives the run.
         may_rerun: Returns whether a call may run again if its worker died.
         parallel: Maximum number of calls that are queued at once.
+        declared: Returns what a tool reads by its declaration, for a result that a worker without flow rules has
+            stored; None if the session of the run has no flow rules.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class Dispatcher:
         leader: str,
         may_rerun: Callable[[ScheduledCall], bool],
         parallel: int,
+        declared: Callable[[ScheduledCall], Labels] | None,
     ) -> None:
         self._calls = calls
         self._queue = queue
@@ -61,6 +65,7 @@ class Dispatcher:
         self._by_name = {node.name: node for node in plan.nodes}
         self._leader = leader
         self._may_rerun = may_rerun
+        self._declared = declared
         self._past: dict[str, Outcome] = {}
         self._queued_calls: set[Place] = set()
         self._unasked: set[Place] = set()
@@ -77,14 +82,22 @@ class Dispatcher:
         if id in self._past:
             outcome = await self._wait_for_outcome(id)
             work.made = (outcome.started, outcome.seconds, outcome.ago)
-            return outcome.given()
+            return self._result(work, outcome)
         work.made = None
         await self._is_new.wait()
         async with self._slots:
             if self._is_halted and place not in self._queued_calls:
                 raise CallNotMade
             await self._enqueue(work)
-            return (await self._wait_for_outcome(id)).given()
+            return self._result(work, await self._wait_for_outcome(id))
+
+    def _result(self, work: ScheduledCall, outcome: Outcome) -> Any:
+        """Return the result of a call, or raise its `CallError`; under flow rules, record its labels."""
+        if self._declared is not None:
+            work.labels.result = outcome.labels()
+            if work.labels.result is None:
+                work.labels.own = self._declared(work)
+        return outcome.given()
 
     async def _wait_for_outcome(self, id: str) -> Outcome:
         waiting: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
@@ -95,7 +108,9 @@ class Dispatcher:
             self._waiting.pop(id, None)
 
     async def _enqueue(self, work: ScheduledCall) -> None:
-        arguments = (self._run, self._leader, work, self._may_rerun(work), self._queue.put, self._is_over.is_set)
+        labels = None if self._declared is None else work.labels.given
+        may_rerun, is_over = self._may_rerun(work), self._is_over.is_set
+        arguments = (self._run, self._leader, work, labels, may_rerun, self._queue.put, is_over)
         try:
             await asyncio.to_thread(self._calls.put, *arguments)
         except NotStorable as error:

@@ -73,7 +73,11 @@ def value_of(text: str) -> Any:
     >>> value_of('{"raw": {"$bytes": "YQ=="}}')
     {'raw': b'a'}
     """
-    data = json_of(text)
+    return value_in(json_of(text))
+
+
+def value_in(data: Any) -> Any:
+    """Return the value in parsed JSON, or raise `Unreadable`."""
     try:
         return _decode(data)
     except RecursionError:

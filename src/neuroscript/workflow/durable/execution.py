@@ -20,12 +20,15 @@ from neuroscript.engine.session import Session
 from neuroscript.errors import SpecError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.spec.binding import bind_arguments
-from neuroscript.workflow.durable.encoding import NotStorable, text_of
+from neuroscript.workflow.durable.encoding import NotStorable
 from neuroscript.workflow.durable.heartbeat import DEFAULT_LEASE_SECONDS
+from neuroscript.workflow.durable.labels import labelled_inputs_text
 from neuroscript.workflow.durable.leader import Driver
 from neuroscript.workflow.durable.run_records import Run, inputs_in, plan_in
 from neuroscript.workflow.durable.validation import check_durable
+from neuroscript.workflow.labels import with_session_labels
 from neuroscript.workflow.plan.file import plan_to_data
+from neuroscript.workflow.plan.flows import InputLabels, PlanLabels, input_labels
 from neuroscript.workflow.plan.model import Plan
 from neuroscript.workflow.plan.parameters import INPUTS, NUMBER, PLAN, SESSION
 from neuroscript.workflow.runner import DEFAULT_PARALLEL_CALLS, Watch
@@ -47,6 +50,7 @@ def run_durably(
     lease: float = DEFAULT_LEASE_SECONDS,
     local_calls: bool = True,
     keep_secrets: bool = False,
+    labels: InputLabels | None = None,
 ) -> Trace:
     """Run a plan so that it can be resumed if this process dies, and return its trace.
 
@@ -60,6 +64,7 @@ def run_durably(
         lease: Seconds without a heartbeat after which this process is considered dead.
         local_calls: Whether this process also makes calls; otherwise it waits for workers.
         keep_secrets: Whether secret inputs and arguments may be stored in the database, which does not encrypt them.
+        labels: What inputs carry, by name, as for `run`. Workers need flow rules too if this session has some.
 
     Raises:
         SpecError: If the plan cannot run here or not durably, with every problem, or the database cannot be used.
@@ -81,6 +86,7 @@ def run_durably(
             lease=lease,
             local_calls=local_calls,
             keep_secrets=keep_secrets,
+            labels=labels,
         ),
     )
 
@@ -97,23 +103,27 @@ async def arun_durably(
     lease: float = DEFAULT_LEASE_SECONDS,
     local_calls: bool = True,
     keep_secrets: bool = False,
+    labels: InputLabels | None = None,
 ) -> Trace:
     """Return what `run_durably` returns, without blocking the event loop."""
     given_url, id = (url, optional(STRING)), (run_id, STRING)
     checked = {"session": (session, SESSION), "plan": (plan, PLAN), "inputs": (inputs, INPUTS)}
     require("run_durably", **checked, url=given_url, parallel=(parallel, NUMBER), run_id=id)
-    check_durable(session, plan, keep_secrets)
+    check_durable(session, plan, keep_secrets, labels)
     if parallel < 1:
         raise ValueError("parallel must be 1 or more")
     if run_id and not RUN.fullmatch(run_id):
         raise SpecError(f"run {quote_untrusted(run_id)}", ["an id must be at most 64 letters, digits, _ and -"])
     exact = bind_arguments(plan.signature, session._shared.coercion, dict(inputs or {}), by_name=True)
     arguments = dict(plan.signature.by_name(list(exact)))
-    run = _new_run(run_id or os.urandom(8).hex(), plan, arguments, parallel)
+    start = None
+    if session._entries.tracks_flow:
+        start = with_session_labels(session, plan, input_labels(plan, labels))
+    run = _new_run(run_id or os.urandom(8).hex(), plan, arguments, start, parallel)
     driver = await asyncio.to_thread(Driver, session, url, lease)
     try:
         await asyncio.to_thread(driver.runs.add, run, driver.leader, driver.lease)
-        return await driver.drive(run, plan, arguments, watch, local_calls)
+        return await driver.drive(run, plan, arguments, start, watch, local_calls)
     finally:
         await asyncio.to_thread(driver.close)
 
@@ -151,11 +161,11 @@ async def _resumed(
     try:
         found = await asyncio.to_thread(driver.runs.find, run)
         plan = plan_in(found)
-        inputs = inputs_in(found, plan, session._shared.coercion)
+        inputs, labels = inputs_in(found, plan, session._shared.coercion)
         check_durable(session, plan, keep_secrets=True)
         if found.status == "running":
             await driver.take(found)
-        return await driver.drive(found, plan, inputs, watch, local_calls and found.status == "running")
+        return await driver.drive(found, plan, inputs, labels, watch, local_calls and found.status == "running")
     finally:
         await asyncio.to_thread(driver.close)
 
@@ -165,9 +175,9 @@ def _waited_for(session: Session, drive: Callable[[], Coroutine[Any, Any, Trace]
     return trace
 
 
-def _new_run(run_id: str, plan: Plan, inputs: dict[str, Any], parallel: int) -> Run:
+def _new_run(run_id: str, plan: Plan, inputs: dict[str, Any], labels: PlanLabels | None, parallel: int) -> Run:
     try:
-        inputs_text = text_of(inputs)
+        inputs_text = labelled_inputs_text(inputs, labels)
     except NotStorable as error:
         raise SpecError("inputs", [str(error)]) from None
     return Run(

@@ -9,6 +9,7 @@ from typing import Any
 
 from neuroscript.engine.session import Session
 from neuroscript.errors import CallError, SpecError
+from neuroscript.flow.labels import Labels
 from neuroscript.io.text import quote_untrusted
 from neuroscript.workflow.durable.calls import Calls
 from neuroscript.workflow.durable.database import Database
@@ -17,6 +18,8 @@ from neuroscript.workflow.durable.heartbeat import Heartbeat, parse_lease
 from neuroscript.workflow.durable.queue import QUEUE_POLL_SECONDS, Queue
 from neuroscript.workflow.durable.run_records import Run, Runs
 from neuroscript.workflow.durable.worker import Worker
+from neuroscript.workflow.labels import declared_labels
+from neuroscript.workflow.plan.flows import PlanLabels
 from neuroscript.workflow.plan.model import Plan
 from neuroscript.workflow.runner import Step, Watch, arun
 from neuroscript.workflow.scheduler import ScheduledCall
@@ -63,10 +66,23 @@ class Driver:
             await asyncio.sleep(QUEUE_POLL_SECONDS)
 
     async def drive(
-        self, run: Run, plan: Plan, inputs: Mapping[str, Any], watch: Watch | None, local_calls: bool
+        self,
+        run: Run,
+        plan: Plan,
+        inputs: Mapping[str, Any],
+        labels: PlanLabels | None,
+        watch: Watch | None,
+        local_calls: bool,
     ) -> Trace:
-        """Run the plan of a run that is leased by this driver or has ended, and return its trace."""
-        asking = Dispatcher(self._calls, self._queue, run.id, plan, self.leader, self._may_rerun, run.parallel)
+        """Run the plan of a run that is leased by this driver or has ended, and return its trace.
+
+        Args:
+            labels: What the plan carries; None if the process that started the run had no flow rules.
+        """
+        declared = self._declared if self._session._entries.tracks_flow else None
+        asking = Dispatcher(
+            self._calls, self._queue, run.id, plan, self.leader, self._may_rerun, run.parallel, declared
+        )
         parallel = run.parallel + await asking.open()  # past calls must not take slots of new ones
 
         def seen(step: Step) -> None:
@@ -85,6 +101,7 @@ class Driver:
                 caller=asking,
                 is_behind=asking.is_behind,
                 run_id=run.id,
+                start=labels,
             )
         )
         try:
@@ -132,6 +149,9 @@ class Driver:
 
     def _may_rerun(self, work: ScheduledCall) -> bool:
         return work.node.rerun or self._session._entry(work.node.tool).pipeline.tool.policy.is_idempotent
+
+    def _declared(self, work: ScheduledCall) -> Labels:
+        return declared_labels(self._session, work.node.tool)
 
 
 async def _first_fault(going: asyncio.Task[Trace], beside: Sequence[asyncio.Task[None]]) -> None:

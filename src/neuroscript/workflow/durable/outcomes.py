@@ -7,8 +7,10 @@ from typing import Any
 import attrs
 
 from neuroscript.errors import CallError, SpecError
+from neuroscript.flow.labels import Labels
 from neuroscript.workflow.durable.database import CALLS
-from neuroscript.workflow.durable.encoding import Unreadable, decode_error, encode_error, text_of, value_of
+from neuroscript.workflow.durable.encoding import Unreadable, decode_error, encode_error
+from neuroscript.workflow.durable.labels import labelled_text, labelled_value
 from neuroscript.workflow.durable.rows import check_call, fault
 
 Place = tuple[str, int | None, int]
@@ -42,7 +44,7 @@ class Outcome:
             SpecError: If its row is invalid.
         """
         try:
-            data = value_of(self.text)
+            data = labelled_value(self.text)[0]
             if type(data) is not dict or len(data) != 1 or (error_is_kept := "error" in data) != self.has_failed:
                 raise Unreadable("does not match its code")
             if not error_is_kept:
@@ -54,10 +56,21 @@ class Outcome:
             raise fault(CALLS, self.id, ["outcome holds neither a value nor an error"]) from None
         raise error
 
+    def labels(self) -> Labels | None:
+        """Return what the outcome carries; None if the worker had no flow rules, or did not make the call.
 
-def failure(error: CallError) -> str:
+        Raises:
+            SpecError: If its row is invalid.
+        """
+        try:
+            return labelled_value(self.text)[1]
+        except Unreadable as unreadable:
+            raise fault(CALLS, self.id, [f"outcome {unreadable}"]) from None
+
+
+def failure(error: CallError, labels: Labels | None = None) -> str:
     """Return the text of an outcome that is an error."""
-    return text_of({"error": encode_error(error)})
+    return labelled_text({"error": encode_error(error)}, labels)
 
 
 def damaged_row_error(tool: str, text: str, begun: object = None) -> CallError:
@@ -72,18 +85,19 @@ def damaged_row_error(tool: str, text: str, begun: object = None) -> CallError:
     return CallError(f"has not begun, because its data cannot be used: {text}", tool=tool, code="plan.invalid_row")
 
 
-def arguments_in(row: Any) -> tuple[dict[str, Any], CallError | None]:
-    """Return the arguments in a row of `CALLS`, and the error that ends the call if the row is invalid."""
+def arguments_in(row: Any) -> tuple[dict[str, Any], Labels | None, CallError | None]:
+    """Return the arguments in a row of `CALLS`, their labels, and the error of a call whose row is invalid."""
     try:
         check_call(dict(row._mapping))
-        arguments = value_of(row.arguments)
+        arguments, labels = labelled_value(row.arguments)
         if type(arguments) is not dict or not all(type(name) is str for name in arguments):
             raise Unreadable("is not an object")
     except SpecError as error:
-        return {}, damaged_row_error("", str(error), row.begun)
+        return {}, None, damaged_row_error("", str(error), row.begun)
     except Unreadable as unreadable:
-        return {}, damaged_row_error(row.tool, str(fault(CALLS, row.id, [f"arguments {unreadable}"])), row.begun)
-    return arguments, None
+        invalid = str(fault(CALLS, row.id, [f"arguments {unreadable}"]))
+        return {}, None, damaged_row_error(row.tool, invalid, row.begun)
+    return arguments, labels, None
 
 
 def outcome_in(row: Any) -> Outcome:

@@ -18,10 +18,12 @@ from neuroscript.errors import ArgumentError, CallError, SpecError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.spec.binding import bind_arguments
 from neuroscript.workflow.durable.database import CALLS, RUNS, Database, once, sa
-from neuroscript.workflow.durable.encoding import Unreadable, json_of, text_of, value_of
+from neuroscript.workflow.durable.encoding import Unreadable, json_of, text_of
 from neuroscript.workflow.durable.heartbeat import MAX_LEASE_SECONDS
+from neuroscript.workflow.durable.labels import labelled_inputs
 from neuroscript.workflow.durable.rows import RUN, check_run, fault
 from neuroscript.workflow.plan.file import plan_from_data
+from neuroscript.workflow.plan.flows import PlanLabels
 from neuroscript.workflow.plan.model import Plan
 
 
@@ -166,10 +168,13 @@ def plan_in(run: Run) -> Plan:
     return plan
 
 
-def inputs_in(run: Run, plan: Plan, coercion: CoercionSettings) -> dict[str, Any]:
-    """Return the inputs of a run by name, or raise a `SpecError` if its row is invalid."""
+def inputs_in(run: Run, plan: Plan, coercion: CoercionSettings) -> tuple[dict[str, Any], PlanLabels | None]:
+    """Return the inputs of a run by name and what its plan carries, or raise a `SpecError` if its row is invalid.
+
+    The second is None if the process that started the run had no flow rules.
+    """
     try:
-        inputs = value_of(run.inputs)
+        inputs, labels = labelled_inputs(run.inputs, plan)
         if type(inputs) is not dict or not all(type(name) is str for name in inputs):
             raise Unreadable("is not an object")
         bind_arguments(plan.signature, coercion, inputs, by_name=True)
@@ -177,7 +182,7 @@ def inputs_in(run: Run, plan: Plan, coercion: CoercionSettings) -> dict[str, Any
         raise fault(RUNS, run.id, [f"inputs {unreadable}"]) from None
     except ArgumentError:
         raise fault(RUNS, run.id, ["inputs do not match its plan"]) from None
-    return inputs
+    return inputs, labels
 
 
 def _rows(database: Database) -> sa.Select[Any]:

@@ -10,6 +10,7 @@ from neuroscript.engine.session import Session
 from neuroscript.errors import SpecError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.spec.tool_spec import ArgSpec
+from neuroscript.workflow.plan.flows import InputLabels
 from neuroscript.workflow.plan.model import Node, Plan
 from neuroscript.workflow.plan.validation import check
 
@@ -17,13 +18,14 @@ STORED_PLAINLY: Final = "is secret, and a durable run stores inputs and argument
 """Why a plan with a secret input or argument is refused, unless the host allows it."""
 
 
-def check_durable(session: Session, plan: Plan, keep_secrets: bool) -> None:
+def check_durable(session: Session, plan: Plan, keep_secrets: bool, labels: InputLabels | None = None) -> None:
     """Raise a `SpecError` with everything that prevents a plan from running here durably.
 
     Args:
         keep_secrets: Whether secret inputs and arguments may be stored in the database.
+        labels: The labels of inputs, by name.
     """
-    problems = list(check(session, plan))
+    problems = list(check(session, plan, labels=labels))
     if not problems:
         problems += [] if keep_secrets else _secrets(session, plan)
         problems += _handles(session, plan)

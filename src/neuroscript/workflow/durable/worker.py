@@ -12,15 +12,19 @@ from collections.abc import Callable
 from threading import Event, Lock, Semaphore
 from typing import Final, Self
 
-from neuroscript.calls.steps import GRACE_SECONDS
+from neuroscript.calls.drivers import drive
+from neuroscript.calls.steps import GRACE_SECONDS, Steps
 from neuroscript.coercion.context import type_name
 from neuroscript.coercion.parameters import STRING, optional, require
 from neuroscript.engine.session import Session
-from neuroscript.errors import CallError, CallTimeout, SpecError
+from neuroscript.errors import CallError, CallTimeout, PolicyError, SpecError
+from neuroscript.flow.labels import Labels
+from neuroscript.flow.state import CallLabels
 from neuroscript.workflow.durable.calls import Calls, StartedCall, WorkerFenced
 from neuroscript.workflow.durable.database import Database
-from neuroscript.workflow.durable.encoding import NotStorable, text_of
+from neuroscript.workflow.durable.encoding import NotStorable
 from neuroscript.workflow.durable.heartbeat import DEFAULT_LEASE_SECONDS, Heartbeat, parse_lease
+from neuroscript.workflow.durable.labels import labelled_text
 from neuroscript.workflow.durable.outcomes import failure
 from neuroscript.workflow.durable.queue import QUEUE_POLL_SECONDS, Queue
 from neuroscript.workflow.durable.worker_registry import Workers
@@ -172,8 +176,14 @@ class Worker:
 
     def _outcome_of(self, call: StartedCall) -> tuple[str, str]:
         """Make a call in the session, and return the code and the text of its outcome."""
+        made = None if call.labels is None else CallLabels(call.labels)
         try:
-            return "ok", text_of({"value": self._session.call_named(call.tool, call.arguments, call.timeout)})
+            if made is None:
+                value = self._session.call_named(call.tool, call.arguments, call.timeout)
+            else:
+                steps, made = self._labelled_steps(call, made.given)
+                value = drive(steps, self._session._shared)
+            return "ok", labelled_text({"value": value}, None if made is None else made.outcome)
         except CallError as failed:
             if isinstance(failed, CallTimeout):
                 self._outlast(failed, call.patience)
@@ -183,7 +193,21 @@ class Worker:
             error = CallError(f"its result: {unkept}", tool=call.tool, code="plan.not_storable")
         except Exception as fault:
             error = CallError(f"could not be made ({type_name(fault)})", tool=call.tool)
-        return error.code, failure(error)
+        return error.code, failure(error, None if made is None else made.outcome)
+
+    def _labelled_steps(self, call: StartedCall, given: Labels) -> tuple[Steps, CallLabels]:
+        """Return the steps of a call whose arguments carry labels, and its own labels.
+
+        Raises:
+            PolicyError: The session has no rules about information flow, so it cannot follow the labels.
+        """
+        if self._session._entries.tracks_flow:
+            return self._session._labelled_steps(call.tool, call.arguments, call.timeout, given)
+        text = "was not made, because the run has rules about information flow, and this worker has none"
+        error = PolicyError(text, tool=call.tool, code="policy.flow", need="flow", rule="flow")
+        error.remedy = f"{call.tool}: start this worker with the flow rules of the process that drives the run"
+        self._session._log_refusal(error)
+        raise error
 
     def _outlast(self, late: CallTimeout, seconds: float) -> None:
         """Wait for an abandoned call, because only this process can notice that it has ended."""

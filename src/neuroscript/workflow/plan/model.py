@@ -21,6 +21,7 @@ import attrs
 from neuroscript.coercion.plain_data import to_plain
 from neuroscript.errors import SpecError
 from neuroscript.io.text import quote_untrusted
+from neuroscript.names import canonical
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 from neuroscript.tools.serialization import spec_to_data
 from neuroscript.workflow.plan.conditions import Condition
@@ -255,10 +256,27 @@ class Plan:
         return hashlib.sha256(json.dumps(whole, sort_keys=True, default=to_plain).encode()).hexdigest()
 
     @property
+    def tools(self) -> tuple[str, ...]:
+        """The canonical names of its tools, without duplicates: what `Session.narrowed` has to allow."""
+        return tuple(dict.fromkeys(canonical(node.tool) for node in self.nodes))
+
+    @property
     def ends(self) -> tuple[str, ...]:
         """The nodes that no other node needs."""
         needed = {name for node in self.nodes for name in node.needs}
         return tuple(node.name for node in self.nodes if node.name not in needed)
+
+
+def nodes_before(plan: Plan, node: Node) -> tuple[str, ...]:
+    """Return the nodes that have to end before *node*, in the order of the plan."""
+    above: set[str] = set()
+    waiting = list(node.needs)
+    while waiting:
+        name = waiting.pop()
+        if name not in above:
+            above.add(name)
+            waiting.extend(plan[name].needs)
+    return tuple(each.name for each in plan.nodes if each.name in above)
 
 
 def _times(node: Node) -> tuple[Any, ...]:

@@ -25,13 +25,16 @@ from neuroscript.runtime.interfaces import AskedModel, ToolCall
 from neuroscript.spec.nested_values import item_of, value_of
 from neuroscript.spec.tool_spec import MAYBE, ArgSpec, ToolSpec
 from neuroscript.workflow.plan.conditions import STATES, ComparisonError, Condition
+from neuroscript.workflow.plan.flows import InputLabels, flow_problems, input_labels
 from neuroscript.workflow.plan.model import LATER, Node, Plan
 from neuroscript.workflow.plan.parameters import MODEL, PLAN, SESSION
 from neuroscript.workflow.plan.references import MixedString, Reference, UnresolvedReference, is_index
 from neuroscript.workflow.plan.type_inference import UNKNOWN, can_fit_rule, part_at, sample_values, type_at
 
 
-def check(session: Session, plan: Plan, llm: AskedModel | None = None) -> tuple[str, ...]:
+def check(
+    session: Session, plan: Plan, llm: AskedModel | None = None, *, labels: InputLabels | None = None
+) -> tuple[str, ...]:
     """Return every problem that prevents a plan from running in a session, each with its path; nothing runs.
 
     Approvals and the remaining limits are only known during the run. Of limits, only permanent ones are reported here,
@@ -40,14 +43,18 @@ def check(session: Session, plan: Plan, llm: AskedModel | None = None) -> tuple[
 
     Args:
         llm: The model for a synthesis; by default the one that the host provides.
+        labels: The labels of inputs, by name, as for `run`.
 
     Raises:
-        SpecError: If a parameter has the wrong type.
+        SpecError: If a parameter has the wrong type, or a label or its input does not exist.
     """
     require("check", session=(session, SESSION), plan=(plan, PLAN), llm=(llm, optional(MODEL)))
     tools = _Tools(session, plan)
     output = () if plan.answer is None else plan.answer.references
+    start = input_labels(plan, labels)
     found = (*chain.from_iterable(_problems(tools, node) for node in plan.nodes), *_astray(tools, output))
+    if session._entries.tracks_flow:
+        found += tuple(flow_problems(session, plan, start, tools.tracker))
     if plan.synthesis and llm is None and session.host.llm is None:
         return (*found, "synthesis: needs a model, and the host provides none")
     return found
@@ -81,6 +88,11 @@ class _Tools:
         if self._not_found >= MAX_PROBLEMS and self.session._shared.registry.named(canonical(tool)) is None:
             raise ToolNotFound(quote_untrusted(tool))
         return self.session._resolved(tool, tool)
+
+    def tracker(self, tool: str) -> Any:
+        """Return the `FlowTracker` of a tool under flow rules, or None if the session does not have the tool."""
+        known: Any = self.known(tool)
+        return None if isinstance(known, CallError) else known.pipeline.tracker
 
     def rules(self, spec: ToolSpec) -> Mapping[str, ArgSpec]:
         """Return the arguments of a tool by name; a variadic argument becomes a list."""

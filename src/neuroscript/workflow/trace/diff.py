@@ -82,7 +82,7 @@ def _of_the_nodes(a: Trace, b: Trace) -> Iterator[TraceDifference]:
 
 
 def _of_a_node(place: Place, a: NodeTrace, b: NodeTrace) -> Iterator[TraceDifference]:
-    for part in ("tool", "status", "needs", "arguments", "result", "reason"):
+    for part in ("tool", "status", "needs", "arguments", "result", "reason", "labels"):
         yield from _values((*place, part), getattr(a, part), getattr(b, part))
     yield from _values((*place, "error"), _error(a.error), _error(b.error))
     yield from _values((*place, "attempts"), len(a.attempts), len(b.attempts))

@@ -90,8 +90,7 @@ def trace_to_data(trace: Trace) -> dict[str, Any]:
 def _node_data(node: NodeTrace) -> dict[str, Any]:
     data = attrs.asdict(node, recurse=False, filter=lambda field, value: _is_written(field.default, value))
     data |= {name: _encode_value(data[name]) for name in ("arguments", "result", "error") if name in data}
-    if node.needs:
-        data["needs"] = [*node.needs]
+    data |= {name: [*data[name]] for name in ("needs", "labels") if name in data}
     if node.attempts:
         data["attempts"] = [attrs.asdict(each) for each in node.attempts]
     return data

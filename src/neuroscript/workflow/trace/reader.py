@@ -19,6 +19,7 @@ from neuroscript.errors import MAX_LISTED_PROBLEMS, SpecError
 from neuroscript.io.text import first, quote_untrusted
 from neuroscript.io.toml import Place, TomlDocument
 from neuroscript.io.toml_errors import Faults
+from neuroscript.policy.labels import LABEL
 from neuroscript.workflow.plan.model import NAME
 from neuroscript.workflow.trace.trace import Attempt, NodeTrace, Outcome, Status, Trace
 
@@ -76,15 +77,24 @@ class _Reader:
         fields = {name: self._part(place, table, name) for name in ("name", "tool", "status")}
         fields["name"] = str(fields["name"])
         fields |= {name: self._part(place, table, name) for name in ("arguments", "result", "error", "reason")}
-        needs = self._list((*place, "needs"), table.get("needs", []))
-        if not all(type(each) is str for each in needs):
-            self.faults.note((*place, "needs"), "must be a list of strings")
+        needs, labels = (self._strings((*place, name), table.get(name, [])) for name in ("needs", "labels"))
+        for index, label in enumerate(labels):
+            if LABEL.fullmatch(label) is None:
+                self.faults.note((*place, "labels", index), "must be a label, such as untrusted or private:mail")
         attempts = self._list((*place, "attempts"), table.get("attempts", []))
         return NodeTrace(
             **fields,
-            needs=tuple(each for each in needs if type(each) is str),
+            needs=needs,
+            labels=labels,
             attempts=tuple(self._attempt((*place, "attempts", index), each) for index, each in enumerate(attempts)),
         )
+
+    def _strings(self, place: Place, value: Any) -> tuple[str, ...]:
+        """Return a list of strings, and note its problem if it is something else."""
+        found = self._list(place, value)
+        if not all(type(each) is str for each in found):
+            self.faults.note(place, "must be a list of strings")
+        return tuple(each for each in found if type(each) is str)
 
     def _attempt(self, place: Place, data: Any) -> Attempt:
         table = self._table(place, data)

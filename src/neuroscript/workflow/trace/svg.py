@@ -16,6 +16,7 @@ from typing import Final, get_args
 
 from neuroscript.io.text import duration, one_line
 from neuroscript.workflow.trace.graph_layout import GraphLayout, assign_rows, layout, number
+from neuroscript.workflow.trace.text import labels_text
 from neuroscript.workflow.trace.timeline import Timeline
 from neuroscript.workflow.trace.trace import NodeTrace, Status, Trace
 
@@ -203,7 +204,7 @@ def _details(node: NodeTrace) -> str:
     count = len(node.attempts)
     attempts = f"{count} attempt{'s' * (count != 1)}" if count else ""
     why = one_line(node.error.get("code"), MAX_LABEL_CHARS) if node.error else one_line(node.reason, MAX_LABEL_CHARS)
-    return ", ".join(filter(None, (attempts, why))) or "no attempt"
+    return ", ".join(filter(None, (attempts, why, labels_text(node)))) or "no attempt"
 
 
 def _preferred_width(node: NodeTrace) -> float:

@@ -27,6 +27,7 @@ class Row(NamedTuple):
         attempts: The number of calls, or ``""``.
         start: When its first call began, relative to the start of the run, or ``""``.
         took: How long it took, or ``""``.
+        labels: The labels of its result or its error, or ``""``.
         what: Its result, or why it failed or did not run.
     """
 
@@ -36,13 +37,20 @@ class Row(NamedTuple):
     attempts: str
     start: str
     took: str
+    labels: str
     what: str
 
 
-HEAD: Final = Row("node", "status", "tool", "attempts", "start", "took", "outcome")
+HEAD: Final = Row("node", "status", "tool", "attempts", "start", "took", "labels", "outcome")
 
 
-def rows(trace: Trace) -> Iterator[Row]:
+def table(trace: Trace) -> list[tuple[str, ...]]:
+    """Return the heading and a row for each node of a trace, without the column of labels if it is empty."""
+    found = [HEAD, *_rows(trace)]
+    return [*found] if any(row.labels for row in found[1:]) else [(*row[:-2], row.what) for row in found]
+
+
+def _rows(trace: Trace) -> Iterator[Row]:
     """Yield a row for each node of a trace."""
     times = Timeline.of(trace)
     for node in trace.nodes:
@@ -57,8 +65,14 @@ def rows(trace: Trace) -> Iterator[Row]:
             count,
             start,
             took,
+            labels_text(node),
             _result_text(node),
         )
+
+
+def labels_text(node: NodeTrace) -> str:
+    """Return the names of the labels of a node."""
+    return one_line(", ".join(node.labels), MAX_VALUE_CHARS)
 
 
 def _result_text(node: NodeTrace) -> str:
@@ -117,8 +131,8 @@ def trace_text(trace: Trace) -> str:
     <BLANKLINE>
     output: 3
     """
-    table = [HEAD, *rows(trace)]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    lines = ("  ".join(f"{cell:<{room}}" for cell, room in zip(row, widths, strict=True)).rstrip() for row in table)
+    rows = table(trace)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(f"{cell:<{room}}" for cell, room in zip(row, widths, strict=True)).rstrip() for row in rows)
     ends = [f"{name}: {text}" for name, text in endings(trace)]
     return "\n".join([headline(trace), "", *lines, "", *ends])

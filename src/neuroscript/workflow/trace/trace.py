@@ -50,6 +50,7 @@ class NodeTrace:
         error: The error as plain data, with ``code``, ``message`` and ``retry``, or None.
         reason: Why it did not run, or ``""``.
         attempts: The calls, in the order in which they ended.
+        labels: The labels of the result or the error, such as ``untrusted``, sorted; empty without flow rules.
     """
 
     name: str
@@ -61,6 +62,7 @@ class NodeTrace:
     error: Mapping[str, Any] | None = None
     reason: str = ""
     attempts: tuple[Attempt, ...] = ()
+    labels: tuple[str, ...] = ()
 
     @property
     def started(self) -> float | None:
