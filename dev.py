@@ -3,6 +3,7 @@
 
     python3 dev.py demo             run the tool calls of sandbox/inbox and show what became of each
     python3 dev.py demo agent       run a scripted model that uses tools, and approve one of its calls
+    python3 dev.py demo injection   run a scripted model that a web page attacks, without rules and with them
     python3 dev.py test             run the tests in parallel, without the slow ones
     python3 dev.py test ARG …       words for pytest; where they choose tests (a path, -k, …), these run in one process
     python3 dev.py test --slow      run all tests, as .ci/run does
@@ -58,6 +59,8 @@ def main(argv: list[str]) -> int:
     match argv:
         case ["demo", "agent"]:
             return run("demo", "docs.examples.demo_agent")
+        case ["demo", "injection", *rest]:
+            return run("demo", "docs.examples.mail_agent", *rest)
         case ["demo", *rest]:
             return demo(rest)
         case ["test", "--all", *rest]:

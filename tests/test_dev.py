@@ -77,6 +77,13 @@ def test_wheels_are_built_without_the_tools_of_developers(runs: Callable[..., Ru
     assert runs(["release-check"]) == [(["release_check.py"], None)]
 
 
+def test_demos_of_agents_have_names(runs: Callable[..., Runs]) -> None:
+    """The attack runs without rules, with them, or both."""
+    assert runs(["demo", "agent"]) == [(["docs.examples.demo_agent"], None)]
+    assert runs(["demo", "injection"]) == [(["docs.examples.mail_agent"], None)]
+    assert runs(["demo", "injection", "with"]) == [(["docs.examples.mail_agent", "with"], None)]
+
+
 @pytest.mark.parametrize("words", [["tests/test_dev.py"], ["-k", "dev"]], ids=["a-path", "a-choice"])
 def test_selected_tests_run_in_one_process(runs: Callable[..., Runs], words: list[str]) -> None:
     """Their temporary files remain on the disk."""

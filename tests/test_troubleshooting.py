@@ -21,6 +21,7 @@ from neuroscript import (
     CallError,
     Engine,
     ExecutionPolicy,
+    FlowRule,
     Host,
     Limits,
     Runtime,
@@ -39,6 +40,7 @@ EXPLANATIONS = read_explanations()[1]
 
 demo = Toolset("demo")
 files = Toolset("files")
+mail = Toolset("mail")
 
 
 @demo.tool
@@ -79,6 +81,17 @@ def delete(path: str) -> None:
     """Delete nothing."""
 
 
+@mail.tool(policy=ToolPolicy(sources=("untrusted",), sinks=()))
+def forward(rt: Runtime) -> None:
+    """Send what someone else has written."""
+    rt.call_tool("mail.send")
+
+
+@mail.tool(policy=ToolPolicy(sources=(), sinks=("outside",)))
+def send() -> None:
+    """Send nothing."""
+
+
 CALLS: dict[str, tuple[str, Any, dict[str, Any]]] = {
     "arg.count": ("math.add", (1, 2, 3), {}),
     "arg.missing": ("math.add", {"num1": 1}, {}),
@@ -116,6 +129,7 @@ CALLS: dict[str, tuple[str, Any, dict[str, Any]]] = {
     "policy.approval": ("files.delete", ("a",), {}),
     "policy.check_failed": ("files.delete", ("a",), {"approver": lambda request: None}),
     "policy.denied": ("fs.delete", ("a",), {"deny": ["fs.delete"]}),
+    "policy.flow": ("mail.forward", (), {"flow": [FlowRule(["untrusted"], ["outside"], "refuse")]}),
     "policy.not_allowed": ("git.push", (), {"allow": ["math.*"]}),
     "policy.pending": ("files.delete", ("a",), {"approver": lambda request: Approval.suspend("saved in 1f0c.json")}),
     "policy.rejected": ("files.delete", ("a",), {"approver": lambda request: Approval.reject("it is in use")}),
@@ -153,7 +167,7 @@ def test_example_is_the_message_of_a_real_call(code: str, tmp_path: Path) -> Non
     policy = ExecutionPolicy(**{name: value for name, value in options.items() if name != "seconds"})
     host = Host(sandbox_dir=tmp_path, constants={"tenant": "acme"})
 
-    with Engine(toolsets=[demo, files], policy=policy, host=host) as engine:
+    with Engine(toolsets=[demo, files, mail], policy=policy, host=host) as engine:
         error = engine.execute(ToolCall(tool, arguments), timeout).error
         IS_AWAKE.set()
 

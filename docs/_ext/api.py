@@ -30,6 +30,7 @@ DOCUMENTED: Final[Mapping[str, str]] = {
     "neuroscript.interop.openai_agents": "to_openai_agents",
     "neuroscript.interop.opentelemetry": "Tracing",
     "neuroscript.interop.pydantic_ai": "to_pydantic_ai",
+    "neuroscript.policy.flow_rules": "FLOW_PROFILES",
     "neuroscript.runtime.wire_names": "WireNames",
     "neuroscript.testing.replay": "Difference Replayed replay",
     "neuroscript.tools.fingerprints": "fingerprint",

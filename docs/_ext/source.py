@@ -42,7 +42,8 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
         *("how-to/test-a-toolset", "how-to/write-down-your-tools", "how-to/ship-a-plugin"),
     ),
     "Run tools": (
-        *("how-to/grant-capabilities", "how-to/approve-calls", "how-to/replace-the-host"),
+        *("how-to/grant-capabilities", "how-to/approve-calls", "how-to/keep-mail-from-leaving"),
+        "how-to/replace-the-host",
         *("how-to/read-the-audit-log", "how-to/pin-what-you-load", "how-to/run-plans-on-several-machines"),
     ),
     "Use models": ("how-to/talk-to-a-model", "how-to/expose-tools-to-a-model", "how-to/run-a-models-tool-calls"),

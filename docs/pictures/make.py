@@ -81,6 +81,15 @@ PICTURES = {
         before=("Allow office.post? [n] ", "y\n"),
         columns=104,
     ),
+    "injection-without": Picture(
+        "python3 dev.py demo injection without", runs="python -m docs.examples.mail_agent without", columns=104
+    ),
+    "injection-with": Picture(
+        "python3 dev.py demo injection with",
+        runs="python -m docs.examples.mail_agent with",
+        before=("Allow mail.send? [n] ", "n\n"),
+        columns=104,
+    ),
     "approval": Picture(
         "neuroscript call -p docs/examples/shop.py shop.close Harbour",
         before=("Allow shop.close? [n] ", "y\n"),

@@ -681,7 +681,7 @@ class Session:
 
         Args:
             policy: The policy; None means that only *allow* narrows.
-            allow: Patterns of the tools that a task needs, such as `Plan.tools`.
+            allow: Patterns of the tools that a task needs, such as ``plan.tools``.
             otherwise: What happens to other tools: they are refused, or each call of them needs an approval.
 
         Raises:
