@@ -74,7 +74,7 @@ def working(url: str, *rules: FlowRule) -> Iterator[None]:
 
 def test_durable_run_has_the_labels_of_a_plain_one(make_database: MakeDatabase) -> None:
     """Also when it has ended and is read by another engine."""
-    url = make_database("labelled")
+    url = make_database("labels_labelled")
     with engine_with(REFUSE, trusted=True) as engine:
         plain = run(engine, PLAN, **MEMO)
     with engine_with(REFUSE, trusted=True) as engine:
@@ -89,7 +89,7 @@ def test_durable_run_has_the_labels_of_a_plain_one(make_database: MakeDatabase) 
 
 
 def test_worker_of_another_process_applies_its_rules(make_database: MakeDatabase) -> None:
-    url = make_database("other_worker")
+    url = make_database("labels_other_worker")
     with working(url, REFUSE), engine_with(NOTHING, trusted=True) as engine:
         trace = run_durably(engine, PLAN, url=url, local_calls=False, **MEMO)
 
@@ -104,7 +104,7 @@ def test_worker_of_another_process_applies_its_rules(make_database: MakeDatabase
 
 def test_worker_without_rules_makes_no_labelled_call(make_sqlite: MakeDatabase) -> None:
     """It could not follow the labels."""
-    url, plan = make_sqlite("no_rules"), plan_from_data({"nodes": {"page": {"tool": "t.page"}}})
+    url, plan = make_sqlite("labels_no_rules"), plan_from_data({"nodes": {"page": {"tool": "t.page"}}})
     with working(url), engine_with(NOTHING) as engine:
         trace = run_durably(engine, plan, url=url, local_calls=False)
     with working(url), engine_with() as engine:
@@ -121,7 +121,7 @@ def test_worker_without_rules_makes_no_labelled_call(make_sqlite: MakeDatabase) 
 
 def test_resumed_run_has_the_labels_of_its_inputs(make_database: MakeDatabase) -> None:
     """Another process repeats every call, because none was queued before."""
-    url = make_database("resumed")
+    url = make_database("labels_resumed")
     with engine_with(REFUSE, trusted=True) as engine:
         run_durably(engine, PLAN, url=url, run_id="it", **MEMO)
     reopen(url)
@@ -144,7 +144,7 @@ def test_other_workers_know_what_the_session_had_read(make_sqlite: MakeDatabase,
         }
     )
     expected = {"send": "policy.flow"} if rule is REFUSE else {"send": "policy.flow", "other": "policy.flow"}
-    url = make_sqlite(f"had_read_{rule.by}")
+    url = make_sqlite(f"labels_had_read_{rule.by}")
     allowing = FlowRule(["untrusted"], ["outside"], "allow", rule.by)
     with working(url, rule), engine_with(allowing) as engine:
         assert engine.call("t.page") == PAGE
@@ -159,7 +159,7 @@ def test_other_workers_know_what_the_session_had_read(make_sqlite: MakeDatabase,
 
 def test_results_of_a_run_without_rules_carry_what_their_tools_declare(make_sqlite: MakeDatabase) -> None:
     """If a session with rules continues the run."""
-    url = make_sqlite("without_rules")
+    url = make_sqlite("labels_without_rules")
     plan = plan_from_data(
         {"nodes": {"page": {"tool": "t.page"}, "up": {"tool": "t.upper", "inputs": {"text": "${page}"}}}}
     )
@@ -172,7 +172,7 @@ def test_results_of_a_run_without_rules_carry_what_their_tools_declare(make_sqli
 
 
 def test_session_without_rules_reads_a_labelled_run(make_sqlite: MakeDatabase) -> None:
-    url = make_sqlite("without_rules_later")
+    url = make_sqlite("labels_without_rules_later")
     with engine_with(NOTHING, trusted=True) as engine:
         run_durably(engine, PLAN, url=url, run_id="it", **MEMO)
     with engine_with(trusted=True) as engine:
@@ -183,7 +183,7 @@ def test_session_without_rules_reads_a_labelled_run(make_sqlite: MakeDatabase) -
 
 def test_many_runs_share_a_worker_without_sharing_labels(make_sqlite: MakeDatabase) -> None:
     """The session of a worker has not read what it returns to a run."""
-    url = make_sqlite("many")
+    url = make_sqlite("labels_many")
     page = plan_from_data({"nodes": {"page": {"tool": "t.page"}}})
     send = plan_from_data({"nodes": {"send": {"tool": "t.send", "inputs": {"to": ADDRESS}}}})
     with working(url, REFUSE, BY_SESSION), ThreadPoolExecutor() as threads:
@@ -236,14 +236,14 @@ def test_foreign_labels_of_a_plan_are_unreadable(text: str) -> None:
 def test_changed_labels_are_one_error_that_names_the_row(make_database: MakeDatabase) -> None:
     """For the run and its calls; a call that has not begun is not made."""
     remedy = "restore the row from a backup, or delete it"
-    first = make_database("changed_labels")
+    first = make_database("labels_changed")
     with engine_with(NOTHING, trusted=True) as engine:
         run_durably(engine, PLAN, url=first, run_id="it", **MEMO)
     for table, column, id, what in (
         ("runs", "inputs", "it", "neuroscript_runs row it: inputs holds labels in an unknown form"),
         ("calls", "outcome", "it.page", "neuroscript_calls row it.page: outcome holds labels in an unknown form"),
     ):
-        url = make_database(f"changed_labels_{table}", "changed_labels")
+        url = make_database(f"labels_changed_{table}", "labels_changed")
         text = '{"$labelled": [{"secret": ["x"]}, {"value": 1}]}'
         sql(url, f"UPDATE neuroscript_{table} SET {column} = :text WHERE id = :id", text=text, id=id)
         with engine_with(NOTHING, trusted=True) as engine, pytest.raises(SpecError) as caught:
@@ -292,6 +292,6 @@ def test_numbers_of_calls_are_not_stored() -> None:
 
 def test_unknown_input_is_a_problem(make_sqlite: MakeDatabase) -> None:
     with engine_with(NOTHING, trusted=True) as engine, pytest.raises(SpecError) as caught:
-        run_durably(engine, PLAN, {"memo": "x"}, make_sqlite("unknown_input"), labels={"mem": ["untrusted"]})
+        run_durably(engine, PLAN, {"memo": "x"}, make_sqlite("labels_unknown_input"), labels={"mem": ["untrusted"]})
 
     assert caught.value.problems == ("labels.mem: the plan has no input mem",)
