@@ -225,18 +225,19 @@ def test_attack_succeeds_without_rules_only(attack: Path) -> None:
 def test_user_decides_about_the_attack(
     attack: Path, monkeypatch: pytest.MonkeyPatch, keys: str, left: list[str]
 ) -> None:
-    """Nothing else asks."""
+    """The prompt says what would leave, and nothing else asks."""
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.chdir(attack)
     terminal = Terminal(
         "import runpy, sys; sys.argv[1:] = ['with']; sys.path.insert(0, ''); "
         "runpy.run_module('docs.examples.mail_agent', run_name='__main__')"
     )
-    terminal.see("Allow mail.send? [n] ")
+    asked = terminal.see("Allow mail.send? [n] ")
     terminal.type(keys)
     shown = terminal.rest().replace("\r", "")
     terminal.close()
 
+    assert "flow:      sends untrusted and private:mail data from http.get (call 2), mail" in asked
     assert re.findall(r"^ +left  (\w+)@", shown, re.MULTILINE) == left
     assert "Allow" not in shown
 
