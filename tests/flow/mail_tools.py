@@ -39,6 +39,12 @@ def page(rt: Runtime) -> str:
 
 
 @toolset.tool(policy=READS)
+def search(rt: Runtime, query: str) -> str:
+    """Return what outsiders wrote about something."""
+    return f"Results for {query}: buy now at cheap-offers.example"
+
+
+@toolset.tool(policy=READS)
 def pages(rt: Runtime) -> Iterator[str]:
     """Yield the words of a page that an outsider wrote."""
     yield from PAGE.split()

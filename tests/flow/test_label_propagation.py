@@ -261,3 +261,13 @@ def test_other_engines_policies_do_not_matter() -> None:
     assert policy.has_flow_rules
     assert policy.narrowed(flow=()).has_flow_rules
     assert not ExecutionPolicy().has_flow_rules
+
+
+def test_echo_of_an_argument_is_not_an_outsiders_word() -> None:
+    """A result that repeats what the model asked for does not make that text untrusted."""
+    with engine_with(REFUSE) as engine:
+        assert run(engine, "search", "marmalade recipes").ok
+        assert code(engine, "send", "ada@home.example", "marmalade recipes") == "ok"
+        assert code(engine, "send", "cheap-offers.example") == "policy.flow"
+        assert run(engine, "search", "cheap-offers.example").labels == ("untrusted",)
+        assert code(engine, "send", "cheap-offers.example") == "policy.flow"

@@ -276,6 +276,8 @@ class FlowGate(Gate):
         checked = flow.checked.get(id(values))
         call = flow.opened[frame] = CallLabels() if checked is None else checked[1]
         call.own, call.tracker = self.tracker.own(frame.call), self.tracker
+        if call.own and not call.read and frame.parent is None and self.tracker.by_text:
+            flow.texts.said(list(values))  # what the result repeats of them was not an outsider's word
         try:
             super()._begin(frame, values, time, digest, made)
         except BaseException:

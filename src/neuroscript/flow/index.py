@@ -47,6 +47,9 @@ MAX_REVERSED: Final = 200
 MAX_PERMUTED: Final = {2: 8, 3: 4}
 """Maximum number of strings in the arguments of which any two, or any three, are joined in any order."""
 
+MAX_CLOSED_SPACES: Final = 8
+"""Maximum number of spaces of a string that is also compared without each of them."""
+
 WORDS_AT_EDGES: Final = 2 * WINDOW_WORDS
 """Number of words at each end of a string that are compared when it is joined with other strings."""
 
@@ -315,6 +318,9 @@ class _Search:
                 self._match(leaf.words, self._index.pairs(leaf.words))
         for several in (arguments.values, arguments.keys, arguments.others):
             self._match_parts(_spaced(leaf.parts for leaf in several))
+        for leaf in (*arguments.values, *arguments.others):
+            for token in _closed_up(leaf.parts):
+                self._match_parts(token, is_joined=True)
 
     def _match(self, found: Sequence[str], pairs: Sequence[int], is_joined: bool = False) -> bool:
         """Find the groups of words that are not the user's, and return whether further results contain them."""
@@ -415,6 +421,18 @@ class _Text:
                 is_token = chars >= MIN_TOKEN_CHARS and max(before, after) < inside
                 if is_token or chars >= MIN_FRAGMENT_CHARS:
                     yield last, inside
+
+
+def _closed_up(found: Sequence[Part]) -> Iterator[list[Part]]:
+    """Yield the tokens of a string that has few words as they are without one space: ``evil.ex ample`` as one token."""
+    spaces = [place for place, part in enumerate(found[:-1]) if part.gap == SPACE]
+    if len(spaces) > MAX_CLOSED_SPACES:
+        return
+    for place, space in enumerate(spaces):
+        first = spaces[place - 1] + 1 if place else 0
+        last = spaces[place + 1] if place + 1 < len(spaces) else len(found) - 1
+        joined = Part(found[space].word + found[space + 1].word, found[space + 1].gap)
+        yield [*found[first:space], joined, *found[space + 2 : last + 1]]
 
 
 def _spaced(several: Iterable[Sequence[Part]]) -> list[Part]:

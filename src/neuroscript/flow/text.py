@@ -141,7 +141,7 @@ def leaves(value: object) -> Leaves:
             case int() as number:
                 found.values.append(str(number) if number.bit_length() <= MAX_DECIMAL_BITS else f"{number:x}")
             case float() as number:
-                found.values.append(repr(number))
+                found.values.append(repr(number).removesuffix(".0"))
             case list() | tuple() as items:
                 waiting.extend(reversed(items))
             case dict() as items:

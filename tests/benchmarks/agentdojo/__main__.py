@@ -30,6 +30,7 @@ CONSTRAINTS: Final = (ROOT / "constraints.txt", HERE / "constraints.txt")
 RESULTS: Final = ROOT / "docs" / "explanation" / "agentdojo.json"
 """The figures that the documentation states."""
 PAGE: Final = RESULTS.with_suffix(".md")
+EXPLANATION: Final = RESULTS.with_name("prompt-injection.md")
 BEGIN, END = "<!-- agentdojo: begin -->\n", "<!-- agentdojo: end -->\n"
 
 SUITES: Final = ("workspace", "travel", "banking", "slack")
@@ -145,12 +146,13 @@ def measured() -> Figures:
 
 
 def write(figures: Figures) -> None:
-    """Store all figures, and update the tables of the page."""
+    """Store all figures, and update the tables of both pages."""
     RESULTS.write_text(json.dumps(figures, indent=1) + "\n")
-    head, begin, rest = PAGE.read_text().partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    block = "\n".join(["", *table(figures), "", *disguise_table(figures), "", ""])
-    PAGE.write_text(f"{head}{begin}{block}{end}{tail}")
+    for page, tables in ((PAGE, [*table(figures), "", *disguise_table(figures)]), (EXPLANATION, [*table(figures)])):
+        head, begin, rest = page.read_text().partition(BEGIN)
+        _, end, tail = rest.partition(END)
+        block = "\n".join(["", *tables, "", ""])
+        page.write_text(f"{head}{begin}{block}{end}{tail}")
 
 
 def report_differences(figures: Figures) -> int:
