@@ -43,6 +43,7 @@ EVERYTHING = ["outside", "public", "money", "people", "code", "storage"]
         (("exec",), (), ["untrusted", "private"], ["code", "outside", "storage"]),
         (("idempotent",), ("fs:read:a", "fs:write:b"), ["private"], ["storage"]),
         (("idempotent",), ("net:read:a.example:443",), ["untrusted"], ["outside"]),
+        (("idempotent",), (), ["untrusted", "private"], EVERYTHING),
         ((), (), ["untrusted", "private"], EVERYTHING),
         ((), ("fs:read:a",), ["untrusted", "private"], EVERYTHING),
     ],

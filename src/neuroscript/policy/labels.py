@@ -79,9 +79,11 @@ def sinks_of(policy: ToolPolicy) -> tuple[str, ...]:
 
 
 def _implied(policy: ToolPolicy, by_effect: Mapping[str, tuple[str, ...]], worst: tuple[str, ...]) -> tuple[str, ...]:
-    if {"idempotent"}.issuperset(policy.effects):  # a promise about calls, which says nothing about what they do
+    if not policy.effects:
         return worst
     effects = {*policy.effects, *_effects_of_capabilities(policy.capabilities)}
+    if effects == {"idempotent"}:  # a promise about calls, which says nothing about what they do
+        return worst
     implied = (label for effect, labels in by_effect.items() if effect in effects for label in labels)
     return tuple(dict.fromkeys(implied))
 
