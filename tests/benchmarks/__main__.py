@@ -13,6 +13,7 @@ import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +23,7 @@ import attrs
 
 from neuroscript import Engine
 
-from . import awaited, cases, discovery, exporting, harness, promises, startup
+from . import awaited, cases, discovery, exporting, flow, harness, promises, startup
 from .cases import Case
 from .harness import Seconds, Statement
 
@@ -128,11 +129,29 @@ def measured(engine: Engine, globs: Sequence[str] = (), *, quick: bool = False) 
         rows += startup_rows(startup.fastest(9 if quick else 21))
     if any(_matches(f"schemas: {name}", globs) for name in ("1,000 tools", "1,000 tools again")):
         rows += schema_rows(exporting.fastest(5 if quick else 15))
+    rows += flow_rows(globs, rounds=3 if quick else 10)
     for api, write in exporting.WRITERS.items():
         if any(_matches(f"models: 1,000 tools for {api}{again}", globs) for again in ("", " again")):
             rows += export_rows(api, exporting.fastest(5 if quick else 15, write))
     with TemporaryDirectory() as folder:
         return rows + discovery_rows(Path(folder), globs, rounds=5 if quick else 15)
+
+
+def flow_rows(globs: Sequence[str], *, rounds: int) -> list[Row]:
+    """Return the rows for indexing labelled results and searching them; these are compared with a time."""
+    sides: list[tuple[str, Callable[[], Seconds], float]] = []
+    for kind in flow.TEXTS:
+        sides.append((f"index 1 MiB of {kind}", partial(flow.index_seconds, kind, rounds), flow.INDEX_GOAL_SECONDS))
+        sides.append((f"search 4 MiB of {kind}", partial(flow.search_seconds, kind, rounds), flow.SEARCH_GOAL_SECONDS))
+    for case in flow.WORST:
+        sides.append((f"search {case}", partial(flow.worst_seconds, case, rounds), flow.WORST_GOAL_SECONDS))
+    rows: list[Row] = []
+    for name, measure, most in sides:
+        if _matches(f"flow: {name}", globs):
+            least = measure()
+            goal = Seconds(most, most)
+            rows.append(_compared("flow", name, f"{most * 1e3:g} ms", least, goal, 1.0))
+    return rows
 
 
 def schema_rows(least: exporting.Least) -> list[Row]:

@@ -111,6 +111,15 @@ def worst_seconds(case: str, rounds: int) -> Seconds:
     return _least(rounds, lambda: texts.search([argument]))
 
 
+def names(chars: int) -> dict[str, object]:
+    """Return what a statement needs that indexes a text of this length, or searches one with 10 KiB of arguments."""
+    text, labels = prose(chars, 1), {"untrusted": (Source("bench.read", 1),)}
+    texts = LabelledTexts()
+    texts.add(text, labels)
+    argument = prose(ARGUMENT_CHARS, 99)
+    return {"LabelledTexts": LabelledTexts, "text": text, "labels": labels, "texts": texts, "argument": argument}
+
+
 def _add(texts: LabelledTexts, result: str, number: int) -> None:
     labels: Labels = {"untrusted": (Source("bench.read", number),)}
     texts.add(result, labels)

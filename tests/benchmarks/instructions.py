@@ -26,7 +26,7 @@ from typing import Final
 
 from neuroscript import Engine
 
-from . import cases
+from . import cases, flow
 from .harness import Statement
 
 ROOT: Final = Path(__file__).resolve().parent.parent.parent
@@ -42,8 +42,10 @@ FROM_ENTRIES: Final = frozenset({"execute", "execute, JSON text", "a timeout"})
 SAME: Final = {THOUSAND: (ONE, 1.005), RULED: ("W1", 1.6)}
 """The maximum ratio of the instructions of a case to those of another one, on any version of Python."""
 
+INDEX, SEARCH = "index 64 KiB of labels", "search 10 KiB for labels"
+
 LONG: Final = frozenset(
-    {"100,000 ints", "1,000 declared maps", "1,000 maps", "1,000 mixed numbers", "100 nested orders"}
+    {"100,000 ints", "1,000 declared maps", "1,000 maps", "1,000 mixed numbers", "100 nested orders", INDEX, SEARCH}
 )
 """Cases with long calls, of which a few are sufficient."""
 
@@ -117,6 +119,8 @@ def statements() -> dict[str, Statement]:
             )
         },
         AMONG: Statement("engine.call('many.t1000', (2, 3))", {"engine": cases.engine_of(2_000, called=10)}),
+        INDEX: Statement("LabelledTexts().add(text, labels)", flow.names(64 << 10)),
+        SEARCH: Statement("texts.search([argument])", flow.names(64 << 10)),
         **{each.name: each.ours for each in cases.own_cases(engine) if each.name in FROM_ENTRIES},
     }
 
