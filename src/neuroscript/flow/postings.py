@@ -53,13 +53,13 @@ class Entries(NamedTuple):
     Attributes:
         text: Its words, with a space before and after each of them.
         words: Its words of fewer than `MIN_LONG_CHARS`.
-        hashes: The hashes of its pairs of words, and of strings in its long words.
+        hashes: The hashes of its pairs of words, and of strings in its different long words.
         places: Where these begin.
     """
 
     text: str
-    words: set[str]
-    hashes: array[int]
+    words: list[str]
+    hashes: list[int]
     places: array[int]
 
 
@@ -67,17 +67,18 @@ def entries_of(words: Sequence[str]) -> Entries:
     """Return what the index stores of a document of some words."""
     text = f" {' '.join(words)} "
     starts = starts_of(words, 1)
+    last = dict(zip(words, starts, strict=False))
     grams = [
         place
-        for word, start in zip(words, starts, strict=False)
+        for word, start in last.items()
         if len(word) >= MIN_LONG_CHARS
         for place in range(start, start + len(word) + 1 - GRAM_CHARS, GRAM_STEP)
     ]
-    hashes = array("q", [*map(hash, pairwise(words))])
-    hashes.extend([hash(text[place : place + GRAM_CHARS]) for place in grams])
+    hashes = [*map(hash, pairwise(words))]
+    hashes += [hash(text[place : place + GRAM_CHARS]) for place in grams]
     places = array("I", starts[: len(words) - 1])
     places.extend(grams)
-    return Entries(text, {word for word in {*words} if len(word) < MIN_LONG_CHARS}, hashes, places)
+    return Entries(text, [word for word in last if len(word) < MIN_LONG_CHARS], hashes, places)
 
 
 def starts_of(words: Iterable[str], first: int = 0) -> list[int]:
@@ -117,19 +118,21 @@ class TextIndex:
                     self._words[word] = [other, number]
                 case list() as others:
                     others.append(number)
-        self._hashes.extend(entries.hashes)
+        size = len(self._hashes) + len(entries.hashes)
+        if size > len(self._heads):
+            self._heads = array("I", [0]) * (1 << size.bit_length())
+            self._next = array("I", [0])
+            self._link(self._hashes[1:])
+        self._link(entries.hashes)
+        self._hashes.extend(array("q", entries.hashes))
         self._places.extend(entries.places)
         self._owners.extend(array("I", [number]) * len(entries.places))
-        if len(self._hashes) > len(self._heads):
-            self._heads = array("I", [0]) * (1 << len(self._hashes).bit_length())
-            self._next = array("I", [0])
-        self._link()
 
-    def _link(self) -> None:
-        """Put every place that is in no chain into the chain of its hash."""
+    def _link(self, hashes: Iterable[int]) -> None:
+        """Put the next places into the chains of their hashes."""
         heads, mask = self._heads, len(self._heads) - 1
         append = self._next.append
-        for place, slot in enumerate(map(mask.__and__, self._hashes[len(self._next) :]), len(self._next)):
+        for place, slot in enumerate(map(mask.__and__, hashes), len(self._next)):
             append(heads[slot])
             heads[slot] = place
 
