@@ -15,8 +15,11 @@ GRAM_CHARS: Final = 6
 GRAM_STEP: Final = MIN_LONG_CHARS + 1 - GRAM_CHARS
 """Distance of the strings of a long word that are indexed, so that any `MIN_LONG_CHARS` of it contain one of them."""
 
-MIN_PLACES: Final = 16
+MIN_PLACES: Final = 32
 """Number of places that are compared with a string before a search of all documents is considered."""
+
+MAX_COMPARED_CHAINS: Final = 8
+"""Maximum number of pairs of words of which the rarest one is looked for."""
 
 MAX_PLACES: Final = 2_000
 """Maximum number of places that are compared with a string; then all documents are searched for it."""
@@ -172,8 +175,7 @@ class TextIndex:
         if not all(pairs):
             return set()
         if pairs:
-            weights = [*map(len, map(add, words, words[1:]))]
-            rarest = weights.index(max(weights))
+            rarest = self._rarest(pairs[:MAX_COMPARED_CHAINS])
             start = starts_of(words[:rarest], 1)[-1]
             return self._groups_at(f" {' '.join(words)} ", pairs[rarest], start, known, work)
         (word,) = words
@@ -184,6 +186,15 @@ class TextIndex:
             if place:
                 found |= self._groups_at(word, place, start, known | found, work)
         return found
+
+    def _rarest(self, places: Sequence[int]) -> int:
+        """Return the number of the place with the shortest chain, or 0 if all chains are long."""
+        following = self._next
+        for _ in range(MIN_PLACES):
+            places = [following[place] for place in places]
+            if 0 in places:
+                return places.index(0)
+        return 0
 
     def _groups_of_word(self, word: str) -> set[int]:
         match self._words.get(word):

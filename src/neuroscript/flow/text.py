@@ -108,11 +108,6 @@ class Part(NamedTuple):
     word: str
     gap: int
 
-    @property
-    def is_unspaced(self) -> bool:
-        """Whether the word is a character that is a word wherever it occurs."""
-        return not self.word.isascii() and UNSPACED.match(self.word) is not None
-
 
 class Leaves(NamedTuple):
     """The strings of a plain value.
