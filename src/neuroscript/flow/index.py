@@ -17,6 +17,7 @@ from neuroscript.flow.text import (
     EDGE,
     NO_GAP,
     SPACE,
+    UNSPACED,
     Leaves,
     Part,
     decode_escapes,
@@ -203,6 +204,8 @@ class Leaf:
     @property
     def chars(self) -> int:
         """Its length, in which everything between two words counts as one character."""
+        if len(self.parts) == 1:
+            return len(self.parts[0].word)
         return sum([len(word) for word, _ in self.parts]) + sum([gap != NO_GAP for _, gap in self.parts[:-1]])
 
     @property
@@ -470,7 +473,10 @@ def _glued(several: Sequence[Leaf], parts: Sequence[Sequence[Part]]) -> list[Par
 
 def _is_glued(part: Part, leaf: Leaf) -> bool:
     """Return whether a string continues the last word of another one."""
-    return part.gap == NO_GAP == leaf.before and bool(leaf.parts) and not leaf.parts[0].is_unspaced
+    if part.gap != NO_GAP or leaf.before != NO_GAP or not leaf.parts:
+        return False
+    word = leaf.parts[0].word
+    return word.isascii() or not UNSPACED.match(word)
 
 
 def _runs(several: Sequence[Leaf]) -> Iterator[list[str]]:

@@ -15,8 +15,11 @@ GRAM_CHARS: Final = 6
 GRAM_STEP: Final = MIN_LONG_CHARS + 1 - GRAM_CHARS
 """Distance of the strings of a long word that are indexed, so that any `MIN_LONG_CHARS` of it contain one of them."""
 
-MIN_PLACES: Final = 16
+MIN_PLACES: Final = 32
 """Number of places that are compared with a string before a search of all documents is considered."""
+
+MAX_COMPARED_CHAINS: Final = 8
+"""Maximum number of pairs of words of which the rarest one is looked for."""
 
 MAX_PLACES: Final = 2_000
 """Maximum number of places that are compared with a string; then all documents are searched for it."""
@@ -53,13 +56,13 @@ class Entries(NamedTuple):
     Attributes:
         text: Its words, with a space before and after each of them.
         words: Its words of fewer than `MIN_LONG_CHARS`.
-        hashes: The hashes of its pairs of words, and of strings in its long words.
+        hashes: The hashes of its pairs of words, and of strings in its different long words.
         places: Where these begin.
     """
 
     text: str
-    words: set[str]
-    hashes: array[int]
+    words: list[str]
+    hashes: list[int]
     places: array[int]
 
 
@@ -67,17 +70,18 @@ def entries_of(words: Sequence[str]) -> Entries:
     """Return what the index stores of a document of some words."""
     text = f" {' '.join(words)} "
     starts = starts_of(words, 1)
+    last = dict(zip(words, starts, strict=False))
     grams = [
         place
-        for word, start in zip(words, starts, strict=False)
+        for word, start in last.items()
         if len(word) >= MIN_LONG_CHARS
         for place in range(start, start + len(word) + 1 - GRAM_CHARS, GRAM_STEP)
     ]
-    hashes = array("q", [*map(hash, pairwise(words))])
-    hashes.extend([hash(text[place : place + GRAM_CHARS]) for place in grams])
+    hashes = [*map(hash, pairwise(words))]
+    hashes += [hash(text[place : place + GRAM_CHARS]) for place in grams]
     places = array("I", starts[: len(words) - 1])
     places.extend(grams)
-    return Entries(text, {word for word in {*words} if len(word) < MIN_LONG_CHARS}, hashes, places)
+    return Entries(text, [word for word in last if len(word) < MIN_LONG_CHARS], hashes, places)
 
 
 def starts_of(words: Iterable[str], first: int = 0) -> list[int]:
@@ -117,19 +121,21 @@ class TextIndex:
                     self._words[word] = [other, number]
                 case list() as others:
                     others.append(number)
-        self._hashes.extend(entries.hashes)
+        size = len(self._hashes) + len(entries.hashes)
+        if size > len(self._heads):
+            self._heads = array("I", [0]) * (1 << size.bit_length())
+            self._next = array("I", [0])
+            self._link(self._hashes[1:])
+        self._link(entries.hashes)
+        self._hashes.extend(array("q", entries.hashes))
         self._places.extend(entries.places)
         self._owners.extend(array("I", [number]) * len(entries.places))
-        if len(self._hashes) > len(self._heads):
-            self._heads = array("I", [0]) * (1 << len(self._hashes).bit_length())
-            self._next = array("I", [0])
-        self._link()
 
-    def _link(self) -> None:
-        """Put every place that is in no chain into the chain of its hash."""
+    def _link(self, hashes: Iterable[int]) -> None:
+        """Put the next places into the chains of their hashes."""
         heads, mask = self._heads, len(self._heads) - 1
         append = self._next.append
-        for place, slot in enumerate(map(mask.__and__, self._hashes[len(self._next) :]), len(self._next)):
+        for place, slot in enumerate(map(mask.__and__, hashes), len(self._next)):
             append(heads[slot])
             heads[slot] = place
 
@@ -169,8 +175,7 @@ class TextIndex:
         if not all(pairs):
             return set()
         if pairs:
-            weights = [*map(len, map(add, words, words[1:]))]
-            rarest = weights.index(max(weights))
+            rarest = self._rarest(pairs[:MAX_COMPARED_CHAINS])
             start = starts_of(words[:rarest], 1)[-1]
             return self._groups_at(f" {' '.join(words)} ", pairs[rarest], start, known, work)
         (word,) = words
@@ -181,6 +186,15 @@ class TextIndex:
             if place:
                 found |= self._groups_at(word, place, start, known | found, work)
         return found
+
+    def _rarest(self, places: Sequence[int]) -> int:
+        """Return the number of the place with the shortest chain, or 0 if all chains are long."""
+        following = self._next
+        for _ in range(MIN_PLACES):
+            places = [following[place] for place in places]
+            if 0 in places:
+                return places.index(0)
+        return 0
 
     def _groups_of_word(self, word: str) -> set[int]:
         match self._words.get(word):

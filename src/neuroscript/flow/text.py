@@ -79,14 +79,14 @@ TEXT_RUNS: Final = (
 """Base64 of ASCII: at least 9 characters of it anywhere, or fewer that are a whole run."""
 
 ASCII_BYTE: Final = b"[02-7][0-9a-fA-F]"
-HEX_TEXT: Final = re.compile(b"[ x]" + 4 * ASCII_BYTE + b"(?:" + ASCII_BYTE + b")*")
+HEX_TEXT: Final = re.compile(b" " + 4 * ASCII_BYTE + b"(?:" + ASCII_BYTE + b")*")
 """Hexadecimal digits of at least 4 ASCII characters."""
 
 BYTE: Final = "[0-9a-f][0-9a-f] "
 HEX_BYTES: Final = re.compile(f" {4 * BYTE}(?:{BYTE})*")
 """Hexadecimal digits of at least 4 bytes, with separators between the bytes."""
 
-HEX_RUN: Final = re.compile(b"(?:0x)?(?:[0-9a-fA-F]{2}){4,}")
+HEX_RUN: Final = re.compile(b"(?:[0-9a-fA-F]{2}){4,}")
 
 RUN_START: Final = re.compile(b"(?<![A-Za-z0-9])[A-Za-z0-9]")
 MAX_FOREIGN_CHARS: Final = 65_536
@@ -107,11 +107,6 @@ class Part(NamedTuple):
 
     word: str
     gap: int
-
-    @property
-    def is_unspaced(self) -> bool:
-        """Whether the word is a character that is a word wherever it occurs."""
-        return not self.word.isascii() and UNSPACED.match(self.word) is not None
 
 
 class Leaves(NamedTuple):
@@ -276,19 +271,20 @@ def _decode_bytes(words: str) -> Iterator[str]:
 
 
 def _decode_once(text: str, is_short: bool) -> Iterator[str]:
-    found = {*text.encode("ascii", "replace").translate(RUN_BYTES).split()}
-    runs = [run for run in found if len(run) >= MIN_RUN_CHARS and not _is_prose(run)]
+    found = text.encode("ascii", "replace").replace(b"0x", b" ").translate(RUN_BYTES).split()
+    runs = [
+        run
+        for run in found
+        if len(run) >= MIN_RUN_CHARS
+        # Encoded text is hardly ever alike to a word of prose.
+        and not (run.isalpha() and (run.islower() or run.istitle()) and len(run) < MIN_ENCODED_CHARS)
+    ]
     joined = b" %b " % b" ".join(runs)
     for pattern in TEXT_RUNS:
         yield from (_base64(run).decode("latin-1") for run in pattern.findall(joined))
     yield from (bytes.fromhex(run[1:].decode()).decode("latin-1") for run in HEX_TEXT.findall(joined))
     if is_short:
         yield from _decode_foreign(runs)
-
-
-def _is_prose(run: bytes) -> bool:
-    """Return whether a run is a word of prose, as encoded text hardly ever is."""
-    return run.isalpha() and (run.islower() or run.istitle()) and len(run) < MIN_ENCODED_CHARS
 
 
 def _base64(run: bytes) -> bytes:
@@ -300,7 +296,7 @@ def _decode_foreign(runs: Iterable[bytes]) -> Iterator[str]:
     """Decode strings that are not ASCII; other bytes are hardly ever valid UTF-8."""
     for run in runs:
         if HEX_RUN.fullmatch(run):
-            yield from _readable(bytes.fromhex(run.removeprefix(b"0x").decode()))
+            yield from _readable(bytes.fromhex(run.decode()))
         for start in [found.start() for found in RUN_START.finditer(run)][:MAX_RUN_STARTS]:
             yield from _readable(_base64(run[start:]))
 
