@@ -222,10 +222,25 @@ def run(engine: Any, name: str, *args: Any, id: str = "") -> ToolResult:
     return result
 
 
+RETRIES: Final = {
+    "policy.rejected": "never",
+    "policy.stopped": "never",
+    "policy.pending": "later",
+    "arg.invalid": "model",
+}
+"""Who can make a refused call succeed, by code; for all others it is the host."""
+
+
 def code(engine: Any, name: str, *args: Any) -> str:
     """Return the error code of a call as a model makes it, or ``ok``."""
     result = run(engine, name, *args)
-    return "ok" if result.error is None else result.error.code
+    return "ok" if result.error is None else checked_code(result.error)
+
+
+def checked_code(error: CallError) -> str:
+    """Return the code of an error that says correctly who can make the call succeed."""
+    assert error.retry == RETRIES.get(error.code, "host")
+    return error.code
 
 
 def code_of_call(engine: Any, name: str, *args: Any) -> str:
@@ -233,5 +248,5 @@ def code_of_call(engine: Any, name: str, *args: Any) -> str:
     try:
         engine.call(f"t.{name}", args)
     except CallError as error:
-        return error.code
+        return checked_code(error)
     return "ok"

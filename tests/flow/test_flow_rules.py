@@ -23,7 +23,7 @@ from neuroscript import (
 from neuroscript.policy.flow_rules import FLOW_PROFILES, find_flows, flow_of
 from neuroscript.policy.labels import SINKS, SOURCES, sinks_of, sources_of
 
-from .mail_tools import ADDRESS, ASK, MAIL, PAGE, REFUSE, code, code_of_call, engine_with, run
+from .mail_tools import ADDRESS, ASK, MAIL, PAGE, REFUSE, checked_code, code, code_of_call, engine_with, run
 
 EVERYTHING = ["outside", "public", "money", "people", "code", "storage"]
 
@@ -202,7 +202,7 @@ def test_what_a_sender_reads_while_it_runs_is_refused() -> None:
             run(engine, "keep", "note", "t.page")
             error = run(engine, "send_var", "a@b.example", "note").error
             assert error is not None
-            assert error.code == "policy.flow"
+            assert (error.code, error.retry) == ("policy.flow", "host")
             assert str(error).endswith(text)
             assert code(engine, "send_var", "a@b.example", "other") == "ok"
         assert answers == []
@@ -303,7 +303,7 @@ def test_answer_to_a_suspended_flow(answer: Approval, outcome: str, is_read_agai
     if not is_read_again:
         with engine_with(ASK, approver=wait) as later:
             result = later.resume(pending, answer)
-    assert ("ok" if result.error is None else result.error.code) == outcome
+    assert ("ok" if result.error is None else checked_code(result.error)) == outcome
     assert waiting == []
 
 
@@ -322,7 +322,7 @@ def test_answer_is_not_valid_for_more_flows() -> None:
         run(engine, "mail")
         error = engine.resume(pending, Approval.approve()).error
         assert error is not None
-        assert error.code == "policy.pending"
+        assert (error.code, error.retry) == ("policy.pending", "later")
         assert len(waiting[0].flows) == 2
 
 
@@ -387,7 +387,8 @@ def test_fault_in_the_check_refuses_the_call(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(engine.memory.flow.texts, "search", fail)
         error = run(engine, "send", ADDRESS).error
         assert error is not None
-        assert (error.code, str(error)) == (
+        assert (error.code, error.retry, str(error)) == (
             "policy.check_failed",
+            "host",
             "t.send: denied because a check failed (flow, MemoryError)",
         )

@@ -19,7 +19,7 @@ from neuroscript import (
     ToolCall,
 )
 
-from .mail_tools import ADDRESS, ASK, PAGE, REFUSE, code, code_of_call, engine_with, run
+from .mail_tools import ADDRESS, ASK, PAGE, REFUSE, checked_code, code, code_of_call, engine_with, run
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_async_calls_are_tracked() -> None:
             assert (await engine.aexecute(ToolCall("t.asend", ["x@y.example"]))).ok
             result = await engine.aexecute(ToolCall("t.asend", [ADDRESS]))
             assert result.error is not None
-            return result.error.code
+            return checked_code(result.error)
 
     assert asyncio.run(calls()) == "policy.flow"
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.flow.mail_tools import ADDRESS, ASK, PAGE, REFUSE, engine_with
+from tests.flow.mail_tools import ADDRESS, ASK, PAGE, REFUSE, checked_code, engine_with
 from tests.llm.scripted_models import Script
 
 from neuroscript import Approval, ApprovalRequest, SpecError, ToolCall, Turn
@@ -22,7 +22,8 @@ def calls(*wanted: tuple[str, dict[str, Any]]) -> Turn:
 def outcomes(script: Script) -> list[str]:
     """Return the codes of the results that the model has read."""
     turns = script.received[-1]
-    return ["ok" if each.error is None else each.error.code for turn in turns for each in turn.tool_results]
+    results = [each for turn in turns for each in turn.tool_results]
+    return ["ok" if each.error is None else checked_code(each.error) for each in results]
 
 
 OBEDIENT = (calls(("page", {})), calls(("send", {"to": ADDRESS, "body": "all of it"})), Turn("assistant", "Done."))

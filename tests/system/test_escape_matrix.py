@@ -88,9 +88,9 @@ SESSION_WAYS: dict[str, Way] = {
     "resume": resumed,
 }
 SESSION_QUIET = {
-    "aclose", "add_hooks", "add_plugin_errors", "aliases", "check", "close", "host", "id", "unused_rules", "infos", "is_closed",
-    "ledger", "load_plugin", "load_plugins", "memory", "narrowed", "plugin_errors", "policy", "preload", "refusals",
-    "register", "reload_plugin", "sandbox", "secrets", "session", "spills", "tools", "unload_plugin",
+    "aclose", "add_hooks", "add_labelled", "add_plugin_errors", "aliases", "check", "close", "host", "id", "unused_rules",
+    "infos", "is_closed", "labels", "ledger", "load_plugin", "load_plugins", "memory", "narrowed", "plugin_errors", "policy", "preload", "refusals",
+    "register", "reload_plugin", "sandbox", "secrets", "session", "spills", "tools", "unload_plugin", "user_said",
 }  # fmt: skip
 """Names that describe, add or end tools, and run none. ``tools`` gives a host its own functions."""
 
@@ -110,7 +110,7 @@ RUNTIME_WAYS: dict[str, Way] = {
     "call_tool_named": lambda rt, name: rt.call_tool_named(name, {}),
 }
 RUNTIME_QUIET = {
-    "cancelled", "deadline", "fs", "get_var", "handles", "llm", "logger", "meter", "now", "println", "progress",
+    "cancelled", "deadline", "fs", "get_var", "handles", "labels", "llm", "logger", "meter", "now", "println", "progress",
     "prompt_user", "random", "require", "sandbox_dir", "secret", "set_var", "sleep", "spend", "tools", "update_var",
     "variables",
 }  # fmt: skip
@@ -179,7 +179,11 @@ PACKAGE_QUIET = {
     "bind", "bind_named", "bundle", "coerce", "policy_from_data", "policy_to_data", "result_to_data", "spec_from_data",
     "spec_to_data", "spec_to_schema", "spec_from_schema", "result_schema", "from_function", "from_code",
     "to_prompt", "tool", "hookimpl", "ask", "aask", "hookspec", "FileApprover", "load_policy",
-    "neuroscript.calls.approvals.check_not_stale", "neuroscript.engine.preflight.bind_call", "neuroscript.engine.preflight.decide",
+    "neuroscript.calls.approvals.check_not_stale", "neuroscript.calls.approvals.pending_request",
+    "neuroscript.calls.approvals.settle_flows", "neuroscript.workflow.labels.RunLabels.__init__",
+    "neuroscript.workflow.labels.declared_labels", "neuroscript.workflow.labels.flow_of_session",
+    "neuroscript.workflow.labels.has_rules", "neuroscript.workflow.labels.with_session_labels",
+    "neuroscript.workflow.plan.flows.PlanLabels.__init__", "neuroscript.workflow.plan.flows.flow_problems", "neuroscript.engine.preflight.bind_call", "neuroscript.engine.preflight.decide",
     "neuroscript.llm.steps.ConversationState.__init__",
     "neuroscript.testing.plugin.Distribution.__init__", "neuroscript.testing.plugin.pytest_collection_modifyitems",
     "neuroscript.testing.checks.setup.World.__init__", "neuroscript.calls.steps.CallFrame.__init__",

@@ -91,6 +91,9 @@ LEFT_TO_THE_CALL = {
 
 INTERNAL = {
     "ArgType": "an Enum, which Python checks",
+    "ExecutionPolicy.approvers_of": "the pipeline asks it",
+    "ExecutionPolicy.asks": "the pipeline asks it",
+    "FlowRule.matched": "the pipeline asks it",
     "ExecutionPolicy.uncovered_need": "asked in each call of a tool that needs something",
     "Grant.admits": "asked in each call of a tool that needs something",
     "sandbox.Sandbox.open_root": "each operation on a file holds the root",
@@ -306,6 +309,8 @@ AUTHORITY = {
     "ExecutionPolicy": lambda s: (ns.ExecutionPolicy, {}),
     "ExecutionPolicy.allowing": lambda s: (s.policy.allowing, {"name": "demo.add"}),
     "ExecutionPolicy.approvers": lambda s: (s.policy.approvers, {"name": "demo.add"}),
+    "FlowLabels": lambda s: (ns.FlowLabels, {"tools": "demo.*"}),
+    "FlowRule": lambda s: (ns.FlowRule, {"labels": ["untrusted"], "to": ["outside"]}),
     "ExecutionPolicy.check": lambda s: (s.policy.check, {"tool": s.tool, "values": (1,)}),
     "ExecutionPolicy.denial": lambda s: (s.policy.denial, {"old": "demo.plus", "tool": "demo.add"}),
     "ExecutionPolicy.inside": lambda s: (s.policy.inside, {"ceiling": s.policy}),
@@ -359,6 +364,8 @@ ENGINE = {
     "Session.call_named": lambda s: (s.engine.call_named, {"name": "demo.add", "mapping": {"a": 1}}),
     "Session.check": lambda s: (s.engine.check, {"calls": [s.call]}),
     "Session.execute": lambda s: (s.engine.execute, {"call": s.call}),
+    "Session.add_labelled": lambda s: (s.engine.add_labelled, {"value": "x", "labels": ["untrusted"]}),
+    "Session.user_said": lambda s: (s.engine.user_said, {"text": "x"}),
     "Session.narrowed": lambda s: (s.engine.narrowed, {"policy": s.policy}),
     "Session.resume": lambda s: (s.engine.resume, {"pending": s.pending, "answer": ns.Approval.approve()}),
     "Session.stream": lambda s: (s.engine.stream, {"name": "demo.add", "args": [1]}),

@@ -21,7 +21,7 @@ from neuroscript.errors import CallError, PolicyError
 from neuroscript.flow.labels import NO_LABELS, Labels, Source, labels_from, union
 from neuroscript.flow.state import CallLabels, SessionFlow
 from neuroscript.policy.capabilities import Capability, scope_key, split_need
-from neuroscript.policy.execution_policy import ExecutionPolicy
+from neuroscript.policy.execution_policy import ExecutionPolicy, distinct
 from neuroscript.policy.flow_rules import Flow, ToolFlow, find_flows, flow_of
 from neuroscript.policy.labels import is_covered
 from neuroscript.policy.refusals import check_failed_error
@@ -111,8 +111,7 @@ class FlowTracker:
 
     def sentences(self, flow: SessionFlow, found: Sequence[Flow], labels: Labels) -> tuple[str, ...]:
         """Return what a call would send where, one sentence for each rule."""
-        known = union(labels, flow.read)
-        return tuple(dict.fromkeys(f"sends {_what(each, known)} to {each.sink}" for each in found))
+        return tuple(dict.fromkeys(f"sends {_what(each, labels, flow)} to {each.sink}" for each in found))
 
     def refusal_of(self, flow: SessionFlow, found: Sequence[Flow], labels: Labels) -> PolicyError | None:
         """Return the refusal of a call, or None if approvers can decide."""
@@ -127,7 +126,7 @@ class FlowTracker:
             why: Why an approval is not possible, if a rule requires one.
         """
         first = found[0]
-        would = f"would send {_what(first, union(labels, flow.read))} to {first.sink}"
+        would = f"would send {_what(first, labels, flow)} to {first.sink}"
         text = f"{would}, {why}" if why else f"{would}, which the host does not allow"
         error = PolicyError(text, tool=self._tool, code="policy.flow", need=f"flow:{first.sink}", rule=str(first.rule))
         matched = ", ".join(f'"{name}"' for name in first.labels)
@@ -208,9 +207,10 @@ def is_textless(spec: ToolSpec) -> bool:
     )
 
 
-def _what(found: Flow, labels: Labels) -> str:
+def _what(found: Flow, labels: Labels, flow: SessionFlow) -> str:
     """Return the labels of a flow and the calls that they come from: ``untrusted data from web.get (call 3)``."""
-    sources = tuple(dict.fromkeys(source for name in found.labels for source in labels.get(name, ())))
+    known = labels if found.rule.by == "values" else union(labels, flow.read)
+    sources = tuple(dict.fromkeys(source for name in found.labels for source in known.get(name, ())))
     told = [f"{each.tool} (call {each.call})" if each.call else each.tool for each in sources[:MAX_NAMED_SOURCES]]
     more = len(sources) - MAX_NAMED_SOURCES
     origin = f" from {', '.join([*told, *([f'{more} more'] if more > 0 else [])])}" if told else ""
@@ -354,7 +354,7 @@ class FlowPipeline(CallPipeline):
             raise self.refused(frame, refusal, values)
         call.endorsed = union(labels, flow.read)
         approvers = tracker.approvers(found) or ()
-        return tuple(dict.fromkeys((*self.approvers, *approvers))), tracker.sentences(flow, found, labels)
+        return distinct((*self.approvers, *approvers)), tracker.sentences(flow, found, labels)
 
     def flows(self, frame: CallFrame, values: tuple[Any, ...]) -> tuple[PolicyError | None, tuple[str, ...]]:
         """Return why a rule refuses a call, and what it would send where if a rule asks."""

@@ -26,6 +26,7 @@ from neuroscript.coercion.parameters import (
     as_tuple,
     collection,
     instance,
+    one_of,
     optional,
     require,
 )
@@ -687,7 +688,8 @@ class Session:
         Raises:
             SpecError: A parameter has the wrong type or value; each problem is listed.
         """
-        require("narrowed", policy=(policy, optional(POLICY)), allow=(allow, optional(STRINGS)))
+        parts = {"policy": (policy, optional(POLICY)), "allow": (allow, optional(STRINGS))}
+        require("narrowed", **parts, otherwise=(otherwise, OTHERWISE))
         if allow is not None or otherwise != "refuse":
             permitted = ("*",) if allow is None else tuple(allow)
             policy = (policy or self.policy).narrowed(allow=permitted, otherwise=otherwise)
@@ -768,6 +770,7 @@ def _call_of(call: Any) -> ToolCall:
     return ToolCall(call["name"], call.get("arguments", ()), id=id)
 
 
+OTHERWISE: Final = one_of("refuse", "ask")
 CALL_KEYS: Final = frozenset({"name", "arguments", "id"})
 CALL: Final = Form(
     "a ToolCall, or a dict of name, arguments and id",

@@ -347,28 +347,28 @@ class ExecutionPolicy:
             needs: The policy of the tool; None means one that requires approval. For a tool that requires none, only
                 the layers ask that ask about all tools outside their *allow*.
         """
-        if type(name) is not str:
-            require("execution policy", name=(name, STRING))
+        if type(name) is not str or (needs is not None and type(needs) is not ToolPolicy):
+            require("execution policy", name=(name, STRING), needs=(needs, optional(NEEDS)))
         tool = canonical(name)
         asking = [layer for layer in self.layers if tool not in layer.preapproved]
         if needs is not None and not needs.requires_approval:
             return self.approvers_of(layer for layer in asking if layer._asks_unlisted(tool))
         if any(layer.approver is None and layer.within is None for layer in asking):
             return None
-        return tuple(dict.fromkeys(layer.approver for layer in asking if layer.approver is not None))
+        return distinct(layer.approver for layer in asking if layer.approver is not None)
 
     def approvers_of(self, asking: Iterable[ExecutionPolicy]) -> tuple[Callable[..., Any], ...] | None:
         """Return the approvers of some layers, innermost first, or None if one has none.
 
         A layer without an approver has that of the nearest layer around it.
         """
-        found: dict[Callable[..., Any], None] = {}
+        found: list[Callable[..., Any]] = []
         for layer in asking:
             nearest = next((each.approver for each in layer.layers if each.approver is not None), None)
             if nearest is None:
                 return None
-            found[nearest] = None
-        return tuple(found)
+            found.append(nearest)
+        return distinct(found)
 
     def uncovered_need(self, needs: Iterable[Capability], above: Iterable[Sequence[Grant]] = ()) -> Capability | None:
         """Return the first single need that a layer or a tool above does not grant, or None.
@@ -450,6 +450,11 @@ class ExecutionPolicy:
         return tuple(grant for grant in self.grants if not any(may_cover(grant, text) for text in texts))
 
 
+def distinct(approvers: Iterable[Callable[..., Any]]) -> tuple[Callable[..., Any], ...]:
+    """Return approvers in order, each once; one that cannot be hashed is known by its identity."""
+    return tuple({id(each): each for each in approvers}.values())
+
+
 POLICY: Final = instance(ExecutionPolicy, "write ExecutionPolicy(...) or load_policy(path)")
 
 
@@ -518,7 +523,7 @@ def _flow_faults(policy: ExecutionPolicy) -> Iterator[str]:
     kinds: tuple[tuple[str, type, str], ...] = (("flow", FlowRule, "FlowRules"), ("labels", FlowLabels, "FlowLabels"))
     for name, kind, words in kinds:
         given = getattr(policy, name)
-        if isinstance(given, str):
+        if name == "flow" and isinstance(given, str):
             continue
         faults = [*sequence(instance(kind), words).problems(name, given)]
         yield from faults

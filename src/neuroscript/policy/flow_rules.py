@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import attrs
 
-from neuroscript.coercion.parameters import STRINGS, field_problems, one_of
+from neuroscript.coercion.parameters import STRING, STRINGS, field_problems, one_of
 from neuroscript.errors import SpecError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.names import canonical
@@ -129,7 +129,7 @@ class FlowLabels:
 
 def _labels_problems(labels: FlowLabels) -> Iterator[str]:
     if type(labels.tools) is not str:
-        yield "tools must be a string"
+        yield from STRING.problems("tools", labels.tools)
     elif not is_tool_pattern(canonical(labels.tools)):
         yield f"tools: {quote_untrusted(labels.tools)} is not a valid pattern; use a name, or a pattern such as mail.*"
     else:
