@@ -37,7 +37,7 @@ def register(registrar):
         """Return the mail."""
         return "nothing new"
 
-    @mail.tool(policy=ToolPolicy(effects=("idempotent",), sinks=("outside", "people")))
+    @mail.tool(policy=ToolPolicy(effects=("writes", "idempotent"), sinks=("outside", "people")))
     def send(to: str, text: str = "") -> bool:
         """Send mail."""
         return True
