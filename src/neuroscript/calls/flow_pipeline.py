@@ -19,7 +19,7 @@ from neuroscript.calls.steps import END, CallFrame, Steps, StreamItem
 from neuroscript.coercion.types import ArgType
 from neuroscript.errors import CallError, PolicyError
 from neuroscript.flow.labels import NO_LABELS, Labels, Source, labels_from, union
-from neuroscript.flow.state import CallLabels, SessionFlow
+from neuroscript.flow.state import CallLabels, CheckedValues, SessionFlow
 from neuroscript.policy.capabilities import Capability, scope_key, split_need
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.policy.flow_rules import Flow, ToolFlow, find_flows, flow_of
@@ -258,23 +258,21 @@ class FlowGate(Gate):
         made: tuple[Repair, ...] = (),
     ) -> CallError:
         """Report that a call was refused, with the labels of its arguments if it was checked."""
-        flow = state_of(frame)
-        checked = None if values is None else flow.checked.get(id(values))
-        if checked is None:
+        if not isinstance(values, CheckedValues):
             return super().refused(frame, error, values, made)
+        opened = state_of(frame).opened
         own = frame if frame.call else frame.numbered(next(self._watch.numbers))
-        flow.opened[own] = checked[1]
+        opened[own] = values.call
         try:
             return super().refused(own, error, values, made)
         finally:
-            flow.opened.pop(own, None)
+            opened.pop(own, None)
 
     def _begin(
         self, frame: CallFrame, values: tuple[Any, ...], time: float, digest: bytes, made: tuple[Repair, ...]
     ) -> None:
         flow = state_of(frame)
-        checked = flow.checked.get(id(values))
-        call = flow.opened[frame] = CallLabels() if checked is None else checked[1]
+        call = flow.opened[frame] = values.call if isinstance(values, CheckedValues) else CallLabels()
         call.own, call.tracker = self.tracker.own(frame.call), self.tracker
         if call.own and not call.read and frame.parent is None and self.tracker.by_text:
             flow.texts.said(list(values))  # what the result repeats of them was not an outsider's word
@@ -326,16 +324,10 @@ class FlowPipeline(CallPipeline):
         return self._tracked(values, self._fit(values, frame), made, call)
 
     def _tracked(self, values: tuple[Any, ...], frame: CallFrame, made: tuple[Repair, ...], call: CallLabels) -> Steps:
-        checked = state_of(frame).checked
         call.read = self._carried(frame, values, call)
         if self.tracker.by_session:
             call.session = state_of(frame).read
-        checked[id(values)] = values, call
-        try:
-            return (yield from self._steps(values, frame, made))
-        finally:
-            for key in [key for key, (_, each) in tuple(checked.items()) if each is call]:
-                checked.pop(key, None)
+        return (yield from self._steps(CheckedValues.of(values, call), frame, made))
 
     def asked(self, values: tuple[Any, ...], frame: CallFrame) -> tuple[tuple[Approver, ...], tuple[str, ...]]:
         """Return who must approve a call, and what it would send where.
@@ -344,7 +336,7 @@ class FlowPipeline(CallPipeline):
             PolicyError: A rule refuses the call, or requires an approval that nobody can give.
         """
         flow, tracker = state_of(frame), self.tracker
-        call = flow.checked[id(values)][1]
+        call = _call_of(values)
         labels = tracker.expected(frame, call.read)
         found = tracker.find(flow, labels)
         if not found:
@@ -366,12 +358,10 @@ class FlowPipeline(CallPipeline):
 
     def rebind(self, arguments: object, frame: CallFrame, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], CallFrame]:
         """Return values and frame of the same call with other arguments, which pass every check again."""
-        checked = state_of(frame).checked
-        call = checked[id(values)][1]
+        call = _call_of(values)
         bound, fit = super().rebind(arguments, frame, values)
         call.read = self._carried(fit, bound, call)
-        checked[id(bound)] = bound, call
-        return bound, fit
+        return CheckedValues.of(bound, call), fit
 
     def _carried(self, frame: CallFrame, values: tuple[Any, ...], call: CallLabels) -> Labels:
         """Return what the arguments of a call carry; a fault in here refuses it."""
@@ -387,3 +377,8 @@ class FlowPipeline(CallPipeline):
         if frame.parent is None and call is not None and not call.is_exact:
             flow.saw(made.value, call.all, by_text=self.tracker.by_text)
         return made
+
+
+def _call_of(values: tuple[Any, ...]) -> CallLabels:
+    assert isinstance(values, CheckedValues)  # `FlowPipeline` makes them for each call
+    return values.call

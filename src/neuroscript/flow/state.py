@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, Self
 from weakref import WeakKeyDictionary
 
 from neuroscript.flow.index import LabelledTexts
@@ -55,6 +55,23 @@ class CallLabels:
     def names(self) -> tuple[str, ...]:
         """The names of the labels that records show: of its result once it has ended, before that of its arguments."""
         return tuple(union(self.outcome, self.session))
+
+
+class CheckedValues(tuple[Any, ...]):
+    """The exact values of one call from its check on, with its labels.
+
+    Attributes:
+        call: The labels.
+    """
+
+    call: CallLabels
+
+    @classmethod
+    def of(cls, values: tuple[Any, ...], call: CallLabels) -> Self:
+        """Return the values of one call; equal values of another call are not the same object."""
+        checked = cls(values)
+        checked.call = call
+        return checked
 
 
 class FileLabels:
@@ -128,7 +145,6 @@ class SessionFlow:
         handles: The labels of its handles, by id.
         opened: The labels of each call that runs, by its frame.
         prepared: Calls that are about to begin, by the frame that they begin with.
-        checked: The values of a call that was checked, and its labels, by the id of the values.
         is_labelled: Whether a call from outside may carry a label.
     """
 
@@ -140,7 +156,6 @@ class SessionFlow:
         self.handles: dict[str, Labels] = {}
         self.opened: dict[object, CallLabels] = {}
         self.prepared: WeakKeyDictionary[Any, CallLabels] = WeakKeyDictionary()
-        self.checked: dict[int, tuple[tuple[object, ...], CallLabels]] = {}
         self.is_labelled = False
         self._lock = threading.Lock()
 
