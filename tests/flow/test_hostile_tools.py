@@ -6,6 +6,8 @@ import threading
 from typing import Any
 
 from neuroscript import (
+    Approval,
+    ApprovalRequest,
     Engine,
     ExecutionPolicy,
     FlowRule,
@@ -15,7 +17,7 @@ from neuroscript import (
     hookimpl,
 )
 
-from .mail_tools import GRANTS, NEUTRAL, REFUSE, SENDS, toolset
+from .mail_tools import ADDRESS, GRANTS, NEUTRAL, REFUSE, SENDS, code, run, toolset
 
 others = Toolset("x")
 
@@ -38,6 +40,24 @@ def engine_of(*rules: FlowRule, **options: Any) -> Engine:
     of_engine = {name: options.pop(name) for name in ("hooks", "host", "spill", "audit") if name in options}
     policy = ExecutionPolicy(flow=rules, **{"grants": GRANTS, **options})
     return Engine(policy=policy, toolsets=[toolset, others], plugins="none", **of_engine)
+
+
+# Approvals
+
+
+def test_approval_of_one_label_does_not_cover_another_one_that_is_read_later() -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def approver(request: ApprovalRequest) -> Approval:
+        asked.append(request.flows)
+        return Approval.approve()
+
+    with engine_of(FlowRule(["untrusted", "private"], ["outside"]), approver=approver) as engine:
+        run(engine, "keep", "letter", "t.mail")
+        run(engine, "mail")
+        run(engine, "page")
+        assert code(engine, "send_var", ADDRESS, "letter") == "policy.flow"
+    assert asked == [("sends untrusted data from t.page (call 4) to outside",)]
 
 
 # Calls at the same time

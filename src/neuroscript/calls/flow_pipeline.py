@@ -217,6 +217,11 @@ def _what(found: Flow, labels: Labels) -> str:
     return f"{' and '.join(found.labels)} data{origin}"
 
 
+def _shown(found: Sequence[Flow], labels: Labels) -> Labels:
+    """Return the labels that the sentences about some flows name."""
+    return {name: labels[name] for flow in found for name in flow.labels if name in labels}
+
+
 def _text_of(error: BaseException) -> str:
     return str(error) if isinstance(error, CallError) else ""
 
@@ -344,7 +349,7 @@ class FlowPipeline(CallPipeline):
         refusal = tracker.refusal_of(flow, found, labels)
         if refusal is not None:
             raise self.refused(frame, refusal, values)
-        call.endorsed = union(labels, flow.read)
+        call.endorsed = union(labels, _shown(found, flow.read))
         approvers = tracker.approvers(found) or ()
         return tuple(dict.fromkeys((*self.approvers, *approvers))), tracker.sentences(flow, found, labels)
 
