@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from neuroscript import (
     Approval,
@@ -11,13 +15,18 @@ from neuroscript import (
     Engine,
     ExecutionPolicy,
     FlowRule,
+    Host,
     Runtime,
     ToolCall,
+    ToolFailed,
+    ToolPolicy,
     Toolset,
     hookimpl,
 )
+from neuroscript.flow.labels import NO_LABELS, Source, labels_from
+from neuroscript.flow.state import FileLabels
 
-from .mail_tools import ADDRESS, GRANTS, NEUTRAL, REFUSE, SENDS, code, run, toolset
+from .mail_tools import ADDRESS, FILES, GRANTS, NEUTRAL, PAGE, REFUSE, SENDS, code, run, toolset
 
 others = Toolset("x")
 
@@ -35,11 +44,115 @@ def read_and_push(rt: Runtime) -> str:
     return str(rt.call_tool("x.push"))
 
 
+@others.tool(policy=NEUTRAL)
+def name(rt: Runtime) -> str:
+    """Hide parts of a page in the name of a variable and in the kind of a handle."""
+    rt.set_var(rt.call_tool("t.page"), 1)
+    return rt.handles.new(1, rt.call_tool("t.page").split()[0]).id
+
+
+@others.tool(policy=NEUTRAL)
+def names(rt: Runtime) -> list[str]:
+    """Return the names of all variables."""
+    return list(rt.variables)
+
+
+@others.tool(policy=NEUTRAL)
+def kind(rt: Runtime, handle: str) -> str | None:
+    """Return the kind of a handle."""
+    return rt.handles.kind(handle)
+
+
+@others.tool(policy=SENDS)
+def catch(rt: Runtime) -> str:
+    """Send the message of another tool's error."""
+    try:
+        return str(rt.call_tool("t.broken"))
+    except ToolFailed as error:
+        return str(error)
+
+
+PROGRAM = ToolPolicy(effects=("exec",), capabilities=("fs:write:{path}/**",), sources=("untrusted",), sinks=())
+
+
+@others.tool(policy=PROGRAM)
+def clone(rt: Runtime, path: str) -> None:
+    """Write a file as a program does, and let another session read it meanwhile."""
+    place = Path(rt.sandbox_dir, path)
+    place.mkdir()
+    (place / "README").write_text(PAGE)
+    seen.append(run(engines[-1].session(), "load", f"{path}/README").labels)
+
+
+@others.tool(policy=FILES)
+def move(rt: Runtime, source: str, destination: str) -> None:
+    """Move a file without reading it."""
+    rt.fs.move(source, destination)
+
+
+seen: list[tuple[str, ...]] = []
+engines: list[Engine] = []
+
+
 def engine_of(*rules: FlowRule, **options: Any) -> Engine:
     """Return an engine with both toolsets; the options are parameters of the engine and fields of the policy."""
     of_engine = {name: options.pop(name) for name in ("hooks", "host", "spill", "audit") if name in options}
     policy = ExecutionPolicy(flow=rules, **{"grants": GRANTS, **options})
     return Engine(policy=policy, toolsets=[toolset, others], plugins="none", **of_engine)
+
+
+# What a tool reads
+
+
+def test_names_of_variables_and_kinds_of_handles_carry_labels() -> None:
+    with engine_of(REFUSE) as engine:
+        handle = engine.call("x.name")
+        engine.memory.flow.texts = type(engine.memory.flow.texts)()  # type: ignore[union-attr]  # no text is compared
+        assert engine.execute(ToolCall("x.names")).labels == ("untrusted",)
+        assert engine.execute(ToolCall("x.kind", [handle])).labels == ("untrusted",)
+
+
+def test_error_of_nested_call_cannot_be_sent() -> None:
+    with engine_of(REFUSE) as engine:
+        result = engine.execute(ToolCall("x.catch"))
+    assert result.error is not None
+    assert result.error.code == "policy.flow"
+
+
+# Files
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with engine_of(REFUSE, host=Host(sandbox_dir=tmp_path), trusted=True) as engine:
+        engines.append(engine)
+        yield engine
+        engines.pop()
+        seen.clear()
+
+
+def test_file_of_a_program_has_labels_while_the_program_runs(engine: Engine) -> None:
+    assert engine.execute(ToolCall("x.clone", ["repo"])).ok
+    assert seen == [("untrusted",)]
+
+
+def test_file_keeps_the_labels_of_its_directory_when_it_is_moved(engine: Engine) -> None:
+    assert engine.execute(ToolCall("x.clone", ["repo"])).ok
+    assert engine.session().execute(ToolCall("x.move", ["repo/README", "note.txt"])).ok
+    assert run(engine.session(), "load", "note.txt").labels == ("untrusted",)
+
+
+def test_labels_stay_if_two_calls_replace_a_file_at_once() -> None:
+    labels = labels_from(["untrusted"], Source("t.page", 1))
+    for clean_ends_last in (False, True):
+        for clean_begins_last in (False, True):
+            files = FileLabels()
+            calls = [labels, NO_LABELS]
+            begun = [(each, files.begin("a", each)) for each in (calls if clean_begins_last else calls[::-1])]
+            begun.sort(key=lambda call: (not call[0]) == clean_ends_last)
+            for each, state in begun:
+                files.end("a", each, state)
+            assert files.of("a") == labels
 
 
 # Approvals

@@ -154,14 +154,18 @@ class FlowTracker:
         if error is None and labels:
             labels = self.passed(labels)
         call.result = labels
-        if self._runs_programs:  # which write files without the Runtime
-            for path in needed_paths(frame.needs, "write"):
-                flow.files.add(path, call.all)
+        self.label_files(frame, call)
         above = None if frame.parent is None else flow.opened.get(frame.parent)
         if above is not None:
             flow.add(above, labels)
         elif labels and not call.is_exact:
             flow.saw(result if error is None else _text_of(error), labels, by_text=self.by_text)
+
+    def label_files(self, frame: CallFrame, call: CallLabels) -> None:
+        """Label the files that a program writes without the Runtime."""
+        if self._runs_programs:
+            for path in needed_paths(frame.needs, "write"):
+                state_of(frame).files.add(path, call.all)
 
 
 def state_of(frame: CallFrame) -> SessionFlow:
@@ -279,6 +283,7 @@ class FlowGate(Gate):
         flow = state_of(frame)
         call = flow.opened[frame] = values.call if isinstance(values, CheckedValues) else CallLabels()
         call.own, call.tracker = self.tracker.own(frame.call), self.tracker
+        self.tracker.label_files(frame, call)  # another call can read them while the program runs
         if call.own and not call.read and frame.parent is None and self.tracker.by_text:
             flow.texts.said(list(values))  # what the result repeats of them was not an outsider's word
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Self
 from weakref import WeakKeyDictionary
 
@@ -99,30 +99,57 @@ class FileLabels:
 
     def add(self, path: str, labels: Labels) -> None:
         """Add labels to a path, before something is written there."""
-        if labels:
-            self.put(path, union(self._paths.get(path, NO_LABELS), labels))
+        self.begin(path, labels)
 
-    def put(self, path: str, labels: Labels) -> None:
-        """Replace the labels of a path, whose content was replaced."""
+    def begin(self, path: str, labels: Labels) -> Labels | None:
+        """Add labels to a path whose content is about to be replaced.
+
+        Returns:
+            What `end` needs to find out whether another call has written there meanwhile.
+        """
         with self._lock:
-            if labels:
-                self._paths[path] = labels
+            found = union(self._paths.get(path, NO_LABELS), labels)
+            if found:
+                self._paths[path] = {**found}  # a new object for each call, see `end`
                 self._parents.update(_parents(path))
+            return self._paths.get(path)
+
+    def end(self, path: str, labels: Labels, begun: Labels | None) -> None:
+        """Replace the labels of a path whose content was replaced; if other calls did so too, add them instead.
+
+        Args:
+            begun: What `begin` has returned.
+        """
+        with self._lock:
+            if self._paths.get(path) is not begun:
+                labels = union(self._paths.get(path, NO_LABELS), labels)
+            if labels:
+                self._paths[path] = {**labels}
             else:
                 self._paths.pop(path, None)
 
-    def move(self, source: str, destination: str, labels: Labels) -> None:
-        """Move the labels of a path and of everything below it.
+    def begin_move(self, source: str, destination: str, labels: Labels) -> Mapping[str, Labels]:
+        """Add the labels of a path, and of everything below it, to the path that it is about to be moved to.
 
         Args:
-            labels: What the call that moved it carries.
+            labels: What the call that moves it carries.
+
+        Returns:
+            What `end_move` needs.
         """
-        self.add(destination, labels)
         with self._lock:
-            moved = [each for each in self._paths if each == source or each.startswith(f"{source}/")]
-        for each in moved:
-            self.add(f"{destination}{each.removeprefix(source)}", self._paths.get(each, NO_LABELS))
-            self.put(each, NO_LABELS)
+            moved = {path: found for path, found in self._paths.items() if f"{path}/".startswith(f"{source}/")}
+        for above in _parents(source):  # a label of a directory applies to everything below
+            labels = union(labels, self._paths.get(above, NO_LABELS))
+        self.add(destination, labels)
+        for path, found in moved.items():
+            self.add(f"{destination}{path.removeprefix(source)}", found)
+        return moved
+
+    def end_move(self, moved: Mapping[str, Labels]) -> None:
+        """Remove the labels of paths that were moved."""
+        for path, found in moved.items():
+            self.end(path, NO_LABELS, found)
 
 
 def _parents(path: str) -> Iterable[str]:
