@@ -78,8 +78,10 @@ class FlowTracker:
         above = None if frame.parent is None else flow.opened.get(frame.parent)
         if above is not None:
             return union(found, above.all)
-        if self.by_text and not flow.texts.is_empty:
-            found = union(found, flow.texts.search(values))
+        if self.by_text:
+            found = union(found, flow.uncompared)
+            if not flow.texts.is_empty:
+                found = union(found, flow.texts.search(values))
         return found
 
     def expected(self, frame: CallFrame, labels: Labels) -> Labels:

@@ -168,6 +168,7 @@ class SessionFlow:
         files: The labels of the sandbox's files, which all sessions of an engine share.
         texts: The labelled texts that the session has read.
         read: The labels of everything that the session has read.
+        uncompared: The labels of what it has read while no rule compared texts.
         variables: The labels of its variables, by name.
         handles: The labels of its handles, by id.
         opened: The labels of each call that runs, by its frame.
@@ -179,6 +180,7 @@ class SessionFlow:
         self.files = files
         self.texts = LabelledTexts()
         self.read: Labels = NO_LABELS
+        self.uncompared: Labels = NO_LABELS
         self.variables: dict[str, Labels] = {}
         self.handles: dict[str, Labels] = {}
         self.opened: dict[object, CallLabels] = {}
@@ -196,12 +198,15 @@ class SessionFlow:
         """Add something that the session has read.
 
         Args:
-            by_text: Whether its text is searched in the arguments of later calls.
+            by_text: Whether its text is searched in the arguments of later calls; otherwise each later call carries the
+                labels, if a narrowed session adds rules that compare texts.
         """
         if labels:
             self.is_labelled = True
             with self._lock:
                 self.read = union(self.read, labels)
+                if not by_text:
+                    self.uncompared = union(self.uncompared, labels)
             if by_text:
                 self.texts.add(value, labels)
 
