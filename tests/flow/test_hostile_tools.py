@@ -72,6 +72,11 @@ def catch(rt: Runtime) -> str:
         return str(error)
 
 
+@others.tool(policy=ToolPolicy(effects=("writes",), requires_approval=True))
+def danger(rt: Runtime) -> None:
+    """Do something that needs an approval."""
+
+
 PROGRAM = ToolPolicy(effects=("exec",), capabilities=("fs:write:{path}/**",), sources=("untrusted",), sinks=())
 
 
@@ -171,6 +176,40 @@ def test_approval_of_one_label_does_not_cover_another_one_that_is_read_later() -
         run(engine, "page")
         assert code(engine, "send_var", ADDRESS, "letter") == "policy.flow"
     assert asked == [("sends untrusted data from t.page (call 4) to outside",)]
+
+
+# Narrowed sessions
+
+
+def test_rule_of_a_narrowed_session_knows_what_was_read_before() -> None:
+    with engine_of(FlowRule(["untrusted+private"], ["outside"], by="session")) as engine:
+        run(engine, "page")
+        within = engine.narrowed(engine.policy.narrowed(flow=(REFUSE,)))
+        assert code(within, "send", ADDRESS) == "policy.flow"
+
+
+def test_preapproved_tool_outside_an_allow_list_asks() -> None:
+    asked: list[str] = []
+
+    def approver(request: ApprovalRequest) -> Approval:
+        asked.append(request.tool)
+        return Approval.reject()
+
+    with engine_of(approver=approver, preapproved=("t.upper", "x.danger")) as engine:
+        within = engine.narrowed(allow=["x.danger"], otherwise="ask")
+        assert code(within, "upper", "words") == "policy.rejected"
+        assert within.execute(ToolCall("x.danger")).ok
+        assert run(engine, "upper", "words").ok
+    assert asked == ["t.upper"]
+
+
+def test_approval_by_a_narrowed_session_is_not_one_of_its_engine() -> None:
+    with engine_of(approver=lambda request: Approval.reject()) as engine:
+        within = engine.narrowed(engine.policy.narrowed(approver=lambda request: Approval.approve(for_session=True)))
+        for session in (within, engine):
+            result = session.execute(ToolCall("x.danger"))
+            assert result.error is not None
+            assert result.error.code == "policy.rejected"
 
 
 # Calls at the same time

@@ -42,7 +42,7 @@ from neuroscript.spec.callables import is_coroutine
 
 if TYPE_CHECKING:
     from neuroscript.approval.pending import PendingApproval
-    from neuroscript.approval.request import Approval
+    from neuroscript.approval.request import Approval, Approver
     from neuroscript.flow.labels import Labels
     from neuroscript.flow.state import CallLabels
     from neuroscript.policy.ledger import Ledger
@@ -126,7 +126,7 @@ class Session:
         self.is_closed = shared.is_closed
         self._is_over = False
         self._is_stopped = False
-        self._approved: set[tuple[int, str]] = set()
+        self._approved: set[tuple[Approver, str]] = set()
         self._answers: dict[tuple[int, str], tuple[Approval, tuple[str, ...]]] = {}
         self._redactor: Redactor | None = None
         if entries.tracks_flow:
