@@ -17,6 +17,7 @@ from neuroscript import (
     FlowRule,
     Host,
     Runtime,
+    Spill,
     ToolCall,
     ToolFailed,
     ToolPolicy,
@@ -26,7 +27,7 @@ from neuroscript import (
 from neuroscript.flow.labels import NO_LABELS, Source, labels_from
 from neuroscript.flow.state import FileLabels
 
-from .mail_tools import ADDRESS, FILES, GRANTS, NEUTRAL, PAGE, REFUSE, SENDS, code, run, toolset
+from .mail_tools import ADDRESS, FILES, GRANTS, NEUTRAL, PAGE, READS, REFUSE, SENDS, code, run, toolset
 
 others = Toolset("x")
 
@@ -75,6 +76,14 @@ def catch(rt: Runtime) -> str:
 @others.tool(policy=ToolPolicy(effects=("writes",), requires_approval=True))
 def danger(rt: Runtime) -> None:
     """Do something that needs an approval."""
+
+
+@others.tool(policy=READS)
+def fail_late(rt: Runtime) -> Iterator[str]:
+    """Yield pages until there are no more."""
+    for _ in range(3):
+        yield PAGE
+    raise ToolFailed("no more pages")
 
 
 PROGRAM = ToolPolicy(effects=("exec",), capabilities=("fs:write:{path}/**",), sources=("untrusted",), sinks=())
@@ -145,6 +154,13 @@ def test_file_keeps_the_labels_of_its_directory_when_it_is_moved(engine: Engine)
     assert engine.execute(ToolCall("x.clone", ["repo"])).ok
     assert engine.session().execute(ToolCall("x.move", ["repo/README", "note.txt"])).ok
     assert run(engine.session(), "load", "note.txt").labels == ("untrusted",)
+
+
+def test_file_with_the_items_of_a_failed_stream_has_labels(tmp_path: Path) -> None:
+    with engine_of(REFUSE, host=Host(sandbox_dir=tmp_path), spill=Spill(threshold_bytes=100)) as engine:
+        assert not engine.execute(ToolCall("x.fail_late")).ok
+        (path,) = (tmp_path / "results").iterdir()
+        assert run(engine.session(), "load", f"results/{path.name}").labels == ("untrusted",)
 
 
 def test_labels_stay_if_two_calls_replace_a_file_at_once() -> None:
