@@ -10,7 +10,7 @@ from tests.flow.mail_tools import ADDRESS, MAIL, PAGE, engine_with, toolset
 from tests.flow.mail_tools import run as call
 
 from neuroscript import Approval, Engine, ExecutionPolicy, FlowLabels, FlowRule, Session
-from neuroscript.policy.flow_rules import flow_of
+from neuroscript.policy.flow_rules import STRICTNESS, find_flows, flow_of
 from neuroscript.workflow import Plan, plan_from_data, run
 
 NOTHING: Final = FlowRule(["host:none"], ["outside"], "refuse")
@@ -123,6 +123,22 @@ RULES: Final = st.builds(
     st.sampled_from(["values", "session"]),
 )
 SINKS: Final = st.lists(st.sampled_from(["outside", "storage"]), unique=True)
+NAMES: Final = st.lists(st.sampled_from(["untrusted", "private", "private:mail", "private:wiki"]), unique=True)
+
+
+@given(st.lists(RULES, max_size=4), NAMES, NAMES)
+def test_further_labels_never_make_a_decision_less_strict(
+    rules: list[FlowRule], names: list[str], more: list[str]
+) -> None:
+    """A session can add labels to a tool, so they must not reach an exception of the engine."""
+
+    def strictness(labels: list[str]) -> int:
+        found = find_flows(ExecutionPolicy(flow=rules).layers, ["outside"], labels, labels)
+        return max((STRICTNESS[flow.then] for flow in found), default=0)
+
+    assert strictness(names) <= strictness([*names, *more])
+
+
 PATTERNS: Final = st.sampled_from(["*", "t.*", "t.send", "t.upper", "t.summary"])
 HOST_LABELS: Final = st.builds(
     FlowLabels, PATTERNS, sources=st.none() | LABELS, sinks=st.none() | SINKS, declassifies=LABELS

@@ -58,7 +58,7 @@ def ask_approvers(
             if approver is content:
                 continue
             request = _request(pipeline.tool, pipeline.policy, values, frame, index, flows)
-            if not flows and (index, request.digest) in frame.session._approved:
+            if not flows and (approver, request.digest) in frame.session._approved:
                 continue
             stored = frame.session._answers.pop((index, request.digest), None)
             if stored is not None and set(stored[1]).issuperset(flows):
@@ -72,7 +72,7 @@ def ask_approvers(
             if answer.verdict != "approve":
                 _refuse(pipeline, answer, values, frame)
             if answer.for_session and not flows:  # a flow is approved for one call alone
-                frame.session._approved.add((index, request.digest))
+                frame.session._approved.add((approver, request.digest))
         else:
             return values, frame
     raise pipeline.refused(frame, check_failed_error(pipeline.tool.name, "approver", RecursionError()), values)

@@ -19,7 +19,7 @@ from neuroscript.calls.steps import END, CallFrame, Steps, StreamItem
 from neuroscript.coercion.types import ArgType
 from neuroscript.errors import CallError, PolicyError
 from neuroscript.flow.labels import NO_LABELS, Labels, Source, labels_from, union
-from neuroscript.flow.state import CallLabels, SessionFlow
+from neuroscript.flow.state import CallLabels, CheckedValues, SessionFlow
 from neuroscript.policy.capabilities import Capability, scope_key, split_need
 from neuroscript.policy.execution_policy import ExecutionPolicy, distinct
 from neuroscript.policy.flow_rules import Flow, ToolFlow, find_flows, flow_of
@@ -78,8 +78,10 @@ class FlowTracker:
         above = None if frame.parent is None else flow.opened.get(frame.parent)
         if above is not None:
             return union(found, above.all)
-        if self.by_text and not flow.texts.is_empty:
-            found = union(found, flow.texts.search(values))
+        if self.by_text:
+            found = union(found, flow.uncompared)
+            if not flow.texts.is_empty:
+                found = union(found, flow.texts.search(values))
         return found
 
     def expected(self, frame: CallFrame, labels: Labels) -> Labels:
@@ -153,14 +155,18 @@ class FlowTracker:
         if error is None and labels:
             labels = self.passed(labels)
         call.result = labels
-        if self._runs_programs:  # which write files without the Runtime
-            for path in needed_paths(frame.needs, "write"):
-                flow.files.add(path, call.all)
+        self.label_files(frame, call)
         above = None if frame.parent is None else flow.opened.get(frame.parent)
         if above is not None:
             flow.add(above, labels)
         elif labels and not call.is_exact:
             flow.saw(result if error is None else _text_of(error), labels, by_text=self.by_text)
+
+    def label_files(self, frame: CallFrame, call: CallLabels) -> None:
+        """Label the files that a program writes without the Runtime."""
+        if self._runs_programs:
+            for path in needed_paths(frame.needs, "write"):
+                state_of(frame).files.add(path, call.all)
 
 
 def state_of(frame: CallFrame) -> SessionFlow:
@@ -217,6 +223,11 @@ def _what(found: Flow, labels: Labels, flow: SessionFlow) -> str:
     return f"{' and '.join(found.labels)} data{origin}"
 
 
+def _shown(found: Sequence[Flow], labels: Labels) -> Labels:
+    """Return the labels that the sentences about some flows name."""
+    return {name: labels[name] for flow in found for name in flow.labels if name in labels}
+
+
 def _text_of(error: BaseException) -> str:
     return str(error) if isinstance(error, CallError) else ""
 
@@ -258,24 +269,23 @@ class FlowGate(Gate):
         made: tuple[Repair, ...] = (),
     ) -> CallError:
         """Report that a call was refused, with the labels of its arguments if it was checked."""
-        flow = state_of(frame)
-        checked = None if values is None else flow.checked.get(id(values))
-        if checked is None:
+        if not isinstance(values, CheckedValues):
             return super().refused(frame, error, values, made)
+        opened = state_of(frame).opened
         own = frame if frame.call else frame.numbered(next(self._watch.numbers))
-        flow.opened[own] = checked[1]
+        opened[own] = values.call
         try:
             return super().refused(own, error, values, made)
         finally:
-            flow.opened.pop(own, None)
+            opened.pop(own, None)
 
     def _begin(
         self, frame: CallFrame, values: tuple[Any, ...], time: float, digest: bytes, made: tuple[Repair, ...]
     ) -> None:
         flow = state_of(frame)
-        checked = flow.checked.get(id(values))
-        call = flow.opened[frame] = CallLabels() if checked is None else checked[1]
+        call = flow.opened[frame] = values.call if isinstance(values, CheckedValues) else CallLabels()
         call.own, call.tracker = self.tracker.own(frame.call), self.tracker
+        self.tracker.label_files(frame, call)  # another call can read them while the program runs
         if call.own and not call.read and frame.parent is None and self.tracker.by_text:
             flow.texts.said(list(values))  # what the result repeats of them was not an outsider's word
         try:
@@ -326,16 +336,10 @@ class FlowPipeline(CallPipeline):
         return self._tracked(values, self._fit(values, frame), made, call)
 
     def _tracked(self, values: tuple[Any, ...], frame: CallFrame, made: tuple[Repair, ...], call: CallLabels) -> Steps:
-        checked = state_of(frame).checked
         call.read = self._carried(frame, values, call)
         if self.tracker.by_session:
             call.session = state_of(frame).read
-        checked[id(values)] = values, call
-        try:
-            return (yield from self._steps(values, frame, made))
-        finally:
-            for key in [key for key, (_, each) in tuple(checked.items()) if each is call]:
-                checked.pop(key, None)
+        return (yield from self._steps(CheckedValues.of(values, call), frame, made))
 
     def asked(self, values: tuple[Any, ...], frame: CallFrame) -> tuple[tuple[Approver, ...], tuple[str, ...]]:
         """Return who must approve a call, and what it would send where.
@@ -344,7 +348,7 @@ class FlowPipeline(CallPipeline):
             PolicyError: A rule refuses the call, or requires an approval that nobody can give.
         """
         flow, tracker = state_of(frame), self.tracker
-        call = flow.checked[id(values)][1]
+        call = _call_of(values)
         labels = tracker.expected(frame, call.read)
         found = tracker.find(flow, labels)
         if not found:
@@ -352,7 +356,7 @@ class FlowPipeline(CallPipeline):
         refusal = tracker.refusal_of(flow, found, labels)
         if refusal is not None:
             raise self.refused(frame, refusal, values)
-        call.endorsed = union(labels, flow.read)
+        call.endorsed = union(labels, _shown(found, flow.read))
         approvers = tracker.approvers(found) or ()
         return distinct((*self.approvers, *approvers)), tracker.sentences(flow, found, labels)
 
@@ -366,12 +370,10 @@ class FlowPipeline(CallPipeline):
 
     def rebind(self, arguments: object, frame: CallFrame, values: tuple[Any, ...]) -> tuple[tuple[Any, ...], CallFrame]:
         """Return values and frame of the same call with other arguments, which pass every check again."""
-        checked = state_of(frame).checked
-        call = checked[id(values)][1]
+        call = _call_of(values)
         bound, fit = super().rebind(arguments, frame, values)
         call.read = self._carried(fit, bound, call)
-        checked[id(bound)] = bound, call
-        return bound, fit
+        return CheckedValues.of(bound, call), fit
 
     def _carried(self, frame: CallFrame, values: tuple[Any, ...], call: CallLabels) -> Labels:
         """Return what the arguments of a call carry; a fault in here refuses it."""
@@ -387,3 +389,8 @@ class FlowPipeline(CallPipeline):
         if frame.parent is None and call is not None and not call.is_exact:
             flow.saw(made.value, call.all, by_text=self.tracker.by_text)
         return made
+
+
+def _call_of(values: tuple[Any, ...]) -> CallLabels:
+    assert isinstance(values, CheckedValues)  # `FlowPipeline` makes them for each call
+    return values.call

@@ -107,12 +107,20 @@ class SpillingCollector:
     Args:
         on_item: Called with each item as it comes.
         on_loop: Whether an event loop must not block while the file is written; then the methods return awaitables.
+        label: Labels a file before it is written, if the session tracks labels.
     """
 
     def __init__(
-        self, session: Caller, spill: Spill, on_item: Callable[[Any], object] | None, *, on_loop: bool = False
+        self,
+        session: Caller,
+        spill: Spill,
+        on_item: Callable[[Any], object] | None,
+        *,
+        on_loop: bool = False,
+        label: Callable[[str], object] | None = None,
     ) -> None:
         self._session, self._spill, self._tell, self._on_loop = session, spill, on_item, on_loop
+        self._label = label
         self._kept: list[Any] = []
         self._lines: list[bytes] = []
         self._waiting = self._count = self._written = 0
@@ -211,6 +219,8 @@ class SpillingCollector:
     def _write(self, file: ResultFile) -> None:
         lines, self._lines, self._waiting = self._lines, [], 0
         if lines:
+            if self._label is not None:
+                self._label(file.path)
             file.add(b"".join(lines), f"of {self._count} items or more")
             self._written = self._count
 

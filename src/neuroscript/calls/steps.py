@@ -27,7 +27,7 @@ from neuroscript.errors import (
 from neuroscript.policy.capabilities import Capability, Grant
 
 if TYPE_CHECKING:
-    from neuroscript.approval.request import Approval
+    from neuroscript.approval.request import Approval, Approver
     from neuroscript.calls.gate import CallStart
     from neuroscript.policy.execution_policy import ExecutionPolicy
     from neuroscript.policy.ledger import Ledger
@@ -65,7 +65,7 @@ class Caller(Protocol):
     host: Host
     memory: Memory
     ledger: Ledger | None
-    _approved: set[tuple[int, str]]
+    _approved: set[tuple[Approver, str]]
     _answers: dict[tuple[int, str], tuple[Approval, tuple[str, ...]]]
     is_closed: bool
     _is_over: bool

@@ -9,6 +9,7 @@ from neuroscript.calls.flow_pipeline import NOT_WHILE_IT_RUNS, FlowTracker, stat
 from neuroscript.calls.steps import CallFrame
 from neuroscript.coercion.scalars import Handle, to_builtin
 from neuroscript.engine.call_runtime import CallHandles, CountedRuntime
+from neuroscript.errors import CallError
 from neuroscript.flow.labels import NO_LABELS, Labels
 from neuroscript.flow.state import CallLabels, SessionFlow
 from neuroscript.policy.paths import canonical_path, relative
@@ -75,6 +76,15 @@ class FlowRuntime(CountedRuntime):
         return value
 
     @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the caller's variables and of the host's constants, in order."""
+        found = super().variables
+        labels = self._tracked()[1].variables
+        for name in found:
+            self._read(labels.get(name, NO_LABELS))
+        return found
+
+    @property
     def handles(self) -> FlowHandles:
         """Resources that tools store for the caller."""
         self._alive()
@@ -95,15 +105,20 @@ class FlowRuntime(CountedRuntime):
 
     def call_tool(self, name: str, args: Sequence[Any] = ()) -> Any:
         """Call another tool with arguments in order."""
-        self._tracked()
-        result = super().call_tool(name, args)
-        self._read(self._tracked()[2].read)
-        return result
+        return self._nested(super().call_tool, name, args)
 
     def call_tool_named(self, name: str, mapping: Mapping[str, Any]) -> Any:
         """Call another tool with arguments by name."""
+        return self._nested(super().call_tool_named, name, mapping)
+
+    def _nested(self, call: Callable[[str, Any], Any], name: str, given: Any) -> Any:
+        """Make a nested call, whose result or error this call then has read."""
         self._tracked()
-        result = super().call_tool_named(name, mapping)
+        try:
+            result = call(name, given)
+        except CallError:
+            self._read(self._tracked()[2].read)
+            raise
         self._read(self._tracked()[2].read)
         return result
 
@@ -124,9 +139,17 @@ class FlowHandles(CallHandles):
     def get(self, handle: Handle | str, kind: str) -> Any:
         """Return the stored object."""
         thing = super().get(handle, kind)
-        flow = self._rt._tracked()[1]
-        self._rt._read(flow.handles.get(_id(handle), NO_LABELS))
+        self._read(handle)
         return thing
+
+    def kind(self, handle: Handle | str) -> str | None:
+        """Return the kind of a stored object, or None if it is no longer stored."""
+        kind = super().kind(handle)
+        self._read(handle)
+        return kind
+
+    def _read(self, handle: Handle | str) -> None:
+        self._rt._read(self._rt._tracked()[1].handles.get(_id(handle), NO_LABELS))
 
     def release(self, handle: Handle | str) -> bool:
         """Release an object, and return whether it was stored."""
@@ -167,15 +190,18 @@ class LabelledFiles:
 
     def delete(self, path: str) -> bool:
         """Delete a file, a link or an empty directory, and return whether it existed."""
+        files, place = self._rt._tracked()[1].files, _place(path)
+        begun = files.begin(place, NO_LABELS)
         existed = self._files.delete(path)
-        self._rt._tracked()[1].files.put(_place(path), NO_LABELS)
+        files.end(place, NO_LABELS, begun)
         return existed
 
     def move(self, source: str, destination: str) -> None:
         """Move a file or a directory to a path that does not exist."""
-        self._files.move(source, destination)
         _, flow, call = self._rt._tracked()
-        flow.files.move(_place(source), _place(destination), call.all)
+        moved = flow.files.begin_move(_place(source), _place(destination), call.all)
+        self._files.move(source, destination)
+        flow.files.end_move(moved)
 
     def _adding(self, path: str) -> None:
         _, flow, call = self._rt._tracked()
@@ -183,9 +209,10 @@ class LabelledFiles:
 
     def _replacing(self, path: str, write: Callable[[str, Any], None], data: Any) -> None:
         _, flow, call = self._rt._tracked()
-        flow.files.add(_place(path), call.all)  # before anyone can read the new content
+        place = _place(path)
+        begun = flow.files.begin(place, call.all)  # before another call can read the new content
         write(path, data)
-        flow.files.put(_place(path), call.all)
+        flow.files.end(place, call.all, begun)
 
 
 def _place(path: object) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
@@ -43,7 +44,7 @@ from neuroscript.spec.callables import is_coroutine
 
 if TYPE_CHECKING:
     from neuroscript.approval.pending import PendingApproval
-    from neuroscript.approval.request import Approval
+    from neuroscript.approval.request import Approval, Approver
     from neuroscript.flow.labels import Labels
     from neuroscript.flow.state import CallLabels
     from neuroscript.policy.ledger import Ledger
@@ -127,7 +128,7 @@ class Session:
         self.is_closed = shared.is_closed
         self._is_over = False
         self._is_stopped = False
-        self._approved: set[tuple[int, str]] = set()
+        self._approved: set[tuple[Approver, str]] = set()
         self._answers: dict[tuple[int, str], tuple[Approval, tuple[str, ...]]] = {}
         self._redactor: Redactor | None = None
         if entries.tracks_flow:
@@ -267,7 +268,7 @@ class Session:
         if timeout is not None:
             require("execute", timeout=(timeout, SECONDS))
         sent = SentCall(call if type(call) is ToolCall else _call_of(call))
-        collected = None if on_item is None and self._shared.spill is None else self._collected(on_item)
+        collected = None if on_item is None and self._shared.spill is None else self._collected(sent, on_item)
         try:
             value = self._exact_result(sent) if timeout is None else UNDECIDED
             if value is UNDECIDED:
@@ -304,7 +305,8 @@ class Session:
         if timeout is not None or on_item is not None:
             require("aexecute", timeout=(timeout, optional(SECONDS)), on_item=(on_item, optional(FUNCTION)))
         sent = SentCall(call if type(call) is ToolCall else _call_of(call))
-        collected = None if on_item is None and self._shared.spill is None else self._collected(on_item, on_loop=True)
+        no_collector = on_item is None and self._shared.spill is None
+        collected = None if no_collector else self._collected(sent, on_item, on_loop=True)
         try:
             result = sent.result(await adrive(self._sent_steps(sent, timeout), self._shared, collected))
         except CallError as error:
@@ -320,11 +322,14 @@ class Session:
 
         return await to_thread(func, given)
 
-    def _collected(self, on_item: Callable[[Any], object] | None, *, on_loop: bool = False) -> Collector:
+    def _collected(
+        self, sent: SentCall, on_item: Callable[[Any], object] | None, *, on_loop: bool = False
+    ) -> Collector:
         if self._shared.spill is not None:
             from neuroscript.calls.spill_writer import SpillingCollector
 
-            return SpillingCollector(self, self._shared.spill, on_item, on_loop=on_loop)
+            label = None if self.memory.flow is None else partial(self._label_file, sent)
+            return SpillingCollector(self, self._shared.spill, on_item, on_loop=on_loop, label=label)
         from neuroscript.calls.streams import CollectedItems
 
         return CollectedItems(None if on_item is None else lambda item: on_item(self._without_secrets(item)))
@@ -369,6 +374,11 @@ class Session:
         frame, call = self._labelled(self._timed(known, timeout), given)
         values = line.bind(frame, mapping, True)
         return line.steps(values, frame, line.repairs(mapping, values)), call
+
+    def _label_file(self, sent: SentCall, path: str) -> None:
+        """Label a file that receives items of a stream."""
+        if self.memory.flow is not None and sent.labels is not None:
+            self.memory.flow.files.add(path, sent.labels.outcome)
 
     def _told(self, result: ToolResult) -> ToolResult:
         if self.secrets is not None:

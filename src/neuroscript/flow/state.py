@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Self
 from weakref import WeakKeyDictionary
 
 from neuroscript.flow.index import LabelledTexts
@@ -57,6 +57,23 @@ class CallLabels:
         return tuple(union(self.outcome, self.session))
 
 
+class CheckedValues(tuple[Any, ...]):
+    """The exact values of one call from its check on, with its labels.
+
+    Attributes:
+        call: The labels.
+    """
+
+    call: CallLabels
+
+    @classmethod
+    def of(cls, values: tuple[Any, ...], call: CallLabels) -> Self:
+        """Return the values of one call; equal values of another call are not the same object."""
+        checked = cls(values)
+        checked.call = call
+        return checked
+
+
 class FileLabels:
     """The labels of the files of a sandbox, by canonical path. A label of a directory applies to everything below."""
 
@@ -82,30 +99,57 @@ class FileLabels:
 
     def add(self, path: str, labels: Labels) -> None:
         """Add labels to a path, before something is written there."""
-        if labels:
-            self.put(path, union(self._paths.get(path, NO_LABELS), labels))
+        self.begin(path, labels)
 
-    def put(self, path: str, labels: Labels) -> None:
-        """Replace the labels of a path, whose content was replaced."""
+    def begin(self, path: str, labels: Labels) -> Labels | None:
+        """Add labels to a path whose content is about to be replaced.
+
+        Returns:
+            What `end` needs to find out whether another call has written there meanwhile.
+        """
         with self._lock:
-            if labels:
-                self._paths[path] = labels
+            found = union(self._paths.get(path, NO_LABELS), labels)
+            if found:
+                self._paths[path] = {**found}  # a new object for each call, see `end`
                 self._parents.update(_parents(path))
+            return self._paths.get(path)
+
+    def end(self, path: str, labels: Labels, begun: Labels | None) -> None:
+        """Replace the labels of a path whose content was replaced; if other calls did so too, add them instead.
+
+        Args:
+            begun: What `begin` has returned.
+        """
+        with self._lock:
+            if self._paths.get(path) is not begun:
+                labels = union(self._paths.get(path, NO_LABELS), labels)
+            if labels:
+                self._paths[path] = {**labels}
             else:
                 self._paths.pop(path, None)
 
-    def move(self, source: str, destination: str, labels: Labels) -> None:
-        """Move the labels of a path and of everything below it.
+    def begin_move(self, source: str, destination: str, labels: Labels) -> Mapping[str, Labels]:
+        """Add the labels of a path, and of everything below it, to the path that it is about to be moved to.
 
         Args:
-            labels: What the call that moved it carries.
+            labels: What the call that moves it carries.
+
+        Returns:
+            What `end_move` needs.
         """
-        self.add(destination, labels)
         with self._lock:
-            moved = [each for each in self._paths if each == source or each.startswith(f"{source}/")]
-        for each in moved:
-            self.add(f"{destination}{each.removeprefix(source)}", self._paths.get(each, NO_LABELS))
-            self.put(each, NO_LABELS)
+            moved = {path: found for path, found in self._paths.items() if f"{path}/".startswith(f"{source}/")}
+        for above in _parents(source):  # a label of a directory applies to everything below
+            labels = union(labels, self._paths.get(above, NO_LABELS))
+        self.add(destination, labels)
+        for path, found in moved.items():
+            self.add(f"{destination}{path.removeprefix(source)}", found)
+        return moved
+
+    def end_move(self, moved: Mapping[str, Labels]) -> None:
+        """Remove the labels of paths that were moved."""
+        for path, found in moved.items():
+            self.end(path, NO_LABELS, found)
 
 
 def _parents(path: str) -> Iterable[str]:
@@ -124,11 +168,11 @@ class SessionFlow:
         files: The labels of the sandbox's files, which all sessions of an engine share.
         texts: The labelled texts that the session has read.
         read: The labels of everything that the session has read.
+        uncompared: The labels of what it has read while no rule compared texts.
         variables: The labels of its variables, by name.
         handles: The labels of its handles, by id.
         opened: The labels of each call that runs, by its frame.
         prepared: Calls that are about to begin, by the frame that they begin with.
-        checked: The values of a call that was checked, and its labels, by the id of the values.
         is_labelled: Whether a call from outside may carry a label.
     """
 
@@ -136,11 +180,11 @@ class SessionFlow:
         self.files = files
         self.texts = LabelledTexts()
         self.read: Labels = NO_LABELS
+        self.uncompared: Labels = NO_LABELS
         self.variables: dict[str, Labels] = {}
         self.handles: dict[str, Labels] = {}
         self.opened: dict[object, CallLabels] = {}
         self.prepared: WeakKeyDictionary[Any, CallLabels] = WeakKeyDictionary()
-        self.checked: dict[int, tuple[tuple[object, ...], CallLabels]] = {}
         self.is_labelled = False
         self._lock = threading.Lock()
 
@@ -154,12 +198,15 @@ class SessionFlow:
         """Add something that the session has read.
 
         Args:
-            by_text: Whether its text is searched in the arguments of later calls.
+            by_text: Whether its text is searched in the arguments of later calls; otherwise each later call carries the
+                labels, if a narrowed session adds rules that compare texts.
         """
         if labels:
             self.is_labelled = True
             with self._lock:
                 self.read = union(self.read, labels)
+                if not by_text:
+                    self.uncompared = union(self.uncompared, labels)
             if by_text:
                 self.texts.add(value, labels)
 

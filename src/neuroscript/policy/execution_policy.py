@@ -340,8 +340,9 @@ class ExecutionPolicy:
     def approvers(self, name: str, needs: ToolPolicy | None = None) -> tuple[Callable[..., Any], ...] | None:
         """Return the approvers of a tool that requires approval, innermost first, or None if there are none.
 
-        A layer that lists the tool in *preapproved* needs no approver. A layer without an approver defers to the layer
-        that encloses it.
+        A layer that lists the tool in *preapproved* needs no approver, unless *allow* does not match the tool and the
+        layer asks about all such tools: the policy of a task has the *preapproved* of the policy that it narrows. A
+        layer without an approver defers to the layer that encloses it.
 
         Args:
             needs: The policy of the tool; None means one that requires approval. For a tool that requires none, only
@@ -350,9 +351,9 @@ class ExecutionPolicy:
         if type(name) is not str or (needs is not None and type(needs) is not ToolPolicy):
             require("execution policy", name=(name, STRING), needs=(needs, optional(NEEDS)))
         tool = canonical(name)
-        asking = [layer for layer in self.layers if tool not in layer.preapproved]
         if needs is not None and not needs.requires_approval:
-            return self.approvers_of(layer for layer in asking if layer._asks_unlisted(tool))
+            return self.approvers_of(layer for layer in self.layers if layer._asks_unlisted(tool))
+        asking = [layer for layer in self.layers if tool not in layer.preapproved or layer._asks_unlisted(tool)]
         if any(layer.approver is None and layer.within is None for layer in asking):
             return None
         return distinct(layer.approver for layer in asking if layer.approver is not None)

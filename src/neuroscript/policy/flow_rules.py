@@ -7,6 +7,7 @@ A label names what data contains (``untrusted``, ``private``), a sink where a ca
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, product
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import attrs
@@ -58,15 +59,14 @@ class FlowRule:
         if faults:
             raise SpecError("flow rule", faults)
 
-    def matched(self, labels: Collection[str], sink: str) -> tuple[str, ...]:
-        """Return those of *labels* that this rule matches for a sink; none if it does not apply."""
+    def matched(self, labels: Collection[str], sink: str) -> tuple[tuple[str, ...], ...]:
+        """Return the labels, and the combinations of *labels*, that this rule matches for a sink."""
         if not any(covers(each, sink) for each in self.to):
             return ()
-        found: dict[str, None] = {}
+        found: list[tuple[str, ...]] = []
         for pattern in self.labels:
             parts = [[each for each in labels if covers(part, each)] for part in pattern.split("+")]
-            if all(parts):
-                found.update(dict.fromkeys(each for part in parts for each in part))
+            found.extend(product(*parts))
         return tuple(found)
 
     def __str__(self) -> str:
@@ -208,7 +208,8 @@ def find_flows(
     """Return what refuses a call or requires its approval, the strictest first; nothing if it may run unasked.
 
     Within one policy, the first rule that matches a label and a sink decides about them; every policy that encloses
-    another one decides too.
+    another one decides too. A rule about several labels at once decides about their combination, and not about each of
+    them, so that a further label never makes the decision less strict.
 
     Args:
         sinks: Where the call sends its arguments.
@@ -218,11 +219,16 @@ def find_flows(
     found: list[Flow] = []
     for index, layer in enumerate(layers):
         for sink in sinks:
-            decided: set[str] = set()
+            decided: set[frozenset[str]] = set()
             for rule in layer.flow:
                 matched = rule.matched(labels if rule.by == "values" else of_session, sink)
-                new = tuple(each for each in matched if each not in decided)
-                decided.update(new)
+                new = [each for each in matched if {*each} not in decided and not _singles(each) <= decided]
+                decided.update(map(frozenset, new))
                 if new and rule.then != "allow":
-                    found.append(Flow(rule.then, new, sink, rule, index))
+                    named = tuple(dict.fromkeys(chain.from_iterable(new)))
+                    found.append(Flow(rule.then, named, sink, rule, index))
     return tuple(sorted(found, key=lambda flow: -STRICTNESS[flow.then]))
+
+
+def _singles(labels: Iterable[str]) -> set[frozenset[str]]:
+    return {frozenset((each,)) for each in labels}

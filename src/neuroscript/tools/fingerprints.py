@@ -80,7 +80,7 @@ def canonical_text(value: Any) -> str:
     >>> canonical_text(({"b": 1, "a": "é"}, 1.0, True))
     "({'a': '\\\\xe9', 'b': 1}, 1.0, True)"
     """
-    if type(value) is tuple and PLAIN.issuperset(map(type, value)):
+    if isinstance(value, tuple) and PLAIN.issuperset(map(type, value)):
         return ascii(value)
     match value:
         case dict():
