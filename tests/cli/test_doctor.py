@@ -71,7 +71,7 @@ def test_valid_installation_has_no_problems(monkeypatch: pytest.MonkeyPatch, con
     ]
     assert {finding["state"] for findings in parts.values() for finding in findings.values()} <= {"ok", "optional"}
     assert parts["versions"]["Python"]["text"].startswith(".".join(map(str, sys.version_info[:3])))
-    assert parts["versions"]["neuroscript"]["text"] == f"{__version__}, runtime API 1.0"
+    assert parts["versions"]["neuroscript"]["text"] == f"{__version__}, runtime API 1.1"
     assert {*CORE} < {*parts["versions"]}
     assert re.fullmatch(r"\d+ tools", parts["plugins"][f"neuroscript-std {__version__}"]["text"])
     assert {*parts["environment"]} >= {"NEUROSCRIPT_PLUGINS", "XDG_CONFIG_HOME", "COLUMNS"}

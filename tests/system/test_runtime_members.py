@@ -8,10 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from neuroscript import Runtime
+from neuroscript import RUNTIME_API, Runtime
 
 PLUGINS = Path(__file__).parents[2] / "plugins"
 MEMBERS = {name for name in vars(Runtime) if not name.startswith("_")}
+
+ADDED = {
+    (1, 0): (
+        "call_tool call_tool_named cancelled deadline fs get_var handles llm logger now println progress prompt_user random "
+        "require sandbox_dir secret set_var spend tools update_var variables"
+    ),
+    (1, 1): "labels",
+}
+"""The members that each version of the Runtime has added."""
 
 SOURCES = sorted(PLUGINS.glob("*/src/**/*.py"))
 
@@ -39,3 +48,9 @@ def test_every_runtime_member_is_used_by_a_tool() -> None:
 def test_tools_use_only_declared_runtime_members(path: Path) -> None:
     """Other members of the engine's own Runtime may be missing in another host."""
     assert set() == set(used(path.read_text())) - MEMBERS
+
+
+def test_new_runtime_member_raises_the_version() -> None:
+    """A toolset that declares the version of a member is rejected where the member is missing."""
+    assert {name for names in ADDED.values() for name in names.split()} == MEMBERS
+    assert max(ADDED) == RUNTIME_API
