@@ -262,7 +262,7 @@ def test_explain_shows_what_each_rule_can_do() -> None:
 
 
 def test_explain_shows_the_tools_that_ask_because_they_are_not_allowed() -> None:
-    """The decision agrees; a preapproved tool runs."""
+    """The decision agrees; to preapprove a tool is not to list it."""
     text = "[policy]\nallow = ['web.*']\notherwise = 'ask'\n"
     listed, asked = explained("web.page", text), explained("mail.inbox", text)
 
@@ -280,7 +280,7 @@ def test_explain_shows_the_tools_that_ask_because_they_are_not_allowed() -> None
         "\nmail.send: may run, depending on its arguments; each call asks for approval\n"
     )
     assert command("call", "--dry-run", *words, "--preapproved", "mail.inbox", "mail.inbox").out == (
-        "mail.inbox: would run (no pattern in allow matches it)\n"
+        "mail.inbox: would be refused: requires approval, but there is no approver (policy.approval, by approval)\n"
     )
 
 

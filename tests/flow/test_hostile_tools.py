@@ -130,7 +130,7 @@ def test_error_of_nested_call_cannot_be_sent() -> None:
     with engine_of(REFUSE) as engine:
         result = engine.execute(ToolCall("x.catch"))
     assert result.error is not None
-    assert result.error.code == "policy.flow"
+    assert (result.error.code, result.error.retry) == ("policy.flow", "host")
 
 
 # Files
@@ -225,7 +225,7 @@ def test_approval_by_a_narrowed_session_is_not_one_of_its_engine() -> None:
         for session in (within, engine):
             result = session.execute(ToolCall("x.danger"))
             assert result.error is not None
-            assert result.error.code == "policy.rejected"
+            assert (result.error.code, result.error.retry) == ("policy.rejected", "never")
 
 
 # Calls at the same time
@@ -268,4 +268,4 @@ def test_calls_without_arguments_do_not_share_labels() -> None:
         result = engine.execute(ToolCall("x.read_and_push"))
         hook.end()
     assert result.error is not None
-    assert result.error.code == "policy.flow"
+    assert (result.error.code, result.error.retry) == ("policy.flow", "host")
