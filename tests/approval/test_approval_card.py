@@ -97,8 +97,8 @@ def test_approval_card_shows_what_the_call_sends_where() -> None:
     assert card(request(flows=flows, above=("plan.run",)), 80).splitlines()[4:] == [
         "effects:   deletes",
         "flow:      sends untrusted data from web.get (call 3) to outside",
-        f"           sends private:mail and untrusted data from mail.{'x' * 18}",
-        f"           {'x' * 22} (call 12) to people",
+        "           sends private:mail and untrusted data from",
+        f"           mail.{'x' * 40} (call 12) to people",
         "called by: plan.run",
         'arguments: | path = "data/a.txt"',
     ]

@@ -199,7 +199,7 @@ ENDED = """\
     model  The museum is open on Sunday, and Bo knows when you meet.
      left  bo@friends.example: We meet there at two.
 """
-FLOW = "sends untrusted and private:mail data from http.get (call 2), mail.latest (call 3) to outside"
+FLOW = "sends untrusted and private:mail data from http.get (call 2) and mail.latest (call 3) to outside"
 
 
 @pytest.mark.slow
@@ -237,7 +237,7 @@ def test_user_decides_about_the_attack(
     shown = terminal.rest().replace("\r", "")
     terminal.close()
 
-    assert "flow:      sends untrusted and private:mail data from http.get (call 2), mail" in asked
+    assert "flow:      sends untrusted and private:mail data from http.get (call 2) and" in asked
     assert re.findall(r"^ +left  (\w+)@", shown, re.MULTILINE) == left
     assert "Allow" not in shown
 

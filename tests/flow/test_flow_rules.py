@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +156,7 @@ def test_profile_by_name() -> None:
         run(engine, "mail")
         assert code(engine, "send", "a@b.example", "hello") == "ok"
     assert [request.flows for request in answers] == [
-        ("sends untrusted and private:mail data from t.page (call 1), t.mail (call 2) to outside",)
+        ("sends untrusted and private:mail data from t.page (call 1) and t.mail (call 2) to outside",)
     ]
 
 
@@ -180,10 +182,41 @@ def test_refusal_names_labels_sources_and_sink_and_no_value(call: Any) -> None:
         assert call(engine, "send", ADDRESS) == "policy.flow"
 
 
-def test_remedy_permits_the_call() -> None:
-    with engine_with(FlowRule(["untrusted"], ["outside"], "allow"), REFUSE) as engine:
+@pytest.mark.parametrize(
+    ("rules", "text"),
+    [
+        ([REFUSE], PAGE),
+        ([FlowRule(["private"], ["outside"]), FlowRule(["untrusted"], ["*"])], f"{PAGE} {MAIL}"),
+        ([FlowRule(["untrusted"], ["outside"], by="session")], "hello"),
+        ([FlowRule(["untrusted", "private"], ["outside"], by="session")], "hello"),
+        (FLOW_PROFILES["lethal-trifecta"], "hello"),
+    ],
+    ids=["values", "two rules", "session", "either label", "both labels"],
+)
+def test_remedy_permits_the_call(rules: list[FlowRule], text: str) -> None:
+    with engine_with(*rules) as engine:
         run(engine, "page")
-        assert code(engine, "send", ADDRESS) == "ok"
+        run(engine, "mail")
+        error = run(engine, "send", "a@b.example", text).error
+        assert error is not None
+    stated = error.remedy.partition("a rule before it with ")[2].split(" and a rule with ")
+    tables = [tomllib.loads(re.sub(r", (?=\w+ = )", "\n", keys)) for keys in stated]
+    exceptions = [FlowRule(keys.pop("from"), **keys) for keys in tables]
+
+    with engine_with(*exceptions, *rules) as engine:
+        run(engine, "page")
+        run(engine, "mail")
+        assert code(engine, "send", "a@b.example", text) == "ok"
+
+
+def test_remedy_for_two_labels_at_once_permits_no_single_label() -> None:
+    (rule,) = FLOW_PROFILES["lethal-trifecta"]
+    with engine_with(rule) as engine:
+        run(engine, "page")
+        run(engine, "mail")
+        error = run(engine, "send", "a@b.example", "hello").error
+    assert error is not None
+    assert error.remedy.endswith('from = ["untrusted+private:mail"], to = ["outside"], then = "allow", by = "session"')
 
 
 def test_question_without_an_approver_is_a_refusal() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from textwrap import wrap
 from typing import Any, Final
 from unicodedata import category, east_asian_width
 
@@ -67,9 +68,10 @@ def card(request: ApprovalRequest, columns: int, encoding: str = "utf-8") -> str
 
 
 def _trusted_lines(label: str, texts: Iterable[str], width: int, encoding: str) -> Iterator[str]:
-    """Yield the lines with text of the registry, the engine and the host."""
+    """Yield the lines with text of the registry, the engine and the host, broken between words if possible."""
     head = f"{label}:"
-    for row in chain.from_iterable(rows(text, width, encoding) for text in texts):
+    lines = chain.from_iterable(wrap(escape(text), width, break_on_hyphens=False) for text in texts)
+    for row in chain.from_iterable(rows(line, width, encoding) for line in lines):
         yield f"{head:{LABEL_CELLS}}{row}"
         head = ""
 

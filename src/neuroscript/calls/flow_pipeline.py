@@ -131,9 +131,8 @@ class FlowTracker:
         would = f"would send {_what(first, labels, flow)} to {first.sink}"
         text = f"{would}, {why}" if why else f"{would}, which the host does not allow"
         error = PolicyError(text, tool=self._tool, code="policy.flow", need=f"flow:{first.sink}", rule=str(first.rule))
-        matched = ", ".join(f'"{name}"' for name in first.labels)
-        allowing = f'a rule before it with from = [{matched}], to = ["{first.sink}"], then = "allow"'
         change = "pass an approver, or put" if first.then == "ask" else "put"
+        allowing = f"a rule before it with {' and a rule with '.join(_allowing(found))}"
         error.remedy = f"{self._tool}: {would} (rule: {first.rule}); to permit it, {change} {allowing}"
         return error
 
@@ -219,13 +218,37 @@ def _what(found: Flow, labels: Labels, flow: SessionFlow) -> str:
     sources = tuple(dict.fromkeys(source for name in found.labels for source in known.get(name, ())))
     told = [f"{each.tool} (call {each.call})" if each.call else each.tool for each in sources[:MAX_NAMED_SOURCES]]
     more = len(sources) - MAX_NAMED_SOURCES
-    origin = f" from {', '.join([*told, *([f'{more} more'] if more > 0 else [])])}" if told else ""
+    origin = f" from {_listed([*told, *([f'{more} more'] if more > 0 else [])])}" if told else ""
     return f"{' and '.join(found.labels)} data{origin}"
 
 
 def _shown(found: Sequence[Flow], labels: Labels) -> Labels:
     """Return the labels that the sentences about some flows name."""
     return {name: labels[name] for flow in found for name in flow.labels if name in labels}
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _allowing(found: Sequence[Flow]) -> Iterator[str]:
+    """Yield the keys of the rules that allow what was found, as far as it is as strict as the first.
+
+    A rule has the same `by` as the one that it precedes: by values, it would not match a call without labelled text.
+    """
+    sinks: dict[tuple[str, str], list[str]] = {}
+    for each in found:
+        if each.then == found[0].then:
+            joint = any("+" in pattern for pattern in each.rule.labels)
+            labels = _quoted(["+".join(each.labels)] if joint else each.labels)
+            by = "" if each.rule.by == "values" else f', by = "{each.rule.by}"'
+            sinks.setdefault((labels, by), []).append(each.sink)
+    for (labels, by), to in sinks.items():
+        yield f'from = [{labels}], to = [{_quoted(dict.fromkeys(to))}], then = "allow"{by}'
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
 
 
 def _text_of(error: BaseException) -> str:
