@@ -259,6 +259,15 @@ def test_explain_shows_what_each_rule_can_do() -> None:
         ("depends", "* -> people: refuse", "refuses if the call carries such data"),
         ("depends", "private -> outside: ask, by session", "asks if the session has read such data"),
     ]
+    outcomes = (
+        ("private -> outside", "mail.send", "a@b.example", "would run (allowed by *); {}"),
+        ("private -> outside", "mail.send", "", "may run, depending on its arguments; {}"),
+        ("private -> money", "mail.send", "a@b.example", "would run (allowed by *)"),
+    )
+    for rule, tool, argument, outcome in outcomes:
+        shown = command("policy", "explain", *policy(rules(rule)), tool, *argument.split()).out
+        expected = outcome.format("flow rules depend on what the session has read")
+        assert shown.endswith(f"\n{tool}: {expected}\n")
 
 
 def test_explain_shows_the_tools_that_ask_because_they_are_not_allowed() -> None:

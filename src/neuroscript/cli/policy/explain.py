@@ -31,7 +31,7 @@ from neuroscript.spec.binding import bind_arguments, parse_arguments
 from neuroscript.tools.tool import ToolImplementation
 
 Outcome = Literal["passes", "refuses", "asks", "depends"]
-"""The outcome of a check; ``depends`` means on arguments that are missing."""
+"""The outcome of a check; ``depends`` means on missing arguments, or for a flow rule on what the session has read."""
 
 STYLES: Final[dict[Outcome, Style]] = {"passes": "good", "refuses": "bad", "asks": "mended", "depends": "dim"}
 INDENT: Final = 2
@@ -43,7 +43,7 @@ class Check:
 
     Attributes:
         name: The name of the check.
-        outcome: passes, refuses, asks, or depends (on arguments that are missing).
+        outcome: passes, refuses, asks, or depends, see `Outcome`.
         rule: The rule that decides: a pattern, grants or a keyword.
         text: The reason.
     """
@@ -69,7 +69,10 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     if options.json:
         output.json({"tool": tool.name, "checks": [*map(attrs.asdict, checks)], "decision": decision_to_data(decision)})
     else:
-        show(_blocks(tool, checks, decision_text(decision) if call is not None else _sentence(decision)), output)
+        outcome = decision_text(decision) if call is not None else _sentence(decision)
+        if decision.allowed and any(check.name == "flow" and check.outcome == "depends" for check in checks):
+            outcome = f"{outcome}; flow rules depend on what the session has read"
+        show(_blocks(tool, checks, outcome), output)
         if action(decision):
             output.text(advice(decision))
     return OK
