@@ -26,6 +26,7 @@ from neuroscript import (
 )
 from neuroscript.flow.labels import NO_LABELS, Source, labels_from
 from neuroscript.flow.state import FileLabels
+from neuroscript.runtime.state import Variables
 
 from .mail_tools import ADDRESS, FILES, GRANTS, NEUTRAL, PAGE, READS, REFUSE, SENDS, code, run, toolset
 
@@ -76,6 +77,16 @@ def catch(rt: Runtime) -> str:
 @others.tool(policy=ToolPolicy(effects=("writes",), requires_approval=True))
 def danger(rt: Runtime) -> None:
     """Do something that needs an approval."""
+
+
+@others.tool(policy=NEUTRAL)
+def note(rt: Runtime, method: str) -> None:
+    """Store a page in a variable."""
+    page = rt.call_tool("t.page")
+    if method == "set":
+        rt.set_var("note", page)
+    else:
+        rt.update_var("note", lambda old: page)
 
 
 @others.tool(policy=READS)
@@ -163,6 +174,19 @@ def test_file_with_the_items_of_a_failed_stream_has_labels(tmp_path: Path) -> No
         assert run(engine.session(), "load", f"results/{path.name}").labels == ("untrusted",)
 
 
+def test_directory_has_the_labels_of_everything_below_until_it_is_removed() -> None:
+    labels, files = labels_from(["untrusted"], Source("t.page", 1)), FileLabels()
+    files.add("a/b/c", labels)
+    assert [files.of(path) for path in (".", "a", "a/b", "a/b/c")] == [labels] * 4
+    assert [files.of(path) for path in ("a/bc", "b", "a/b/d")] == [NO_LABELS] * 3
+    files.end_move(files.begin_move("a", "d", NO_LABELS))
+    assert [files.of(path) for path in ("a", "a/b/c", "d/b", "d/b/c")] == [NO_LABELS, NO_LABELS, labels, labels]
+    files.end("d/b/c", NO_LABELS, files.begin("d/b/c", NO_LABELS))
+    assert [files.of(path) for path in (".", "d", "d/b/c")] == [NO_LABELS] * 3
+    files.add(".", labels)
+    assert files.of("a/b") == labels
+
+
 def test_labels_stay_if_two_calls_replace_a_file_at_once() -> None:
     labels = labels_from(["untrusted"], Source("t.page", 1))
     for clean_ends_last in (False, True):
@@ -174,6 +198,48 @@ def test_labels_stay_if_two_calls_replace_a_file_at_once() -> None:
             for each, state in begun:
                 files.end("a", each, state)
             assert files.of("a") == labels
+
+
+# Variables
+
+
+@pytest.mark.parametrize("method", ["set", "update"])
+def test_variable_has_labels_before_another_call_can_read_it(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other call reads the variable as soon as it has its value, before the tool that sets it goes on."""
+    write, read = getattr(Variables, method), list[tuple[str, ...]]()
+
+    def writes_and_reads(variables: Variables, *args: Any) -> Any:
+        result = write(variables, *args)
+        read.append(run(engine, "recall", "note").labels)
+        return result
+
+    monkeypatch.setattr(Variables, method, writes_and_reads)
+    with engine_of(REFUSE) as engine:
+        assert engine.execute(ToolCall("x.note", [method])).ok
+    assert read == [("untrusted",)]
+
+
+def test_variable_that_is_replaced_while_it_is_read_has_both_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    get = Variables.get
+
+    def reads_and_clears(variables: Variables, *args: Any) -> Any:
+        value = get(variables, *args)
+        run(engine, "clear", "note")
+        return value
+
+    with engine_of(REFUSE) as engine:
+        run(engine, "keep", "note", "t.page")
+        monkeypatch.setattr(Variables, "get", reads_and_clears)
+        assert run(engine, "recall", "note").labels == ("untrusted",)
+        monkeypatch.undo()
+        assert run(engine, "recall", "note").labels == ()
+
+
+def test_variable_that_cannot_be_set_has_no_new_labels() -> None:
+    with engine_of(REFUSE, host=Host(constants={"note": "fixed"})) as engine:
+        assert not run(engine, "keep", "note", "t.page").ok
+        assert engine.memory.flow is not None
+        assert engine.memory.flow.variables.of("note") == {}
 
 
 # Approvals

@@ -7,10 +7,11 @@ from typing import Any
 
 from neuroscript.calls.flow_pipeline import NOT_WHILE_IT_RUNS, FlowTracker, state_of
 from neuroscript.calls.steps import CallFrame
+from neuroscript.coercion.parameters import FUNCTION, STRING, require
 from neuroscript.coercion.scalars import Handle, to_builtin
 from neuroscript.engine.call_runtime import CallHandles, CountedRuntime
 from neuroscript.errors import CallError
-from neuroscript.flow.labels import NO_LABELS, Labels
+from neuroscript.flow.labels import NO_LABELS, Labels, union
 from neuroscript.flow.state import CallLabels, SessionFlow
 from neuroscript.policy.paths import canonical_path, relative
 from neuroscript.runtime.interfaces import Files
@@ -57,22 +58,43 @@ class FlowRuntime(CountedRuntime):
 
     def get_var(self, name: str, default: Any = None) -> Any:
         """Return a copy of the variable *name*, or *default*."""
+        if type(name) is not str:
+            require("get_var", name=(name, STRING))
+        labels = self._tracked()[1].variables
+        before = labels.of(name)
         value = super().get_var(name, default)
-        self._read(self._tracked()[1].variables.get(name, NO_LABELS))
+        self._read(union(before, labels.of(name)))  # another call may have replaced it meanwhile
         return value
 
     def set_var(self, name: str, value: Any) -> None:
         """Set the variable *name* to a copy of *value*."""
+        if type(name) is not str:
+            require("set_var", name=(name, STRING))
         _, flow, call = self._tracked()
-        super().set_var(name, value)
-        flow.variables[name] = call.all
+        before, begun = flow.variables.of(name), flow.variables.begin(name, call.all)
+        try:
+            super().set_var(name, value)
+        except BaseException:
+            flow.variables.end(name, before, begun)
+            raise
+        flow.variables.end(name, call.all, begun)
 
     def update_var(self, name: str, change: Callable[[Any], Any]) -> Any:
         """Set the variable *name* to what *change* returns for its value, and return that."""
+        require("update_var", name=(name, STRING), change=(change, FUNCTION))
         _, flow, call = self._tracked()
-        self._read(flow.variables.get(name, NO_LABELS))
-        value = super().update_var(name, change)
-        flow.variables[name] = call.all
+        begun: Labels | None = None
+
+        def changed(old: Any) -> Any:
+            nonlocal begun
+            self._read(flow.variables.of(name))
+            new = change(old)
+            begun = flow.variables.begin(name, call.all)  # before another call can read the new value
+            return new
+
+        self._read(flow.variables.of(name))
+        value = super().update_var(name, changed)
+        flow.variables.end(name, call.all, begun)
         return value
 
     @property
@@ -81,7 +103,7 @@ class FlowRuntime(CountedRuntime):
         found = super().variables
         labels = self._tracked()[1].variables
         for name in found:
-            self._read(labels.get(name, NO_LABELS))
+            self._read(labels.of(name))
         return found
 
     @property

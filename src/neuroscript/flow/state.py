@@ -74,59 +74,100 @@ class CheckedValues(tuple[Any, ...]):
         return checked
 
 
+class StoredLabels:
+    """The labels of stored values by name, which several calls may replace at once."""
+
+    def __init__(self) -> None:
+        self._labels: dict[str, Labels] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no value has labels."""
+        return not self._labels
+
+    def of(self, name: str) -> Labels:
+        """Return the labels of a value. To lose none, ask before and after you read the value itself."""
+        return self._labels.get(name, NO_LABELS)
+
+    def begin(self, name: str, labels: Labels) -> Labels | None:
+        """Add labels to a value that is about to be replaced.
+
+        Returns:
+            What `end` needs to find out whether another call has replaced it meanwhile.
+        """
+        with self._lock:
+            found = union(self.of(name), labels)
+            if found:
+                self._labels[name] = {**found}  # a new object for each call, see `end`
+            return self._labels.get(name)
+
+    def end(self, name: str, labels: Labels, begun: Labels | None) -> None:
+        """Replace the labels of a value that was replaced; if other calls did so too, add them instead.
+
+        Args:
+            begun: What `begin` has returned.
+        """
+        with self._lock:
+            if self._labels.get(name) is not begun:
+                labels = union(self.of(name), labels)
+            if labels:
+                self._labels[name] = {**labels}
+            else:
+                self._labels.pop(name, None)
+
+
 class FileLabels:
     """The labels of the files of a sandbox, by canonical path. A label of a directory applies to everything below."""
 
     def __init__(self) -> None:
-        self._paths: dict[str, Labels] = {}
-        self._parents: set[str] = set()
+        self._paths = StoredLabels()
+        self._below: dict[str, set[str]] = {}  # the labelled paths below each directory
         self._lock = threading.Lock()
 
     def of(self, path: str) -> Labels:
         """Return the labels of a file, or of a directory with everything below it."""
-        paths = self._paths
-        if not paths:
+        if self._paths.is_empty:
             return NO_LABELS
-        found = NO_LABELS
-        for above in (path, *_parents(path)):
-            found = union(found, paths.get(above, NO_LABELS))
-        if path in self._parents:
-            with self._lock:
-                below = [labels for each, labels in paths.items() if path == HERE or each.startswith(f"{path}/")]
-            for labels in below:
-                found = union(found, labels)
+        found = self._above(path)
+        for each in (path, *self._labelled_below(path)):
+            found = union(found, self._paths.of(each))
         return found
+
+    def _above(self, path: str) -> Labels:
+        found = NO_LABELS
+        for each in _parents(path):
+            found = union(found, self._paths.of(each))
+        return found
+
+    def _labelled_below(self, path: str) -> tuple[str, ...]:
+        with self._lock:
+            return tuple(self._below.get(path, ()))
 
     def add(self, path: str, labels: Labels) -> None:
         """Add labels to a path, before something is written there."""
         self.begin(path, labels)
 
     def begin(self, path: str, labels: Labels) -> Labels | None:
-        """Add labels to a path whose content is about to be replaced.
-
-        Returns:
-            What `end` needs to find out whether another call has written there meanwhile.
-        """
+        """Add labels to a path whose content is about to be replaced, see `StoredLabels.begin`."""
         with self._lock:
-            found = union(self._paths.get(path, NO_LABELS), labels)
-            if found:
-                self._paths[path] = {**found}  # a new object for each call, see `end`
-                self._parents.update(_parents(path))
-            return self._paths.get(path)
+            begun = self._paths.begin(path, labels)
+            if begun is not None:
+                for above in _parents(path):
+                    self._below.setdefault(above, set()).add(path)
+            return begun
 
     def end(self, path: str, labels: Labels, begun: Labels | None) -> None:
-        """Replace the labels of a path whose content was replaced; if other calls did so too, add them instead.
-
-        Args:
-            begun: What `begin` has returned.
-        """
+        """Replace the labels of a path whose content was replaced, see `StoredLabels.end`."""
         with self._lock:
-            if self._paths.get(path) is not begun:
-                labels = union(self._paths.get(path, NO_LABELS), labels)
-            if labels:
-                self._paths[path] = {**labels}
-            else:
-                self._paths.pop(path, None)
+            self._paths.end(path, labels, begun)
+            if self._paths.of(path):
+                return
+            for above in _parents(path):
+                below = self._below.get(above, set())
+                below.discard(path)
+                if not below:
+                    self._below.pop(above, None)
 
     def begin_move(self, source: str, destination: str, labels: Labels) -> Mapping[str, Labels]:
         """Add the labels of a path, and of everything below it, to the path that it is about to be moved to.
@@ -137,11 +178,8 @@ class FileLabels:
         Returns:
             What `end_move` needs.
         """
-        with self._lock:
-            moved = {path: found for path, found in self._paths.items() if f"{path}/".startswith(f"{source}/")}
-        for above in _parents(source):  # a label of a directory applies to everything below
-            labels = union(labels, self._paths.get(above, NO_LABELS))
-        self.add(destination, labels)
+        moved = {path: self._paths.of(path) for path in (source, *self._labelled_below(source))}
+        self.add(destination, union(labels, self._above(source)))
         for path, found in moved.items():
             self.add(f"{destination}{path.removeprefix(source)}", found)
         return moved
@@ -181,7 +219,7 @@ class SessionFlow:
         self.texts = LabelledTexts()
         self.read: Labels = NO_LABELS
         self.uncompared: Labels = NO_LABELS
-        self.variables: dict[str, Labels] = {}
+        self.variables = StoredLabels()
         self.handles: dict[str, Labels] = {}
         self.opened: dict[object, CallLabels] = {}
         self.prepared: WeakKeyDictionary[Any, CallLabels] = WeakKeyDictionary()
