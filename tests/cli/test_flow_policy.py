@@ -288,8 +288,11 @@ def test_explain_shows_the_tools_that_ask_because_they_are_not_allowed() -> None
     assert command("policy", "explain", *words, "mail.send").out.endswith(
         "\nmail.send: may run, depending on its arguments; each call asks for approval\n"
     )
-    assert command("call", "--dry-run", *words, "--preapproved", "mail.inbox", "mail.inbox").out == (
-        "mail.inbox: would be refused: requires approval, but there is no approver (policy.approval, by approval)\n"
+    refused = command("call", "--dry-run", *words, "--preapproved", "mail.inbox", "mail.inbox")
+    assert (refused.out, refused.err) == (
+        "mail.inbox: would be refused: requires approval, but there is no approver (policy.approval, by otherwise)\n",
+        "neuroscript: mail.inbox: needs approval; approve it at a terminal, or add 'mail.inbox' to allow in the policy "
+        "file\n",
     )
 
 

@@ -12,6 +12,7 @@ import pytest
 from neuroscript import (
     Approval,
     ApprovalRequest,
+    Engine,
     ExecutionPolicy,
     FlowLabels,
     FlowRule,
@@ -182,6 +183,13 @@ def test_refusal_names_labels_sources_and_sink_and_no_value(call: Any) -> None:
         assert call(engine, "send", ADDRESS) == "policy.flow"
 
 
+def read_everything(engine: Engine) -> None:
+    """Read a page, a mail, and a document with a label of its own."""
+    run(engine, "page")
+    run(engine, "mail")
+    engine.add_labelled("The price list.", ["private:crm"])
+
+
 @pytest.mark.parametrize(
     ("rules", "text"),
     [
@@ -190,13 +198,13 @@ def test_refusal_names_labels_sources_and_sink_and_no_value(call: Any) -> None:
         ([FlowRule(["untrusted"], ["outside"], by="session")], "hello"),
         ([FlowRule(["untrusted", "private"], ["outside"], by="session")], "hello"),
         (FLOW_PROFILES["lethal-trifecta"], "hello"),
+        ([FlowRule(["untrusted+private", "private:mail"], ["outside"], "refuse", "session")], "hello"),
     ],
-    ids=["values", "two rules", "session", "either label", "both labels"],
+    ids=["values", "two rules", "session", "either label", "both labels", "both labels or one"],
 )
 def test_remedy_permits_the_call(rules: list[FlowRule], text: str) -> None:
     with engine_with(*rules) as engine:
-        run(engine, "page")
-        run(engine, "mail")
+        read_everything(engine)
         error = run(engine, "send", "a@b.example", text).error
         assert error is not None
     stated = error.remedy.partition("a rule before it with ")[2].split(" and a rule with ")
@@ -204,8 +212,7 @@ def test_remedy_permits_the_call(rules: list[FlowRule], text: str) -> None:
     exceptions = [FlowRule(keys.pop("from"), **keys) for keys in tables]
 
     with engine_with(*exceptions, *rules) as engine:
-        run(engine, "page")
-        run(engine, "mail")
+        read_everything(engine)
         assert code(engine, "send", "a@b.example", text) == "ok"
 
 

@@ -202,6 +202,7 @@ def test_narrower_policy_layer_suggests_the_same_grant() -> None:
     [
         ("t.trusted", {}, "policy.trust", "t.trusted: requires a trusted host; pass trusted=True"),
         ("t.approved", {}, "policy.approval", "t.approved: requires approval, but there is no approver; pass an approver, or preapproved=('t.approved',)"),
+        ("t.ask", {"allow": ["u.*"], "otherwise": "ask", "preapproved": ["t.ask"]}, "policy.approval", "t.ask: requires approval, but there is no approver; pass an approver, or add 't.ask' to allow"),
         ("t.ask", {"deny": ["t.*"]}, "policy.denied", "t.ask: denied by the pattern 't.*' in deny"),
         ("t.ask", {"allow": ["u.*"]}, "policy.not_allowed", "t.ask: no pattern in allow matches it; add 't.ask' to allow"),
     ],

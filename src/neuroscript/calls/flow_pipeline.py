@@ -239,8 +239,7 @@ def _allowing(found: Sequence[Flow]) -> Iterator[str]:
     sinks: dict[tuple[str, str], list[str]] = {}
     for each in found:
         if each.then == found[0].then:
-            joint = any("+" in pattern for pattern in each.rule.labels)
-            labels = _quoted(["+".join(each.labels)] if joint else each.labels)
+            labels = _quoted(dict.fromkeys(map("+".join, each.rule.matched(each.labels, each.sink))))
             by = "" if each.rule.by == "values" else f', by = "{each.rule.by}"'
             sinks.setdefault((labels, by), []).append(each.sink)
     for (labels, by), to in sinks.items():

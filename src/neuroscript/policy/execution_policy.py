@@ -291,8 +291,11 @@ class ExecutionPolicy:
                     return refusal
         if self.asks(tool, needs) and self.approvers(tool, needs) is None:
             text = "requires approval, but there is no approver"
-            refusal = PolicyError(text, tool=tool, code="policy.approval", need="approval", rule="approval")
-            refusal.remedy = f"{tool}: {text}; pass an approver, or preapproved=({tool!r},)"
+            is_unlisted = any(layer._asks_unlisted(tool) for layer in self.layers)
+            rule = "otherwise" if is_unlisted else "approval"
+            refusal = PolicyError(text, tool=tool, code="policy.approval", need="approval", rule=rule)
+            change = f"add {tool!r} to allow" if is_unlisted else f"preapproved=({tool!r},)"
+            refusal.remedy = f"{tool}: {text}; pass an approver, or {change}"
             return refusal
         return None
 

@@ -28,6 +28,8 @@ def action(error: RefusedCommand, *, shows_tracebacks: bool = True) -> str:
             return f"grant it with {options('--grant', grants)}"
         case "policy.trust":
             return "pass --trusted"
+        case "policy.approval" if getattr(error, "rule", "") == "otherwise":
+            return f"approve it at a terminal, or add {shell_quote(error.tool)} to allow in the policy file"
         case "policy.approval":
             return f"approve it at a terminal, or pass {options('--preapproved', [error.tool])}"
         case "policy.not_allowed":
