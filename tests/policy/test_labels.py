@@ -1,13 +1,15 @@
-"""Labels that contradict the effects or the capabilities of a tool."""
+"""What effects imply about the labels of a tool, and labels that contradict its effects or its capabilities."""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from neuroscript import ToolPolicy
-from neuroscript.policy.labels import label_contradictions
+from neuroscript.policy.labels import EFFECT_SINKS, EFFECT_SOURCES, SINKS, SOURCES, label_contradictions
 
 
 @pytest.mark.parametrize(
@@ -48,3 +50,15 @@ from neuroscript.policy.labels import label_contradictions
 def test_declarations_can_contradict_each_other(fields: dict[str, Any], problems: list[str]) -> None:
     """Lint and the contract checks report the same sentences."""
     assert list(label_contradictions(ToolPolicy(**fields))) == problems
+
+
+def test_reference_has_the_labels_and_what_effects_imply() -> None:
+    text = (Path(__file__).parents[2] / "docs/reference/flow.md").read_text()
+    tables = text.partition("## Labels\n")[2].partition("\n## ")[0]
+    lines = [line.split("|")[1:-1] for line in tables.splitlines() if line.startswith("| `")]
+    rows = [[tuple(re.findall(r"`([^`]+)`", cell)) for cell in line] for line in lines]
+    effects = {row[0][0]: (row[1], row[2]) for row in rows if len(row) == 3}
+
+    assert [row[0][0] for row in rows if len(row) == 2] == [*SOURCES, *SINKS]
+    assert effects == {name: (EFFECT_SOURCES.get(name, ()), EFFECT_SINKS.get(name, ())) for name in effects}
+    assert {*effects} == {*EFFECT_SOURCES, *EFFECT_SINKS}
