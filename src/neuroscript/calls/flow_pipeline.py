@@ -216,9 +216,9 @@ def _what(found: Flow, labels: Labels, flow: SessionFlow) -> str:
     """Return the labels of a flow and the calls that they come from: ``untrusted data from web.get (call 3)``."""
     known = labels if found.rule.by == "values" else union(labels, flow.read)
     sources = tuple(dict.fromkeys(source for name in found.labels for source in known.get(name, ())))
-    told = [f"{each.tool} (call {each.call})" if each.call else each.tool for each in sources[:MAX_NAMED_SOURCES]]
+    named = [f"{each.tool} (call {each.call})" if each.call else each.tool for each in sources[:MAX_NAMED_SOURCES]]
     more = len(sources) - MAX_NAMED_SOURCES
-    origin = f" from {_listed([*told, *([f'{more} more'] if more > 0 else [])])}" if told else ""
+    origin = f" from {_listed([*named, *([f'{more} more'] if more > 0 else [])])}" if named else ""
     return f"{' and '.join(found.labels)} data{origin}"
 
 
@@ -367,7 +367,7 @@ class FlowPipeline(CallPipeline):
         """Return who must approve a call, and what it would send where.
 
         Raises:
-            PolicyError: A rule refuses the call, or requires an approval that nobody can give.
+            PolicyError: A rule refuses the call, or requires an approval, but there is no approver.
         """
         flow, tracker = state_of(frame), self.tracker
         call = _call_of(values)

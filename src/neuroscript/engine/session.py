@@ -519,7 +519,7 @@ class Session:
         return () if flow is None else tuple(flow.read)
 
     def user_said(self, text: object) -> None:
-        """Add words of the user, which arguments may contain whatever tools have returned.
+        """Add words of the user: arguments may contain them, even if a labelled result contains them too.
 
         `neuroscript.llm.converse` does this with its prompt. It has no effect without flow rules.
 

@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from neuroscript.policy.tool_policy import ToolPolicy
 
 SOURCES: Final[Mapping[str, str]] = {
-    "untrusted": "someone outside the user's organisation can write part of it",
+    "untrusted": "someone outside the user's organization can write part of it",
     "private": "not everyone may read it",
 }
 """The built-in labels of results, each with its meaning."""
 
 SINKS: Final[Mapping[str, str]] = {
-    "outside": "leaves the user's organisation",
+    "outside": "leaves the user's organization",
     "public": "is published",
     "money": "moves money or orders something",
-    "people": "reaches people inside the organisation, or changes what they may do",
+    "people": "reaches people inside the organization, or changes what they may do",
     "code": "is executed",
     "storage": "is stored, or changes what is stored",
 }

@@ -57,7 +57,7 @@ class ToolPolicy:
         requires_approval: Whether every call requires approval.
         timeout: Seconds after which the caller stops waiting.
         blocking: Whether ``acall`` runs it on a thread. None means: if one of its effects may block.
-        sources: What its results carry: ``untrusted`` if someone outside the user's organisation can write part of
+        sources: What its results carry: ``untrusted`` if someone outside the user's organization can write part of
             them, ``private`` if not everyone may read them, or labels of your own, such as ``private:mail``. None
             means: what its effects imply, or everything if it declares none.
         sinks: Where its calls send their arguments: ``outside``, ``public``, ``money``, ``people``, ``code``,
