@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import random
 import threading
+from array import array
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -432,3 +434,11 @@ def test_threads_add_and_search_at_once() -> None:
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+def test_times_and_embeddings_are_compared_as_text() -> None:
+    """As a model reads and writes them."""
+    time = datetime(2026, 3, 4, 5, 6, tzinfo=UTC)
+    assert carries("2026-03-04T05:06:00+00:00", page={"at": [time]})
+    assert carries(array("f", [1234.5, 2.25]), page=array("f", [1234.5, 7.5]))
+    assert not carries(array("f", [1234.5]), page=array("f", [5.25]))

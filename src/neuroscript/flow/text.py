@@ -6,8 +6,10 @@ import html
 import itertools
 import re
 import unicodedata
+from array import array
 from binascii import a2b_base64
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 LEVELS: Final = 2
@@ -137,7 +139,9 @@ def leaves(value: object) -> Leaves:
                 found.values.append(str(number) if number.bit_length() <= MAX_DECIMAL_BITS else f"{number:x}")
             case float() as number:
                 found.values.append(repr(number).removesuffix(".0"))
-            case list() | tuple() as items:
+            case datetime() as time:
+                found.values.append(time.isoformat())
+            case list() | tuple() | array() as items:
                 waiting.extend(reversed(items))
             case dict() as items:
                 waiting.extend(reversed(items.values()))
