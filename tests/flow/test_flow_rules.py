@@ -88,7 +88,7 @@ def test_profiles_have_known_labels() -> None:
     for rules in FLOW_PROFILES.values():
         for rule in rules:
             assert {part for label in rule.labels for part in label.split("+")} <= SOURCES.keys()
-            assert set(rule.to) <= SINKS.keys()
+            assert {*rule.to} <= {*SINKS, "*"}
     with pytest.raises(SpecError, match="flow: rule-of-3 is not a profile"):
         ExecutionPolicy(flow="rule-of-3")
 
@@ -147,6 +147,15 @@ def test_session_rules_see_everything_that_was_read() -> None:
         run(engine, "mail")
         assert code(engine, "send", "a@b.example", "nothing in common") == "policy.flow"
         assert run(engine, "upper", "nothing in common").labels == ("untrusted", "private:mail")
+
+
+def test_profile_about_any_sink_includes_the_sinks_of_a_host() -> None:
+    for name in ("untrusted-text", "rule-of-two"):
+        labels = [FlowLabels("t.send", sinks=["archive:cold"])]
+        with engine_with(*FLOW_PROFILES[name], labels=labels) as engine:
+            run(engine, "page")
+            run(engine, "mail")
+            assert code(engine, "send", ADDRESS, "hello") == "policy.flow", name
 
 
 def test_profile_by_name() -> None:

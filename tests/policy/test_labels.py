@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from neuroscript import ToolPolicy
+from neuroscript.policy.flow_rules import FLOW_PROFILES
 from neuroscript.policy.labels import EFFECT_SINKS, EFFECT_SOURCES, SINKS, SOURCES, label_contradictions
 
 
@@ -62,3 +63,11 @@ def test_reference_has_the_labels_and_what_effects_imply() -> None:
     assert [row[0][0] for row in rows if len(row) == 2] == [*SOURCES, *SINKS]
     assert effects == {name: (EFFECT_SOURCES.get(name, ()), EFFECT_SINKS.get(name, ())) for name in effects}
     assert {*effects} == {*EFFECT_SOURCES, *EFFECT_SINKS}
+
+
+def test_reference_has_the_rules_of_profiles() -> None:
+    text = (Path(__file__).parents[2] / "docs/reference/flow.md").read_text()
+    table = text.partition("### Profiles\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `([^`]+)` \|.*\| `([^`]+)` \|$", table, re.MULTILINE)
+
+    assert rows == [(name, str(rule)) for name, rules in FLOW_PROFILES.items() for rule in rules]

@@ -16,7 +16,7 @@ from neuroscript.coercion.parameters import STRING, STRINGS, field_problems, one
 from neuroscript.errors import SpecError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.names import canonical
-from neuroscript.policy.labels import ALL_SINKS, SINKS, SOURCES, covers, label_problems, sinks_of, sources_of
+from neuroscript.policy.labels import SINKS, SOURCES, covers, label_problems, sinks_of, sources_of
 from neuroscript.policy.scopes import is_tool_pattern, tool_matcher
 from neuroscript.policy.tool_policy import as_names, as_optional_names, label_field_problems, unique_values
 
@@ -90,9 +90,9 @@ def _rule_problems(rule: FlowRule) -> Iterator[str]:
 
 
 FLOW_PROFILES: Final[Mapping[str, tuple[FlowRule, ...]]] = {
-    "untrusted-text": (FlowRule(("untrusted",), ALL_SINKS),),
+    "untrusted-text": (FlowRule(("untrusted",), ("*",)),),
     "lethal-trifecta": (FlowRule(("untrusted+private",), ("outside", "public"), by="session"),),
-    "rule-of-two": (FlowRule(("untrusted+private",), ALL_SINKS, by="session"),),
+    "rule-of-two": (FlowRule(("untrusted+private",), ("*",), by="session"),),
 }
 """Rules by name. In a policy, the name stands for the rules.
 
