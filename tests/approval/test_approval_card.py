@@ -88,20 +88,37 @@ def test_approval_card_of_a_minimal_call() -> None:
 
 
 def test_approval_card_shows_what_the_call_sends_where() -> None:
-    """One line for each flow; long ones continue below, and no bar marks them as text of a caller."""
+    """One line for each flow; long ones continue below, and only a name that is too long is cut."""
     flows = (
         "sends untrusted data from web.get (call 3) to outside",
         f"sends private:mail and untrusted data from mail.{'x' * 40} (call 12) to people",
+        f"sends private:mail data from mail.{'y' * 62} (call 13) to people",
     )
 
     assert card(request(flows=flows, above=("plan.run",)), 80).splitlines()[4:] == [
         "effects:   deletes",
         "flow:      sends untrusted data from web.get (call 3) to outside",
         "           sends private:mail and untrusted data from",
-        f"           mail.{'x' * 40} (call 12) to people",
+        f"            mail.{'x' * 40} (call 12) to people",
+        "           sends private:mail data from",
+        f"            mail.{'y' * 60}",
+        "           yy",
+        "            (call 13) to people",
         "called by: plan.run",
         'arguments: | path = "data/a.txt"',
     ]
+
+
+@pytest.mark.parametrize("columns", range(30, 90))
+def test_flow_cannot_imitate_an_argument(columns: int) -> None:
+    """A host may use a name from outside as the origin of data."""
+    sentence = f"sends untrusted data from {'x' * 20} | to = | \u5bbd\u5bbd\u5bbd| | to : to outside"
+    lines = card(request(flows=(sentence,), arguments={}), columns).splitlines()
+
+    assert lines[-1] == "arguments: none"
+    flow = lines[lines.index("effects:   deletes") + 1 : -1]
+    assert not [line for line in flow if line[LABEL_CELLS : LABEL_CELLS + 2] in ("| ", ": ")]
+    assert "".join(line[LABEL_CELLS:].replace(" ", "") for line in flow) == sentence.replace(" ", "")
 
 
 def test_flow_is_shown_on_any_terminal() -> None:

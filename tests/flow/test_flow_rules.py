@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 from neuroscript import (
@@ -200,6 +201,23 @@ def read_everything(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(
+    ("by", "sources"), [("values", "t.search (call 2)"), ("session", "t.page (call 1) and t.search (call 2)")]
+)
+def test_only_what_the_rule_follows_is_named(by: Any, sources: str) -> None:
+    """The page is not in the arguments; only a rule by session assumes that it is."""
+    answers: list[ApprovalRequest] = []
+    flow = f"untrusted data from {sources} to outside"
+    for then in ("refuse", "ask"):
+        with engine_with(FlowRule(["untrusted"], ["outside"], then, by), answers=answers) as engine:
+            run(engine, "page")
+            run(engine, "search", "shoes")
+            error = run(engine, "send", "cheap-offers.example").error
+            if then == "refuse":
+                assert str(error) == f"t.send: would send {flow}, which the host does not allow"
+    assert [request.flows for request in answers] == [(f"sends {flow}",)]
+
+
+@pytest.mark.parametrize(
     ("rules", "text"),
     [
         ([REFUSE], PAGE),
@@ -294,6 +312,48 @@ def test_flow_and_required_approval_ask_once() -> None:
         assert code(engine, "send", "ada@home.example") == "ok"  # approved for the session
         assert code(engine, "send", ADDRESS) == "ok"
     assert [bool(request.flows) for request in answers] == [False, True]
+
+
+def test_approval_is_valid_for_the_sources_that_were_shown() -> None:
+    """The call reads another page while it runs, which the request did not name."""
+    answers: list[ApprovalRequest] = []
+    with engine_with(ASK, answers=answers) as engine:
+        run(engine, "keep", "note", "t.page")
+        run(engine, "search", "shoes")
+        assert code(engine, "send_var", "cheap-offers.example", "other") == "ok"
+        assert code(engine, "send_var", "cheap-offers.example", "note") == "policy.flow"
+    assert [request.flows for request in answers] == [("sends untrusted data from t.search (call 3) to outside",)] * 2
+
+
+def test_changed_arguments_are_not_approved_with_their_old_sources() -> None:
+    def change(request: ApprovalRequest) -> Approval:
+        return Approval.modify({**request.arguments, "to": "ada@home.example"})
+
+    with engine_with(ASK, approver=change) as engine:
+        run(engine, "keep", "note", "t.page")
+        run(engine, "recall", "note")
+        assert code(engine, "send_var", ADDRESS, "other") == "ok"
+        assert code(engine, "send_var", ADDRESS, "note") == "policy.flow"
+
+
+def test_approver_without_a_hash_is_asked_once() -> None:
+    """About a tool that requires approval and about a flow."""
+
+    @attrs.define
+    class Approver:
+        asked: list[str] = attrs.field(factory=list)
+
+        def __call__(self, request: ApprovalRequest) -> Approval:
+            self.asked.append(request.tool)
+            return Approval.approve(for_session=True)
+
+    approver = Approver()
+    with engine_with(ASK, approver=approver, allow=("t.page",), otherwise="ask") as engine:
+        session = engine.session(policy=engine.policy.narrowed())
+        run(session, "page")
+        assert [code(session, "send", "ada@home.example") for _ in range(2)] == ["ok", "ok"]  # approved for the session
+        assert code(session, "send", ADDRESS) == "ok"
+    assert approver.asked == ["t.send", "t.send"]
 
 
 def test_preapproved_tool_still_asks_about_flows() -> None:
@@ -419,7 +479,13 @@ def test_tools_outside_the_list_are_refused_or_ask() -> None:
         assert run(asking, "mail").value == MAIL
         assert [(request.tool, request.flows) for request in answers] == [("t.mail", ())]
     with engine_with() as engine:
-        assert code(engine.narrowed(allow=("t.page",), otherwise="ask"), "mail") == "policy.approval"
+        error = run(engine.narrowed(allow=("t.page",), otherwise="ask"), "mail").error
+        assert error is not None
+        assert isinstance(error, PolicyError)
+        assert (error.code, error.retry, error.rule) == ("policy.approval", "host", "otherwise")
+        assert error.remedy == (
+            "t.mail: requires approval, but there is no approver; pass an approver, or add 't.mail' to allow"
+        )
         with pytest.raises(SpecError, match="otherwise must be"):
             engine.narrowed(otherwise="allow")  # type: ignore[arg-type]
 

@@ -11,7 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuroscript import ArgType, Capability, ExecutionPolicy, Grant, PolicyError, SpecError, ToolPolicy, ToolSpec
+from neuroscript import (
+    Approval,
+    ApprovalRequest,
+    ArgType,
+    Capability,
+    ExecutionPolicy,
+    Grant,
+    PolicyError,
+    SpecError,
+    ToolPolicy,
+    ToolSpec,
+)
 from neuroscript.policy.refusals import MissingNeeds, refusal
 from neuroscript.policy.templates import Template
 
@@ -257,3 +268,39 @@ def test_more_deny_patterns_never_permit_and_more_allow_patterns_never_refuse(
     assert before or not permits(ExecutionPolicy(allow=allow, deny=[*deny, *more], trusted=True), name, needs)
     assert not before or permits(ExecutionPolicy(allow=[*allow, *more], deny=deny, trusted=True), name, needs)
     assert not permits(ExecutionPolicy(allow=[*allow, *more], deny=["*"], trusted=True), name, needs)
+
+
+class Prompt:
+    """A host's approver without a hash."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Prompt)
+
+    def __call__(self, request: ApprovalRequest) -> Approval:
+        return Approval.reject()
+
+    def ask(self, request: ApprovalRequest) -> Approval:
+        """Answer as the object itself does."""
+        return Approval.reject()
+
+
+def test_each_approver_is_listed_once() -> None:
+    """Objects are compared by identity, and the methods of one object by their name."""
+    first, second = Prompt(), Prompt()
+    for inner, outer, expected in (
+        (first, first, [first]),
+        (first, second, [first, second]),
+        (first.ask, first.ask, [first.ask]),
+        (first.ask, second.ask, [first.ask, second.ask]),
+    ):
+        policy = ExecutionPolicy(approver=outer).narrowed(approver=inner)
+        for found in (policy.approvers("a.b"), policy.approvers_of(policy.layers)):
+            assert found is not None
+            assert [*map(identity, expected)] == [*map(identity, found)]
+
+
+def identity(approver: Any) -> tuple[int, str]:
+    """Return which object an approver is, and which of its methods."""
+    return id(getattr(approver, "__self__", approver)), getattr(approver, "__name__", "")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from textwrap import wrap
 from typing import Any, Final
 from unicodedata import category, east_asian_width
 
@@ -70,10 +69,22 @@ def card(request: ApprovalRequest, columns: int, encoding: str = "utf-8") -> str
 def _trusted_lines(label: str, texts: Iterable[str], width: int, encoding: str) -> Iterator[str]:
     """Yield the lines with text of the registry, the engine and the host, broken between words if possible."""
     head = f"{label}:"
-    lines = chain.from_iterable(wrap(escape(text), width, break_on_hyphens=False) for text in texts)
-    for row in chain.from_iterable(rows(line, width, encoding) for line in lines):
+    for row in chain.from_iterable(rows(line, width, encoding) for line in _wrapped(texts, width, encoding)):
         yield f"{head:{LABEL_CELLS}}{row}"
         head = ""
+
+
+def _wrapped(texts: Iterable[str], width: int, encoding: str) -> Iterator[str]:
+    """Yield texts as lines that break at spaces. Each further line begins with one, so none of them imitates a bar."""
+    for text in texts:
+        row, *words = text.split(" ")
+        for word in words:
+            longer = f"{row} {word}"
+            if len(rows(longer, width, encoding)) > 1:
+                yield row
+                longer = f" {word}"
+            row = longer
+        yield row
 
 
 def _untrusted_lines(label: str, texts: Iterable[str], width: int, encoding: str, untold: int = 0) -> Iterator[str]:

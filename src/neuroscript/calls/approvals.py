@@ -17,7 +17,7 @@ from neuroscript.calls.steps import Caller, CallerGone, CallFrame, Invocation, R
 from neuroscript.coercion.values import copy_exact
 from neuroscript.errors import ArgumentError, CallError, PolicyError, Retry, is_interrupt
 from neuroscript.policy.capabilities import normal
-from neuroscript.policy.execution_policy import ExecutionPolicy
+from neuroscript.policy.execution_policy import ExecutionPolicy, approver_key
 from neuroscript.policy.refusals import check_failed_error
 from neuroscript.runtime.interfaces import ToolCall
 from neuroscript.runtime.masking import mask_secrets
@@ -58,7 +58,8 @@ def ask_approvers(
             if approver is content:
                 continue
             request = _request(pipeline.tool, pipeline.policy, values, frame, index, flows)
-            if not flows and (approver, request.digest) in frame.session._approved:
+            approval = approver_key(approver), request.digest
+            if not flows and approval in frame.session._approved:
                 continue
             stored = frame.session._answers.pop((index, request.digest), None)
             if stored is not None and set(stored[1]).issuperset(flows):
@@ -72,7 +73,7 @@ def ask_approvers(
             if answer.verdict != "approve":
                 _refuse(pipeline, answer, values, frame)
             if answer.for_session and not flows:  # a flow is approved for one call alone
-                frame.session._approved.add((approver, request.digest))
+                frame.session._approved[approval] = approver
         else:
             return values, frame
     raise pipeline.refused(frame, check_failed_error(pipeline.tool.name, "approver", RecursionError()), values)

@@ -222,9 +222,10 @@ def _what(found: Flow, labels: Labels, flow: SessionFlow) -> str:
     return f"{' and '.join(found.labels)} data{origin}"
 
 
-def _shown(found: Sequence[Flow], labels: Labels) -> Labels:
-    """Return the labels that the sentences about some flows name."""
-    return {name: labels[name] for flow in found for name in flow.labels if name in labels}
+def _shown(found: Sequence[Flow], flow: SessionFlow) -> Labels:
+    """Return what the sentences about some flows name of everything that the session has read."""
+    names = (name for each in found if each.rule.by == "session" for name in each.labels)
+    return {name: flow.read[name] for name in names if name in flow.read}
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -373,12 +374,13 @@ class FlowPipeline(CallPipeline):
         call = _call_of(values)
         labels = tracker.expected(frame, call.read)
         found = tracker.find(flow, labels)
+        call.endorsed = NO_LABELS  # an approver may have replaced the arguments that carried them
         if not found:
             return self.approvers, ()
         refusal = tracker.refusal_of(flow, found, labels)
         if refusal is not None:
             raise self.refused(frame, refusal, values)
-        call.endorsed = union(labels, _shown(found, flow.read))
+        call.endorsed = union(labels, _shown(found, flow))
         approvers = tracker.approvers(found) or ()
         return distinct((*self.approvers, *approvers)), tracker.sentences(flow, found, labels)
 

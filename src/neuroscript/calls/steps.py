@@ -55,7 +55,8 @@ class Caller(Protocol):
         host: What the host provides.
         memory: The variables and handles of the session.
         ledger: Counts what the session uses of its limits; None where nothing is limited.
-        _approved: The calls that are approved for the whole session, by approver and digest.
+        _approved: The approvers of calls that are approved for the whole session, by their key and the digest; they
+            exist as long as their keys.
         _answers: Approvals for calls that are resumed, with what these calls would send where, by approver and digest.
         is_closed: Whether the session refuses further calls.
         _is_over: Whether calls that have not ended are abandoned.
@@ -65,7 +66,7 @@ class Caller(Protocol):
     host: Host
     memory: Memory
     ledger: Ledger | None
-    _approved: set[tuple[Approver, str]]
+    _approved: dict[tuple[object, str], Approver]
     _answers: dict[tuple[int, str], tuple[Approval, tuple[str, ...]]]
     is_closed: bool
     _is_over: bool

@@ -128,7 +128,7 @@ class Session:
         self.is_closed = shared.is_closed
         self._is_over = False
         self._is_stopped = False
-        self._approved: set[tuple[Approver, str]] = set()
+        self._approved: dict[tuple[object, str], Approver] = {}
         self._answers: dict[tuple[int, str], tuple[Approval, tuple[str, ...]]] = {}
         self._redactor: Redactor | None = None
         if entries.tracks_flow:

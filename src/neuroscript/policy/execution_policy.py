@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
+from types import MethodType
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 
 import attrs
@@ -455,8 +456,16 @@ class ExecutionPolicy:
 
 
 def distinct(approvers: Iterable[Callable[..., Any]]) -> tuple[Callable[..., Any], ...]:
-    """Return approvers in order, each once; one that cannot be hashed is known by its identity."""
-    return tuple({id(each): each for each in approvers}.values())
+    """Return approvers in order, each once."""
+    found: dict[object, Callable[..., Any]] = {}
+    for each in approvers:
+        found.setdefault(approver_key(each), each)
+    return tuple(found.values())
+
+
+def approver_key(approver: Callable[..., Any]) -> object:
+    """Return what identifies an approver while it exists: it may have no hash, and a method is new on each access."""
+    return approver if isinstance(approver, MethodType) else id(approver)
 
 
 POLICY: Final = instance(ExecutionPolicy, "write ExecutionPolicy(...) or load_policy(path)")
