@@ -15,14 +15,14 @@ import attrs
 from neuroscript.calls.gate import CallStart, Gate
 from neuroscript.calls.observers import Observers
 from neuroscript.calls.pipeline import CallPipeline
-from neuroscript.calls.steps import END, CallFrame, Steps, StreamItem
+from neuroscript.calls.steps import END, Caller, CallFrame, Steps, StreamItem
 from neuroscript.coercion.types import ArgType
 from neuroscript.errors import CallError, PolicyError
 from neuroscript.flow.labels import NO_LABELS, Labels, Source, labels_from, union
 from neuroscript.flow.state import CallLabels, CheckedValues, SessionFlow
 from neuroscript.policy.capabilities import Capability, scope_key, split_need
 from neuroscript.policy.execution_policy import ExecutionPolicy, distinct
-from neuroscript.policy.flow_rules import Flow, ToolFlow, find_flows, flow_of
+from neuroscript.policy.flow_rules import Flow, ToolFlow, find_flows, flow_of, has_rules
 from neuroscript.policy.labels import is_covered
 from neuroscript.policy.refusals import check_failed_error
 from neuroscript.policy.scopes import SURROGATE
@@ -57,9 +57,7 @@ class FlowTracker:
         self._layers = policy.layers
         self.flow: ToolFlow = flow_of(policy, tool.name, tool.policy)
         self.sources, self.sinks = self.flow.sources, self.flow.sinks
-        rules = [rule for layer in self._layers for rule in layer.flow]
-        self.by_session = any(rule.by == "session" for rule in rules)
-        self.by_text = any(rule.by == "values" for rule in rules)
+        self.by_session, self.by_text = has_rules(policy, "session"), has_rules(policy, "values")
         self._runs_programs = "exec" in tool.policy.effects
         self._is_free = is_textless(tool.spec) and all(layer.trust_textless for layer in self._layers if layer.flow)
 
@@ -170,7 +168,12 @@ class FlowTracker:
 
 def state_of(frame: CallFrame) -> SessionFlow:
     """Return what the session of a call knows about information flow."""
-    flow = frame.session.memory.flow
+    return flow_of_session(frame.session)
+
+
+def flow_of_session(session: Caller) -> SessionFlow:
+    """Return what a session under flow rules knows about information flow."""
+    flow = session.memory.flow
     assert flow is not None  # a session whose policy has flow rules has it
     return flow
 

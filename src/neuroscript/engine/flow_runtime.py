@@ -15,6 +15,7 @@ from neuroscript.flow.labels import NO_LABELS, Labels, union
 from neuroscript.flow.state import CallLabels, SessionFlow
 from neuroscript.policy.paths import canonical_path, relative
 from neuroscript.runtime.interfaces import Files
+from neuroscript.runtime.state import handle_id
 
 
 class FlowRuntime(CountedRuntime):
@@ -171,11 +172,11 @@ class FlowHandles(CallHandles):
         return kind
 
     def _read(self, handle: Handle | str) -> None:
-        self._rt._read(self._rt._tracked()[1].handles.get(_id(handle), NO_LABELS))
+        self._rt._read(self._rt._tracked()[1].handles.get(handle_id(handle), NO_LABELS))
 
     def release(self, handle: Handle | str) -> bool:
         """Release an object, and return whether it was stored."""
-        self._rt._tracked()[1].handles.pop(_id(handle), None)
+        self._rt._tracked()[1].handles.pop(handle_id(handle), None)
         return super().release(handle)
 
 
@@ -240,7 +241,3 @@ class LabelledFiles:
 def _place(path: object) -> str:
     """Return the canonical path, as the labels of files are stored; an invalid path raises what its use raises."""
     return canonical_path(relative(to_builtin(path)))
-
-
-def _id(handle: Handle | str) -> str:
-    return handle.id if type(handle) is Handle else str(handle)

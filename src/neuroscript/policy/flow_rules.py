@@ -171,7 +171,9 @@ def flow_of(policy: ExecutionPolicy, tool: str, declared: ToolPolicy) -> ToolFlo
         if depth == 0:
             flow = ToolFlow(sources, sinks, (*flow.declassifies, *own.declassifies))
         else:
-            flow = ToolFlow(_joined(flow.sources, sources), _joined(flow.sinks, sinks), flow.declassifies)
+            flow = ToolFlow(
+                unique_values((*flow.sources, *sources)), unique_values((*flow.sinks, *sinks)), flow.declassifies
+            )
     return flow
 
 
@@ -180,8 +182,9 @@ def labels_for(layer: ExecutionPolicy, tool: str) -> FlowLabels | None:
     return next((each for each in layer.labels if tool_matcher(each.tools)(tool)), None)
 
 
-def _joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*first, *second)))
+def has_rules(policy: ExecutionPolicy, by: Tracking) -> bool:
+    """Return whether any layer of a policy has rules that follow labels in this way."""
+    return any(rule.by == by for layer in policy.layers for rule in layer.flow)
 
 
 class Flow(NamedTuple):

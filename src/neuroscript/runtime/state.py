@@ -132,7 +132,7 @@ class Handles:
         Raises:
             ToolFailed: With the code ``handle.unknown``, or ``handle.kind`` if the object is of another kind.
         """
-        kept = self._kept.get(_id(handle))
+        kept = self._kept.get(handle_id(handle))
         if kept is None:
             raise ToolFailed("this handle is unknown or was released", code="handle.unknown", retry="model")
         if kept.kind != kind:
@@ -142,12 +142,12 @@ class Handles:
 
     def kind(self, handle: Handle | str) -> str | None:
         """Return the kind of the object that *handle* refers to, or None if it is not stored."""
-        kept = self._kept.get(_id(handle))
+        kept = self._kept.get(handle_id(handle))
         return None if kept is None else kept.kind
 
     def release(self, handle: Handle | str) -> bool:
         """Release an object, and return whether it was stored."""
-        kept = self._kept.pop(_id(handle), None)
+        kept = self._kept.pop(handle_id(handle), None)
         if kept is not None and kept.release is not None:
             with suppress(Exception):
                 kept.release()
@@ -163,7 +163,8 @@ class Handles:
         return len(self._kept)
 
 
-def _id(handle: Handle | str) -> str:
+def handle_id(handle: Handle | str) -> str:
+    """Return the id of a handle, which callers may also write as a string."""
     return handle.id if type(handle) is Handle else str(handle)
 
 

@@ -12,11 +12,12 @@ from typing import Any
 import attrs
 
 from neuroscript.calls.drivers import adrive
-from neuroscript.calls.flow_pipeline import FlowPipeline
+from neuroscript.calls.flow_pipeline import FlowPipeline, flow_of_session
 from neuroscript.engine.session import Session
 from neuroscript.errors import CallError
 from neuroscript.flow.labels import NO_LABELS, Labels, union
-from neuroscript.flow.state import CallLabels, SessionFlow
+from neuroscript.flow.state import CallLabels
+from neuroscript.policy.flow_rules import has_rules
 from neuroscript.workflow.plan.flows import NOTHING_LABELLED, PlanLabels, argument_labels, reference_labels
 from neuroscript.workflow.plan.model import Node, Plan
 from neuroscript.workflow.scheduler import NodeState, ScheduledCall
@@ -45,7 +46,7 @@ class RunLabels:
     ) -> None:
         self._session = session
         self._flow = flow_of_session(session)
-        self._by_text = has_rules(session, "values")
+        self._by_text = has_rules(session.policy, "values")
         self._plan = plan
         self._states = states
         self._inputs = inputs
@@ -117,28 +118,16 @@ def _outcome_of(state: NodeState) -> Any:
     return state.result if state.status == "succeeded" else str(state.error or "")
 
 
-def flow_of_session(session: Session) -> SessionFlow:
-    """Return what a session under flow rules knows about information flow."""
-    flow = session.memory.flow
-    assert flow is not None
-    return flow
-
-
-def has_rules(session: Session, by: str) -> bool:
-    """Return whether the policy of a session has rules that follow labels in this way."""
-    return any(rule.by == by for layer in session.policy.layers for rule in layer.flow)
-
-
 def with_session_labels(session: Session, plan: Plan, start: PlanLabels) -> PlanLabels:
     """Return what a durable plan carries: also what the session has read, because other sessions make its calls."""
     if not session._entries.tracks_flow:
         return NOTHING_LABELLED
     flow = flow_of_session(session)
     nodes = {}
-    if has_rules(session, "values") and not flow.texts.is_empty:
+    if has_rules(session.policy, "values") and not flow.texts.is_empty:
         found = {node.name: flow.texts.search([node.inputs, node.map]) for node in plan.nodes}
         nodes = {name: labels for name, labels in found.items() if labels}
-    return attrs.evolve(start, nodes=nodes, session=flow.read if has_rules(session, "session") else NO_LABELS)
+    return attrs.evolve(start, nodes=nodes, session=flow.read if has_rules(session.policy, "session") else NO_LABELS)
 
 
 def declared_labels(session: Session, tool: str) -> Labels:
