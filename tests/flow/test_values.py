@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.flow.disguises import DISGUISES
 
@@ -410,6 +410,8 @@ def test_all_labels_are_found_if_too_much_is_decoded() -> None:
 
 
 @given(ANY_TEXT | SENTENCE)
+@example("\U0002ebe1")  # a letter that is newer than the Unicode data of some versions of Python
+@example("\u0e3f1 \u2e80")
 def test_words_are_those_with_gaps(text: str) -> None:
     plain = decode_escapes(text)
     assert words(plain) == [part.word for part in parts(plain)[1]]

@@ -27,7 +27,8 @@ UNSPACED: Final = re.compile(
 )
 """A character of a script that puts no spaces between words; each of them is a word."""
 
-WORD_AND_GAP: Final = re.compile(rf"({UNSPACED.pattern}|[^\W_{UNSPACED.pattern[1:]}+)([\W_]*)")
+_GAP: Final = rf"[^\w{UNSPACED.pattern[1:]}*"
+WORD_AND_GAP: Final = re.compile(rf"({UNSPACED.pattern}|[^\W_{UNSPACED.pattern[1:]}+)({_GAP}(?:_{_GAP})*)")
 JOINERS: Final = re.compile(r"[/?&=#:,;|<>(){}\[\]]")
 """Characters that join an address or a field with another one, so that they end a token."""
 
@@ -219,7 +220,8 @@ def words(text: str) -> list[str]:
         foreign = _foreign(text)
         if UNSPACED.search("".join(foreign)):
             text = UNSPACED.sub(r" \g<0> ", text)
-        text = _replaced(text.replace(DOT_ABOVE, ""), [char for char in foreign if not char.isalnum()], " ")
+        others = [char for char in foreign if not char.isalnum() and not UNSPACED.match(char)]
+        text = _replaced(text.replace(DOT_ABOVE, ""), others, " ")
     return text.encode(errors="replace").translate(WORD_BYTES, REMOVED_BYTES).decode().split()
 
 
