@@ -46,7 +46,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], boo
 
 
 @pytest.fixture
-def no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_process(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make it impossible to start a process, which an engine reports only if it needs one."""
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
 
