@@ -102,15 +102,15 @@ def test(level: str, words: list[str], *, slow: bool) -> int:
     if any(not word.startswith("--") for word in words):
         return run(level, "pytest", *words)
     with memory_directory():
-        return max([run(level, "pytest", *options, *words) for options in phases(slow=slow)])
+        return max([run(level, "pytest", *options, *words) for options in phases(slow=slow, full=level == "all")])
 
 
-def phases(*, slow: bool) -> list[list[str]]:
+def phases(*, slow: bool, full: bool = False) -> list[list[str]]:
     """Return the options of two runs: most tests in three processes per two cores, because tests also wait for others,
     and then those that measure something, one after the other."""
     cores = os.cpu_count() or 1
     count = min(cores + (cores + 1) // 2, MOST)
-    also = "" if slow else " and not slow"
+    also = ("" if slow else " and not slow") + ("" if full else " and not full")
     together = ["-n", str(count), "--dist", "worksteal", "-m", f"not alone{also}"]
     return [together, [*measuring(), "-m", f"alone{also}"]]
 

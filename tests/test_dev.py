@@ -55,9 +55,9 @@ def test_tests_that_measure_run_after_the_others(
     ((together, _), (alone, _)) = runs(["test", "--durations=20"])
 
     assert together == [
-        *("pytest", "-n", count, "--dist", "worksteal", "-m", "not alone and not slow", "--durations=20")
+        *("pytest", "-n", count, "--dist", "worksteal", "-m", "not alone and not slow and not full", "--durations=20")
     ]
-    assert (alone[0], alone[-3:]) == ("pytest", ["-m", "alone and not slow", "--durations=20"])
+    assert (alone[0], alone[-3:]) == ("pytest", ["-m", "alone and not slow and not full", "--durations=20"])
     assert {"tests/test_benchmarks.py", "plugins/neuroscript-std/tests/test_time.py"} <= {*alone[1:-3]}
     assert all("mark.alone" in Path(ROOT, file).read_text() for file in alone[1:-3])
 
@@ -67,7 +67,8 @@ def test_slow_tests_run_on_demand(runs: Callable[..., Runs], option: str) -> Non
     """And with --all the benchmarks and the newcomer, too."""
     (together, _), (alone, _), *others = runs(["test", option])
 
-    assert (together[-1], alone[-1]) == ("not alone", "alone")
+    also = "" if option == "--all" else " and not full"
+    assert (together[-1], alone[-1]) == (f"not alone{also}", f"alone{also}")
     assert others == ([(["tests.benchmarks"], None), (["newcomer.py"], None)] if option == "--all" else [])
 
 

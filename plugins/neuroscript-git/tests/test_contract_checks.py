@@ -25,7 +25,7 @@ def test_distribution_has_its_tools(engine: Engine) -> None:
     assert names == set(engine.tools)
 
 
-@pytest.mark.slow
+@pytest.mark.full  # .ci/run makes all contract checks on the installed wheels
 def test_every_tool_passes_every_contract_check(setup: Setup) -> None:
     """The error names the failed check and the reason."""
     report = check_toolset(TOOLSETS, setup)
