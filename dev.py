@@ -6,7 +6,7 @@
     python3 dev.py demo injection   run a scripted model that a web page attacks, without rules and with them
     python3 dev.py test             run the tests in parallel, without the slow ones
     python3 dev.py test ARG …       words for pytest; where they choose tests (a path, -k, …), these run in one process
-    python3 dev.py test --slow      run all tests, as .ci/run does
+    python3 dev.py test --slow      run the slow tests too, as .ci/run does
     python3 dev.py test --all       run all tests with their full counts, the benchmarks and the newcomer
     python3 dev.py docs             build the documentation site in build/site/html; any warning fails
     python3 dev.py wheels           build all distributions into dist/, and print the command that installs them
@@ -105,7 +105,7 @@ def test(level: str, words: list[str], *, slow: bool) -> int:
         return max([run(level, "pytest", *options, *words) for options in phases(slow=slow, full=level == "all")])
 
 
-def phases(*, slow: bool, full: bool = False) -> list[list[str]]:
+def phases(*, slow: bool, full: bool) -> list[list[str]]:
     """Return the options of two runs: most tests in three processes per two cores, because tests also wait for others,
     and then those that measure something, one after the other."""
     cores = os.cpu_count() or 1

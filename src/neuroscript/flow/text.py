@@ -27,8 +27,10 @@ UNSPACED: Final = re.compile(
 )
 """A character of a script that puts no spaces between words; each of them is a word."""
 
-_GAP: Final = rf"[^\w{UNSPACED.pattern[1:]}*"
-WORD_AND_GAP: Final = re.compile(rf"({UNSPACED.pattern}|[^\W_{UNSPACED.pattern[1:]}+)({_GAP}(?:_{_GAP})*)")
+SEPARATORS: Final = rf"[^\w{UNSPACED.pattern[1:]}*"
+WORD_AND_GAP: Final = re.compile(rf"({UNSPACED.pattern}|[^\W_{UNSPACED.pattern[1:]}+)({SEPARATORS}(?:_{SEPARATORS})*)")
+"""A word, and what follows it up to the next one: separators and underscores."""
+
 JOINERS: Final = re.compile(r"[/?&=#:,;|<>(){}\[\]]")
 """Characters that join an address or a field with another one, so that they end a token."""
 
