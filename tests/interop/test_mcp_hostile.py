@@ -195,7 +195,8 @@ def test_unusual_headers_do_not_bypass_checks(
     place: Place, session: dict[str, str], headers: dict[str, str], status: int
 ) -> None:
     """For every header that a page, a form or DNS rebinding can produce."""
-    assert send(place, LIST, {**session, **headers})[0] == status
+    data = None if "Content-Length" in headers else LIST  # the server resets a connection with a body that it refuses
+    assert send(place, data, {**session, **headers})[0] == status
 
 
 @pytest.mark.parametrize(
