@@ -21,6 +21,7 @@ when what it was made from has changed.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -44,6 +45,15 @@ BUILDERS = ["build", "hatchling", "editables"]
 
 MOST = 8
 """Processes that run the tests; each imports all of them, so that more would cost more than they gain."""
+
+FAILED = ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
+"""Where pytest stores which tests have failed."""
+
+TESTS_FAILED = 1
+"""The exit code of pytest if tests have failed, and nothing else is wrong."""
+
+MOST_REPEATED = 3
+"""How many failed tests are repeated; more are hardly an accident."""
 
 DEMO = ["sandbox/inbox/calls.jsonl", "--report", "--sandbox", "sandbox", "--grant", "fs:read:inbox/**"]
 
@@ -102,23 +112,43 @@ def test(level: str, words: list[str], *, slow: bool) -> int:
     if any(not word.startswith("--") for word in words):
         return run(level, "pytest", *words)
     with memory_directory():
-        return max([run(level, "pytest", *options, *words) for options in phases(slow=slow, full=level == "all")])
+        return max([phase(level, [*options, *words], words) for options in phases(slow=slow, full=level == "all")])
+
+
+def phase(level: str, command: list[str], words: list[str]) -> int:
+    """Run tests. Few that fail are repeated once, in one process, because the machine may have been busy.
+
+    A test that fails beside others and passes alone is named in the output, and is worth a look.
+    """
+    FAILED.unlink(missing_ok=True)
+    code = run(level, "pytest", *command)
+    failed = sorted(json.loads(FAILED.read_text())) if FAILED.exists() else []
+    if code != TESTS_FAILED or not 0 < len(failed) <= MOST_REPEATED:
+        return code
+    print(f"\nrepeated, because few tests failed: {', '.join(failed)}", flush=True)
+    return run(level, "pytest", "--last-failed", "--last-failed-no-failures=none", *words)
 
 
 def phases(*, slow: bool, full: bool) -> list[list[str]]:
-    """Return the options of two runs: most tests in three processes per two cores, because tests also wait for others,
-    and then those that measure something, one after the other."""
-    cores = os.cpu_count() or 1
-    count = min(cores + (cores + 1) // 2, MOST)
+    """Return the options of three runs.
+
+    Most tests run in two processes per core, because tests also wait for others. Then those that fork run in
+    processes that import nothing else, and at last those that measure something, one after the other.
+    """
+    count = min(2 * (os.cpu_count() or 1), MOST)
     also = ("" if slow else " and not slow") + ("" if full else " and not full")
-    together = ["-n", str(count), "--dist", "worksteal", "-m", f"not alone{also}"]
-    return [together, [*measuring(), "-m", f"alone{also}"]]
+    together = ["-n", str(count), "--dist", "worksteal"]
+    return [
+        [*together, "-m", f"not alone and not forks{also}"],
+        [*together, *marked("forks"), "-m", f"forks and not alone{also}"],
+        [*marked("alone"), "-m", f"alone{also}"],
+    ]
 
 
-def measuring() -> list[str]:
-    """Return the files with tests that run alone."""
+def marked(marker: str) -> list[str]:
+    """Return the files with a marker."""
     files = (path for pattern in ("tests", "plugins/*/tests") for path in ROOT.glob(f"{pattern}/**/test_*.py"))
-    return sorted(str(path.relative_to(ROOT)) for path in files if "mark.alone" in path.read_text())
+    return sorted(str(path.relative_to(ROOT)) for path in files if f"mark.{marker}" in path.read_text())
 
 
 @contextmanager

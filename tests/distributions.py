@@ -172,13 +172,13 @@ BROKEN: Final = (
         "old-api",
         _DECLARING.format(api=(0, 9)),
         "api",
-        "entry point broken-old-api requires runtime API 0.9, but this is 1.1",
+        "entry point broken-old-api requires runtime API 0.9, but this is 1.2",
     ),
     _broken(
         "new-api",
         _DECLARING.format(api=(2, 0)),
         "api",
-        "entry point broken-new-api requires runtime API 2.0, but this is 1.1",
+        "entry point broken-new-api requires runtime API 2.0, but this is 1.2",
     ),
     _broken(
         "spec",

@@ -59,7 +59,8 @@ def test_changed_cell_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert run.report_differences(RESULTS) == 0
     assert run.report_differences(changed) == 1
     assert capsys.readouterr().err == (
-        "differs from results.json: | Its MCP server offers | tools | tools, resources, prompts | no | tools | no |\n"
+        "differs from results.json: | Its MCP server offers | tools, resources, prompts | tools, resources, prompts | no |"
+        " tools | no |\n"
     )
 
 

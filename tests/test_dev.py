@@ -45,18 +45,20 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Runs]
 
 
 @pytest.mark.parametrize(
-    ("cores", "count"), [(1, "2"), (2, "3"), (64, "8")], ids=["one-core", "two-cores", "many-cores"]
+    ("cores", "count"), [(1, "2"), (2, "4"), (64, "8")], ids=["one-core", "two-cores", "many-cores"]
 )
 def test_tests_that_measure_run_after_the_others(
     runs: Callable[..., Runs], monkeypatch: pytest.MonkeyPatch, cores: int, count: str
 ) -> None:
-    """One after the other; all others run in three processes per two cores."""
+    """One after the other; all others run in two processes per core, and those that fork in own ones."""
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
-    ((together, _), (alone, _)) = runs(["test", "--durations=20"])
+    ((together, _), (forks, _), (alone, _)) = runs(["test", "--durations=20"])
 
-    assert together == [
-        *("pytest", "-n", count, "--dist", "worksteal", "-m", "not alone and not slow and not full", "--durations=20")
-    ]
+    start, end = ["pytest", "-n", count, "--dist", "worksteal"], " and not slow and not full"
+    assert together == [*start, "-m", f"not alone and not forks{end}", "--durations=20"]
+    assert (forks[:5], forks[-3:]) == (start, ["-m", f"forks and not alone{end}", "--durations=20"])
+    assert "tests/isolation/test_namespaces.py" in forks[5:-3]
+    assert all("mark.forks" in Path(ROOT, file).read_text() for file in forks[5:-3])
     assert (alone[0], alone[-3:]) == ("pytest", ["-m", "alone and not slow and not full", "--durations=20"])
     assert {"tests/test_benchmarks.py", "plugins/neuroscript-std/tests/test_time.py"} <= {*alone[1:-3]}
     assert all("mark.alone" in Path(ROOT, file).read_text() for file in alone[1:-3])
@@ -65,11 +67,80 @@ def test_tests_that_measure_run_after_the_others(
 @pytest.mark.parametrize("option", ["--slow", "--all"])
 def test_slow_tests_run_on_demand(runs: Callable[..., Runs], option: str) -> None:
     """And with --all the benchmarks and the newcomer, too."""
-    (together, _), (alone, _), *others = runs(["test", option])
+    (together, _), (forks, _), (alone, _), *others = runs(["test", option])
 
     also = "" if option == "--all" else " and not full"
-    assert (together[-1], alone[-1]) == (f"not alone{also}", f"alone{also}")
+    assert (together[-1], forks[-1]) == (f"not alone and not forks{also}", f"forks and not alone{also}")
+    assert alone[-1] == f"alone{also}"
     assert others == ([(["tests.benchmarks"], None), (["newcomer.py"], None)] if option == "--all" else [])
+
+
+REPEATED_SUITE = """
+import os, pathlib, pytest
+
+@pytest.mark.parametrize("number", range({count}))
+def test_fails(number):
+    marker = pathlib.Path({marker!r}, str(number))
+    if {always} or not marker.exists():
+        marker.write_text("")
+        raise AssertionError
+
+def test_passes():
+    with pathlib.Path({marker!r}, "passed").open("a") as file:
+        file.write("x")
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "always", "code"),
+    [(0, False, 0), (1, False, 0), (3, False, 0), (3, True, 1), (4, False, 1)],
+    ids=["none-fails", "one-fails-once", "three-fail-once", "three-fail-always", "four-fail-once"],
+)
+def test_few_failed_tests_are_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    count: int,
+    always: bool,
+    code: int,
+) -> None:
+    """Once, and no others; the run succeeds only if they pass then."""
+    suite, marker = tmp_path / "suite", tmp_path / "marker"
+    suite.mkdir()
+    marker.mkdir()
+    suite.joinpath("pytest.ini").write_text("[pytest]")
+    source = REPEATED_SUITE.format(count=count, always=always, marker=str(marker))
+    suite.joinpath("test_repeated.py").write_text(source)
+    script = runpy.run_path(str(ROOT / "dev.py"))
+    scope = script["phase"].__globals__
+    monkeypatch.setitem(scope, "ROOT", suite)
+    monkeypatch.setitem(scope, "FAILED", suite / ".pytest_cache/v/cache/lastfailed")
+    monkeypatch.setitem(scope, "made", lambda level: sys.executable)
+    monkeypatch.setitem(scope, "PLUGINS", [])
+    suite.joinpath("src").mkdir()
+
+    assert script["phase"]("test", ["-n", "2", "-p", "no:langsmith_plugin"], []) == code
+
+    assert marker.joinpath("passed").read_text() == "x"
+    repeated = [line for line in capfd.readouterr().out.splitlines() if line.startswith("repeated")]
+    names = ", ".join(f"test_repeated.py::test_fails[{number}]" for number in range(count))
+    assert repeated == ([f"repeated, because few tests failed: {names}"] if 0 < count < 4 else [])
+
+
+def test_skip_that_is_not_expected_is_no_reason_to_repeat(tmp_path: Path) -> None:
+    """It has an exit code of its own."""
+    listed = tmp_path / "expected"
+    listed.write_text("# none\n")
+    command = [sys.executable, "-m", "pytest", "-q", "--expected-skips", str(listed), "tests/test_dev.py"]
+    environment = {**os.environ, "NEUROSCRIPT_TEST_SKIP": "1"}
+    done = subprocess.run([*command, "-k", "skipped_on_demand"], cwd=ROOT, env=environment, capture_output=True)
+    assert done.returncode == 6, done.stdout
+
+
+def test_skipped_on_demand() -> None:
+    """The test above skips it."""
+    if os.environ.get("NEUROSCRIPT_TEST_SKIP"):
+        pytest.skip("on demand")
 
 
 def test_wheels_are_built_without_the_tools_of_developers(runs: Callable[..., Runs]) -> None:
@@ -94,9 +165,10 @@ def test_selected_tests_run_in_one_process(runs: Callable[..., Runs], words: lis
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such a directory")
 def test_whole_suite_has_its_temporary_files_in_memory(runs: Callable[..., Runs], tmp_path: Path) -> None:
     """The directory is new, and is removed after the run."""
-    (_, directory), (_, other) = runs(["test"])
+    (_, directory), (_, other), (_, third) = runs(["test"])
 
     assert directory is not None
+    assert third == other
     assert (other, Path(directory).parent) == (directory, tmp_path)
     assert [] == [*tmp_path.iterdir()]
     assert "TMPDIR" not in os.environ
@@ -109,14 +181,14 @@ def test_whole_suite_has_its_temporary_files_in_memory(runs: Callable[..., Runs]
 )
 def test_unusable_memory_is_not_used(runs: Callable[..., Runs], others: dict[str, Any]) -> None:
     """Containers often have 64 MB there, and other systems have no such directory."""
-    assert [None, None] == [directory for _, directory in runs(["test"], **others)]
+    assert [None] * 3 == [directory for _, directory in runs(["test"], **others)]
 
 
 def test_explicit_directory_stays(monkeypatch: pytest.MonkeyPatch, runs: Callable[..., Runs], tmp_path: Path) -> None:
     """The user chooses another place for the files with TMPDIR."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
 
-    assert [str(tmp_path)] * 2 == [directory for _, directory in runs(["test"])]
+    assert [str(tmp_path)] * 3 == [directory for _, directory in runs(["test"])]
     assert str(tmp_path) == os.environ["TMPDIR"]
 
 

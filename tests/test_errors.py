@@ -97,7 +97,7 @@ def test_bounded_error_can_be_pickled() -> None:
         (lambda: ToolNotFound("a", "b"), "ToolNotFound: near must be a list or tuple, not str"),
         (lambda: PolicyError("a", need=5), "PolicyError: need must be a string, not int"),
         (lambda: PolicyError("a", rule=None), "PolicyError: rule must be a string, not None"),
-        (lambda: CallTimeout("a", state="ended"), "CallTimeout: state must be 'stopped' or 'abandoned', not str"),
+        (lambda: CallTimeout("a", state="ended"), "CallTimeout: state must be 'stopped', 'abandoned' or 'killed', not str"),
         (lambda: CallTimeout("a", state="stopped", seconds="1"), "CallTimeout: seconds must be a number or None, not str"),
         (lambda: CallTimeout("a", state="stopped", has_ended=5), "CallTimeout: has_ended must be a function or None, not int"),
     ],
@@ -118,6 +118,15 @@ def test_timeout_in_another_process_may_still_run() -> None:
     assert not error.still_runs
     assert again.still_runs
     assert (str(again), again.state, again.seconds) == ("g.t: too late", "abandoned", 2.5)
+
+
+def test_killed_tool_no_longer_runs() -> None:
+    """Its worker process has ended, also as seen from another process."""
+    error = CallTimeout("too late", tool="g.t", state="killed", seconds=2.5)
+    again = pickle.loads(pickle.dumps(error))
+
+    assert not error.still_runs
+    assert (again.state, again.still_runs) == ("killed", False)
 
 
 def described(**more: Any) -> dict[str, Any]:

@@ -42,7 +42,7 @@ DOCUMENTED: Final[Mapping[str, str]] = {
 """Public names of modules that are not packages; the documents import them."""
 
 PAGES: Final[Mapping[str, tuple[str, str]]] = {
-    "engine": ("Engines and sessions", "engine discovery calls"),
+    "engine": ("Engines and sessions", "engine discovery calls isolation"),
     "tools": ("Tools, specs and types", "tools spec coercion"),
     "authority": ("Authority and approval", "policy approval config"),
     "runtime": ("Runtime, host and sandbox", "runtime sandbox _version"),

@@ -43,12 +43,13 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Run tools": (
         *("how-to/grant-capabilities", "how-to/approve-calls", "how-to/keep-mail-from-leaving"),
-        "how-to/replace-the-host",
+        *("how-to/run-a-plugin-you-do-not-trust", "how-to/replace-the-host"),
         *("how-to/read-the-audit-log", "how-to/pin-what-you-load", "how-to/run-plans-on-several-machines"),
     ),
     "Use models": ("how-to/talk-to-a-model", "how-to/expose-tools-to-a-model", "how-to/run-a-models-tool-calls"),
     "Connect": (
-        *("how-to/serve-over-mcp", "how-to/use-an-mcp-servers-tools", "how-to/tools-from-openapi"),
+        *("how-to/serve-over-mcp", "how-to/serve-resources-and-prompts"),
+        *("how-to/use-an-mcp-servers-tools", "how-to/tools-from-openapi"),
         *("how-to/use-our-tools-in-any-framework", "how-to/use-our-tools-in-*", "how-to/coming-from-*"),
     ),
     "More guides": ("how-to/*",),

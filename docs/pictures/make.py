@@ -41,6 +41,10 @@ RULES = (
     (re.compile(r"\x1b\[\?25l.*?\x1b\[\?25h\r\x1b\[1A\x1b\[2K", re.DOTALL), ""),  # a spinner that has disappeared
     (re.compile(r"\b3\.1\d\.\d+\S*, \w+ on \w+"), "3.11, cpython on linux"),
     (re.compile(r" *\x1b\[[\d;]+mPYTHONPATH[^\n]*\n"), ""),  # set where the sources are not installed
+    (
+        re.compile(r"(confinement +\x1b\[0m  ).*?(?=\r\n\r\n)", re.DOTALL),
+        "\\1\x1b[32mok      \x1b[0m  all layers work here",
+    ),
     (re.compile(r"(back end[^\n]*ok *\x1b\[0m  )[^\r]*"), r"\1openat2: the kernel rejects every link in a path"),
 )
 """What differs between machines and runs, and what the pictures show instead."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from neuroscript.audit.sqlite import SqliteAudit
     from neuroscript.calls.spill import Spill, SpilledResult
     from neuroscript.coercion.constraints import coerce
+    from neuroscript.coercion.content import Audio, Content, EmbeddedResource, Image, ResourceLink, Text
     from neuroscript.coercion.context import SizeLimits
     from neuroscript.coercion.scalars import Handle
     from neuroscript.coercion.types import ArgType
@@ -53,10 +54,12 @@ if TYPE_CHECKING:
     from neuroscript.formats.json_schema import result_schema, spec_from_schema, spec_to_schema
     from neuroscript.formats.prompt import to_prompt
     from neuroscript.interop.functions import to_function
+    from neuroscript.isolation.pool import WorkerInfo
     from neuroscript.llm.typed_answers import aask, ask
     from neuroscript.policy.capabilities import Capability, Grant
     from neuroscript.policy.execution_policy import Decision, ExecutionPolicy
     from neuroscript.policy.flow_rules import FlowLabels, FlowRule
+    from neuroscript.policy.isolation import Isolation
     from neuroscript.policy.limits import Limits
     from neuroscript.policy.tool_policy import ToolPolicy
     from neuroscript.runtime.host import Host, Progress
@@ -75,6 +78,7 @@ if TYPE_CHECKING:
     from neuroscript.runtime.records import AuditSink, CallRecord, PendingCall, ToolFacts
     from neuroscript.spec.annotations import Arg
     from neuroscript.spec.binding import Repair, bind, bind_named
+    from neuroscript.spec.served import Prompt, Resource
     from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
     from neuroscript.tools.from_code import from_code
     from neuroscript.tools.hookspecs import hookimpl
@@ -102,6 +106,7 @@ __all__ = [
     "ArgSpec",
     "ArgType",
     "ArgumentError",
+    "Audio",
     "AuditError",
     "AuditSink",
     "CallError",
@@ -110,8 +115,10 @@ __all__ = [
     "Capability",
     "CoercionError",
     "ConsolePrompter",
+    "Content",
     "Decision",
     "DirEntry",
+    "EmbeddedResource",
     "Engine",
     "Example",
     "ExecutionPolicy",
@@ -125,6 +132,8 @@ __all__ = [
     "Handles",
     "Host",
     "HostError",
+    "Image",
+    "Isolation",
     "LLMError",
     "LimitError",
     "Limits",
@@ -137,6 +146,7 @@ __all__ = [
     "PolicyError",
     "Problem",
     "Progress",
+    "Prompt",
     "PromptError",
     "Prompter",
     "Recording",
@@ -144,6 +154,8 @@ __all__ = [
     "RegistryError",
     "Repair",
     "Resolver",
+    "Resource",
+    "ResourceLink",
     "ReturnError",
     "Runtime",
     "SandboxError",
@@ -156,6 +168,7 @@ __all__ = [
     "SqliteAudit",
     "State",
     "TerminalApprover",
+    "Text",
     "ToolCall",
     "ToolFacts",
     "ToolFailed",
@@ -170,6 +183,7 @@ __all__ = [
     "Value",
     "Variable",
     "Watcher",
+    "WorkerInfo",
     "aask",
     "aclient",
     "ask",
@@ -206,6 +220,7 @@ _HOMES = {
     "audit.sqlite": "SqliteAudit",
     "calls.spill": "Spill SpilledResult",
     "coercion.constraints": "coerce",
+    "coercion.content": "Audio Content EmbeddedResource Image ResourceLink Text",
     "coercion.context": "SizeLimits",
     "coercion.scalars": "Handle",
     "coercion.types": "ArgType",
@@ -224,10 +239,12 @@ _HOMES = {
     "formats.json_schema": "result_schema spec_from_schema spec_to_schema",
     "formats.prompt": "to_prompt",
     "interop.functions": "to_function",
+    "isolation.pool": "WorkerInfo",
     "llm.typed_answers": "aask ask",
     "policy.capabilities": "Capability Grant",
     "policy.execution_policy": "Decision ExecutionPolicy",
     "policy.flow_rules": "FlowLabels FlowRule",
+    "policy.isolation": "Isolation",
     "policy.limits": "Limits",
     "policy.tool_policy": "ToolPolicy",
     "runtime.host": "Host Progress",
@@ -236,6 +253,7 @@ _HOMES = {
     "runtime.records": "AuditSink CallRecord PendingCall ToolFacts",
     "spec.annotations": "Arg",
     "spec.binding": "Repair bind bind_named",
+    "spec.served": "Prompt Resource",
     "spec.tool_spec": "ArgSpec Example ToolSpec",
     "tools.from_code": "from_code",
     "tools.hookspecs": "hookimpl",

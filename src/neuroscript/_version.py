@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-RUNTIME_API: Final = (1, 1)
+RUNTIME_API: Final = (1, 2)
 """The version of `Runtime`. A new member increments the second number, a changed member the first."""
 
 FIRST_API: Final = (1, 0)

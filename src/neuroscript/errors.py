@@ -15,7 +15,7 @@ NeuroScriptError
     │   └── CoercionError                      one value that does not fit its type
     ├── PolicyError             the host       .need, .rule
     ├── LimitError              the host
-    ├── CallTimeout             .state: "stopped" or "abandoned"
+    ├── CallTimeout             .state: "stopped", "abandoned" or "killed"
     ├── ToolFailed              the tool       __cause__ is the original
     └── ReturnError             the tool
 
@@ -435,7 +435,8 @@ class CallTimeout(CallError):
     """The tool did not finish in time.
 
     Attributes:
-        state: ``"stopped"`` if the tool has ended, ``"abandoned"`` if it may still run but its result is ignored.
+        state: ``"stopped"`` if the tool has ended, ``"abandoned"`` if it may still run but its result is ignored,
+            ``"killed"`` if it ran in a worker process, which was ended.
         seconds: The time limit in seconds, or None if it is unknown.
     """
 
@@ -448,26 +449,26 @@ class CallTimeout(CallError):
         text: str,
         *,
         tool: str = "",
-        state: Literal["stopped", "abandoned"],
+        state: Literal["stopped", "abandoned", "killed"],
         seconds: float | None = None,
         has_ended: Callable[[], bool] | None = None,
     ) -> None:
         """Create the error. *has_ended*, if available, returns whether an abandoned tool has ended since."""
-        if state not in ("stopped", "abandoned"):
-            raise _wrong(CallTimeout, "state", "'stopped' or 'abandoned'", state)
+        if state not in ("stopped", "abandoned", "killed"):
+            raise _wrong(CallTimeout, "state", "'stopped', 'abandoned' or 'killed'", state)
         if seconds is not None and type(seconds) not in (int, float):
             raise _wrong(CallTimeout, "seconds", "a number or None", seconds)
         if has_ended is not None and not callable(has_ended):
             raise _wrong(CallTimeout, "has_ended", "a function or None", has_ended)
         super().__init__(text, tool=tool)
-        self.state: Literal["stopped", "abandoned"] = state
+        self.state: Literal["stopped", "abandoned", "killed"] = state
         self.seconds = seconds
         self._has_ended = has_ended
 
     @property
     def still_runs(self) -> bool:
         """Whether the tool may still run. Always True for an abandoned tool in another process."""
-        if self.state == "stopped":
+        if self.state != "abandoned":
             return False
         return self._has_ended is None or not self._has_ended()
 

@@ -23,7 +23,7 @@ import attrs
 
 from neuroscript import Engine
 
-from . import awaited, cases, discovery, exporting, flow, harness, promises, startup
+from . import awaited, cases, discovery, exporting, flow, harness, isolation, promises, startup
 from .cases import Case
 from .harness import Seconds, Statement
 
@@ -130,6 +130,7 @@ def measured(engine: Engine, globs: Sequence[str] = (), *, quick: bool = False) 
     if any(_matches(f"schemas: {name}", globs) for name in ("1,000 tools", "1,000 tools again")):
         rows += schema_rows(exporting.fastest(5 if quick else 15))
     rows += flow_rows(globs, rounds=3 if quick else 10)
+    rows += isolation_rows(globs, rounds=3 if quick else 10)
     for api, write in exporting.WRITERS.items():
         if any(_matches(f"models: 1,000 tools for {api}{again}", globs) for again in ("", " again")):
             rows += export_rows(api, exporting.fastest(5 if quick else 15, write))
@@ -145,13 +146,21 @@ def flow_rows(globs: Sequence[str], *, rounds: int) -> list[Row]:
         sides.append((f"search 4 MiB of {kind}", partial(flow.search_seconds, kind, rounds), flow.SEARCH_GOAL_SECONDS))
     for case in flow.WORST:
         sides.append((f"search {case}", partial(flow.worst_seconds, case, rounds), flow.WORST_GOAL_SECONDS))
-    rows: list[Row] = []
-    for name, measure, most in sides:
-        if _matches(f"flow: {name}", globs):
-            least = measure()
-            goal = Seconds(most, most)
-            rows.append(_compared("flow", name, f"{most * 1e3:g} ms", least, goal, 1.0))
-    return rows
+    return [timed("flow", name, measure(), most) for name, measure, most in sides if _matches(f"flow: {name}", globs)]
+
+
+def isolation_rows(globs: Sequence[str], *, rounds: int) -> list[Row]:
+    """Return the rows for calls in workers; these are compared with a time."""
+    return [
+        timed("isolation", name, measure(rounds), most)
+        for name, (measure, most) in isolation.CASES.items()
+        if _matches(f"isolation: {name}", globs)
+    ]
+
+
+def timed(group: str, name: str, least: Seconds, most: float) -> Row:
+    """Return the row of a case that is compared with a time in seconds."""
+    return _compared(group, name, f"{most * 1e3:g} ms", least, Seconds(most, most), 1.0)
 
 
 def schema_rows(least: exporting.Least) -> list[Row]:

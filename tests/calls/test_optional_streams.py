@@ -170,7 +170,6 @@ def test_limits_apply_to_all_items_together() -> None:
     assert ["closed"] == EVENTS
 
 
-@pytest.mark.slow
 def test_failure_is_a_tool_failure() -> None:
     """This covers the function and the iterator that it returns."""
 
@@ -188,6 +187,7 @@ def test_failure_is_a_tool_failure() -> None:
             assert error is type(caught.value.__cause__)
         items = engine.stream("m.plain", ("later",))
         assert 1 == next(items)
+        items.close()
 
 
 def test_recording_contains_the_results_of_the_call(tmp_path: Path) -> None:

@@ -67,11 +67,11 @@ def test_valid_installation_has_no_problems(monkeypatch: pytest.MonkeyPatch, con
     parts = doctor()
 
     assert [part for part in parts if part != "terminal"] == [
-        *("versions", "extras", "plugins", "sandbox", "directories", "policy", "environment")
+        *("versions", "extras", "plugins", "sandbox", "directories", "policy", "isolation", "environment")
     ]
     assert {finding["state"] for findings in parts.values() for finding in findings.values()} <= {"ok", "optional"}
     assert parts["versions"]["Python"]["text"].startswith(".".join(map(str, sys.version_info[:3])))
-    assert parts["versions"]["neuroscript"]["text"] == f"{__version__}, runtime API 1.1"
+    assert parts["versions"]["neuroscript"]["text"] == f"{__version__}, runtime API 1.2"
     assert {*CORE} < {*parts["versions"]}
     assert re.fullmatch(r"\d+ tools", parts["plugins"][f"neuroscript-std {__version__}"]["text"])
     assert {*parts["environment"]} >= {"NEUROSCRIPT_PLUGINS", "XDG_CONFIG_HOME", "COLUMNS"}
@@ -385,7 +385,7 @@ def test_failing_check_is_reported_and_stops_no_other() -> None:
 
     assert (failed.state, failed.text) == ("broken", "the check failed (AttributeError)")
     assert other.state == "broken"
-    assert len(PARTS) == 10
+    assert len(PARTS) == 11
 
 
 @pytest.mark.slow

@@ -6,14 +6,17 @@ import functools
 import gc
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import CommandResult, command
+from tests.cli.conftest import CommandResult, command, run_installed
 from tests.cli.probe import probe
 
 from neuroscript import Engine, __version__, policy_to_data, spec_to_data
 from neuroscript._imports import install_hint
+
+NOTES = Path(__file__).parents[1] / "interop" / "mcp_notes.py"
 
 DANGER = """\
 probe.danger(options: map = {"size": 1}) -> any | None
@@ -134,6 +137,16 @@ def test_show_json_prints_the_spec_and_the_policy() -> None:
     result = command("show", "probe.danger", "--json")
 
     assert {"spec": spec_to_data(tool.spec), **policy_to_data(tool.policy)} == json.loads(result.out)
+
+
+@pytest.mark.parametrize(
+    ("name", "served"), [("notes.note", "resource: notes://note/{name}"), ("notes.sum_up", "prompt")]
+)
+def test_show_prints_how_a_tool_is_served(name: str, served: str) -> None:
+    """The line follows the description."""
+    result = run_installed("show", "-p", str(NOTES), name)
+
+    assert (0, served) == (result.code, result.out.splitlines()[2])
 
 
 def test_show_of_an_unknown_tool_suggests_similar_ones() -> None:

@@ -306,6 +306,70 @@ def test_own_plugin_directory_is_not_loaded_with_a_lock(same_site: Site) -> None
     assert same_site.run("call", "--locked", "acme.who", **settings) == CommandResult(OK, "good\n")
 
 
+# Isolated distributions
+
+NOT_ISOLATED = (
+    "acme-weather 1.0: is isolated in neuroscript.lock, but not by the policy; "
+    "add --isolate-plugins acme-weather, or add acme-weather to plugins in [policy.isolation]"
+)
+
+
+def leaking(site: Site) -> Path:
+    """Install a plugin that leaves a file behind where it is imported without confinement, and return the file."""
+    mark = site.work / "imported"
+    leak = f"\ntry:\n    open({str(mark)!r}, 'w').close()\nexcept OSError:\n    pass\n"
+    site.install(weather(more=leak))
+    return mark
+
+
+def test_isolation_is_locked_and_required(site: Site) -> None:
+    """Without it, no command imports the distribution, not even to lock it again."""
+    mark = leaking(site)
+    isolated = ("--isolate-plugins", "acme-weather")
+    lock = site.work / "neuroscript.lock"
+
+    assert site.run("plugins", "lock", *isolated).out == (
+        "locked 3 distributions with 4 tools in neuroscript.lock, 1 as isolated\n"
+    )
+    assert [each.is_isolated for each in Lock.read(lock).distributions] == [False, True, False]
+    assert site.run("plugins", "diff", *isolated) == CommandResult(OK, "no differences from neuroscript.lock\n")
+    assert site.run("call", "--locked", "weather.look", *isolated) == CommandResult(OK, "fine\n")
+
+    refused = CommandResult(USAGE, "", f"neuroscript: plugins: {NOT_ISOLATED}\n")
+    assert site.run("call", "--locked", "acme.who") == refused
+    assert site.run("list", "--locked") == refused
+    assert site.run("plugins", "lock") == CommandResult(
+        FAILED, "", f"neuroscript: {NOT_ISOLATED}\nneuroscript: neuroscript.lock was not written\n"
+    )
+    diff = site.run("plugins", "diff")
+    assert (diff.code, diff.out.splitlines()[0]) == (FAILED, NOT_ISOLATED[:100].rpartition(" ")[0])
+    assert not mark.exists()
+
+    lock.unlink()
+    assert site.run("plugins", "lock").code == OK
+    assert mark.exists()
+
+
+def test_policy_file_isolates_a_locked_distribution(site: Site) -> None:
+    """Its name and its entry point have the same effect there."""
+    mark = leaking(site)
+    (site.work / "policy.toml").write_text('[policy.isolation]\nplugins = ["weather"]\n')
+    assert site.run("plugins", "lock", "--isolate-plugins", "Acme_Weather").code == OK
+
+    result = site.run("call", "--locked", "--policy", "policy.toml", "weather.look")
+
+    assert result == CommandResult(OK, "fine\n")
+    assert not mark.exists()
+
+
+def test_policy_may_isolate_more_than_the_lock(same_site: Site) -> None:
+    """An unmarked distribution may be isolated, and nothing differs then."""
+    isolated = ("--isolate-plugins", "acme-*")
+
+    assert same_site.run("plugins", "diff", *isolated) == CommandResult(OK, "no differences from neuroscript.lock\n")
+    assert same_site.run("call", "--locked", "acme.who", *isolated) == CommandResult(OK, "good\n")
+
+
 # An engine
 
 
@@ -383,7 +447,9 @@ def test_index_with_another_description_is_refused(site: Site, with_path: Callab
 
 def test_lock_must_not_be_a_path() -> None:
     """Use Lock.read for a path."""
-    with pytest.raises(SpecError, match=r"lock must be a Lock \(an object with check and missing\), or None, not str"):
+    with pytest.raises(
+        SpecError, match=r"lock must be a Lock \(an object with admit, check and missing\), or None, not str"
+    ):
         Engine(lock="neuroscript.lock", policy=ExecutionPolicy())
 
 

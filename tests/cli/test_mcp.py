@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,34 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp_types import ElicitResult
 from tests.cli.conftest import run_installed
+from tests.interop.mcp_place import PLUGIN, until
 
 from neuroscript._imports import install_hint
 from neuroscript.cli.mcp import options as mcp_words
 from neuroscript.interop.mcp import CLIENTS
 
 ROOT = Path(__file__).parents[2]
+STUBBORN = """
+import asyncio, os
+from contextlib import suppress
+from pathlib import Path
+
+def register(registrar):
+    tools = registrar.toolset("t")
+
+    @tools.tool
+    async def stay(rt) -> None:
+        mark = Path(os.environ["MARK"])
+        mark.touch()
+        rt.handles.new(mark, "file", mark.unlink)
+        while True:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
+"""
+"""A plugin with a coroutine that cannot be cancelled. The file exists from its start until the engine is closed."""
 
 
 @pytest.mark.parametrize(
@@ -42,6 +63,18 @@ ROOT = Path(__file__).parents[2]
             ("mcp", "serve", "--http", "0.0.0.0:0"),
             "an address that other machines can reach requires a token; add --token-env VARIABLE",
         ),
+        (
+            ("mcp", "serve", "--state-key-env", "NOT_SET_ANYWHERE"),
+            "the variable in --state-key-env is not set, or is empty",
+        ),
+        (
+            ("mcp", "serve", "--state-key-file", "/no/such/file"),
+            "the file in --state-key-file cannot be read (FileNotFoundError)",
+        ),
+        (
+            ("mcp", "serve", "--used-states", "/no/such/file"),
+            "used states: the file cannot be used (FileNotFoundError)",
+        ),
         (("mcp", "serve", "--http", "192.0.2.1:1", "--token-env", "PATH"), "cannot serve at that address (OSError)"),
         (
             ("mcp", "serve", "--http", "here"),
@@ -54,6 +87,25 @@ def test_serve_errors_are_reported(words: tuple[str, ...], sentence: str) -> Non
     result = run_installed(*words)
 
     assert (result.code, result.out, result.err.splitlines()[-1]) == (2, "", f"neuroscript: {sentence}")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("secret", "request states: keys must be strings or bytes of at least 32 bytes"),
+        ("\n", "the file in --state-key-file is empty"),
+    ],
+)
+def test_invalid_keys_are_reported(tmp_path: Path, text: str, sentence: str) -> None:
+    """No key is shown."""
+    file = tmp_path / "keys"
+    file.touch(0o600)
+    file.write_text(text)
+    result = run_installed("mcp", "serve", "--state-key-file", str(file))
+
+    assert (result.code, result.out, result.err.splitlines()[-1]) == (2, "", f"neuroscript: {sentence}")
+    file.chmod(0o644)
+    assert "other users can access the file" in run_installed("mcp", "serve", "--state-key-file", str(file)).err
 
 
 def test_missing_sdk_is_reported() -> None:
@@ -137,6 +189,96 @@ def test_http_server_requires_the_token_and_stops_on_interrupt() -> None:
         running.send_signal(signal.SIGINT)
         out, _ = running.communicate(timeout=10)
         assert (running.returncode, out) == (130, "")
+
+
+@pytest.fixture
+def stubborn(tmp_path: Path) -> tuple[str, Path]:
+    """The file of a plugin, and the file that it creates; see `STUBBORN`."""
+    plugin = tmp_path / "plugin.py"
+    plugin.write_text(STUBBORN)
+    return str(plugin), tmp_path / "mark"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.full)])
+def test_http_server_closes_its_engine_on_a_signal(stubborn: tuple[str, Path], number: signal.Signals) -> None:
+    """Although a call continues as a task, and its coroutine cannot be cancelled."""
+    plugin, mark = stubborn
+    with serving("-p", plugin, "--tasks", "t.*", MARK=str(mark)) as (running, url):
+        assert _task(url, "t__stay")["status"] == "working"
+        until(mark.exists)
+        running.send_signal(number)
+        assert running.wait(20) == 128 + number
+
+    assert not mark.exists()
+
+
+@pytest.mark.full
+def test_stdio_server_ends_after_its_client(stubborn: tuple[str, Path]) -> None:
+    """Although the coroutine of a call cannot be cancelled."""
+    plugin, mark = stubborn
+    command = [sys.executable, "-m", "neuroscript", "mcp", "serve", "-p", plugin]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, cwd=ROOT, env={**os.environ, "MARK": str(mark)}) as running:
+        assert running.stdin
+        running.stdin.write(json.dumps(_call("t__stay")).encode() + b"\n")
+        running.stdin.flush()
+        until(mark.exists)
+        running.stdin.close()
+        assert running.wait(40) == 0
+
+    assert not mark.exists()
+
+
+@pytest.mark.slow
+def test_two_processes_share_keys_and_a_record(tmp_path: Path) -> None:
+    """Either accepts the state of the other, and both together accept it once."""
+    keys = tmp_path / "keys"
+    keys.touch(0o600)
+    keys.write_text("k" * 32 + "\n")
+    words = ("-p", str(PLUGIN), "--state-key-file", str(keys), "--used-states", str(tmp_path / "used"))
+
+    async def call(url: str, **words: Any) -> Any:
+        async with Client(url, elicitation_callback=lambda *_: None) as client:
+            with suppress(MCPError):
+                return await client.session.call_tool("t__risky", {"path": "a"}, **words, allow_input_required=True)
+
+    with serving(*words) as (_, one), serving(*words) as (_, other):
+        asked = asyncio.run(call(one))
+        approved = ElicitResult(action="accept", content={"approve": True})
+        answers = dict.fromkeys(asked.input_requests, approved)
+        found = [
+            asyncio.run(call(url, input_responses=answers, request_state=asked.request_state)) for url in (other, one)
+        ]
+
+    assert [each and each.content[0].text for each in found] == ["deleted a", None]
+
+
+@pytest.mark.slow
+def test_calls_become_tasks() -> None:
+    """If their tools match the option, and the client supports tasks."""
+    with serving("--tasks", "math.a*") as (_, url):
+        assert _task(url, "math__abs", num=-2)["resultType"] == "task"
+
+
+def _task(url: str, tool: str, **arguments: Any) -> Any:
+    """Return the result of a call by a client that supports tasks."""
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": tool,
+    }
+    return httpx2.post(url, json=_call(tool, **arguments), headers=headers).json()["result"]
+
+
+def _call(tool: str, **arguments: Any) -> Any:
+    """Return the request for a call by a client that supports tasks."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}},
+    }
+    call = {"name": tool, "arguments": arguments, "_meta": meta}
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
 
 
 def test_stdio_server_stops_on_interrupt() -> None:

@@ -270,7 +270,7 @@ def test_unusable_server_stops_nothing_else(world: World) -> None:
         "tea\n",
         "neuroscript: warning: mcp.gone: the server could not be reached: FileNotFoundError\n"
         f"{noted(world)}"
-        f"neuroscript: warning: mcp.other: {world.directory / 'other.mcp.json'}: mcp: expected 1, the supported version of the file format\n"
+        f"neuroscript: warning: mcp.other: {world.directory / 'other.mcp.json'}: mcp: expected 1 or 2, the supported versions of the file format\n"
         "neuroscript: warning: mcp.lost: its tool definitions cannot be stored (FileNotFoundError)\n",
     )
 

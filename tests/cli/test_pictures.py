@@ -11,8 +11,10 @@ PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 SCRIPT = runpy.run_path(str(PICTURES / "make.py"))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SCRIPT["PICTURES"])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if name == "demo" else pytest.mark.full) for name in SCRIPT["PICTURES"]],
+)
 def test_picture_is_current(name: str) -> None:
     """If it is not, run ``python3 dev.py run docs.pictures.make``."""
     assert (PICTURES / f"{name}.svg").read_text("utf-8") == SCRIPT["svg"](name)

@@ -152,6 +152,48 @@ broken-hang 1.0
     ]
 
 
+def test_isolated_plugins_are_marked(with_site: Callable[..., CommandResult]) -> None:
+    """By distribution or entry point; none of these commands imports them."""
+    isolated = ("--isolate-plugins", "acme-good", "--isolate-plugins", "zeta-good")
+    found = {each["name"]: each for each in json.loads(with_site("plugins", "list", "--json", *isolated).out)}
+    rows = with_site("plugins", "list", *isolated).out.splitlines()
+    shown = with_site("plugins", "show", "acme-good", "--isolate-plugins", "acme")
+
+    assert found["acme-good"]["isolated"] == ["acme"]
+    assert "isolated" not in found["broken-hang"]
+    assert [row.split()[2:4] for row in rows if row.startswith("acme-good")] == [["enabled,", "isolated"]]
+    assert shown.out.splitlines()[-1] == (
+        "  neuroscript.toolsets  acme  acme_good_module:toolset  isolated: only worker processes import it"
+    )
+
+
+def test_isolated_plugins_are_checked_in_confined_processes(with_site: Callable[..., CommandResult]) -> None:
+    """The hooks of such a plugin are not used."""
+    chosen = {"NEUROSCRIPT_PLUGINS": "acme-good,broken-exit,zeta-good"}
+    result = with_site("plugins", "check", "--isolate-plugins", "*", **chosen)
+
+    assert (result.code, result.err) == (1, "")
+    assert result.out == (
+        "acme-good 1.0    ok           1 tool; isolated\n"
+        "broken-exit 1.0  plugin.exit  entry point broken-exit cannot be loaded: SystemExit: 3\n"
+        "                              (broken_exit_module.py, line 1)\n"
+        "zeta-good 1.0    ok           2 tools, 3 hooks; isolated, so its hooks are not used\n\n"
+        "3 plugins: 2 usable, 1 unusable\n"
+    )
+    data = json.loads(with_site("plugins", "check", "acme-good", "--json", "--isolate-plugins", "*", **chosen).out)
+    assert data["plugins"][0]["isolated"] == ["acme"]
+
+
+def test_pattern_of_isolation_without_effect_produces_a_warning(with_site: Callable[..., CommandResult]) -> None:
+    """It may be misspelt, and then the command imports the code."""
+    chosen = {"NEUROSCRIPT_PLUGINS": "acme-good"}
+
+    assert with_site("call", "acme.who", "--isolate-plugins", "acme-*", **chosen) == CommandResult(0, "good\n")
+    assert with_site("call", "acme.who", "--isolate-plugins", "acmee", **chosen) == CommandResult(
+        0, "good\n", "neuroscript: warning: no available tool matches --isolate-plugins acmee\n"
+    )
+
+
 # Choosing plugins
 
 

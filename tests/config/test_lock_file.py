@@ -44,7 +44,7 @@ WHOLE = Lock(
     (
         Pinned("zeta", "2.0", {"zeta.a": pinned_tool("zeta.a")}, {"zeta.old": "zeta.a"}, ("neuroscript_decide",)),
         Pinned("Acme.Tools", "1.0", {"acme.hard": HARD, "acme.b": pinned_tool("acme.b")}),
-        Pinned("empty", "?"),
+        Pinned("empty", "?", is_isolated=True),
     )
 )
 
@@ -108,6 +108,25 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == [file]
 
 
+def test_a_file_without_marks_of_isolation_is_valid() -> None:
+    """As older versions write it; a distribution that is not isolated is not marked."""
+    lock = Lock.of_text(json.dumps(locked()))
+
+    assert [each.is_isolated for each in lock.distributions] == [False]
+    assert "isolated" not in lock.text
+    assert Lock.of_text(json.dumps(locked(isolated=False))) == lock
+    assert Lock.of_text(json.dumps(locked(isolated=True))) != lock
+
+
+def test_code_that_is_no_longer_isolated_is_a_breaking_change() -> None:
+    """More isolation is no difference."""
+    free, isolated = pinned("acme.b"), pinned("acme.b", is_isolated=True)
+
+    assert [str(each) for each in compare(isolated, free)] == ["isolated: the policy no longer isolates its code"]
+    assert [each.change.kind for each in compare(isolated, free)] == ["breaking"]
+    assert compare(free, isolated) == ()
+
+
 # Problems
 
 
@@ -162,6 +181,8 @@ SPEC = pinned_tool("acme.b").data["spec"]
         ),
         (locked(hook=[]), ["distributions.acme.hook: unknown key; did you mean hooks?"]),
         (locked(version=1.0), ["distributions.acme.version: must be a string"]),
+        (locked(isolated=1), ["distributions.acme.isolated: must be true or false"]),
+        (locked(isolated=None), ["distributions.acme.isolated: must be true or false"]),
         (locked(hooks=["a", "a"]), ["distributions.acme.hooks: must be an array of unique strings"]),
         (locked(hooks=[{}]), ["distributions.acme.hooks: must be an array of unique strings"]),
         (

@@ -26,6 +26,13 @@ select = ["files.read_*", "files.list"]
 skip = true
 group = "Far.Files"
 accepted = "known.json"
+confine = true
+read = "docs"
+write = ["out", "/var/lib/files"]
+network = true
+roots = true
+sampling = true
+description_chars = 300
 
 [mcp.my-shop]
 url = "https://shop.example/mcp"
@@ -53,6 +60,13 @@ def test_each_table_is_a_call_of_from_mcp(tmp_path: Path) -> None:
             select=("files.read_*", "files.list"),
             skip=True,
             accepted=str(tmp_path / "known.json"),
+            confine=True,
+            read=(str(tmp_path / "docs"),),
+            write=(str(tmp_path / "out"), "/var/lib/files"),
+            network=True,
+            roots=True,
+            sampling=True,
+            description_chars=300,
         ),
         ServerTable(
             "my-shop",
@@ -101,6 +115,25 @@ FAULTS = [
     ("[mcp.a]\nurl = 'http://x/'\ncwd = '/'", ["1: mcp.a: cwd cannot be used with url"]),
     ("[mcp.a]\ncommand = ['x']\nheaders = {}", ["1: mcp.a: headers cannot be used with command"]),
     (
+        "[mcp.a]\nurl = 'http://x/'\nconfine = true\nread = ['/srv']",
+        [
+            "1: mcp.a: confine cannot be used with url, because this process does not start the server",
+            "1: mcp.a: read cannot be used with url, because this process does not start the server",
+        ],
+    ),
+    (
+        "[mcp.a]\ncommand = ['x']\nwrite = 'data'\nnetwork = true",
+        ["1: mcp.a: write, network can only be used with confine"],
+    ),
+    (
+        "[mcp.a]\ncommand = ['x']\nconfine = 1\nread = [1]\nwrite = {}",
+        [
+            "3: mcp.a.confine: must be true or false",
+            "4: mcp.a.read: must be an array of paths, in brackets",
+            "5: mcp.a.write: must be an array of paths, in brackets",
+        ],
+    ),
+    (
         "[mcp.a]\ncommand = ['x']\nenv = {A = 1, B = {secrets = 'hush'}, C = \"hu\\nsh\", '' = 'hush'}",
         [
             '3: mcp.a.env.A: must be a string of one line, in quotes, or {secret = "NAME"}',
@@ -130,6 +163,7 @@ FAULTS = [
     ),
     ("[mcp.a]\ncommand = ['x']\ntimeout = inf", ["3: mcp.a.timeout: must be a positive, finite number of seconds"]),
     ("[mcp.a]\ncommand = ['x']\ntimeout = true", ["3: mcp.a.timeout: must be a positive, finite number of seconds"]),
+    ("[mcp.a]\ncommand = ['x']\ndescription_chars = 0", ["3: mcp.a.description_chars: must be a positive integer"]),
     (
         "[mcp.a]\ncommand = ['x']\nselect = ['a.*', 'a b', 3]",
         [

@@ -19,6 +19,7 @@ from neuroscript import (
     ExecutionPolicy,
     FlowLabels,
     FlowRule,
+    Isolation,
     SpecError,
     ToolCall,
     ToolPolicy,
@@ -101,6 +102,49 @@ def test_a_profile_replaces_the_keys_that_it_sets() -> None:
         base, deny=("*.delete", "*.write"), trusted=False, limits=attrs.evolve(base.limits, calls=3)
     )
     assert idle == attrs.evolve(base, allow=())
+
+
+ISOLATION = """\
+[policy.isolation]
+tools = ["Tool.Acme.*"]
+plugins = ["acme-tools", "plugins/*.py"]
+network = ["acme.get"]
+require = ["landlock"]
+workers = 2
+idle_seconds = 2.5
+cpu_seconds = 10
+programs = true
+
+[policy.profiles.careful.isolation]
+plugins = []
+reuse = false
+
+[policy.profiles.idle]
+deny = ["*"]
+"""
+
+
+def test_a_file_has_the_settings_of_isolation() -> None:
+    """A profile replaces the keys that it sets; other keys are unchanged."""
+    base = Isolation(
+        tools=["acme.*"],
+        plugins=["acme-tools", "plugins/*.py"],
+        network=["acme.get"],
+        require=["landlock"],
+        workers=2,
+        idle_seconds=2.5,
+        cpu_seconds=10,
+        programs=True,
+    )
+
+    assert policy_of_toml(ISOLATION) == ExecutionPolicy(isolate=base)
+    assert policy_of_toml(ISOLATION, profile="careful").isolate == attrs.evolve(base, plugins=[], reuse=False)
+    assert policy_of_toml(ISOLATION, profile="idle").isolate == base
+    assert type(base.idle_seconds) is type(policy_of_toml(ISOLATION).isolate.idle_seconds)  # type: ignore[union-attr]
+
+
+def test_an_empty_table_isolates_nothing() -> None:
+    assert policy_of_toml("[policy.isolation]\n") == ExecutionPolicy()
 
 
 FLOW = """\
@@ -324,6 +368,34 @@ tools = [
                 "7: policy.labels[1].declassifies: must be an array of strings, in brackets",
                 "9: policy.labels[2].tools: is empty; write '*' for all",
                 "13: policy.labels[3].tools[1]: x y is not a valid pattern; use a name, or a pattern such as mail.*",
+            ],
+        ),
+        (
+            """[policy.isolation]
+tools = ["acme.*",
+  "a b"]
+plugin = []
+require = ["landlok"]
+reuse = 1
+idle_seconds = 0.0
+workers = 2.5
+memory_bytes = "1G"
+programs = 1
+[policy.profiles.x]
+isolate = ["a"]
+isolation = 3
+""",
+            [
+                "3: policy.isolation.tools[1]: a b is not a valid pattern; use a name, or a pattern such as acme.*",
+                "4: policy.isolation.plugin: unknown key; did you mean plugins?",
+                "5: policy.isolation.require[0]: landlok is not a layer; did you mean landlock?",
+                "6: policy.isolation.reuse: must be true or false",
+                "7: policy.isolation.idle_seconds: must be a positive, finite number of seconds",
+                "8: policy.isolation.workers: must be a positive integer, not float",
+                "9: policy.isolation.memory_bytes: must be a positive integer, not str",
+                "10: policy.isolation.programs: must be true or false",
+                "12: policy.profiles.x.isolate: unknown key; did you mean isolation?",
+                "13: policy.profiles.x.isolation: must be a table, [policy.profiles.x.isolation]",
             ],
         ),
         ("[policy]\nprofiles = []", ["2: policy.profiles: must be a table, [policy.profiles]"]),

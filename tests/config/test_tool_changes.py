@@ -13,6 +13,8 @@ from tests.config.test_nested_changes import ROWS as NESTED_ROWS
 from neuroscript import (
     ArgSpec,
     Example,
+    Prompt,
+    Resource,
     ToolPolicy,
     ToolSpec,
 )
@@ -98,6 +100,7 @@ TOOL_ROWS: list[tuple[str, dict[str, Any], dict[str, Any], list[str]]] = [
     ("return_help", {}, {"return_help": "What to do next."}, [f"compatible return_help: {READ}"]),
     ("category", {}, {"category": "safe"}, [f"compatible category: {READ}"]),
     ("error_conditions", {}, {"error_conditions": "Never."}, [f"compatible error_conditions: {READ}"]),
+    ("definition", {}, {"definition": '{"title": "A"}'}, [f"compatible definition: {READ}"]),
     ("examples", {}, {"examples": (Example((), 1),)}, [f"compatible examples: {READ}"]),
     ("deprecated", {}, {"deprecated": "use g.u"}, ["compatible deprecated: is now deprecated"]),
     ("deprecated, no more", {"deprecated": "use g.u"}, {}, ["compatible deprecated: is no longer deprecated"]),
@@ -120,6 +123,19 @@ TOOL_ROWS: list[tuple[str, dict[str, Any], dict[str, Any], list[str]]] = [
         {"schema": "{}"},
         ["breaking schema: has different additional constraints on the arguments"],
     ),
+    (
+        "resource",
+        {},
+        {"resource": Resource("notes://all")},
+        ["compatible resource: is now served as a resource"],
+    ),
+    (
+        "resource, another",
+        {"resource": Resource("notes://all")},
+        {"resource": Resource("notes://every")},
+        ["breaking resource: the resource changed"],
+    ),
+    ("prompt, no more", {"prompt": Prompt()}, {}, ["breaking prompt: the prompt changed"]),
     ("name", {}, {"name": "u"}, ["compatible fullname: was renamed to g.u"]),
     ("group", {}, {"group": "h"}, ["compatible fullname: was renamed to h.t"]),
 ]
@@ -207,6 +223,8 @@ POLICY_ROWS: list[tuple[str, dict[str, Any], dict[str, Any], list[str]]] = [
     ("timeout", {}, {"timeout": 5}, ["breaking timeout: the timeout is shorter"]),
     ("timeout, longer", {"timeout": 5}, {"timeout": 6}, ["compatible timeout: the timeout is longer"]),
     ("timeout, none", {"timeout": 5}, {}, ["compatible timeout: the timeout is longer"]),
+    ("raw files", {}, {"raw_files": True}, ["breaking raw_files: now opens granted files by path"]),
+    ("raw files, no more", {"raw_files": True}, {}, ["compatible raw_files: no longer opens files by path"]),
     ("blocking", {}, {"blocking": True}, ["compatible blocking: acall runs it in a different way"]),
     (
         "sources, fewer",

@@ -266,9 +266,9 @@ def test_broken_distribution_is_reported_and_stops_no_other(broken: Broken) -> N
             "entry point b cannot be used: neuroscript_toolsets returned int instead of a Toolset",
         ),
         (
-            Published("b", f"runtime_api = (1, 2)\n{COMPUTED}", target="", group="plugins"),
+            Published("b", f"runtime_api = (1, 3)\n{COMPUTED}", target="", group="plugins"),
             "api",
-            "entry point b requires runtime API 1.2, but this is 1.1",
+            "entry point b requires runtime API 1.3, but this is 1.2",
         ),
         (
             Published("b", f"runtime_api = '1.0'\n{COMPUTED}", target="", group="plugins"),

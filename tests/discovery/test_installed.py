@@ -430,7 +430,7 @@ def test_hanging_distribution_delays_only_one_start(site: Path, monkeypatch: pyt
     """The engine starts after the timeout, the others work, and the next start skips this one."""
     Published("hanging-tools", "import threading\nthreading.Event().wait()\n").install(site)
     age(site)
-    monkeypatch.setattr(probing.probe_all, "__defaults__", (1.5, *(probing.probe_all.__defaults__ or ())[1:]))
+    monkeypatch.setattr(probing, "TIMEOUT_SECONDS", 1.5)
     chosen = ["acme-tools", "hanging-tools"]
 
     with Engine(plugins=chosen) as engine:

@@ -227,7 +227,7 @@ def test_policy_is_narrowed_by_its_fields_only() -> None:
     assert str(caught.value) == (
         "execution policy: unknown field deni, within; "
         "the fields are allow, deny, grants, trusted, limits, preapproved, approver, otherwise, flow, labels, "
-        "trust_textless"
+        "trust_textless, isolate"
     )
 
 

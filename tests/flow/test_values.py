@@ -365,6 +365,8 @@ def test_every_plain_value_can_be_added_and_searched(value: Any, said: Any, argu
 
 
 @given(st.lists(SENTENCE, max_size=3), SENTENCE, st.lists(SENTENCE, max_size=3), SENTENCE, SENTENCE)
+@example(["alpha beta"], "", ["alpha alpha", "-beta"], "beta", "beta")
+@example(["alpha beta"], "", ["gamma al", "pha-be", "ta"], "beta", "")
 def test_more_labelled_text_and_more_arguments_never_remove_labels(
     results: list[str], result: str, arguments: list[str], argument: str, said: str
 ) -> None:

@@ -155,7 +155,7 @@ SCHEMAS = st.recursive(st.just({}) | schemas_of(st.just({"type": "string"})), sc
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.tuples(SCHEMAS, SCHEMAS, SCHEMAS), st.lists(JSON, min_size=1, max_size=4))
 def test_what_is_called_fits_the_schema_as_another_validator_sees_it(parts: Any, sent: list[Any]) -> None:
     """Whatever the schema says and whatever was sent: exact values that reach a function validate."""

@@ -50,6 +50,7 @@ POLICY = ToolPolicy(
     timeout=2.5,
     sources=("private:shops",),
     declassifies=("untrusted",),
+    raw_files=True,
 )
 
 PAGE = f"""\
@@ -87,7 +88,8 @@ Close a shop. \\# Forever
 **Errors:** shop.closed.
 
 **Needs:** trust, `fs:write:{{town}}/**`, approval of each call. **Effects:** writes. \
-**Reads:** private:shops. **Sends to:** storage (assumed). **Declassifies:** untrusted. **Timeout:** 2.5 s.
+**Reads:** private:shops. **Sends to:** storage (assumed). **Declassifies:** untrusted. \
+**Files:** opens granted files by path. **Timeout:** 2.5 s.
 
 **Examples:**
 

@@ -164,7 +164,7 @@ def nested_forms() -> Iterator[ToolSpec]:
         yield ToolSpec(f"v{index}", "g", (rule,), variadic=True, returns=rule, stream=True)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_stub_has_precise_types(tmp_path: Path) -> None:
     """For arguments and results at any depth; mypy refuses each wrong line, and no other line of any nested form."""
     pytest.importorskip("mypy")

@@ -107,6 +107,7 @@ tools.str.split(5, " ")
 """
 
 
+@pytest.mark.full
 def test_the_stub_of_all_tools_here_is_accepted_and_tells_right_from_wrong(tmp_path: Path) -> None:
     """Of every installed tool of this project; each wrong line is refused, and no other. The stub of no tools is valid."""
     with Engine() as engine:

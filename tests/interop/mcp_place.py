@@ -38,20 +38,31 @@ class Place:
 def served(
     *,
     tools: tuple[str, ...] = ("*",),
+    resources: tuple[str, ...] = (),
+    plugin: Path = PLUGIN,
+    options: Mapping[str, Any] | None = None,
     plugins: str | tuple[str, ...] = "none",
     bounds: Mapping[str, Any] | None = None,
     **words: Any,
 ) -> Iterator[Place]:
-    """Serve the tools of `PLUGIN`, one of which is denied.
+    """Serve the tools of a plugin; one of those of `PLUGIN` is denied.
 
     Args:
+        options: Keyword arguments of the engine.
         bounds: Keyword arguments of the HTTP server.
         words: Keyword arguments of the application.
     """
     policy = ExecutionPolicy(approver=ask_client, deny=("t.refused",))
-    with Engine(plugins=plugins, policy=policy) as engine, bound() as (listening, port):
-        engine.load_plugin(PLUGIN)
-        service = serve(engine, tools=tools, name="tests")
+    with Engine(**{"plugins": plugins, "policy": policy, **(options or {})}) as engine:
+        engine.load_plugin(plugin)
+        with running(engine, serve(engine, tools=tools, name="tests", resources=resources), bounds, **words) as place:
+            yield place
+
+
+@contextmanager
+def running(engine: Engine, service: Service, bounds: Mapping[str, Any] | None = None, **words: Any) -> Iterator[Place]:
+    """Serve over HTTP; see `served` for the arguments."""
+    with bound() as (listening, port):
         server = http_server(app(service, **words), **(bounds or {}))
         thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])))
         thread.start()

@@ -256,6 +256,17 @@ def test_consecutive_streamed_calls_are_separated() -> None:
     assert reply.turn.tool_calls == (ToolCall("a.b", {"x": "1"}, id="call_1"), ToolCall("a.b", {"x": "1"}, id="call_2"))
 
 
+def test_characters_split_between_pieces_are_whole() -> None:
+    """Of text and of arguments, if a server splits a character in two surrogates."""
+    halves = ["a\ud83d", "\ude00b"]
+    call = {"name": "a__b", "partialArgs": [{"jsonPath": "$.x", "stringValue": half} for half in halves]}
+    reply, _ = assembled(
+        [*(chunk({"text": half}) for half in halves), chunk({"functionCall": call}, finishReason="STOP")]
+    )
+
+    assert texts_of(reply.turn) == ("a\U0001f600b", (ToolCall("a.b", {"x": "a\U0001f600b"}, id="call_1"),))
+
+
 def test_an_incomplete_call_has_arguments_that_are_not_json() -> None:
     """The engine can report it to the model; it is sent back as a map."""
     call = {"name": "a__b", "partialArgs": [{"jsonPath": "$.x", "stringValue": "1"}], "willContinue": True}

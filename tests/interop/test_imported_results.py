@@ -76,6 +76,8 @@ def test_structured_content_is_exact() -> None:
     value = value_of({"structuredContent": {"id": 1.0, "at": "soon", "lines": [{"price": 2}]}}, promise_of(ORDER))
 
     assert [repr(each) for each in (value["id"], value["lines"][0]["price"])] == ["1", "2.0"]
+    wrapped = {"type": "object", "properties": {"result": {"type": "integer"}}, "required": ["result"]}
+    assert repr(value_of({"structuredContent": {"result": 5.0}}, promise_of(wrapped))) == "5"
 
 
 def test_formats_are_checked_only_if_the_host_says_so() -> None:

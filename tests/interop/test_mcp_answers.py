@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 from tests.interop.mcp_raw import SURROGATE, served
 
-from neuroscript import Engine, ExecutionPolicy, PluginError, ToolCall, ToolFailed
+from neuroscript import Content, Engine, ExecutionPolicy, PluginError, ToolCall, ToolFailed
 from neuroscript.interop.mcp import from_mcp
 from neuroscript.interop.mcp.client.log_filter import ROOTS
 from neuroscript.interop.mcp.client.pending_requests import MAX_PARTS
@@ -121,7 +121,7 @@ def test_content_blocks_are_counted_before_they_are_built(engine: Engine) -> Non
         "never",
         f"the server's answer has more than {most} content parts",
     )
-    assert engine.execute(ToolCall("far.raw", {"line": line % most})).value == [""] * most
+    assert engine.execute(ToolCall("far.raw", {"line": line % most})).value == Content(*[""] * most)
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from tests.interop.mcp_engines import (
 )
 from tests.interop.mcp_engines import engine as engine
 
-from neuroscript import ArgType, CallTimeout, Engine, Host, ToolFailed
+from neuroscript import ArgType, CallTimeout, Content, EmbeddedResource, Engine, Host, Image, ResourceLink, ToolFailed
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes and descriptors are counted in /proc")
 
@@ -48,12 +48,12 @@ def test_an_error_names_the_argument_before_a_request_is_sent(engine: Engine) ->
     [
         ("say", {"text": "a\nb"}, "a\nb"),
         ("slim", {"name": "tea"}, {"name": "tea", "size": 3}),
-        ("picture", {}, {"media_type": "image/png", "data": b"\x89PNG\xff"}),
+        ("picture", {}, Content(Image(b"\x89PNG\xff", "image/png"))),
     ],
     ids=["text", "structure", "picture"],
 )
 def test_results_are_exact_values(engine: Engine, name: str, arguments: dict[str, Any], value: object) -> None:
-    """Strings are unchanged, structures are maps, and bytes have their media type."""
+    """Strings are unchanged, structures are maps, and other blocks are content."""
     assert call_tool(engine, name, **arguments).value == value
 
 
@@ -80,24 +80,24 @@ def bare() -> Iterator[Engine]:
     ("content", "value"),
     [
         ([], None),
-        ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], ["a", "b"]),
+        ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], Content("a", "b")),
         (
             [{"type": "resource", "resource": {"uri": "a:b", "mimeType": "text/plain", "text": "c"}}],
-            {"uri": "a:b", "media_type": "text/plain", "text": "c"},
+            Content(EmbeddedResource("a:b", "c", media_type="text/plain")),
         ),
         (
             [{"type": "resource", "resource": {"uri": "a:b", "blob": "/w=="}}],
-            {"uri": "a:b", "media_type": None, "data": b"\xff"},
+            Content(EmbeddedResource("a:b", b"\xff")),
         ),
         (
             [{"type": "resource_link", "uri": "a:b", "name": "c"}],
-            {"uri": "a:b", "media_type": None, "name": "c", "description": None},
+            Content(ResourceLink("a:b", "c")),
         ),
     ],
     ids=["nothing", "texts", "resource", "bytes", "link"],
 )
 def test_unstructured_content_becomes_values(bare: Engine, content: list[Any], value: object) -> None:
-    """One block is one value, several are a list, and none is None."""
+    """One text is a string, anything else is content, and nothing is None."""
     assert call_tool(bare, "raw", answer={"content": content}).value == value
 
 

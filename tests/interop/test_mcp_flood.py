@@ -279,6 +279,16 @@ def test_admitted_client_that_reads_nothing_is_closed() -> None:
         until(lambda: not served.server_state.connections)
 
 
+def test_responses_are_sent_without_delay() -> None:
+    """Otherwise the body of a response could wait for 40 ms until the client has acknowledged the headers."""
+    with asking() as (_, served):
+        until(lambda: served.server_state.connections)
+        (connection,) = served.server_state.connections
+        accepted = connection.transport.get_extra_info("socket")
+
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 # The cap on connections
 
 

@@ -137,7 +137,7 @@ def test_parallel_clients_have_separate_variables() -> None:
     """No client sees another's, and all of them are answered concurrently."""
 
     async def talk(url: str, number: int, ready: asyncio.Barrier) -> str:
-        async with Client(url) as client:
+        async with Client(url, mode="legacy") as client:
             await client.call_tool("t__remember", {"word": f"w{number}"})
             await ready.wait()
             return str((await client.call_tool("t__recall", {})).structured_content["result"])

@@ -57,7 +57,7 @@ def program_output(scratch: Path, others: tuple[str, ...], *words: str) -> dict[
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(("word", "others", "expected"), CASES, ids=[each[0] for each in CASES])
 def test_tools_of_the_package_receive_exact_values_and_forwarded_inputs(
     tmp_path: Path, word: str, others: tuple[str, ...], expected: dict[str, Any]

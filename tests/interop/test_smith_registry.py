@@ -35,7 +35,7 @@ from neuroscript.interop.smith import (
     problems_of,
     write_registry,
 )
-from neuroscript.interop.smith.tool_files import Contents
+from neuroscript.interop.smith.tool_files import ToolFiles
 
 
 def test_sm_27_entries_without_a_module_are_found_by_their_name(tmp_path: Path) -> None:
@@ -364,7 +364,7 @@ def test_sm_60_changing_metadata_later_has_no_effect(tmp_path: Path) -> None:
 
 def test_sm_60_a_concurrent_reset_does_not_affect_a_reader() -> None:
     """Before any line of the reader."""
-    registry = ToolsRegistry("smith", lambda: Contents((), ()))
+    registry = ToolsRegistry("smith", lambda: ToolFiles((), ()))
     code = ToolsRegistry.contents.fget.__code__  # type: ignore[attr-defined]
 
     def resetting(frame: FrameType, event: str, arg: object) -> Any:

@@ -18,7 +18,15 @@ from neuroscript import LLMError
 from neuroscript.io.text import MAX_VALUES
 from neuroscript.llm.errors import error_code, retry_after_seconds
 from neuroscript.llm.http_body import DONE, ResponseBody
+from neuroscript.llm.wire.anthropic.stream import MessageAssembler
+from neuroscript.llm.wire.openai.chat_stream import ChatAssembler
+from neuroscript.llm.wire.openai.responses_stream import ResponsesAssembler
 
+ASSEMBLERS: dict[Api, Any] = {
+    "openai-chat": ChatAssembler,
+    "openai-responses": ResponsesAssembler,
+    "anthropic": MessageAssembler,
+}
 SAID = asks(call("math__add", {"a": "2"}), text="gr\u00fc\u00dfe \u2028 \U0001f600")
 
 
@@ -55,6 +63,23 @@ def test_comments_and_unfinished_events_are_ignored() -> None:
     data = b': wait\n\nid: 7\nretry: 5\nevent: x\ndata: {"a":\ndata: 1}\n\n: wait\n\ndata: {"b": 2}\n'
 
     assert [*body([data]).events()] == [{"a": 1}]
+
+
+@pytest.mark.parametrize("api", STREAMED)
+def test_characters_split_between_events_are_whole(api: Api) -> None:
+    """Servers that count UTF-16 code units split a character in two surrogates."""
+    halves = "ab\ud83d\ude00" * 5  # in pieces of four
+    assembler = ASSEMBLERS[api]()
+    for _, data in STREAMED[api](asks(call("t__say", f'{{"text": "{halves}"}}'), text=halves)):
+        if data != DONE:
+            data = {**data, "response": {"output": []}} if data.get("type") == "response.completed" else data
+            assembler.take(json.loads(json.dumps(data)))
+
+    turn = assembler.reply().turn
+
+    arguments = turn.tool_calls[0].arguments
+    assert turn.content == "ab\U0001f600" * 5
+    assert (json.loads(arguments) if isinstance(arguments, str) else arguments) == {"text": "ab\U0001f600" * 5}
 
 
 @pytest.mark.parametrize(

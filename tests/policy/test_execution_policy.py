@@ -171,7 +171,7 @@ def test_a_policy_is_a_value() -> None:
         "ExecutionPolicy(allow=('fs.*',), deny=(), "
         "grants=(Grant(resource='fs', verbs=('read',), scopes=('*',)),), trusted=False, "
         "limits=None, preapproved=(), approver=None, within=None, otherwise='refuse', flow=(), labels=(), "
-        "trust_textless=False)"
+        "trust_textless=False, isolate=None)"
     )
     with pytest.raises(AttributeError):
         first.trusted = True  # type: ignore[misc]

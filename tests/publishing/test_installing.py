@@ -108,6 +108,7 @@ def test_bare_name_installs_what_a_stranger_registered(index: str, dist: Path, t
     assert by_extra["neuroscript-std"] == f"{index}neuroscript-std/neuroscript_std-{__version__}-9-py3-none-any.whl"
 
 
+@pytest.mark.full
 def test_printed_command_installs_the_wheels(index: str, dist: Path, tmp_path: Path) -> None:
     """It also works as it is printed for a relative directory."""
     expected = {

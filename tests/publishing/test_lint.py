@@ -464,6 +464,33 @@ def test_policies_without_labels_are_suggestions(case: str, tmp_path: Path) -> N
     assert {each.code for each in found.suggestions} <= {"lint.no-labels"}
 
 
+@pytest.mark.parametrize(
+    ("use", "is_suggested"),
+    [
+        ("return rt.fs.resolve('a')", True),
+        ("with rt.fs.pinned('a') as path: return path", True),
+        ("import sqlite3; sqlite3.connect(f'{rt.sandbox_dir}/a.db')", True),
+        ("import pandas as pd; pd.read_csv(path=rt.sandbox_dir + '/a.csv')", True),
+        ("import shutil; shutil.disk_usage(rt.sandbox_dir)", False),
+        ("import sqlite3; sqlite3.connect(':memory:')", False),
+        ("return rt.fs.read_text('a')", False),
+        ("return rt.fs.resolve('a')  # neuroscript: ignore[lint.raw-files]", False),
+    ],
+)
+def test_files_opened_by_path_are_suggestions(use: str, is_suggested: bool, tmp_path: Path) -> None:
+    """Unless a policy in the same sources declares them."""
+    path = tmp_path / "raw.py"
+    source = f"{HEAD}{tool_of('(rt: Runtime) -> None', use)}"
+
+    def suggested(more: str) -> list[str]:
+        path.write_text(f"{source}{more}")
+        return [each.message for each in lint(path).suggestions if each.code == "lint.raw-files"]
+
+    text = "opens files by path; declare raw_files=True in the ToolPolicy, so that the tool can run isolated"
+    assert suggested("") == [text] * is_suggested
+    assert suggested("FILES = ToolPolicy(raw_files=True)\n") == []
+
+
 def test_tools_without_a_policy_are_suggestions(tmp_path: Path) -> None:
     """However they are declared."""
     path = tmp_path / "good.py"
@@ -630,4 +657,4 @@ def test_reference_lists_every_code() -> None:
     }
 
     assert {row[1]: row[2] for row in rows if row} == CODES
-    assert CODES.keys() - tried == {"lint.syntax", "lint.py-typed", "lint.no-labels"}
+    assert CODES.keys() - tried == {"lint.syntax", "lint.py-typed", "lint.no-labels", "lint.raw-files"}

@@ -13,7 +13,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tests.conftest import ALL
 from tests.publishing.wheelhouse import built, wheelhouse
 
 from neuroscript import RUNTIME_API, SpecError, __version__
@@ -91,10 +90,10 @@ def test_scaffold_passes_every_static_check(name: str, words: dict[str, str], tm
     assert (found.findings, found.suggestions, found.tools) == ((), (), 2)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", SCAFFOLDS if ALL else [*SCAFFOLDS][-1:])
+@pytest.mark.full
+@pytest.mark.parametrize("case", SCAFFOLDS)
 def test_scaffold_passes_strict_type_checks(case: str, tmp_path: Path) -> None:
-    """mypy in strict mode; by default for one scaffold, because names and groups change no type."""
+    """mypy in strict mode."""
     name, words = SCAFFOLDS[case]
     project = create(name, tmp_path / "new", **words)
     path = os.pathsep.join([str(project / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -103,7 +102,7 @@ def test_scaffold_passes_strict_type_checks(case: str, tmp_path: Path) -> None:
     assert "Success: no issues found" in run(*command, cwd=project, MYPYPATH=path)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_scaffold_installs_without_network(project: Path, tmp_path: Path) -> None:
     """Each command of its CI file works in an empty environment, with neuroscript's wheel in the project.
 

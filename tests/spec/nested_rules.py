@@ -80,6 +80,9 @@ RULES: dict[str, ArgSpec] = {
     "int or ints": rule("any", any_of=("int", "slice_int")),
     "int or list": rule("any", any_of=("int", "slice")),
     "string or anything": rule("any", any_of=("string", ArgSpec("a", "any", description="Something else."))),
+    "string or described string or anything": rule(
+        "any", any_of=("string", ArgSpec("a", "any", any_of=("string", "any"), description="Something else."))
+    ),
     "int or object": rule("any", any_of=("int", ArgSpec("o", "map", keys=(ID,)))),
     "int or bigger object": rule("any", any_of=("int", ArgSpec("o", "map", keys=(ID, NAME)))),
     "payment": rule("any", any_of=(CARD, CASH)),

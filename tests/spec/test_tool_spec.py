@@ -34,6 +34,7 @@ from neuroscript import (
     spec_from_data,
     spec_to_data,
 )
+from neuroscript.tools.fingerprints import fingerprint
 
 INT, STRING, MAP = ArgType.INT, ArgType.STRING, ArgType.MAP
 NAME = "name must be 1 to 128 printable characters without whitespace, braces, brackets and quotes"
@@ -519,12 +520,24 @@ def test_what_is_no_spec_at_all_is_a_spec_error(data: Any) -> None:
     [
         ToolPolicy(),
         ToolPolicy(requires_trust=True, requires_approval=True, timeout=2.5, blocking=False),
+        ToolPolicy(raw_files=True),
         ToolPolicy(capabilities=("fs:read:{path}", "net:read,write:a:1,b", "model:use"), effects=("reads", "net")),
     ],
 )
 def test_a_policy_survives_plain_data(policy: ToolPolicy) -> None:
     """In upstream's shape: resource, verbs and scopes apart."""
     assert policy_from_data(json.loads(json.dumps(policy_to_data(policy)))) == policy
+
+
+def test_raw_files_is_written_only_if_declared() -> None:
+    """The fingerprints of other tools, and so all lock files and indexes, are those of versions without the field."""
+    needs = ToolPolicy(capabilities=("fs:read:a",), effects=("reads",))
+    tool = ToolImplementation(ToolSpec("t", "t"), lambda rt: None, needs)
+
+    assert fingerprint(tool) == "071f585ae70bee7b4e9ad2390f9ab2e5afed1f7810a6f92898cedbf2447f46e3"
+    assert policy_to_data(ToolPolicy(raw_files=True)) == {"requiresTrust": False, "rawFiles": True}
+    with pytest.raises(SpecError, match=r"^data: expected bool, got int @ ToolPolicy\.rawFiles$"):
+        policy_from_data({"rawFiles": 1})
 
 
 def test_upstreams_capabilities_are_read() -> None:

@@ -89,7 +89,7 @@ SESSION_WAYS: dict[str, Way] = {
 }
 SESSION_QUIET = {
     "aclose", "add_hooks", "add_labelled", "add_plugin_errors", "aliases", "check", "close", "host", "id", "unused_rules",
-    "infos", "is_closed", "labels", "ledger", "load_plugin", "load_plugins", "memory", "narrowed", "plugin_errors", "policy", "preload", "refusals",
+    "infos", "is_closed", "labels", "ledger", "load_plugin", "load_plugins", "memory", "narrowed", "plugin_errors", "policy", "preload", "refusals", "workers",
     "register", "reload_plugin", "sandbox", "secrets", "session", "spills", "tools", "unload_plugin", "user_said",
 }  # fmt: skip
 """Names that describe, add or end tools, and run none. ``tools`` gives a host its own functions."""
@@ -110,7 +110,7 @@ RUNTIME_WAYS: dict[str, Way] = {
     "call_tool_named": lambda rt, name: rt.call_tool_named(name, {}),
 }
 RUNTIME_QUIET = {
-    "cancelled", "deadline", "fs", "get_var", "handles", "labels", "llm", "logger", "meter", "now", "println", "progress",
+    "cancelled", "confine", "deadline", "fs", "get_var", "handles", "labels", "llm", "logger", "meter", "now", "println", "progress",
     "prompt_user", "random", "require", "sandbox_dir", "secret", "set_var", "sleep", "spend", "tools", "update_var",
     "variables",
 }  # fmt: skip
@@ -132,7 +132,7 @@ COMMAND_QUIET = {
         "trace",
     ),
     *("new", "lint", "index", "doctor", "export", "stubs", "docs", "plan", "models", "mcp config", "mcp tools"),
-    *("runs list", "runs show", "runs cancel"),
+    *("isolation", "isolation check", "runs list", "runs show", "runs cancel"),
 }
 """Names that run no tool. ``replay`` uses ``execute`` of an engine and only tools without effects."""
 
@@ -148,6 +148,8 @@ PACKAGE_WAYS = {
     "neuroscript.interop.langchain.export.to_langchain": "aexecute",
     "neuroscript.interop.mcp.server.serve.serve": "aexecute",
     "neuroscript.interop.mcp.server.serve.Service.__init__": "aexecute",
+    "neuroscript.interop.mcp.server.files.ServedFiles.found": "aexecute",
+    "neuroscript.interop.mcp.server.resources.Watch.__init__": "aexecute",
     "neuroscript.interop.mcp.server.client_session.open_client": "aexecute",
     "neuroscript.interop.mcp.server.client_session.Client.__init__": "aexecute",
     "neuroscript.interop.fastmcp.export.to_fastmcp": "aexecute",
@@ -179,14 +181,19 @@ PACKAGE_QUIET = {
     "bind", "bind_named", "bundle", "coerce", "policy_from_data", "policy_to_data", "result_to_data", "spec_from_data",
     "spec_to_data", "spec_to_schema", "spec_from_schema", "result_schema", "from_function", "from_code",
     "to_prompt", "tool", "hookimpl", "ask", "aask", "hookspec", "FileApprover", "load_policy",
+    "neuroscript.interop.mcp.client.answers.Answers.announce_root",
     "neuroscript.calls.approvals.check_not_stale", "neuroscript.calls.approvals.pending_request",
     "neuroscript.calls.approvals.settle_flows", "neuroscript.workflow.labels.RunLabels.__init__",
     "neuroscript.workflow.labels.declared_labels", "neuroscript.calls.flow_pipeline.flow_of_session",
     "neuroscript.workflow.labels.with_session_labels",
     "neuroscript.workflow.plan.flows.PlanLabels.__init__", "neuroscript.workflow.plan.flows.flow_problems", "neuroscript.engine.preflight.bind_call", "neuroscript.engine.preflight.decide",
     "neuroscript.llm.steps.ConversationState.__init__",
+    "neuroscript.testing.isolated.IsolatedTests.register",
     "neuroscript.testing.plugin.Distribution.__init__", "neuroscript.testing.plugin.pytest_collection_modifyitems",
     "neuroscript.testing.checks.setup.World.__init__", "neuroscript.calls.steps.CallFrame.__init__",
+    "neuroscript.interop.mcp.server.files.ServedFiles.add_tools", "neuroscript.interop.mcp.server.files.ServedFiles.entries",
+    "neuroscript.interop.mcp.server.resources.Resources.call", "neuroscript.interop.mcp.server.resources.Resources.found_files", "neuroscript.interop.mcp.server.resources.prompt_infos",
+    "neuroscript.interop.mcp.server.resources.resource_infos", "neuroscript.llm.offered_tools.offered_infos", "neuroscript.llm.offered_tools.refuse_unoffered",
     "neuroscript.llm.offered_tools.narrow_session", "neuroscript.llm.offered_tools.unmatched_patterns", "neuroscript.engine.shared.Shared.join",
     "neuroscript.engine.client.Client.__init__", "neuroscript.workflow.plan.validation.check",
     "neuroscript.workflow.plan.planner.make_plan", "neuroscript.workflow.plan.planner.amake_plan",

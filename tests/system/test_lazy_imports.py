@@ -36,31 +36,43 @@ LAZY_IMPORTS: Final = {
     "cli.doctor.installed": "cli.terminal.subprocess discovery.probe",
     "cli.env.approvers": "approval.pending approval.terminal",
     "cli.env.audit": "audit.log_file audit.recording audit.sqlite",
-    "cli.env.choices": "discovery.bundles discovery.installed",
+    "cli.env.choices": (
+        "config.policy_file discovery.bundles discovery.installed isolation.imports isolation.pool "
+        "policy.execution_policy policy.isolation"
+    ),
     "cli.env.engine": "calls.spill cli.env.approvers cli.env.audit cli.terminal.tool_hints config.lock_file",
+    "cli.env.isolation": "policy.isolation",
     "cli.env.mcp_servers": "config.policy_file interop.mcp.client.servers io.private_files runtime.secret_forms",
-    "cli.env.policy": "config.policy_file",
+    "cli.env.policy": "cli.env.isolation config.policy_file",
     "cli.env.tools": (
         "cli.env.engine cli.terminal.tool_hints discovery.catalog policy.tool_policy runtime.interfaces "
         "tools.serialization"
     ),
-    "cli.mcp.serve": "interop.mcp interop.mcp.server.http interop.mcp.server.listener interop.mcp.server.serve",
+    "cli.isolation.command": "cli.isolation.probe isolation.check",
+    "cli.mcp.serve": (
+        "interop.mcp interop.mcp.server.http interop.mcp.server.listener interop.mcp.server.serve io.private_files"
+    ),
     "cli.parser": "cli.error_help",
     "cli.plans.durable_runs": "workflow.durable workflow.durable.inspection",
     "cli.plans.run_plan": "cli.chat.conversation cli.env.approvers workflow.durable workflow.trace.file",
     "cli.plans.worker": "workflow.durable.worker",
     "cli.plugins.command": "cli.plugins.lock discovery.probe",
+    "cli.policy.check": "cli.policy.isolated",
+    "cli.policy.explain": "cli.policy.isolated",
     "cli.terminal.argument_parser": "io.near_names",
     "cli.terminal.inputs": "audit.keys",
     "cli.terminal.logger": "cli.terminal.server_log",
     "cli.terminal.output": "cli.error_help io.tracebacks",
     "cli.terminal.printing": "cli.terminal.rich_pages",
     "cli.tools.export": "formats.json_schema formats.prompt",
-    "cli.tools.list": "cli.env.engine formats.one_line",
+    "cli.tools.list": "cli.env.engine cli.env.isolation formats.one_line policy.isolation",
     "coercion.constraints": "coercion.problems coercion.refinements coercion.rule_text",
+    "coercion.plain_data": "coercion.content",
     "coercion.refinements": "coercion.rule_text coercion.unions",
     "coercion.rule_text": "coercion.string_formats",
     "coercion.schema_inspection": "coercion.schema_coverage",
+    "coercion.values": "coercion.content",
+    "config.policy_file": "policy.isolation",
     "discovery.catalog": "discovery.bundles discovery.probe",
     "discovery.entry_points": "tools.hookspecs",
     "discovery.index_builder": "tools.hookspecs",
@@ -68,22 +80,33 @@ LAZY_IMPORTS: Final = {
         "discovery.entry_points spec.instances tools.fingerprints tools.hookspecs tools.instance_makers tools.serialization"
     ),
     "discovery.probe": "discovery.index_builder",
-    "engine.call_runtime": "policy.refusals runtime.redacting_proxies",
+    "engine.call_runtime": "isolation.confined_programs policy.refusals runtime.redacting_proxies",
     "engine.engine": (
         "audit.location audit.recording calls.hooks calls.spill discovery.catalog discovery.entry_points "
-        "discovery.lazy_tools discovery.local_plugins engine.inflight policy.ledger"
+        "discovery.lazy_tools discovery.local_plugins engine.inflight isolation.imports isolation.tool_source "
+        "policy.ledger"
     ),
-    "engine.entries": "calls.flow_pipeline calls.gate engine.flow_runtime",
+    "engine.entries": ("calls.flow_pipeline calls.gate engine.flow_runtime isolation.pipeline isolation.tool_source"),
     "engine.session": (
         "approval.pending approval.request calls.approvals calls.spill_writer calls.streams engine.preflight flow.state "
         "io.tracebacks policy.labels policy.ledger policy.refusals runtime.redacting_proxies runtime.redaction"
     ),
-    "engine.shared": "calls.hooks calls.observers calls.threads flow.state runtime.engine_secrets sandbox",
+    "engine.shared": (
+        "calls.hooks calls.observers calls.threads flow.state isolation.pool runtime.engine_secrets sandbox"
+    ),
     "interop.agentheaven.handle": "llm.wire.sdk_data",
     "interop.agentheaven.mcp": "interop.fastmcp interop.fastmcp.export",
     "interop.mcp.client.host_services": "interop.mcp.client.sdk",
     "interop.mcp.client.location": "interop.mcp.client.sdk",
-    "policy.execution_policy": "policy.flow_rules policy.limits policy.refusals policy.templates",
+    "interop.mcp.client.transports": "interop.mcp.client.confined_server",
+    "isolation.program": "isolation.confinement isolation.namespaces isolation.system_calls",
+    "isolation.spawned": "isolation.frames isolation.zygote",
+    "isolation.tool_source": "discovery.entry_points discovery.installed discovery.local_plugins tools.fingerprints",
+    "isolation.zygote": (
+        "io.tracebacks isolation.confinement isolation.description isolation.frames isolation.namespaces "
+        "isolation.tool_source isolation.worker"
+    ),
+    "policy.execution_policy": "policy.flow_rules policy.isolation policy.limits policy.refusals policy.templates",
     "policy.scopes": "policy.paths",
     "policy.tool_policy": "policy.labels policy.templates",
     "runtime.host": "io.user_cache runtime.prompter runtime.secret_forms",
@@ -98,16 +121,17 @@ LAZY_IMPORTS: Final = {
     "spec.signature": "_imports",
     "spec.tool_spec": (
         "coercion.problems coercion.schema_validation coercion.string_formats spec.annotations spec.fields "
-        "spec.instances spec.refinements"
+        "spec.instances spec.refinements spec.served"
     ),
     "testing.checks.shipping": "discovery.index_builder",
     "testing.plugin": (
-        "engine.engine errors policy.execution_policy runtime.host testing.checks.check testing.fake testing.installed"
+        "engine.engine errors policy.execution_policy runtime.host testing.checks.check testing.fake "
+        "testing.installed testing.isolated"
     ),
     "tools.injection": "coercion.schema_inspection",
     "tools.serialization": "coercion.plain_data",
-    "tools.tool": "coercion.problems policy.templates runtime.masking spec.instances spec.signature tools.injection",
-    "tools.toolset": "io.near_names tools.derived tools.injection_sources",
+    "tools.tool": "coercion.content coercion.problems policy.templates runtime.masking spec.instances spec.signature tools.injection",
+    "tools.toolset": "io.near_names spec.served tools.derived tools.injection_sources",
     "workflow.plan.validation": "policy.templates",
     "workflow.runner": "workflow.labels workflow.synthesis",
 }

@@ -19,6 +19,7 @@ ADDED = {
         "require sandbox_dir secret set_var spend tools update_var variables"
     ),
     (1, 1): "labels",
+    (1, 2): "confine",
 }
 """The members that each version of the Runtime has added."""
 

@@ -82,7 +82,7 @@ def ruled(row: Forbidden, kind: str, forbidden: Any) -> tuple[Probe, list[Any]]:
     return Probe(row, **RULES[kind](forbidden, seen)), seen
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("kind", RULES)
 @pytest.mark.parametrize("row", ROWS, ids=label)
 def test_forbidden_value_never_reaches_the_function(row: Forbidden, kind: str) -> None:
@@ -146,7 +146,7 @@ def test_rule_that_changes_its_copy_changes_nothing(kind: str) -> None:
 VECTORS = [case for case in HOSTILE["cases"] if case["target"] != "void"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("case", VECTORS, ids=lambda case: case["id"])
 def test_rule_sees_a_hostile_value_as_the_function_receives_it(case: Mapping[str, Any]) -> None:
     """Accepted values of the corpus are refused if the listed value is forbidden; no rule sees the others.

@@ -29,11 +29,18 @@ def first_cells(section: str) -> list[str]:
 def fixtures() -> Iterator[str]:
     """Yield the fixtures of the plugin of pytest, read off its source, for pytest has had several ways to mark them."""
     for node in ast.parse(inspect.getsource(plugin)).body:
-        if isinstance(node, ast.FunctionDef) and "pytest.fixture" in map(ast.unparse, node.decorator_list):
-            yield node.name
+        if isinstance(node, ast.FunctionDef):
+            marks = (each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)
+            if "pytest.fixture" in map(ast.unparse, marks):
+                yield node.name
 
 
-PLUGIN = [plugin.OPTION, *fixtures(), *(name for name in vars(plugin.Hooks) if name.startswith("pytest_"))]
+PLUGIN = [
+    plugin.ISOLATED,
+    plugin.OPTION,
+    *fixtures(),
+    *(name for name in vars(plugin.Hooks) if name.startswith("pytest_")),
+]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +60,8 @@ def test_reference_lists_exactly_the_names(section: str, names: Iterable[str]) -
 
 def test_plugin_has_option_fixtures_and_hook() -> None:
     """The list above is read from the source."""
-    assert {"--neuroscript-toolset", "sandbox", "runtime", "engine", "pytest_neuroscript_setup"} == set(PLUGIN)
+    options = {"--neuroscript-isolated", "--neuroscript-toolset"}
+    assert options | {"sandbox", "runtime", "isolate", "engine", "pytest_neuroscript_setup"} == set(PLUGIN)
 
 
 @pytest.mark.parametrize("name", PLUGIN)

@@ -167,7 +167,7 @@ def test_timeout_stops_git(engine: Engine, root: Path) -> None:
     assert time.monotonic() - began < 10
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_repository_of_100000_files(engine: Engine, root: Path, git: Git, alone: dict[str, str]) -> None:
     """The list of its files is larger than a result can be, but only tools such as git.status return it."""
     work = root / "work"

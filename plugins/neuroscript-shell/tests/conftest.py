@@ -91,7 +91,13 @@ def engine_with(root: Path) -> Iterator[EngineWith]:
 @pytest.fixture
 def engine(engine_with: EngineWith) -> Engine:
     """An engine with all grants for these tools."""
-    return engine_with("shell:exec:*", "fs:read:**", "env:read:*")
+    return engine_with("shell:exec:*", "fs:*:**", "env:read:*")
+
+
+@pytest.fixture
+def confined(request: pytest.FixtureRequest) -> bool:
+    """Whether programs are confined: ``--neuroscript-isolated=programs``."""
+    return bool(request.config.getoption("--neuroscript-isolated") == "programs")
 
 
 @pytest.fixture

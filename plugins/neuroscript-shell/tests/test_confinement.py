@@ -53,9 +53,14 @@ with Engine(plugins=["neuroscript-shell"], host=Host(sandbox_dir=sys.argv[1]), p
 """
 """Runs programs, four at a time: a command, its arguments, the directory and the timeout in seconds of each."""
 
-TIMEOUT_SECONDS: Final = 2.0
+TIMEOUT_SECONDS: Final = 3.0
+"""The timeout of a program that runs until it is ended; it must have begun its work by then."""
+
 PROMPT_SECONDS: Final = 12.0
 """How late a call with that timeout may return on a busy machine."""
+
+END_SECONDS: Final = 10.0
+"""The timeout of a program that ends by itself."""
 
 PREAMBLE: Final = """
 import ctypes, os, signal, sys, time
@@ -201,7 +206,7 @@ NEEDS_THE_KERNEL: Final = ("kills_the_watcher", "kills_the_watcher_and_ends", "f
 """What no watcher is sure to survive, or to outrun, unless the kernel keeps the program from it."""
 
 
-@pytest.fixture(params=HOSTS)
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.full if name == "namespace" else ()) for name in HOSTS])
 def kind(request: pytest.FixtureRequest) -> str:
     """The confinement of the programs; skipped if this machine does not have it."""
     name: str = request.param
@@ -245,13 +250,15 @@ def test_no_process_outlives_the_call(
         program(name, PREAMBLE + text)
         (root / name).mkdir()
 
-    out, _ = start_host(kind, *((name, [], name, TIMEOUT_SECONDS) for name in texts)).communicate(timeout=120)
+    calls = [(name, [], name, TIMEOUT_SECONDS if name in STAYS else END_SECONDS) for name in texts]
+    out, _ = start_host(kind, *calls).communicate(timeout=120)
 
     results = dict(zip(texts, json.loads(out), strict=True))
     before = beats(root)
     time.sleep(0.3)
     assert (living(root), beats(root)) == ([], before)
     assert {*before} == {*texts}
+    assert [result for result in results.values() if "code" in result] == []
     assert {name: results[name]["timed_out"] for name in texts} == {name: name in STAYS for name in texts}
     assert {name: results[name]["exit_code"] for name in texts} == {name: 0 if name in ENDS else None for name in texts}
     assert max(result["seconds"] for result in results.values()) < PROMPT_SECONDS
@@ -280,6 +287,20 @@ author = ["-c", "user.name=A", "-c", "user.email=a@example.com"]
 for words in (["init", "-q"], [*author, "commit", "-q", "--allow-empty", "-m", "first"], ["log", "--format=%an %s"]):
     subprocess.run(["git", *words], check=True)
 """
+
+SPAWNS: Final = """
+import os, time
+open("ready", "w").close()
+while not os.path.exists("go"):
+    time.sleep(0.01)
+for _ in range(300):
+    if not os.fork():
+        os.fork()
+        os._exit(0)
+    os.wait()
+open("done", "w").close()
+"""
+"""Starts 300 processes that end at once and whose parents have ended; ends after them."""
 
 FORGERY: Final = """
 for pid in WATCHERS:
@@ -363,6 +384,27 @@ def test_repeatedly_stopped_supervisor_does_not_block_the_call(
         assert result.get("timed_out") or (result["code"], result["retry"]) == ("shell.lost", "later")
     else:
         assert result["timed_out"] is True
+
+
+def test_processes_that_have_ended_do_not_count(
+    root: Path, program: Program, start_host: StartHost, living: Living, kind: str
+) -> None:
+    """A supervisor that has to wait for a processor finds more than 256 of them, and the program goes on."""
+    program("spawns", SPAWNS)
+    host = start_host(kind, ("spawns", [], "data", 60.0))
+    wait_until((root / "data" / "ready").exists)
+    supervisors = [pid for pid in living(root) if b"/supervisor.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    assert supervisors
+
+    for pid in supervisors:
+        os.kill(pid, signal.SIGSTOP)
+    (root / "data" / "go").touch()
+    wait_until((root / "data" / "done").exists)
+    for pid in supervisors:
+        os.kill(pid, signal.SIGCONT)
+
+    [result] = json.loads(host.communicate(timeout=60)[0])
+    assert (result.get("exit_code"), result.get("code")) == (0, None)
 
 
 def test_program_dies_with_its_killed_supervisor(

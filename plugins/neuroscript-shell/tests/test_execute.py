@@ -150,13 +150,11 @@ def test_working_directory_needs_a_grant(engine_with: Callable[..., Engine]) -> 
     assert str(caught.value) == "shell.execute: needs fs:read:."
 
 
-def test_replaced_directory_has_no_effect(engine: Engine, root: Path, program: Program) -> None:
-    """A link that replaces the path meanwhile does not affect the program."""
+def test_replaced_directory_has_no_effect(engine: Engine, root: Path, program: Program, confined: bool) -> None:
+    """A link that replaces the path meanwhile does not affect the program; if it is confined, it can make no link."""
     (root / "away").mkdir()
-    program(
-        "swaps",
-        "import os\nos.rename('../data', '../old')\nos.symlink('../away', '../data')\nopen('new', 'w').close()",
-    )
+    replace = "os.mkdir('../data')" if confined else "os.symlink('../away', '../data')"
+    program("swaps", f"import os\nos.rename('../data', '../old')\n{replace}\nopen('new', 'w').close()")
 
     result = engine.call("shell.execute", ["swaps", [], "data"])
 
@@ -331,19 +329,30 @@ def test_killed_host_leaves_no_processes(root: Path, program: Program, alive: Al
     assert alive(pids, 10) == []
 
 
-def test_program_has_resource_limits(engine: Engine, program: Program) -> None:
+LIMITS: Final = """
+import ctypes, json, os, resource
+
+def is_open(descriptor):
+    try:
+        return bool(os.fstat(descriptor))
+    except OSError:
+        return False
+
+limits = [resource.getrlimit(each) for each in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE)]
+has_no_new_privileges = ctypes.CDLL(None).prctl(39, 0, 0, 0, 0)
+print(json.dumps([*limits, has_no_new_privileges, [*filter(is_open, range(256))], os.getsid(0)]))
+"""
+
+
+def test_program_has_resource_limits(engine: Engine, program: Program, confined: bool) -> None:
     """No core dumps, no file above a gigabyte, no privilege escalation, no descriptors but its streams."""
-    program(
-        "limits",
-        "import json, os, resource\n"
-        "status = open('/proc/self/status').read()\n"
-        "print(json.dumps([resource.getrlimit(resource.RLIMIT_CORE), resource.getrlimit(resource.RLIMIT_FSIZE),\n"
-        "    'NoNewPrivs:\\t1' in status, sorted(os.listdir('/proc/self/fd'))[:4], os.getsid(0) == os.getpid()]))",
-    )
+    program("limits", f"{LIMITS}print(os.getpid())")
 
     result = engine.call("shell.execute", ["limits"])
 
-    assert json.loads(result["stdout"]) == [[0, 0], [1 << 30, 1 << 30], True, ["0", "1", "2", "3"], True]
+    values, pid = result["stdout"].splitlines()
+    session = 0 if confined else int(pid)  # a confined program is in the session of its launcher, which it cannot see
+    assert json.loads(values) == [[0, 0], [1 << 30, 1 << 30], 1, [0, 1, 2], session]
 
 
 def test_file_size_is_limited(engine: Engine, root: Path) -> None:

@@ -307,12 +307,19 @@ def test_path_of_the_program_excludes_the_sandbox(
 @pytest.mark.parametrize(
     "head", ["", "\n", "text\n", "#\n", "#! \n"], ids=["empty", "a line", "text", "a comment", "no interpreter"]
 )
-def test_file_without_interpreter_is_not_run_by_a_shell(engine: Engine, bin: Path, root: Path, head: str) -> None:
-    """As a shell and execvp(3) would do."""
+def test_file_without_interpreter_is_not_run_by_a_shell(
+    engine: Engine, bin: Path, root: Path, head: str, confined: bool
+) -> None:
+    """As a shell and execvp(3) would do. The launcher of a confined program reports that with an exit code."""
     (bin / "tool").write_text(f"{head}touch canary\n")
     (bin / "tool").chmod(0o755)
 
-    assert code_of(engine, "tool") in {"shell.not_runnable", "shell.in_sandbox"}
+    if confined and head != "#! \n":
+        result = engine.call("shell.execute", ["tool"])
+        text = "neuroscript: the program was not started: the program cannot be executed: Exec format error\n"
+        assert (result["exit_code"], result["stderr"]) == (126, text)
+    else:
+        assert code_of(engine, "tool") in {"shell.not_runnable", "shell.in_sandbox"}
     assert not (root / CANARY).exists()
 
 
@@ -354,8 +361,13 @@ STEERING: Final = {
 }
 
 
-def test_environment_has_three_variables(engine: Engine, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No other variable of the host is passed, least of all one that chooses code."""
+def test_environment_has_three_variables(
+    engine: Engine, root: Path, monkeypatch: pytest.MonkeyPatch, confined: bool
+) -> None:
+    """No other variable of the host is passed, least of all one that chooses code.
+
+    A confined program also has a temporary directory of its own.
+    """
     for name, value in {**STEERING, "SECRET_TOKEN": "never seen"}.items():
         if not name.startswith("LD_"):  # this very process begins others with them
             monkeypatch.setenv(name, value)
@@ -363,6 +375,7 @@ def test_environment_has_three_variables(engine: Engine, root: Path, monkeypatch
     result = engine.call("shell.execute", ["env"])
 
     reported = dict(line.split("=", 1) for line in result["stdout"].splitlines())
+    assert bool(reported.pop("TMPDIR", "")) == confined
     assert (reported.keys(), reported["LANG"], reported["HOME"]) == ({"PATH", "LANG", "HOME"}, "C.UTF-8", str(root))
     assert all(part.startswith("/") for part in reported["PATH"].split(":"))
 
@@ -381,7 +394,9 @@ def test_variables_that_choose_code_are_refused(engine: Engine, monkeypatch: pyt
     )
 
 
-def test_variable_needs_its_own_grant(engine_with: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variable_needs_its_own_grant(
+    engine_with: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch, confined: bool
+) -> None:
     """An unset variable is not passed, and a name is never a pattern or an assignment."""
     monkeypatch.setenv("SHOP", "tea")
     monkeypatch.setenv("SECRET_TOKEN", "never seen")
@@ -389,7 +404,7 @@ def test_variable_needs_its_own_grant(engine_with: Callable[..., Engine], monkey
 
     result = engine.call_named("shell.execute", {"command": "env", "env_names": ["SHOP", "NOBODY_SETS_THIS", "A=B"]})
     names = [line.partition("=")[0] for line in result["stdout"].splitlines()]
-    assert sorted(names) == ["HOME", "LANG", "PATH", "SHOP"]
+    assert sorted(names) == ["HOME", "LANG", "PATH", "SHOP", *["TMPDIR"] * confined]
     for wrong in ("SECRET_TOKEN", "*", "SHOP,SECRET_TOKEN", "SHOP\0"):
         with pytest.raises(PolicyError):
             engine.call_named("shell.execute", {"command": "env", "env_names": ["SHOP", wrong]})

@@ -26,7 +26,8 @@ from types import TracebackType
 from typing import Any, Final, Literal, Self
 
 from neuroscript.coercion.parameters import FUNCTION, PATH, STRING, Form, instance, optional, require
-from neuroscript.coercion.scalars import Handle
+from neuroscript.coercion.plain_data import content_of
+from neuroscript.coercion.scalars import AnyContent, Handle
 from neuroscript.coercion.types import ArgType
 from neuroscript.errors import ArgumentError, CallError, ReturnError, SpecError, ToolFailed
 from neuroscript.io.private_files import is_foreign, is_shared
@@ -261,6 +262,8 @@ def encode(value: Any) -> Any:
         return {"$floats": value.tolist()}
     if kind is datetime.datetime:
         return _written_time(value)
+    if isinstance(value, AnyContent):
+        return {"$content": encode(value.data)}
     raise Unwritable("handle" if kind is Handle else "unsupported")
 
 
@@ -299,6 +302,8 @@ def _read_marked(mark: str, data: Any) -> Any:
             return a2b_base64(data, strict_mode=True)
         case "$datetime", str():
             return datetime.datetime.fromisoformat(data)
+        case "$content", dict():
+            return content_of(decode(data))
         case "$floats", list() if (floats := array("f", data)).tolist() == data:
             return floats
         case "$map", dict() if _is_marked(data):

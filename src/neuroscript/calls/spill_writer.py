@@ -20,6 +20,7 @@ from neuroscript.calls import streams as collecting
 from neuroscript.calls.spill import Spill, SpilledResult
 from neuroscript.calls.steps import Caller, StreamItem
 from neuroscript.coercion.plain_data import to_plain
+from neuroscript.coercion.scalars import AnyContent
 from neuroscript.errors import CallError, HostError, LimitError, ToolFailed
 from neuroscript.io.text import sendable
 from neuroscript.runtime.interfaces import ToolResult
@@ -239,7 +240,7 @@ def spill_result(session: Caller, spill: Spill, result: ToolResult) -> ToolResul
     data = sendable(text).encode()
     if len(data) <= spill.threshold_bytes:
         return result
-    data, ending = (result.value, "bin") if type(result.value) is bytes else (data, _ending(result.value))
+    data, ending = _whole(result.value, data)
     file = ResultFile(session, spill, result.tool, ending)
     try:
         file.add(data, f"of {len(data)} bytes")
@@ -248,8 +249,13 @@ def spill_result(session: Caller, spill: Spill, result: ToolResult) -> ToolResul
     return _told(session, result, text[: spill.preview_chars], SpilledResult(file.path, file.size))
 
 
-def _ending(value: object) -> str:
-    return "txt" if type(value) is str else "json"
+def _whole(value: object, text: bytes) -> tuple[bytes, str]:
+    """Return the bytes of the file for a value with this text, and the extension of its name."""
+    if type(value) is bytes:
+        return value, "bin"
+    if isinstance(value, AnyContent):
+        return json.dumps(to_plain(value)).encode(), "json"
+    return text, "txt" if type(value) is str else "json"
 
 
 def _told(session: Caller, result: ToolResult, begins: str, spilled: SpilledResult) -> ToolResult:

@@ -34,6 +34,7 @@ MODULES: Final = {
     "index": "plugins.index",
     "export": "tools.export",
     "doctor": "doctor.command",
+    "isolation": "isolation.command",
     "stubs": "tools.stubs",
     "docs": "tools.docs",
     "ask": "chat.ask",

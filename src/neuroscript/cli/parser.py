@@ -80,13 +80,14 @@ others. Exits 0 if no result differs, 1 if one does, 2 if lines cannot be read."
 POLICY: Final = """\
 The options and a policy file together decide what may run. The file is that of --policy, otherwise
 neuroscript.toml in your configuration directory if it exists; the working directory is not searched.
---grant, --deny and --trusted add to the file. With --allow, a tool runs only if both allow it. A tool
-that either denies is refused."""
+--grant, --deny, --isolate and --trusted add to the file. With --allow, a tool runs only if both allow
+it. A tool that either denies is refused."""
 
 CHECK: Final = """\
 Lists rules without effect (patterns that match no tool, grants that no tool needs, and --allow patterns
-that match only tools that can never run), and the tools that can never run, with the reason. Exits 1
-if a rule has no effect, 2 if the file cannot be read or is invalid, otherwise 0."""
+that match only tools that can never run), the tools that can never run, with the reason, and how many
+tools run in worker processes. Exits 1 if a rule has no effect, 2 if the file cannot be read or is
+invalid, otherwise 0."""
 
 EXPLAIN: Final = """\
 Shows the outcome of each check for a call and the rule that decides it, without running anything.
@@ -404,6 +405,7 @@ COMMANDS: Final[Mapping[str, str | Callable[[Any, Completer | None, Completer | 
     "new": "plugins.publisher_options:add_new",
     "lint": "plugins.publisher_options:add_lint",
     "doctor": "doctor.command:add_doctor",
+    "isolation": "isolation.command:add_isolation",
     "export": "tools.options:add_export",
     "stubs": "tools.options:add_stubs",
     "docs": "tools.options:add_docs",

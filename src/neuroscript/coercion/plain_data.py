@@ -12,13 +12,15 @@ from array import array
 from binascii import b2a_base64
 from typing import Any, Final, NoReturn
 
-from neuroscript.coercion.scalars import Handle, lax_blob
+from neuroscript.coercion.scalars import AnyContent, Handle, lax_blob
+from neuroscript.errors import SpecError
 
 
 def to_plain(value: Any) -> Any:
     """Return an exact value as JSON data.
 
-    Bytes become ``{"$base64": string}``, a datetime becomes ISO 8601, a handle becomes its id.
+    Bytes become ``{"$base64": string}``, a datetime becomes ISO 8601, a handle becomes its id, and
+    content becomes a result of MCP.
     """
     match value:
         case bytes():
@@ -31,8 +33,17 @@ def to_plain(value: Any) -> Any:
             return value.isoformat()
         case Handle():
             return value.id
+        case AnyContent():
+            return value.wire
         case _:
             return value
+
+
+def readable_text(value: Any) -> str | None:
+    """Return the text of a string or of content, or None for other values."""
+    if isinstance(value, AnyContent):
+        return value.text
+    return value if isinstance(value, str) else None
 
 
 def from_plain(value: Any) -> Any:
@@ -46,6 +57,16 @@ def from_plain(value: Any) -> Any:
             return {key: from_plain(each) for key, each in value.items()}
         case _:
             return value
+
+
+def content_of(data: Any) -> AnyContent:
+    """Return the `Content` for the data that `AnyContent.data` returned, or raise a `ValueError`."""
+    from neuroscript.coercion.content import Content  # few values need it
+
+    try:
+        return Content.of_data(data)
+    except SpecError:
+        raise ValueError("not content") from None
 
 
 ADVICE: Final = "this shared data is read-only; use copy.deepcopy() to get a copy that you can change"

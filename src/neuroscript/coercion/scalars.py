@@ -36,6 +36,48 @@ class Handle:
     kind: str = ""
 
 
+class AnyContent:
+    """The base of `Content`, by which a module recognizes content without importing its classes."""
+
+    __slots__ = ()
+
+    blocks: tuple[Any, ...]
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The content as plain data with the keys of MCP; bytes are bytes."""
+        raise NotImplementedError
+
+    @property
+    def wire(self) -> dict[str, Any]:
+        """The content as JSON data with the keys of MCP; bytes are base64 strings."""
+        raise NotImplementedError
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The blocks as a reader sees them who does not see the structured content."""
+        raise NotImplementedError
+
+    @property
+    def shown(self) -> list[dict[str, Any]]:
+        """The `parts` as JSON data with the keys of MCP."""
+        raise NotImplementedError
+
+    @property
+    def text(self) -> str:
+        """The content as a reader sees it who reads only text."""
+        raise NotImplementedError
+
+    @property
+    def values(self) -> list[Any]:
+        """The value of each field of each block, then the structured content and the metadata."""
+        raise NotImplementedError
+
+    def mapped(self, change: Callable[[Any], Any]) -> Any:
+        """Return the content with *change* applied to the value of each field."""
+        raise NotImplementedError
+
+
 Reading = Callable[[object], Any]
 """A function from a value to the exact value or a `Rejection`."""
 

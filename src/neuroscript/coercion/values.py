@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from neuroscript.coercion import scalars
 from neuroscript.coercion.context import INVALID, CoercionPass, Where, type_name
-from neuroscript.coercion.scalars import Handle, Rejection, to_builtin
+from neuroscript.coercion.scalars import AnyContent, Handle, Rejection, to_builtin
 from neuroscript.coercion.types import ELEMENTS, TYPES, VALUES, ArgType, type_phrase
 from neuroscript.io.text import NotJSON, parse_json
 
@@ -298,7 +298,18 @@ def _any(walk: CoercionPass, kind: ArgType, value: Any, where: Where) -> Any:
     for base, leaf in _LEAVES:
         if issubclass(cls, base):
             return coerce_value(walk, leaf, value, where)
+    if issubclass(cls, AnyContent):
+        return _content(walk, value, where)
     return walk.note(where, Rejection("coercion.type", type_phrase(kind)), type(value))
+
+
+def _content(walk: CoercionPass, value: Any, where: Where) -> Any:
+    from neuroscript.coercion.content import Content  # few calls need it
+
+    if type(value) is not Content:
+        return walk.note(where, Rejection("coercion.type", type_phrase(ArgType.ANY)), type(value))
+    walk.spend(where, value.count, value.size)
+    return value
 
 
 def _is_plain_time(value: Any) -> bool:

@@ -16,6 +16,7 @@ import attrs
 
 from neuroscript.coercion.context import type_name
 from neuroscript.coercion.parameters import (
+    FLAG,
     PATH,
     STRING,
     STRINGS,
@@ -27,10 +28,10 @@ from neuroscript.coercion.parameters import (
 )
 from neuroscript.config.pinned import Pinned, PinnedTool, compare, summarise
 from neuroscript.discovery.catalog import DistributionOffer
-from neuroscript.discovery.installed import installed_distributions, normalize_name
+from neuroscript.discovery.installed import Distribution, installed_distributions, normalize_name
 from neuroscript.errors import PluginError, SpecError
 from neuroscript.io.near_names import did_you_mean
-from neuroscript.io.text import NotJSON, parse_json, quote_path
+from neuroscript.io.text import NotJSON, parse_json, quote_path, quote_untrusted
 from neuroscript.io.text_files import read_text_file, write_atomically
 from neuroscript.io.toml import Place
 from neuroscript.io.toml_errors import place_name
@@ -117,6 +118,26 @@ class Lock:
         require("lock", name=(name, STRING))
         return next((each for each in self.distributions if each.key == normalize_name(name)), None)
 
+    def admit(self, distribution: Distribution, is_isolated: bool) -> None:
+        """Check, before it is imported, that a distribution is isolated if it is locked as isolated.
+
+        Args:
+            is_isolated: Whether the policy isolates all of its entry points.
+
+        Raises:
+            PluginError: If it is not.
+        """
+        require("lock", distribution=(distribution, instance(Distribution)), is_isolated=(is_isolated, FLAG))
+        old = self.of(distribution.name)
+        if old is None or not old.is_isolated or is_isolated:
+            return
+        name = quote_untrusted(distribution.name)
+        text = (
+            f"is isolated in {self.source}, but not by the policy; add --isolate-plugins {name}, "
+            f"or add {name} to plugins in [policy.isolation]"
+        )
+        raise PluginError(str(distribution), text, code="plugin.locked")
+
     def check(self, offer: DistributionOffer) -> None:
         """Compare the contents of a distribution with what is locked.
 
@@ -151,6 +172,8 @@ class Lock:
 
 def _data(pinned: Pinned) -> dict[str, Any]:
     data: dict[str, Any] = {"version": pinned.version}
+    if pinned.is_isolated:
+        data["isolated"] = True
     if pinned.hooks:
         data["hooks"] = sorted(pinned.hooks)
     if pinned.aliases:
@@ -189,7 +212,10 @@ class _Reader:
 
     def _pinned(self, place: Place, name: str, data: object) -> Pinned:
         table = self._table(place, data)
-        self._check_keys(place, table, ("version", "hooks", "aliases", "tools"))
+        self._check_keys(place, table, ("version", "isolated", "hooks", "aliases", "tools"))
+        is_isolated = table.get("isolated", False)
+        if not isinstance(is_isolated, bool):
+            self._note((*place, "isolated"), "must be true or false")
         version = table.get("version")
         if not isinstance(version, str):
             self._note((*place, "version"), "must be a string")
@@ -199,7 +225,8 @@ class _Reader:
             for each, tool in self._map(table, place_of_tools).items()
         }
         aliases = self._aliases((*place, "aliases"), table.get("aliases", {}), tools)
-        return Pinned(name, str(version), tools, aliases, self._hooks((*place, "hooks"), table.get("hooks", [])))
+        hooks = self._hooks((*place, "hooks"), table.get("hooks", []))
+        return Pinned(name, str(version), tools, aliases, hooks, is_isolated is True)
 
     def _tool(self, place: Place, name: str, data: object) -> PinnedTool:
         table = self._table(place, data)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import attrs
 
@@ -27,6 +27,9 @@ BREAKS: Final = re.compile(r"[\0\r\n]")
 NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 VARIABLE: Final = re.compile(r"[^=\0]+")
 HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+ACCESS: Final = ("confine", "read", "write", "network")
+"""The keys of a confined program."""
 
 SECONDS: Final = 30.0
 """Default timeout of a call and of opening a connection."""
@@ -51,6 +54,14 @@ class ServerTable:
         skip: Whether to skip tools that cannot be imported.
         accepted: The file with the accepted definitions.
         plain_http: Whether secrets may be sent to another machine unencrypted.
+        confine: Whether the program runs confined.
+        read: Files and directories that a confined program may read.
+        write: Files and directories that a confined program may change.
+        network: Whether a confined program may use the network.
+        roots: Whether the server receives the directory of the sandbox.
+        sampling: Whether the server may use the host's model.
+        resources: ``"tools"`` to add tools for the resources and prompts of the server, or None.
+        description_chars: The maximum length of a description that models read; None for complete descriptions.
     """
 
     name: str
@@ -67,6 +78,14 @@ class ServerTable:
     skip: bool = False
     accepted: str = ""
     plain_http: bool = False
+    confine: bool = False
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    network: bool = False
+    roots: bool = False
+    sampling: bool = False
+    resources: Literal["tools"] | None = None
+    description_chars: int | None = None
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -114,6 +133,9 @@ def _table(faults: Faults, here: Place, table: Mapping[str, Any], directory: str
         faults.note(here, problem)
     places = {key: os.path.join(directory, stated.get(key, default)) for key, default in _paths(name)}  # noqa: PTH118
     group = canonical(stated.get("group", name.replace("-", "_")))
+    for key in ("read", "write"):
+        if key in stated:
+            stated[key] = tuple(os.path.join(directory, each) for each in stated[key])  # noqa: PTH118
     numbers = {"timeout": float(stated["timeout"])} if "timeout" in stated else {}
     command = tuple(stated.get("command", ()))
     return ServerTable(**{**stated, "name": name, "group": group, "command": command, **places, **numbers})
@@ -127,8 +149,18 @@ def _problems(name: str, table: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"{key} cannot be used with url" for key in ("env", "cwd") if key in table)
     elif "headers" in table:
         yield "headers cannot be used with command"
+    yield from access_problems("url" in table, table)
     if NAME.fullmatch(name) and "group" not in table and not is_group(name.replace("-", "_")):
         yield "is not a valid name of a group; set group"
+
+
+def access_problems(has_url: object, given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the problems of the settings of a confined program."""
+    named = [key for key in ACCESS if given.get(key)]
+    if has_url:
+        yield from (f"{key} cannot be used with url, because this process does not start the server" for key in named)
+    elif named and not given.get("confine"):
+        yield f"{', '.join(named)} can only be used with confine"
 
 
 def _paths(name: str) -> Iterator[tuple[str, str]]:
@@ -175,6 +207,11 @@ def _is_number(value: object) -> bool:
     return not isinstance(value, str) and is_seconds(value)
 
 
+def is_count(value: object) -> bool:
+    """Return whether a value is a positive integer."""
+    return type(value) is int and value > 0
+
+
 def _is_path(value: object) -> bool:
     return isinstance(value, str) and bool(value) and is_line(value)
 
@@ -194,8 +231,14 @@ CHECKS: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "trust_annotations": TRUTH,
     "skip": TRUTH,
     "plain_http": TRUTH,
+    "confine": TRUTH,
+    "network": TRUTH,
+    "roots": TRUTH,
+    "sampling": TRUTH,
+    "description_chars": (is_count, "must be a positive integer"),
     "group": (is_group, "must be the name of a group, such as files"),
     "accepted": (_is_path, "must be the path of a file, in quotes"),
+    "resources": (lambda value: value == "tools", 'must be "tools"'),
 }
 """A predicate for valid values and the message for invalid ones; messages contain no values."""
 
@@ -242,10 +285,21 @@ def _patterns(faults: Faults, place: Place, value: object) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _files(faults: Faults, place: Place, value: object) -> tuple[str, ...]:
+    """Return paths; a single path needs no brackets."""
+    paths = [value] if isinstance(value, str) else value
+    if not isinstance(paths, list) or not all(map(_is_path, paths)):
+        faults.note(place, "must be an array of paths, in brackets")
+        return ()
+    return tuple(paths)
+
+
 TAKERS: Final[Mapping[str, Callable[[Faults, Place, object], Any]]] = {
     "env": _texts,
     "headers": _texts,
     "select": _patterns,
+    "read": _files,
+    "write": _files,
 }
 """Parsers of values that contain other values."""
 

@@ -56,6 +56,7 @@ class Pinned:
         tools: Its tools by canonical name.
         aliases: Former names of its tools, with their current names.
         hooks: The unique names of its hooks, sorted.
+        is_isolated: Whether the policy isolates it, so that the host never imports its code.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Pinned:
     tools: Mapping[str, PinnedTool] = attrs.field(factory=dict, repr=False)
     aliases: Mapping[str, str] = attrs.field(factory=dict)
     hooks: tuple[str, ...] = ()
+    is_isolated: bool = False
 
     @classmethod
     def of(cls, offer: DistributionOffer) -> Pinned:
@@ -73,7 +75,8 @@ class Pinned:
         """
         tools = {tool.name: _indexed(offer, tool) for entry in offer.entries for tool in entry.tools}
         hooks = tuple(dict.fromkeys(hook for entry in offer.entries for hook in entry.hooks))
-        return cls(offer.distribution.name, offer.distribution.version, tools, offer.aliases, hooks)
+        each = offer.distribution
+        return cls(each.name, each.version, tools, offer.aliases, hooks, offer.is_isolated)
 
     def __str__(self) -> str:
         return f"{quote_untrusted(self.name)} {quote_untrusted(self.version)}"
@@ -129,6 +132,8 @@ def _of_itself(old: Pinned, new: Pinned) -> Iterator[Difference]:
         yield Difference(
             "", compatible("version", f"changed from {quote_untrusted(old.version)} to {quote_untrusted(new.version)}")
         )
+    if old.is_isolated and not new.is_isolated:
+        yield Difference("", breaking_change("isolated", "the policy no longer isolates its code"))
     for hook in sorted({*new.hooks} - {*old.hooks}):
         yield Difference(
             "", breaking_change(f"hooks.{hook}", "now has this hook, which is notified of calls or decides about them")

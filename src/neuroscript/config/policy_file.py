@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,7 +32,7 @@ MAX_FILE_BYTES: Final = 1024 * 1024
 
 LISTS: Final = ("allow", "deny", "grants", "preapproved")
 SWITCHES: Final = ("trusted", "trust_textless")
-KEYS: Final = (*LISTS, *SWITCHES, "otherwise", "limits", "flow", "labels")
+KEYS: Final = (*LISTS, *SWITCHES, "otherwise", "limits", "flow", "labels", "isolation")
 """The keys of a profile; the table ``policy`` may also contain profiles."""
 
 TABLES: Final = ("policy", "mcp")
@@ -46,6 +47,9 @@ RULE_FIELDS: Final[Mapping[str, str]] = {"from": "labels", "to": "to", "then": "
 
 LABEL_KEYS: Final = ("sources", "sinks", "declassifies")
 """The keys of a table ``policy.labels`` besides ``tools``."""
+
+ISOLATION_LISTS: Final = ("tools", "exclude", "plugins", "network", "require")
+"""The keys of a table ``policy.isolation`` whose values are arrays of strings."""
 
 
 def load_policy(path: str | os.PathLike[str], *, profile: str | None = None) -> ExecutionPolicy:
@@ -92,7 +96,11 @@ def policy_of_toml(text: str, *, source: str = "policy", profile: str | None = N
     ('*.delete',)
     """
     stated, _ = _looked_at(text, source, profile, "")
-    limits = stated.pop("limits", None)
+    limits, isolation = stated.pop("limits", None), stated.pop("isolation", None)
+    if isolation:
+        from neuroscript.policy.isolation import Isolation
+
+        stated["isolate"] = Isolation(**isolation)
     return ExecutionPolicy(**stated, limits=Limits(**limits) if limits else None)
 
 
@@ -125,8 +133,8 @@ def _stated(faults: Faults, profile: str | None) -> dict[str, Any]:
         faults.unknown((*place, "profiles", profile), profiles, "unknown profile")
         return base
     chosen = profiles[profile]
-    limits = {**base.get("limits", {}), **chosen.get("limits", {})}
-    return {**base, **chosen, "limits": limits}
+    merged = {key: {**base.get(key, {}), **chosen.get(key, {})} for key in ("limits", "isolation")}
+    return {**base, **chosen, **merged}
 
 
 def _profiles(faults: Faults, place: Place, value: object) -> dict[str, dict[str, Any]]:
@@ -137,7 +145,7 @@ def _profiles(faults: Faults, place: Place, value: object) -> dict[str, dict[str
 
 
 def _section(faults: Faults, place: Place, table: Mapping[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
-    """Return the settings of a table, as keyword arguments of a policy and of its limits."""
+    """Return the settings of a table, as keyword arguments of a policy, of its limits and of its isolation."""
     stated: dict[str, Any] = {}
     for key, value in table.items():
         here = (*place, key)
@@ -156,6 +164,8 @@ def _section(faults: Faults, place: Place, table: Mapping[str, Any], known: tupl
             stated[key] = tuple(_labels(faults, here, value))
         elif key == "limits":
             stated[key] = _limits(faults, here, faults.table(here, value))
+        elif key == "isolation":
+            stated[key] = _isolation(faults, here, faults.table(here, value))
         elif key not in known and key in COUNTS:
             faults.note(here, f"is a limit; write it under [{place_name((*place, 'limits'))}]")
         elif key not in known:
@@ -303,3 +313,25 @@ def _dotted(name: str, value: object) -> str:
         further, value = next(iter(value.items()))
         name = f"{name}.{further}"
     return name
+
+
+# Isolation
+
+
+def _isolation(faults: Faults, place: Place, table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings that `Isolation` has validated."""
+    from neuroscript.policy.isolation import Isolation  # other policies do not need it
+
+    keys = tuple(field.name for field in attrs.fields(Isolation) if field.init)
+    faults.only(place, table, keys)
+    stated: dict[str, Any] = {}
+    for key, value in table.items():
+        here = (*place, key)
+        if key in ISOLATION_LISTS:
+            stated[key] = tuple(_texts(faults, here, value, Isolation))
+        elif key in ("reuse", "programs") and not isinstance(value, bool):
+            faults.note(here, "must be true or false")
+        elif key in keys:
+            stated[key] = float(value) if isinstance(value, Decimal) else value
+            faults.judge(here, Isolation, key, stated[key])
+    return stated

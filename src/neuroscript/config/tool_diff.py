@@ -25,7 +25,9 @@ from neuroscript.spec.tool_spec import MAYBE, ToolSpec
 from neuroscript.tools.fingerprints import digest_of
 from neuroscript.tools.serialization import policy_from_data, policy_to_data, spec_from_data, spec_to_data
 
-DESCRIPTION_FIELDS: Final = ("description", "when_to_use", "return_help", "category", "error_conditions")
+DESCRIPTION_FIELDS: Final = (
+    *("description", "when_to_use", "return_help", "category", "error_conditions", "definition"),
+)
 """Fields of a spec that only people and models read."""
 
 PROMISE_EFFECTS: Final = frozenset({"pure", "idempotent"})
@@ -92,6 +94,10 @@ def _spec_changes(old: ToolSpec, new: ToolSpec) -> Iterator[Change]:
         yield change_of(not new.schema, "schema", _SCHEMA[bool(old.schema), bool(new.schema)])
     if old.deprecated != new.deprecated:
         yield compatible("deprecated", _DEPRECATED[bool(old.deprecated), bool(new.deprecated)])
+    for name in ("resource", "prompt"):
+        if getattr(old, name) != getattr(new, name):
+            is_new = getattr(old, name) is None
+            yield change_of(is_new, name, f"is now served as a {name}" if is_new else f"the {name} changed")
 
 
 _SCHEMA: Final = {
@@ -145,6 +151,9 @@ def _policy_changes(old: ToolPolicy, new: ToolPolicy) -> Iterator[Change]:
     if old.timeout != new.timeout:
         looser = new.timeout is None or (old.timeout is not None and new.timeout > old.timeout)
         yield change_of(looser, "timeout", "the timeout is longer" if looser else "the timeout is shorter")
+    if old.raw_files != new.raw_files:
+        text = "now opens granted files by path" if new.raw_files else "no longer opens files by path"
+        yield change_of(old.raw_files, "raw_files", text)
     if old.blocking != new.blocking:
         yield compatible("blocking", "acall runs it in a different way")
 

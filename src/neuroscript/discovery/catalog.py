@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from neuroscript._version import RUNTIME_API, misfit
 from neuroscript.discovery.installed import HEAD, Distribution, installed_distributions, normalize_name
@@ -44,15 +44,32 @@ FIRST_PARTY: Final[Mapping[str, frozenset[str]]] = {
 INDEX_HEAD: Final = '{"of":"('
 """The beginning of a cache file with the index of a distribution."""
 
-PROCESS_CACHE: Final[dict[Distribution, dict[str, Any]]] = {}
+PROCESS_CACHE: Final[dict[tuple[Distribution, bool], dict[str, Any]]] = {}
 """Indexes that could not be cached, for this process only. They become invalid under the same conditions."""
 
 
+class ConfinedImports(Protocol):
+    """Imports distributions in confined processes, and returns what these report, which is not trusted."""
+
+    def isolated(self, distribution: Distribution) -> tuple[str, ...]:
+        """Return the names of the entry points of a distribution that the policy isolates."""
+
+    def reports(self, found: Sequence[Distribution]) -> Iterable[Any]:
+        """Return a `probe.Report` of each distribution."""
+
+
 class DistributionOffer(NamedTuple):
-    """A distribution and its entry points as described by its index."""
+    """A distribution and its entry points as described by its index.
+
+    Attributes:
+        distribution: The distribution.
+        entries: Its entry points.
+        is_isolated: Whether the policy isolates all of them, so that this process never imports the distribution.
+    """
 
     distribution: Distribution
     entries: tuple[IndexedEntry, ...]
+    is_isolated: bool = False
 
     @property
     def tools(self) -> list[str]:
@@ -75,6 +92,8 @@ def iter_offers(
     without: Collection[str] = (),
     taken: Mapping[str, str] | None = None,
     check: Callable[[DistributionOffer], object] | None = None,
+    imports: ConfinedImports | None = None,
+    admit: Callable[[Distribution, bool], object] | None = None,
 ) -> Iterator[DistributionOffer | PluginError]:
     """Yield what each selected distribution provides, or why it cannot be used, in the order of `select_offers`.
 
@@ -83,10 +102,20 @@ def iter_offers(
         without: Distributions and entry points to exclude.
         taken: Existing tools, and who provides each.
         check: Raises a `PluginError` for a distribution that is rejected for another reason.
+        imports: Imports distributions whose code this process and its ordinary children do not import, or None.
+        admit: Raises a `PluginError` for a distribution that must not be imported, given whether all of it is isolated.
     """
     order, problems = select_offers(installed_distributions(), only, without)
     claims = Claims(taken or {})
-    for each in _indexed(order):
+    admitted = []
+    for distribution in order:
+        try:
+            if admit is not None:
+                admit(distribution, _is_isolated(distribution, imports))
+            admitted.append(distribution)
+        except PluginError as error:
+            problems.append(error)
+    for each in _indexed(admitted, imports):
         try:
             claims.entry_points(each.distribution)
             if check is not None and isinstance(each, DistributionOffer):
@@ -95,6 +124,11 @@ def iter_offers(
         except PluginError as error:
             yield error
     yield from problems
+
+
+def _is_isolated(distribution: Distribution, imports: ConfinedImports | None) -> bool:
+    """Return whether all entry points of a distribution are isolated."""
+    return imports is not None and len(imports.isolated(distribution)) == len(distribution.entry_points)
 
 
 def select_offers(
@@ -212,37 +246,71 @@ def owner_of(group: str) -> str | None:
     return next((key for key, groups in FIRST_PARTY.items() if first in groups), None)
 
 
-def _indexed(order: Sequence[Distribution]) -> list[DistributionOffer | Fault]:
+def _indexed(order: Sequence[Distribution], imports: ConfinedImports | None) -> list[DistributionOffer | Fault]:
     """Return what each distribution provides: from the index that it ships, from the cache, or from a new index."""
     found: dict[str, DistributionOffer | Fault] = {}
+    isolated = _isolated_keys(order, imports)
     for each in order:
         entries = shipped_index(each)
-        offer = _cached_result(each) if entries is None else DistributionOffer(each, entries)
+        is_isolated = each.key in isolated
+        offer = _cached_result(each, is_isolated) if entries is None else DistributionOffer(each, entries)
         if offer is not None:
             found[each.key] = offer
     missing = [each for each in order if each.key not in found]
     if missing:
-        from neuroscript.discovery.probe import probe_all
+        found.update(
+            (key, cache_report(report, key in isolated)) for key, report in _reports(missing, isolated, imports)
+        )
+    if not isolated:
+        return [found[each.key] for each in order]
+    return [_marked(found[each.key], _is_isolated(each, imports)) for each in order]
 
-        found.update((report.distribution.key, cache_report(report)) for report in probe_all(missing))
-    return [found[each.key] for each in order]
+
+def _isolated_keys(found: Iterable[Distribution], imports: ConfinedImports | None) -> set[str]:
+    """Return the keys of the distributions of which an entry point is isolated."""
+    return set() if imports is None else {each.key for each in found if imports.isolated(each)}
 
 
-def _cache_file(distribution: Distribution) -> str | None:
+def _marked(found: DistributionOffer | Fault, is_isolated: bool) -> DistributionOffer | Fault:
+    return found._replace(is_isolated=is_isolated) if isinstance(found, DistributionOffer) else found
+
+
+def _reports(
+    found: Sequence[Distribution],
+    isolated: Collection[str],
+    imports: ConfinedImports | None,
+    limit: float | None = None,
+) -> Iterator[tuple[str, Any]]:
+    """Yield the key and the report of each distribution, from a process that is confined if it is isolated."""
+    confined = [each for each in found if each.key in isolated]
+    ordinary = [each for each in found if each.key not in isolated]
+    reports: list[Any] = []
+    if confined and imports is not None:
+        reports += imports.reports(confined)
+    if ordinary:
+        from neuroscript.discovery.probe import TIMEOUT_SECONDS, probe_all
+
+        reports += probe_all(ordinary, limit or TIMEOUT_SECONDS)
+    yield from ((each.distribution.key, each) for each in reports)
+
+
+def _cache_file(distribution: Distribution, is_isolated: bool) -> str | None:
     """Return the cache file for the index of a distribution, for this Python version and these folders."""
-    return cache_path("index", *_whose(distribution))
+    return cache_path("index", *_whose(distribution, is_isolated))
 
 
-def _whose(distribution: Distribution) -> tuple[object, ...]:
-    return (sys.version, RUNTIME_API, sys.path, *distribution)
+def _whose(distribution: Distribution, is_isolated: bool) -> tuple[object, ...]:
+    """Return what identifies a cached index; one that a confined process has built never counts as another one."""
+    confined = ("confined",) if is_isolated else ()
+    return (sys.version, RUNTIME_API, sys.path, *distribution, *confined)
 
 
-def _cached_result(distribution: Distribution) -> DistributionOffer | Fault | None:
+def _cached_result(distribution: Distribution, is_isolated: bool) -> DistributionOffer | Fault | None:
     """Return the cached result for a distribution if none of its files has changed."""
-    file = _cache_file(distribution)
+    file = _cache_file(distribution, is_isolated)
     cached = None if file is None else read_json(file)
-    cached = PROCESS_CACHE.get(distribution) if cached is None else cached
-    if not isinstance(cached, dict) or not _is_current(cached, distribution):
+    cached = PROCESS_CACHE.get((distribution, is_isolated)) if cached is None else cached
+    if not isinstance(cached, dict) or not _is_current(cached, distribution, is_isolated):
         return None
     if "code" in cached:
         return Fault(distribution, str(cached["code"]), str(cached.get("reason")))
@@ -250,9 +318,9 @@ def _cached_result(distribution: Distribution) -> DistributionOffer | Fault | No
     return None if entries is None else DistributionOffer(distribution, entries)
 
 
-def _is_current(cached: Mapping[str, Any], distribution: Distribution) -> bool:
+def _is_current(cached: Mapping[str, Any], distribution: Distribution, is_isolated: bool) -> bool:
     """Return whether a cached result is for this distribution and none of its files has changed."""
-    if cached.get("of") != repr(_whose(distribution)) or not are_unchanged(cached.get("stamps")):
+    if cached.get("of") != repr(_whose(distribution, is_isolated)) or not are_unchanged(cached.get("stamps")):
         return False
     try:
         return bool(cached["files"] == stamps_below(cached["roots"]))
@@ -260,15 +328,18 @@ def _is_current(cached: Mapping[str, Any], distribution: Distribution) -> bool:
         return False
 
 
-def cache_report(report: Any) -> DistributionOffer | Fault:
+def cache_report(report: Any, is_isolated: bool = False) -> DistributionOffer | Fault:
     """Return the content of a `probe.Report`, and cache it until a file of the distribution changes.
 
     A fault is cached only until something is installed or removed next to it. An import that does not end is cached
     longer, because each attempt takes the full time limit.
+
+    Args:
+        is_isolated: Whether it is the report of a confined process.
     """
     each: Distribution = report.distribution
     found: dict[str, Any] = {
-        "of": repr(_whose(each)),
+        "of": repr(_whose(each, is_isolated)),
         "roots": report.roots,
         "files": stamps_below(report.roots),
         "stamps": [],
@@ -283,31 +354,35 @@ def cache_report(report: Any) -> DistributionOffer | Fault:
         found |= {"code": offer.code, "reason": offer.reason, "stamps": stamps(beside)}
     is_lasting = report.code != "plugin.process" and found["files"] is not None
     if is_lasting and are_settled([*found["files"], *found["stamps"]], report.began):
-        _write(each, found)
+        _write(each, found, is_isolated)
     return offer
 
 
-def _write(distribution: Distribution, found: dict[str, Any]) -> None:
+def _write(distribution: Distribution, found: dict[str, Any], is_isolated: bool) -> None:
     """Cache the result for a distribution: for all processes or, without a cache directory, for this one."""
-    file = _cache_file(distribution)
+    file = _cache_file(distribution, is_isolated)
     if file is not None and write_json(file, found):
         tidy(os.path.dirname(file), (INDEX_HEAD, HEAD))
     else:
-        PROCESS_CACHE[distribution] = found
+        PROCESS_CACHE[distribution, is_isolated] = found
 
 
-def check_distributions(found: Iterable[Distribution], limit: float) -> Iterator[Any]:
+def check_distributions(
+    found: Iterable[Distribution], limit: float, imports: ConfinedImports | None = None
+) -> Iterator[Any]:
     """Load each distribution in a new process and yield its report, including conflicts with other distributions.
 
     Args:
         found: The distributions in the order of an engine: if two provide the same tool, the first one owns it.
-        limit: The time limit for each in seconds, including the start of its process.
+        limit: The time limit for each in seconds, including the start of its process; isolated ones have their own.
+        imports: Imports distributions whose code this process and its ordinary children do not import, or None.
     """
-    from neuroscript.discovery.probe import probe_all
-
+    found = tuple(found)
+    isolated = _isolated_keys(found, imports)
+    reports = dict(_reports(found, isolated, imports, limit))
     claims = Claims({})
-    for report in probe_all(found, limit):
-        offer = cache_report(report)
+    for report in (reports[each.key] for each in found):
+        offer = cache_report(report, report.distribution.key in isolated)
         try:
             claims.entry_points(report.distribution)
             if isinstance(offer, DistributionOffer):
@@ -319,7 +394,8 @@ def check_distributions(found: Iterable[Distribution], limit: float) -> Iterator
 
 def forget(distribution: Distribution) -> None:
     """Remove the cached result of a distribution that turned out to be wrong, so that the next start reads it again."""
-    PROCESS_CACHE.pop(distribution, None)
-    file = _cache_file(distribution)
-    if file is not None:
-        remove(file)
+    for is_isolated in (False, True):
+        PROCESS_CACHE.pop((distribution, is_isolated), None)
+        file = _cache_file(distribution, is_isolated)
+        if file is not None:
+            remove(file)

@@ -39,11 +39,12 @@ def index(loaded: LoadedEntry) -> IndexedEntry:
         hooks,
         [each.name for each in loaded.sets],
         loaded.aliases,
-        tuple(map(_tool, loaded.tools)),
+        tuple(map(index_tool, loaded.tools)),
     )
 
 
-def _tool(tool: ToolImplementation) -> IndexedTool:
+def index_tool(tool: ToolImplementation) -> IndexedTool:
+    """Return the index of a tool."""
     return IndexedTool(
         tool.name,
         signature(tool.spec),

@@ -16,7 +16,7 @@ from time import time_ns
 from typing import Any, Final, NamedTuple
 
 from neuroscript.io.text import quote_untrusted
-from neuroscript.io.user_cache import are_settled, are_unchanged, cache_path, read_text, stamps, write_text
+from neuroscript.io.user_cache import are_settled, are_unchanged, cache_path, checksum, read_text, stamps, write_text
 
 TOOLSETS: Final = "neuroscript.toolsets"
 """The entry-point group whose entries are `Toolset` objects."""
@@ -146,8 +146,7 @@ def _text(path: list[str], looked_at: list[list[Any]], found: Iterable[Distribut
 
 def _end(content: str) -> str:
     """Return the last line of a cache file: a checksum, because damaged content can still be well-formed."""
-    number = int.from_bytes(content.encode("utf-8", "surrogatepass"), "big") % (2**61 - 1)  # needs no import
-    return f"{END} {number}"
+    return f"{END} {checksum(content)}"
 
 
 def _cached_distributions(text: str, path: list[str]) -> tuple[Distribution, ...] | None:

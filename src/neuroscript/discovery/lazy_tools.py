@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property, partial
 from threading import RLock
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from neuroscript.discovery.catalog import forget
-from neuroscript.discovery.installed import Distribution
+from neuroscript.discovery.installed import Distribution, EntryPoint
 from neuroscript.discovery.package_index import IndexedEntry, IndexedTool
-from neuroscript.errors import PluginError
+from neuroscript.errors import PluginError, ToolFailed
 from neuroscript.policy.tool_policy import ToolPolicy
+from neuroscript.spec.callables import positional_signature
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
 from neuroscript.tools.tool import ToolImplementation
 from neuroscript.tools.toolset import failure
 
 STALE: Final = "does not match its index; rebuild the index with neuroscript index"
+
+NOT_IMPORTED: Final = "its code is isolated, so this process does not import it"
 
 TOOLSETS: Final = "neuroscript_toolsets"
 """The name of the toolset hook. `neuroscript.tools.hookspecs` also defines it, but is loaded only for other hooks."""
@@ -30,6 +32,7 @@ class Source:
     Args:
         report: Called with the error if it cannot be loaded.
         is_pinned: Whether every tool must match its index exactly, for example because a lock file pins it.
+        isolation: The settings of the workers that import it, if this process never does.
     """
 
     def __init__(
@@ -38,14 +41,23 @@ class Source:
         entry: IndexedEntry,
         report: Callable[[PluginError], object],
         is_pinned: bool = False,
+        isolation: Any = None,
     ) -> None:
         self.distribution = distribution
         self.entry = entry
         self.is_pinned = is_pinned
+        self.isolation = isolation
         self._report = report
         self._lock = RLock()
         self._loaded: Any = None
         self._stale: dict[str, PluginError] = {}
+
+    @property
+    def point(self) -> EntryPoint:
+        """The entry point, as the metadata of the distribution declares it."""
+        points = self.distribution.entry_points
+        (point,) = (each for each in points if (each.group, each.name) == self.entry[:2])
+        return point
 
     def loaded(self) -> Any:
         """Return its content, a `neuroscript.discovery.entry_points.LoadedEntry`.
@@ -53,6 +65,8 @@ class Source:
         Raises:
             PluginError: It cannot be used. The error is reported once.
         """
+        if self.isolation is not None:
+            raise PluginError(str(self.distribution), NOT_IMPORTED, code="plugin.isolated")
         with self._lock:
             if self._loaded is None:
                 self._loaded = self._now()
@@ -63,10 +77,8 @@ class Source:
     def _now(self) -> Any:
         from neuroscript.discovery.entry_points import loaded_entry
 
-        points = self.distribution.entry_points
-        (point,) = (each for each in points if (each.group, each.name) == self.entry[:2])
         try:
-            found = loaded_entry(self.distribution, point)
+            found = loaded_entry(self.distribution, self.point)
         except PluginError as error:
             self._report(error)
             return error
@@ -108,18 +120,44 @@ def _again(error: PluginError) -> PluginError:
     return copy
 
 
+class ToolOrigin(Protocol):
+    """What provides a tool that is known only from an index: a `Source`, or a file that only workers import.
+
+    Attributes:
+        entry: Its index.
+        is_pinned: Whether every tool must match its index exactly.
+        isolation: The settings of the workers that import it, if this process never does.
+    """
+
+    @property
+    def entry(self) -> IndexedEntry: ...
+
+    @property
+    def is_pinned(self) -> bool: ...
+
+    @property
+    def isolation(self) -> Any: ...
+
+    def tool(self, name: str) -> ToolImplementation:
+        """Return one of its tools, or raise a `PluginError`."""
+
+    def stale(self, name: str) -> PluginError:
+        """Return the error for a tool that does not match its index."""
+
+
 class Deferred:
     """A tool that is known only from its index.
 
     Attributes:
         name: Its canonical name.
         fingerprint: The fingerprint of its definition in the index.
+        source: What provides it.
     """
 
-    def __init__(self, source: Source, tool: IndexedTool) -> None:
+    def __init__(self, source: ToolOrigin, tool: IndexedTool) -> None:
         self.name = tool.name
         self.fingerprint = tool.fingerprint
-        self._source = source
+        self.source = source
         self._tool = tool
         self._found: ToolImplementation | None = None
 
@@ -129,7 +167,7 @@ class Deferred:
         try:
             return ToolPolicy(**self._tool.policy)
         except Exception:  # a JSON file may contain anything
-            raise self._source.stale(self.name) from None
+            raise self.source.stale(self.name) from None
 
     @cached_property
     def spec(self) -> ToolSpec:
@@ -139,28 +177,35 @@ class Deferred:
         try:
             spec = spec_from_data(self._tool.spec)
         except Exception:
-            raise self._source.stale(self.name) from None
+            raise self.source.stale(self.name) from None
         if spec.full_name != self.name:
-            raise self._source.stale(self.name)
+            raise self.source.stale(self.name)
         return spec
 
+    @property
+    def isolation(self) -> Any:
+        """The settings of the workers that import its code, if this process never does, or None."""
+        return self.source.isolation
+
     def load(self) -> ToolImplementation:
-        """Return the loaded tool.
+        """Return the loaded tool; of a tool that this process does not import, return all but the function.
 
         Raises:
             PluginError: It cannot be loaded, its needs differ from the index, or its spec differs from one already
                 shown.
         """
+        if self.isolation is not None:
+            return self.implementation
         if self._found is None:
-            tool = self._source.tool(self.name)
+            tool = self.source.tool(self.name)
             if tool.policy != self.policy or not self._matches_index(tool) or not self._has_same_instances(tool):
-                raise self._source.stale(self.name)
+                raise self.source.stale(self.name)
             self._found = tool
         return self._found
 
     def _matches_index(self, tool: ToolImplementation) -> bool:
         """Return whether a tool matches its index; checked only if it is pinned or its spec has been used."""
-        if not self._source.is_pinned and "spec" not in self.__dict__:
+        if not self.source.is_pinned and "spec" not in self.__dict__:
             return True
         from neuroscript.tools.fingerprints import fingerprint
 
@@ -184,6 +229,8 @@ class Deferred:
     @cached_property
     def implementation(self) -> ToolImplementation:
         """The tool with a function that loads it on the first call."""
+        if self.isolation is not None:
+            return ToolImplementation(self.spec, IsolatedTool(self), self.policy)
         if self._found is not None:
             return self._found
         from neuroscript.spec.instances import plain_result, share_plain_result
@@ -196,20 +243,24 @@ class Deferred:
 
 
 class LazyTool:
-    """The function of a tool that is loaded on the first call."""
+    """The function of a tool that is loaded on the first call.
+
+    Attributes:
+        listed: The tool.
+    """
 
     def __init__(self, tool: Deferred) -> None:
-        self._tool = tool
-        self.__signature__ = _signature(["rt", *(arg.name for arg in tool.spec.args)], tool.spec.variadic)
+        self.listed = tool
+        self.__signature__ = positional_signature(["rt", *(arg.name for arg in tool.spec.args)], tool.spec.variadic)
 
     def __call__(self, rt: object, *values: Any) -> Any:
         return self._loaded().func(rt, *values)
 
     def _loaded(self) -> ToolImplementation:
         try:
-            return self._tool.load()
+            return self.listed.load()
         except PluginError as error:
-            raise failure(self._tool.name, error) from error
+            raise failure(self.listed.name, error) from error
 
 
 class LazyCoroutineTool(LazyTool):
@@ -219,15 +270,19 @@ class LazyCoroutineTool(LazyTool):
         return await self._loaded().func(rt, *values)
 
 
-def _signature(names: list[str], variadic: bool = False) -> inspect.Signature:
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter(name, kind) for name in names]
-    if variadic:
-        parameters[-1] = parameters[-1].replace(kind=inspect.Parameter.VAR_POSITIONAL)
-    return inspect.Signature(parameters)
+class IsolatedTool(LazyTool):
+    """The function of a tool that this process does not import; an engine that isolates it calls it in a worker."""
+
+    def __call__(self, rt: object, *values: Any) -> Any:
+        raise ToolFailed(
+            f"{NOT_IMPORTED}; call the tool through an engine whose policy isolates it",
+            tool=self.listed.name,
+            code="plugin.isolated",
+            retry="host",
+        )
 
 
-def tools(sources: Iterable[Source]) -> tuple[Deferred, ...]:
+def tools(sources: Iterable[ToolOrigin]) -> tuple[Deferred, ...]:
     """Return the tools of entry points without importing them."""
     return tuple(Deferred(source, tool) for source in sources for tool in source.entry.tools)
 
@@ -239,6 +294,16 @@ def plugins(sources: Iterable[Source]) -> tuple[object, ...]:
         PluginError: An index contains an unknown hook.
     """
     return tuple(filter(None, map(_plugin, sources)))
+
+
+def unused_hooks(sources: Iterable[Source]) -> PluginError | None:
+    """Return the error that names the hooks of isolated entry points, which are not used, or None if there are none."""
+    isolated = [source for source in sources if source.isolation is not None]
+    hooks = [hook for source in isolated for hook in sorted(source.entry.hooks) if hook != TOOLSETS]
+    if not hooks:
+        return None
+    text = f"its code is isolated, so its hooks, which would run in the host, are not used: {', '.join(hooks)}"
+    return PluginError(str(isolated[0].distribution), text, code="plugin.isolated")
 
 
 def _plugin(source: Source) -> object:
@@ -284,7 +349,7 @@ class LazyPlugin:
                 return self._loaded()[hook](*arguments)
             return None
 
-        called.__signature__ = _signature([*names])  # type: ignore[attr-defined]
+        called.__signature__ = positional_signature([*names])  # type: ignore[attr-defined]
         return called
 
     def _loaded(self) -> Mapping[str, Callable[..., Any]]:

@@ -88,13 +88,15 @@ class LoadedPlugin:
         tools: All of its tools.
         aliases: Old names of its tools, and the current name for each.
         code: Its code, a `module_loader.Code`, if it was passed as a path.
+        isolation: The settings of the workers that import it, if this process does not.
     """
 
     plugin: Any
     origin: str
-    tools: tuple[ToolImplementation, ...]
+    tools: tuple[Any, ...]
     aliases: Mapping[str, str]
     code: Any = None
+    isolation: Any = None
 
 
 def load_plugin(plugin: str | os.PathLike[str] | object, origin: str = "") -> LoadedPlugin:
@@ -110,13 +112,13 @@ def load_plugin(plugin: str | os.PathLike[str] | object, origin: str = "") -> Lo
         PluginError: It cannot be loaded, contains neither, or its function fails.
     """
     origin = origin or origin_of(plugin)
-    registrar, code = Registrar(), None
+    code = None
     try:
         offered = plugin
         if isinstance(plugin, (str, os.PathLike)):
             code = read(plugin)
             offered = code.run()
-        _register(offered, registrar, origin)
+        registrar = registered(offered, origin)
         loaded = LoadedPlugin(plugin, origin, registrar.tools, registrar.aliases, code)
         if code is not None:
             finalize(loaded, code.retire)
@@ -131,17 +133,23 @@ def load_plugin(plugin: str | os.PathLike[str] | object, origin: str = "") -> Lo
         raise PluginError(quote_path(origin), unloadable(error)) from error
 
 
-def _register(offered: object, registrar: Registrar, origin: str) -> None:
-    """Collect the tools of a plugin: from its function, or from the toolsets in its module."""
+def registered(offered: object, origin: str) -> Registrar:
+    """Return what a plugin registers: in its function, or as toolsets in its module.
+
+    Raises:
+        PluginError: It has neither.
+    """
+    registrar = Registrar()
     register = getattr(offered, "register", None)
     if callable(register):
         register(registrar)
-        return
+        return registrar
     toolsets = _module_toolsets(offered) if isinstance(offered, ModuleType) else ()
     if not toolsets:
         raise PluginError(quote_path(origin), NO_TOOLSET)
     for toolset in toolsets:
         registrar.register(toolset)
+    return registrar
 
 
 def _module_toolsets(module: ModuleType) -> tuple[Toolset, ...]:

@@ -139,8 +139,13 @@ def index_to_data(distribution: Distribution, entries: tuple[IndexedEntry, ...])
         "format": FORMAT,
         "distribution": distribution.name,
         "version": distribution.version,
-        "entry_points": [{**each._asdict(), "tools": [tool._asdict() for tool in each.tools]} for each in entries],
+        "entry_points": [entry_to_data(each) for each in entries],
     }
+
+
+def entry_to_data(entry: IndexedEntry) -> dict[str, Any]:
+    """Return an entry point in an index as plain data."""
+    return {**entry._asdict(), "tools": [tool._asdict() for tool in entry.tools]}
 
 
 def entries_of(data: Any, distribution: Distribution) -> tuple[IndexedEntry, ...] | None:
@@ -152,14 +157,15 @@ def entries_of(data: Any, distribution: Distribution) -> tuple[IndexedEntry, ...
     found = data.get("entry_points")
     if not isinstance(found, list):
         return None
-    by_name = {(each.group, each.name): each for each in map(_entry, found) if each is not None}
+    by_name = {(each.group, each.name): each for each in map(parse_entry, found) if each is not None}
     points = distribution.entry_points
     entries = ((by_name.get((point.group, point.name)), str(point)) for point in points)
     own = tuple(entry for entry, target in entries if entry is not None and entry.target == target)
     return own if len(own) == len(points) else None
 
 
-def _entry(data: Any) -> IndexedEntry | None:
+def parse_entry(data: Any) -> IndexedEntry | None:
+    """Return one entry point from plain data, or None if the data is invalid."""
     if not _has_shape(data, SHAPE):
         return None
     tools = tuple(IndexedTool(**each) for each in data["tools"] if _has_shape(each, TOOL))

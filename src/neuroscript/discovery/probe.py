@@ -179,10 +179,15 @@ def _started(words: list[str]) -> subprocess.Popen[bytes] | None:
 def _report(distribution: Distribution, answer: Mapping[str, Any]) -> Report:
     entries = entries_of(answer["index"], distribution) or ()
     seconds, code, reason = float(answer["seconds"]), str(answer["code"]), str(answer["reason"])
-    if not code and seconds > SLOW:
-        code, reason = "plugin.slow", f"takes more than {SLOW:g} seconds to load"
+    if not code:
+        code, reason = slowness(seconds)
     roots = tuple(map(str, answer["roots"])) or tuple(_likely(distribution))
     return Report(distribution, entries, roots, seconds, code, reason)
+
+
+def slowness(seconds: float) -> tuple[str, str]:
+    """Return the code and the reason of a usable distribution that loads slowly, both ``""`` for any other."""
+    return ("plugin.slow", f"takes more than {SLOW:g} seconds to load") if seconds > SLOW else ("", "")
 
 
 def _packages(distribution: Distribution) -> list[str]:

@@ -7,17 +7,18 @@ it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from neuroscript.calls.steps import Caller, CallFrame
-from neuroscript.coercion.parameters import FLAG, FUNCTION, NUMBER, STRING, Form, optional, require
+from neuroscript.coercion.parameters import FLAG, FUNCTION, NUMBER, STRING, STRINGS, Form, optional, require
 from neuroscript.coercion.scalars import Handle
 from neuroscript.errors import CallError, LLMError, ToolFailed
 from neuroscript.io.text import escape, quote_untrusted
 from neuroscript.policy.capabilities import Capability
 from neuroscript.runtime.host import Progress
-from neuroscript.runtime.interfaces import LLM, Files, Logger, Random, Reservation, ToolInfo
+from neuroscript.runtime.interfaces import LLM, Files, Launch, Logger, Random, Reservation, ToolInfo
 from neuroscript.runtime.state import Handles
 
 if TYPE_CHECKING:
@@ -103,6 +104,25 @@ class CallRuntime:
         """Return the labels of what this call has read; none without flow rules."""
         self._alive()
         return ()
+
+    def confine(
+        self,
+        program: str,
+        *,
+        read: Sequence[str] = (),
+        write: Sequence[str] = (),
+        execute: Sequence[str] = (),
+        granted: bool = False,
+    ) -> Launch:
+        """Provide the words to put before a command, and the descriptors to pass, so that its program runs confined."""
+        paths = {"read": (read, STRINGS), "write": (write, STRINGS), "execute": (execute, STRINGS)}
+        require("confine", program=(program, STRING), granted=(granted, FLAG), **paths)
+        frame = self._alive()
+        if not frame.session.policy.isolates:
+            return nullcontext(((), ()))
+        from neuroscript.isolation.confined_programs import confined_program
+
+        return confined_program(frame, program, read=read, write=write, execute=execute, granted=granted)
 
     def secret(self, name: str) -> str:
         """Return a value that the host provides under ``secret:read:NAME``."""

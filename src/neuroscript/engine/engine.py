@@ -32,7 +32,7 @@ from neuroscript.coercion.parameters import (
 from neuroscript.engine.entries import ToolView
 from neuroscript.engine.session import Session
 from neuroscript.engine.shared import Shared
-from neuroscript.errors import PluginError, RegistryError
+from neuroscript.errors import PluginError, RegistryError, SpecError
 from neuroscript.io.text import quote_path
 from neuroscript.policy.execution_policy import POLICY, ExecutionPolicy
 from neuroscript.runtime.host import Host
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from neuroscript.discovery.catalog import DistributionOffer
     from neuroscript.discovery.local_plugins import LoadedPlugin
     from neuroscript.engine.shared import Watching
+    from neuroscript.isolation.imports import ConfinedImports
+    from neuroscript.isolation.pool import WorkerInfo
     from neuroscript.policy.ledger import Ledger
     from neuroscript.policy.limits import Limits
     from neuroscript.runtime.records import AuditSink, CallRecord
@@ -190,6 +192,11 @@ class Engine(Session):
         return tuple(self._shared.watch.refusals)
 
     @property
+    def workers(self) -> tuple[WorkerInfo, ...]:
+        """The worker processes of isolated tools that run now, with the layers that confine each."""
+        return () if self._shared._pool is None else self._shared.pool.workers
+
+    @property
     def unused_rules(self) -> tuple[str, ...]:
         """The patterns and names of its policy that match none of its tools, and the grants that no tool needs."""
         needs: list[str] = []
@@ -230,12 +237,17 @@ class Engine(Session):
 
         Raises:
             RegistryError: A name is taken. Nothing is added then.
+            SpecError: One of them is to run in a worker, which cannot import its function. Nothing is added then.
         """
         require("register", tools=(tools, TOOLS), origin=(origin, STRING))
         if isinstance(tools, ToolImplementation):
-            self._shared.register((tools,), origin or HOST)
+            self._register((tools,), origin or HOST, {})
         else:
-            self._shared.register(tools.tools, origin or tools.origin or HOST, tools.aliases)
+            self._register(tools.tools, origin or tools.origin or HOST, tools.aliases)
+
+    def _register(self, tools: tuple[ToolImplementation, ...], origin: str, aliases: Mapping[str, str]) -> None:
+        self._check_isolated(tools, origin, aliases)
+        self._shared.register(tools, origin, aliases)
 
     def preload(self, pattern: str = "*") -> tuple[PluginError, ...]:
         """Load tools now instead of on their first call.
@@ -264,7 +276,7 @@ class Engine(Session):
         A plugin is a module with one or several `Toolset` objects at its top level, or anything with a function
         ``register(registrar)``, which takes precedence. All of its tools are added, or none. A package is a directory
         with an ``__init__.py``; its modules import each other by relative imports, and are separate from other plugins
-        with the same name.
+        with the same name. A file or package that the policy isolates is imported in confined processes alone.
 
         Returns:
             Its origin for `unload_plugin`. This is the path as it was passed, or the name of the module or of the
@@ -274,13 +286,13 @@ class Engine(Session):
             PluginError: It has neither a toolset nor such a function, or it fails.
             RegistryError: A name is taken, or the plugin was loaded before.
         """
-        from neuroscript.discovery.local_plugins import load_plugin, origin_of
+        from neuroscript.discovery.local_plugins import origin_of
 
         with self._loading:
             if self._loaded(plugin) is not None:
                 hint = "call reload_plugin to load its current version"
                 raise RegistryError(f"already registered: {quote_path(origin_of(plugin))}; {hint}")
-            loaded = load_plugin(plugin, self._unused(origin_of(plugin)))
+            loaded = self._read_plugin(plugin, self._unused(origin_of(plugin)))
             self._take(loaded, self._shared.register)
             return loaded.origin
 
@@ -324,11 +336,9 @@ class Engine(Session):
             PluginError: It was not loaded, or cannot be loaded now; the tools are unchanged.
             RegistryError: A name is taken; the tools are unchanged.
         """
-        from neuroscript.discovery.local_plugins import load_plugin
-
         with self._loading:
             old = self._known_plugin(plugin)
-            self._take(load_plugin(old.plugin, old.origin), self._shared.exchange)
+            self._take(self._read_plugin(old.plugin, old.origin, old.isolation), self._shared.exchange)
 
     def unload_plugin(self, plugin: str | os.PathLike[str] | object) -> None:
         """Remove the tools of a plugin; running calls end normally.
@@ -345,10 +355,52 @@ class Engine(Session):
             del self._plugins[old.origin]
             self._shared.hold(self._plugins.values())
 
+    def _read_plugin(self, plugin: Any, origin: str, isolation: Any = None) -> LoadedPlugin:
+        """Return the tools of a plugin. A file that the policy isolates is imported in a confined process alone.
+
+        Args:
+            isolation: The settings of the workers that imported its former version, or None.
+        """
+        imports = self._confined_imports if isinstance(plugin, (str, os.PathLike)) else None
+        if imports is not None:
+            isolation = isolation or imports.of_file(plugin)
+            if isolation is not None:
+                return imports.plugin(plugin, origin, isolation)
+        from neuroscript.discovery.local_plugins import load_plugin
+
+        return load_plugin(plugin, origin)
+
+    @property
+    def _confined_imports(self) -> ConfinedImports | None:
+        """Imports plugins in confined processes; None if the policy isolates nothing."""
+        if not self.policy.isolates:
+            return None
+        from neuroscript.isolation.imports import ConfinedImports
+
+        return ConfinedImports(self.policy, lambda: self._shared.pool)
+
     def _take(self, loaded: LoadedPlugin, take: Callable[..., None]) -> None:
+        self._check_isolated(loaded.tools, loaded.origin, loaded.aliases)
         take(loaded.tools, loaded.origin, loaded.aliases)
         self._plugins[loaded.origin] = loaded
         self._shared.hold(self._plugins.values())
+
+    def _check_isolated(self, tools: Iterable[ToolImplementation], origin: str, aliases: Mapping[str, str]) -> None:
+        """Raise a `SpecError` if one of these tools is to run in a worker, which cannot import its function."""
+        if not self.policy.isolates:
+            return
+        from neuroscript.isolation.tool_source import CannotImport, source_of
+
+        problems = []
+        for tool in tools:
+            old = tuple(name for name, current in aliases.items() if current == tool.name)
+            if self.policy.isolation_of(tool.name, origin, old=old) is not None:
+                try:
+                    source_of(tool)
+                except CannotImport as error:
+                    problems.append(str(error))
+        if problems:
+            raise SpecError("isolation", problems)
 
     def _loaded(self, plugin: object) -> LoadedPlugin | None:
         """Return what was loaded from a plugin, or None."""
@@ -381,30 +433,37 @@ class Engine(Session):
 
         problems = self._shared.plugin_errors
         only = None if isinstance(plugins, str) else plugins
-        for found in iter_offers(only, without, self._shared.registry.origins, None if lock is None else lock.check):
+        imports = self._confined_imports
+        check, admit = (None, None) if lock is None else (lock.check, lock.admit)
+        for found in iter_offers(only, without, self._shared.registry.origins, check, imports, admit):
             if isinstance(found, PluginError):
                 problems.append(found)
             else:
-                self._bring(found, lock is not None)
+                self._bring(found, lock is not None, imports)
         if lock is not None and only is None:
             problems += lock.missing(without)
         if strict and problems:
             self.close(0)
             raise PluginError("plugins", "; ".join(map(str, problems)), errors=problems)
 
-    def _bring(self, found: DistributionOffer, is_pinned: bool) -> None:
-        """Add the tools and hooks of a distribution, all of them or none."""
+    def _bring(self, found: DistributionOffer, is_pinned: bool, imports: ConfinedImports | None) -> None:
+        """Add the tools and hooks of a distribution, all of them or none; hooks of isolated code are not used."""
         from neuroscript.discovery import lazy_tools as deferred
 
         problems, origin = self._shared.plugin_errors, str(found.distribution)
-        sources = [deferred.Source(found.distribution, each, problems.append, is_pinned) for each in found.entries]
+        sources = []
+        for each in found.entries:
+            isolation = None if imports is None else imports.of_entry(found.distribution, each.name)
+            sources.append(deferred.Source(found.distribution, each, problems.append, is_pinned, isolation))
         try:
-            hooks = deferred.plugins(sources)
+            hooks = deferred.plugins([each for each in sources if each.isolation is None])
             self._shared.register(deferred.tools(sources), origin, found.aliases, hooks)
         except PluginError:  # it is in plugin_errors
             return
         except RegistryError as error:  # an old name is taken, or takes one
             problems.append(PluginError(origin, f"cannot be used ({error})", code="plugin.duplicate"))
+            return
+        problems.extend(filter(None, [deferred.unused_hooks(sources)]))
 
     # Closing
 
@@ -554,7 +613,7 @@ FORMS: Final = {
     ),
     "without": STRINGS,
     "strict": FLAG,
-    "lock": optional(object_form("a Lock", "check", "missing")),
+    "lock": optional(object_form("a Lock", "admit", "check", "missing")),
     "mode": one_of("lax", "strict"),
     "size_limits": instance(SizeLimits),
     "adapters": optional(

@@ -17,19 +17,22 @@ from neuroscript.calls.steps import CallFrame
 from neuroscript.coercion.context import type_name
 from neuroscript.engine.call_runtime import CallRuntime, CountedRuntime
 from neuroscript.engine.shared import Shared, ToolsSnapshot
-from neuroscript.errors import CallError, LimitError, PluginError, PolicyError, ToolNotFound
+from neuroscript.errors import CallError, LimitError, PluginError, PolicyError, ToolFailed, ToolNotFound
 from neuroscript.io.text import quote_untrusted
 from neuroscript.names import MAX_SPELLING_CHARS, canonical
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.runtime.interfaces import ToolInfo
 from neuroscript.spec.binding import bind_arguments
 from neuroscript.tools.tool import ToolImplementation
-from neuroscript.tools.toolset import HOST, ListedTool, Registry, failure, implementation, load_tool
+from neuroscript.tools.toolset import HOST, ListedTool, Registry, entry_of, failure, implementation, load_tool
 
 if TYPE_CHECKING:
     from neuroscript.calls.gate import Gate
     from neuroscript.calls.observers import Observers
+    from neuroscript.isolation.pipeline import IsolatedFunction
     from neuroscript.runtime.secret_set import SecretSet
+
+    IsolatedTool = tuple[ToolImplementation, IsolatedFunction]
 
 
 DEFAULT_MAX_DEPTH: Final = 16
@@ -111,10 +114,12 @@ class ToolView:
         self.policy = policy
         self.depth: int = policy.least("depth", DEFAULT_MAX_DEPTH)
         self.tracks_flow = policy.has_flow_rules
+        self._isolates = policy.isolates
         self._is_gated = shared.is_watched or policy.counts or self.tracks_flow
         self._entries: dict[str, BoundTool] = {}
         self._gates: dict[str, Gate] = {}
         self._infos: tuple[Registry, Mapping[str, ToolInfo]] = (Registry(), MappingProxyType({}))
+        self._isolated: dict[str, tuple[ListedTool, IsolatedTool]] = {}
         shared.views.add(self)
 
     def narrowed(self, policy: ExecutionPolicy | None) -> ToolView:
@@ -156,7 +161,8 @@ class ToolView:
         if listed is None:
             raise ToolNotFound(quote_untrusted(spelling), self._near(spelling, registry))
         try:
-            tool = self._admitted(listed, registry)
+            isolated = self._isolated_tool(listed, registry) if self._isolates else None
+            tool = self._admitted(listed, registry) if isolated is None else isolated[0]
         except PluginError as error:
             raise failure(listed.name, error) from error
         if asked != tool.name or tool.spec.deprecated:
@@ -166,13 +172,41 @@ class ToolView:
         if entry is None or entry.pipeline.tool is not tool:
             gate = self.gate(tool) if self._is_gated else None
             runtime: type[CallRuntime] = CallRuntime if gate is None else CountedRuntime
-            kind = CallPipeline
+            kind: Callable[..., CallPipeline] = CallPipeline
             if self.tracks_flow:
                 from neuroscript.calls.flow_pipeline import FlowPipeline as kind  # noqa: N813
                 from neuroscript.engine.flow_runtime import FlowRuntime as runtime  # noqa: N813
+            if isolated is not None:
+                from neuroscript.isolation.pipeline import isolated_kind
+
+                kind = isolated_kind(isolated[1], tracks_flow=self.tracks_flow)
             pipeline = kind(tool, self.shared.coercion, self.policy, runtime, gate)
             entry = entries[tool.name] = BoundTool(pipeline, self.shared)
         return entry
+
+    def _isolated_tool(self, listed: ListedTool, registry: Registry) -> IsolatedTool | None:
+        """Return a tool that may run in a worker, which the host then does not load, or None."""
+        origin = registry.origins.get(listed.name, HOST)
+        settings = self.policy.isolation_of(listed.name, origin, entry_of(listed), registry.old_names(listed.name))
+        settings = settings or getattr(listed, "isolation", None)  # what the host has not imported, it never runs
+        if settings is None:
+            return None
+        refused = self._refusal(listed, registry)
+        if refused is not None:
+            raise refused
+        known = self._isolated.get(listed.name)
+        if known is None or known[0] is not listed:
+            from neuroscript.isolation.pipeline import isolated_tool
+            from neuroscript.isolation.tool_source import CannotImport
+
+            try:
+                made = isolated_tool(listed, self.shared.pool, settings)
+            except CannotImport as error:
+                failed = ToolFailed("cannot be isolated", tool=listed.name, code="isolation.import", retry="host")
+                failed.remedy = str(error)
+                raise failed from error
+            known = self._isolated[listed.name] = listed, made
+        return known[1]
 
     def _admitted(self, listed: ListedTool, registry: Registry) -> ToolImplementation:
         """Return a tool that may run, and load it if necessary."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from neuroscript.calls.threads import Threads
     from neuroscript.engine.session import Session
     from neuroscript.flow.state import FileLabels, SessionFlow
+    from neuroscript.isolation.pool import Pool
     from neuroscript.runtime.engine_secrets import EngineSecrets
     from neuroscript.runtime.records import AuditSink
     from neuroscript.runtime.redaction import Redactor
@@ -103,6 +104,8 @@ class Shared:
         self._warned: set[str] = set()
         self._sandbox: Sandbox | None = None
         self._threads: Threads | None = None
+        self._pool: Pool | None = None
+        self._owns_pool = True
         self._watching = watching
         self._watch: Observers | None = None
         if host.sandbox_dir is not None:
@@ -122,6 +125,20 @@ class Shared:
             with self._lock:
                 self._threads = self._threads or Threads()
         return self._threads
+
+    @property
+    def pool(self) -> Pool:
+        """The processes of isolated tools, which start when they are needed."""
+        if self._pool is None:
+            from neuroscript.isolation.pool import Pool
+
+            with self._lock:
+                self._pool = self._pool or Pool()
+        return self._pool
+
+    def use_pool(self, pool: Pool) -> None:
+        """Run isolated tools in the processes of a pool that outlives this engine."""
+        self._pool, self._owns_pool = pool, False
 
     def join(self, session: Session) -> None:
         """Add a session to those that are notified when tools change."""
@@ -255,8 +272,11 @@ class Shared:
         already, self.is_closed, self.is_over = self.is_over, True, True
         with self._lock:
             threads = self._threads
+            pool = self._pool
         if threads is not None:
             threads.close()
+        if pool is not None and self._owns_pool:
+            pool.close()
         with self._lock:
             if self._sandbox is not None:
                 self._sandbox.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain, permutations
+from itertools import accumulate, chain, combinations, permutations
 from threading import Lock
 from typing import Final
 
@@ -47,6 +47,9 @@ MAX_REVERSED: Final = 200
 
 MAX_PERMUTED: Final = {2: 8, 3: 4}
 """Maximum number of strings in the arguments of which any two, or any three, are joined in any order."""
+
+MAX_SUCCESSIVE: Final = 8
+"""Maximum number of strings in the arguments of which any successive ones are joined."""
 
 MAX_CLOSED_SPACES: Final = 8
 """Maximum number of spaces of a string that is also compared without each of them."""
@@ -364,8 +367,9 @@ class _Search:
 
     def _match_joined(self, several: Sequence[Leaf]) -> None:
         """Find the groups of a string that is split over several ones, which may also contain other words."""
-        self._match_parts(_glued(several, [leaf.edges for leaf in several]), is_joined=True)
-        self._match_whole(several)
+        for some in _successive(several):
+            self._match_parts(_glued(some, [leaf.edges for leaf in some]), is_joined=True)
+            self._match_whole(some)
         for run in _runs(several):
             self._match_run(run)
 
@@ -381,7 +385,7 @@ class _Search:
 
     def _match_whole(self, several: Sequence[Leaf]) -> None:
         each = [leaf.parts for leaf in several]
-        for joined in (_spaced(each), _glued(several, each)):
+        for joined in (chain.from_iterable(each), _glued(several, each)):
             found = [part.word for part in joined]
             if sum(map(len, found)) + len(found) > MIN_TOKEN_CHARS:
                 self._match(found, self._index.pairs(found), is_joined=True)
@@ -448,32 +452,43 @@ def _spaced(several: Iterable[Sequence[Part]]) -> list[Part]:
     return joined
 
 
+def _successive(several: Sequence[Leaf]) -> Iterator[Sequence[Leaf]]:
+    """Yield all strings, and if they are few, each two or more successive ones.
+
+    In all strings together, the last word of some of them may be the beginning of another one.
+    """
+    yield several
+    if len(several) <= MAX_SUCCESSIVE:
+        for first, last in combinations(range(len(several) + 1), 2):
+            if 1 < last - first < len(several):
+                yield several[first:last]
+
+
 def _glued(several: Sequence[Leaf], parts: Sequence[Sequence[Part]]) -> list[Part]:
     """Join some strings with nothing between them."""
     joined: list[Part] = []
-    pieces: list[str] = []  # of the last word
+    pieces: list[str] = []  # of the last word, which is not joined yet, and its gap
+    gap = NO_GAP
     for leaf, found in zip(several, parts, strict=True):
-        if joined and _is_glued(joined[-1], leaf):
+        if pieces and _is_glued(gap, leaf):
             pieces.append(found[0].word)
-            joined[-1] = Part("", found[0].gap)
-            if len(found) == 1:
-                continue
+            gap = found[0].gap
             found = found[1:]
-        elif joined:
-            joined[-1] = Part("", min(joined[-1].gap, leaf.before))
+        elif pieces:
+            gap = min(gap, leaf.before)
         if found:
-            if joined:
-                joined[-1] = Part("".join(pieces), joined[-1].gap)
-            joined += found
-            pieces = [found[-1].word]
-    if joined:
-        joined[-1] = Part("".join(pieces), joined[-1].gap)
+            if pieces:
+                joined.append(Part("".join(pieces), gap))
+            joined += found[:-1]
+            pieces, gap = [found[-1].word], found[-1].gap
+    if pieces:
+        joined.append(Part("".join(pieces), gap))
     return joined
 
 
-def _is_glued(part: Part, leaf: Leaf) -> bool:
-    """Return whether a string continues the last word of another one."""
-    if part.gap != NO_GAP or leaf.before != NO_GAP or not leaf.parts:
+def _is_glued(gap: int, leaf: Leaf) -> bool:
+    """Return whether a string continues a word with this gap after it."""
+    if gap != NO_GAP or leaf.before != NO_GAP or not leaf.parts:
         return False
     word = leaf.parts[0].word
     return word.isascii() or not UNSPACED.match(word)
@@ -482,9 +497,9 @@ def _is_glued(part: Part, leaf: Leaf) -> bool:
 def _runs(several: Sequence[Leaf]) -> Iterator[list[str]]:
     """Return the words that are split over several strings, as their pieces."""
     run: list[str] = []
-    last: Part | None = None
+    gap = SPACE
     for leaf in several:
-        if last is not None and _is_glued(last, leaf):
+        if _is_glued(gap, leaf):
             run.append(leaf.parts[0].word)
             if len(leaf.parts) > 1:
                 yield run
@@ -493,6 +508,6 @@ def _runs(several: Sequence[Leaf]) -> Iterator[list[str]]:
             if len(run) > 1:
                 yield run
             run = [part.word for part in leaf.parts[-1:]]
-        last = leaf.parts[-1] if leaf.parts else None
+        gap = leaf.parts[-1].gap if leaf.parts else SPACE
     if len(run) > 1:
         yield run

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence, Set
-from itertools import accumulate, count, pairwise
-from operator import add
+from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
 MIN_LONG_CHARS: Final = 10
@@ -80,13 +79,13 @@ def entries_of(words: Sequence[str]) -> Entries:
     hashes = [*map(hash, pairwise(words))]
     hashes += [hash(text[place : place + GRAM_CHARS]) for place in grams]
     places = array("I", starts[: len(words) - 1])
-    places.extend(grams)
+    places.fromlist(grams)
     return Entries(text, [word for word in last if len(word) < MIN_LONG_CHARS], hashes, places)
 
 
 def starts_of(words: Iterable[str], first: int = 0) -> list[int]:
     """Return where each word begins, if the first one begins at *first*, and where another word would begin."""
-    return [*map(add, accumulate(map(len, words), initial=0), count(first))]
+    return [*accumulate([len(word) + 1 for word in words], initial=first)]
 
 
 class TextIndex:
@@ -127,7 +126,7 @@ class TextIndex:
             self._next = array("I", [0])
             self._link(self._hashes[1:])
         self._link(entries.hashes)
-        self._hashes.extend(array("q", entries.hashes))
+        self._hashes.fromlist(entries.hashes)
         self._places.extend(entries.places)
         self._owners.extend(array("I", [number]) * len(entries.places))
 

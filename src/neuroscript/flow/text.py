@@ -12,6 +12,9 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from neuroscript.coercion.scalars import AnyContent
+from neuroscript.io.text import join_surrogates
+
 LEVELS: Final = 2
 """Maximum number of nested encodings that are decoded."""
 
@@ -60,7 +63,6 @@ HTML_ESCAPE: Final = re.compile("&(?:#[0-9]{1,7};?|#[xX][0-9a-fA-F]{1,6};?|[a-zA
 CODE_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|x([0-9a-fA-F]{2})|([nrtbfv\"'\\/]))")
 SCRIPT_ESCAPE: Final = re.compile("%(u[0-9a-fA-F]{4})")
 BLANK_ESCAPES: Final = frozenset("nrtbfv")
-SURROGATES: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 RUN_CHARS: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
 RUN_BYTES: Final = bytes(code if code in RUN_CHARS else ord(" ") for code in range(256))
@@ -146,6 +148,8 @@ def leaves(value: object) -> Leaves:
                 found.values.append(time.isoformat())
             case list() | tuple() | array() as items:
                 waiting.extend(reversed(items))
+            case AnyContent() as content:
+                waiting.extend(reversed(content.values))
             case dict() as items:
                 waiting.extend(reversed(items.values()))
                 found.keys.extend(key for key in items if isinstance(key, str))
@@ -200,7 +204,7 @@ def _decode_html(text: str) -> str:
 
 def _decode_code(text: str) -> str:
     text = SCRIPT_ESCAPE.sub(r"\\\1", text) if "%u" in text else text
-    return SURROGATES.sub(_joined_surrogates, CODE_ESCAPE.sub(_unescaped, text)) if "\\" in text else text
+    return join_surrogates(CODE_ESCAPE.sub(_unescaped, text)) if "\\" in text else text
 
 
 def _unescaped(found: re.Match[str]) -> str:
@@ -209,10 +213,6 @@ def _unescaped(found: re.Match[str]) -> str:
         return " " if char in BLANK_ESCAPES else char
     code = int(four or braced or two, 16)
     return chr(code) if code <= 0x10FFFF else found[0]
-
-
-def _joined_surrogates(found: re.Match[str]) -> str:
-    return found[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
 
 def words(text: str) -> list[str]:

@@ -227,6 +227,11 @@ def _takes_null(arg: ArgSpec) -> bool:
     return arg.nullable or (arg.type is ArgType.ANY and not arg.any_of)
 
 
+def _reads_null(arg: ArgSpec) -> bool:
+    """Return whether null is valid according to the standard keywords of an alternative."""
+    return any(map(_reads_null, arg.any_of)) if arg.any_of else _takes_null(arg)
+
+
 def _rule(arg: ArgSpec, *, has_null: bool, exact: bool) -> dict[str, Any]:
     schema = _form(arg, exact)
     beyond: dict[str, Any] = {}
@@ -248,7 +253,7 @@ def _rule(arg: ArgSpec, *, has_null: bool, exact: bool) -> dict[str, Any]:
         beyond["type"] = str(arg.type)
     if arg.any_of and "type" in beyond:
         beyond["nullable"] = arg.nullable
-    elif has_null and not arg.nullable:
+    elif not arg.nullable and (has_null or any(map(_reads_null, arg.any_of))):
         beyond["nullable"] = False
     if arg.key_spec is not None and (arg.keys or arg.type not in MAPS):
         beyond["propertyNames"] = _part(arg.key_spec, exact)

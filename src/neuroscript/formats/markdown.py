@@ -63,6 +63,10 @@ def _blocks(spec: ToolSpec, policy: ToolPolicy, old: Sequence[str]) -> Iterator[
     yield _fenced([f"{spec.full_name}{signature(spec)}"])
     yield from _titled("Deprecated", spec.deprecated)
     yield from filter(None, [prose(spec.description)])
+    if spec.resource is not None:
+        yield f"**Resource:** {_code(spec.resource.uri)}"
+    if spec.prompt is not None:
+        yield "**Prompt:** chosen by users."
     if old:
         yield f"**Old names:** {', '.join(map(_code, old))}"
     yield from _titled("When to use", spec.when_to_use)
@@ -101,8 +105,9 @@ def _policy(policy: ToolPolicy) -> Iterator[str]:
     needs = [*(["trust"] * policy.requires_trust), *needs, *(["approval of each call"] * policy.requires_approval)]
     effects = ", ".join(policy.effects) or "not declared"
     labels = "".join(f" **{title.capitalize()}:** {text}." for title, text in label_phrases(policy))
+    files = " **Files:** opens granted files by path." * policy.raw_files
     time = "" if policy.timeout is None else f" **Timeout:** {policy.timeout:g} s."
-    yield f"**Needs:** {', '.join(needs) or 'nothing'}. **Effects:** {effects}.{labels}{time}"
+    yield f"**Needs:** {', '.join(needs) or 'nothing'}. **Effects:** {effects}.{labels}{files}{time}"
 
 
 def _example(spec: ToolSpec, example: Example) -> str:

@@ -8,7 +8,8 @@ from binascii import Error, a2b_base64, b2a_base64
 from typing import Any
 
 from neuroscript.coercion.context import type_name
-from neuroscript.coercion.scalars import Handle
+from neuroscript.coercion.plain_data import content_of
+from neuroscript.coercion.scalars import AnyContent, Handle
 
 
 def tag(value: Any) -> Any:
@@ -34,6 +35,8 @@ def tag(value: Any) -> Any:
             return {"time": [value.isoformat(), value.fold]}
         case Handle():
             return {"handle": [value.id, value.kind]}
+        case AnyContent():
+            return {"content": tag(value.data)}
         case array() if value.typecode == "f":
             return {"embedding": value.tolist()}
         case _:
@@ -67,6 +70,8 @@ def untag(value: Any) -> Any:
             return datetime.datetime.fromisoformat(text).replace(fold=fold)
         case "handle":
             return Handle(*inside)
+        case "content":
+            return content_of(untag(inside))
         case "embedding":
             return array("f", inside)
         case _:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, Protocol, TypeVar
 
-from neuroscript.coercion.schema_inspection import MANY, NAMED, ONE, REFUSED, size_faults
+from neuroscript.coercion.schema_inspection import MANY, MARK, NAMED, ONE, REFUSED, size_faults
 from neuroscript.errors import UNSET, SpecError
-from neuroscript.io.text import one_line, quote_untrusted
+from neuroscript.io.text import one_line, quote_untrusted, several_lines
 from neuroscript.names import to_snake_case
 from neuroscript.policy.labels import ALL_SINKS, ALL_SOURCES
 from neuroscript.policy.scopes import literal
@@ -57,27 +57,37 @@ def bounded_schema(schema: Any, subject: str) -> Any:
     return plain_schema(schema)
 
 
-def plain_schema(schema: Any) -> Any:
+def plain_schema(schema: Any, longest: int | None = MAX_DESCRIPTION_CHARS) -> Any:
     """Return an equivalent schema with only known keywords and one-line descriptions.
 
     Names of properties, choices and defaults are not changed, because they are sent to the tool.
+
+    Args:
+        longest: The maximum length of a description, in characters. None for a schema that the host has accepted:
+            descriptions are then complete, with their lines, and unknown keywords stay.
     """
     if not isinstance(schema, dict):
         return schema
-    return {word: _safe_value(word, each) for word, each in schema.items() if word in KNOWN_KEYWORDS}
+    words = KNOWN_KEYWORDS if longest is not None else schema.keys() - {MARK}
+    return {word: _safe_value(word, each, longest) for word, each in schema.items() if word in words}
 
 
-def _safe_value(word: str, value: Any) -> Any:
+def safe_text(text: object, longest: int | None) -> str:
+    """Return untrusted text on one line and shortened, or with its lines if *longest* is None."""
+    return several_lines(text) if longest is None else one_line(text, longest)
+
+
+def _safe_value(word: str, value: Any, longest: int | None) -> Any:
     """Return the safe value of a keyword."""
     match value:
         case str() if word in TEXT_KEYWORDS:
-            return one_line(value, MAX_DESCRIPTION_CHARS)
+            return safe_text(value, longest)
         case dict() if word in NAMED:
-            return {name: plain_schema(each) for name, each in value.items()}
+            return {name: plain_schema(each, longest) for name, each in value.items()}
         case list() if word in MANY:
-            return [plain_schema(each) for each in value]
+            return [plain_schema(each, longest) for each in value]
         case dict() if word in ONE:
-            return plain_schema(value)
+            return plain_schema(value, longest)
         case _:
             return value
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from binascii import b2a_base64
 from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
@@ -11,10 +10,11 @@ from neuroscript._imports import missing_extra
 from neuroscript.engine.session import Session
 from neuroscript.interop.media import media_type
 from neuroscript.llm.offered_tools import OfferedTool, offer_tools
+from neuroscript.llm.wire.images import data_url, texts_and_images
 from neuroscript.llm.wire.openai.tools import to_tools
 
 try:
-    from agents import FunctionTool, ToolOutputImage
+    from agents import FunctionTool, ToolOutputImage, ToolOutputText
     from agents.tool_context import ToolContext
 except ImportError as error:
     raise missing_extra("tools for the OpenAI Agents SDK need it", "openai-agents", error) from None
@@ -37,14 +37,19 @@ def to_openai_agents(session: Session, *, tools: str | Iterable[str] = "*") -> l
 
 
 def _tool(tool: OfferedTool) -> FunctionTool:
-    async def invoke(context: ToolContext[Any], arguments: str) -> str | ToolOutputImage:
+    async def invoke(context: ToolContext[Any], arguments: str) -> Any:
         """Return the result, or the error as a string: a raised error would end the run."""
         result = await tool.aexecute(arguments, context.tool_call_id)
         value = result.value
+        if parts := texts_and_images(result):
+            return [
+                ToolOutputText(text=each) if isinstance(each, str) else _image(each.media_type, each.data)
+                for each in parts
+            ]
         kind = media_type(value)
         if not kind.startswith("image/"):
             return tool.text(result)
-        return ToolOutputImage(image_url=f"data:{kind};base64,{b2a_base64(value, newline=False).decode('ascii')}")
+        return _image(kind, value)
 
     (definition,) = to_tools([tool.info], api="responses", names=tool.names)
     return FunctionTool(
@@ -54,3 +59,7 @@ def _tool(tool: OfferedTool) -> FunctionTool:
         on_invoke_tool=invoke,
         strict_json_schema=definition["strict"],
     )
+
+
+def _image(kind: str, data: bytes) -> ToolOutputImage:
+    return ToolOutputImage(image_url=data_url(kind, data))

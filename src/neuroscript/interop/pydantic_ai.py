@@ -7,6 +7,7 @@ from typing import Any
 
 from neuroscript._imports import missing_extra
 from neuroscript.coercion.plain_data import to_plain
+from neuroscript.coercion.scalars import AnyContent
 from neuroscript.engine.session import Session
 from neuroscript.errors import ArgumentError
 from neuroscript.interop.media import media_type
@@ -99,6 +100,13 @@ def _definition(tool: OfferedTool) -> ToolDefinition:
 
 
 def _value(value: Any) -> Any:
-    """Return a result in the framework's form: an image as binary content, any other value as plain data."""
+    """Return a result in the framework's form: an image as binary content, others as plain data."""
+    if isinstance(value, AnyContent):
+        return [_part(each) for each in value.parts]
     kind = media_type(value)
     return BinaryContent(value, media_type=kind) if kind.startswith("image/") else to_plain(value)
+
+
+def _part(block: Any) -> Any:
+    """Return a block of content: an image or audio as binary content, any other block as text."""
+    return BinaryContent(block.data, media_type=block.media_type) if block.kind in ("image", "audio") else block.note

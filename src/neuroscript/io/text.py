@@ -45,6 +45,17 @@ def sendable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
+def join_surrogates(text: str) -> str:
+    """Return *text* with each surrogate pair combined into its character; lone surrogates remain.
+
+    Programs that count UTF-16 code units split characters, for example between two pieces of a stream.
+
+    >>> join_surrogates("\\ud83d" + "\\ude00") == "\\U0001f600"
+    True
+    """
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
 def quote_untrusted(name: str) -> str:
     """Return a name from a caller, escaped and shortened, for use in an error."""
     return escape(name if len(name) <= MAX_NAME_CHARS else f"{name[:MAX_NAME_CHARS]}…")
@@ -76,6 +87,18 @@ def one_line(text: object, longest: int | None = None) -> str:
         return ""
     line = escape(" ".join(text.split()))
     return line if longest is None or len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def several_lines(text: object) -> str:
+    """Return untrusted text with its lines and tabs, but without control sequences; ``""`` if it is not a string.
+
+    >>> several_lines("All pets:\\n\\tcats\\x1b[2J\\r\\n")
+    'All pets:\\n\\tcats\\\\x1b[2J\\n'
+    """
+    if not isinstance(text, str):
+        return ""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join("\t".join(map(escape, line.split("\t"))) for line in lines)
 
 
 def first(texts: Sequence[str], most: int) -> list[str]:

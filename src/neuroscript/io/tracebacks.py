@@ -27,6 +27,9 @@ COMPILED: Final = "<neuroscript "
 """The prefix of the file names of generated code."""
 
 
+REMOTE: Final = "__neuroscript_traceback__"
+"""The attribute of an exception with its traceback as text, if it was raised in another process."""
+
 LOGGER: Final = "traceback"
 """The child of the host's logger that receives tracebacks."""
 
@@ -66,16 +69,20 @@ def traceback_text(error: BaseException, redact: Callable[[str], str] | None = N
     Args:
         redact: Replaces secrets.
     """
-    from traceback import TracebackException
-
-    found = TracebackException(type(error), error, error.__traceback__)
-    _trim(found)
-    text = "".join(found.format()).rstrip()
+    text = getattr(error, REMOTE, None) or _formatted(error)
     lines = (redact(text) if redact else text).split("\n")
     if len(lines) > MAX_LINES:
         rest = MAX_LINES - FIRST_LINES
         lines[FIRST_LINES:-rest] = [f"  ... {len(lines) - MAX_LINES} lines left out ..."]
     return "\n".join(map(_shown, lines))
+
+
+def _formatted(error: BaseException) -> str:
+    from traceback import TracebackException
+
+    found = TracebackException(type(error), error, error.__traceback__)
+    _trim(found)
+    return "".join(found.format()).rstrip()
 
 
 def error_summary(error: BaseException) -> str:

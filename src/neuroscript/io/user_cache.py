@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import sys
-from binascii import crc32
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from time import time_ns
@@ -193,7 +192,12 @@ def remove(file: str) -> None:
 
 def cache_path(kind: str, *parts: object) -> str | None:
     """Return the cache file for the item identified by *parts*, or None if there is no cache."""
-    return cache_file(f"{kind}-{crc32(repr(parts).encode()):08x}.json")
+    return cache_file(f"{kind}-{checksum(repr(parts)):016x}.json")
+
+
+def checksum(text: str) -> int:
+    """Return a number below 2**61 for a text. It needs no import, unlike CRC-32, which comes from a shared library."""
+    return int.from_bytes(text.encode("utf-8", "surrogatepass"), "big") % (2**61 - 1)
 
 
 def stamp(file: str) -> Stamp:

@@ -29,7 +29,7 @@ from neuroscript.coercion.parameters import (
     sequence,
 )
 from neuroscript.errors import LLMError
-from neuroscript.io.text import type_name
+from neuroscript.io.text import join_surrogates, type_name
 from neuroscript.llm import library
 from neuroscript.llm.apis import APIS, ApiName
 from neuroscript.llm.retry import RetryPolicy, retry
@@ -146,11 +146,16 @@ class Model:
         )
         began = time.monotonic()
         delivered: list[None] = []
+        half = ""  # the first half of a character, if a server splits it between two pieces
 
         def hear(text: str) -> None:
+            nonlocal half
             if on_text is not None and text:
                 delivered.append(None)
-                on_text(text)
+                text = join_surrogates(half + text)
+                half = text[-1] if "\ud800" <= text[-1] <= "\udbff" else ""
+                if text != half:
+                    on_text(text.removesuffix(half))
 
         reply, retries = retry(
             lambda until: self._connection.attempt(turns, tools, hear, until),

@@ -28,6 +28,7 @@ from neuroscript.llm.events import (
     RetryScheduled,
     TextReceived,
 )
+from neuroscript.llm.offered_tools import refuse_unoffered
 from neuroscript.llm.steps import AskStep, CallStep
 from neuroscript.runtime.interfaces import AnyModel, ToolCall, ToolResult, Turn
 from neuroscript.runtime.redacting_proxies import redacted_call
@@ -197,13 +198,17 @@ class ConversationDriver:
 
     def _called(self, call: ToolCall, step: CallStep) -> ToolResult:
         self.tell(CallStarted(call))
-        return self._report_end(call, self.session.execute(call, step.seconds, on_item=self._item_callback(call)))
+        result = refuse_unoffered(self.session, call)
+        if result is None:
+            result = self.session.execute(call, step.seconds, on_item=self._item_callback(call))
+        return self._report_end(call, result)
 
     async def _acalled(self, call: ToolCall, step: CallStep) -> ToolResult:
         self.tell(CallStarted(call))
-        return self._report_end(
-            call, await self.session.aexecute(call, step.seconds, on_item=self._item_callback(call))
-        )
+        result = refuse_unoffered(self.session, call)
+        if result is None:
+            result = await self.session.aexecute(call, step.seconds, on_item=self._item_callback(call))
+        return self._report_end(call, result)
 
     def _item_callback(self, call: ToolCall) -> Callable[[Any], object] | None:
         """Return a function that reports each stream item, or None without a listener."""

@@ -25,7 +25,7 @@ from neuroscript.engine.session import Session
 from neuroscript.errors import LLMError
 from neuroscript.llm.driver import ConversationDriver, Listener
 from neuroscript.llm.events import Conversation, ConversationError
-from neuroscript.llm.offered_tools import narrow_session
+from neuroscript.llm.offered_tools import narrow_session, offered_infos
 from neuroscript.llm.plan_first import planned_steps
 from neuroscript.llm.steps import AskStep, CallStep, ConversationState, Steps
 from neuroscript.llm.structured_output import ANSWER, answer_spec, instruction
@@ -232,7 +232,7 @@ def _initial_state(
     spec = None if answer is None else answer_spec(answer)
     return ConversationState(
         session,
-        tuple(info.spec for info in session.infos.values()),
+        tuple(info.spec for info in offered_infos(session)),
         [*opening_turns(system, history, spec), Turn("user", prompt)],
         limits.turns,
         limits.calls,

@@ -11,15 +11,16 @@ from typing import Any
 
 import attrs
 
+from neuroscript.calls.steps import CallFrame
 from neuroscript.engine.session import Session
-from neuroscript.errors import SpecError
+from neuroscript.errors import SpecError, ToolNotFound
 from neuroscript.io.text import quote_untrusted, sendable
 from neuroscript.llm.wire.tools import input_schema, tool_description
-from neuroscript.names import canonical
+from neuroscript.names import canonical, from_wire
 from neuroscript.policy.scopes import tool_matcher
 from neuroscript.runtime.interfaces import ToolCall, ToolInfo, ToolResult
 from neuroscript.runtime.result_text import result_text
-from neuroscript.runtime.wire_names import WireNames
+from neuroscript.runtime.wire_names import NameStyle, WireNames
 
 
 @attrs.frozen(eq=False)
@@ -65,13 +66,16 @@ class OfferedTool:
         return sendable(result_text(result, self.names))
 
 
-def offer_tools(session: Session, tools: str | Iterable[str] = "*", *, subject: str) -> tuple[OfferedTool, ...]:
+def offer_tools(
+    session: Session, tools: str | Iterable[str] = "*", *, subject: str, style: NameStyle = "grouped"
+) -> tuple[OfferedTool, ...]:
     """Return the tools to offer to a model: those that match *tools* and that the session permits.
 
     Args:
         session: An engine, or a session of one, that runs all calls.
         tools: Patterns over canonical names, such as ``math.*``. Other tools cannot be called.
         subject: The caller, for the error message.
+        style: How the tools are named.
 
     Raises:
         SpecError: If a pattern is invalid or matches no permitted tool.
@@ -79,8 +83,28 @@ def offer_tools(session: Session, tools: str | Iterable[str] = "*", *, subject: 
     """
     patterns = (tools,) if isinstance(tools, str) else tuple(tools)
     within = narrow_session(session, patterns, subject)
-    names = WireNames.of(within.infos.values())
-    return tuple(OfferedTool(names.wires[name], info, within, names) for name, info in within.infos.items())
+    names = WireNames.of(within.infos.values(), style)
+    infos = offered_infos(within)
+    return tuple(OfferedTool(names.wires[info.spec.full_name], info, within, names) for info in infos)
+
+
+def offered_infos(session: Session) -> list[ToolInfo]:
+    """Return the permitted tools that models are offered, so not those that are only resources or prompts."""
+    return [info for info in session.infos.values() if info.spec.is_offered]
+
+
+def refuse_unoffered(session: Session, call: ToolCall) -> ToolResult | None:
+    """Return the error for a call of a model or client that names a tool it is not offered, or None.
+
+    A tool that is only a resource or a prompt is unknown, as if it did not exist; the refusal is recorded.
+    """
+    registry = session._shared.registry
+    name = from_wire(call.name) if isinstance(call.name, str) else ""
+    name = registry.aliases.get(name, name)
+    info = session.infos.get(name)
+    if info is None or info.spec.is_offered:
+        return None
+    return ToolResult(call.id, name, error=session._refused(CallFrame(session, name), ToolNotFound(name)))
 
 
 def narrow_session(session: Session, patterns: tuple[str, ...], subject: str) -> Session:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from neuroscript.coercion.types import ArgType
 from neuroscript.errors import ArgumentError
 from neuroscript.llm.driver import ConversationDriver
+from neuroscript.llm.offered_tools import offered_infos
 from neuroscript.llm.steps import AskStep, CallStep, ConversationState, Steps
 from neuroscript.llm.structured_output import exact_answer, instruction
 from neuroscript.names import canonical, from_wire
@@ -28,7 +29,7 @@ def planned_steps(state: ConversationState, driver: ConversationDriver) -> Steps
     assert state.session is not None  # converse has one
     session = state.session.narrowed(allow=names, otherwise="ask")
     state.session = driver.session = session
-    state.tools = tuple(info.spec for info in session.infos.values())
+    state.tools = tuple(info.spec for info in offered_infos(session))
     return (yield from state.steps())
 
 

@@ -29,14 +29,15 @@ from neuroscript.coercion.parameters import (
     sequence,
 )
 from neuroscript.errors import RETRIES, ArgumentError, CallError, PolicyError, Retry, SpecError
-from neuroscript.io.text import quote_untrusted
+from neuroscript.io.text import quote_untrusted, type_name
 from neuroscript.names import canonical
 from neuroscript.policy.capabilities import Capability, Grant, first_uncovered
-from neuroscript.policy.scopes import Covers, is_exact_tool, is_tool_pattern, tool_matcher
-from neuroscript.policy.tool_policy import ToolPolicy, as_names, unique_values
+from neuroscript.policy.scopes import Covers, is_exact_tool, tool_matcher
+from neuroscript.policy.tool_policy import ToolPolicy, as_names, pattern_problems, unique_values
 
 if TYPE_CHECKING:
     from neuroscript.policy.flow_rules import FlowLabels, FlowRule
+    from neuroscript.policy.isolation import Isolation, IsolationOf
     from neuroscript.policy.limits import Limits
 
 
@@ -118,6 +119,11 @@ def _labels(given: Collection[FlowLabels]) -> tuple[FlowLabels, ...]:
     return cast("tuple[FlowLabels, ...]", given)
 
 
+def _isolation(given: Isolation | Collection[str] | None) -> Isolation | None:
+    """Declare the accepted types of isolation to type checkers."""
+    return cast("Isolation | None", given)
+
+
 NEEDLESS: Final = ToolPolicy()
 
 
@@ -182,6 +188,8 @@ class ExecutionPolicy:
             that matches decides.
         trust_textless: Whether results that cannot contain text carry no labels: booleans, integers with bounds, and
             values of a closed list. A model that reads one can still be influenced by it.
+        isolate: Which tools run in worker processes, and what these may use, as `Isolation`; patterns of tools alone
+            mean ``Isolation(tools=...)``. A tool that any enclosing policy isolates is isolated.
 
     Raises:
         SpecError: If a field is invalid. The error lists every problem.
@@ -199,14 +207,19 @@ class ExecutionPolicy:
     flow: tuple[FlowRule, ...] = attrs.field(default=(), converter=_rules)
     labels: tuple[FlowLabels, ...] = attrs.field(default=(), converter=_labels)
     trust_textless: bool = False
+    isolate: Isolation | None = attrs.field(default=None, converter=_isolation)
     _matchers: dict[str, Covers] = attrs.field(init=False, eq=False, repr=False, factory=dict)
+    _isolated: dict[Any, IsolationOf | None] = attrs.field(init=False, eq=False, repr=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
-        faults = [*_patterns(self, "allow"), *_patterns(self, "deny"), *_grants(self), *_preapproved(self)]
+        faults = [fault for field in ("allow", "deny") for fault in pattern_problems(self, field, "fs.*")]
+        faults += (*_grants(self), *_preapproved(self))
         faults.extend(_limit_faults(self.limits))
         faults.extend(field_problems(self, trusted=FLAG, approver=optional(FUNCTION), within=optional(POLICY)))
         if self.flow != () or self.labels != () or self.trust_textless is not False or self.otherwise != "refuse":
             faults.extend(_flow_faults(self))
+        if self.isolate is not None:
+            faults.extend(_isolation_faults(self))
         if faults:
             raise SpecError("execution policy", faults)
         self._matchers.update((each, tool_matcher(each)) for each in (*self.allow, *self.deny))
@@ -256,6 +269,50 @@ class ExecutionPolicy:
     def has_flow_rules(self) -> bool:
         """Whether any layer has rules about information flow, so that labels are tracked."""
         return any(layer.flow for layer in self.layers)
+
+    @property
+    def isolates(self) -> bool:
+        """Whether any layer has settings of isolation, so that it may isolate a tool."""
+        return any(layer.isolate is not None for layer in self.layers)
+
+    def isolation_of(self, tool: str, origin: str, entry: str = "", old: Collection[str] = ()) -> IsolationOf | None:
+        """Return how a tool is isolated, or None if it runs in the process of the host.
+
+        A tool is isolated if any layer isolates it, with the strictest settings of these layers.
+
+        Args:
+            tool: Its canonical name.
+            origin: The distribution or the file that provides it.
+            entry: The name of the entry point that provides it, or ``""``.
+            old: Its former names; a tool that was isolated by one of them stays isolated.
+        """
+        names = {"tool": tool, "origin": origin, "entry": entry}
+        if not all(type(name) is str for name in names.values()) or not STRINGS.holds(old):
+            require("execution policy", old=(old, STRINGS), **{key: (name, STRING) for key, name in names.items()})
+        if not self.isolates:
+            return None
+        key = tool, origin, entry, tuple(old)
+        if key not in self._isolated:
+            from neuroscript.policy.isolation import strictest
+
+            layers = [layer.isolate for layer in self.layers if layer.isolate is not None]
+            self._isolated[key] = strictest(layers, *key)
+        return self._isolated[key]
+
+    def program_isolation(self, tool: str) -> IsolationOf | None:
+        """Return how the programs that a tool starts in the host's process are confined, or None if they are not.
+
+        Args:
+            tool: Its canonical name.
+        """
+        if type(tool) is not str:
+            require("execution policy", tool=(tool, STRING))
+        layers = [layer.isolate for layer in self.layers if layer.isolate is not None]
+        if not any(layer.programs for layer in layers):
+            return None
+        from neuroscript.policy.isolation import strictest_for_programs
+
+        return strictest_for_programs(layers, tool)
 
     def asks(self, tool: str, needs: ToolPolicy) -> bool:
         """Return whether every call of a tool needs an approval, whatever its arguments are.
@@ -432,18 +489,22 @@ class ExecutionPolicy:
         """Return the patterns in *allow* and *deny*, and the names in other fields, that match none of these names.
 
         Args:
-            old: Former names of tools; *deny* also applies to them.
+            old: Former names of tools; *deny* and *isolate* also apply to them.
+
+        Patterns of plugins in *isolate* are not considered.
         """
         names, old = as_tuple(names), as_tuple(old)
         require("execution policy", names=(names, STRINGS), old=(old, STRINGS))
         former = {canonical(name) for name in old}
-        denied = {each for each in self.deny if any(map(self._matchers[each], former))}
+        isolated = () if self.isolate is None else (*self.isolate.tools, *self.isolate.exclude)
         tools = {canonical(name) for name in names}
         limited = () if self.limits is None else self.limits.patterns
         labelled = (each.tools for each in self.labels)
-        others = {each: tool_matcher(each) for each in (*self.preapproved, *limited, *labelled)}
-        asked = {**self._matchers, **others}.items()
-        return tuple(each for each, matches in asked if each not in denied and not any(map(matches, tools)))
+        networked = () if self.isolate is None else self.isolate.network
+        others = {each: tool_matcher(each) for each in (*self.preapproved, *limited, *labelled, *isolated, *networked)}
+        asked = {**self._matchers, **others}
+        matched = {each for each in (*self.deny, *isolated) if any(map(asked[each], former))}
+        return tuple(each for each, matches in asked.items() if each not in matched and not any(map(matches, tools)))
 
     def unused(self, needs: Iterable[str]) -> tuple[Grant, ...]:
         """Return the grants that can cover none of these needs, which are capability templates of tools."""
@@ -483,18 +544,6 @@ def _denial(tool: str, pattern: str) -> PolicyError:
     refused = PolicyError("is denied by the host", tool=tool, code="policy.denied", rule=pattern)
     refused.remedy = f"{tool}: denied by the pattern {pattern!r} in deny"
     return refused
-
-
-def _patterns(policy: ExecutionPolicy, name: str) -> Iterator[str]:
-    given = getattr(policy, name)
-    if not STRINGS.holds(given):
-        yield from STRINGS.problems(name, given)
-        return
-    patterns = unique_values(given)
-    object.__setattr__(policy, name, tuple(dict.fromkeys(map(canonical, patterns))))
-    for pattern in patterns:
-        if not is_tool_pattern(canonical(pattern)):
-            yield f"{name}: {quote_untrusted(pattern)} is not a valid pattern; use a name, or a pattern such as fs.*"
 
 
 def _grants(policy: ExecutionPolicy) -> Iterator[str]:
@@ -550,3 +599,23 @@ def _limit_faults(limits: object) -> Iterator[str]:
     from neuroscript.policy.limits import Limits
 
     yield from instance(Limits, "write Limits(calls=100)").problems("limits", limits)
+
+
+def _isolation_faults(policy: ExecutionPolicy) -> Iterator[str]:
+    """Convert patterns of tools to an `Isolation`, and yield each problem with *isolate*."""
+    from neuroscript.policy.isolation import Isolation
+
+    given: Any = policy.isolate
+    if isinstance(given, Isolation):
+        return
+    if not STRINGS.accepts(given):
+        yield f"isolate must be a collection of strings or an Isolation, not {type_name(given)}"
+    elif not STRINGS.holds(given):
+        yield from STRINGS.problems("isolate", given)
+    else:
+        try:
+            isolation = Isolation(tools=given) if given else None
+        except SpecError as error:
+            yield from (f"isolate: {problem.removeprefix('tools: ')}" for problem in error.problems)
+        else:
+            object.__setattr__(policy, "isolate", isolation)

@@ -10,7 +10,9 @@ import attrs
 from neuroscript.coercion.parameters import FLAG, SECONDS, STRINGS, Form, collection, field_problems, optional
 from neuroscript.errors import SpecError
 from neuroscript.io.text import quote_untrusted
+from neuroscript.names import canonical
 from neuroscript.policy.capabilities import Capability
+from neuroscript.policy.scopes import is_tool_pattern
 
 EFFECTS: Final = frozenset(
     {"pure", "idempotent", "reads", "writes", "deletes", "net", "exec", "model", "clock", "random", "prompts"}
@@ -64,6 +66,9 @@ class ToolPolicy:
             ``storage``, or sinks of your own, such as ``outside:crm``. None means the same as for *sources*.
         declassifies: The labels that its results no longer carry, because it removes or checks what they stand for.
             Only a trusted host believes it.
+        raw_files: Whether it opens files of the sandbox by path itself, for example with ``sqlite3`` or pandas. If it
+            is isolated, its worker may open the files that its ``fs`` needs name. The worker of any other tool can open
+            no file of the sandbox, and ``rt.fs`` is the only way.
 
     Raises:
         SpecError: If a field is invalid. The error lists every problem.
@@ -78,6 +83,7 @@ class ToolPolicy:
     sources: tuple[str, ...] | None = attrs.field(default=None, kw_only=True, converter=as_optional_names)
     sinks: tuple[str, ...] | None = attrs.field(default=None, kw_only=True, converter=as_optional_names)
     declassifies: tuple[str, ...] = attrs.field(default=(), kw_only=True, converter=as_names)
+    raw_files: bool = attrs.field(default=False, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         faults = list(_settled(self))
@@ -106,7 +112,12 @@ class ToolPolicy:
 
 def _settled(policy: ToolPolicy) -> Iterator[str]:
     yield from field_problems(
-        policy, requires_trust=FLAG, requires_approval=FLAG, blocking=optional(FLAG), timeout=optional(SECONDS)
+        policy,
+        requires_trust=FLAG,
+        requires_approval=FLAG,
+        blocking=optional(FLAG),
+        timeout=optional(SECONDS),
+        raw_files=FLAG,
     )
     yield from _capabilities(policy)
     yield from _effects(policy)
@@ -156,6 +167,25 @@ def _effects(policy: ToolPolicy) -> Iterator[str]:
     yield from (f"{quote_untrusted(word)} is not an effect ({known})" for word in words if word not in EFFECTS)
     if "pure" in words and not {"pure", "idempotent"}.issuperset(words):
         yield "a pure tool can have no other effect except idempotent"
+
+
+def pattern_problems(owner: object, field: str, example: str) -> Iterator[str]:
+    """Store the patterns of tools in a field as a tuple of canonical ones, and yield each problem with them.
+
+    Args:
+        owner: An instance of a frozen class.
+        example: A valid pattern, for the message.
+    """
+    given = getattr(owner, field)
+    if not STRINGS.holds(given):
+        yield from STRINGS.problems(field, given)
+        return
+    patterns = unique_values(given)
+    object.__setattr__(owner, field, tuple(dict.fromkeys(map(canonical, patterns))))
+    for pattern in patterns:
+        if not is_tool_pattern(canonical(pattern)):
+            quoted = quote_untrusted(pattern)
+            yield f"{field}: {quoted} is not a valid pattern; use a name, or a pattern such as {example}"
 
 
 def unique_values(values: Collection[Any]) -> tuple[Any, ...]:

@@ -242,6 +242,10 @@ class Reservation(Protocol):
         """Replace the reserved amount by the actual one, once. Unused amounts are returned; excess is counted."""
 
 
+Launch = AbstractContextManager[tuple[tuple[str, ...], tuple[int, ...]]]
+"""Provides words to put before a command, and descriptors to pass to its process."""
+
+
 class Runtime(Protocol):
     """The first argument of every tool. After the call has ended, its methods raise ``runtime.closed``."""
 
@@ -314,6 +318,32 @@ class Runtime(Protocol):
         """Return the labels of everything that this call has read so far, such as ``untrusted``.
 
         They are tracked only under a policy with flow rules.
+        """
+
+    def confine(
+        self,
+        program: str,
+        *,
+        read: Sequence[str] = (),
+        write: Sequence[str] = (),
+        execute: Sequence[str] = (),
+        granted: bool = False,
+    ) -> Launch:
+        """Provide the words to put before a command, and the descriptors to pass, so that its program runs confined.
+
+        Both are empty if the policy confines no programs, and in a worker, whose confinement applies to its programs.
+        They are valid in the ``with`` block, in which the tool starts the command. The program can use the files that
+        the ``fs`` needs of the call name, the network if the policy permits it, and nothing else but software.
+
+        Args:
+            program: The absolute path of the program.
+            read: Further files and directories that it may read.
+            write: Further files and directories that it may read, write and delete.
+            execute: Further files and directories that it may execute.
+            granted: Whether it may use all files, and execute all programs, that the host grants to the caller.
+
+        Raises:
+            ToolFailed: The system does not provide what the policy requires.
         """
 
     def secret(self, name: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any, Final
 
+from neuroscript.coercion.scalars import AnyContent
 from neuroscript.errors import ArgumentError, CallError, Problem
 from neuroscript.runtime.secret_forms import MIN_SECRET_CHARS
 from neuroscript.runtime.secret_set import MAX_CALL_SECRET_CHARS, MAX_CALL_SECRETS, SecretSet
@@ -107,6 +108,8 @@ class Redactor:
                 return value if all(map(_is, parts, value)) else list(parts) if isinstance(value, list) else (*parts,)
             case dict():
                 return self._map(value)
+            case AnyContent():
+                return value.mapped(self.plain)
         return value
 
     def _map(self, value: dict[Any, Any]) -> dict[Any, Any]:
@@ -161,6 +164,8 @@ def _texts_in(value: object) -> Iterator[str | bytes]:
                 if not (isinstance(key, str) and FIELD.fullmatch(key)):
                     yield from _texts_in(key)
                 yield from _texts_in(each)
+        case AnyContent():
+            yield from _texts_in(value.values)
 
 
 def _is(one: object, other: object) -> bool:

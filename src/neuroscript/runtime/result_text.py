@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from copy import copy
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.plain_data import to_plain
+from neuroscript.coercion.plain_data import readable_text, to_plain
 from neuroscript.errors import ArgumentError, CallError, Retry, ToolFailed, ToolNotFound
 from neuroscript.io.text import quote_untrusted
 from neuroscript.runtime.interfaces import ToolResult
@@ -27,6 +27,8 @@ ADVICE: Final[Mapping[Retry, str]] = {
 def result_text(result: ToolResult, names: WireNames | None = None) -> str:
     """Return a result as a model reads it: strings unchanged, other values as JSON, errors with advice.
 
+    Of content, a model reads the texts, and a note such as ``[image/png, 1,234 bytes]`` for each other block.
+
     Args:
         names: The names of tools that the model uses; by default the standard wire names.
 
@@ -37,8 +39,13 @@ def result_text(result: ToolResult, names: WireNames | None = None) -> str:
         error = result.error
         text = error_text(error, names or WireNames())
         return f"error {error.code}: {text}{'' if text.endswith('?') else '.'} {ADVICE[error.retry]}"
-    value = result.value
-    return value if type(value) is str else json.dumps(to_plain(value), ensure_ascii=False)
+    return value_text(result.value)
+
+
+def value_text(value: Any) -> str:
+    """Return the value of a result as a model reads it."""
+    readable = readable_text(value)
+    return json.dumps(to_plain(value), ensure_ascii=False) if readable is None else readable
 
 
 def shorten(result: ToolResult, longest: int) -> ToolResult:

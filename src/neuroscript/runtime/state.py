@@ -140,6 +140,11 @@ class Handles:
             raise ToolFailed(text, code="handle.kind", retry="model")
         return kept.thing
 
+    def peek(self, id: str) -> Any:
+        """Return the object with this id whatever its kind is, or None."""
+        kept = self._kept.get(id)
+        return None if kept is None else kept.thing
+
     def kind(self, handle: Handle | str) -> str | None:
         """Return the kind of the object that *handle* refers to, or None if it is not stored."""
         kept = self._kept.get(handle_id(handle))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
 
 import attrs
 
+from neuroscript.coercion.parameters import one_of
 from neuroscript.errors import RegistryError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.names import MAX_SPELLING_CHARS, from_wire, wire_name
@@ -30,6 +32,14 @@ MAX_WIRE_NAME_CHARS: Final = 64
 
 DIGEST_DIGITS: Final = 8
 """Number of digest digits at the end of a truncated name."""
+
+BARE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""Names of a server's tools that all APIs accept."""
+
+NameStyle = Literal["grouped", "bare"]
+"""How tools are named: ``math__add``, or ``add`` where no other tool has this name."""
+
+NAMES: Final = one_of("grouped", "bare")
 
 ARGUMENT_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 """Argument names that Anthropic accepts; any other name makes it reject the whole request."""
@@ -57,8 +67,12 @@ class WireNames:
     keys: Mapping[str, Mapping[str, str]] = attrs.field(factory=dict)
 
     @classmethod
-    def of(cls, tools: Iterable[HasSpec | ToolSpec]) -> WireNames:
+    def of(cls, tools: Iterable[HasSpec | ToolSpec], style: NameStyle = "grouped") -> WireNames:
         """Return the names of *tools*, each a `ToolImplementation`, a `ToolInfo` or a `ToolSpec`.
+
+        Args:
+            style: With ``bare``, a name is ``add`` instead of ``math__add``, and a tool of an MCP server has the name
+                that it has there. Tools whose bare names are equal have their groups.
 
         Raises:
             RegistryError: If two of them would have the same name. The error names both.
@@ -66,10 +80,13 @@ class WireNames:
         >>> from neuroscript import ToolSpec
         >>> WireNames.of([ToolSpec("add", "math")]).wires
         {'math.add': 'math__add'}
+        >>> WireNames.of([ToolSpec("add", "math"), ToolSpec("len", "str"), ToolSpec("len", "list")], "bare").wires
+        {'math.add': 'add', 'str.len': 'str__len', 'list.len': 'list__len'}
         """
         specs = [spec_of(tool) for tool in tools]
         keys = {spec.full_name: odd for spec in specs if (odd := argument_replacements(spec))}
-        return cls.under({spec.full_name: truncate(wire_name(spec.full_name)) for spec in specs}, keys)
+        wires = {spec.full_name: truncate(wire_name(spec.full_name)) for spec in specs}
+        return cls.under(wires if style == "grouped" else _without_groups(specs, wires), keys)
 
     @classmethod
     def under(cls, wires: Mapping[str, str], keys: Mapping[str, Mapping[str, str]] | None = None) -> WireNames:
@@ -102,6 +119,18 @@ class WireNames:
         'math.add'
         """
         return self.tools.get(wire) or from_wire(wire)
+
+
+def _without_groups(specs: Sequence[ToolSpec], wires: Mapping[str, str]) -> dict[str, str]:
+    """Return the bare name of each tool, or its name in *wires* if another tool has the bare one."""
+    bare = {spec.full_name: _bare_name(spec) for spec in specs}
+    taken = Counter([*bare.values(), *(wire for name, wire in wires.items() if wire != bare[name])])
+    return {name: each if taken[each] == 1 else wires[name] for name, each in bare.items()}
+
+
+def _bare_name(spec: ToolSpec) -> str:
+    name = spec.exports.get("definition", {}).get("name", "")
+    return name if BARE_NAME.fullmatch(name) else truncate(spec.name)
 
 
 def truncate(wire: str) -> str:

@@ -27,6 +27,7 @@ from typing import Annotated, Any, Final, Literal, Tuple, TypeVar, Union, get_ar
 import attrs
 
 from neuroscript.coercion.parameters import FLAG, NUMBER, STRING, WHOLE, optional, require_fields
+from neuroscript.coercion.scalars import AnyContent
 from neuroscript.coercion.types import ANNOTATIONS, CHOICE_TYPES, ELEMENTS, LISTS, ArgType
 from neuroscript.errors import SpecError
 
@@ -241,6 +242,8 @@ def hint_of(annotation: Any) -> Hint:
         return _enum(annotation)
     if is_root_model(annotation):
         return _root(annotation)
+    if is_content(annotation):
+        raise UnsupportedAnnotation("Content is supported only as a result or item, alone or in a union; use Any")
     if is_record(annotation):
         return Hint(ArgType.MAP, cls=annotation)
     if isinstance(annotation, type):
@@ -254,6 +257,11 @@ def hint_of(annotation: Any) -> Hint:
             target = getattr(annotation, meaning)
             return hint_of(substituted(target, type_arguments(annotation)))
     raise UnsupportedAnnotation(f"{annotation_text(annotation)} is not supported; use {_instead(annotation)}")
+
+
+def is_content(annotation: Any) -> bool:
+    """Return whether an annotation is the class of content."""
+    return isinstance(annotation, type) and issubclass(annotation, AnyContent)
 
 
 def type_arguments(annotation: Any) -> dict[Any, Any]:

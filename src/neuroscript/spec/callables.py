@@ -121,6 +121,18 @@ def by_position(
     return _like(awaited if is_coroutine(func) else called, inner(func))
 
 
+def positional_signature(names: Sequence[str], variadic: bool = False) -> inspect.Signature:
+    """Return the signature of a function with these parameters.
+
+    Args:
+        variadic: Whether the last one takes any number of values.
+    """
+    parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+    if variadic:
+        parameters[-1] = parameters[-1].replace(kind=Parameter.VAR_POSITIONAL)
+    return inspect.Signature(parameters)
+
+
 def _like(made: Callable[..., Any], func: Any) -> Callable[..., Any]:
     """Return *made* with the metadata of *func* but its own signature."""
     functools.update_wrapper(made, func, updated=())

@@ -9,14 +9,23 @@ import inspect
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping
 from itertools import takewhile
-from typing import Any, Final, get_args, get_origin
+from types import UnionType
+from typing import Any, Final, Union, get_args, get_origin
 
 import attrs
 
 from neuroscript.coercion.types import ArgType
 from neuroscript.errors import UNSET, SpecError
 from neuroscript.spec import callables
-from neuroscript.spec.annotations import KNOWN, UNMARKED, Hint, UnsupportedAnnotation, annotation_text, hint_of
+from neuroscript.spec.annotations import (
+    KNOWN,
+    UNMARKED,
+    Hint,
+    UnsupportedAnnotation,
+    annotation_text,
+    hint_of,
+    is_content,
+)
 from neuroscript.spec.tool_spec import RUNTIME, ArgSpec, argument
 
 ANY_NAME: Final = "arbitrary keyword arguments are not supported; declare each parameter, or one of type dict[str, T]"
@@ -171,6 +180,9 @@ def read_return(annotation: Any, faults: list[str]) -> Hint:
             f"the result: {annotation_text(annotation)} has no item type; use {annotation_text(annotation)}[T]"
         )
         return Hint(ArgType.NIL)
+    parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    if any(map(is_content, parts)):
+        return Hint(ArgType.ANY)
     try:
         hint = hint_of(annotation)
     except UnsupportedAnnotation as error:

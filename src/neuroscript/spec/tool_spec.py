@@ -31,7 +31,7 @@ from neuroscript.coercion.parameters import (
 from neuroscript.coercion.scalars import INT_MAX, INT_MIN, is_unicode
 from neuroscript.coercion.types import CHOICE_TYPES, ELEMENTS, LENGTH_TYPES, NUMBER_TYPES, TEXT_HOLDERS, ArgType
 from neuroscript.errors import UNSET, SpecError
-from neuroscript.io.text import quote_untrusted
+from neuroscript.io.text import NotJSON, parse_json, quote_untrusted
 from neuroscript.names import MAX_NAME_CHARS, canonical, is_group_name, is_word, upstream_name, wire_name
 
 RUNTIME: Final = "rt"
@@ -52,6 +52,7 @@ SHORT_CHARS: Final = 1_000
 """The maximum length of a choice that is checked together with others."""
 
 if TYPE_CHECKING:  # what type checkers accept for a field; `_settled` converts it, so a process needs no converter
+    from neuroscript.spec.served import Prompt, Resource
 
     def _as_type(given: ArgType | str) -> ArgType: ...
     def _as_values(given: list[Any] | tuple[Any, ...]) -> tuple[Any, ...]: ...
@@ -62,6 +63,7 @@ if TYPE_CHECKING:  # what type checkers accept for a field; `_settled` converts 
 
 else:
     _as_type = _as_values = _as_spec = _as_specs = _as_args = _as_examples = None
+    Prompt = Resource = Any  # loaded with the first tool that is served as one
 
 NOTHING: Final[tuple[Any, ...]] = ()
 DECLARED: Final = frozenset({ArgType.MAP, ArgType.MAP_STRING_ANY, ArgType.SLICE_MAP})
@@ -92,7 +94,8 @@ STREAM: Final = Form(
 )
 TEXT: Final = Form("a valid Unicode string, without lone surrogates", STRING.accepts, is_unicode)
 TEXTS: Final = dict.fromkeys(
-    ("description", "when_to_use", "return_help", "category", "error_conditions", "deprecated", "schema"), TEXT
+    ("description", "when_to_use", "return_help", "category", "error_conditions", "deprecated", "schema", "definition"),
+    TEXT,
 )
 TYPE: Final = Form("an ArgType or its name", STRING.accepts)
 
@@ -523,6 +526,10 @@ _SPECS: Final = sequence(instance(ArgSpec), "ArgSpecs")
 _EXAMPLES: Final = sequence(instance(Example), "Examples")
 
 
+DEFINITION: Final = "definition"
+"""The key of the decoded definition in `ToolSpec.exports`."""
+
+
 @attrs.frozen
 class ToolSpec:
     """The name, arguments and result of a tool.
@@ -548,6 +555,10 @@ class ToolSpec:
         deprecated: What to use instead, such as ``use math.sum``; empty if the tool is not deprecated.
         schema: The original JSON Schema of the arguments, as JSON text, if it has constraints that *args* cannot
             express. `spec_from_schema` sets it. Those constraints are checked against the exact values of each call.
+        resource: The `Resource` as which the tool is served, or None.
+        prompt: The `Prompt` as which the tool is served, or None.
+        definition: The definition on the MCP server that the tool comes from, as JSON text. ``to_mcp`` passes on what
+            it says beyond this spec: title, icons, output schema, annotations that the host trusts, and ``_meta``.
         full_name: The canonical name, ``group.name``.
 
     Raises:
@@ -570,6 +581,9 @@ class ToolSpec:
     returns: ArgSpec | None = attrs.field(default=None, kw_only=True)
     deprecated: str = attrs.field(default="", kw_only=True)
     schema: str = attrs.field(default="", kw_only=True, repr=False)
+    resource: Resource | None = attrs.field(default=None, kw_only=True)
+    prompt: Prompt | None = attrs.field(default=None, kw_only=True)
+    definition: str = attrs.field(default="", kw_only=True, repr=False)
     full_name: str = attrs.field(init=False, eq=False, repr=False)
     exports: dict[str, Any] = attrs.field(init=False, eq=False, repr=False, factory=dict)
     """A cache of converted forms of the spec, keyed by the module that creates them."""
@@ -578,6 +592,12 @@ class ToolSpec:
         faults = list(_settled_tool(self))
         if faults:
             raise SpecError(_label(f"{self.group}.{self.name}"), faults)
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether models are offered it as a tool; resources and prompts are offered only with ``as_tool``."""
+        served = self.resource or self.prompt
+        return served is None or served.as_tool
 
     @property
     def upstream_name(self) -> str:
@@ -632,10 +652,27 @@ def _settled_tool(spec: ToolSpec) -> Iterator[str]:
     yield from field_problems(spec, variadic=FLAG, return_nullable=FLAG, stream=STREAM)
     if spec.variadic and (not args or args[-1].default is not UNSET):
         yield "variadic requires a last argument without a default"
+    if spec.resource is not None or spec.prompt is not None:
+        from neuroscript.spec.served import served_faults
+
+        yield from served_faults(spec)
     if spec.schema and isinstance(spec.schema, str):
         from neuroscript.coercion.schema_validation import schema_faults
 
         yield from schema_faults(spec.schema, {arg.name for arg in args})
+    if spec.definition and isinstance(spec.definition, str):
+        yield from _settled_definition(spec)
+
+
+def _settled_definition(spec: ToolSpec) -> Iterator[str]:
+    try:
+        data = parse_json(spec.definition)
+    except NotJSON as error:
+        yield f"definition: {error.hint}"
+        return
+    if not isinstance(data, dict):
+        yield "definition must be the JSON text of an object"
+    spec.exports[DEFINITION] = data
 
 
 def _settled_name(spec: ToolSpec) -> Iterator[str]:

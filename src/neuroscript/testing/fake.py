@@ -33,7 +33,18 @@ from neuroscript.engine.engine import Engine
 from neuroscript.policy.capabilities import Capability, Grant
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.runtime.host import Host, Progress
-from neuroscript.runtime.interfaces import LLM, Files, Handles, Logger, Random, Reservation, ToolCall, ToolInfo, Turn
+from neuroscript.runtime.interfaces import (
+    LLM,
+    Files,
+    Handles,
+    Launch,
+    Logger,
+    Random,
+    Reservation,
+    ToolCall,
+    ToolInfo,
+    Turn,
+)
 from neuroscript.spec.tool_spec import ToolSpec
 from neuroscript.testing.checks.setup import FILES, IMPLEMENTATIONS, write_files
 from neuroscript.tools.tool import ToolImplementation
@@ -313,6 +324,18 @@ class FakeRuntime:
     def labels(self) -> tuple[str, ...]:
         """Return the labels of the script."""
         return self._labels
+
+    def confine(
+        self,
+        program: str,
+        *,
+        read: Sequence[str] = (),
+        write: Sequence[str] = (),
+        execute: Sequence[str] = (),
+        granted: bool = False,
+    ) -> Launch:
+        """Provide nothing to add to a command; a test confines no programs."""
+        return self._rt.confine(program, read=read, write=write, execute=execute, granted=granted)
 
     def secret(self, name: str) -> str:
         """Return a secret of the script."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 from neuroscript.coercion.parameters import STRING, require
 from neuroscript.discovery.catalog import select_offers
 from neuroscript.discovery.entry_points import loaded_entry
-from neuroscript.discovery.installed import installed_distributions
+from neuroscript.discovery.installed import EntryPoint, installed_distributions
 from neuroscript.tools.toolset import Toolset
 
 
@@ -24,3 +27,11 @@ def installed_toolsets(distribution: str) -> tuple[Toolset, ...]:
         raise missing[0]
     entries = [loaded_entry(each, entry) for each in distributions for entry in each.entry_points]
     return tuple(toolset for each in entries for toolset in each.sets)
+
+
+def loaded_object(point: EntryPoint) -> Any:
+    """Return the object of an entry point whose module is already imported, or None."""
+    found: Any = sys.modules.get(point.module)
+    for name in filter(None, point.attribute.split(".")):
+        found = getattr(found, name, None)
+    return found

@@ -5,6 +5,7 @@ Until one of them is used, it imports nothing of this project except the root pa
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,13 @@ import pytest
 
 if TYPE_CHECKING:
     from neuroscript.engine.engine import Engine
+    from neuroscript.policy.isolation import Isolation
     from neuroscript.testing.checks.check import CheckCase
     from neuroscript.testing.fake import FakeRuntime
 
 OPTION = "--neuroscript-toolset"
+ISOLATED = "--neuroscript-isolated"
+PARTS = ("functions", "programs")
 
 
 class Hooks:
@@ -36,6 +40,35 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIST",
         help="run the contract checks of neuroscript.testing on an installed distribution; can be repeated",
     )
+    parser.getgroup("neuroscript").addoption(
+        ISOLATED,
+        nargs="?",
+        const=PARTS[0],
+        type=_isolated_part,
+        metavar="PART",
+        help="run the functions of the toolsets under test in worker processes, as a host that isolates them does; "
+        "with 'programs', only the programs that they start with rt.confine are confined",
+    )
+
+
+def _isolated_part(value: str) -> str:
+    if value not in PARTS:
+        raise ArgumentTypeError(
+            f"expected {' or '.join(PARTS)}, got {value}; before a path, write {ISOLATED}={PARTS[0]}"
+        )
+    return value
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Isolate the toolsets under test, or confine their programs, if the option says so."""
+    part = config.getoption(ISOLATED)
+    if part:
+        from neuroscript.testing.isolated import CURRENT, IsolatedTests
+
+        isolated = IsolatedTests(programs=part == "programs")
+        CURRENT.set(isolated)
+        config.add_cleanup(isolated.close)
+        config.add_cleanup(isolated.isolate_engines())
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -117,12 +150,24 @@ def runtime() -> Iterator[FakeRuntime]:
         yield rt
 
 
+@pytest.fixture(scope="session")
+def isolate(request: pytest.FixtureRequest) -> Isolation | tuple[str, ...]:
+    """What ``--neuroscript-isolated`` isolates, for `ExecutionPolicy`: all tools, all programs of tools, or nothing."""
+    part = request.config.getoption(ISOLATED)
+    if part == "programs":
+        from neuroscript.testing.isolated import CONFINED_PROGRAMS
+
+        return CONFINED_PROGRAMS
+    return ("*",) if part else ()
+
+
 @pytest.fixture
-def engine(sandbox: Path) -> Iterator[Engine]:
+def engine(sandbox: Path, isolate: Isolation | tuple[str, ...]) -> Iterator[Engine]:
     """An engine without tools that grants everything within `sandbox`; a test registers its own."""
     from neuroscript.engine.engine import Engine
     from neuroscript.policy.execution_policy import ExecutionPolicy
     from neuroscript.runtime.host import Host
 
-    with Engine(host=Host(sandbox_dir=sandbox), policy=ExecutionPolicy(grants=["*:*:*"]), plugins="none") as engine:
+    policy = ExecutionPolicy(grants=["*:*:*"], isolate=isolate)
+    with Engine(host=Host(sandbox_dir=sandbox), policy=policy, plugins="none") as engine:
         yield engine

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.scalars import Handle
+from neuroscript.coercion.scalars import AnyContent, Handle
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.tools.serialization import policy_to_data, spec_to_data
 from neuroscript.tools.tool import ToolImplementation
@@ -46,6 +46,8 @@ def policy_digest(policy: ExecutionPolicy) -> str:
         if each.flow or each.labels or each.trust_textless or each.otherwise != "refuse":
             labels = [attrs.astuple(label) for label in each.labels]
             part += [each.otherwise, [str(rule) for rule in each.flow], labels, each.trust_textless]
+        if each.isolate is not None:
+            part.append(attrs.asdict(each.isolate, filter=lambda field, _: field.init))
         parts.append(part)
         each = each.within
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
@@ -92,5 +94,7 @@ def canonical_text(value: Any) -> str:
             return f"({', '.join(map(canonical_text, value))})"
         case Handle():
             return f"Handle({value.id!a})"
+        case AnyContent():
+            return f"Content({canonical_text(value.data)})"
         case _:
             return ascii(value)

@@ -21,6 +21,7 @@ from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.capabilities import parts
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.interfaces import ToolResult
+from neuroscript.spec.served import Prompt, Resource
 from neuroscript.spec.tool_spec import MAYBE, ArgSpec, Example, ToolSpec
 
 ARG_KEYS: Final = {
@@ -45,10 +46,12 @@ SPEC_KEYS: Final = {
     "error_conditions": "errorConditions",
     "return_nullable": "returnNullable",
 }
+RESOURCE_KEYS: Final = {"media_type": "mediaType", "as_tool": "asTool"}
 POLICY_KEYS: Final = {
     "requires_trust": "requiresTrust",
     "capabilities": "requiredCaps",
     "requires_approval": "requiresApproval",
+    "raw_files": "rawFiles",
 }
 ALWAYS: Final = frozenset({"description", "required", "return_type", "requires_trust"})
 """Fields that are written even with their default value, as upstream does."""
@@ -169,7 +172,9 @@ def _converter() -> Any:
     arg |= {name: one(ArgSpec) for name in ("items", "value_spec", "key_spec")}
     _register(converter, ArgSpec, ARG_KEYS, arg)
     tool = {"args": many(ArgSpec), "examples": many(Example), "stream": (_stream, lambda value: value)}
-    tool["returns"] = one(ArgSpec)
+    tool |= {"returns": one(ArgSpec), "resource": one(Resource), "prompt": one(Prompt)}
+    _register(converter, Resource, RESOURCE_KEYS, {})
+    _register(converter, Prompt, RESOURCE_KEYS, {})
     _register(converter, ToolSpec, SPEC_KEYS, tool)
     policy: dict[str, tuple[Hook, Hook]] = dict.fromkeys(("effects", "sources", "sinks", "declassifies"), words)
     _register(converter, ToolPolicy, POLICY_KEYS, {**policy, "capabilities": (_capabilities, _parts)})
@@ -211,7 +216,7 @@ def _structured(data: object, cls: type) -> Any:
 def _with_data_path(problem: str) -> str:
     """Return a problem with the keys of the data in its path instead of field names."""
     sentence, _, path = problem.rpartition(" @ ")
-    names = {**ARG_KEYS, **SPEC_KEYS, **POLICY_KEYS}
+    names = {**ARG_KEYS, **SPEC_KEYS, **POLICY_KEYS, **RESOURCE_KEYS}
     steps = [part.partition("[") for part in path.split(".")]
     return f"{sentence} @ {'.'.join(names.get(name, name) + bracket + rest for name, bracket, rest in steps)}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 
@@ -23,6 +23,8 @@ from neuroscript.coercion.parameters import (
     require,
     sequence,
 )
+from neuroscript.coercion.scalars import AnyContent
+from neuroscript.coercion.types import ArgType
 from neuroscript.coercion.values import coerce_value
 from neuroscript.errors import UNSET, ArgumentError, SpecError
 from neuroscript.names import is_word
@@ -30,6 +32,9 @@ from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.spec.binding import bind, bind_named
 from neuroscript.spec.callables import by_position, is_coroutine
 from neuroscript.spec.tool_spec import RUNTIME, Example, ToolSpec
+
+if TYPE_CHECKING:
+    from neuroscript.spec.served import Prompt, Resource
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -63,6 +68,30 @@ class WithoutRuntime:
 
     def __call__(self, rt: object, *values: Any) -> Any:
         return self.func(*values)
+
+
+@attrs.frozen(eq=False, repr=False)
+class Observation:
+    """What observes the function of a tool in this process, even if another process runs the function.
+
+    Attributes:
+        tool: The tool that is observed.
+        around: Takes a function ``func(rt, *values)``, and returns one that observes its calls.
+    """
+
+    tool: ToolImplementation
+    around: Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+OBSERVATION: Final = "__neuroscript_observation__"
+"""The attribute of an observing function with its `Observation`."""
+
+
+def observation_of(tool: ToolImplementation) -> Observation | None:
+    """Return what observes the function of a tool, or None."""
+    func = tool.func.func if isinstance(tool.func, WithoutRuntime) else tool.func
+    found: Observation | None = getattr(func, OBSERVATION, None)
+    return found
 
 
 @attrs.frozen
@@ -218,14 +247,35 @@ def _example_faults(spec: ToolSpec, example: Example) -> Iterator[str]:
 
 
 def fit_result(walk: CoercionPass, spec: ToolSpec, result: object) -> Any:
-    """Return a result as the exact value of the spec's return type; problems are recorded in *walk*."""
+    """Return a result as the exact value of the spec's return type; problems are recorded in *walk*.
+
+    Of content for a return type other than `any`, the structured content must be such a value.
+    """
     if result is None and spec.return_nullable:
         return None
+    if isinstance(result, AnyContent):
+        return _fit_content(walk, spec, result)
+    return _fit_value(walk, spec, result)
+
+
+def _fit_value(walk: CoercionPass, spec: ToolSpec, result: object) -> Any:
     if spec.returns is not None:
         from neuroscript.spec.instances import plain_result
 
         return walk.limited(coerce_present, spec.returns, plain_result(spec, result), ROOT)
     return walk.limited(coerce_value, spec.return_type, result, ROOT)
+
+
+def _fit_content(walk: CoercionPass, spec: ToolSpec, result: Any) -> Any:
+    """Return content whose structured content is the exact value of the spec's return type."""
+    from neuroscript.coercion.content import Content  # few results need it
+
+    is_any = spec.return_type is ArgType.ANY and spec.returns is None
+    if type(result) is not Content or result.structured is UNSET or is_any:
+        return _fit_value(walk, spec, result)
+    walk.limited(coerce_value, ArgType.ANY, result, ROOT)
+    structured = fit_result(walk, spec, result.data["structuredContent"])
+    return result if walk.noted else Content(*result.blocks, structured=structured, meta=result.meta)
 
 
 def tool(
@@ -238,6 +288,8 @@ def tool(
     when_to_use: str = "",
     category: str = "",
     examples: tuple[Example, ...] = (),
+    resource: Resource | None = None,
+    prompt: Prompt | None = None,
 ) -> ToolImplementation:
     """Return the tool for a function, derived from its annotations and docstring.
 
@@ -249,6 +301,8 @@ def tool(
         name: The name of the tool, if it differs from the function's.
         policy: The capabilities and conditions that the tool needs.
         description: What the tool does, instead of the summary of the docstring.
+        resource: Serve the tool as this resource.
+        prompt: Serve the tool as this prompt.
 
     Raises:
         SpecError: An annotation is not supported, or something else cannot be read; the message says what to use
@@ -276,6 +330,8 @@ def tool(
         when_to_use=when_to_use,
         category=category,
         examples=examples,
+        resource=resource,
+        prompt=prompt,
     )
     if found.by_name:
         return ToolImplementation(spec, by_position(func, found.parameters, takes_runtime=found.takes_runtime), policy)

@@ -153,6 +153,75 @@ class Toolset:
 
         return added if func is None else added(func)
 
+    def resource(
+        self,
+        uri: str,
+        /,
+        *,
+        title: str = "",
+        media_type: str = "",
+        subscribable: bool = False,
+        as_tool: bool = False,
+        name: str | None = None,
+        policy: ToolPolicy = NEEDS_NOTHING,
+        description: str = "",
+    ) -> Callable[[Function], Function]:
+        """Add the tool for a function that is served as a resource; use it as a decorator.
+
+        Reading the resource calls the tool, with the variables of the URI as its arguments.
+
+        Args:
+            uri: The URI or URI template; this and the options up to *as_tool* are those of `Resource`.
+            name: This and the other options are those of `tool`.
+
+        Raises:
+            SpecError: The URI is malformed, its variables are not the arguments of the function, the set already has
+                a resource with this URI, or the function cannot be a tool.
+            RegistryError: The set already has a tool with that name.
+        """
+        from neuroscript.spec.served import Resource
+
+        served = Resource(uri, title=title, media_type=media_type, subscribable=subscribable, as_tool=as_tool)
+        options: dict[str, Any] = {"group": self.name, "name": name, "policy": policy, "description": description}
+        require_options(f"toolset {self.name}", **options)
+
+        def added(func: Function) -> Function:
+            self._put(tool(func, **options, resource=served))
+            return func
+
+        return added
+
+    def prompt(
+        self,
+        *,
+        title: str = "",
+        as_tool: bool = False,
+        name: str | None = None,
+        policy: ToolPolicy = NEEDS_NOTHING,
+        description: str = "",
+    ) -> Callable[[Function], Function]:
+        """Add the tool for a function that is served as a prompt; use it as a decorator.
+
+        Args:
+            title: This and *as_tool* are the options of `Prompt`.
+            name: This and the other options are those of `tool`.
+
+        Raises:
+            SpecError: The function cannot be a tool, or an option has the wrong type.
+            RegistryError: The set already has a tool with that name.
+        """
+        from neuroscript.spec.served import Prompt
+
+        served = Prompt(title=title, as_tool=as_tool)
+        options: dict[str, Any] = {"group": self.name, "name": name, "policy": policy, "description": description}
+        require_options(f"toolset {self.name}", **options)
+
+        def added(func: Function) -> Function:
+            self._put(tool(func, **options, prompt=served))
+            return func
+
+        return added
+
     @property
     def tools(self) -> tuple[ToolImplementation, ...]:
         """The tools, in the order in which they were added."""
@@ -352,9 +421,16 @@ class Toolset:
     def _put(self, each: ToolImplementation) -> ToolImplementation:
         if each.name in self._aliases:
             raise RegistryError(f"toolset {self.name}: {each.name} is an old name of {self._aliases[each.name]}")
+        if each.spec.resource is not None:
+            self._check_uri(each, each.spec.resource.uri)
         if self._tools.setdefault(each.name, each) is not each:
             raise RegistryError(f"toolset {self.name} has two tools called {each.name}")
         return each
+
+    def _check_uri(self, new: ToolImplementation, uri: str) -> None:
+        for each in self:
+            if each.spec.resource is not None and each.spec.resource.uri == uri:
+                raise SpecError(f"toolset {self.name}", [f"{each.name} and {new.name} are served as the same resource"])
 
 
 TOOLS: Final = Form(
@@ -435,6 +511,11 @@ def implementation(tool: Any) -> ToolImplementation:
     """
     found: ToolImplementation = tool if isinstance(tool, ToolImplementation) else tool.implementation
     return found
+
+
+def entry_of(tool: Any) -> str:
+    """Return the name of the entry point that provides a tool, or ``""`` if it is not known from an index."""
+    return "" if isinstance(tool, ToolImplementation) else str(tool.source.entry.name)
 
 
 def failure(tool: str, error: PluginError) -> ToolFailed:

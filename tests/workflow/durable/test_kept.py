@@ -55,6 +55,7 @@ ERRORS = (
     PolicyError("is denied", tool="a.b", need="fs:read", rule="deny"),
     LimitError("no more", tool="a.b", code="limit.calls"),
     CallTimeout("too late", tool="a.b", state="abandoned", has_ended=lambda: True),
+    CallTimeout("too late", tool="a.b", state="killed", seconds=2.5),
     ToolFailed("closed", tool="a.b", code="shop.closed", retry="later"),
     ReturnError("no int", tool="a.b"),
 )

@@ -135,7 +135,7 @@ def test_calls_next_to_halting_node_are_in_trace(make_database: MakeDatabase, tm
 def test_pending_retry_does_not_run_after_halt(make_database: MakeDatabase, tmp_path: Path) -> None:
     """Although it is due when the run is repeated."""
     url, marks = make_database("due"), steps.Marks(tmp_path / "marks")
-    again = {"count": 1, "backoff": 0.5}
+    again = {"count": 1, "backoff": 2.0}
     nodes = {
         "due": {"tool": "step.fail", "retry": again},
         "slow": {"tool": "step.once", "inputs": {"name": "slow", "before": [], "seconds": 0.2}},
@@ -143,7 +143,7 @@ def test_pending_retry_does_not_run_after_halt(make_database: MakeDatabase, tmp_
     }
     with steps.engine(marks.file) as engine:
         first = run_durably(engine, plan_from_data({"nodes": nodes}), url=url, run_id="it")
-        time.sleep(0.6)
+        time.sleep(2.1)
         later = resume(engine, url, "it")
 
     assert 3 == len(show_run(url, "it")[1])

@@ -17,18 +17,21 @@ STAGING: Final = ToolPolicy(
     effects=("reads", "writes", "exec"),
     sources=SOURCES,
     sinks=("storage",),
+    raw_files=True,
 )
 CHANGING: Final = ToolPolicy(
     capabilities=("fs:read,write,delete:{relative_path}/**", GIT),
     effects=("reads", "writes", "deletes", "exec"),
     sources=SOURCES,
     sinks=("storage",),
+    raw_files=True,
 )
 REMOVING: Final = ToolPolicy(
     capabilities=("fs:read,write:{relative_path}/**", "fs:delete:{relative_path}/{paths}", GIT),
     effects=("reads", "writes", "deletes", "exec"),
     sources=SOURCES,
     sinks=("storage",),
+    raw_files=True,
 )
 RAW: Final = (*INERT, "--raw", "--numstat", "-z")
 COMMITTING: Final = (
@@ -107,7 +110,7 @@ def rm(rt: Runtime, relative_path: str, paths: list[str]) -> dict[str, Any]:
         ToolFailed: git.bad_path, git.unknown_path, git.unclean if a change would be lost, git.submodule for a path in
             another repository, git.locked, and what git.status raises.
     """
-    with open_repository(rt, relative_path) as git:
+    with open_repository(rt, relative_path, written=(".",)) as git:
         files = [normalize_path(each) for each in validation.paths(paths)]
         git.nesting.require_outside(files)
         if not {each.path for each in git.tracked()}.issuperset(files):

@@ -15,10 +15,14 @@ SOURCES: Final = ("untrusted", "private")
 """A repository contains what everyone who can commit to it has written, and not everyone may read it."""
 
 READING: Final = ToolPolicy(
-    capabilities=("fs:read:{relative_path}/**", GIT), effects=("reads", "exec"), sources=SOURCES, sinks=()
+    capabilities=("fs:read:{relative_path}/**", GIT),
+    effects=("reads", "exec"),
+    sources=SOURCES,
+    sinks=(),
+    raw_files=True,
 )
 SEEING: Final = ToolPolicy(
-    capabilities=("fs:read:{repo_path}/**", GIT), effects=("reads", "exec"), sources=SOURCES, sinks=()
+    capabilities=("fs:read:{repo_path}/**", GIT), effects=("reads", "exec"), sources=SOURCES, sinks=(), raw_files=True
 )
 """No program that a repository names is executed, so arguments only select what git reads."""
 
@@ -72,7 +76,7 @@ def status(rt: Runtime, repo_path: str = ".") -> dict[str, Any]:
     Raises:
         ToolFailed: git.no_repository, git.unsafe, git.format, git.broken.
     """
-    with open_repository(rt, repo_path) as git:
+    with open_repository(rt, repo_path, written=()) as git:
         shape = ("--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=all")
         found = parsing.status(git.run("status", *shape))
         roots = git.nesting.roots(each["path"] for each in found["files"])
@@ -135,7 +139,7 @@ def diff(
         ToolFailed: git.bad_ref, git.unknown_ref, git.bad_path, git.submodule for a path in another repository,
             git.too_large, and what git.status raises.
     """
-    with open_repository(rt, relative_path) as git:
+    with open_repository(rt, relative_path, written=()) as git:
         if commit2 and (cached or not commit1):
             raise validation.input_error("git.bad_ref", "a second commit needs a first one, and no cached")
         commits = [git.known(each) for each in (commit1, commit2) if each]
@@ -187,7 +191,7 @@ def log(rt: Runtime, relative_path: str, commit: str = "HEAD", limit: int = 20, 
     Raises:
         ToolFailed: git.bad_ref, git.unknown_ref, git.bad_path, git.submodule, and what git.status raises.
     """
-    with open_repository(rt, relative_path) as git:
+    with open_repository(rt, relative_path, written=()) as git:
         paths = [validation.path(path)] if path else []
         git.nesting.require_outside(paths)
         arguments = [git.known(commit), "--", *paths]

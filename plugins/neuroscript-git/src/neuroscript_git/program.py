@@ -11,13 +11,16 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import IO, Final
 
 from neuroscript import Runtime, ToolFailed
 from neuroscript_git import landlock
 from neuroscript_git.executables import executables
+
+Launch = tuple[tuple[str, ...], tuple[int, ...]]
+"""The words to put before a command, and the descriptors to pass, so that it runs confined."""
 
 MAX_OUTPUT_BYTES: Final = 8 * 1024 * 1024
 """Maximum bytes of output of one run."""
@@ -32,8 +35,11 @@ STEP: Final = 0.05
 WAIT_FLAGS: Final = os.WEXITED | os.WNOWAIT | os.WNOHANG
 """Options to check whether a process has ended without reaping it."""
 
+CERTIFICATES: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+"""Environment variables with paths that git reads."""
+
 PASSED_VARIABLES: Final = (
-    *("http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "TZ"),
+    *("http_proxy", "https_proxy", "no_proxy", "HTTPS_PROXY", "NO_PROXY", *CERTIFICATES, "TZ"),
     *("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
 )
 """Environment variables of the host that git sees; all others are hidden."""
@@ -131,6 +137,12 @@ def search_path(sandbox: str) -> str:
     )
 
 
+def confine(rt: Runtime, git: str, writable: Sequence[str]) -> AbstractContextManager[Launch]:
+    """Provide what starts git, which can write to some directories besides those that the call names."""
+    certificates = [os.environ[name] for name in CERTIFICATES if name in os.environ]
+    return rt.confine(git, read=certificates, write=writable, execute=executables(git))
+
+
 def environment(sandbox: str, home: str, more: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of git.
 
@@ -158,6 +170,7 @@ def run(
     given: bytes,
     seconds: float,
     most: int = MAX_OUTPUT_BYTES,
+    launch: Launch = ((), ()),
 ) -> tuple[int, bytes, str]:
     """Run a program and its process group to the end, and return its status, output and error output.
 
@@ -167,11 +180,12 @@ def run(
         given: The standard input.
         seconds: The timeout; the deadline of the call also applies.
         most: Maximum bytes of output.
+        launch: What `Runtime.confine` provides.
 
     Raises:
         ToolFailed: git.timeout, git.cancelled, git.too_large.
     """
-    process = _started(command, folder, env, keep, given)
+    process = _started(command, folder, env, keep, given, launch)
     end = 0.0
     try:
         with process.stdout, process.stderr:  # type: ignore[union-attr]
@@ -183,26 +197,27 @@ def run(
 
 
 def _started(
-    command: Sequence[str], folder: str, env: Mapping[str, str], keep: Sequence[int], given: bytes
+    command: Sequence[str], folder: str, env: Mapping[str, str], keep: Sequence[int], given: bytes, launch: Launch
 ) -> subprocess.Popen[bytes]:
     """Start git, which under Landlock can execute only itself and the programs that come with it."""
+    prefix, descriptors = launch
     with tempfile.TemporaryFile() as stdin:
         stdin.write(given)
         stdin.seek(0)
 
         def popen() -> subprocess.Popen[bytes]:
             return subprocess.Popen(  # noqa: S603 - a list of words, the first of them looked up outside the sandbox
-                command,
+                (*prefix, *command),
                 cwd=folder,
                 env=dict(env),
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                pass_fds=tuple(keep),
+                pass_fds=(*keep, *descriptors),
                 start_new_session=True,
             )
 
-        return landlock.start(executables(command[0]), popen)
+        return landlock.start(() if prefix else executables(command[0]), popen)
 
 
 def failure(complaints: str) -> ToolFailed:

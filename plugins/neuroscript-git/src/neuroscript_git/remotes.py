@@ -26,18 +26,21 @@ CLONING: Final = ToolPolicy(
     effects=("reads", "writes", "net", "exec"),
     sources=SOURCES,
     sinks=("outside", "storage"),
+    raw_files=True,
 )
 PULLING: Final = ToolPolicy(
     capabilities=("fs:read,write,delete:{relative_path}/**", "net:read:{repository_url.host}", GIT, HELPER),
     effects=("reads", "writes", "deletes", "net", "exec"),
     sources=SOURCES,
     sinks=("outside", "storage"),
+    raw_files=True,
 )
 PUSHING: Final = ToolPolicy(
     capabilities=("fs:read,write:{relative_path}/**", "net:write:{repository_url.host}", GIT, HELPER),
     effects=("reads", "writes", "net", "exec"),
     sources=SOURCES,
     sinks=("outside", "storage"),
+    raw_files=True,
 )
 FETCHING: Final = ("--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance")
 

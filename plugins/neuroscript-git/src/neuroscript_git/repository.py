@@ -63,6 +63,7 @@ class Repository:
     nesting: NestedRepositories
     _program: str
     _common: str
+    _launch: program.Launch
 
     def run(
         self,
@@ -175,6 +176,7 @@ class Repository:
             keep=(int(descriptor[1]),) if descriptor else (),
             given=given,
             seconds=NETWORK_SECONDS if protocol else LOCAL_SECONDS,
+            launch=self._launch,
             most=most,
         )
 
@@ -190,24 +192,44 @@ def printable(text: str) -> str:
 
 
 @contextmanager
-def open_repository(rt: Runtime, path: str) -> Iterator[Repository]:
+def open_repository(rt: Runtime, path: str, *, written: Sequence[str] = (".git",)) -> Iterator[Repository]:
     """Check and open the repository in the directory *path*.
+
+    Args:
+        written: Where a confined git may write besides what the call names, relative to the repository.
 
     Raises:
         ToolFailed: git.no_repository, if the directory has no ``.git`` (parent directories are not searched);
-            git.unsafe, if part of the repository is elsewhere; git.format, git.broken, git.missing.
+            git.unsafe, if part of the repository is elsewhere; git.format, git.broken, git.missing, git.isolated.
     """
     here = path or "."
     _require_whole(rt, here)
-    with rt.fs.pinned(here) as folder, TemporaryDirectory(prefix="neuroscript-git-") as common:
-        settings = _settings(rt, here, common)
+    git = program.find_git(rt.sandbox_dir)
+    with (
+        rt.fs.pinned(here) as folder,
+        _open_common(rt, git, [f"{folder}/{each}" for each in written]) as (common, launch),
+    ):
+        settings = _settings(rt, here, common, git, launch)
         _furnish(rt, here, Path(common), folder, settings)
         nesting = NestedRepositories(folder, frozenset())
-        repository = Repository(rt, here, folder, settings, nesting, program.find_git(rt.sandbox_dir), common)
+        repository = Repository(rt, here, folder, settings, nesting, git, common, launch)
         tracked = repository.tracked()
         _require_inside(tracked)
         submodules = frozenset(each.path for each in tracked if each.mode == SUBMODULE)
         yield attrs.evolve(repository, nesting=NestedRepositories(folder, submodules))
+
+
+@contextmanager
+def _open_common(rt: Runtime, git: str, written: Sequence[str]) -> Iterator[tuple[str, program.Launch]]:
+    """Provide an empty common directory, and what starts git."""
+    with TemporaryDirectory(prefix="neuroscript-git-") as common:
+        try:
+            confined = program.confine(rt, git, (common, *written))
+        except PermissionError:  # the worker of an isolated tool can read git, but none of the programs beside it
+            text = "cannot be isolated; add it to exclude of isolation, and set programs = true there"
+            raise ToolFailed(text, code="git.isolated", retry="host") from None
+        with confined as launch:
+            yield common, launch
 
 
 def _require_whole(rt: Runtime, here: str) -> None:
@@ -232,17 +254,17 @@ def unsafe_repository_error() -> ToolFailed:
     return ToolFailed(text, code="git.unsafe", retry="host")
 
 
-def _settings(rt: Runtime, here: str, home: str) -> Settings:
+def _settings(rt: Runtime, here: str, home: str, git: str, launch: program.Launch) -> Settings:
     """Return the safe settings of a configuration, which git parses from its standard input, without includes."""
-    sandbox = rt.sandbox_dir
     status, listed, _ = program.run(
         rt,
-        program.words(program.find_git(sandbox), (), ("config", "--file", "-", "--list", "-z", "--no-includes")),
+        program.words(git, (), ("config", "--file", "-", "--list", "-z", "--no-includes")),
         folder=home,
-        env=program.environment(sandbox, home, {"GIT_DIR": f"{home}/none"}),
+        env=program.environment(rt.sandbox_dir, home, {"GIT_DIR": f"{home}/none"}),
         keep=(),
         given=_read_bytes(rt, f"{here}/.git/config"),
         seconds=LOCAL_SECONDS,
+        launch=launch,
     )
     if status != 0:
         raise ToolFailed("the configuration of the repository cannot be read", code="git.broken", retry="host")

@@ -34,8 +34,8 @@ MARKS: Final = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"),
 
 
 @attrs.frozen
-class Content:
-    """The content of a body.
+class Body:
+    """The decoded content of a body.
 
     Attributes:
         media_type: Lowercase, without parameters; empty if the response has none.
@@ -73,22 +73,22 @@ def decode_body(pieces: Iterable[bytes], coding: str, limit: int) -> Iterator[by
         yield piece
 
 
-def content_of(body: bytes, header: str) -> Content:
+def content_of(body: bytes, header: str) -> Body:
     """Return the content of a body, by its content-type header.
 
     A body that cannot be decoded with its declared charset is not text; no charset is guessed, no character replaced.
     """
     media_type = header.partition(";")[0].strip().lower()
     if TEXT.fullmatch(media_type) is None:
-        return Content(media_type, "", None)
+        return Body(media_type, "", None)
     charset = _charset(body, header)
     try:
-        return Content(media_type, charset.removesuffix("-sig"), body.decode(charset)) if charset else _none(media_type)
+        return Body(media_type, charset.removesuffix("-sig"), body.decode(charset)) if charset else _none(media_type)
     except UnicodeDecodeError:
         return _none(media_type)
 
 
-def as_map(body: bytes, content: Content) -> dict[str, Any]:
+def as_map(body: bytes, content: Body) -> dict[str, Any]:
     """Return the part of a result for the body: as text or as bytes, never both."""
     return {
         "media_type": content.media_type,
@@ -99,8 +99,8 @@ def as_map(body: bytes, content: Content) -> dict[str, Any]:
     }
 
 
-def _none(media_type: str) -> Content:
-    return Content(media_type, "", None)
+def _none(media_type: str) -> Body:
+    return Body(media_type, "", None)
 
 
 def _charset(body: bytes, header: str) -> str:

@@ -19,6 +19,7 @@ RUNNING: Final = ToolPolicy(
     effects=("exec", "reads", "writes", "deletes", "net", "clock", "random"),
     sources=("untrusted", "private"),
     sinks=("code", "outside", "storage"),
+    raw_files=True,
 )
 """A program can do whatever its user can do, so grants for files or hosts cannot confine it: it requires trust."""
 
@@ -48,9 +49,9 @@ def _executed(
     directories = search_directories(os.environ.get("PATH", os.defpath), fence)
     program = find_program(command, directories, fence)
     variables = environment(directories, rt.sandbox_dir, env_names)
-    with _working_directory(rt, directory) as path:
-        words = (command, *args_list)
-        launch = Launch(program, words, variables, path, stdin, timeout_seconds, max_output_bytes)
+    with _working_directory(rt, directory) as path, rt.confine(program, granted=True) as (prefix, descriptors):
+        first, words = prefix[0] if prefix else program, (*prefix, command, *args_list)
+        launch = Launch(first, words, variables, path, stdin, timeout_seconds, max_output_bytes, descriptors)
         outcome = run(launch, fence, lambda: rt.cancelled)
     if outcome.reason == "cancelled":
         raise failure("shell.cancelled", "the call was cancelled", "later")

@@ -65,6 +65,7 @@ class Launch:
         stdin: The standard input.
         seconds: The timeout in seconds.
         most_bytes: Maximum bytes to retain of each output stream.
+        descriptors: Descriptors to pass to the program.
     """
 
     program: str
@@ -74,6 +75,7 @@ class Launch:
     stdin: str
     seconds: float
     most_bytes: int
+    descriptors: tuple[int, ...] = ()
 
 
 @attrs.define
@@ -195,13 +197,16 @@ def _process(
             cwd=launch.directory,
             env=launch.environment,
             start_new_session=True,
-            pass_fds=(control, report),
+            pass_fds=(control, report, *launch.descriptors),
         )
     except OSError as error:
         if error.errno == errno.E2BIG:
             raise failure(
                 "shell.too_long", "args_list: expected arguments within the limits of the system, got longer ones"
             ) from None
+        if isinstance(error, PermissionError):  # as in a worker, which may execute nothing but what its call names
+            text = "cannot be isolated; add it to exclude of isolation, and set programs = true there"
+            raise failure("shell.isolated", text, "host") from None
         raise failure("shell.lost", "the supervisor of the program could not be started", "later") from None
 
 

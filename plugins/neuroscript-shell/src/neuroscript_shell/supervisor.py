@@ -323,8 +323,11 @@ def watch(task: Task, pid: int, woken: int, send: Callable[[int], None]) -> None
                 over = time.monotonic() + GRACE_SECONDS
                 send(signal.SIGTERM)
         if len(descendants()) > task.processes:
-            task.tell("crowd")
-            return
+            if reap(task, pid):
+                return
+            if len(descendants()) > task.processes:  # without those that ended while this process had to wait
+                task.tell("crowd")
+                return
 
 
 def reap(task: Task, pid: int) -> bool:

@@ -17,7 +17,7 @@ from neuroscript.cli.terminal.exit_codes import OK, UsageError, exit_code
 from neuroscript.cli.terminal.inputs import json_of
 from neuroscript.cli.terminal.output import Output
 from neuroscript.cli.terminal.remedies import action, advice
-from neuroscript.coercion.plain_data import to_plain
+from neuroscript.coercion.plain_data import readable_text, to_plain
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import ArgumentError, Problem
 from neuroscript.policy.execution_policy import Decision
@@ -123,8 +123,8 @@ def print_result(result: ToolResult, options: Namespace, output: Output) -> int:
         if result.error.code == "mcp.changed":
             _say_how(result.tool, options, output)
         output.say_help(result.error.code)
-    elif isinstance(result.value, str):
-        output.text(result.value)
+    elif (text := readable_text(result.value)) is not None:
+        output.text(text)
     else:
         output.json(to_plain(result.value))
     return OK if result.error is None else exit_code(result.error)

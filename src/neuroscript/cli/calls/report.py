@@ -12,7 +12,7 @@ from neuroscript.cli.terminal.inputs import count_of
 from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, Style, cell, line
 from neuroscript.cli.terminal.printing import show
 from neuroscript.cli.terminal.remedies import action
-from neuroscript.coercion.plain_data import to_plain
+from neuroscript.coercion.plain_data import readable_text, to_plain
 from neuroscript.errors import CallError, CallTimeout, Retry, ReturnError, ToolFailed
 from neuroscript.io.text import json_text
 from neuroscript.runtime.interfaces import ToolResult
@@ -69,7 +69,8 @@ def _rows(result: ToolResult) -> Iterator[tuple[Cell, Cell]]:
 
 
 def _format_value(value: Any) -> str:
-    text = value if isinstance(value, str) else json_text(to_plain(value))
+    text = readable_text(value)
+    text = json_text(to_plain(value)) if text is None else text
     return text if len(text) <= MAX_RESULT_CHARS else f"{text[:MAX_RESULT_CHARS]}… ({len(text)} characters)"
 
 

@@ -11,7 +11,7 @@ import attrs
 
 from neuroscript.cli.env.engine import find_tool
 from neuroscript.cli.terminal.output import Output
-from neuroscript.coercion.plain_data import to_plain
+from neuroscript.coercion.plain_data import readable_text, to_plain
 from neuroscript.engine.engine import Engine
 from neuroscript.engine.session import SentCall
 from neuroscript.errors import CallError
@@ -81,8 +81,9 @@ def _json(output: Output) -> Callable[[Any], None]:
 
 def _text(output: Output) -> Callable[[Any], None]:
     def write(item: Any) -> None:
-        if type(item) is str:
-            output.text(item.removesuffix("\n"))
+        text = readable_text(item)
+        if text is not None:
+            output.text(text.removesuffix("\n"))
         else:
             output.json(to_plain(item))
 

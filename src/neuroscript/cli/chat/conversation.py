@@ -20,7 +20,7 @@ from neuroscript.llm.clients import Model, model
 from neuroscript.llm.events import Conversation
 from neuroscript.llm.library import package
 from neuroscript.llm.loop import converse
-from neuroscript.llm.offered_tools import unmatched_patterns
+from neuroscript.llm.offered_tools import offered_infos, unmatched_patterns
 from neuroscript.llm.structured_output import answer_spec
 from neuroscript.llm.transcripts import conversation_to_data
 from neuroscript.runtime.interfaces import ToolInfo, Turn
@@ -68,7 +68,7 @@ def offered_tools(session: Session, patterns: Sequence[str]) -> list[ToolInfo]:
     allowing = session.policy.narrowed(allow=patterns)
     for pattern in unmatched_patterns(session, patterns):
         raise UsageError(f"--tools {quote_untrusted(pattern)} matches no tool that may be called here")
-    return [info for name, info in session.infos.items() if allowing.allowing(name)]
+    return [info for info in offered_infos(session) if allowing.allowing(info.spec.full_name)]
 
 
 def listener(options: Namespace, output: Output, session: Session, prompt: str) -> ConversationListener:

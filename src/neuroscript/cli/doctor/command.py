@@ -27,6 +27,7 @@ PARTS: Final = {
     "directories": "doctor.files:directories",
     "policy": "doctor.files:policy",
     "programs": "doctor.installed:programs",
+    "isolation": "doctor.environment:isolation",
     "terminal": "doctor.environment:terminal",
     "environment": "doctor.environment:environment",
 }
@@ -100,10 +101,10 @@ def _summary(counts: Counter[Any]) -> str:
 
 
 DOCTOR: Final = """\
-Checks versions, extras, plugins, the sandbox, your directories, the policy, programs, the terminal and
-the environment, and prints a command that fixes each problem. Optional parts that are not set up are
-not problems. Plugins are loaded in separate processes. Values of environment variables are not shown.
-Exits 1 if something in use does not work, otherwise 0."""
+Checks versions, extras, plugins, the sandbox, your directories, the policy, programs, isolation, the
+terminal and the environment, and prints a command that fixes each problem. Optional parts that are not
+set up are not problems. Plugins are loaded in separate processes. Values of environment variables are
+not shown. Exits 1 if something in use does not work, otherwise 0."""
 
 
 MAX_TIMEOUT_SECONDS: Final = 3600

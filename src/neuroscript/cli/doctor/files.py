@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from neuroscript.cli.doctor.check import Finding, place, word
-from neuroscript.cli.env.choices import NO_AUTOLOAD_VARIABLE, file_of, files
+from neuroscript.cli.env.choices import NO_AUTOLOAD_VARIABLE, file_of, files, isolation_in_use
 from neuroscript.cli.env.engine import directories as directories_of
 from neuroscript.discovery.local_plugins import check_owner, plugin_files
 from neuroscript.errors import NeuroScriptError, PluginError, SandboxError
@@ -21,6 +21,9 @@ from neuroscript.io.text import quote_path
 from neuroscript.io.user_cache import cache_file, config_file, plugins_directory
 from neuroscript.runtime.host import Host
 from neuroscript.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from neuroscript.policy.isolation import Isolation
 
 CHILD: Final = """\
 import json, sys
@@ -45,7 +48,8 @@ BACKENDS: Final = {
 
 
 def own_plugins(options: Namespace) -> Iterator[Finding]:
-    """Load each local plugin that a command would load, in a separate process."""
+    """Load each local plugin that a command would load, in a separate process, which does not import isolated ones."""
+    isolation = isolation_in_use(vars(options))
     for directory in directories_of(vars(options), is_own=True):
         try:
             found = plugin_files(directory)
@@ -53,9 +57,9 @@ def own_plugins(options: Namespace) -> Iterator[Finding]:
             yield Finding(place(directory), "broken", error.reason, _fix(directory))
             continue
         for path in found:
-            yield _guarded(path, options.timeout or PLUGIN_TIMEOUT_SECONDS)
+            yield _guarded(path, options.timeout or PLUGIN_TIMEOUT_SECONDS, isolation)
     for path in files(vars(options)):
-        yield _tried(path, options.timeout or PLUGIN_TIMEOUT_SECONDS)
+        yield _tried(path, options.timeout or PLUGIN_TIMEOUT_SECONDS, isolation)
 
 
 def _fix(path: str | os.PathLike[str]) -> str:
@@ -72,22 +76,24 @@ def _restrict_command(exposed: Exposure) -> str:
     return f"{'sudo chown $(id -u)' if exposed.is_foreign else 'chmod go-w'} {word(exposed.place)}"
 
 
-def _guarded(path: str, seconds: float) -> Finding:
+def _guarded(path: str, seconds: float, isolation: Isolation | None) -> Finding:
     try:
         check_owner(path)
     except PluginError as error:
         return Finding(place(path), "broken", error.reason, _fix(path))
-    return _tried(path, seconds)
+    return _tried(path, seconds, isolation)
 
 
-def _tried(path: str, seconds: float) -> Finding:
+def _tried(path: str, seconds: float, isolation: Isolation | None) -> Finding:
     """List the tools of one plugin in a separate process."""
     import json
 
     from neuroscript.cli.terminal.subprocess import run_with_timeout
 
     file = os.path.abspath(path)  # noqa: PTH100
-    words = ["list", "--json", f"--plugin={file}"]
+    isolated = () if isolation is None else isolation.plugins
+    words = ["list", "--json", f"--plugin={file}", *(f"--isolate-plugins={each}" for each in isolated)]
+    note = "; isolated" if isolation is not None and isolation.isolates_import(file) else ""
     code, out, err = run_with_timeout(
         [sys.executable, "-P", "-c", CHILD, json.dumps(sys.path), *words], seconds, {NO_AUTOLOAD_VARIABLE: "1"}
     )
@@ -97,8 +103,8 @@ def _tried(path: str, seconds: float) -> Finding:
     if code == 0:
         with suppress(ValueError, IndexError):  # the plugin may print something at exit
             tools = len(json.loads(out.splitlines()[-1]))
-            return Finding(name, "ok", f"{tools} tool{'s' * (tools != 1)}")
-        return Finding(name, "ok", "loads")
+            return Finding(name, "ok", f"{tools} tool{'s' * (tools != 1)}{note}")
+        return Finding(name, "ok", f"loads{note}")
     message = err.splitlines()[-1] if err else ""
     if not message.startswith(SAYS):
         return Finding(name, "broken", f"exited the process while it was loaded (exit code {code})")

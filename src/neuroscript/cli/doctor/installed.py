@@ -7,14 +7,15 @@ import re
 import shlex
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Any, Final
 
 from neuroscript import RUNTIME_API, __version__
 from neuroscript._imports import direct_path, install_hint
 from neuroscript.cli.doctor.check import Finding
-from neuroscript.cli.env.choices import PLUGINS_VARIABLE, plugin_keywords
+from neuroscript.cli.env.choices import PLUGINS_VARIABLE, confined_imports, plugin_keywords
+from neuroscript.cli.env.plugin_reports import contents, isolated_entries
 from neuroscript.discovery.bundles import BUNDLES, EXTRAS
 from neuroscript.discovery.catalog import check_distributions, select_offers
 from neuroscript.discovery.installed import Distribution, distributions, normalize_name
@@ -128,7 +129,9 @@ def plugins(options: Namespace) -> Iterator[Finding]:
     elif found:
         from neuroscript.discovery.probe import TIMEOUT_SECONDS
 
-        yield from map(_probed, check_distributions(found, options.timeout or TIMEOUT_SECONDS))
+        with confined_imports(vars(options)) as imports:
+            for report in check_distributions(found, options.timeout or TIMEOUT_SECONDS, imports):
+                yield _probed(report, isolated_entries(report.distribution, imports))
 
 
 def _selected_distributions(options: Namespace) -> tuple[Sequence[Distribution], Sequence[PluginError]]:
@@ -149,11 +152,10 @@ def _missing_plugins(errors: Sequence[PluginError]) -> Iterator[Finding]:
         yield Finding(PLUGINS_VARIABLE, "broken", text, "neuroscript plugins list")
 
 
-def _probed(report: Any) -> Finding:
+def _probed(report: Any, isolated: Collection[str]) -> Finding:
     name = str(report.distribution)
     if report.is_usable:
-        counts = ((len(report.tools), "tool"), (len(report.hooks), "hook"))
-        text = ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts if count) or "no tools"
+        text = contents(report, isolated)
         return Finding(name, "ok", f"{text}; {report.reason}" if report.reason else text)
     return Finding(name, "broken", f"{report.reason} ({report.code})", _plugin_fix(report))
 

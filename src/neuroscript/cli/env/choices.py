@@ -6,13 +6,18 @@ Only the command reads the environment. An `Engine` does not, because an applica
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from neuroscript.cli.terminal.output import Output
 from neuroscript.io.text import quote_untrusted
 from neuroscript.io.user_cache import config_file
+
+if TYPE_CHECKING:
+    from neuroscript.isolation.imports import ConfinedImports
+    from neuroscript.policy.isolation import Isolation
 
 PLUGINS_VARIABLE: Final = "NEUROSCRIPT_PLUGINS"
 """Variable with the distributions and bundles that may be loaded, separated by commas; empty means none."""
@@ -79,6 +84,57 @@ MAX_FILE_BYTES: Final = 1024 * 1024
 """Bytes of a file that are searched; a policy file is never longer."""
 
 
+def isolation_in_use(settings: Mapping[str, Any]) -> Isolation | None:
+    """Return the isolation of the policy file in use, without a profile, and of ``--isolate-plugins``, or None.
+
+    Commands that only describe tools need it too, because they must not import what is isolated.
+
+    Raises:
+        SpecError: The file may contain settings of isolation, and cannot be read or is invalid; or a name is invalid.
+    """
+    file = file_of({"policy": settings.get("policy")})
+    if file is None or not may_contain(file, b"isolation"):
+        return with_isolated_plugins(None, settings)
+    from neuroscript.config.policy_file import load_policy
+
+    return with_isolated_plugins(load_policy(file).isolate, settings)
+
+
+def with_isolated_plugins(isolation: Isolation | None, settings: Mapping[str, Any]) -> Isolation | None:
+    """Return an isolation that also isolates the plugins of ``--isolate-plugins``."""
+    names = settings.get("isolate_plugins")
+    if not names:
+        return isolation
+    import attrs
+
+    from neuroscript.policy.isolation import Isolation
+
+    isolation = isolation or Isolation()
+    return attrs.evolve(isolation, plugins=(*isolation.plugins, *names))
+
+
+@contextmanager
+def confined_imports(settings: Mapping[str, Any]) -> Iterator[ConfinedImports | None]:
+    """Provide what imports the plugins that the user isolates, or None if no plugin is isolated.
+
+    Raises:
+        SpecError: The settings are invalid; see `isolation_in_use`.
+    """
+    isolation = isolation_in_use(settings)
+    if isolation is None or not isolation.plugins:
+        yield None
+        return
+    from neuroscript.isolation.imports import ConfinedImports
+    from neuroscript.isolation.pool import Pool
+    from neuroscript.policy.execution_policy import ExecutionPolicy
+
+    pool = Pool()
+    try:
+        yield ConfinedImports(ExecutionPolicy(isolate=isolation), lambda: pool)
+    finally:
+        pool.close()
+
+
 def file_of(settings: Mapping[str, Any]) -> str | None:
     """Return the policy file of ``--policy``, else the user's own, else None.
 
@@ -100,8 +156,11 @@ def file_of(settings: Mapping[str, Any]) -> str | None:
 def may_name_servers(settings: Mapping[str, Any], is_own: bool) -> bool:
     """Return whether the policy file in use may define MCP servers, without parsing it."""
     file = file_in_use(settings, is_own)
-    if file is None:
-        return False
+    return file is not None and may_contain(file, b"mcp")
+
+
+def may_contain(file: str, key: bytes) -> bool:
+    """Return whether a policy file may contain a key, without parsing it."""
     if not Path(file).is_file():  # reading it later reports the error
         return True
     try:
@@ -109,7 +168,7 @@ def may_name_servers(settings: Mapping[str, Any], is_own: bool) -> bool:
             text = opened.read(MAX_FILE_BYTES)
     except OSError:
         return True
-    return b"mcp" in text or b"\\" in text  # a key may be written with escapes
+    return key in text or b"\\" in text  # a key may be written with escapes
 
 
 def file_in_use(settings: Mapping[str, Any], is_own: bool) -> str | None:

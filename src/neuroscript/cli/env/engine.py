@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final, Literal, TextIO
 
-from neuroscript.cli.env.choices import NO_AUTOLOAD_VARIABLE, files, plugin_keywords, warn
+from neuroscript.cli.env.choices import NO_AUTOLOAD_VARIABLE, files, isolation_in_use, plugin_keywords, warn
 from neuroscript.cli.env.mcp_servers import add_servers, secrets_of, tables
 from neuroscript.cli.env.policy import idle_options, policy_of
 from neuroscript.cli.terminal.exit_codes import UsageError
@@ -143,7 +143,7 @@ def directories(settings: Mapping[str, Any], is_own: bool) -> list[str]:
 
 def _policy(settings: Mapping[str, Any], output: Output, asking: Callable[..., Any] | None) -> ExecutionPolicy:
     if "allow" not in settings:
-        return ExecutionPolicy()
+        return ExecutionPolicy(isolate=isolation_in_use(settings))
     if asking is None:
         from neuroscript.cli.env.approvers import approver
 

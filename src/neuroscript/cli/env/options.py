@@ -7,8 +7,19 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 ENVIRONMENT_OPTIONS: Final = (
-    *("-p", "--plugin", "--plugins-dir", "--policy", "--profile", "--allow", "--deny", "--grant", "--preapproved"),
-    *("--sandbox", "--spill"),
+    *(
+        "-p",
+        "--plugin",
+        "--plugins-dir",
+        "--isolate-plugins",
+        "--policy",
+        "--profile",
+        "--allow",
+        "--deny",
+        "--grant",
+        "--preapproved",
+    ),
+    *("--isolate", "--sandbox", "--spill"),
 )
 """The options of `add_environment` that take a value."""
 
@@ -34,6 +45,13 @@ def add_plugins(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--plugins-dir", metavar="DIR", action="append", default=[], help="load every plugin in a directory"
+    )
+    parser.add_argument(
+        "--isolate-plugins",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="import and run this plugin in processes of its own: a distribution, an entry point or a file",
     )
 
 
@@ -79,6 +97,7 @@ def add_environment(parser: argparse.ArgumentParser, tool_names: Callable[..., I
         ("--deny", "PATTERN", "refuse tools that match, even if they are allowed"),
         ("--grant", "GRANT", "grant tools a capability, such as fs:read:inbox/**"),
         ("--preapproved", "NAME", "run this tool without asking for approval; its exact name"),
+        ("--isolate", "PATTERN", "run tools that match in processes of their own, such as 'acme.*'"),
     ):
         action: Any = parser.add_argument(name, metavar=metavar, action="append", default=[], help=help)
         if name == "--preapproved":

@@ -8,7 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from neuroscript.cli.env.choices import NO_AUTOLOAD_VARIABLE, files, may_name_servers, plugin_keywords, warn
+from neuroscript.cli.env.choices import (
+    NO_AUTOLOAD_VARIABLE,
+    confined_imports,
+    files,
+    may_name_servers,
+    plugin_keywords,
+    warn,
+)
 from neuroscript.cli.terminal.exit_codes import UsageError
 from neuroscript.cli.terminal.output import Output
 from neuroscript.discovery.package_index import IndexedTool
@@ -49,21 +56,33 @@ def is_indexed(options: Namespace, make_engine: Any) -> bool:
     return not (is_more or may_name_servers(settings, is_own=True))
 
 
-def iter_indexed_tools(settings: Mapping[str, Any], output: Output) -> Iterator[tuple[IndexedTool, str, list[str]]]:
-    """Yield each indexed tool of installed distributions, with its distribution and its aliases."""
+class ListedEntry(NamedTuple):
+    """A tool of an installed distribution, from its index, with its distribution, its entry point and its aliases."""
+
+    tool: IndexedTool
+    origin: str
+    entry: str
+    aliases: list[str]
+
+
+def iter_indexed_tools(settings: Mapping[str, Any], output: Output) -> Iterator[ListedEntry]:
+    """Yield each indexed tool of installed distributions."""
     from neuroscript.discovery.catalog import iter_offers
 
     keywords = plugin_keywords(settings)
     without = keywords.get("without", [])
     warn(without, output)
     only = keywords.get("plugins")
-    for found in iter_offers([] if only == "none" else only, without):
+    with confined_imports(settings) as imports:
+        offers = [*iter_offers([] if only == "none" else only, without, imports=imports)]
+    for found in offers:
         if isinstance(found, PluginError):
             output.say(f"warning: {found}")
             continue
-        for tool in (tool for entry in found.entries for tool in entry.tools):
-            aliases = sorted(old for old, name in found.aliases.items() if name == tool.name)
-            yield tool, str(found.distribution), aliases
+        for entry in found.entries:
+            for tool in entry.tools:
+                aliases = sorted(old for old, name in found.aliases.items() if name == tool.name)
+                yield ListedEntry(tool, str(found.distribution), entry.name, aliases)
 
 
 def matches(name: str, pattern: str | None) -> bool:
@@ -85,7 +104,7 @@ def _of_indexes(options: Namespace, output: Output) -> ToolSelection:
 
     tools: list[Any] = []
     aliases: dict[str, str] = {}
-    for tool, origin, old in iter_indexed_tools(vars(options), output):
+    for tool, origin, _, old in iter_indexed_tools(vars(options), output):
         try:
             tools.append(ToolInfo(spec_from_data(tool.spec), ToolPolicy(**tool.policy), origin))
         except (SpecError, TypeError):

@@ -20,8 +20,12 @@ CLIENTS: Final = ("claude", "cursor", "gemini", "vscode", "windsurf", "zed")
 
 SERVE: Final = """\
 Serves one client over stdin and stdout until it disconnects, or with --http any number of clients at
-/mcp, each with its own variables. What tools print goes to stderr. If a call needs approval, the client
-asks its user if it can; with --suspend the call is saved instead.
+/mcp. A client of a protocol with a handshake has its own variables; each request of a client of 2026-07-28
+stands alone. What tools print goes to stderr. If a call needs approval, the client asks its user if it can;
+with --suspend the call is saved instead.
+
+A client of 2026-07-28 returns an encrypted state with the answer of its user. Only this process accepts it,
+and only once. For several processes that answer for each other, pass the same keys and the same record.
 
 By default, HTTP is reachable only from this machine. Any other address requires a token. Requests from
 web pages of other origins are refused."""
@@ -49,7 +53,17 @@ def _add_serve(actions: Any, layout: Any) -> None:
     parser.add_argument(
         "--tools", metavar="PATTERN", action="append", default=[], help="serve only matching tools, such as 'math.*'"
     )
+    parser.add_argument(
+        "--resources",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        help="serve files of the sandbox as resources, such as 'docs/**', as far as fs:read is granted",
+    )
     parser.add_argument("--name", metavar="NAME", default=NAME, help=f"name of the server; default {NAME}")
+    parser.add_argument(
+        "--names", choices=("grouped", "bare"), default="grouped", help="name tools math__add (default), or just add"
+    )
     parser.add_argument(
         "--http",
         metavar="HOST:PORT",
@@ -62,6 +76,20 @@ def _add_serve(actions: Any, layout: Any) -> None:
     parser.add_argument(
         "--origin", metavar="ORIGIN", action="append", default=[], help="accept web pages of this origin too (HTTP)"
     )
+    parser.add_argument(
+        "--state-key-env", metavar="VARIABLE", help="encrypt states with the keys in this environment variable"
+    )
+    parser.add_argument(
+        "--state-key-file", metavar="FILE", help="encrypt states with the keys in this file, one a line"
+    )
+    parser.add_argument(
+        "--tasks",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        help="let clients poll the calls of matching tools, if they support tasks",
+    )
+    parser.add_argument("--used-states", metavar="FILE", help="record the used states in this file (SQLite)")
     parser.add_argument("--strict", action="store_true", help="accept only exact types; convert nothing")
     add_environment(parser, None)
     add_recording(parser)

@@ -9,7 +9,8 @@ import socket
 import sys
 from argparse import Namespace
 from contextlib import ExitStack
-from threading import Thread, current_thread, main_thread
+from pathlib import Path
+from threading import Thread, Timer, current_thread, main_thread
 from types import FrameType
 from typing import Any, Final
 
@@ -20,27 +21,40 @@ from neuroscript.engine.engine import Engine
 from neuroscript.interop.mcp.addresses import is_loopback
 
 CLOSE_TIMEOUT_SECONDS: Final = 10.0
-"""Seconds for the engine and its MCP servers to close when the process receives a signal."""
+"""Seconds for the engine and its MCP servers to close when the process receives a signal, and for the calls of a client
+over stdio to end when it has disconnected."""
+
+MAX_KEY_FILE_BYTES: Final = 64 * 1024
+"""Maximum size of a file with keys, in bytes."""
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
     """Serve the tools until the client disconnects or the process receives a signal.
 
     Raises:
-        UsageError: The SDK is not installed, an address cannot be used, or a token is missing.
+        UsageError: The SDK is not installed, an address cannot be used, a token is missing, or a key is invalid.
     """
     with require_extra():
         from neuroscript.interop.mcp import ask_client, serve
         from neuroscript.interop.mcp.server.serve import Service  # noqa: F401
-    token = _token(options)
+    token, states = _token(options), _states(options)
     asking = ask_client if options.suspend is None else None
     output.serve()
     with open_engine(make_engine, output, options, asking) as engine:
-        service = serve(engine, tools=options.tools or "*", name=options.name)
+        tools = options.tools or "*"
+        service = serve(
+            engine,
+            tools=tools,
+            name=options.name,
+            names=options.names,
+            states=states,
+            tasks=options.tasks,
+            resources=options.resources,
+        )
         if options.http is None:
             _over_streams(service, engine)
         else:
-            _over_http(service, options, token, output)
+            _over_http(service, engine, options, token, output)
     return OK
 
 
@@ -62,31 +76,75 @@ def _token(options: Namespace) -> str:
     return token
 
 
+def _states(options: Namespace) -> Any:
+    """Return how request states are protected."""
+    from neuroscript.interop.mcp import RequestStates, UsedStatesInFile
+
+    keys = (*_keys_of_variable(options.state_key_env), *_keys_of_file(options.state_key_file))
+    if options.used_states is None:
+        return RequestStates(keys=keys)
+    return RequestStates(keys=keys, used=UsedStatesInFile(options.used_states))
+
+
+def _keys_of_variable(name: str | None) -> list[str]:
+    keys = [] if name is None else os.environ.get(name, "").split()
+    if name is not None and not keys:
+        raise UsageError("the variable in --state-key-env is not set, or is empty")
+    return keys
+
+
+def _keys_of_file(name: str | None) -> list[str]:
+    if name is None:
+        return []
+    from neuroscript.io.private_files import read_private
+
+    try:
+        keys = read_private(Path(name), "--state-key-file", MAX_KEY_FILE_BYTES).decode().split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the file in --state-key-file cannot be read ({type(error).__name__})") from None
+    if not keys:
+        raise UsageError("the file in --state-key-file is empty")
+    return keys
+
+
 def _over_streams(service: Any, engine: Engine) -> None:
+    _exit_on_signals(engine)
+    overdue = Timer(CLOSE_TIMEOUT_SECONDS, _exit_process, (engine, OK))
+    overdue.daemon = True
+
+    async def served() -> None:
+        await service.stdio()
+        overdue.start()  # the loop does not end before each coroutine, and a tool can ignore its cancellation
+
+    asyncio.run(served())
+    overdue.cancel()
+
+
+def _exit_on_signals(engine: Engine) -> None:
+    """Close the engine and exit the process when it receives a signal, whatever its tools do."""
     leaving: list[Thread] = []
 
     def ended(number: int, frame: FrameType | None) -> None:
         if leaving:  # a second signal: exit without waiting
             os._exit(128 + number)
-        leaving.append(Thread(target=_exit_process, args=(engine, number)))
+        leaving.append(Thread(target=_exit_process, args=(engine, 128 + number)))
         leaving[0].start()
 
     if current_thread() is main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, ended)
-    asyncio.run(service.stdio())
 
 
-def _exit_process(engine: Engine, number: int) -> None:
-    """Close the engine and exit the process, because the thread that reads standard input cannot be stopped."""
+def _exit_process(engine: Engine, code: int) -> None:
+    """Close the engine and exit the process, because some tools, and the thread that reads stdin, cannot be stopped."""
     closing = Thread(target=engine.close, daemon=True)
     closing.start()
     closing.join(CLOSE_TIMEOUT_SECONDS)
     sys.stderr.flush()
-    os._exit(128 + number)
+    os._exit(code)
 
 
-def _over_http(service: Any, options: Namespace, token: str, output: Output) -> None:
+def _over_http(service: Any, engine: Engine, options: Namespace, token: str, output: Output) -> None:
     from neuroscript.interop.mcp.server.http import PATH, app
     from neuroscript.interop.mcp.server.listener import server
 
@@ -95,7 +153,8 @@ def _over_http(service: Any, options: Namespace, token: str, output: Output) -> 
         application = app(service, token=token, origins=options.origin, is_local=is_loopback(host))
         shown_host = f"[{host}]" if ":" in host else host
         output.say(f"serving at http://{shown_host}:{bound.getsockname()[1]}{PATH}")
-        server(application).run(sockets=[bound])
+        _exit_on_signals(engine)
+        server(application).run(sockets=[bound])  # on a signal, it stops, and raises the signal again
 
 
 def _bound(host: str, port: int) -> socket.socket:

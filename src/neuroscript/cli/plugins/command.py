@@ -6,8 +6,9 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from neuroscript.cli.env.choices import plugin_keywords, warn
+from neuroscript.cli.env.choices import confined_imports, plugin_keywords, warn
 from neuroscript.cli.env.engine import MakeEngine
+from neuroscript.cli.env.plugin_reports import Imports, contents, isolated_entries
 from neuroscript.cli.plugins.options import ACTIONS
 from neuroscript.cli.terminal.exit_codes import FAILED, OK, UsageError
 from neuroscript.cli.terminal.output import EMPTY, Output, Rows, cell, line
@@ -19,6 +20,8 @@ from neuroscript.io.near_names import near
 from neuroscript.io.text import quote_untrusted
 
 INDENT: Final = 2
+
+ISOLATED: Final = "isolated: only worker processes import it"
 
 
 def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> int:
@@ -35,23 +38,24 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     taken, missing = _selected_distributions(found, keywords)
     for error in missing:
         output.say(f"warning: {error}")
-    match options.action:
-        case "list":
-            return _list(found, taken, options, output)
-        case "show":
-            return _show(find_distribution(found, options.name), taken, options, output)
-        case "lock":
-            from neuroscript.cli.plugins.lock import lock
+    with confined_imports(vars(options)) as imports:
+        match options.action:
+            case "list":
+                return _list(found, taken, imports, options, output)
+            case "show":
+                return _show(find_distribution(found, options.name), taken, imports, options, output)
+            case "lock":
+                from neuroscript.cli.plugins.lock import Selection, lock
 
-            names = [find_distribution(taken, name).key for name in options.names]
-            return lock(taken, keywords.get("without", ()), names, options, output)
-        case "diff":
-            from neuroscript.cli.plugins.lock import diff
+                names = [find_distribution(taken, name).key for name in options.names]
+                return lock(Selection(taken, keywords.get("without", ()), imports), names, options, output)
+            case "diff":
+                from neuroscript.cli.plugins.lock import Selection, diff
 
-            return diff(found, taken, keywords.get("without", ()), options, output)
-        case _:
-            wanted = [find_distribution(found, name).key for name in options.names]
-            return _check([each for each in taken if not wanted or each.key in wanted], options, output)
+                return diff(found, Selection(taken, keywords.get("without", ()), imports), options, output)
+            case _:
+                wanted = [find_distribution(found, name).key for name in options.names]
+                return _check([each for each in taken if not wanted or each.key in wanted], imports, options, output)
 
 
 def _selected_distributions(
@@ -73,13 +77,15 @@ def find_distribution(found: Sequence[Distribution], name: str) -> Distribution:
     raise UsageError(f"unknown plugin {quote_untrusted(name)}{hint}")
 
 
-def _list(found: Sequence[Distribution], taken: Sequence[Distribution], options: Namespace, output: Output) -> int:
+def _list(
+    found: Sequence[Distribution], taken: Sequence[Distribution], imports: Imports, options: Namespace, output: Output
+) -> int:
     keys = {each.key for each in taken}
     if options.json:
-        output.json([_data(each, keys) for each in found])
+        output.json([_data(each, keys, imports) for each in found])
     elif found:
         rows = [
-            (cell(each.name, "name"), cell(each.version), cell(_state(each, keys)), cell(_offers(each), "dim"))
+            (cell(each.name, "name"), cell(each.version), cell(_state(each, keys, imports)), cell(_offers(each), "dim"))
             for each in found
         ]
         show([Rows(tuple(rows), wrapped=False)], output)
@@ -88,50 +94,66 @@ def _list(found: Sequence[Distribution], taken: Sequence[Distribution], options:
     return OK
 
 
-def _state(each: Distribution, keys: set[str]) -> str:
-    return "enabled" if each.key in keys else "disabled"
+def _state(each: Distribution, keys: set[str], imports: Imports) -> str:
+    isolated = isolated_entries(each, imports)
+    part = "" if len(isolated) == len(each.entry_points) else "partly "
+    return ("enabled" if each.key in keys else "disabled") + (f", {part}isolated" if isolated else "")
 
 
 def _offers(each: Distribution) -> str:
     return ", ".join(entry.name for entry in each.entry_points)
 
 
-def _data(each: Distribution, keys: set[str]) -> dict[str, Any]:
+def _data(each: Distribution, keys: set[str], imports: Imports) -> dict[str, Any]:
     return {
         "name": each.name,
         "version": each.version,
         "enabled": each.key in keys,
         "toolsets": [entry.name for entry in each.entry_points if entry.group == TOOLSETS],
         "plugins": [entry.name for entry in each.entry_points if entry.group == PLUGINS],
+        **_isolated_data(each, imports),
     }
 
 
-def _show(each: Distribution, taken: Sequence[Distribution], options: Namespace, output: Output) -> int:
+def _isolated_data(each: Distribution, imports: Imports) -> dict[str, Any]:
+    """Return the isolated entry points of a distribution under ``isolated``, or nothing if there are none."""
+    isolated = isolated_entries(each, imports)
+    return {"isolated": list(isolated)} if isolated else {}
+
+
+def _show(
+    each: Distribution, taken: Sequence[Distribution], imports: Imports, options: Namespace, output: Output
+) -> int:
     keys = {one.key for one in taken}
+    isolated = isolated_entries(each, imports)
     if options.json:
         entries = [{"group": one.group, "name": one.name, "target": str(one)} for one in each.entry_points]
         data = {"name": each.name, "version": each.version, "enabled": each.key in keys}
-        output.json({**data, "directory": each.folder, "entry_points": entries})
+        data |= {"directory": each.folder, "entry_points": entries}
+        output.json({**data, **_isolated_data(each, imports)})
         return OK
-    rows = [(cell(one.group), cell(one.name, "name"), cell(str(one))) for one in each.entry_points]
-    blocks = [line(str(each), "title"), line(f"{_state(each, keys)}, in {each.folder}", indent=INDENT)]
+    rows = [
+        (cell(one.group), cell(one.name, "name"), cell(str(one)), *([cell(ISOLATED)] if one.name in isolated else []))
+        for one in each.entry_points
+    ]
+    blocks = [line(str(each), "title"), line(f"{_state(each, keys, imports)}, in {each.folder}", indent=INDENT)]
     show([*blocks, EMPTY, Rows(tuple(rows), indent=INDENT)], output)
     return OK
 
 
-def _check(found: Sequence[Distribution], options: Namespace, output: Output) -> int:
+def _check(found: Sequence[Distribution], imports: Imports, options: Namespace, output: Output) -> int:
     from neuroscript.discovery.probe import TIMEOUT_SECONDS
 
-    reports = [*check_distributions(found, options.timeout or TIMEOUT_SECONDS)]
+    reports = [*check_distributions(found, options.timeout or TIMEOUT_SECONDS, imports)]
     broken = sum(not each.is_usable for each in reports)
     if options.json:
-        output.json({"ok": not broken, "plugins": [_report_data(each) for each in reports]})
+        output.json({"ok": not broken, "plugins": [_report_data(each, imports) for each in reports]})
     else:
-        show(_blocks(reports, broken), output)
+        show(_blocks(reports, broken, imports), output)
     return FAILED if broken else OK
 
 
-def _report_data(each: Any) -> dict[str, Any]:
+def _report_data(each: Any, imports: Imports) -> dict[str, Any]:
     return {
         "name": each.distribution.name,
         "version": each.distribution.version,
@@ -141,13 +163,18 @@ def _report_data(each: Any) -> dict[str, Any]:
         "seconds": each.seconds,
         "tools": [*each.tools],
         "hooks": [*each.hooks],
+        **_isolated_data(each.distribution, imports),
     }
 
 
-def _blocks(reports: Sequence[Any], broken: int) -> Iterator[Rows]:
+def _blocks(reports: Sequence[Any], broken: int, imports: Imports) -> Iterator[Rows]:
     if reports:
         rows = (
-            (cell(str(each.distribution), "name"), cell(each.code or "ok", _style(each)), cell(_description(each)))
+            (
+                cell(str(each.distribution), "name"),
+                cell(each.code or "ok", _style(each)),
+                cell(each.reason or contents(each, isolated_entries(each.distribution, imports))),
+            )
             for each in reports
         )
         yield Rows(tuple(rows))
@@ -158,11 +185,3 @@ def _blocks(reports: Sequence[Any], broken: int) -> Iterator[Rows]:
 
 def _style(each: Any) -> Any:
     return "good" if not each.code else "mended" if each.is_usable else "bad"
-
-
-def _description(each: Any) -> str:
-    """Return the reason of a problem, or what a usable distribution provides."""
-    if each.reason:
-        return str(each.reason)
-    counts = ((len(each.tools), "tool"), (len(each.hooks), "hook"))
-    return ", ".join(f"{count} {word}{'s' * (count != 1)}" for count, word in counts if count) or "no tools"

@@ -14,9 +14,9 @@ from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, cell, lin
 from neuroscript.cli.terminal.printing import show
 from neuroscript.config.lock_file import Lock
 from neuroscript.config.pinned import Difference, Pinned, compare, count_changes, counts_of
-from neuroscript.discovery.catalog import iter_offers
+from neuroscript.discovery.catalog import ConfinedImports, iter_offers
 from neuroscript.discovery.installed import Distribution
-from neuroscript.errors import PluginError
+from neuroscript.errors import PluginError, SpecError
 from neuroscript.io.text import quote_path
 
 INDENT: Final = 2
@@ -41,21 +41,34 @@ class LockDifference:
     error: PluginError | None = None
 
 
-def lock(
-    taken: Sequence[Distribution], without: Collection[str], names: Collection[str], options: Namespace, output: Output
-) -> int:
+@attrs.frozen
+class Selection:
+    """The distributions that a command would load.
+
+    Attributes:
+        taken: The distributions.
+        without: The excluded distributions and entry points.
+        imports: Imports those that are isolated, or None.
+    """
+
+    taken: Sequence[Distribution]
+    without: Collection[str]
+    imports: ConfinedImports | None
+
+
+def lock(selection: Selection, names: Collection[str], options: Namespace, output: Output) -> int:
     """Write the installed distributions to the lock file, and return the exit code.
 
+    A distribution that an existing file marks as isolated is imported only if it is still isolated.
+
     Args:
-        taken: The distributions that a command would load.
-        without: The excluded distributions and entry points.
         names: The keys of the distributions to update; the other entries of the file remain. Empty means all.
 
     Raises:
         UsageError: The file cannot be written.
         SpecError: There are *names*, and the existing file is not a lock file.
     """
-    pins, errors = _pinned(taken, without)
+    pins, errors = _pinned(selection, _existing(options.output))
     chosen = [each for each in pins if not names or each.key in names]
     broken = [error for key, error in errors.items() if not names or key in names]
     kept = _remaining_entries(options.output, names)
@@ -70,6 +83,14 @@ def lock(
     else:
         output.text(_summary(chosen, options.output))
     return FAILED if broken else OK
+
+
+def _existing(file: str) -> Lock | None:
+    """Return the lock file that is replaced, or None if there is no valid one."""
+    try:
+        return Lock.read(file)
+    except SpecError:
+        return None
 
 
 def _remaining_entries(file: str, names: Collection[str]) -> list[Pinned]:
@@ -88,9 +109,14 @@ def _write(lock: Lock, file: str) -> None:
 
 def _locked_data(chosen: Sequence[Pinned], broken: Sequence[PluginError]) -> dict[str, Any]:
     return {
-        "locked": [{"name": each.name, "version": each.version, "tools": [*each.tools]} for each in chosen],
+        "locked": [_locked_one(each) for each in chosen],
         "errors": [_error_data(error) for error in broken],
     }
+
+
+def _locked_one(each: Pinned) -> dict[str, Any]:
+    isolated = {"isolated": True} if each.is_isolated else {}
+    return {"name": each.name, "version": each.version, "tools": [*each.tools], **isolated}
 
 
 def _error_data(error: PluginError) -> dict[str, str]:
@@ -99,33 +125,28 @@ def _error_data(error: PluginError) -> dict[str, str]:
 
 def _summary(chosen: Sequence[Pinned], file: str) -> str:
     tools = sum(len(each.tools) for each in chosen)
-    return f"locked {_some(len(chosen), 'distribution')} with {_some(tools, 'tool')} in {quote_path(file)}"
+    isolated = sum(each.is_isolated for each in chosen)
+    text = f"locked {_some(len(chosen), 'distribution')} with {_some(tools, 'tool')} in {quote_path(file)}"
+    return f"{text}, {isolated} as isolated" if isolated else text
 
 
 def _some(count: int, what: str) -> str:
     return f"{count} {what}{'s' * (count != 1)}"
 
 
-def diff(
-    found: Sequence[Distribution],
-    taken: Sequence[Distribution],
-    without: Collection[str],
-    options: Namespace,
-    output: Output,
-) -> int:
+def diff(found: Sequence[Distribution], selection: Selection, options: Namespace, output: Output) -> int:
     """Print the differences from the lock file, and return 0 if there are none, otherwise 1.
 
     Args:
         found: All installed distributions.
-        taken: The distributions that a command would load; the others are not compared.
-        without: The excluded distributions and entry points.
+        selection: The distributions that are compared.
 
     Raises:
         SpecError: The file cannot be read, or is not a lock file.
     """
     lock = Lock.read(options.file)
-    left_out = {each.key for each in found} - {each.key for each in taken}
-    pins, errors = _pinned(taken, without)
+    left_out = {each.key for each in found} - {each.key for each in selection.taken}
+    pins, errors = _pinned(selection, lock)
     differing = [*_differing(lock, {each.key: each for each in pins}, errors, left_out)]
     if options.json:
         output.json({"ok": not differing, "file": options.file, **_data(differing)})
@@ -200,12 +221,17 @@ def _row(difference: Difference) -> tuple[Cell, ...]:
     return kind, cell(difference.tool, "name"), cell(str(difference.change))
 
 
-def _pinned(taken: Sequence[Distribution], without: Collection[str]) -> tuple[list[Pinned], dict[str, PluginError]]:
-    """Return the pins of the usable distributions, and the errors of the others by key."""
-    keys = {str(each): each.key for each in taken}
+def _pinned(selection: Selection, known: Lock | None) -> tuple[list[Pinned], dict[str, PluginError]]:
+    """Return the pins of the usable distributions, and the errors of the others by key.
+
+    Args:
+        known: The lock file, which may require that a distribution is isolated, or None.
+    """
+    admit = None if known is None else known.admit
+    keys = {str(each): each.key for each in selection.taken}
     pins: list[Pinned] = []
     errors: dict[str, PluginError] = {}
-    for found in iter_offers(list(keys.values()), without):
+    for found in iter_offers(list(keys.values()), selection.without, imports=selection.imports, admit=admit):
         try:
             if isinstance(found, PluginError):
                 raise found

@@ -5,13 +5,13 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import product
-from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
 from neuroscript.cli.env.choices import file_of
 from neuroscript.cli.env.engine import MakeEngine, open_engine
+from neuroscript.cli.env.isolation import ToolSource, source_of
 from neuroscript.cli.policy.unused_flows import unused_flows
 from neuroscript.cli.terminal.exit_codes import FAILED, OK
 from neuroscript.cli.terminal.output import EMPTY, Output, Rows, cell, line
@@ -23,6 +23,9 @@ from neuroscript.policy.scopes import is_exact_tool
 from neuroscript.policy.templates import may_cover, repeated_names
 from neuroscript.tools.tool import ToolImplementation
 
+if TYPE_CHECKING:
+    from neuroscript.cli.policy.isolated import IsolatedTool
+
 INDENT: Final = 2
 Tools = Mapping[str, ToolImplementation]
 
@@ -32,7 +35,8 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     file = file_of(vars(options))
     with open_engine(make_engine, output, options) as engine:
         names = frozenset(engine.tools)
-        found = check_policy(engine.policy, engine.tools, engine.aliases)
+        sources = {name: source_of(engine, name) for name in names} if engine.policy.isolates else {}
+        found = check_policy(engine.policy, engine.tools, engine.aliases, sources)
     if options.json:
         output.json({"file": file, "profile": options.profile, **attrs.asdict(found)})
     else:
@@ -86,20 +90,23 @@ class PolicyReport:
         tools: The number of tools.
         unused_rules: The rules without effect.
         unusable_tools: The tools that can never run.
+        isolated_tools: The tools that run in worker processes.
     """
 
     tools: int
     unused_rules: tuple[UnusedRule, ...]
     unusable_tools: tuple[UnusableTool, ...]
+    isolated_tools: tuple[IsolatedTool, ...] = ()
 
 
 def check_policy(
-    policy: ExecutionPolicy, tools: Tools, aliases: Mapping[str, str] = MappingProxyType({})
+    policy: ExecutionPolicy, tools: Tools, aliases: Mapping[str, str], sources: Mapping[str, ToolSource]
 ) -> PolicyReport:
     """Return the findings about *policy* with these *tools*.
 
     Args:
         aliases: The canonical name for each alias.
+        sources: What provides each tool, if the policy isolates any.
     """
     refusals = (
         find_refusal(policy, tool, [old for old, now in aliases.items() if now == name])
@@ -111,9 +118,26 @@ def check_policy(
             *_unused(policy, tools),
             *_ineffective(policy, tools),
             *(UnusedRule(*each) for each in unused_flows(policy, tools)),
+            *_unused_isolation(policy, sources),
         )
     )
-    return PolicyReport(len(tools), tuple(unused_rules), tuple(each for each in refusals if each is not None))
+    unusable = tuple(each for each in refusals if each is not None)
+    return PolicyReport(len(tools), tuple(unused_rules), unusable, _isolated(policy, sources))
+
+
+def _unused_isolation(policy: ExecutionPolicy, sources: Mapping[str, ToolSource]) -> Iterator[UnusedRule]:
+    for isolation in (layer.isolate for layer in policy.layers if layer.isolate is not None):
+        from neuroscript.cli.policy.isolated import unused_isolation
+
+        yield from (UnusedRule(*each) for each in unused_isolation(isolation, sources))
+
+
+def _isolated(policy: ExecutionPolicy, sources: Mapping[str, ToolSource]) -> tuple[IsolatedTool, ...]:
+    if not policy.isolates:
+        return ()
+    from neuroscript.cli.policy.isolated import isolated_tools
+
+    return tuple(isolated_tools(policy, sources))
 
 
 def _unmatched(policy: ExecutionPolicy, tools: Tools, aliases: Mapping[str, str]) -> Iterator[UnusedRule]:
@@ -204,6 +228,13 @@ def _blocks(title: str, found: PolicyReport, names: Collection[str]) -> Iterator
     if found.unusable_tools:
         yield from (EMPTY, line("tools that can never run", "title"))
         yield from _unusable_blocks(found.unusable_tools, names)
+    if found.isolated_tools:
+        from neuroscript.cli.policy.isolated import counts
+
+        yield from (EMPTY, line("isolated tools", "title"))
+        yield Rows(
+            tuple((cell(origin, "name"), cell(text)) for origin, text in counts(found.isolated_tools)), indent=INDENT
+        )
     yield from (EMPTY, line(_in_numbers(found)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any, Final, Literal
 
 import attrs
@@ -11,6 +12,7 @@ import attrs
 from neuroscript.cli.calls.call import call_from_arguments, file_arguments
 from neuroscript.cli.calls.dry_run import decide, decision_text, decision_to_data
 from neuroscript.cli.env.engine import MakeEngine, aliases_of, open_engine, require_tool
+from neuroscript.cli.env.isolation import ToolSource, isolation_of, isolation_text, source_of
 from neuroscript.cli.policy.check import find_refusal
 from neuroscript.cli.terminal.exit_codes import OK
 from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, Style, cell, line
@@ -65,7 +67,8 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         tool = require_tool(engine, options.name, is_own=make_engine is None)
         call = _call(tool, options, text)
         decision = _outcome(engine, tool, call)
-        checks = tuple(explain_checks(engine.policy, tool, _values(tool, call, options.strict), decision))
+        source = source_of(engine, tool.name)
+        checks = tuple(explain_checks(engine.policy, tool, source, _values(tool, call, options.strict), decision))
     if options.json:
         output.json({"tool": tool.name, "checks": [*map(attrs.asdict, checks)], "decision": decision_to_data(decision)})
     else:
@@ -128,11 +131,12 @@ def _values(tool: ToolImplementation, call: ToolCall | ToolResult | None, strict
 
 
 def explain_checks(
-    policy: ExecutionPolicy, tool: ToolImplementation, values: Values, decision: Decision
+    policy: ExecutionPolicy, tool: ToolImplementation, source: ToolSource, values: Values, decision: Decision
 ) -> Iterator[Check]:
     """Yield the outcome of each check, in the order of the call pipeline.
 
     Args:
+        source: What provides the tool.
         decision: The decision about the call, which takes the used part of the limits into account.
     """
     yield Check("exists", "passes", text="the tool exists")
@@ -144,6 +148,8 @@ def explain_checks(
     yield _approval(policy, tool)
     yield from _flows(policy, tool, decision)
     yield _limits(policy, tool, decision)
+    if policy.isolates:
+        yield _isolation(policy, tool, source)
 
 
 def _trust(policy: ExecutionPolicy, tool: ToolImplementation) -> Check:
@@ -286,6 +292,26 @@ def _counting(limits: Limits, name: str) -> Iterator[str]:
             yield from (f"{each} {currency} {amount}" for currency, amount in value.items())
         elif each not in ("tool_calls", "rates") and value is not None:
             yield f"{each} {value}"
+
+
+def _isolation(policy: ExecutionPolicy, tool: ToolImplementation, source: ToolSource) -> Check:
+    """Return which process runs and imports a tool."""
+    from neuroscript.cli.policy.isolated import excluding_patterns, isolating_patterns
+
+    isolations = [layer.isolate for layer in policy.layers if layer.isolate is not None]
+    found = isolation_of(policy, tool.name, source)
+    select = excluding_patterns if found is None else isolating_patterns
+    patterns = dict.fromkeys(chain.from_iterable(select(each, tool.name, source) for each in isolations))
+    text = isolation_text(found)
+    if found is None and patterns:
+        text = f"is excluded, so it {text}"
+    if found is None and policy.program_isolation(tool.name) and _starts_programs(tool):
+        text = f"{text}, and the programs that it starts are confined"
+    return Check("isolation", "passes", ", ".join(patterns), text)
+
+
+def _starts_programs(tool: ToolImplementation) -> bool:
+    return any(need.startswith("shell:") for need in tool.policy.capabilities)
 
 
 def _blocks(tool: ToolImplementation, checks: Sequence[Check], outcome: str) -> Iterator[Rows]:

@@ -9,6 +9,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from neuroscript.cli.env.choices import isolation_in_use
 from neuroscript.cli.env.tools import is_indexed, iter_indexed_tools, matches, no_match_message
 from neuroscript.cli.terminal.exit_codes import OK
 from neuroscript.cli.terminal.output import Output, Rows, cell
@@ -23,19 +24,24 @@ class ListedTool(NamedTuple):
     description: str
     deprecated: str
     aliases: list[str]
+    isolated: str = ""
 
     @property
     def text(self) -> str:
         """The notes and the description, in one line."""
         old = ", ".join(self.aliases)
-        notes = [f"(deprecated: {self.deprecated})" * bool(self.deprecated), f"(alias: {old})" * bool(old)]
+        notes = [
+            f"(deprecated: {self.deprecated})" * bool(self.deprecated),
+            f"(alias: {old})" * bool(old),
+            f"(isolated: {self.isolated})" * bool(self.isolated),
+        ]
         return " ".join(filter(None, (*notes, self.description))).replace("\n", " ")
 
     @property
     def data(self) -> dict[str, Any]:
         """The tool as plain data."""
         data = self._asdict()
-        return {key: value for key, value in data.items() if value or key not in ("deprecated", "aliases")}
+        return {key: value for key, value in data.items() if value or key not in ("deprecated", "aliases", "isolated")}
 
 
 def run(options: Namespace, output: Output, make_engine: Any) -> int:
@@ -55,17 +61,31 @@ def run(options: Namespace, output: Output, make_engine: Any) -> int:
 
 def _indexed(settings: Mapping[str, Any], output: Output) -> Iterator[ListedTool]:
     """Yield the tools of installed distributions, from their indexes."""
-    for tool, _, aliases in iter_indexed_tools(settings, output):
+    isolation = isolation_in_use(settings)
+    for tool, origin, entry, aliases in iter_indexed_tools(settings, output):
         description, deprecated = (str(tool.spec.get(key, "")) for key in ("description", "deprecated"))
-        yield ListedTool(tool.name, tool.signature, description, deprecated, aliases)
+        isolated = "" if isolation is None else _isolated(isolation, tool.name, (origin, entry, tuple(aliases)))
+        yield ListedTool(tool.name, tool.signature, description, deprecated, aliases, isolated)
+
+
+def _isolated(isolation: Any, tool: str, source: tuple[str, str, tuple[str, ...]]) -> str:
+    """Return what of a tool is isolated: ``import``, ``function``, or ``""`` for nothing."""
+    from neuroscript.policy.isolation import strictest
+
+    found = strictest([isolation], tool, *source)
+    return "" if found is None else found.part
 
 
 def _registered(options: Namespace, output: Output, make_engine: Any) -> Iterator[ListedTool]:
     """Yield the tools of an engine."""
     from neuroscript.cli.env.engine import aliases_of, open_engine
+    from neuroscript.cli.env.isolation import source_of
     from neuroscript.formats.one_line import signature
 
     with open_engine(make_engine, output, options) as engine:
+        isolation = engine.policy.isolate
         for tool in engine.tools.values():
             spec = tool.spec
-            yield ListedTool(tool.name, signature(spec), spec.description, spec.deprecated, aliases_of(engine, tool))
+            isolated = "" if isolation is None else _isolated(isolation, tool.name, source_of(engine, tool.name))
+            aliases = aliases_of(engine, tool)
+            yield ListedTool(tool.name, signature(spec), spec.description, spec.deprecated, aliases, isolated)

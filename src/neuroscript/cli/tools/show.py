@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neuroscript.cli.env.engine import MakeEngine, aliases_of, open_engine, require_tool
+from neuroscript.cli.env.isolation import isolation_of, isolation_text, source_of
 from neuroscript.cli.terminal.exit_codes import OK
 from neuroscript.cli.terminal.output import EMPTY, Cell, Output, Rows, cell, line
 from neuroscript.cli.terminal.printing import show
@@ -16,6 +17,9 @@ from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.spec.tool_spec import ArgSpec, Example, ToolSpec
 from neuroscript.tools.serialization import policy_to_data, spec_to_data
 from neuroscript.tools.tool import ToolImplementation
+
+if TYPE_CHECKING:
+    from neuroscript.policy.isolation import IsolationOf
 
 INDENT = 2
 
@@ -28,21 +32,27 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     """
     with open_engine(make_engine, output, options) as engine:
         tool = require_tool(engine, options.name, is_own=make_engine is None)
+        isolation = isolation_of(engine.policy, tool.name, source_of(engine, tool.name))
         if options.json:
             aliases = {"aliases": old} if (old := aliases_of(engine, tool)) else {}
-            output.json({"spec": spec_to_data(tool.spec), **policy_to_data(tool.policy), **aliases})
+            isolated = {} if isolation is None else {"isolated": isolation.part}
+            output.json({"spec": spec_to_data(tool.spec), **policy_to_data(tool.policy), **aliases, **isolated})
         else:
-            show(_blocks(tool, aliases_of(engine, tool)), output)
+            show(_blocks(tool, aliases_of(engine, tool), isolation), output)
     return OK
 
 
-def _blocks(tool: ToolImplementation, old: list[str]) -> Iterator[Rows]:
+def _blocks(tool: ToolImplementation, old: list[str], isolation: IsolationOf | None) -> Iterator[Rows]:
     spec = tool.spec
     yield line(f"{spec.full_name}{signature(spec)}", "name")
     if spec.description:
         yield line(spec.description)
     if spec.deprecated:
         yield line(f"deprecated: {spec.deprecated}", "mended")
+    if spec.resource is not None:
+        yield line(f"resource: {spec.resource.uri}")
+    if spec.prompt is not None:
+        yield line("prompt")
     if old:
         yield line(f"alias: {', '.join(old)}")
     if spec.args:
@@ -55,7 +65,7 @@ def _blocks(tool: ToolImplementation, old: list[str]) -> Iterator[Rows]:
     for title, text in (("when to use", spec.when_to_use), ("errors", spec.error_conditions)):
         if text:
             yield from _titled(title, line(text, indent=INDENT))
-    yield from _titled("policy", Rows(tuple(_policy(tool.policy)), indent=INDENT))
+    yield from _titled("policy", Rows(tuple(_policy(tool.policy, isolation)), indent=INDENT))
     if spec.examples:
         yield from _titled("examples", Rows(tuple(map(_example, spec.examples)), indent=INDENT))
 
@@ -74,7 +84,7 @@ def _argument(path: str, arg: ArgSpec, further: bool = False) -> tuple[Cell, ...
     return cell(path, "name"), cell(rule_phrase(arg, further)), cell(arg.description, "dim")
 
 
-def _policy(policy: ToolPolicy) -> Iterator[tuple[Cell, Cell]]:
+def _policy(policy: ToolPolicy, isolation: IsolationOf | None) -> Iterator[tuple[Cell, Cell]]:
     needs = [*(["trust"] if policy.requires_trust else []), *policy.capabilities]
     needs.extend(["approval of each call"] if policy.requires_approval else [])
     yield cell("needs"), cell(", ".join(needs) or "nothing", "mended" if needs else "good")
@@ -82,6 +92,10 @@ def _policy(policy: ToolPolicy) -> Iterator[tuple[Cell, Cell]]:
     yield from ((cell(title), cell(labels)) for title, labels in label_phrases(policy))
     if policy.timeout is not None:
         yield cell("timeout"), cell(f"{policy.timeout:g} s")
+    if policy.raw_files:
+        yield cell("files"), cell("opens granted files by path")
+    if isolation is not None:
+        yield cell("isolation"), cell(isolation_text(isolation))
 
 
 def _example(example: Example) -> tuple[Cell, Cell]:

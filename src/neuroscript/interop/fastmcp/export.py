@@ -7,17 +7,27 @@ from logging import WARNING
 from typing import Any
 
 from neuroscript._imports import missing_extra
+from neuroscript.coercion.parameters import require
 from neuroscript.engine.session import Session
-from neuroscript.interop.mcp.schema import hints_of, is_wrapped, output_schema
+from neuroscript.interop.mcp.schema import (
+    annotations_of,
+    arguments_schema,
+    definition_of,
+    description_of,
+    is_wrapped,
+    output_schema,
+    title_of,
+)
 from neuroscript.interop.mcp.server.results import to_result
 from neuroscript.llm.offered_tools import OfferedTool, offer_tools
 from neuroscript.runtime.interfaces import ToolResult
+from neuroscript.runtime.wire_names import NAMES, NameStyle
 
 try:
     from fastmcp.exceptions import ToolError
     from fastmcp.tools import Tool
     from fastmcp.tools.base import ToolResult as Answer
-    from mcp_types import CallToolResult, ToolAnnotations
+    from mcp_types import CallToolResult, Icon, ToolAnnotations
     from pydantic import PrivateAttr
 except ImportError as error:
     raise missing_extra("tools for FastMCP need it", "fastmcp", error) from None
@@ -45,14 +55,18 @@ def engine_tool(
     offer: OfferedTool, schema: dict[str, Any] | None, structure: Callable[[ToolResult], dict[str, Any]]
 ) -> Tool:
     """Return a FastMCP tool, with the schema of its result and the function that converts a result to MCP data."""
-    hints = hints_of(offer.info.policy)
+    spec = offer.info.spec
+    hints = annotations_of(spec, offer.info.policy)
+    definition = definition_of(spec)
     made = EngineTool(
         name=offer.name,
-        title=offer.info.spec.full_name,
-        description=offer.description,
-        parameters=offer.schema,
+        title=title_of(spec),
+        description=description_of(spec) or None,
+        parameters=dict(arguments_schema(spec)),
         output_schema=schema,
         annotations=ToolAnnotations.model_validate(dict(hints)) if hints else None,
+        icons=[Icon.model_validate(each) for each in definition.get("icons", ())] or None,
+        meta=definition.get("_meta"),
     )
     made._offered, made._structure = offer, structure
     return made
@@ -68,15 +82,18 @@ def structured_output(offer: OfferedTool) -> tuple[dict[str, Any] | None, Callab
     return {**schema, "x-fastmcp-wrap-result": True}, lambda result: to_result(result, spec, offer.names) | mark
 
 
-def to_fastmcp(session: Session, *, tools: str | Iterable[str] = "*") -> list[Tool]:
+def to_fastmcp(session: Session, *, tools: str | Iterable[str] = "*", names: NameStyle = "grouped") -> list[Tool]:
     """Return the tools of a session for ``server.add_tool``; its policy applies, and all clients share the session.
 
     Args:
         session: An engine or a session; all calls go through it.
         tools: Patterns of canonical names, such as ``math.*``; other tools cannot be called.
+        names: ``grouped`` for names such as ``math__add``, or ``bare`` for ``add`` where no other tool has this name.
 
     Raises:
         SpecError: A pattern is invalid, or matches no permitted tool.
         RegistryError: Two tools would have the same name.
     """
-    return [engine_tool(each, *structured_output(each)) for each in offer_tools(session, tools, subject="to_fastmcp")]
+    require("to_fastmcp", names=(names, NAMES))
+    offered = offer_tools(session, tools, subject="to_fastmcp", style=names)
+    return [engine_tool(each, *structured_output(each)) for each in offered]

@@ -8,6 +8,7 @@ from types import MethodType
 from typing import Any
 
 from neuroscript._imports import missing_extra
+from neuroscript.coercion.scalars import AnyContent
 from neuroscript.engine.session import Session
 from neuroscript.interop.media import media_type
 from neuroscript.llm.offered_tools import OfferedTool, offer_tools
@@ -59,13 +60,17 @@ def _call_arguments(call: llm.ToolCall | None, arguments: Mapping[str, Any]) -> 
 
 
 def _output(tool: OfferedTool, result: ToolResult) -> llm.ToolOutput:
-    """Return the output of a call; images and sounds become attachments.
+    """Return the output of a call; images and audio become attachments.
 
     Raises:
         CallFailed: The call failed.
     """
     if not result.ok:
         raise CallFailed(tool.text(result))
+    if isinstance(result.value, AnyContent):
+        media = [each for each in result.value.blocks if each.kind in ("image", "audio")]
+        files = [llm.Attachment(type=each.media_type, content=each.data) for each in media]
+        return llm.ToolOutput(tool.text(result), files)
     kind = media_type(result.value)
     if kind.startswith(("image/", "audio/")):
         return llm.ToolOutput(f"attached: {kind}", [llm.Attachment(type=kind, content=result.value)])

@@ -15,7 +15,7 @@ from neuroscript.llm.wire.tools import input_schema, tool_description
 from neuroscript.policy.labels import is_covered
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.wire_names import WireNames, spec_of
-from neuroscript.spec.tool_spec import ToolSpec
+from neuroscript.spec.tool_spec import DEFINITION, ToolSpec
 
 CHANGING: Final = frozenset({"writes", "deletes", "exec"})
 """Effects that change something."""
@@ -28,6 +28,13 @@ OUTSIDERS: Final = ("untrusted", "outside", "public")
 
 WRAPPED: Final = "result"
 """The key for a result that is not an object, as in the SDKs; the protocol requires an object."""
+
+
+FASTMCP_MARK: Final = "x-fastmcp-wrap-result"
+"""The keyword with which servers of FastMCP mark the schema of a nested result."""
+
+FASTMCP_WRAPPED: Final[Mapping[str, Any]] = {"fastmcp": {"wrap_result": True}}
+"""The metadata with which they mark such a result."""
 
 
 def to_mcp(tools: Iterable[Any], *, names: WireNames | None = None, structured: bool = True) -> list[dict[str, Any]]:
@@ -55,29 +62,64 @@ def to_mcp(tools: Iterable[Any], *, names: WireNames | None = None, structured: 
 
 def _tool(tool: Any, name: str, structured: bool) -> dict[str, Any]:
     spec: ToolSpec = spec_of(tool)
-    facts: dict[str, Any] = {"name": name, "title": spec.full_name}
-    description = tool_description(spec)
-    if description:
-        facts["description"] = description
-    facts["inputSchema"] = input_schema(spec)
-    output = output_schema(spec) if structured else None
-    if output is not None:
-        facts["outputSchema"] = output
-    hints = hints_of(getattr(tool, "policy", ToolPolicy()))
-    if hints:
-        facts["annotations"] = hints
-    return facts
+    facts: dict[str, Any] = {
+        "name": name,
+        "title": title_of(spec),
+        "description": description_of(spec) or None,
+        "inputSchema": arguments_schema(spec),
+        "outputSchema": output_schema(spec) if structured else None,
+        "annotations": annotations_of(spec, getattr(tool, "policy", ToolPolicy())) or None,
+        **{key: definition_of(spec).get(key) for key in ("icons", "_meta")},
+    }
+    return {key: each for key, each in facts.items() if each is not None}
+
+
+def definition_of(spec: ToolSpec) -> Mapping[str, Any]:
+    """Return the definition on the MCP server that a tool comes from, or an empty map for other tools."""
+    found: Mapping[str, Any] = spec.exports.get(DEFINITION, {})
+    return found
+
+
+def title_of(spec: ToolSpec) -> str | None:
+    """Return the title that a client shows; a tool of an MCP server has one only if the server says it."""
+    return definition_of(spec).get("title") if spec.definition else spec.full_name
+
+
+def description_of(spec: ToolSpec) -> str:
+    """Return the description that a model reads; ``""`` if it would only repeat the title of a server's tool."""
+    definition = definition_of(spec)
+    text = tool_description(spec)
+    return "" if definition and "description" not in definition and text == definition.get("title") else text
+
+
+def arguments_schema(spec: ToolSpec) -> Mapping[str, Any]:
+    """Return the schema of the arguments; for a server's tool that of the server, unless the host has hidden some."""
+    schema: Mapping[str, Any] | None = definition_of(spec).get("inputSchema")
+    if schema is None or {*schema.get("properties", {})} != {arg.name for arg in spec.args}:
+        return input_schema(spec)
+    return schema
+
+
+def annotations_of(spec: ToolSpec, policy: ToolPolicy) -> Mapping[str, Any]:
+    """Return the annotations for clients: those of a trusted MCP server, otherwise what the policy declares."""
+    known: Mapping[str, Any] | None = definition_of(spec).get("annotations")
+    return hints_of(policy) if known is None else known
 
 
 def output_schema(spec: ToolSpec) -> dict[str, Any] | None:
-    """Return the schema of a tool's structured result, or None for bytes, which are sent only as content.
+    """Return the schema of a tool's structured result, or None for bytes and `any`, which are sent only as content.
 
-    The schema always has a type; a result that is not an object is nested under `WRAPPED`.
+    The schema always has a type; a result that is not an object is nested under `WRAPPED`. A tool of an MCP server has
+    the schema of the server.
 
     >>> output_schema(ToolSpec("ping", "net", return_type=ArgType.FLOAT))["properties"]
     {'result': {'type': 'number'}}
     """
+    if spec.definition:
+        return definition_of(spec).get("outputSchema")
     if spec.return_type is ArgType.BLOB and not spec.stream:
+        return None
+    if spec.return_type is ArgType.ANY and spec.returns is None:
         return None
     key = "mcp, output"
     if key not in spec.exports:
@@ -97,7 +139,15 @@ def _output(spec: ToolSpec) -> dict[str, Any]:
 
 def is_wrapped(spec: ToolSpec) -> bool:
     """Return whether a result is nested under `WRAPPED`, because it is not always an object."""
+    if spec.definition:
+        return wraps(definition_of(spec).get("outputSchema") or {})
     return bool(spec.stream) or result_schema(spec).get("type") != "object"
+
+
+def wraps(schema: Mapping[str, Any]) -> bool:
+    """Return whether an output schema nests every result under `WRAPPED`."""
+    properties = schema.get("properties")
+    return isinstance(properties, dict) and [*properties] == [WRAPPED] and schema.get("required") == [WRAPPED]
 
 
 def hints_of(policy: ToolPolicy) -> Mapping[str, bool]:

@@ -13,7 +13,7 @@ import attrs
 
 from neuroscript.errors import PluginError
 from neuroscript.interop.smith.load import GROUP, SmithTool
-from neuroscript.interop.smith.tool_files import Contents, contents_of_folder, contents_of_list
+from neuroscript.interop.smith.tool_files import ToolFiles, contents_of_folder, contents_of_list
 from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.tools.tool import ToolImplementation
@@ -24,16 +24,16 @@ from neuroscript.tools.toolset import Toolset
 class ToolsRegistry:
     """Smith's registry, with the function names of Smith; it caches what it has read until `reset_cache`.
 
-    >>> ToolsRegistry("smith", lambda: Contents((), ())).list_tool_names()
+    >>> ToolsRegistry("smith", lambda: ToolFiles((), ())).list_tool_names()
     []
     """
 
     group: str
-    _read_contents: Callable[[], Contents] = attrs.field(repr=False)
-    _contents: Contents | None = attrs.field(default=None, repr=False)
+    _read_contents: Callable[[], ToolFiles] = attrs.field(repr=False)
+    _contents: ToolFiles | None = attrs.field(default=None, repr=False)
 
     @property
-    def contents(self) -> Contents:
+    def contents(self) -> ToolFiles:
         """The content of the registry when it was last read."""
         found = self._contents  # read once, because another thread may reset it
         if found is None:

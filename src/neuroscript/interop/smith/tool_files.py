@@ -18,7 +18,7 @@ from neuroscript.policy.tool_policy import ToolPolicy
 
 
 @attrs.frozen(eq=False)
-class Contents:
+class ToolFiles:
     """What was found at one moment.
 
     Attributes:
@@ -32,14 +32,14 @@ class Contents:
     drift: tuple[str, ...] = ()
 
 
-def contents_of_folder(folder: Path, group: str, policy: ToolPolicy | None) -> Contents:
+def contents_of_folder(folder: Path, group: str, policy: ToolPolicy | None) -> ToolFiles:
     """Return the content of the Python files in a folder, or raise a `PluginError` if it cannot be read."""
     errors: list[PluginError] = []
     found = [*_readable(_files(folder), group, policy, errors)]
-    return Contents(tuple(_unique(found, errors)), tuple(errors))
+    return ToolFiles(tuple(_unique(found, errors)), tuple(errors))
 
 
-def contents_of_list(path: Path, folder: Path, group: str, policy: ToolPolicy | None) -> Contents:
+def contents_of_list(path: Path, folder: Path, group: str, policy: ToolPolicy | None) -> ToolFiles:
     """Return the content of the files that a ``registry.json`` lists, or raise a `SpecError` if the list is invalid.
 
     Raises:
@@ -59,7 +59,7 @@ def contents_of_list(path: Path, folder: Path, group: str, policy: ToolPolicy | 
         for described in _readable([each.file], group, policy, errors):
             drift.extend(difference(described.metadata, each.metadata, quote_untrusted(described.name)))
             found.append(_stricter(described, each, policy))
-    return Contents(tuple(_unique(found, errors)), tuple(errors), tuple(drift))
+    return ToolFiles(tuple(_unique(found, errors)), tuple(errors), tuple(drift))
 
 
 def _files(folder: Path) -> list[Path]:

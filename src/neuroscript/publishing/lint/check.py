@@ -13,6 +13,7 @@ from neuroscript.publishing.lint.contract import arguments, check_function_tool,
 from neuroscript.publishing.lint.finding import Finding
 from neuroscript.publishing.lint.labels import contradictions, missing_labels
 from neuroscript.publishing.lint.misuse import habits
+from neuroscript.publishing.lint.raw_files import declares_raw_files, missing_raw_files
 from neuroscript.publishing.lint.side_effects import at_import, needs, outside
 from neuroscript.publishing.lint.sources import Module, files_of, parse_module
 from neuroscript.publishing.lint.tools import declares, find_tools
@@ -55,12 +56,14 @@ def lint(path: Path) -> LintResult:
     chosen = _tool_modules(modules, alone=path.is_file())
     owner = _distribution(path)
     stated = needs(modules.values())
+    opens_raw_files = declares_raw_files(modules.values())
     suggestions: list[Finding] = []
     count = 0
     for module in chosen:
         try:
             found += [each for each in _of_module(module, stated, owner) if not module.ignores(each)]
-            suggestions += [each for each in missing_labels(module) if not module.ignores(each)]
+            further = () if opens_raw_files else missing_raw_files(module)
+            suggestions += [each for each in (*missing_labels(module), *further) if not module.ignores(each)]
             count += sum(len(tools) for tools in find_tools(module))
         except RecursionError:
             found.append(

@@ -19,6 +19,7 @@ CODES: Final[Mapping[str, str]] = {
     "lint.no-labels": "Suggestion: declare labels, because the effects imply some, or nothing is declared.",
     "lint.print": "A tool uses the terminal directly instead of its Runtime.",
     "lint.undeclared-access": "A tool uses files, programs, the network or environment variables without a capability.",
+    "lint.raw-files": "Suggestion: declare `raw_files`, because a tool opens files of the sandbox by path.",
     "lint.import-effect": "Importing the module has a side effect.",
     "lint.swallow": "An exception handler hides refusals.",
     "lint.submodule": "A submodule of neuroscript is imported; only the names of the root package are stable.",

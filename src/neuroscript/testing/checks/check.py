@@ -23,13 +23,21 @@ from neuroscript.testing.checks import behaviour, contract, shipping, side_effec
 from neuroscript.testing.checks.check_case import ContractCheck, Violation
 from neuroscript.testing.checks.setup import Setup, toolsets_of
 from neuroscript.testing.checks.trials import Bench
+from neuroscript.testing.isolated import isolation_of_tests
 from neuroscript.tools.tool import ToolImplementation
 from neuroscript.tools.toolset import Toolset
 
 CHECKS: Final[tuple[ContractCheck, ...]] = (*contract.CHECKS, *behaviour.CHECKS, *side_effects.CHECKS, *shipping.CHECKS)
 """Every contract check, in the order in which they run."""
 
-BY_NAME: Final = {check.name: check for check in CHECKS}
+WORKER_IMPORT: Final = ContractCheck(
+    "worker-import",
+    "A worker process can import the function of a tool.",
+    lambda bench, tool: filter(None, [bench.unimportable.get(tool.name, "")]),
+)
+"""The check of an isolated tool that no worker can import; other checks of this tool cannot run."""
+
+BY_NAME: Final = {check.name: check for check in (*CHECKS, WORKER_IMPORT)}
 
 
 SETUP: Final = optional(instance(Setup))
@@ -151,13 +159,21 @@ def checks_for(
     if unknown:
         raise SpecError("contract checks", [f"unknown check {each}" for each in unknown])
     tools = tuple(tool for each in sets for tool in each)
-    bench = Bench(name or " ".join(each.name for each in sets), tools, setup or Setup(), sets)
+    isolated = isolation_of_tests()
+    faults = {} if isolated is None else {tool.name: isolated.fault(tool) for tool in tools}
+    unimportable = {tool: fault for tool, fault in faults.items() if fault}
+    usable = tuple(tool for tool in tools if tool.name not in unimportable)
+    bench = Bench(name or " ".join(each.name for each in sets), usable, setup or Setup(), sets, unimportable)
     return tuple(_cases([check for check in CHECKS if check.name not in without], tools, bench))
 
 
 def _cases(checks: Iterable[ContractCheck], tools: Sequence[ToolImplementation], bench: Bench) -> Iterator[CheckCase]:
     checks = tuple(checks)
-    yield from (CheckCase(check, tool, bench) for tool in tools for check in checks if not check.of_all)
+    for tool in tools:
+        if tool.name in bench.unimportable:
+            yield CheckCase(WORKER_IMPORT, tool, bench)
+        else:
+            yield from (CheckCase(check, tool, bench) for check in checks if not check.of_all)
     yield from (CheckCase(check, None, bench) for check in checks if check.of_all)
 
 

@@ -37,6 +37,7 @@ from neuroscript.policy.limits import Limits
 from neuroscript.runtime.host import MODEL, Host
 from neuroscript.runtime.interfaces import LLM, ToolCall, Turn
 from neuroscript.spec.tool_spec import ToolSpec
+from neuroscript.testing.isolated import isolation_of_tests
 from neuroscript.tools.tool import ToolImplementation
 from neuroscript.tools.toolset import Toolset
 
@@ -103,13 +104,16 @@ class Setup:
         require_fields("setup", self, **FORMS)
 
     @contextmanager
-    def world(self, tools: Iterable[ToolImplementation]) -> Iterator[World]:
+    def world(self, tools: Iterable[ToolImplementation], *, in_process: bool = False) -> Iterator[World]:
         """Provide a new environment with an engine of these tools, and remove it afterwards.
 
         Warnings are ignored in it, because a test runner may turn them into errors and hosts do not.
+
+        Args:
+            in_process: Whether the functions run in this process even if the toolsets under test are isolated.
         """
         given: tuple[ToolImplementation, ...] = as_tuple(tools)
-        require("setup", tools=(given, IMPLEMENTATIONS))
+        require("setup", tools=(given, IMPLEMENTATIONS), in_process=(in_process, FLAG))
         with TemporaryDirectory(prefix="neuroscript-checks-") as place, warnings.catch_warnings(action="ignore"):
             root = Path(place)
             write_files(root, self.files)
@@ -124,9 +128,16 @@ class Setup:
                 secrets=self.secrets,
             )
             grants = grants_for(given) if self.grants is None else self.grants
-            policy = ExecutionPolicy(grants=tuple(grants), trusted=self.trusted, limits=Limits(sleep=SLEEP))
+            isolated = isolation_of_tests()
+            isolate = None if isolated is None else isolated.settings(() if in_process else given)
+            policy = ExecutionPolicy(
+                grants=tuple(grants), trusted=self.trusted, limits=Limits(sleep=SLEEP), isolate=isolate
+            )
             with Engine(host=host, policy=policy, plugins="none", toolsets=self.toolsets) as engine:
-                engine.register(Toolset("checks", given))
+                if isolated is None or in_process:
+                    engine.register(Toolset("checks", given))
+                else:
+                    isolated.register(engine, given)
                 yield World(engine, root, out)
 
 

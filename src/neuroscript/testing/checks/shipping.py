@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from neuroscript.discovery.installed import Distribution, EntryPoint, distributions
+from neuroscript.discovery.installed import Distribution, distributions
 from neuroscript.discovery.package_index import IndexedEntry, entries_of, index_to_data, shipped_index
 from neuroscript.errors import PluginError
 from neuroscript.testing.checks.check_case import ContractCheck
 from neuroscript.testing.checks.trials import Bench
+from neuroscript.testing.installed import loaded_object
 
 STALE: Final = "rebuild it with neuroscript index"
 
 
 def _indexed(bench: Bench, tool: None) -> Iterator[str]:
     for each in distributions():
-        if any(_loaded_object(point) is toolset for point in each.entry_points for toolset in bench.toolsets):
+        if any(loaded_object(point) is toolset for point in each.entry_points for toolset in bench.toolsets):
             for there, here in zip(shipped_index(each) or (), _current_index(each), strict=False):
                 yield from _differing(each, there, here)
-
-
-def _loaded_object(point: EntryPoint) -> Any:
-    """Return the object of an entry point whose module is already imported, or None."""
-    found: Any = sys.modules.get(point.module)
-    for name in filter(None, point.attribute.split(".")):
-        found = getattr(found, name, None)
-    return found
 
 
 def _current_index(distribution: Distribution) -> tuple[IndexedEntry, ...]:

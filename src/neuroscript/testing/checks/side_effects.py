@@ -85,10 +85,12 @@ def _watch(bench: Bench) -> dict[str, Any]:
             if need and [need, event] not in touched.setdefault(current[-1], []):
                 touched[current[-1]].append([need, event])
 
+    sys.dont_write_bytecode = True  # of a module that is imported on first use, which is not what a tool does
     sys.addaudithook(hook)
     for tool in bench.tools:
         for example in tool.spec.examples:
-            with bench.setup.world(_marked(bench, tool, current)) as world, contextlib.suppress(CallError):
+            marked = _marked(bench, tool, current)
+            with bench.setup.world(marked, in_process=True) as world, contextlib.suppress(CallError):
                 args = bench.prepared(world, tool, example.args)
                 out = StringIO()
                 with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):

@@ -18,7 +18,8 @@ from neuroscript.runtime.interfaces import ToolCall
 from neuroscript.spec.tool_spec import Example
 from neuroscript.testing.checks.samples import valid_samples
 from neuroscript.testing.checks.setup import Setup, World
-from neuroscript.tools.tool import ToolImplementation, WithoutRuntime
+from neuroscript.tools.tool import OBSERVATION, ToolImplementation, WithoutRuntime
+from neuroscript.tools.tool import Observation as ObservedTool
 
 YOUNG: Final = 1
 OLD: Final = 2
@@ -60,7 +61,8 @@ class WatchedRuntime:
         seen.runtime = weakref.ref(self)
 
     def __getattr__(self, name: str) -> Any:
-        self._seen.members.add(name)
+        if not name.startswith("_"):  # a worker's side of the call uses the Runtime itself
+            self._seen.members.add(name)
         found = getattr(self._rt, name)
         return WatchedFiles(found, self._seen) if name == "fs" else found
 
@@ -98,6 +100,7 @@ def observe(tool: ToolImplementation, log: Log) -> ToolImplementation:
     free = isinstance(tool.func, WithoutRuntime)
     func = tool.func.func if isinstance(tool.func, WithoutRuntime) else tool.func
     watching = _awaited(func, log, free) if tool.is_coroutine else _called(func, log, free)
+    setattr(watching, OBSERVATION, ObservedTool(tool, lambda func: _called(func, log, free=False)))
     return attrs.evolve(tool, func=WithoutRuntime(watching) if free else watching)
 
 
@@ -249,9 +252,10 @@ class Bench:
 
     Attributes:
         name: The common name of the tools.
-        tools: All tools.
+        tools: All tools that can be called.
         setup: The environment that the examples need.
         toolsets: The toolsets of the tools.
+        unimportable: Why a worker process cannot import a tool, by its name, if the tools are isolated.
         found: The results of separate processes.
     """
 
@@ -259,6 +263,7 @@ class Bench:
     tools: tuple[ToolImplementation, ...]
     setup: Setup
     toolsets: tuple[Any, ...]
+    unimportable: Mapping[str, str] = attrs.field(factory=dict)
     _examples: dict[tuple[str, str], list[tuple[Example, Trial]]] = attrs.field(factory=dict)
     _varied: dict[str, list[Trial]] = attrs.field(factory=dict)
     found: dict[str, Any] = attrs.field(factory=dict)

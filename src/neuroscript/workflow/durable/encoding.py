@@ -16,6 +16,8 @@ from typing import Any, Final
 
 from neuroscript.coercion.context import type_name
 from neuroscript.coercion.parameters import NUMBER, STRING, Form, one_of, optional, sequence
+from neuroscript.coercion.plain_data import content_of
+from neuroscript.coercion.scalars import AnyContent
 from neuroscript.errors import (
     RETRIES,
     ArgumentError,
@@ -114,6 +116,8 @@ def _encode(value: Any) -> Any:
         return {"$array": [value.typecode, value.tolist()]}
     if kind is datetime.datetime:
         return {"$time": value.isoformat()}
+    if isinstance(value, AnyContent):
+        return {"$content": _encode(value.data)}
     raise NotStorable(f"{type_name(value)} cannot be stored in a database, because it exists only in its own process")
 
 
@@ -137,6 +141,7 @@ READ: Final[Mapping[str, Callable[[Any], Any]]] = {
     "$tuple": lambda items: tuple(_decode(each) for each in items),
     "$array": lambda parts: array(parts[0], parts[1]),
     "$time": datetime.datetime.fromisoformat,
+    "$content": lambda data: content_of(_decode(data)),
 }
 
 
@@ -191,7 +196,7 @@ FURTHER: Final[Mapping[type, Mapping[str, Form]]] = {
     ToolNotFound: {"near": STRINGS},
     ArgumentError: {"tool": STRING, "_found": WHOLE, "_problems": sequence(STRINGS, "problems")},
     PolicyError: {"need": STRING, "rule": STRING},
-    CallTimeout: {"state": one_of("stopped", "abandoned"), "seconds": optional(NUMBER)},
+    CallTimeout: {"state": one_of("stopped", "abandoned", "killed"), "seconds": optional(NUMBER)},
 }
 
 OPTIONAL: Final[Mapping[str, Form]] = {

@@ -15,7 +15,7 @@ from neuroscript.engine.session import Session
 from neuroscript.errors import ArgumentError, LLMError, SpecError
 from neuroscript.formats.prompt import to_prompt
 from neuroscript.io.text import first
-from neuroscript.llm.offered_tools import narrow_session
+from neuroscript.llm.offered_tools import narrow_session, offered_infos
 from neuroscript.llm.structured_output import answer_spec, exact_answer
 from neuroscript.runtime.interfaces import AskedModel, Turn
 from neuroscript.runtime.replies import turn_of
@@ -120,7 +120,7 @@ def _steps(
     within = narrow_session(session, (tools,) if isinstance(tools, str) else tuple(tools), "plan")
     if attempts < 1:
         raise SpecError("plan", ["attempts must be 1 or more"])
-    tools_text = to_prompt(info.spec for info in within.infos.values())
+    tools_text = to_prompt(info.spec for info in offered_infos(within))
     turns = [Turn("system", FORM + tools_text), Turn("user", goal)]
     problems: tuple[str, ...] = ()
     for _ in range(attempts):

@@ -18,8 +18,8 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.coercion.context import type_name
-from neuroscript.coercion.plain_data import to_plain
-from neuroscript.coercion.scalars import Handle
+from neuroscript.coercion.plain_data import readable_text, to_plain
+from neuroscript.coercion.scalars import AnyContent, Handle
 from neuroscript.io.text import quote_untrusted
 
 INPUT: Final = "input"
@@ -86,6 +86,8 @@ def is_index(step: Step) -> bool:
 
 
 def _member(value: Any, step: Step, reference: Reference, number: int) -> Any:
+    if isinstance(value, AnyContent):
+        value = value.data.get("structuredContent")
     if isinstance(value, Mapping):
         for key in (step, str(step)):  # maps may have numbers as keys
             if key in value:
@@ -287,4 +289,5 @@ def _substitute(value: Any, lookup: Callable[[Reference], Any]) -> Any:
 
 def as_text(value: Any) -> str:
     """Return a value as it appears within text: a string unchanged, anything else as JSON."""
-    return value if type(value) is str else json.dumps(to_plain(value), ensure_ascii=False)
+    text = readable_text(value)
+    return json.dumps(to_plain(value), ensure_ascii=False) if text is None else text

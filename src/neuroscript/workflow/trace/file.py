@@ -19,7 +19,7 @@ import attrs
 from neuroscript.audit.recording import Unwritable, encode
 from neuroscript.coercion.context import type_name
 from neuroscript.coercion.plain_data import to_plain
-from neuroscript.coercion.scalars import Handle
+from neuroscript.coercion.scalars import AnyContent, Handle
 from neuroscript.errors import SpecError
 from neuroscript.io.text import NotJSON, parse_json, quote_path
 from neuroscript.io.text_files import read_text_file, write_atomically
@@ -120,7 +120,7 @@ def _writable(value: Any) -> Any:
             return int(value)
         case float() if math.isfinite(value):
             return float(value)
-        case array() | datetime.datetime():
+        case array() | datetime.datetime() | AnyContent():
             return value if _is_exact(value) else to_plain(value)
         case Handle():
             return to_plain(value)

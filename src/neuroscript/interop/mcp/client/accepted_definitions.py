@@ -18,15 +18,19 @@ from neuroscript.errors import SpecError
 from neuroscript.io.text import NotJSON, parse_json, quote_path, quote_untrusted
 from neuroscript.io.text_files import read_text_file, write_atomically
 
-FORMAT: Final = 1
-"""The version of the file format; other versions are rejected."""
+FORMAT: Final = 2
+"""The version of the file format that is written; it and version 1 are read."""
 
 MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 """Maximum size of a file, in bytes."""
 
 STRING_KEYS: Final = ("name", "title", "description")
 OBJECT_KEYS: Final = ("inputSchema", "outputSchema", "annotations")
-"""The parts of a definition: strings and JSON objects. Icons and ``_meta`` are never shown."""
+LATER_KEYS: Final = ("execution", "icons", "_meta")
+"""The parts of a definition: strings, JSON objects, and those that files of format 1 do not contain."""
+
+KEYS: Final = {1: (*STRING_KEYS, *OBJECT_KEYS), 2: (*STRING_KEYS, *OBJECT_KEYS, *LATER_KEYS)}
+"""The parts of a definition, by the format of the file."""
 
 
 @attrs.frozen
@@ -36,23 +40,29 @@ class Definition:
     Attributes:
         name: The name on the server.
         data: The definition as plain data with the key names of the protocol; it must not be changed.
+        format: The format of the file that contains it; only the parts of that format were accepted.
     """
 
     name: str
     data: Mapping[str, Any] = attrs.field(repr=False)
+    format: int = FORMAT
 
     @classmethod
-    def of_data(cls, data: object) -> Definition:
+    def of_data(cls, data: object, format: int = FORMAT) -> Definition:
         """Return the definition in plain data, or raise a `SpecError` with every problem found."""
         faults = list(_faults(data))
         if faults or not isinstance(data, dict):
             raise SpecError("definition", faults)
-        return cls(data["name"], {key: data[key] for key in (*STRING_KEYS, *OBJECT_KEYS) if data.get(key) is not None})
+        return cls(data["name"], {key: data[key] for key in KEYS[format] if data.get(key) is not None}, format)
 
     @property
     def digest(self) -> str:
         """The SHA-256 digest of the definition, in hexadecimal."""
         return hashlib.sha256(_text(self.data).encode()).hexdigest()
+
+    def accepts(self, other: Definition) -> bool:
+        """Return whether another definition is the same in all parts that the format of this one has."""
+        return not changed_parts(self, other)
 
 
 def _faults(data: object) -> Iterator[str]:
@@ -66,9 +76,10 @@ def _faults(data: object) -> Iterator[str]:
             yield f"{key}: expected a string"
     if data.get("inputSchema") is None:
         yield "inputSchema: expected a JSON object"
-    for key in OBJECT_KEYS:
-        if not isinstance(data.get(key, {}), (dict, type(None))):
-            yield f"{key}: expected a JSON object"
+    for key in (*OBJECT_KEYS, *LATER_KEYS):
+        kind, words = (list, "list") if key == "icons" else (dict, "JSON object")
+        if not isinstance(data.get(key), (kind, type(None))):
+            yield f"{key}: expected a {words}"
         yield from (f"{key}{fault.removeprefix('#')}" for fault in size_faults(data.get(key)))
 
 
@@ -125,8 +136,9 @@ def differences(old: Definitions, new: Definitions) -> tuple[Difference, ...]:
 
 
 def changed_parts(old: Definition, new: Definition) -> tuple[str, ...]:
-    """Return the names of the parts that differ between two definitions."""
-    return tuple(key for key in (*STRING_KEYS, *OBJECT_KEYS) if _text(old.data.get(key)) != _text(new.data.get(key)))
+    """Return the names of the parts that differ between two definitions, among those that both formats have."""
+    keys = KEYS[min(old.format, new.format)]
+    return tuple(key for key in keys if _text(old.data.get(key)) != _text(new.data.get(key)))
 
 
 def _text(value: object) -> str:
@@ -147,26 +159,26 @@ def read(path: str | os.PathLike[str]) -> dict[str, Definition]:
         data = parse_json(read_text_file(path, name, MAX_FILE_BYTES))
     except NotJSON as error:
         raise SpecError(name, [error.hint]) from None
-    if not isinstance(data, dict) or type(data.get("mcp")) is not int or data["mcp"] != FORMAT:
-        raise SpecError(name, [f"mcp: expected {FORMAT}, the supported version of the file format"])
+    if not isinstance(data, dict) or type(data.get("mcp")) is not int or data["mcp"] not in KEYS:
+        raise SpecError(name, ["mcp: expected 1 or 2, the supported versions of the file format"])
     tools = data.get("tools")
     if not isinstance(tools, dict):
         raise SpecError(name, ["tools: expected a JSON object"])
     faults: list[str] = []
-    found = {key: _read(key, each, faults) for key, each in tools.items()}
+    found = {key: _read(key, each, data["mcp"], faults) for key, each in tools.items()}
     if faults:
         raise SpecError(name, faults)
     return {key: each for key, each in found.items() if each is not None}
 
 
-def _read(name: str, data: object, faults: list[str]) -> Definition | None:
+def _read(name: str, data: object, format: int, faults: list[str]) -> Definition | None:
     """Return one definition of a file, or record what is wrong with it and return None."""
     place = f"tools.{quote_untrusted(name)}"
     if not isinstance(data, dict) or data.keys() != {"digest", "definition"}:
         faults.append(f"{place}: expected an object with the keys digest and definition")
         return None
     try:
-        found = Definition.of_data(data["definition"])
+        found = Definition.of_data(data["definition"], format)
     except SpecError as error:
         faults.extend(f"{place}: {problem}" for problem in error.problems)
         return None

@@ -6,6 +6,7 @@ Annotations are unverified claims. Without ``trust_annotations`` they are ignore
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from time import monotonic
 from typing import Any
@@ -15,12 +16,12 @@ import attrs
 from neuroscript.coercion.context import type_name
 from neuroscript.errors import SpecError
 from neuroscript.formats.json_schema import spec_from_schema
-from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS, call_capability, plain_schema, tools_by_name
+from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS, call_capability, plain_schema, safe_text, tools_by_name
 from neuroscript.interop.mcp.client.accepted_definitions import Definition
 from neuroscript.interop.mcp.client.call import RemoteCall
 from neuroscript.interop.mcp.client.connection import RequestSender, Unconnected
 from neuroscript.interop.mcp.client.results import promise_of
-from neuroscript.io.text import one_line, quote_untrusted
+from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.labels import ALL_SINKS, ALL_SOURCES
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.tools.tool import ToolImplementation
@@ -34,11 +35,16 @@ class Trust:
         trusted: Whether its tools are called without approval.
         annotations: Whether its annotations about effects are accepted.
         formats: Whether the formats of strings in its schemas are checked.
+        sampling: Whether it may use the host's model.
+        description_chars: The maximum length of a description, which is on one line. None for definitions that the host
+            has accepted: their descriptions are complete.
     """
 
     trusted: bool = False
     annotations: bool = False
     formats: bool = False
+    sampling: bool = False
+    description_chars: int | None = MAX_DESCRIPTION_CHARS
 
 
 def definitions_by_name(definitions: Iterable[Definition], faults: list[str]) -> dict[str, Definition]:
@@ -56,15 +62,28 @@ def tool_of(
         SpecError: With every problem found.
     """
     data = definition.data
-    schema = plain_schema(data["inputSchema"])
+    longest = belief.description_chars
+    schema = plain_schema(data["inputSchema"], longest)
     schema.setdefault("type", "object")
-    text = one_line(data.get("description") or data.get("title"), MAX_DESCRIPTION_CHARS)
+    text = safe_text(data.get("description") or data.get("title"), longest)
     promise = promise_of(data.get("outputSchema"), formats=belief.formats)
     spec = spec_from_schema(word, schema, group=group, description=text, formats=belief.formats)
-    if promise.returns is not None:
-        spec = attrs.evolve(spec, returns=promise.returns)
+    spec = attrs.evolve(spec, returns=promise.returns, definition=json.dumps(_published(data, schema, belief)))
     policy = policy_of(definition, group, belief, connection.seconds)
     return ToolImplementation(spec, RemoteCall(definition, spec.args, promise, connection), policy)
+
+
+def _published(data: Mapping[str, Any], schema: Mapping[str, Any], belief: Trust) -> dict[str, Any]:
+    """Return what clients of the host learn about a tool: its definition, with the annotations of a trusted server."""
+    longest = belief.description_chars
+    found = {key: data[key] for key in ("name", "icons", "_meta") if data.get(key) is not None}
+    found |= {key: safe_text(data[key], longest) for key in ("title", "description") if data.get(key) is not None}
+    if data.get("outputSchema") is not None:
+        found["outputSchema"] = plain_schema(data["outputSchema"], longest)
+    if belief.annotations:
+        hints: Mapping[str, Any] = data.get("annotations") or {}
+        found["annotations"] = {k: safe_text(v, longest) if isinstance(v, str) else v for k, v in hints.items()}
+    return {**found, "inputSchema": schema}
 
 
 def inspection_tool(definition: Definition, group: str) -> ToolImplementation:
@@ -103,7 +122,7 @@ def policy_of(definition: Definition, group: str, belief: Trust, seconds: float)
     is_closed = claims.get("openWorldHint") is False
     sinks = (*(() if is_closed else ("outside",)), *(() if is_reading else ("storage",)))
     return ToolPolicy(
-        capabilities=(call_capability("mcp", group, definition.name),),
+        capabilities=(call_capability("mcp", group, definition.name), *(("model:use",) if belief.sampling else ())),
         effects=tuple(effects),
         requires_approval=not (belief.trusted or is_reading),
         timeout=seconds,

@@ -7,16 +7,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from time import monotonic
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Literal, Self
 
 from neuroscript._imports import install_hint
-from neuroscript.config.mcp_servers import SECONDS, is_group, is_seconds
-from neuroscript.errors import PluginError, SpecError, ToolFailed
+from neuroscript.config.mcp_servers import SECONDS, access_problems, is_count, is_group, is_seconds
+from neuroscript.errors import UNSET, PluginError, SpecError, ToolFailed, Unset
+from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS
 from neuroscript.interop.mcp.client import accepted_definitions as file
 from neuroscript.interop.mcp.client.accepted_definitions import Definition, Difference
 from neuroscript.interop.mcp.client.connection import Connection
 from neuroscript.interop.mcp.client.definition import Trust, tools_of
-from neuroscript.interop.mcp.client.location import Location, location_problems, resolve_secrets, secret_headers
+from neuroscript.interop.mcp.client.location import (
+    Access,
+    AnswerSettings,
+    Location,
+    location_problems,
+    resolve_secrets,
+    secret_headers,
+)
+from neuroscript.interop.mcp.client.resources import RemotePrompts, RemoteResources, resource_tools
 from neuroscript.io.text import quote_untrusted
 from neuroscript.names import canonical, to_snake_case
 from neuroscript.runtime.redaction import Redactor
@@ -81,6 +90,16 @@ class McpServer:
         file.write(path, now)
         return file.differences(self.definitions, now)
 
+    @property
+    def resources(self) -> RemoteResources:
+        """The resources of the server, for the host itself."""
+        return RemoteResources(self._connection, self.toolset.name)
+
+    @property
+    def prompts(self) -> RemotePrompts:
+        """The prompts of the server, for the host itself."""
+        return RemotePrompts(self._connection, self.toolset.name)
+
     def close(self) -> None:
         """End the connection; its child process, thread and descriptors are gone when this returns."""
         self._connection.close()
@@ -124,6 +143,15 @@ def from_mcp(
     accepted: str | os.PathLike[str] | Mapping[str, Definition] | None = None,
     timeout: float = SECONDS,
     formats: bool = False,
+    confine: bool = False,
+    read: Iterable[str | os.PathLike[str]] = (),
+    write: Iterable[str | os.PathLike[str]] = (),
+    network: bool = False,
+    roots: bool = False,
+    sampling: bool = False,
+    auth: object | None = None,
+    resources: Literal["tools"] | None = None,
+    description_chars: int | Unset | None = UNSET,
 ) -> McpServer:
     """Return the tools of an MCP server, which is started as a program or reached over HTTP.
 
@@ -151,6 +179,18 @@ def from_mcp(
         timeout: Timeout of a call, and of opening the connection, in seconds.
         formats: Check the standard formats of strings in the server's schemas, such as ``date-time``. The string itself
             is sent unchanged.
+        confine: Run the program confined. Its environment is *env* alone, and all that it starts ends with it.
+        read: Files and directories that a confined program may read, besides itself and the software of the system.
+        write: Files and directories that a confined program may read, write and delete.
+        network: Whether a confined program may use the network.
+        roots: Send the server the directory of the sandbox when it asks for it during a call.
+        sampling: Let the server use the host's model during a call; the tools then need ``model:use``.
+        auth: An ``httpx2.Auth`` that authorizes each request to the URL, such as the SDK's ``OAuthClientProvider``.
+        resources: ``"tools"`` adds tools that list and read the resources and prompts of the server:
+            ``list_resources``, ``list_resource_templates``, ``read_resource``, ``list_prompts`` and ``get_prompt``.
+            They need ``mcp:read:GROUP/resources`` or ``mcp:read:GROUP/prompts``.
+        description_chars: The maximum length of a description that models read, in characters; it is then on one line.
+            None for complete descriptions with their lines. The default is None with *accepted*, and 1,000 without it.
 
     Raises:
         SpecError: With every problem found in the arguments, or in the tools. A server whose definitions contain a
@@ -158,8 +198,16 @@ def from_mcp(
         PluginError: ``mcp.start``: the server cannot be reached, or its tools cannot be read within *timeout*.
     """
     word = canonical(group)
-    exposed = () if plain_http else secret_headers(headers or {})
+    exposed = [] if plain_http else [*secret_headers(headers or {}), *(["Authorization"] if auth else [])]
+    access = Access(tuple(os.fspath(each) for each in read), tuple(os.fspath(each) for each in write), network)
     faults = [*location_problems(command, url, exposed), *_group_faults(word, timeout)]
+    if auth is not None and (command or not callable(getattr(auth, "async_auth_flow", None))):
+        faults.append("auth: expected an httpx2.Auth, with a url")
+    if resources not in (None, "tools"):
+        faults.append("resources: expected 'tools' or None")
+    if description_chars not in (None, UNSET) and not is_count(description_chars):
+        faults.append("description_chars: expected a positive integer")
+    faults += access_problems(url, {"confine": confine, "read": access.read, "write": access.write, "network": network})
     taken_env, taken_headers = (
         resolve_secrets(name, settings or {}, secrets or {}, faults)
         for name, settings in (("env", env), ("headers", headers))
@@ -168,9 +216,21 @@ def from_mcp(
         raise SpecError(SUBJECT, faults)
     if not _is_installed():
         raise SpecError(SUBJECT, [f"the MCP SDK is not installed; install it with: {install_hint('mcp')}"])
-    place = Location(tuple(command), url, taken_env, taken_headers, None if cwd is None else os.fspath(cwd))
+    place = Location(
+        tuple(command),
+        url,
+        taken_env,
+        taken_headers,
+        None if cwd is None else os.fspath(cwd),
+        AnswerSettings(word, roots, sampling),
+        access if confine else None,
+        auth,
+    )
     connection = Connection(place.dialogue, timeout)
-    server = load_tools(connection, word, Trust(trusted, trust_annotations, formats), accepted, select, skip)
+    if description_chars is UNSET:
+        description_chars = MAX_DESCRIPTION_CHARS if accepted is None else None
+    trust = Trust(trusted, trust_annotations, formats, sampling, description_chars)
+    server = load_tools(connection, word, trust, accepted, select, skip, resources == "tools")
     settings = (*(env or {}).values(), *(headers or {}).values())
     told = [
         *_definitions_with_secrets(
@@ -226,8 +286,12 @@ def load_tools(
     accepted: str | os.PathLike[str] | Mapping[str, Definition] | None,
     select: str | Iterable[str] | None,
     skip: bool,
+    adds_resources: bool = False,
 ) -> McpServer:
     """Return the server at the other end of a connection, with the tools chosen as in `from_mcp`; close it on an error.
+
+    Args:
+        adds_resources: Whether to add the tools for resources and prompts.
 
     Raises:
         SpecError: With every problem found in the tools.
@@ -244,6 +308,11 @@ def load_tools(
         skipped = [f"{quote_untrusted(name)}: {each}" for name in chosen for each in listing.faults.get(name, ())]
         definitions = [listing.definitions[name] for name in chosen if name in listing.definitions]
         tools = tools_of(definitions, group, connection, belief, skipped, deadline)
+        if adds_resources:
+            taken = {each.name for each in tools}
+            added = resource_tools(connection, group, belief.trusted)
+            tools += [each for each in added if each.name not in taken]
+            skipped += [f"{each.name}: is the name of a tool of the server" for each in added if each.name in taken]
         if skipped and not skip:
             raise SpecError(f"{SUBJECT} {group}", skipped)
         return McpServer(Toolset(group, tuple(tools)), skipped, listing.definitions, connection)

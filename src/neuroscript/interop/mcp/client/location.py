@@ -18,6 +18,36 @@ from neuroscript.tools.injection_sources import Secret
 
 
 @attrs.frozen
+class Access:
+    """What a confined server can use, besides its own files.
+
+    Attributes:
+        read: Files and directories that it may read.
+        write: Files and directories that it may read, write and delete.
+        network: Whether it may use the network.
+    """
+
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    network: bool = False
+
+
+@attrs.frozen
+class AnswerSettings:
+    """What a server may ask during a call, besides questions to the user.
+
+    Attributes:
+        server: The host's name for the server, for prompts.
+        roots: Whether it receives the directory of the sandbox.
+        sampling: Whether it may use the host's model.
+    """
+
+    server: str
+    roots: bool = False
+    sampling: bool = False
+
+
+@attrs.frozen
 class Location:
     """The location of a server: a command or a URL.
 
@@ -27,6 +57,9 @@ class Location:
         env: Environment variables in addition to ``HOME``, ``LOGNAME``, ``PATH``, ``SHELL``, ``TERM`` and ``USER``.
         headers: Headers for each request.
         cwd: The working directory of the program.
+        answers: What the server may ask.
+        access: What the program can use if it runs confined, or None if it does not.
+        auth: An ``httpx2.Auth`` that authorizes each request, or None.
     """
 
     command: tuple[str, ...]
@@ -34,6 +67,9 @@ class Location:
     env: Mapping[str, str] = attrs.field(repr=False)
     headers: Mapping[str, str] = attrs.field(repr=False)
     cwd: str | None
+    answers: AnswerSettings
+    access: Access | None = None
+    auth: Any = attrs.field(default=None, repr=False)
 
     def dialogue(self, ended: Callable[[], None]) -> AbstractAsyncContextManager[Any]:
         """Return a context manager that opens a `Dialogue`; *ended* is called if the other side closes it."""

@@ -34,7 +34,15 @@ except ImportError as error:
 MAX_TOOLS: Final = 1_000
 """Maximum number of tools of a server."""
 
-MAX_PARTS: Final = {"content": (10_000, "content parts"), "tools": (MAX_TOOLS, "tools")}
+MAX_PARTS: Final = {
+    "content": (10_000, "content parts"),
+    "contents": (10_000, "content parts"),
+    "messages": (10_000, "messages"),
+    "prompts": (10_000, "prompts"),
+    "resourceTemplates": (10_000, "resource templates"),
+    "resources": (10_000, "resources"),
+    "tools": (MAX_TOOLS, "tools"),
+}
 """Maximum number of items in each list of a result, and their description."""
 
 MAX_IDS: Final = 10
@@ -70,6 +78,8 @@ class Pending:
         match item.message:
             case JSONRPCResponse(id=id, result=result):
                 self._ids.pop(str(id), None)
+                if "task" in result:  # the SDK lacks the tasks of 2025-11-25, and requires content
+                    result.setdefault("content", [])
                 reason = _excess(result)
                 return _failed(id, reason) if reason else item
             case JSONRPCError(id=None, error=error) if error.code == PARSE_ERROR and len(self._ids) == 1:

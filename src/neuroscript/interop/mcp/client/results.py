@@ -1,9 +1,11 @@
-"""Results of MCP tools as values: structured content that matches its schema, otherwise the content blocks."""
+"""Results of MCP tools as values: structured content that matches its schema, a string for a text, otherwise `Content`.
+
+Structured content becomes `Content` only if its blocks say more than its own text.
+"""
 
 from __future__ import annotations
 
 import json
-from binascii import Error, a2b_base64
 from collections.abc import Mapping
 from math import isfinite
 from typing import Any, Final
@@ -11,6 +13,7 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.coercion.constraints import coerce_present
+from neuroscript.coercion.content import Content
 from neuroscript.coercion.context import RESULT, ROOT, CoercionPass, CoercionSettings
 from neuroscript.coercion.schema_inspection import FORMATS_FACT, MARK, check_schema
 from neuroscript.coercion.schema_validation import SchemaValidator, compile_schema
@@ -18,8 +21,8 @@ from neuroscript.coercion.types import ArgType
 from neuroscript.errors import SpecError, ToolFailed
 from neuroscript.formats.json_schema import result_from_schema
 from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS, plain_schema
-from neuroscript.interop.mcp.schema import WRAPPED
-from neuroscript.io.text import one_line
+from neuroscript.interop.mcp.schema import FASTMCP_WRAPPED, WRAPPED, wraps
+from neuroscript.io.text import NotJSON, one_line, parse_json
 from neuroscript.spec.tool_spec import ArgSpec
 
 FOREIGN_RESULT: Final = CoercionSettings(sizes=RESULT.sizes)
@@ -69,8 +72,7 @@ def promise_of(schema: Mapping[str, Any] | None, *, formats: bool = False) -> Re
     if faults:
         raise SpecError("outputSchema", faults)
     checker, _ = compile_schema(text)
-    properties = schema.get("properties")
-    is_wrapped = isinstance(properties, dict) and [*properties] == [WRAPPED] and schema.get("required") == [WRAPPED]
+    is_wrapped = wraps(schema)
     returns = result_from_schema(plain_schema(plain), WRAPPED if is_wrapped else "")
     return ReturnSpec(None if returns.type is ArgType.NIL else returns, is_wrapped, checker)
 
@@ -87,12 +89,67 @@ def value_of(result: Mapping[str, Any], promise: ReturnSpec) -> Any:
     structured = result.get("structuredContent")
     if not _is_finite(structured):
         raise response_error("contains a number that JSON does not support, such as NaN")
+    meta = _meta_of(result)
     if promise.checker is not None:
-        return _structured_value(result, structured, promise)
-    if structured is not None:
-        return structured
-    values = [_value(block) for block in blocks]
-    return values[0] if len(values) == 1 else (values or None)
+        value = _structured_value(result, structured, promise)
+    elif structured is not None:
+        value = structured
+    elif _is_text(blocks) and not meta:
+        return blocks[0]["text"]
+    elif not blocks and not meta:
+        return None
+    else:
+        return content_of({"content": blocks, "_meta": meta})
+    if not meta and _repeats(blocks, (structured, value)):
+        return value
+    return content_of({"content": blocks, "structuredContent": value, "_meta": meta})
+
+
+def _meta_of(result: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the metadata of a result without that of the protocol, and without a mark that `to_result` sets again."""
+    meta = result.get("_meta") or {}
+    found = {key: each for key, each in meta.items() if not key.startswith(PROTOCOL_PREFIX)}
+    return None if not found or found == FASTMCP_WRAPPED else found
+
+
+PROTOCOL_PREFIX: Final = "io.modelcontextprotocol/"
+"""The beginning of the keys that the protocol defines, which describe one connection."""
+
+
+def _is_text(blocks: Any) -> bool:
+    """Return whether the only block is a text and nothing else."""
+    return len(blocks) == 1 and blocks[0].keys() == {"type", "text"} and isinstance(blocks[0]["text"], str)
+
+
+def _repeats(blocks: Any, values: tuple[Any, ...]) -> bool:
+    """Return whether blocks only repeat structured content: as one text, or as one for each item of a list."""
+    texts = [each["text"] for each in blocks if _is_text([each])]
+    if len(texts) < len(blocks):
+        return False
+    return any(
+        not texts
+        or (len(texts) == 1 and _is_text_of(texts[0], value))
+        or (type(value) is list and len(texts) == len(value) and all(map(_is_text_of, texts, value)))
+        for value in values
+    )
+
+
+def _is_text_of(text: str, value: Any) -> bool:
+    """Return whether a text is a string, or the JSON text of another value."""
+    if text == value:
+        return True
+    try:
+        return bool(parse_json(text) == value)
+    except NotJSON:
+        return False
+
+
+def content_of(result: Mapping[str, Any]) -> Content:
+    """Return the content in a result of the protocol; raise a `ToolFailed` if it is invalid."""
+    try:
+        return Content.of_data(result)
+    except SpecError as error:
+        raise response_error(f"contains content that is not valid: {'; '.join(error.problems)}") from None
 
 
 def _is_finite(value: object) -> bool:
@@ -120,7 +177,7 @@ def _structured_value(result: Mapping[str, Any], structured: Any, promise: Retur
     if promise.checker is not None and promise.checker.problems(structured):
         raise response_error("does not match the tool's output schema")
     value = structured[WRAPPED] if promise.is_wrapped else structured
-    if promise.returns is None or not promise.returns.has_parts:
+    if promise.returns is None:
         return value
     walk = CoercionPass(FOREIGN_RESULT)
     exact = None if value is None else walk.limited(coerce_present, promise.returns, value, ROOT)
@@ -132,30 +189,3 @@ def _structured_value(result: Mapping[str, Any], structured: Any, promise: Retur
 def response_error(what: str) -> ToolFailed:
     """Return the error for an unusable response."""
     return ToolFailed(f"the server's answer {what}", code="mcp.answer", retry="never")
-
-
-def _value(block: Mapping[str, Any]) -> Any:
-    """Return the value of a content block: a string, or a map with the media type."""
-    match block:
-        case {"type": "text", "text": str(text)}:
-            return text
-        case {"type": "image" | "audio", "data": str(data), "mimeType": str(kind)}:
-            return {"media_type": kind, "data": _bytes(data)}
-        case {"type": "resource", "resource": {"uri": str(uri), **resource}}:
-            value = {"uri": uri, "media_type": resource.get("mimeType")}
-            blob = resource.get("blob")
-            if isinstance(blob, str):
-                return {**value, "data": _bytes(blob)}
-            return {**value, "text": resource.get("text")}
-        case {"type": "resource_link", "uri": str(uri)}:
-            link = {"uri": uri, "media_type": block.get("mimeType"), "name": block.get("name")}
-            return {**link, "description": block.get("description")}
-        case _:
-            raise response_error("contains an unsupported content type")
-
-
-def _bytes(text: str) -> bytes:
-    try:
-        return a2b_base64(text, strict_mode=True)
-    except (Error, ValueError):
-        raise response_error("contains invalid base64") from None

@@ -120,4 +120,12 @@ def _server(
         accepted=accepted,
         timeout=table.timeout,
         plain_http=table.plain_http,
+        confine=table.confine,
+        read=table.read,
+        write=table.write,
+        network=table.network,
+        roots=table.roots,
+        sampling=table.sampling,
+        resources=table.resources,
+        description_chars=table.description_chars,
     )

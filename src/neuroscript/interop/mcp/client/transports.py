@@ -46,10 +46,16 @@ async def _transport(place: Location, stack: AsyncExitStack) -> Any:
         headers = {**place.headers, "Accept-Encoding": "identity"}
         hooks = {"response": [bounds.limit_response]}
         is_here = is_local_url(place.url)  # no proxy from the environment for local addresses
-        client = httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks, trust_env=not is_here)
+        client = httpx2.AsyncClient(
+            headers=headers, timeout=timeout, event_hooks=hooks, trust_env=not is_here, auth=place.auth
+        )
         http_client = await stack.enter_async_context(client)
         return streamable_http_client(place.url, http_client=http_client, max_sse_event_size=bounds.MAX_MESSAGE_SIZE)
     program, *args = place.command
+    if place.access is not None:
+        from neuroscript.interop.mcp.client.confined_server import confined_command
+
+        program, *args = confined_command(place.command, place.env, place.cwd, place.access)
     nowhere = stack.enter_context(_nowhere())
     encoding = bounds.register_codec()
     server = StdioServerParameters(command=program, args=args, env=dict(place.env), cwd=place.cwd, encoding=encoding)

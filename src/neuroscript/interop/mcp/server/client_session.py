@@ -1,54 +1,77 @@
-"""One client of a server: its session, its log level and its view of the tools."""
+"""One client of a server: its session, its log level and its view of the tools.
+
+A client with a handshake has a session until it disconnects. In protocol 2026-07-28, each request has a session of its
+own, which has no variables or handles of earlier requests. Such requests share what they have read, because rules about
+information flow would otherwise never apply.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from neuroscript.coercion.scalars import Handle
+from neuroscript.coercion.types import ArgType
 from neuroscript.engine.engine import Engine
 from neuroscript.engine.session import Session
+from neuroscript.errors import ToolFailed
 from neuroscript.interop.mcp.schema import to_mcp
 from neuroscript.interop.mcp.server.elicitation import ClientPrompter
 from neuroscript.interop.mcp.server.logs import LEVELS
 from neuroscript.interop.mcp.server.request import CURRENT
+from neuroscript.llm.offered_tools import offered_infos
 from neuroscript.runtime.host import Host, Progress
-from neuroscript.runtime.wire_names import WireNames
+from neuroscript.runtime.state import Handles, Variables, handle_id
+from neuroscript.runtime.wire_names import NameStyle, WireNames
+from neuroscript.spec.tool_spec import ToolSpec
+
+if TYPE_CHECKING:
+    from neuroscript.flow.state import SessionFlow
+
+NO_SESSION: Final = "requests of protocol 2026-07-28 have no session; use a client of 2025-11-25"
 
 
 @attrs.define(eq=False, repr=False)
 class Client:
-    """One connected client.
+    """One connected client, or one request of a client without a handshake.
 
     Attributes:
         connection: The `Connection` of the SDK.
         session: The session for its calls.
-        level: The minimum level of the log messages that it receives.
+        level: The minimum level of the log messages that it receives; None means none.
+        is_lasting: Whether the session lasts for more than one request.
+        is_task: Whether a task uses the session, which then ends with the task.
+        style: How its tools are named.
     """
 
     connection: Any
     session: Session
-    level: str = "info"
+    level: str | None = "info"
+    is_lasting: bool = True
+    is_task: bool = False
+    style: NameStyle = "grouped"
     _known: Any = attrs.field(default=attrs.Factory(lambda self: self.session.infos, takes_self=True))
-    _names: Any = None
+    _names: tuple[Mapping[str, Any], WireNames] | None = None
 
     def wants(self, level: str) -> bool:
         """Return whether it receives log messages of a level."""
-        return LEVELS.index(level) >= LEVELS.index(self.level)
+        return self.level is not None and LEVELS.index(level) >= LEVELS.index(self.level)
 
     @property
     def names(self) -> WireNames:
         """The client's names for the current tools."""
         infos = self.session.infos
         if self._names is None or self._names[0] is not infos:
-            self._names = infos, WireNames.of(infos.values())
-        names: WireNames = self._names[1]
-        return names
+            self._names = infos, WireNames.of(infos.values(), self.style)
+        return self._names[1]
 
     def tools(self) -> list[dict[str, Any]]:
         """Return the tools that it may call, in the wire format of MCP."""
         self._known = self.session.infos
-        return to_mcp(self._known.values(), names=self.names, structured=not self.session.spills)
+        listed = [each for each in offered_infos(self.session) if self.is_lasting or not uses_handles(each.spec)]
+        return to_mcp(listed, names=self.names, structured=not self.session.spills)
 
     def spec(self, tool: str) -> Any:
         """Return the spec of a tool that it may call, or None; also None if results have no schemas."""
@@ -60,15 +83,78 @@ class Client:
         before, self._known = self._known, self.session.infos
         return before is not self._known and dict(before) != dict(self._known)
 
+    def for_request(self, connection: Any, level: str | None) -> Client:
+        """Return a client with the same tools, for one request.
 
-def open_client(engine: Engine, tools: tuple[str, ...], connection: Any) -> Client:
+        Args:
+            level: The minimum level of the log messages that it receives; None means none.
+        """
+        shared = self.session
+        session = Session(shared._entries, host=shared.host, ledger=shared.ledger)
+        session.memory.variables = RequestVariables(shared.host.variables, shared.host.constants)
+        session.memory.flow = shared.memory.flow  # a request carries what earlier ones have read
+        session.memory.handles = RequestHandles(shared.memory.flow)
+        return Client(connection, session, level, is_lasting=False, style=self.style, names=(shared.infos, self.names))
+
+
+def uses_handles(spec: ToolSpec) -> bool:
+    """Return whether a tool takes or returns handles."""
+    return ArgType.HANDLE in (spec.return_type, *(each.type for each in spec.args))
+
+
+class RequestVariables(Variables):
+    """Variables that cannot be set, because they would be lost after the request."""
+
+    def set(self, name: str, value: object) -> None:
+        """Raise an error.
+
+        Raises:
+            ToolFailed: Always, with the code ``mcp.stateless``.
+        """
+        raise ToolFailed(f"cannot set variables: {NO_SESSION}", code="mcp.stateless", retry="host")
+
+    def update(self, name: str, change: object) -> Any:
+        """Raise the error of `set`."""
+        self.set(name, change)
+
+
+class RequestHandles(Handles):
+    """Handles that are released with the request.
+
+    Args:
+        flow: What the requests know about information flow, or None.
+    """
+
+    def __init__(self, flow: SessionFlow | None) -> None:
+        super().__init__()
+        self._flow = flow
+
+    def get(self, handle: Handle | str, kind: str) -> Any:
+        """Return the object that a handle of this request refers to.
+
+        Raises:
+            ToolFailed: As for `Handles.get`; the message says that earlier handles have been released.
+        """
+        if self.kind(handle) is None:
+            raise ToolFailed(f"this handle is unknown: {NO_SESSION}", code="handle.unknown", retry="host")
+        return super().get(handle, kind)
+
+    def release(self, handle: Handle | str) -> bool:
+        """Release an object and forget its labels, and return whether it was stored."""
+        if self._flow is not None:
+            self._flow.handles.pop(handle_id(handle), None)
+        return super().release(handle)
+
+
+def open_client(engine: Engine, tools: tuple[str, ...], connection: Any, style: NameStyle = "grouped") -> Client:
     """Return a client with its own session.
 
     Args:
         tools: Patterns of the tools that it may call, among those that the engine permits.
+        style: How its tools are named.
     """
     policy = engine.policy if tools == ("*",) else engine.policy.narrowed(allow=tools, otherwise="refuse")
-    return Client(connection, engine.session(policy=policy, host=_host(engine.host)))
+    return Client(connection, engine.session(policy=policy, host=_host(engine.host)), style=style)
 
 
 def _host(host: Host) -> Host:

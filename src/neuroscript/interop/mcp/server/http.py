@@ -1,24 +1,22 @@
 """The streamable HTTP application: checks which requests may reach the server, and detects disconnected clients.
 
-See MCP 2025-11-25, "Transports", security warning, and RFC 6750.
+See MCP 2025-11-25 and 2026-07-28, "Transports", security warning, and RFC 6750.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from typing import Any, Final
 
 from neuroscript._imports import missing_extra
 
 try:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-    from mcp_types import UNSUPPORTED_PROTOCOL_VERSION
-    from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
     from starlette.applications import Starlette
     from starlette.datastructures import Headers
     from starlette.responses import Response
@@ -27,7 +25,9 @@ except ImportError as error:
     raise missing_extra("serving over MCP needs its SDK", "mcp", error) from None
 
 from neuroscript.interop.mcp.addresses import host_of, is_loopback
-from neuroscript.interop.mcp.server.serve import CLIENT_GONE, Service
+from neuroscript.interop.mcp.server.request import CLIENT_GONE
+from neuroscript.interop.mcp.server.request_states import PRINCIPAL
+from neuroscript.interop.mcp.server.serve import Service
 
 PATH: Final = "/mcp"
 """The path of the server."""
@@ -123,6 +123,8 @@ class RequestGuard:
 
     async def _admitted(self, scope: Any, receive: Any, send: Any) -> None:
         disconnected = scope[CLIENT_GONE] = asyncio.Event()
+        if self._token:
+            scope[PRINCIPAL] = sha256(self._token).hexdigest()
         clock = asyncio.timeout(self._slowest)
 
         async def hearing() -> Any:
@@ -150,8 +152,9 @@ class RequestGuard:
             return Response("pages of this origin may not access this server", 403)
         if self._token and not self._knows(headers.getlist("authorization")):
             return Response("a token is required", 401, {"www-authenticate": "Bearer"})
-        versions = headers.getlist("mcp-protocol-version")
-        return next((_unspoken(each) for each in versions if each not in HANDSHAKE_PROTOCOL_VERSIONS), None)
+        if len(headers.getlist("mcp-protocol-version")) > 1:
+            return Response("the protocol version must be sent once", 400)
+        return None
 
     def _is_origin(self, origin: str) -> bool:
         scheme, _, host = origin.partition("://")
@@ -160,10 +163,3 @@ class RequestGuard:
     def _knows(self, headers: list[str]) -> bool:
         scheme, _, token = headers[0].partition(" ") if len(headers) == 1 else ("", "", "")
         return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode("latin-1"), self._token)
-
-
-def _unspoken(version: str) -> Response:
-    """Return the response to a protocol version without a handshake; clients then retry with a handshake."""
-    data = {"supported": list(HANDSHAKE_PROTOCOL_VERSIONS), "requested": version[:32]}
-    error = {"code": UNSUPPORTED_PROTOCOL_VERSION, "message": "unsupported protocol version", "data": data}
-    return Response(json.dumps({"jsonrpc": "2.0", "id": None, "error": error}), 400, media_type="application/json")

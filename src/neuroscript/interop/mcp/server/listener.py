@@ -151,6 +151,9 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Start, or close the connection at once if there are too many."""
+        accepted = transport.get_extra_info("socket")
+        if accepted.family in (socket.AF_INET, socket.AF_INET6):  # asyncio omits this for sockets bound by others
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
         if self._peers.add(self):
             self._start_deadline()
@@ -226,9 +229,12 @@ class _Server(uvicorn.Server):
 
 
 class RateLimitFilter(logging.Filter):
-    """Passes one record per `LOG_SECONDS` for each warning, and for connections that cannot be accepted."""
+    """Passes one record per `LOG_SECONDS` for each warning, and for connections that cannot be accepted.
 
-    LOGGERS: Final = ("uvicorn.error", "asyncio")
+    The SDK logs why it rejects a request state.
+    """
+
+    LOGGERS: Final = ("uvicorn.error", "asyncio", "mcp.server.request_state")
     UNACCEPTED: Final = "socket.accept() out of system resource"
 
     def __init__(self) -> None:

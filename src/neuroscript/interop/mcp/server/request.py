@@ -1,6 +1,6 @@
 """One running call of a client: sends notifications and questions to that client, from any thread.
 
-See MCP 2025-11-25, "Progress", "Logging" and "Elicitation".
+See MCP 2025-11-25, "Progress", "Logging" and "Elicitation", and `tasks` for a call that continues as a task.
 """
 
 from __future__ import annotations
@@ -19,12 +19,20 @@ from typing import Any, Final
 from neuroscript._imports import missing_extra
 
 try:
+    from mcp.shared.exceptions import MCPError
+    from mcp.shared.message import ServerMessageMetadata
     from mcp_types import LoggingMessageNotification, LoggingMessageNotificationParams
 except ImportError as error:
     raise missing_extra("serving over MCP needs its SDK", "mcp", error) from None
 
 from neuroscript.coercion.plain_data import to_plain
+from neuroscript.errors import PromptError
+from neuroscript.interop.mcp.server.rounds import CAPABILITIES, ELICITATION, TASKS, Round
+from neuroscript.interop.mcp.server.tasks import MESSAGES, Task
 from neuroscript.io.text import sendable
+
+CLIENT_GONE: Final = "neuroscript.gone"
+"""The key for the disconnect event, an `asyncio.Event`, in the scope of an HTTP request."""
 
 MAX_PENDING_NOTIFICATIONS: Final = 1_000
 """Maximum number of queued notifications of one call; further ones are dropped."""
@@ -41,13 +49,30 @@ class Request:
     Args:
         context: The `ServerRequestContext` of the SDK.
         listens: Returns whether the client receives log messages of a level.
+        round: The questions and answers of the request, if the client makes it again with its answers.
+        begin_task: Returns a new task for the call, or None; None if the client does not support tasks.
 
     Attributes:
+        round: See above; None once the call has become a task.
+        task: The task that the call has become, or None.
+        has_become_task: Is set when the call has become a task.
+        missing: The capabilities that the client would need and lacks.
         loop: The loop that serves the client.
         thread: The thread of that loop, which must not be blocked.
     """
 
-    def __init__(self, context: Any, listens: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        context: Any,
+        listens: Callable[[str], bool],
+        round: Round | None = None,
+        begin_task: Callable[[], Task | None] | None = None,
+    ) -> None:
+        self.round = round
+        self.task: Task | None = None
+        self.has_become_task = asyncio.Event()
+        self.missing: dict[str, Any] = {}
+        self._begin_task = begin_task
         self.loop = asyncio.get_running_loop()
         self.thread = get_ident()
         self._context = context
@@ -70,7 +95,16 @@ class Request:
         if not self._furthest < done < inf:
             return
         self._furthest = done
+        if self.task is not None:
+            self.task.message = _truncate(sendable(text))
         self._post(partial(self._context.session.report_progress, done, total, sendable(text) or None))
+
+    @property
+    def disconnection(self) -> asyncio.Event | None:
+        """The event for the disconnection of an HTTP client."""
+        request = self._context.request
+        event: asyncio.Event | None = None if request is None else request.scope.get(CLIENT_GONE)
+        return event
 
     @property
     def wants_progress(self) -> bool:
@@ -120,23 +154,87 @@ class Request:
 
     # Questions
 
-    @property
-    def can_ask(self) -> bool:
-        """Whether the client can ask its user."""
+    def accepts(self, method: str) -> bool:
+        """Return whether the client has declared that it accepts a request of a method."""
         session = self._context.session
-        return bool(session.can_send_request) and offers_forms(session.client_capabilities)
+        capabilities = session.client_capabilities
+        if capabilities is None or not (self.round is not None or self.task is not None or session.can_send_request):
+            return False
+        if method == ELICITATION:
+            return offers_forms(capabilities)
+        return method in CAPABILITIES and getattr(capabilities, CAPABILITIES[method][0]) is not None
 
-    async def ask(self, text: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the answer of the client's user, or None if the user does not answer; can be awaited on any loop."""
-        asking = self._context.session.elicit_form(text, dict(schema), related_request_id=self._id)
+    def can_ask(self, method: str) -> bool:
+        """Return what `accepts` returns, and record what the client lacks."""
+        is_accepted = self.accepts(method)
+        if not is_accepted:
+            name, capability = CAPABILITIES[method]
+            self.missing[name] = capability
+        return is_accepted
+
+    async def ask(self, key: str, form: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer of the client's user to a form; can be awaited on any loop."""
+        asking = self._answers({key: (ELICITATION, form)})
         if asyncio.get_running_loop() is self.loop:
-            return _content(await asking)
-        return _content(await asyncio.wrap_future(self._start(asking)))
+            return (await asking)[0]
+        return (await asyncio.wrap_future(self._start(asking)))[0]  # type: ignore[no-any-return]
 
-    def ask_and_wait(self, text: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Do the same as `ask`, blocking the calling thread; must not be called in `thread`."""
-        asking = self._context.session.elicit_form(text, dict(schema), related_request_id=self._id)
-        return _content(self._start(asking).result())
+    def ask_and_wait(self, requests: Mapping[str, tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+        """Return the answers to requests, blocking the calling thread; must not be called in `thread`.
+
+        Args:
+            requests: The method and the parameters of each, by key.
+
+        Raises:
+            PromptError: ``prompt.eof``: the client responds with an error.
+        """
+        try:
+            answers: list[dict[str, Any]] = self._start(self._answers(requests)).result()
+        except MCPError as error:
+            raise PromptError(f"the client did not answer (error {error.code})", code="prompt.eof") from None
+        return answers
+
+    async def _answers(self, requests: Mapping[str, tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+        if self.task is not None:
+            return await asyncio.gather(*(self.task.ask(key, *request) for key, request in requests.items()))
+        return [await self._answer(method, params) for method, params in requests.values()]
+
+    async def _answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        request, result = MESSAGES[method]
+        sent = request.model_validate({"method": method, "params": dict(params)})
+        related = ServerMessageMetadata(related_request_id=self._id)
+        answer = await self._context.session.send_request(sent, result, metadata=related)
+        found: dict[str, Any] = answer.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return found
+
+    def become_task(self) -> bool:
+        """Continue the call as a task, and return whether that is possible; may be called in any thread.
+
+        A call that waits for the answers of another request, and a client without tasks, make it impossible.
+        """
+        if self._begin_task is None:
+            return False
+        if self.thread != get_ident():
+            is_begun: bool = self._start(self._become_task()).result()
+            return is_begun
+        return self._begun()
+
+    def require_tasks(self) -> None:
+        """Record that the call needs a client with tasks."""
+        if self._begin_task is None:
+            self.missing["extensions"] = {TASKS: {}}
+
+    async def _become_task(self) -> bool:
+        return self._begun()
+
+    def _begun(self) -> bool:
+        is_asking = self.round is not None and self.round.asked
+        if self.task is None and self._begin_task is not None and not is_asking and not self._is_over:
+            self.task = self._begin_task()
+            if self.task is not None:
+                self.round = None
+                self.has_become_task.set()
+        return self.task is not None
 
     def _start(self, asking: Coroutine[Any, Any, Any]) -> Any:
         future = asyncio.run_coroutine_threadsafe(asking, self.loop)
@@ -179,10 +277,6 @@ def message(level: str, logger: str, text: str) -> Any:
 
 def _truncate(text: str) -> str:
     return text if len(text) <= MAX_ITEM_CHARS else f"{text[: MAX_ITEM_CHARS - 1]}…"
-
-
-def _content(answer: Any) -> dict[str, Any] | None:
-    return dict(answer.content or {}) if answer.action == "accept" else None
 
 
 CURRENT: Final[ContextVar[Request | None]] = ContextVar("neuroscript.interop.mcp", default=None)

@@ -8,6 +8,7 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.errors import LLMError
+from neuroscript.io.text import join_surrogates
 from neuroscript.llm.wire.anthropic.replies import reply_of
 from neuroscript.llm.wire.replies import reported_error
 from neuroscript.llm.wire.sdk_data import format_error, map_in, map_of, text_in
@@ -40,7 +41,7 @@ class Block:
 
     def whole(self) -> dict[str, Any]:
         """Return the block as in an unstreamed message; an input that is not a JSON object stays a string."""
-        members = {key: "".join(pieces) for key, pieces in self.pieces.items()}
+        members = {key: join_surrogates("".join(pieces)) for key, pieces in self.pieces.items()}
         block = {
             **self.start,
             **{key: text_in(self.start, key) + text for key, text in members.items() if key != "input"},

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from neuroscript.llm.wire.anthropic.calls import KEY
+from neuroscript.llm.wire.images import base64_text, texts_and_images
 from neuroscript.llm.wire.tools import arguments_as_map, rename_arguments
 from neuroscript.llm.wire.turns import Exchange, Ids, exchanges
 from neuroscript.runtime.interfaces import ToolCall, ToolResult, Turn
@@ -47,8 +48,16 @@ def to_content(results: Iterable[ToolResult], *, names: WireNames | None = None)
 
 
 def _result(id: str, result: ToolResult, names: WireNames) -> dict[str, Any]:
-    block = {"type": "tool_result", "tool_use_id": id, "content": result_text(result, names)}
+    content: Any = [_part(each) for each in texts_and_images(result)] or result_text(result, names)
+    block = {"type": "tool_result", "tool_use_id": id, "content": content}
     return block if result.ok else {**block, "is_error": True}
+
+
+def _part(part: Any) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    source = {"type": "base64", "media_type": part.media_type, "data": base64_text(part.data)}
+    return {"type": "image", "source": source}
 
 
 def _say(messages: list[dict[str, Any]], exchange: Exchange, names: WireNames, ids: Ids) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import attrs
 
 from neuroscript.errors import LLMError
-from neuroscript.io.text import json_text
+from neuroscript.io.text import join_surrogates, json_text
 from neuroscript.llm.wire.gemini.replies import (
     candidate_of,
     parts_of,
@@ -79,7 +79,7 @@ class Partial:
         root: dict[str, Any] = {}
         for path, value in self.values.items():
             pieces = self.pieces.get(path)
-            _set_value(root, path, value if pieces is None else "".join(pieces))
+            _set_value(root, path, value if pieces is None else join_surrogates("".join(pieces)))
         return root
 
 
@@ -210,7 +210,7 @@ class ResponseAssembler:
         if not self._reason:
             raise LLMError("the reply ended before it was complete", code="llm.incomplete", retry="later")
         self._close(is_whole=False)
-        joined = {at: "".join(texts) for at, texts in self._texts.items()}
+        joined = {at: join_surrogates("".join(texts)) for at, texts in self._texts.items()}
         parts = [{**part, "text": joined[at]} if at in joined else part for at, part in enumerate(self._parts)]
         return reply_of(parts, self._reason, self._usage, self.names, self._cut)
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from neuroscript.coercion.plain_data import to_plain
+from neuroscript.coercion.plain_data import readable_text, to_plain
 from neuroscript.llm.wire.gemini.calls import KEY
 from neuroscript.llm.wire.tools import arguments_as_map
 from neuroscript.llm.wire.turns import Exchange, exchanges
@@ -48,9 +48,14 @@ def to_parts(results: Iterable[ToolResult], *, names: WireNames | None = None) -
 
 
 def _result(id: str, result: ToolResult, names: WireNames) -> dict[str, Any]:
-    response = {"result": to_plain(result.value)} if result.ok else {"error": result_text(result, names)}
+    response = {"result": _value(result.value)} if result.ok else {"error": result_text(result, names)}
     data = {"name": names.wire(result.tool), "response": response}
     return {"functionResponse": {"id": id, **data} if id else data}
+
+
+def _value(value: Any) -> Any:
+    text = readable_text(value)
+    return to_plain(value) if text is None else text
 
 
 def _contents(exchange: Exchange, names: WireNames) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ import attrs
 
 from neuroscript.coercion.context import type_name
 from neuroscript.errors import LLMError
+from neuroscript.io.text import join_surrogates
 from neuroscript.llm.wire.openai.chat_replies import read_chat, text_of
 from neuroscript.llm.wire.openai.replies import failure, text_at
 from neuroscript.llm.wire.sdk_data import format_error, to_plain_data
@@ -59,7 +60,7 @@ class PartialCall:
 
     def data(self) -> dict[str, Any]:
         """Return the call as in an unstreamed message."""
-        function = {"name": self.name, "arguments": self.arguments}
+        function = {"name": self.name, "arguments": _joined(self.arguments)}
         return {"id": self.id, "type": "function", "function": function, **self.more}
 
 
@@ -147,11 +148,17 @@ class ChatAssembler:
         """
         if not self._ended:
             raise LLMError("the reply ended before it was complete", code="llm.incomplete", retry="later")
-        message = {"role": "assistant", "content": None, **self._message}
+        said = {key: _joined(each) for key, each in self._message.items()}
+        message = {"role": "assistant", "content": None, **said}
         if self._calls:
             message["tool_calls"] = [call.data() for call in self._calls]
         choice = {"message": message, "finish_reason": self._ended}
         return read_chat({"choices": [choice], "usage": self._usage}, self.names)
+
+
+def _joined(value: Any) -> Any:
+    """Return a string with its characters whole, and any other value as it is."""
+    return join_surrogates(value) if isinstance(value, str) else value
 
 
 def _merge_pieces(before: Any, more: Any) -> Any:

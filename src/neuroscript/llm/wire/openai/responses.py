@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import Any, Final
 
 from neuroscript.llm.wire.api import Wire
+from neuroscript.llm.wire.images import data_url, texts_and_images
 from neuroscript.llm.wire.openai.replies import arguments_text
 from neuroscript.llm.wire.openai.responses_replies import KEY, read_responses
 from neuroscript.llm.wire.openai.responses_stream import ResponsesAssembler
@@ -69,7 +70,14 @@ def to_items(results: Sequence[ToolResult], *, names: WireNames | None = None) -
 
 
 def _result(id: str, result: ToolResult, names: WireNames | None) -> dict[str, Any]:
-    return {"type": "function_call_output", "call_id": id, "output": result_text(result, names)}
+    output: Any = [_part(each) for each in texts_and_images(result)] or result_text(result, names)
+    return {"type": "function_call_output", "call_id": id, "output": output}
+
+
+def _part(part: Any) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "input_text", "text": part}
+    return {"type": "input_image", "image_url": data_url(part.media_type, part.data)}
 
 
 RESPONSES: Final = Wire("OpenAI Responses", KEY, tools, conversation, read_responses, ResponsesAssembler)

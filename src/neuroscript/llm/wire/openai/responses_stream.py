@@ -12,6 +12,7 @@ import attrs
 
 from neuroscript.coercion.context import type_name
 from neuroscript.errors import LLMError
+from neuroscript.io.text import join_surrogates
 from neuroscript.llm.wire.openai.replies import failure, text_at
 from neuroscript.llm.wire.openai.responses_replies import parts_of, read_responses
 from neuroscript.llm.wire.sdk_data import format_error, to_plain_data
@@ -75,14 +76,14 @@ class ResponsesAssembler:
         if not content or content[-1]["type"] != kind:
             content.append({"type": kind})
         key = kind.removeprefix("output_")
-        content[-1] = {**content[-1], key: f"{text_at(content[-1], key)}{delta}"}
+        content[-1] = {**content[-1], key: _extended(text_at(content[-1], key), delta)}
         return delta
 
     def _argue(self, place: Any, delta: Any, data: Mapping[str, Any]) -> None:
         if not isinstance(delta, str):
             raise format_error(f"delta: expected string, got {type_name(delta)}")
         item = self._item(place, data)
-        item["arguments"] = f"{text_at(item, 'arguments')}{delta}"
+        item["arguments"] = _extended(text_at(item, "arguments"), delta)
 
     def _item(self, place: Any, data: Mapping[str, Any]) -> dict[str, Any]:
         """Return the call that an event belongs to, by its position or, if the server omits it, by its id."""
@@ -101,6 +102,12 @@ class ResponsesAssembler:
             raise LLMError("the reply ended before it was complete", code="llm.incomplete", retry="later")
         output = self._whole.get("output") or list(self._items.values())
         return read_responses({**self._whole, "output": output}, self.names)
+
+
+def _extended(text: str, piece: str) -> str:
+    """Return a string with another piece, which may begin with the second half of a character."""
+    whole = f"{text}{piece}"
+    return join_surrogates(whole) if "\udc00" <= piece[:1] <= "\udfff" else whole
 
 
 def _map(data: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""``neuroscript isolation``: what confines isolated tools on this machine."""
