@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import attrs
 from docs._ext.source import ROOT, Pages
-from sphinx.ext.autodoc.mock import mock
+from sphinx.ext.autodoc.mock import mock  # type: ignore[attr-defined]
 from sphinx.pycode import ModuleAnalyzer
 
 PACKAGE: Final = ROOT / "src" / "neuroscript"

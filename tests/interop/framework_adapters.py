@@ -319,6 +319,10 @@ def google_adk() -> Any:
         """Return an image."""
         return ["The plot:", types.Part.from_bytes(data=PICTURE, mime_type="image/png")]
 
+    def paper() -> Any:
+        """Return a document."""
+        return types.Part.from_bytes(data=b"%PDF-1.7", mime_type="application/pdf")
+
     def pay(amount: int) -> str:
         """Pay, after a confirmation."""
         return f"paid {amount}"
@@ -336,7 +340,7 @@ def google_adk() -> Any:
         async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> Any:
             return args
 
-    functions = [FunctionTool(each) for each in (typed, later, crash, report, remember, model, paint)]
+    functions = [FunctionTool(each) for each in (typed, later, crash, report, remember, model, paint, paper)]
     guarded = [FunctionTool(pay, require_confirmation=True), Guarded(name="guarded", description="")]
     tools = [*functions, *guarded]
     session = Session(id="s", app_name="app", user_id="user")
@@ -347,7 +351,7 @@ def google_adk() -> Any:
         return ToolContext(run, function_call_id="c", tool_confirmation=ToolConfirmation(confirmed=True))
 
     calls = [*CALLS, ("report", {}), ("remember", {"word": "a"}), ("remember", {"word": "b"})]
-    calls += [("model", {"item": "tea"}), ("paint", {}), ("pay", {"amount": 1}), ("guarded", {"n": "2"})]
+    calls += [("model", {"item": "tea"}), ("paint", {}), ("paper", {}), ("pay", {"amount": 1}), ("guarded", {"n": "2"})]
 
     def from_google_adk_with_context(tools: list[Any], **options: Any) -> Toolset:
         return from_google_adk(tools, context=confirmed, **{**options, "policy": ToolPolicy()})
@@ -358,7 +362,7 @@ def google_adk() -> Any:
             to_google_adk, lambda tool, args: tool.run_async(args=args, tool_context=confirmed(None))
         ),
         "imported": imported(from_google_adk, tools, calls),
-        "with_context": imported(from_google_adk_with_context, tools, calls[6:8] + calls[10:])["results"],
+        "with_context": imported(from_google_adk_with_context, tools, calls[6:8] + calls[11:])["results"],
         "problems": problems(
             lambda: from_google_adk([google_search, typed, FunctionTool(pay), FunctionTool(pay)], group="far")
         ),
@@ -569,6 +573,17 @@ def llama_index_core() -> Any:
         """Return an image."""
         return [TextBlock(text="The plot:"), ImageBlock(image=PICTURE), AudioBlock(audio=SOUND, format="ogg")]
 
+    class Unreadable(ToolMetadata):
+        """A schema that cannot be made."""
+
+        def get_parameters_dict(self) -> dict[str, Any]:
+            raise RuntimeError("secret")
+
+    class Broken(Report):
+        """A tool with that schema."""
+
+        metadata = Unreadable("Broken.", "broken")
+
     def stateful(ctx: Context, n: int) -> int:
         """Use the context."""
         return n
@@ -598,7 +613,7 @@ def llama_index_core() -> Any:
         "imported": imported(from_llama_index, tools, calls),
         "problems": problems(
             lambda: from_llama_index(
-                [FunctionTool.from_defaults(stateful), typed, *functions[:2], *functions[:1]], group="far"
+                [FunctionTool.from_defaults(stateful), typed, Broken(), *functions[:2], *functions[:1]], group="far"
             )
         ),
     }

@@ -112,8 +112,8 @@ def _read_tools(
         except SpecError as error:
             faults.extend(f"{quote_untrusted(error.subject)}: {problem}" for problem in error.problems)
         except Exception as error:  # third-party code makes the schema
-            name = quote_untrusted(str(getattr(each, "name", type(each).__name__)))
-            faults.append(f"{name}: cannot be converted to JSON Schema ({type_name(error)})")
+            name = getattr(getattr(each, "metadata", each), "name", type(each).__name__)
+            faults.append(f"{quote_untrusted(str(name))}: cannot be converted to JSON Schema ({type_name(error)})")
         else:
             yield tool.name, tool
 
