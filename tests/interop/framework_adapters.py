@@ -87,7 +87,7 @@ def fail() -> str:
 
 @shop.tool
 def crash() -> str:
-    """Fail with an exception whose message nobody may read."""
+    """Fail with an exception whose message stays secret."""
     raise ValueError("secret")
 
 
@@ -99,7 +99,7 @@ def picture() -> bytes:
 
 @shop.tool
 def album() -> Content:
-    """Return a text, an image and audio."""
+    """Return a string, an image and audio."""
     return Content("The plot:", Image(PICTURE, "image/png"), Audio(SOUND, "audio/ogg"))
 
 
