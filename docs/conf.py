@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from docs._ext.api import ABSENT
+
 import neuroscript
 
 project = "neuroscript"
@@ -23,6 +25,7 @@ autodoc_default_options = {"members": True, "show-inheritance": True}
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
+autodoc_mock_imports = ABSENT
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
 python_use_unqualified_type_names = True

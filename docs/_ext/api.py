@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import attrs
 from docs._ext.source import ROOT, Pages
+from sphinx.ext.autodoc.mock import mock  # type: ignore[attr-defined]
 from sphinx.pycode import ModuleAnalyzer
 
 PACKAGE: Final = ROOT / "src" / "neuroscript"
@@ -26,7 +27,10 @@ DOCUMENTED: Final[Mapping[str, str]] = {
     "neuroscript.audit.recording": "decode encode",
     "neuroscript.calls.hooks": "Hooks",
     "neuroscript.config.policy_file": "policy_of_toml",
+    "neuroscript.interop.crewai": "from_crewai to_crewai",
+    "neuroscript.interop.google_adk": "from_google_adk to_google_adk",
     "neuroscript.interop.inspect_ai": "to_inspect_ai",
+    "neuroscript.interop.llama_index": "from_llama_index to_llama_index",
     "neuroscript.interop.openai_agents": "to_openai_agents",
     "neuroscript.interop.opentelemetry": "Tracing",
     "neuroscript.interop.pydantic_ai": "to_pydantic_ai",
@@ -40,6 +44,9 @@ DOCUMENTED: Final[Mapping[str, str]] = {
     """,
 }
 """Public names of modules that are not packages; the documents import them."""
+
+ABSENT: Final = ["crewai", "google.adk"]
+"""Packages that need an environment of their own; Sphinx replaces them, so that their adapters can be described."""
 
 PAGES: Final[Mapping[str, tuple[str, str]]] = {
     "engine": ("Engines and sessions", "engine discovery calls isolation"),
@@ -158,7 +165,8 @@ def _page(page: str, names: list[PublicName]) -> str:
 
 def _directive(name: PublicName) -> str:
     """Return the directive that describes a name."""
-    thing = getattr(import_module(name.module), name.name)
+    with mock(ABSENT):
+        thing = getattr(import_module(name.module), name.name)
     match thing:
         case type():
             return f".. {'autoexception' if issubclass(thing, BaseException) else 'autoclass'}:: {name.full}\n"
@@ -186,7 +194,8 @@ def resolved(name: str) -> Any:
         return None
     for end in range(len(parts), 0, -1):
         try:
-            found: Any = import_module(".".join(parts[:end]))
+            with mock(ABSENT):
+                found: Any = import_module(".".join(parts[:end]))
             for part in parts[end:]:
                 found = getattr(found, part)
         except (ImportError, AttributeError):

@@ -47,8 +47,13 @@ def installed(framework: str) -> Path:
 
 def run(framework: str, program: Path, scratch: Path) -> str:
     """Return the output of a program that runs where a framework is installed, with this checkout."""
+    return run_in(installed(framework), framework, program, scratch)
+
+
+def run_in(python: Path, framework: str, program: Path, scratch: Path) -> str:
+    """Return the output of a program of this Python, with this checkout."""
     done = subprocess.run(
-        [installed(framework), "-W", "ignore", program, framework],
+        [python, "-W", "ignore", program, framework],
         cwd=scratch,
         env={
             "PATH": os.defpath,

@@ -51,6 +51,10 @@ MODULES: Final = {
     "neuroscript.interop.mcp.server.standard_input": (SERVING, "mcp"),
     "neuroscript.interop.mcp.server.tasks": (SERVING, "mcp"),
     "neuroscript.interop.mcp.client.transports": ("reaching an MCP server needs the SDK of MCP", "mcp"),
+    "neuroscript.interop.arguments_model": ("classes of arguments need Pydantic", "pydantic"),
+    "neuroscript.interop.crewai": ("tools for CrewAI need it", "crewai"),
+    "neuroscript.interop.google_adk": ("tools for Google ADK need it", "google-adk"),
+    "neuroscript.interop.llama_index": ("tools for LlamaIndex need llama-index-core", "llama-index"),
     "neuroscript.interop.openai_agents": ("tools for the OpenAI Agents SDK need it", "openai-agents"),
     "neuroscript.interop.opentelemetry": ("tracing needs OpenTelemetry", "otel"),
     "neuroscript.interop.pydantic_ai": ("a toolset for Pydantic AI needs it", "pydantic-ai"),
@@ -76,8 +80,8 @@ LOADED_BY: Final = {
 }
 """Modules that are loaded by the program that they require."""
 
-NOT_LOADED: Final = {"docs", "msgspec", "pydantic"}
-"""Extras that no feature can lack: the site's, and two for classes of annotations, which do not exist without it."""
+NOT_LOADED: Final = {"docs", "msgspec"}
+"""Extras that no feature can lack: the site's, and one for classes of annotations, which do not exist without it."""
 
 NUMPY: Final = """
 from neuroscript import from_function
@@ -147,6 +151,22 @@ LINES: Final = (
         "fastmcp",
         "from neuroscript.interop.fastmcp import from_fastmcp",
         f"ModuleNotFoundError: tools of FastMCP need it; install it with: {install_hint('fastmcp')}",
+    ),
+    (
+        "crewai",
+        "from neuroscript.interop.crewai import to_crewai",
+        f"ModuleNotFoundError: tools for CrewAI need it; install it with: {install_hint('crewai')}",
+    ),
+    (
+        "google-adk",
+        "from neuroscript.interop.google_adk import to_google_adk",
+        f"ModuleNotFoundError: tools for Google ADK need it; install it with: {install_hint('google-adk')}",
+    ),
+    (
+        "llama-index",
+        "from neuroscript.interop.llama_index import to_llama_index",
+        "ModuleNotFoundError: tools for LlamaIndex need llama-index-core; "
+        f"install it with: {install_hint('llama-index')}",
     ),
     (
         "inspect-ai",

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from neuroscript._imports import missing_extra
-from neuroscript.coercion.constraints import coerce
 from neuroscript.coercion.context import type_name
-from neuroscript.coercion.types import ArgType
-from neuroscript.errors import CoercionError, SpecError, ToolFailed
+from neuroscript.errors import SpecError
 from neuroscript.formats.json_schema import spec_from_schema
 from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS, default_policy, passed_arguments, tools_by_name
+from neuroscript.interop.framework_tools import failed_tool, plain_value
 from neuroscript.interop.langchain.schemas import schemas_of, validation_name, wants_id
 from neuroscript.io.text import one_line, quote_untrusted
 from neuroscript.policy.tool_policy import ToolPolicy
@@ -41,13 +40,13 @@ def function_of(tool: BaseTool, args: tuple[ArgSpec, ...]) -> Callable[..., Any]
         try:
             return _value(tool.invoke(_tool_input(tool, args, values)))
         except ToolException as error:
-            raise _failed(error) from error
+            raise failed_tool(error) from error
 
     async def acall(rt: Runtime, *values: Any) -> Any:
         try:
             return _value(await tool.ainvoke(_tool_input(tool, args, values)))
         except ToolException as error:
-            raise _failed(error) from error
+            raise failed_tool(error) from error
 
     return acall if _is_async(tool) else call
 
@@ -81,18 +80,9 @@ def _value(answer: Any) -> Any:
     """Return the value of a result; a value that is not plain data becomes the string LangChain would show a model."""
     if isinstance(answer, ToolMessage):
         if answer.status == "error":
-            raise _failed(answer.text)
+            raise failed_tool(answer.text)
         return answer.content
-    try:
-        return coerce(answer, ArgType.ANY)
-    except CoercionError:
-        return str(answer)
-
-
-def _failed(message: object) -> ToolFailed:
-    return ToolFailed(
-        one_line(str(message), MAX_DESCRIPTION_CHARS) or "the tool failed without a message", retry="model"
-    )
+    return plain_value(answer)
 
 
 try:
