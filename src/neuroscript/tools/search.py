@@ -14,7 +14,7 @@ from math import log
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from unicodedata import combining, normalize
 
-from neuroscript.coercion.parameters import COUNT, STRING, Form, as_tuple, require
+from neuroscript.coercion.parameters import COUNT, STRING, Form, as_tuple, collection, require
 from neuroscript.names import HUMP, canonical, from_wire
 from neuroscript.runtime.interfaces import ToolInfo
 from neuroscript.runtime.wire_names import spec_of
@@ -67,6 +67,7 @@ STOP_WORDS: Final = frozenset(UNSPECIFIC.split())
 
 SEARCHED: Final = (ToolSpec, ToolInfo, ToolImplementation)
 TOOL: Final = Form("a ToolSpec, ToolInfo or ToolImplementation", lambda value: isinstance(value, SEARCHED))
+TOOLS: Final = collection(TOOL, "tools")
 
 
 class ToolIndex(Generic[T]):
@@ -86,7 +87,7 @@ class ToolIndex(Generic[T]):
 
     def __init__(self, tools: Iterable[T]) -> None:
         self._tools: tuple[T, ...] = as_tuple(tools)
-        require("tool index", **{f"tools[{at}]": (each, TOOL) for at, each in enumerate(self._tools)})
+        require("tool index", tools=(self._tools, TOOLS))
         specs = [spec_of(each) for each in self._tools]
         self._by_name = {spec.full_name: at for at, spec in enumerate(specs)}
         self._names = [spec.full_name for spec in specs]

@@ -7,7 +7,7 @@ becomes the call of that tool before anything else sees it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -124,9 +124,7 @@ class ToolSearch:
     def _found(self, client: Client, query: str, limit: int) -> dict[str, Any]:
         """Return the found tools: their definitions as structured content, and what a model needs as text."""
         found = client.definitions(self._index(client).search(query, limit))
-        shown = [{key: each[key] for key in ("name", "description", "inputSchema") if key in each} for each in found]
-        text = json.dumps(shown, ensure_ascii=False, separators=(",", ":")) if shown else NOTHING
-        content = [{"type": "text", "text": sendable(text)}]
+        content = [{"type": "text", "text": model_text(found) if found else NOTHING}]
         return {"content": content, "isError": False, "structuredContent": {"tools": found}}
 
     def _index(self, client: Client) -> ToolIndex[ToolInfo]:
@@ -153,6 +151,12 @@ def _target(arguments: Mapping[str, Any]) -> tuple[str, Any]:
     is_readable = isinstance(passed, (dict, str))
     name, _ = bind_named(CALL, {**arguments, "arguments": {}} if is_readable else arguments)
     return name, passed if is_readable else {}
+
+
+def model_text(definitions: Sequence[Mapping[str, Any]]) -> str:
+    """Return what a model needs of tool definitions, as JSON text: names, descriptions and schemas of arguments."""
+    shown = [{key: each[key] for key in ("name", "description", "inputSchema") if key in each} for each in definitions]
+    return sendable(json.dumps(shown, ensure_ascii=False, separators=(",", ":")))
 
 
 def _groups(tools: list[ToolInfo]) -> str:
