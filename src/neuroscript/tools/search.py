@@ -172,7 +172,7 @@ def _arguments(spec: ToolSpec) -> Iterator[ArgSpec]:
 
 
 def _joined(texts: Iterable[str]) -> str:
-    """Return texts as one, which is hardly longer than the index reads."""
+    """Return strings joined to one, as far as the index reads them."""
     parts, chars = [], 0
     for text in texts:
         parts.append(text[:MAX_FIELD_CHARS])
@@ -192,7 +192,7 @@ def _query_words(query: str) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text, split at punctuation and within camelCase, without accents and plural endings.
+    """Return the words of a string, split at punctuation and within camelCase, without accents and plural endings.
 
     >>> _words("listPullRequests of queries, by café")
     ['list', 'pull', 'request', 'listpullrequest', 'of', 'query', 'by', 'cafe']
@@ -204,7 +204,7 @@ def _words(text: str) -> list[str]:
 
 
 def _humps(text: str) -> Iterator[str]:
-    """Yield the words of a text in which some are camelCase: their parts, and also the whole."""
+    """Yield the words of a string in which some are camelCase: their parts, and also the whole."""
     for word in WORD.findall(text):
         parts = HUMP.sub(" ", word).casefold().split()
         yield from parts
@@ -225,7 +225,7 @@ def _pairs(word: str) -> Iterator[str]:
 
 
 def _singular(word: str) -> str:
-    """Return a word that ends in "s" without its plural ending; other such words are changed alike in all texts."""
+    """Return a word that ends in "s" without its plural ending; other such words are changed alike everywhere."""
     if len(word) <= 3 or word.endswith(("ss", "us", "is")):
         return word
     return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]
