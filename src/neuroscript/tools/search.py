@@ -33,6 +33,7 @@ WEIGHTS: Final = {
     "name": 3.0,
     "group": 1.0,
     "description": 2.0,
+    "when to use": 0.5,
     "arguments": 1.0,
     "argument descriptions": 0.5,
     "choices": 2.0,
@@ -157,7 +158,8 @@ def _fields(spec: ToolSpec) -> Iterator[list[str]]:
     arguments = list(_arguments(spec))
     yield _words(spec.name)
     yield _words(spec.group)
-    yield _text_words((spec.description, spec.when_to_use))
+    yield _text_words((spec.description,))
+    yield _text_words((spec.when_to_use,))
     yield _words(_joined(arg.name for arg in arguments))
     yield _text_words(arg.description for arg in arguments)
     yield _text_words(each for arg in arguments for each in arg.choices if isinstance(each, str))
