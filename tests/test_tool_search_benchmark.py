@@ -54,7 +54,7 @@ FUNCTIONS: list[dict[str, Any]] = [
 
 
 def test_files_of_the_leaderboard_are_read(tmp_path: Path) -> None:
-    """A second function of the same name is no other tool, and a question without an answer is none."""
+    """A second function of the same name is left out, and so is a question without an answer."""
     rows = [
         {"id": "a_1", "question": [[{"role": "system", "content": "x"}, {"role": "user", "content": "Rain?"}]]},
         {"id": "a_2", "question": [[{"role": "user", "content": "Tea?"}]]},
