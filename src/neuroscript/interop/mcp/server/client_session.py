@@ -7,7 +7,7 @@ information flow would otherwise never apply.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -21,8 +21,10 @@ from neuroscript.interop.mcp.schema import to_mcp
 from neuroscript.interop.mcp.server.elicitation import ClientPrompter
 from neuroscript.interop.mcp.server.logs import LEVELS
 from neuroscript.interop.mcp.server.request import CURRENT
+from neuroscript.interop.mcp.server.tool_search import OWN_SPECS, ToolSearch
 from neuroscript.llm.offered_tools import offered_infos
 from neuroscript.runtime.host import Host, Progress
+from neuroscript.runtime.interfaces import ToolInfo
 from neuroscript.runtime.state import Handles, Variables, handle_id
 from neuroscript.runtime.wire_names import NameStyle, WireNames
 from neuroscript.spec.tool_spec import ToolSpec
@@ -44,6 +46,7 @@ class Client:
         is_lasting: Whether the session lasts for more than one request.
         is_task: Whether a task uses the session, which then ends with the task.
         style: How its tools are named.
+        search: What replaces a long list of tools, or None.
     """
 
     connection: Any
@@ -52,6 +55,7 @@ class Client:
     is_lasting: bool = True
     is_task: bool = False
     style: NameStyle = "grouped"
+    search: ToolSearch | None = None
     _known: Any = attrs.field(default=attrs.Factory(lambda self: self.session.infos, takes_self=True))
     _names: tuple[Mapping[str, Any], WireNames] | None = None
 
@@ -64,14 +68,25 @@ class Client:
         """The client's names for the current tools."""
         infos = self.session.infos
         if self._names is None or self._names[0] is not infos:
-            self._names = infos, WireNames.of(infos.values(), self.style)
+            reserved = () if self.search is None else OWN_SPECS
+            self._names = infos, WireNames.of(infos.values(), self.style, reserved)
         return self._names[1]
 
     def tools(self) -> list[dict[str, Any]]:
-        """Return the tools that it may call, in the wire format of MCP."""
+        """Return the tools that it may call, or those that find and call them, in the wire format of MCP."""
         self._known = self.session.infos
-        listed = [each for each in offered_infos(self.session) if self.is_lasting or not uses_handles(each.spec)]
-        return to_mcp(listed, names=self.names, structured=not self.session.spills)
+        listed = self.listed()
+        if self.search is not None and self.search.replaces(listed):
+            return self.search.definitions(listed)
+        return self.definitions(listed)
+
+    def listed(self) -> list[ToolInfo]:
+        """Return the tools that it may call."""
+        return [each for each in offered_infos(self.session) if self.is_lasting or not uses_handles(each.spec)]
+
+    def definitions(self, tools: Iterable[ToolInfo]) -> list[dict[str, Any]]:
+        """Return tools in the wire format of MCP."""
+        return to_mcp(tools, names=self.names, structured=not self.session.spills)
 
     def spec(self, tool: str) -> Any:
         """Return the spec of a tool that it may call, or None; also None if results have no schemas."""
@@ -94,7 +109,8 @@ class Client:
         session.memory.variables = RequestVariables(shared.host.variables, shared.host.constants)
         session.memory.flow = shared.memory.flow  # a request carries what earlier ones have read
         session.memory.handles = RequestHandles(shared.memory.flow)
-        return Client(connection, session, level, is_lasting=False, style=self.style, names=(shared.infos, self.names))
+        names = (shared.infos, self.names)
+        return Client(connection, session, level, is_lasting=False, style=self.style, search=self.search, names=names)
 
 
 def uses_handles(spec: ToolSpec) -> bool:
@@ -146,15 +162,22 @@ class RequestHandles(Handles):
         return super().release(handle)
 
 
-def open_client(engine: Engine, tools: tuple[str, ...], connection: Any, style: NameStyle = "grouped") -> Client:
+def open_client(
+    engine: Engine,
+    tools: tuple[str, ...],
+    connection: Any,
+    style: NameStyle = "grouped",
+    search: ToolSearch | None = None,
+) -> Client:
     """Return a client with its own session.
 
     Args:
         tools: Patterns of the tools that it may call, among those that the engine permits.
         style: How its tools are named.
+        search: What replaces a long list of tools, or None.
     """
     policy = engine.policy if tools == ("*",) else engine.policy.narrowed(allow=tools, otherwise="refuse")
-    return Client(connection, engine.session(policy=policy, host=_host(engine.host)), style=style)
+    return Client(connection, engine.session(policy=policy, host=_host(engine.host)), style=style, search=search)
 
 
 def _host(host: Host) -> Host:

@@ -19,7 +19,7 @@ from neuroscript import __version__
 from neuroscript._imports import missing_extra
 from neuroscript.calls.steps import GRACE_SECONDS, CallFrame
 from neuroscript.coercion.context import type_name
-from neuroscript.coercion.parameters import Form, instance, is_number, optional, require
+from neuroscript.coercion.parameters import WHOLE, Form, instance, is_number, optional, require
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import CallError, PolicyError, SpecError, ToolFailed
 from neuroscript.io.text import sendable
@@ -66,6 +66,7 @@ from neuroscript.interop.mcp.server.rounds import Round
 from neuroscript.interop.mcp.server.served_calls import COMPLETE
 from neuroscript.interop.mcp.server.standard_input import protocol_input
 from neuroscript.interop.mcp.server.tasks import Task, Tasks, supports_tasks
+from neuroscript.interop.mcp.server.tool_search import OWN_SPECS, ToolSearch
 
 CLIENT: Final = "neuroscript.client"
 """The key for the client in the state of an SDK connection."""
@@ -100,6 +101,7 @@ def serve(
     cache_seconds: float = DEFAULT_CACHE_SECONDS,
     tasks: str | Iterable[str] = (),
     resources: str | Iterable[str] = (),
+    search_above: int | None = None,
 ) -> Service:
     """Return a service that offers an engine's tools, resources and prompts to MCP clients, under the engine's policy.
 
@@ -116,6 +118,9 @@ def serve(
         resources: Patterns of files of the sandbox that are served as resources, such as ``docs/**``. The policy must
             grant ``fs:read`` for them. This adds the tools ``resources.read_file`` and ``resources.list_files`` to the
             engine, which read and list the files.
+        search_above: The number of tools above which ``tools/list`` contains ``search_tools`` and ``call_tool`` instead
+            of the tools; clients can also still call each tool by its own name. None always lists the tools. With a
+            number, no other tool has one of these two names, so a tool with such a bare name has its group.
 
     Raises:
         SpecError: One of *tools*, *tasks* or *resources* is not a pattern, or a parameter has the wrong type. *states*
@@ -123,7 +128,8 @@ def serve(
         RegistryError: The engine has other tools with the names of the added ones.
         ModuleNotFoundError: The extra ``mcp`` is not installed.
     """
-    require("serve", names=(names, NAMES), states=(states, optional(STATES)), cache_seconds=(cache_seconds, CACHE))
+    forms = {"names": (names, NAMES), "states": (states, optional(STATES)), "cache_seconds": (cache_seconds, CACHE)}
+    require("serve", **forms, search_above=(search_above, optional(WHOLE)))
     if states is not None and states.keys and engine.policy.has_flow_rules:
         raise SpecError("serve", [f"states: {ONE_PROCESS}"])
     return Service(
@@ -135,6 +141,7 @@ def serve(
         cache_seconds,
         _patterns(tasks),
         _patterns(resources),
+        search_above,
     )
 
 
@@ -170,6 +177,7 @@ class Service:
         cache_seconds: float = DEFAULT_CACHE_SECONDS,
         tasks: tuple[str, ...] = (),
         resources: tuple[str, ...] = (),
+        search_above: int | None = None,
     ) -> None:
         engine.policy.narrowed(allow=(*tools, *tasks))  # raise an error for invalid patterns now
         files = ServedFiles(resources)
@@ -180,6 +188,7 @@ class Service:
         self._tools = tools
         self._names = names
         self._states = states
+        self._search = None if search_above is None else ToolSearch(search_above)
         self._is_task = [tool_matcher(pattern) for pattern in tasks]
         self._common: Client | None = None
         self._stopping: set[asyncio.Task[None]] = set()
@@ -244,6 +253,8 @@ class Service:
 
     def _input_schema(self, name: str) -> Any:
         """Return the schema of a tool's arguments, with which the SDK checks the headers of a request."""
+        if self._search is not None and name in OWN_SPECS:
+            return input_schema(OWN_SPECS[name])
         common = self._common_client()
         info = common.session.infos.get(common.names.tool(name))
         return None if info is None else input_schema(info.spec)
@@ -251,7 +262,13 @@ class Service:
     async def _call(self, context: Any, params: CallToolRequestParams) -> dict[str, Any]:
         client = self._client(context)
         names = client.names
-        call = ToolCall(names.tool(params.name), params.arguments or {}, id=str(context.request_id))
+        name, arguments = params.name, params.arguments or {}
+        if self._search is not None and name in OWN_SPECS:
+            found = await self._search.respond(client, name, arguments)
+            if isinstance(found, dict):
+                return {**COMPLETE, **found}
+            name, arguments = found
+        call = ToolCall(names.tool(name), arguments, id=str(context.request_id))
         refused = refuse_unoffered(client.session, call)  # otherwise the patterns of served files would not apply
         result = await self.execute(context, params, call) if refused is None else refused
         if isinstance(result, dict):
@@ -422,7 +439,7 @@ class Service:
             if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
                 client = self._common_client().for_request(connection, (context.meta or {}).get(LOG_LEVEL_META_KEY))
             else:
-                client = open_client(self._engine, self._tools, connection, self._names)
+                client = open_client(self._engine, self._tools, connection, self._names, self._search)
                 self.clients.add(client)
             connection.state[CLIENT] = client
             connection.exit_stack.callback(self._close_client, client)
@@ -431,7 +448,7 @@ class Service:
     def _common_client(self) -> Client:
         """Return what the clients without a handshake have in common, which makes no calls itself."""
         if self._common is None:
-            self._common = open_client(self._engine, self._tools, None, self._names)
+            self._common = open_client(self._engine, self._tools, None, self._names, self._search)
         return self._common
 
     def _close_client(self, client: Client) -> None:
