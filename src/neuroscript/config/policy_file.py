@@ -104,7 +104,7 @@ def policy_of_toml(text: str, *, source: str = "policy", profile: str | None = N
 
 
 def policy_fields(stated: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a table as keyword arguments of a policy, with the objects for its limits and isolation."""
+    """Return the settings of a table as keyword arguments of a policy, with objects for its limits and isolation."""
     fields = {key: value for key, value in stated.items() if key not in ("limits", "isolation")}
     if stated.get("isolation"):
         from neuroscript.policy.isolation import Isolation
@@ -145,9 +145,7 @@ def faults_of(text: str, source: str) -> Faults:
     return faults
 
 
-def read_tables(
-    faults: Faults, profile: str | None, directory: str
-) -> tuple[dict[str, Any], tuple[ServerTable, ...]]:
+def read_tables(faults: Faults, profile: str | None, directory: str) -> tuple[dict[str, Any], tuple[ServerTable, ...]]:
     """Return the settings of the policy and the servers in a file, and note every problem.
 
     Args:
@@ -176,7 +174,8 @@ def _stated(faults: Faults, profile: str | None) -> dict[str, Any]:
 def _profiles(faults: Faults, place: Place, value: object) -> dict[str, dict[str, Any]]:
     table = faults.table(place, value)
     return {
-        name: policy_section(faults, (*place, name), faults.table((*place, name), each), KEYS) for name, each in table.items()
+        name: policy_section(faults, (*place, name), faults.table((*place, name), each), KEYS)
+        for name, each in table.items()
     }
 
 
