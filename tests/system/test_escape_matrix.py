@@ -146,6 +146,7 @@ PACKAGE_WAYS = {
     "neuroscript.interop.llm.export.to_llm": "aexecute",
     "neuroscript.interop.inspect_ai.to_inspect_ai": "aexecute",
     "neuroscript.interop.langchain.export.to_langchain": "aexecute",
+    "neuroscript.interop.http_server.request_session.request_session": "aexecute",
     "neuroscript.interop.mcp.server.serve.serve": "aexecute",
     "neuroscript.interop.mcp.server.serve.Service.__init__": "aexecute",
     "neuroscript.interop.mcp.server.files.ServedFiles.found": "aexecute",

@@ -19,6 +19,7 @@ from neuroscript._imports import install_hint
 DURABLE: Final = "durable runs need DBOS"
 LLM: Final = "needs that package"
 SERVING: Final = "serving over MCP needs its SDK"
+SERVING_HTTP: Final = "serving over HTTP needs Starlette and uvicorn"
 TAKING: Final = "loading LangChain tools needs langchain-core"
 
 MODULES: Final = {
@@ -26,6 +27,8 @@ MODULES: Final = {
     "neuroscript.cli.terminal.rich_pages": ("coloured pages need rich", "cli"),
     "neuroscript.interop.fastmcp.export": ("tools for FastMCP need it", "fastmcp"),
     "neuroscript.interop.fastmcp.load": ("tools of FastMCP need it", "fastmcp"),
+    "neuroscript.interop.http_server.guard": (SERVING_HTTP, "serve"),
+    "neuroscript.interop.http_server.listener": (SERVING_HTTP, "serve"),
     "neuroscript.interop.inspect_ai": ("tools for Inspect need inspect-ai", "inspect-ai"),
     "neuroscript.interop.langchain.load": (TAKING, "langchain"),
     "neuroscript.interop.langchain.export": ("tools for LangChain need langchain-core", "langchain"),
@@ -39,7 +42,6 @@ MODULES: Final = {
     "neuroscript.interop.mcp.client.tasks": ("reaching an MCP server needs the SDK of MCP", "mcp"),
     "neuroscript.interop.mcp.client.sdk": ("reaching an MCP server needs the SDK of MCP", "mcp"),
     "neuroscript.interop.mcp.server.http": (SERVING, "mcp"),
-    "neuroscript.interop.mcp.server.listener": (SERVING, "mcp"),
     "neuroscript.interop.mcp.server.logs": (SERVING, "mcp"),
     "neuroscript.interop.mcp.client.pending_requests": ("reaching an MCP server needs the SDK of MCP", "mcp"),
     "neuroscript.interop.mcp.server.prompts": (SERVING, "mcp"),

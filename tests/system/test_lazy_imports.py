@@ -50,7 +50,8 @@ LAZY_IMPORTS: Final = {
     ),
     "cli.isolation.command": "cli.isolation.probe isolation.check",
     "cli.mcp.serve": (
-        "interop.mcp interop.mcp.server.http interop.mcp.server.listener interop.mcp.server.serve io.private_files"
+        "interop.http_server.listener interop.http_server.principals interop.mcp interop.mcp.server.http "
+        "interop.mcp.server.serve io.private_files"
     ),
     "cli.parser": "cli.error_help",
     "cli.plans.durable_runs": "workflow.durable workflow.durable.inspection",

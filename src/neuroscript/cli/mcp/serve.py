@@ -18,7 +18,7 @@ from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, require_extra
 from neuroscript.cli.terminal.output import Output
 from neuroscript.engine.engine import Engine
-from neuroscript.interop.mcp.addresses import is_loopback
+from neuroscript.interop.http_server.addresses import is_loopback
 
 CLOSE_TIMEOUT_SECONDS: Final = 10.0
 """Seconds for the engine and its MCP servers to close when the process receives a signal, and for the calls of a client
@@ -64,7 +64,7 @@ def _token(options: Namespace) -> str:
         if options.token_env is not None or options.origin:
             raise UsageError("--token-env and --origin need HTTP; add --http")
         return ""
-    from neuroscript.interop.mcp.server.http import BEARER_RULE, TOKEN
+    from neuroscript.interop.http_server.principals import BEARER_RULE, TOKEN
 
     token = os.environ.get(options.token_env, "").strip() if options.token_env is not None else ""
     if options.token_env is not None and not token:
@@ -145,8 +145,8 @@ def _exit_process(engine: Engine, code: int) -> None:
 
 
 def _over_http(service: Any, engine: Engine, options: Namespace, token: str, output: Output) -> None:
+    from neuroscript.interop.http_server.listener import server
     from neuroscript.interop.mcp.server.http import PATH, app
-    from neuroscript.interop.mcp.server.listener import server
 
     host = options.http[0]
     with _bound(host, options.http[1]) as bound:

@@ -1,23 +1,20 @@
 """One client of a server: its session, its log level and its view of the tools.
 
 A client with a handshake has a session until it disconnects. In protocol 2026-07-28, each request has a session of its
-own, which has no variables or handles of earlier requests. Such requests share what they have read, because rules about
-information flow would otherwise never apply.
+own; see `http_server.request_session`.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.scalars import Handle
-from neuroscript.coercion.types import ArgType
 from neuroscript.engine.engine import Engine
 from neuroscript.engine.session import Session
-from neuroscript.errors import ToolFailed
+from neuroscript.interop.http_server.request_session import Stateless, request_session, uses_handles
 from neuroscript.interop.mcp.schema import to_mcp
 from neuroscript.interop.mcp.server.elicitation import ClientPrompter
 from neuroscript.interop.mcp.server.logs import LEVELS
@@ -25,14 +22,12 @@ from neuroscript.interop.mcp.server.request import CURRENT
 from neuroscript.llm.offered_tools import offered_infos
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.runtime.host import Host, Progress
-from neuroscript.runtime.state import Handles, Variables, handle_id
 from neuroscript.runtime.wire_names import NameStyle, WireNames
-from neuroscript.spec.tool_spec import ToolSpec
 
-if TYPE_CHECKING:
-    from neuroscript.flow.state import SessionFlow
-
-NO_SESSION: Final = "requests of protocol 2026-07-28 have no session; use a client of 2025-11-25"
+NO_SESSION: Final = Stateless(
+    "mcp.stateless", "requests of protocol 2026-07-28 have no session; use a client of 2025-11-25"
+)
+"""Why nothing is stored between the requests of a client without a handshake."""
 
 
 @attrs.define(eq=False, repr=False)
@@ -93,62 +88,9 @@ class Client:
         Args:
             level: The minimum level of the log messages that it receives; None means none.
         """
-        shared = self.session
-        session = Session(shared._entries, session_id(self.name), host=shared.host, ledger=shared.ledger)
-        session.memory.variables = RequestVariables(shared.host.variables, shared.host.constants)
-        session.memory.flow = shared.memory.flow  # a request carries what earlier ones have read
-        session.memory.handles = RequestHandles(shared.memory.flow)
-        known = shared.infos, self.names
+        session = request_session(self.session, NO_SESSION, session_id(self.name))
+        known = self.session.infos, self.names
         return Client(connection, session, level, is_lasting=False, style=self.style, name=self.name, names=known)
-
-
-def uses_handles(spec: ToolSpec) -> bool:
-    """Return whether a tool takes or returns handles."""
-    return ArgType.HANDLE in (spec.return_type, *(each.type for each in spec.args))
-
-
-class RequestVariables(Variables):
-    """Variables that cannot be set, because they would be lost after the request."""
-
-    def set(self, name: str, value: object) -> None:
-        """Raise an error.
-
-        Raises:
-            ToolFailed: Always, with the code ``mcp.stateless``.
-        """
-        raise ToolFailed(f"cannot set variables: {NO_SESSION}", code="mcp.stateless", retry="host")
-
-    def update(self, name: str, change: object) -> Any:
-        """Raise the error of `set`."""
-        self.set(name, change)
-
-
-class RequestHandles(Handles):
-    """Handles that are released with the request.
-
-    Args:
-        flow: What the requests know about information flow, or None.
-    """
-
-    def __init__(self, flow: SessionFlow | None) -> None:
-        super().__init__()
-        self._flow = flow
-
-    def get(self, handle: Handle | str, kind: str) -> Any:
-        """Return the object that a handle of this request refers to.
-
-        Raises:
-            ToolFailed: As for `Handles.get`; the message says that earlier handles have been released.
-        """
-        if self.kind(handle) is None:
-            raise ToolFailed(f"this handle is unknown: {NO_SESSION}", code="handle.unknown", retry="host")
-        return super().get(handle, kind)
-
-    def release(self, handle: Handle | str) -> bool:
-        """Release an object and forget its labels, and return whether it was stored."""
-        if self._flow is not None:
-            self._flow.handles.pop(handle_id(handle), None)
-        return super().release(handle)
 
 
 def session_id(name: str) -> str:

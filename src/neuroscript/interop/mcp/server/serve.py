@@ -55,7 +55,8 @@ try:
 except ImportError as error:
     raise missing_extra("serving over MCP needs its SDK", "mcp", error) from None
 
-from neuroscript.interop.mcp.server.client_session import NO_SESSION, Access, Client, uses_handles
+from neuroscript.interop.http_server.request_session import uses_handles
+from neuroscript.interop.mcp.server.client_session import NO_SESSION, Access, Client
 from neuroscript.interop.mcp.server.files import ServedFiles
 from neuroscript.interop.mcp.server.logs import forward_logs
 from neuroscript.interop.mcp.server.prompts import Prompts
@@ -328,9 +329,7 @@ class Service:
         """Return why a request of a client without a handshake must not run, or None."""
         info = client.session.infos.get(canonical(call.name))
         if info is not None and uses_handles(info.spec):
-            return ToolFailed(
-                f"works with handles, but {NO_SESSION}", tool=call.name, code="mcp.stateless", retry="host"
-            )
+            return NO_SESSION.refuse_handles(call.name)
         new = "" if round.state is None else changed(round.state, self._subject(client, call.name))
         if not new:
             return None
