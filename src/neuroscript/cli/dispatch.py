@@ -43,6 +43,7 @@ MODULES: Final = {
     "mcp serve": "mcp.serve",
     "mcp config": "mcp.config",
     "mcp tools": "mcp.tools",
+    "gateway": "gateway.command",
     "worker": "plans.worker",
     **{f"runs {action}": "plans.durable_runs" for action in ("list", "show", "resume", "cancel")},
     "completion": "completion",

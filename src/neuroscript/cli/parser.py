@@ -414,6 +414,7 @@ COMMANDS: Final[Mapping[str, str | Callable[[Any, Completer | None, Completer | 
     "plan": "plans.options:add_plan",
     "models": "chat.models:add_models",
     "mcp": "mcp.options:add_mcp",
+    "gateway": "gateway.options:add_gateway",
     "worker": "plans.durable_options:add_worker",
     "runs": "plans.durable_options:add_runs",
     "completion": _add_completion,

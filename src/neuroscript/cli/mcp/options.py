@@ -15,7 +15,7 @@ NAME: Final = "neuroscript"
 ADDRESS: Final = "127.0.0.1:8000"
 """The default address of ``--http``."""
 
-CLIENTS: Final = ("claude", "cursor", "gemini", "vscode", "windsurf", "zed")
+CLIENTS: Final = ("claude", "claude-code", "claude-desktop", "cursor", "gemini", "vscode", "windsurf", "zed")
 """The clients of ``config``; repeated here so that the help does not import the module that configures them."""
 
 SERVE: Final = """\
