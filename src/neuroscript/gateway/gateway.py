@@ -93,7 +93,8 @@ class Gateway:
             problems = [*_group_problems(self.engine, file)]
             if problems:
                 raise SpecError(SUBJECT, problems)
-            self.servers = Servers(self.engine, file.servers, self.engine.host.logger_of("gateway"))
+            log, accepts_new = self.engine.host.logger_of("gateway"), file.settings.accept == "first"
+            self.servers = Servers(self.engine, file.servers, log, accepts_new)
             if file.settings.metrics:
                 from neuroscript.gateway.metrics import Metrics
 

@@ -6,6 +6,7 @@ has a thread of its own.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
@@ -25,6 +26,9 @@ from neuroscript.runtime.interfaces import Logger
 
 START_WAIT_SECONDS: Final = 10.0
 """Maximum time that a gateway waits for the tools of new servers before it serves, in seconds."""
+
+NOT_ACCEPTED: Final = "its tools are not accepted; review them with --review, and accept them with --accept"
+"""Why a new server is not used if its tools must be reviewed first."""
 
 Status = Literal["idle", "starting", "running", "waiting", "unusable"]
 """The state of a server, see `Restarts`; ``unusable`` if its table or its tools cannot be used at all."""
@@ -90,10 +94,12 @@ class Servers:
         engine: The engine that gets their tools.
         tables: Their settings.
         log: Receives what the operator should know. It contains no values of calls.
+        accepts_new: Whether a server without accepted tools is started, and its tools accepted.
     """
 
-    def __init__(self, engine: Engine, tables: Iterable[ServerTable], log: Logger) -> None:
+    def __init__(self, engine: Engine, tables: Iterable[ServerTable], log: Logger, accepts_new: bool = True) -> None:
         self._engine = engine
+        self._accepts_new = accepts_new
         self._log = log
         self._wake = threading.Event()
         self._is_closed = False
@@ -156,15 +162,19 @@ class Servers:
 
     def _load(self, managed: _Managed) -> None:
         """Add the tools of a server to the engine."""
-        name = f"mcp.{managed.table.name}"
+        table, restarts, before = managed.table, managed.restarts, managed.problem
         try:
-            server, problem = try_server(self._engine, managed.table, managed.restarts)
-            managed.server, managed.problem = server, "" if problem is None else problem.reason
-            if problem is not None:
-                self._log.warning("%s: %s", name, problem.reason)
-            managed.is_unusable = server is None and not (problem is not None and problem.code.startswith("mcp."))
-            if server is None and managed.restarts.wait_seconds is None and not managed.is_unusable:
-                managed.restarts.ended(None)  # it failed before it was started; try again later
+            if not self._accepts_new and not os.path.lexists(table.accepted):
+                managed.problem, managed.is_unusable = NOT_ACCEPTED, True
+            else:
+                managed.server, problem = try_server(self._engine, table, restarts)
+                managed.problem = "" if problem is None else problem.reason
+                is_retried = problem is not None and problem.code.startswith("mcp.")
+                managed.is_unusable = managed.server is None and not is_retried
+                if managed.server is None and restarts.wait_seconds is None and is_retried:
+                    restarts.ended(None)  # it failed before it was started; try again later
+            if managed.problem not in ("", before):
+                self._log.warning("mcp.%s: %s", table.name, managed.problem)
         finally:
             managed.is_loading = False
             self._wake.set()
