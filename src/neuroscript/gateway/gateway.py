@@ -122,6 +122,7 @@ class Gateway:
             policy=self.engine.policy.narrowed(**table.changes),
             client=table.name,
             instructions=settings.instructions,
+            search_above=settings.search_above,
         )
 
     def client_of(self, principal: Principal | None) -> GatewayClient | None:

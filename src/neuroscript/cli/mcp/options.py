@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from neuroscript.cli.env.options import add_environment, add_recording
-from neuroscript.cli.terminal.argument_parser import add_subparser, seconds
+from neuroscript.cli.terminal.argument_parser import add_subparser, seconds, whole
 
 NAME: Final = "neuroscript"
 """The default name of the server."""
@@ -88,6 +88,12 @@ def _add_serve(actions: Any, layout: Any) -> None:
         action="append",
         default=[],
         help="let clients poll the calls of matching tools, if they support tasks",
+    )
+    parser.add_argument(
+        "--search-above",
+        metavar="N",
+        type=whole,
+        help="if there are more tools, list only search_tools and call_tool, with which clients find and call them",
     )
     parser.add_argument("--used-states", metavar="FILE", help="record the used states in this file (SQLite)")
     parser.add_argument("--strict", action="store_true", help="accept only exact types; convert nothing")

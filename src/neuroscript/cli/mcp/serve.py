@@ -40,6 +40,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
             states=states,
             tasks=options.tasks,
             resources=options.resources,
+            search_above=options.search_above,
         )
         if options.http is None:
             serve_streams(service, engine)
