@@ -150,12 +150,13 @@ def test_call_that_needs_approval_asks_the_user_of_the_client_that_makes_it(tmp_
         async with place.client("alice", elicitation_callback=answer) as alice, place.client("bob") as bob:
             with pytest.raises(MCPError) as refused:
                 await bob.call_tool("notes__echo", {"text": "hi"})
-            return [refused.value.error.code, text_of(await alice.call_tool("notes__echo", {"text": "hi"})), len(asked)]
+            return [refused.value.error.data, text_of(await alice.call_tool("notes__echo", {"text": "hi"})), len(asked)]
 
     with running(tmp_path, text) as place:
-        code, answer, asked = asyncio.run(main(place))
+        missing, answer, asked = asyncio.run(main(place))
 
-    assert (code, asked) == (-32021, 1)
+    assert missing == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+    assert asked == 1
     assert answer == "hi"
 
 

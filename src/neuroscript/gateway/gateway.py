@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 import attrs
 
+from neuroscript._imports import missing_extra
 from neuroscript.config.gateway_file import ClientTable, GatewayFile
 from neuroscript.discovery.installed import Distribution, installed_distributions
 from neuroscript.engine.engine import Engine
@@ -20,12 +21,16 @@ from neuroscript.errors import SpecError
 from neuroscript.gateway.servers import Servers
 from neuroscript.interop.http_server.addresses import is_loopback
 from neuroscript.interop.http_server.principals import BEARER_RULE, TOKEN, Principal, StaticTokens
-from neuroscript.interop.mcp import Service, ask_client, serve
 from neuroscript.io.near_names import did_you_mean
 from neuroscript.io.text import quote_untrusted
 from neuroscript.runtime.host import Host
 from neuroscript.runtime.interfaces import Logger
 from neuroscript.runtime.secret_forms import MIN_SECRET_CHARS
+
+try:
+    from neuroscript.interop.mcp import Service, ask_client, serve
+except ImportError as error:
+    raise missing_extra("a gateway needs the SDK of MCP", "gateway", error) from None
 
 if TYPE_CHECKING:
     from neuroscript.gateway.metrics import Metrics
