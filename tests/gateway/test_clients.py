@@ -67,7 +67,7 @@ def test_limits_count_all_connections_of_a_client_and_no_others(tmp_path: Path) 
 
 
 def test_session_of_one_client_is_unknown_to_another(tmp_path: Path) -> None:
-    """The id of a session is no key to it: the token decides whose sessions are searched."""
+    """The id of a session does not give access: the token decides whose sessions are searched."""
     import httpx2
 
     text = POLICY + server_table("notes", scripted(tmp_path, "notes", NOTES)) + CLIENTS

@@ -56,7 +56,7 @@ class GatewaySettings:
         audit: The path of the audit log, or ``""``.
         sandbox: The directory for the files of toolsets, or ``""``.
         toolsets: Patterns of the installed entry points whose tools are served too.
-        instructions: A text for the models of clients.
+        instructions: What clients pass to their models.
         accept: When the tools of a server are accepted: ``first`` when it is first started, or ``review`` only by
             ``neuroscript gateway FILE --accept``.
     """
