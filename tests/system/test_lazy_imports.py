@@ -70,7 +70,9 @@ LAZY_IMPORTS: Final = {
     "cli.terminal.output": "cli.error_help io.tracebacks",
     "cli.terminal.printing": "cli.terminal.rich_pages",
     "cli.tools.export": "formats.json_schema formats.prompt",
-    "cli.tools.list": "cli.env.engine cli.env.isolation formats.one_line policy.isolation",
+    "cli.tools.list": (
+        "cli.env.engine cli.env.isolation formats.one_line policy.isolation tools.search tools.serialization"
+    ),
     "coercion.constraints": "coercion.problems coercion.refinements coercion.rule_text",
     "coercion.plain_data": "coercion.content",
     "coercion.refinements": "coercion.rule_text coercion.unions",
