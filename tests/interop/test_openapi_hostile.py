@@ -71,7 +71,7 @@ BAD: Final[dict[str, tuple[Any, str]]] = {
         '{"a": 1, "a": 2}',
         "the JSON text contains a duplicate key; parse a YAML description first and pass the resulting mapping",
     ),
-    "version 2": ({"swagger": "2.0"}, "openapi: expected version 3.1 or 3.0"),
+    "version 2": ({"swagger": "1.2"}, "openapi: expected version 3.1 or 3.0, or swagger: expected version 2.0"),
     "dialect": (
         got({}, jsonSchemaDialect="https://other.example/"),
         "jsonSchemaDialect: expected the dialect of OpenAPI or JSON Schema 2020-12",
@@ -152,10 +152,10 @@ BAD: Final[dict[str, tuple[Any, str]]] = {
         got({"requestBody": {"content": {"text/plain": {}}}}),
         f"{A}.requestBody: a GET request cannot have a body",
     ),
-    "multipart": (
-        posting({"multipart/form-data": {}}),
-        "paths['/a'].post.requestBody.content: expected JSON, application/x-www-form-urlencoded or text/plain, "
-        "got multipart/form-data",
+    "xml": (
+        posting({"application/xml": {}}),
+        "paths['/a'].post.requestBody.content: expected JSON, application/x-www-form-urlencoded, "
+        "multipart/form-data, text or bytes, got application/xml",
     ),
     "trace": (
         got({}) | {"paths": {"/a": {"trace": {"responses": NOTHING}}}},
