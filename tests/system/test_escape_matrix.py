@@ -116,7 +116,21 @@ RUNTIME_QUIET = {
 }  # fmt: skip
 """Names that run no tool; ``tools`` returns no functions, and ``update_var`` calls a function of the tool itself."""
 
-COMMAND_WAYS = {"call", "execute", "run", "approve", "ask", "chat", "mcp", "mcp serve", "worker", "runs", "runs resume"}
+COMMAND_WAYS = {
+    "call",
+    "execute",
+    "run",
+    "approve",
+    "ask",
+    "chat",
+    "mcp",
+    "mcp serve",
+    "openapi",
+    "openapi serve",
+    "worker",
+    "runs",
+    "runs resume",
+}
 COMMAND_QUIET = {
     *(
         "list",
@@ -153,6 +167,8 @@ PACKAGE_WAYS = {
     "neuroscript.interop.mcp.server.resources.Watch.__init__": "aexecute",
     "neuroscript.interop.mcp.server.client_session.open_client": "aexecute",
     "neuroscript.interop.mcp.server.client_session.Client.__init__": "aexecute",
+    "neuroscript.interop.openapi.serve.app": "aexecute",
+    "neuroscript.interop.openapi.serve.Service.__init__": "aexecute",
     "neuroscript.interop.fastmcp.export.to_fastmcp": "aexecute",
     "neuroscript.interop.agentheaven.mcp.fastmcp_tool": "aexecute",
     "neuroscript.interop.neurosurfer.invoke.Invoker.__init__": "stream",
@@ -181,7 +197,7 @@ PACKAGE_WAYS = {
 PACKAGE_QUIET = {
     "bind", "bind_named", "bundle", "coerce", "policy_from_data", "policy_to_data", "result_to_data", "spec_from_data",
     "spec_to_data", "spec_to_schema", "spec_from_schema", "result_schema", "from_function", "from_code",
-    "to_prompt", "tool", "hookimpl", "ask", "aask", "hookspec", "FileApprover", "load_policy",
+    "to_prompt", "to_openapi", "neuroscript.interop.openapi.export.to_openapi", "tool", "hookimpl", "ask", "aask", "hookspec", "FileApprover", "load_policy",
     "neuroscript.interop.mcp.client.answers.Answers.announce_root",
     "neuroscript.calls.approvals.check_not_stale", "neuroscript.calls.approvals.pending_request",
     "neuroscript.calls.approvals.settle_flows", "neuroscript.workflow.labels.RunLabels.__init__",

@@ -51,6 +51,7 @@ LAZY_IMPORTS: Final = {
     ),
     "cli.isolation.command": "cli.isolation.probe isolation.check",
     "cli.mcp.serve": ("interop.mcp interop.mcp.server.http interop.mcp.server.serve io.private_files"),
+    "cli.openapi.serve": "interop.openapi.serve",
     "cli.parser": "cli.error_help",
     "cli.plans.durable_runs": "workflow.durable workflow.durable.inspection",
     "cli.plans.run_plan": "cli.chat.conversation cli.env.approvers workflow.durable workflow.trace.file",

@@ -144,6 +144,8 @@ class Schemas:
             elif word in NAMED and word not in DEFINITION_KEYWORDS and isinstance(value, dict):
                 converted[word] = {name: self._convert(each, path, above, depth + 1) for name, each in value.items()}
         self._say(schema, converted)
+        if self.is_exact and schema.get("writeOnly") is True:
+            converted["writeOnly"] = True
         if self.is_exact and isinstance(schema.get(MARK), dict):
             converted[MARK] = {word: each for word, each in schema[MARK].items() if word in RULE_FACTS}
         self._remove_others(schema, converted, path)
