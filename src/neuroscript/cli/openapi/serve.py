@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
+from contextlib import redirect_stdout
 
 from neuroscript.approval.request import Approval, ApprovalRequest
 from neuroscript.cli.env.engine import MakeEngine, open_engine
@@ -23,7 +25,8 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         from neuroscript.interop.openapi.serve import DOCUMENT_PATH, app
     token = token_of(options)
     output.serve()
-    with open_engine(make_engine, output, options, reject if options.suspend is None else None) as engine:
+    asking = reject if options.suspend is None else None
+    with redirect_stdout(sys.stderr), open_engine(make_engine, output, options, asking) as engine:
         with require_extra():
             application = app(
                 engine,

@@ -42,7 +42,7 @@ DIALECTS: Final = (
 
 
 MOVED: Final[dict[str, Any]] = {}
-"""What stands in a list of parameters for one that describes the body in version 2.0, compared by identity."""
+"""Replaces a parameter of version 2.0 that describes the body, so that the others keep their indexes."""
 
 
 class InvalidPart(Exception):
