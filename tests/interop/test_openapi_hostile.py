@@ -319,7 +319,8 @@ FACTS: Final = ("type", "nullable", "default", "format", "minimum", "minLength",
 @pytest.mark.parametrize("word", FACTS)
 def test_invalid_facts_are_reported(word: str) -> None:
     """They raise nothing but a `SpecError`."""
-    for value in (None, 7, "x", [7], [{}], {"a": None}, {"$ref": "#/x"}, True, {"x-neuroscript": 7}):
+    values: list[Any] = [None, 7, "x", [7], [{}], {"a": None}, {"$ref": "#/x"}, True, {"x-neuroscript": 7}]
+    for value in values:
         for document in (
             with_facts({"arguments": True}, {word: value}),
             with_facts({"arguments": True, word: value, "variadic": True}, {}),

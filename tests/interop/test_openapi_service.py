@@ -306,6 +306,28 @@ def test_timeout_is_504() -> None:
     assert answer.problem[:3] == (504, "call.timeout", "later")
 
 
+def test_slow_and_large_bodies() -> None:
+    """The guard limits their time, and the service their size, also without a declared length."""
+    with Engine(plugins="none", toolsets=[t]) as engine, serving(engine, slowest=0.2, most_bytes=10) as place:
+        slow = raw(place, b"Content-Length: 5\r\n\r\n{")
+        large = raw(place, b"Transfer-Encoding: chunked\r\n\r\n14\r\n" + b" " * 20 + b"\r\n0\r\n\r\n")
+
+    assert slow.startswith(b"HTTP/1.1 408 ")
+    assert b'"the body did not arrive in time", "code": "openapi.request", "retry": "later"' in slow
+    assert large.startswith(b"HTTP/1.1 413 ")
+    assert b'"expected a body of at most 10 bytes"' in large
+
+
+def raw(place: Place, rest: bytes) -> bytes:
+    """Send the end of a request by hand, and return the response."""
+    with socket.create_connection(("127.0.0.1", place.port), timeout=10) as client:
+        client.sendall(b"POST /t/shout HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" + rest)
+        received = b""
+        while piece := client.recv(65_536):
+            received += piece
+        return received
+
+
 def test_call_ends_when_its_client_disconnects(place: Place) -> None:
     """The tool is cancelled."""
     started.clear()
