@@ -29,9 +29,9 @@ from neuroscript import (
     Toolset,
     spec_from_schema,
 )
+from neuroscript.interop.http_server.listener import server as http_server
 from neuroscript.interop.mcp import can_request, continue_as_task, request_input, serve
 from neuroscript.interop.mcp.server.http import app
-from neuroscript.interop.mcp.server.listener import server as http_server
 
 PIXEL: Final = b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="

@@ -14,9 +14,9 @@ from typing import Any
 import attrs
 
 from neuroscript import Engine, ExecutionPolicy
+from neuroscript.interop.http_server.listener import server as http_server
 from neuroscript.interop.mcp import Service, ask_client, serve
 from neuroscript.interop.mcp.server.http import app
-from neuroscript.interop.mcp.server.listener import server as http_server
 
 PLUGIN = Path(__file__).with_name("mcp_plugin.py")
 

@@ -23,8 +23,8 @@ import pytest
 from starlette.responses import Response
 from tests.interop.mcp_place import Place, bound, served, until
 
-from neuroscript.interop.mcp.server.http import CONNECTION
-from neuroscript.interop.mcp.server.listener import connection_limit, server
+from neuroscript.interop.http_server import CONNECTION
+from neuroscript.interop.http_server.listener import connection_limit, server
 
 ROOT: Final = Path(__file__).parents[2]
 TOKEN: Final = "s3cret-tok3n"

@@ -20,8 +20,9 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.interop.mcp_place import Place, served, until
 
 from neuroscript import Engine
+from neuroscript.interop.http_server.principals import BEARER_RULE
 from neuroscript.interop.mcp import serve
-from neuroscript.interop.mcp.server.http import BEARER_RULE, app
+from neuroscript.interop.mcp.server.http import app
 
 CLIENTS = 64 if os.environ.get("NEUROSCRIPT_TEST_ALL") else 16
 TOKEN = "s3cret-tok3n"

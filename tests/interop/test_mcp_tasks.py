@@ -16,8 +16,9 @@ from mcp.client.client import Client
 from tests.interop.mcp_place import Place, bound, running, until
 
 from neuroscript import Engine, ExecutionPolicy, PromptError, Runtime, SpecError, ToolFailed, ToolPolicy, Toolset
+from neuroscript.interop.http_server import listener
 from neuroscript.interop.mcp import ask_client, continue_as_task, request_input, serve
-from neuroscript.interop.mcp.server import listener, tasks
+from neuroscript.interop.mcp.server import tasks
 from neuroscript.interop.mcp.server.http import app
 from neuroscript.interop.mcp.server.rounds import TASKS
 

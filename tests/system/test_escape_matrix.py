@@ -117,7 +117,22 @@ RUNTIME_QUIET = {
 }  # fmt: skip
 """Names that run no tool; ``tools`` returns no functions, and ``update_var`` calls a function of the tool itself."""
 
-COMMAND_WAYS = {"call", "execute", "run", "approve", "ask", "chat", "mcp", "mcp serve", "worker", "runs", "runs resume"}
+COMMAND_WAYS = {
+    "call",
+    "execute",
+    "run",
+    "approve",
+    "ask",
+    "chat",
+    "mcp",
+    "mcp serve",
+    "gateway",
+    "openapi",
+    "openapi serve",
+    "worker",
+    "runs",
+    "runs resume",
+}
 COMMAND_QUIET = {
     *(
         "list",
@@ -150,12 +165,16 @@ PACKAGE_WAYS = {
     "neuroscript.interop.inspect_ai.to_inspect_ai": "aexecute",
     "neuroscript.interop.llama_index.to_llama_index": "aexecute",
     "neuroscript.interop.langchain.export.to_langchain": "aexecute",
+    "neuroscript.interop.http_server.request_session.request_session": "aexecute",
     "neuroscript.interop.mcp.server.serve.serve": "aexecute",
     "neuroscript.interop.mcp.server.serve.Service.__init__": "aexecute",
     "neuroscript.interop.mcp.server.files.ServedFiles.found": "aexecute",
     "neuroscript.interop.mcp.server.resources.Watch.__init__": "aexecute",
-    "neuroscript.interop.mcp.server.client_session.open_client": "aexecute",
+    "neuroscript.interop.mcp.server.client_session.Access.__init__": "aexecute",
+    "neuroscript.interop.mcp.server.client_session.Access.of": "aexecute",
     "neuroscript.interop.mcp.server.client_session.Client.__init__": "aexecute",
+    "neuroscript.interop.openapi.serve.app": "aexecute",
+    "neuroscript.interop.openapi.serve.Service.__init__": "aexecute",
     "neuroscript.interop.fastmcp.export.to_fastmcp": "aexecute",
     "neuroscript.interop.agentheaven.mcp.fastmcp_tool": "aexecute",
     "neuroscript.interop.neurosurfer.invoke.Invoker.__init__": "stream",
@@ -184,7 +203,7 @@ PACKAGE_WAYS = {
 PACKAGE_QUIET = {
     "bind", "bind_named", "bundle", "coerce", "policy_from_data", "policy_to_data", "result_to_data", "spec_from_data",
     "spec_to_data", "spec_to_schema", "spec_from_schema", "result_schema", "from_function", "from_code",
-    "to_prompt", "tool", "hookimpl", "ask", "aask", "hookspec", "FileApprover", "load_policy",
+    "to_prompt", "to_openapi", "neuroscript.interop.openapi.export.to_openapi", "tool", "hookimpl", "ask", "aask", "hookspec", "FileApprover", "load_policy",
     "neuroscript.interop.mcp.client.answers.Answers.announce_root",
     "neuroscript.calls.approvals.check_not_stale", "neuroscript.calls.approvals.pending_request",
     "neuroscript.calls.approvals.settle_flows", "neuroscript.workflow.labels.RunLabels.__init__",
@@ -202,6 +221,7 @@ PACKAGE_QUIET = {
     "neuroscript.engine.client.Client.__init__", "neuroscript.workflow.plan.validation.check",
     "neuroscript.workflow.plan.planner.make_plan", "neuroscript.workflow.plan.planner.amake_plan",
     "neuroscript.workflow.synthesis.add_answer", "neuroscript.workflow.durable.validation.check_durable",
+    "neuroscript.gateway.servers.Servers.__init__", "neuroscript.interop.mcp.client.servers.try_server",
     "neuroscript.interop.mcp.client.servers.add_server", "neuroscript.interop.mcp.client.servers.add_servers",
     "neuroscript.calls.spill_writer.ResultFile.__init__", "neuroscript.calls.spill_writer.SpillingCollector.__init__", "neuroscript.calls.spill_writer.spill_result",
 }  # fmt: skip

@@ -19,13 +19,19 @@ from neuroscript._imports import install_hint
 DURABLE: Final = "durable runs need DBOS"
 LLM: Final = "needs that package"
 SERVING: Final = "serving over MCP needs its SDK"
+SERVING_HTTP: Final = "serving over HTTP needs Starlette and uvicorn"
 TAKING: Final = "loading LangChain tools needs langchain-core"
 
 MODULES: Final = {
     "neuroscript.cli.chat.llm_toolbox": (f"the toolbox for llm {LLM}", "llm"),
     "neuroscript.cli.terminal.rich_pages": ("coloured pages need rich", "cli"),
+    "neuroscript.gateway.gateway": ("a gateway needs the SDK of MCP", "gateway"),
+    "neuroscript.gateway.http": ("a gateway needs the SDK of MCP", "gateway"),
+    "neuroscript.gateway.metrics": ("metrics of a gateway need prometheus-client", "gateway"),
     "neuroscript.interop.fastmcp.export": ("tools for FastMCP need it", "fastmcp"),
     "neuroscript.interop.fastmcp.load": ("tools of FastMCP need it", "fastmcp"),
+    "neuroscript.interop.http_server.guard": (SERVING_HTTP, "serve"),
+    "neuroscript.interop.http_server.listener": (SERVING_HTTP, "serve"),
     "neuroscript.interop.inspect_ai": ("tools for Inspect need inspect-ai", "inspect-ai"),
     "neuroscript.interop.langchain.load": (TAKING, "langchain"),
     "neuroscript.interop.langchain.export": ("tools for LangChain need langchain-core", "langchain"),
@@ -39,7 +45,6 @@ MODULES: Final = {
     "neuroscript.interop.mcp.client.tasks": ("reaching an MCP server needs the SDK of MCP", "mcp"),
     "neuroscript.interop.mcp.client.sdk": ("reaching an MCP server needs the SDK of MCP", "mcp"),
     "neuroscript.interop.mcp.server.http": (SERVING, "mcp"),
-    "neuroscript.interop.mcp.server.listener": (SERVING, "mcp"),
     "neuroscript.interop.mcp.server.logs": (SERVING, "mcp"),
     "neuroscript.interop.mcp.client.pending_requests": ("reaching an MCP server needs the SDK of MCP", "mcp"),
     "neuroscript.interop.mcp.server.prompts": (SERVING, "mcp"),
@@ -55,6 +60,7 @@ MODULES: Final = {
     "neuroscript.interop.crewai": ("tools for CrewAI need it", "crewai"),
     "neuroscript.interop.google_adk": ("tools for Google ADK need it", "google-adk"),
     "neuroscript.interop.llama_index": ("tools for LlamaIndex need llama-index-core", "llama-index"),
+    "neuroscript.interop.openapi.serve": (SERVING_HTTP, "serve"),
     "neuroscript.interop.openai_agents": ("tools for the OpenAI Agents SDK need it", "openai-agents"),
     "neuroscript.interop.opentelemetry": ("tracing needs OpenTelemetry", "otel"),
     "neuroscript.interop.pydantic_ai": ("a toolset for Pydantic AI needs it", "pydantic-ai"),

@@ -41,6 +41,7 @@ LAZY_IMPORTS: Final = {
         "policy.execution_policy policy.isolation"
     ),
     "cli.env.engine": "calls.spill cli.env.approvers cli.env.audit cli.terminal.tool_hints config.lock_file",
+    "cli.env.http_service": "interop.http_server.listener interop.http_server.principals",
     "cli.env.isolation": "policy.isolation",
     "cli.env.mcp_servers": "config.policy_file interop.mcp.client.servers io.private_files runtime.secret_forms",
     "cli.env.policy": "cli.env.isolation config.policy_file",
@@ -48,10 +49,12 @@ LAZY_IMPORTS: Final = {
         "cli.env.engine cli.terminal.tool_hints discovery.catalog policy.tool_policy runtime.interfaces "
         "tools.serialization"
     ),
-    "cli.isolation.command": "cli.isolation.probe isolation.check",
-    "cli.mcp.serve": (
-        "interop.mcp interop.mcp.server.http interop.mcp.server.listener interop.mcp.server.serve io.private_files"
+    "cli.gateway.command": (
+        "cli.mcp.tools gateway.gateway gateway.http interop.mcp.server.client_config interop.mcp.server.http"
     ),
+    "cli.isolation.command": "cli.isolation.probe isolation.check",
+    "cli.mcp.serve": ("interop.mcp interop.mcp.server.http interop.mcp.server.serve io.private_files"),
+    "cli.openapi.serve": "interop.openapi.serve",
     "cli.parser": "cli.error_help",
     "cli.plans.durable_runs": "workflow.durable workflow.durable.inspection",
     "cli.plans.run_plan": "cli.chat.conversation cli.env.approvers workflow.durable workflow.trace.file",
@@ -74,7 +77,7 @@ LAZY_IMPORTS: Final = {
     "coercion.rule_text": "coercion.string_formats",
     "coercion.schema_inspection": "coercion.schema_coverage",
     "coercion.values": "coercion.content",
-    "config.policy_file": "policy.isolation",
+    "config.policy_file": "config.gateway_file policy.isolation",
     "discovery.catalog": "discovery.bundles discovery.probe",
     "discovery.entry_points": "tools.hookspecs",
     "discovery.index_builder": "tools.hookspecs",
@@ -96,11 +99,14 @@ LAZY_IMPORTS: Final = {
     "engine.shared": (
         "calls.hooks calls.observers calls.threads flow.state isolation.pool runtime.engine_secrets sandbox"
     ),
+    "gateway.gateway": "gateway.metrics",
+    "gateway.http": "gateway.metrics",
     "interop.agentheaven.handle": "llm.wire.sdk_data",
     "interop.agentheaven.mcp": "interop.fastmcp interop.fastmcp.export",
     "interop.mcp.client.host_services": "interop.mcp.client.sdk",
     "interop.mcp.client.location": "interop.mcp.client.sdk",
     "interop.mcp.client.transports": "interop.mcp.client.confined_server",
+    "interop.openapi.document": "interop.openapi.swagger",
     "isolation.program": "isolation.confinement isolation.namespaces isolation.system_calls",
     "isolation.spawned": "isolation.frames isolation.zygote",
     "isolation.tool_source": "discovery.entry_points discovery.installed discovery.local_plugins tools.fingerprints",

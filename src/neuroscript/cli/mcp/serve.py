@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
-import socket
-import sys
 from argparse import Namespace
-from contextlib import ExitStack
 from pathlib import Path
-from threading import Thread, Timer, current_thread, main_thread
-from types import FrameType
 from typing import Any, Final
 
 from neuroscript.cli.env.engine import MakeEngine, open_engine
+from neuroscript.cli.env.http_service import serve_http, token_of
+from neuroscript.cli.env.stdio_service import serve_stdio
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, require_extra
 from neuroscript.cli.terminal.output import Output
 from neuroscript.engine.engine import Engine
-from neuroscript.interop.mcp.addresses import is_loopback
-
-CLOSE_TIMEOUT_SECONDS: Final = 10.0
-"""Seconds for the engine and its MCP servers to close when the process receives a signal, and for the calls of a client
-over stdio to end when it has disconnected."""
+from neuroscript.interop.http_server.addresses import is_loopback
 
 MAX_KEY_FILE_BYTES: Final = 64 * 1024
 """Maximum size of a file with keys, in bytes."""
@@ -37,7 +28,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     with require_extra():
         from neuroscript.interop.mcp import ask_client, serve
         from neuroscript.interop.mcp.server.serve import Service  # noqa: F401
-    token, states = _token(options), _states(options)
+    token, states = token_of(options), _states(options)
     asking = ask_client if options.suspend is None else None
     output.serve()
     with open_engine(make_engine, output, options, asking) as engine:
@@ -53,28 +44,10 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
             search_above=options.search_above,
         )
         if options.http is None:
-            _over_streams(service, engine)
+            serve_stdio(service, engine)
         else:
             _over_http(service, engine, options, token, output)
     return OK
-
-
-def _token(options: Namespace) -> str:
-    """Return the token that clients must send, or ``""``."""
-    if options.http is None:
-        if options.token_env is not None or options.origin:
-            raise UsageError("--token-env and --origin need HTTP; add --http")
-        return ""
-    from neuroscript.interop.mcp.server.http import BEARER_RULE, TOKEN
-
-    token = os.environ.get(options.token_env, "").strip() if options.token_env is not None else ""
-    if options.token_env is not None and not token:
-        raise UsageError("the variable in --token-env is not set, or is empty")
-    if token and not TOKEN.fullmatch(token):
-        raise UsageError(BEARER_RULE)
-    if not token and not is_loopback(options.http[0]):
-        raise UsageError("an address that other machines can reach requires a token; add --token-env VARIABLE")
-    return token
 
 
 def _states(options: Namespace) -> Any:
@@ -108,65 +81,8 @@ def _keys_of_file(name: str | None) -> list[str]:
     return keys
 
 
-def _over_streams(service: Any, engine: Engine) -> None:
-    _exit_on_signals(engine)
-    overdue = Timer(CLOSE_TIMEOUT_SECONDS, _exit_process, (engine, OK))
-    overdue.daemon = True
-
-    async def served() -> None:
-        await service.stdio()
-        overdue.start()  # the loop does not end before each coroutine, and a tool can ignore its cancellation
-
-    asyncio.run(served())
-    overdue.cancel()
-
-
-def _exit_on_signals(engine: Engine) -> None:
-    """Close the engine and exit the process when it receives a signal, whatever its tools do."""
-    leaving: list[Thread] = []
-
-    def ended(number: int, frame: FrameType | None) -> None:
-        if leaving:  # a second signal: exit without waiting
-            os._exit(128 + number)
-        leaving.append(Thread(target=_exit_process, args=(engine, 128 + number)))
-        leaving[0].start()
-
-    if current_thread() is main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, ended)
-
-
-def _exit_process(engine: Engine, code: int) -> None:
-    """Close the engine and exit the process, because some tools, and the thread that reads stdin, cannot be stopped."""
-    closing = Thread(target=engine.close, daemon=True)
-    closing.start()
-    closing.join(CLOSE_TIMEOUT_SECONDS)
-    sys.stderr.flush()
-    os._exit(code)
-
-
 def _over_http(service: Any, engine: Engine, options: Namespace, token: str, output: Output) -> None:
     from neuroscript.interop.mcp.server.http import PATH, app
-    from neuroscript.interop.mcp.server.listener import server
 
-    host = options.http[0]
-    with _bound(host, options.http[1]) as bound:
-        application = app(service, token=token, origins=options.origin, is_local=is_loopback(host))
-        shown_host = f"[{host}]" if ":" in host else host
-        output.say(f"serving at http://{shown_host}:{bound.getsockname()[1]}{PATH}")
-        _exit_on_signals(engine)
-        server(application).run(sockets=[bound])  # on a signal, it stops, and raises the signal again
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with ExitStack() as opened:
-            bound = opened.enter_context(socket.socket(family, kind))
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind(address)
-            bound.listen()  # clients that connect before the server runs wait instead of being refused
-            opened.pop_all()
-    except OSError as error:
-        raise UsageError(f"cannot serve at that address ({type(error).__name__})") from None
-    return bound
+    application = app(service, token=token, origins=options.origin, is_local=is_loopback(options.http[0]))
+    serve_http(application, engine, options.http, output, PATH)

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from neuroscript.config.mcp_servers import is_command, is_line
-from neuroscript.interop.mcp.addresses import SECRET, url_faults
+from neuroscript.interop.http_server.addresses import SECRET, url_faults
 from neuroscript.io.text import quote_untrusted
 from neuroscript.tools.injection_sources import Secret
 

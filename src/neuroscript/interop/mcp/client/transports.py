@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Self, TextIO
 
 from neuroscript._imports import missing_extra
-from neuroscript.interop.mcp.addresses import is_local_url
+from neuroscript.interop.http_server.addresses import is_local_url
 from neuroscript.interop.mcp.client import size_limits as bounds
 from neuroscript.interop.mcp.client.location import Location
 from neuroscript.interop.mcp.client.log_filter import install_filter

@@ -1,38 +1,35 @@
 """One client of a server: its session, its log level and its view of the tools.
 
 A client with a handshake has a session until it disconnects. In protocol 2026-07-28, each request has a session of its
-own, which has no variables or handles of earlier requests. Such requests share what they have read, because rules about
-information flow would otherwise never apply.
+own; see `http_server.request_session`.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.scalars import Handle
-from neuroscript.coercion.types import ArgType
 from neuroscript.engine.engine import Engine
 from neuroscript.engine.session import Session
-from neuroscript.errors import ToolFailed
+from neuroscript.interop.http_server.request_session import Stateless, request_session, uses_handles
 from neuroscript.interop.mcp.schema import to_mcp
 from neuroscript.interop.mcp.server.elicitation import ClientPrompter
 from neuroscript.interop.mcp.server.logs import LEVELS
 from neuroscript.interop.mcp.server.request import CURRENT
 from neuroscript.interop.mcp.server.tool_search import OWN_SPECS, ToolSearch
 from neuroscript.llm.offered_tools import offered_infos
+from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.runtime.host import Host, Progress
 from neuroscript.runtime.interfaces import ToolInfo
-from neuroscript.runtime.state import Handles, Variables, handle_id
 from neuroscript.runtime.wire_names import NameStyle, WireNames
-from neuroscript.spec.tool_spec import ToolSpec
 
-if TYPE_CHECKING:
-    from neuroscript.flow.state import SessionFlow
-
-NO_SESSION: Final = "requests of protocol 2026-07-28 have no session; use a client of 2025-11-25"
+NO_SESSION: Final = Stateless(
+    "mcp.stateless", "requests of protocol 2026-07-28 have no session; use a client of 2025-11-25"
+)
+"""Why nothing is stored between the requests of a client without a handshake."""
 
 
 @attrs.define(eq=False, repr=False)
@@ -46,6 +43,7 @@ class Client:
         is_lasting: Whether the session lasts for more than one request.
         is_task: Whether a task uses the session, which then ends with the task.
         style: How its tools are named.
+        name: The name under which the host knows it, or ``""``.
         search: What replaces a long list of tools, or None.
     """
 
@@ -55,6 +53,7 @@ class Client:
     is_lasting: bool = True
     is_task: bool = False
     style: NameStyle = "grouped"
+    name: str = ""
     search: ToolSearch | None = None
     _known: Any = attrs.field(default=attrs.Factory(lambda self: self.session.infos, takes_self=True))
     _names: tuple[Mapping[str, Any], WireNames] | None = None
@@ -104,80 +103,70 @@ class Client:
         Args:
             level: The minimum level of the log messages that it receives; None means none.
         """
-        shared = self.session
-        session = Session(shared._entries, host=shared.host, ledger=shared.ledger)
-        session.memory.variables = RequestVariables(shared.host.variables, shared.host.constants)
-        session.memory.flow = shared.memory.flow  # a request carries what earlier ones have read
-        session.memory.handles = RequestHandles(shared.memory.flow)
-        names = (shared.infos, self.names)
-        return Client(connection, session, level, is_lasting=False, style=self.style, search=self.search, names=names)
+        session = request_session(self.session, NO_SESSION, session_id(self.name))
+        return Client(
+            connection,
+            session,
+            level,
+            is_lasting=False,
+            style=self.style,
+            name=self.name,
+            search=self.search,
+            names=(self.session.infos, self.names),
+        )
 
 
-def uses_handles(spec: ToolSpec) -> bool:
-    """Return whether a tool takes or returns handles."""
-    return ArgType.HANDLE in (spec.return_type, *(each.type for each in spec.args))
+def session_id(name: str) -> str:
+    """Return the id of a new session of a named client, such as ``alice/3f9a1c2b``, or ``""`` for a random one."""
+    return f"{name}/{os.urandom(8).hex()}" if name else ""
 
 
-class RequestVariables(Variables):
-    """Variables that cannot be set, because they would be lost after the request."""
+@attrs.frozen(eq=False)
+class Access:
+    """What the clients of one server may do.
 
-    def set(self, name: str, value: object) -> None:
-        """Raise an error.
-
-        Raises:
-            ToolFailed: Always, with the code ``mcp.stateless``.
-        """
-        raise ToolFailed(f"cannot set variables: {NO_SESSION}", code="mcp.stateless", retry="host")
-
-    def update(self, name: str, change: object) -> Any:
-        """Raise the error of `set`."""
-        self.set(name, change)
-
-
-class RequestHandles(Handles):
-    """Handles that are released with the request.
-
-    Args:
-        flow: What the requests know about information flow, or None.
-    """
-
-    def __init__(self, flow: SessionFlow | None) -> None:
-        super().__init__()
-        self._flow = flow
-
-    def get(self, handle: Handle | str, kind: str) -> Any:
-        """Return the object that a handle of this request refers to.
-
-        Raises:
-            ToolFailed: As for `Handles.get`; the message says that earlier handles have been released.
-        """
-        if self.kind(handle) is None:
-            raise ToolFailed(f"this handle is unknown: {NO_SESSION}", code="handle.unknown", retry="host")
-        return super().get(handle, kind)
-
-    def release(self, handle: Handle | str) -> bool:
-        """Release an object and forget its labels, and return whether it was stored."""
-        if self._flow is not None:
-            self._flow.handles.pop(handle_id(handle), None)
-        return super().release(handle)
-
-
-def open_client(
-    engine: Engine,
-    tools: tuple[str, ...],
-    connection: Any,
-    style: NameStyle = "grouped",
-    search: ToolSearch | None = None,
-) -> Client:
-    """Return a client with its own session.
-
-    Args:
-        tools: Patterns of the tools that it may call, among those that the engine permits.
-        style: How its tools are named.
+    Attributes:
+        engine: The engine whose tools are served.
+        policy: What is permitted, inside what the engine permits.
+        style: How tools are named.
+        name: The name of the client if all connections come from the same one, otherwise ``""``. Such connections have
+            their own sessions, and share the limits of the policy.
         search: What replaces a long list of tools, or None.
     """
-    policy = engine.policy if tools == ("*",) else engine.policy.narrowed(allow=tools, otherwise="refuse")
-    return Client(connection, engine.session(policy=policy, host=_host(engine.host)), style=style, search=search)
+
+    engine: Engine
+    policy: ExecutionPolicy
+    style: NameStyle
+    name: str
+    search: ToolSearch | None
+    _shared: Session | None
+
+    @classmethod
+    def of(
+        cls,
+        engine: Engine,
+        tools: tuple[str, ...],
+        style: NameStyle = "grouped",
+        policy: ExecutionPolicy | None = None,
+        name: str = "",
+        search: ToolSearch | None = None,
+    ) -> Access:
+        """Return the access to the tools that match patterns, among those that a policy and the engine permit."""
+        permitted = engine.policy if policy is None else policy
+        if tools != ("*",):
+            permitted = permitted.narrowed(allow=tools, otherwise="refuse")
+        shared = engine.session(policy=permitted, id=name) if name else None
+        return cls(engine, permitted, style, name, search, shared)
+
+    def open(self, connection: Any) -> Client:
+        """Return a client with its own session."""
+        host = _host(self.engine.host)
+        if self._shared is None:
+            session = self.engine.session(policy=self.policy, host=host)
+        else:
+            counted = self._shared.ledger
+            session = Session(self._shared._entries, session_id(self.name), host=host, ledger=counted)
+        return Client(connection, session, style=self.style, name=self.name, search=self.search)
 
 
 def _host(host: Host) -> Host:

@@ -27,12 +27,10 @@ except ImportError as error:
 
 from neuroscript.coercion.plain_data import to_plain
 from neuroscript.errors import PromptError
+from neuroscript.interop.http_server import CLIENT_GONE
 from neuroscript.interop.mcp.server.rounds import CAPABILITIES, ELICITATION, TASKS, Round
 from neuroscript.interop.mcp.server.tasks import MESSAGES, Task
 from neuroscript.io.text import sendable
-
-CLIENT_GONE: Final = "neuroscript.gone"
-"""The key for the disconnect event, an `asyncio.Event`, in the scope of an HTTP request."""
 
 MAX_PENDING_NOTIFICATIONS: Final = 1_000
 """Maximum number of queued notifications of one call; further ones are dropped."""
@@ -218,6 +216,11 @@ class Request:
             is_begun: bool = self._start(self._become_task()).result()
             return is_begun
         return self._begun()
+
+    @property
+    def may_become_task(self) -> bool:
+        """Whether the client supports tasks, so that the call can continue as one."""
+        return self._begin_task is not None
 
     def require_tasks(self) -> None:
         """Record that the call needs a client with tasks."""

@@ -19,6 +19,7 @@ import attrs
 from neuroscript._imports import missing_extra
 from neuroscript.coercion.parameters import SECONDS, Form, as_tuple, object_form, optional, require_fields
 from neuroscript.errors import SpecError
+from neuroscript.interop.http_server import PRINCIPAL
 from neuroscript.interop.mcp.server.rounds import Round, State, may_repeat
 from neuroscript.interop.mcp.server.used_states import UsedStates, UsedStatesInMemory
 
@@ -37,9 +38,6 @@ MIN_KEY_BYTES: Final = 32
 
 CLOCK_SECONDS: Final = 60.0
 """How much the clocks of servers may differ, in seconds."""
-
-PRINCIPAL: Final = "neuroscript.principal"
-"""The key for the digest of the client's token in the scope of an HTTP request."""
 
 KEYS: Final = Form(
     f"strings or bytes of at least {MIN_KEY_BYTES} bytes",
@@ -126,8 +124,8 @@ def changed(state: State, subject: Mapping[str, str]) -> str:
 
 
 def principal_of(context: Any) -> str | None:
-    """Return who sent a request: the principal of the SDK's authentication, or the digest of our own token."""
+    """Return who sent a request: the principal of the SDK's authentication, or the name of the guard's principal."""
     if context.request is None:
         return None
-    token: str | None = context.request.scope.get(PRINCIPAL)
-    return authenticated_principal(context) or token
+    principal = context.request.scope.get(PRINCIPAL)
+    return authenticated_principal(context) or (None if principal is None else principal.name)

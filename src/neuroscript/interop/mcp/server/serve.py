@@ -19,7 +19,7 @@ from neuroscript import __version__
 from neuroscript._imports import missing_extra
 from neuroscript.calls.steps import GRACE_SECONDS, CallFrame
 from neuroscript.coercion.context import type_name
-from neuroscript.coercion.parameters import WHOLE, Form, instance, is_number, optional, require
+from neuroscript.coercion.parameters import STRING, WHOLE, Form, instance, is_number, optional, require
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import CallError, PolicyError, SpecError, ToolFailed
 from neuroscript.io.text import sendable
@@ -27,6 +27,7 @@ from neuroscript.io.user_cache import APPLICATION
 from neuroscript.llm.offered_tools import refuse_unoffered
 from neuroscript.llm.wire.tools import input_schema
 from neuroscript.names import canonical
+from neuroscript.policy.execution_policy import POLICY, ExecutionPolicy
 from neuroscript.policy.scopes import tool_matcher
 from neuroscript.runtime.interfaces import ToolCall, ToolResult
 from neuroscript.runtime.result_text import result_text
@@ -54,7 +55,8 @@ try:
 except ImportError as error:
     raise missing_extra("serving over MCP needs its SDK", "mcp", error) from None
 
-from neuroscript.interop.mcp.server.client_session import NO_SESSION, Client, open_client, uses_handles
+from neuroscript.interop.http_server.request_session import uses_handles
+from neuroscript.interop.mcp.server.client_session import NO_SESSION, Access, Client
 from neuroscript.interop.mcp.server.files import ServedFiles
 from neuroscript.interop.mcp.server.logs import forward_logs
 from neuroscript.interop.mcp.server.prompts import Prompts
@@ -102,6 +104,9 @@ def serve(
     tasks: str | Iterable[str] = (),
     resources: str | Iterable[str] = (),
     search_above: int | None = None,
+    policy: ExecutionPolicy | None = None,
+    client: str = "",
+    instructions: str = "",
 ) -> Service:
     """Return a service that offers an engine's tools, resources and prompts to MCP clients, under the engine's policy.
 
@@ -121,6 +126,10 @@ def serve(
         search_above: The number of tools above which ``tools/list`` contains ``search_tools`` and ``call_tool`` instead
             of the tools; clients can also still call each tool by its own name. None always lists the tools. With a
             number, no other tool has one of these two names, so a tool with such a bare name has its group.
+        policy: What the clients of this service may do; it can only narrow what the engine permits.
+        client: The name of the client, if all connections come from the same one. The ids of its sessions begin with
+            it, as in ``alice/3f9a1c2b``, and all its connections share the limits of *policy*.
+        instructions: What a client learns about the server; most pass it to their model.
 
     Raises:
         SpecError: One of *tools*, *tasks* or *resources* is not a pattern, or a parameter has the wrong type. *states*
@@ -128,9 +137,11 @@ def serve(
         RegistryError: The engine has other tools with the names of the added ones.
         ModuleNotFoundError: The extra ``mcp`` is not installed.
     """
-    forms = {"names": (names, NAMES), "states": (states, optional(STATES)), "cache_seconds": (cache_seconds, CACHE)}
-    require("serve", **forms, search_above=(search_above, optional(WHOLE)))
-    if states is not None and states.keys and engine.policy.has_flow_rules:
+    require("serve", names=(names, NAMES), states=(states, optional(STATES)), cache_seconds=(cache_seconds, CACHE))
+    require("serve", policy=(policy, optional(POLICY)), client=(client, STRING), instructions=(instructions, STRING))
+    require("serve", search_above=(search_above, optional(WHOLE)))
+    permitted = engine.policy if policy is None else policy.inside(engine.policy)
+    if states is not None and states.keys and permitted.has_flow_rules:
         raise SpecError("serve", [f"states: {ONE_PROCESS}"])
     return Service(
         engine,
@@ -142,6 +153,9 @@ def serve(
         _patterns(tasks),
         _patterns(resources),
         search_above,
+        permitted,
+        client,
+        instructions,
     )
 
 
@@ -178,6 +192,9 @@ class Service:
         tasks: tuple[str, ...] = (),
         resources: tuple[str, ...] = (),
         search_above: int | None = None,
+        policy: ExecutionPolicy | None = None,
+        client: str = "",
+        instructions: str = "",
     ) -> None:
         engine.policy.narrowed(allow=(*tools, *tasks))  # raise an error for invalid patterns now
         files = ServedFiles(resources)
@@ -185,10 +202,9 @@ class Service:
             added = files.add_tools(engine)
             tools = tools if tools == ("*",) else (*tools, *added)
         self._engine = engine
-        self._tools = tools
-        self._names = names
         self._states = states
         self._search = None if search_above is None else ToolSearch(search_above)
+        self._access = Access.of(engine, tools, names, policy, client, self._search)
         self._is_task = [tool_matcher(pattern) for pattern in tasks]
         self._common: Client | None = None
         self._stopping: set[asyncio.Task[None]] = set()
@@ -199,6 +215,7 @@ class Service:
         self.server: Server[Any] = Server(
             name,
             version=__version__,
+            instructions=instructions or None,
             lifespan=self._lifespan,
             cache_hints=dict.fromkeys(LISTS, CacheHint(ttl_ms=round(cache_seconds * 1_000))),
             get_tool_input_schema=self._input_schema,
@@ -329,9 +346,7 @@ class Service:
         """Return why a request of a client without a handshake must not run, or None."""
         info = client.session.infos.get(canonical(call.name))
         if info is not None and uses_handles(info.spec):
-            return ToolFailed(
-                f"works with handles, but {NO_SESSION}", tool=call.name, code="mcp.stateless", retry="host"
-            )
+            return NO_SESSION.refuse_handles(call.name)
         new = "" if round.state is None else changed(round.state, self._subject(client, call.name))
         if not new:
             return None
@@ -358,7 +373,9 @@ class Service:
     ) -> ToolResult:
         """Return the result of a call; it ends early if its client cancels it or disconnects."""
         running = asyncio.create_task(client.session.aexecute(call, on_item=on_item))
-        events = [request.has_become_task, *filter(None, [request.disconnection])]
+        events = [*filter(None, [request.disconnection])]
+        if request.may_become_task:
+            events.append(request.has_become_task)
         waiting = [asyncio.create_task(event.wait()) for event in events]
         try:
             await asyncio.wait({running, *waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -439,7 +456,7 @@ class Service:
             if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
                 client = self._common_client().for_request(connection, (context.meta or {}).get(LOG_LEVEL_META_KEY))
             else:
-                client = open_client(self._engine, self._tools, connection, self._names, self._search)
+                client = self._access.open(connection)
                 self.clients.add(client)
             connection.state[CLIENT] = client
             connection.exit_stack.callback(self._close_client, client)
@@ -448,7 +465,7 @@ class Service:
     def _common_client(self) -> Client:
         """Return what the clients without a handshake have in common, which makes no calls itself."""
         if self._common is None:
-            self._common = open_client(self._engine, self._tools, None, self._names, self._search)
+            self._common = self._access.open(None)
         return self._common
 
     def _close_client(self, client: Client) -> None:

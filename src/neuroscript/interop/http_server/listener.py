@@ -1,4 +1,4 @@
-"""The HTTP server that runs `http.app`, with a limit on connections and a deadline for unauthorized ones.
+"""The HTTP server of an application behind a guard: limits connections, and sets a deadline for unauthorized ones.
 
 uvicorn waits for the headers of a request without limit, and accepts connections until no descriptor is left. Therefore
 a few hundred connections that each send half a header would lock out every client. Here, a connection is *admitted*
@@ -17,14 +17,14 @@ from time import monotonic
 from typing import Any, Final
 
 from neuroscript._imports import missing_extra
-from neuroscript.interop.mcp.server.http import CONNECTION
+from neuroscript.interop.http_server import CONNECTION
 
 try:
     import uvicorn
     from uvicorn.protocols.http.h11_impl import H11Protocol
     from uvicorn.server import ServerState
 except ImportError as error:
-    raise missing_extra("serving over MCP needs its SDK", "mcp", error) from None
+    raise missing_extra("serving over HTTP needs Starlette and uvicorn", "serve", error) from None
 
 HEADER_SECONDS: Final = 10.0
 """Maximum time without an admitted request, in seconds, since the connection opened or its last admitted response."""
@@ -52,7 +52,9 @@ LOG_SECONDS: Final = 60.0
 def server(
     application: Any, *, header_seconds: float = HEADER_SECONDS, max_connections: int | None = None
 ) -> uvicorn.Server:
-    """Return a server for `http.app`; ``server(app).run(sockets=[…])`` serves on sockets that are already bound.
+    """Return a server for an application behind a `guard.RequestGuard`.
+
+    ``server(app).run(sockets=[…])`` serves on sockets that are already bound.
 
     Args:
         header_seconds: Maximum time of a connection without an admitted request, in seconds.
@@ -231,7 +233,7 @@ class _Server(uvicorn.Server):
 class RateLimitFilter(logging.Filter):
     """Passes one record per `LOG_SECONDS` for each warning, and for connections that cannot be accepted.
 
-    The SDK logs why it rejects a request state.
+    The SDK of MCP logs why it rejects a request state.
     """
 
     LOGGERS: Final = ("uvicorn.error", "asyncio", "mcp.server.request_state")

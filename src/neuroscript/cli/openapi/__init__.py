@@ -1,0 +1,1 @@
+"""``neuroscript openapi``: serve tools over HTTP, described by an OpenAPI document."""

@@ -1,0 +1,133 @@
+"""The guard in front of an HTTP service: checks which requests may reach it, and detects disconnected clients.
+
+See MCP 2025-11-25 and 2026-07-28, "Transports", security warning, and RFC 6750.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from neuroscript._imports import missing_extra
+from neuroscript.interop.http_server import CLIENT_GONE, CONNECTION, PRINCIPAL
+from neuroscript.interop.http_server.addresses import host_of, is_loopback
+from neuroscript.interop.http_server.principals import Authenticator, Refusal
+
+try:
+    from starlette.datastructures import Headers
+    from starlette.responses import Response
+except ImportError as error:
+    raise missing_extra("serving over HTTP needs Starlette and uvicorn", "serve", error) from None
+
+MAX_BODY_BYTES: Final = 4 * 1024 * 1024
+"""Maximum size of a request body, in bytes."""
+
+BODY_TIMEOUT_SECONDS: Final = 30.0
+"""Timeout for receiving a whole request body, in seconds."""
+
+
+Respond = Callable[[str, int, Mapping[str, str] | None], Response]
+
+
+def check_access(*, is_local: bool, authenticator: Authenticator | None) -> None:
+    """Check that a service that other machines can reach authenticates its clients.
+
+    Raises:
+        ValueError: It does not.
+    """
+    if not (is_local or authenticator is not None):
+        raise ValueError("a server that other machines can reach needs a token")
+
+
+class RequestGuard:
+    """An ASGI application that passes only authorized requests to another one.
+
+    It stores an `asyncio.Event` in the scope of each request under `CLIENT_GONE`, which is set when the client
+    disconnects, and the `Principal` of its sender under `PRINCIPAL`.
+
+    Args:
+        inside: The application that answers authorized requests.
+        authenticator: Finds out who sent a request; None accepts every sender.
+        origins: Origins of web pages that may access the service, in addition to those of this machine.
+        is_local: Whether only this machine may access the service; requests must then name a local host.
+        slowest: Timeout for receiving a whole request body, in seconds.
+        single_headers: Headers that may occur only once, in lower case, and what to respond otherwise.
+        respond: Returns the response to a request that is refused, from its text, status and headers.
+    """
+
+    def __init__(
+        self,
+        inside: Callable[[Any, Any, Any], Any],
+        *,
+        authenticator: Authenticator | None = None,
+        origins: Iterable[str] = (),
+        is_local: bool = True,
+        slowest: float = BODY_TIMEOUT_SECONDS,
+        single_headers: Mapping[str, str] | None = None,
+        respond: Respond = Response,
+    ) -> None:
+        self._inside = inside
+        self._authenticator = authenticator
+        self._origins = frozenset(origins)
+        self._is_local = is_local
+        self._slowest = slowest
+        self._single_headers = single_headers or {}
+        self._respond = respond
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Respond to one request."""
+        refusal = await self._refusal(scope)
+        if refusal is not None:
+            await refusal(scope, receive, send)
+            return
+        connection = scope.get("state", {}).get(CONNECTION)
+        if connection is None:
+            await self._admitted(scope, receive, send)
+            return
+        connection.admit()
+        try:
+            await self._admitted(scope, receive, send)
+        finally:
+            connection.release()
+
+    async def _admitted(self, scope: Any, receive: Any, send: Any) -> None:
+        disconnected = scope[CLIENT_GONE] = asyncio.Event()
+        clock = asyncio.timeout(self._slowest)
+
+        async def hearing() -> Any:
+            message = await receive()
+            if message["type"].endswith(".disconnect"):
+                disconnected.set()
+            if not message.get("more_body") and clock.when() is not None:
+                clock.reschedule(None)
+            return message
+
+        try:
+            async with clock:
+                await self._inside(scope, hearing, send)
+        except TimeoutError:
+            if not clock.expired():
+                raise
+            await self._respond("the body did not arrive in time", 408, {"connection": "close"})(scope, receive, send)
+
+    async def _refusal(self, scope: Any) -> Response | None:
+        """Return the response to an invalid request, or None; every occurrence of a repeated header must be valid."""
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        if self._is_local and not (hosts and all(is_loopback(host_of(each)) for each in hosts)):
+            return self._respond("this server only accepts requests from its own machine", 421, None)
+        if not all(map(self._is_origin, headers.getlist("origin"))):
+            return self._respond("pages of this origin may not access this server", 403, None)
+        if self._authenticator is not None:
+            sender = await self._authenticator.authenticate(headers.getlist("authorization"))
+            if isinstance(sender, Refusal):
+                challenge = {"www-authenticate": sender.www_authenticate} if sender.www_authenticate else None
+                return self._respond(sender.text, sender.status, challenge)
+            scope[PRINCIPAL] = sender
+        repeated = [text for name, text in self._single_headers.items() if len(headers.getlist(name)) > 1]
+        return self._respond(repeated[0], 400, None) if repeated else None
+
+    def _is_origin(self, origin: str) -> bool:
+        scheme, _, host = origin.partition("://")
+        return origin in self._origins or (scheme in ("http", "https") and is_loopback(host_of(host)))
