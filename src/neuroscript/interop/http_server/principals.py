@@ -26,10 +26,14 @@ class Principal:
     Attributes:
         name: A stable name that is not a secret, because audit records and request states contain it.
         scopes: What the credentials permit.
+        client: The program that the credentials were issued to, or ``""``.
+        expires: When the credentials expire, in seconds since 1970, or None.
     """
 
     name: str
     scopes: frozenset[str] = frozenset()
+    client: str = ""
+    expires: float | None = None
 
 
 @attrs.frozen

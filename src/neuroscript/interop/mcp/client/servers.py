@@ -128,4 +128,5 @@ def _server(
         sampling=table.sampling,
         resources=table.resources,
         description_chars=table.description_chars,
+        oauth=table.oauth or False,
     )
