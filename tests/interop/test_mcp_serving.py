@@ -28,7 +28,7 @@ from tests.interop.mcp_plugin import PICTURE
 
 from neuroscript import Approval, Engine, ExecutionPolicy, SpecError, Toolset, ToolSpec
 from neuroscript.interop.mcp import serve
-from neuroscript.interop.mcp.server.client_session import open_client
+from neuroscript.interop.mcp.server.client_session import Access
 from neuroscript.interop.mcp.server.request import offers_forms
 
 ROOT = Path(__file__).parents[2]
@@ -317,7 +317,7 @@ def test_a_selection_does_not_ask_about_other_tools() -> None:
     with Engine(plugins="none", policy=policy) as engine:
         engine.load_plugin(PLUGIN)
 
-        assert {*open_client(engine, ("t.ad*",), None).session.infos} == {"t.add"}
+        assert {*Access.of(engine, ("t.ad*",)).open(None).session.infos} == {"t.add"}
 
 
 def test_an_invalid_pattern_is_refused_at_once() -> None:

@@ -3,7 +3,8 @@
 Every problem is reported at once, with its line and its name. `ExecutionPolicy` and `Limits` validate the values; only
 the structure is validated here. A file with any problem yields no policy and therefore permits nothing.
 
-Tables ``mcp.NAME`` describe servers of tools; `load_servers` returns them and starts none.
+Tables ``mcp.NAME`` describe servers of tools; `load_servers` returns them and starts none. The tables ``gateway`` and
+``client.NAME`` are settings of a gateway, see `neuroscript.config.gateway_file`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ SWITCHES: Final = ("trusted", "trust_textless")
 KEYS: Final = (*LISTS, *SWITCHES, "otherwise", "limits", "flow", "labels", "isolation")
 """The keys of a profile; the table ``policy`` may also contain profiles."""
 
-TABLES: Final = ("policy", "mcp")
+GATEWAY_TABLES: Final = ("gateway", "client")
+"""The top-level tables that only a gateway uses."""
+
+TABLES: Final = ("policy", "mcp", *GATEWAY_TABLES)
 """The top-level tables."""
 
 COUNTS: Final = tuple(field.name for field in attrs.fields(Limits))
@@ -96,36 +100,66 @@ def policy_of_toml(text: str, *, source: str = "policy", profile: str | None = N
     ('*.delete',)
     """
     stated, _ = _looked_at(text, source, profile, "")
-    limits, isolation = stated.pop("limits", None), stated.pop("isolation", None)
-    if isolation:
+    return ExecutionPolicy(**policy_fields(stated))
+
+
+def policy_fields(stated: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a table as keyword arguments of a policy, with objects for its limits and isolation."""
+    fields = {key: value for key, value in stated.items() if key not in ("limits", "isolation")}
+    if stated.get("isolation"):
         from neuroscript.policy.isolation import Isolation
 
-        stated["isolate"] = Isolation(**isolation)
-    return ExecutionPolicy(**stated, limits=Limits(**limits) if limits else None)
+        fields["isolate"] = Isolation(**stated["isolation"])
+    if stated.get("limits"):
+        fields["limits"] = Limits(**stated["limits"])
+    return fields
 
 
 def _looked_at(
     text: str, source: str, profile: str | None, directory: str
 ) -> tuple[dict[str, Any], tuple[ServerTable, ...]]:
     """Return the settings and the servers in the text of a policy file; raise an error that lists every problem."""
+    faults = faults_of(text, source)
+    stated, servers = read_tables(faults, profile, directory)
+    if not faults.document.values.keys().isdisjoint(GATEWAY_TABLES):
+        from neuroscript.config.gateway_file import read_gateway
+
+        read_gateway(faults, servers, directory)
+    if faults.found:
+        raise faults.error(source)
+    return stated, servers
+
+
+def faults_of(text: str, source: str) -> Faults:
+    """Return the parsed text of a policy file, with its unknown tables as problems.
+
+    Raises:
+        SpecError: The text is not valid TOML.
+    """
     try:
         document = parse_toml(text)
     except TomlError as error:
         raise SpecError(quote_untrusted(source), [error.hint], [error.line]) from None
     faults = Faults(document)
     faults.only((), document.values, TABLES)
+    return faults
+
+
+def read_tables(faults: Faults, profile: str | None, directory: str) -> tuple[dict[str, Any], tuple[ServerTable, ...]]:
+    """Return the settings of the policy and the servers in a file, and note every problem.
+
+    Args:
+        directory: The directory of the file, which relative paths start from.
+    """
     stated = _stated(faults, profile)
-    servers = tables_in(faults, ("mcp",), document.values.get("mcp", {}), directory)
-    if faults.found:
-        raise faults.error(source)
-    return stated, servers
+    return stated, tables_in(faults, ("mcp",), faults.document.values.get("mcp", {}), directory)
 
 
 def _stated(faults: Faults, profile: str | None) -> dict[str, Any]:
     """Return the settings of the document, with parts replaced by the profile."""
     place = ("policy",)
     table = faults.table(place, faults.document.values.get("policy", {}))
-    base = _section(faults, place, table, (*KEYS, "profiles"))
+    base = policy_section(faults, place, table, (*KEYS, "profiles"))
     profiles = _profiles(faults, (*place, "profiles"), table.get("profiles", {}))
     if profile is None:
         return base
@@ -140,12 +174,17 @@ def _stated(faults: Faults, profile: str | None) -> dict[str, Any]:
 def _profiles(faults: Faults, place: Place, value: object) -> dict[str, dict[str, Any]]:
     table = faults.table(place, value)
     return {
-        name: _section(faults, (*place, name), faults.table((*place, name), each), KEYS) for name, each in table.items()
+        name: policy_section(faults, (*place, name), faults.table((*place, name), each), KEYS)
+        for name, each in table.items()
     }
 
 
-def _section(faults: Faults, place: Place, table: Mapping[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
-    """Return the settings of a table, as keyword arguments of a policy, of its limits and of its isolation."""
+def policy_section(faults: Faults, place: Place, table: Mapping[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
+    """Return the settings of a table, as keyword arguments of a policy, of its limits and of its isolation.
+
+    Args:
+        known: The keys of the table. Those that are not settings of a policy are left out.
+    """
     stated: dict[str, Any] = {}
     for key, value in table.items():
         here = (*place, key)

@@ -38,14 +38,15 @@ class Stateless:
         return ToolFailed(f"works with handles, but {self.reason}", tool=tool, code=self.code, retry="host")
 
 
-def request_session(shared: Session, stateless: Stateless) -> Session:
+def request_session(shared: Session, stateless: Stateless, id: str = "") -> Session:
     """Return a session for one request, with the tools, the policy and the counters of another session.
 
     Args:
         shared: The session that the requests of a client share.
         stateless: Why variables and handles are not stored.
+        id: The id in records; by default a random one.
     """
-    session = Session(shared._entries, host=shared.host, ledger=shared.ledger)
+    session = Session(shared._entries, id, host=shared.host, ledger=shared.ledger)
     session.memory.variables = RequestVariables(shared.host.variables, shared.host.constants, stateless)
     session.memory.flow = shared.memory.flow  # a request carries what earlier ones have read
     session.memory.handles = RequestHandles(shared.memory.flow, stateless)

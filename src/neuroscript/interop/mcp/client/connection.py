@@ -40,6 +40,45 @@ def connection_closed_error() -> ToolFailed:
     return ToolFailed(text, code="mcp.closed", retry="later")
 
 
+class Openings(Protocol):
+    """Decides when a connection may be opened, and learns when it is open and when it ends. Any thread may call it."""
+
+    def begin(self) -> None:
+        """Record that the connection is opened now, or raise a `ToolFailed` if it must not be."""
+
+    def opened(self) -> None:
+        """Record that the connection is open."""
+
+    def ended(self, error: ToolFailed | None) -> None:
+        """Record that the connection has ended, with the error if it could not be opened."""
+
+
+class OpeningLimit:
+    """Permits `MAX_OPENINGS` openings within `OPENINGS_PERIOD_SECONDS`."""
+
+    def __init__(self) -> None:
+        self._times: deque[float] = deque(maxlen=MAX_OPENINGS)
+
+    def begin(self) -> None:
+        """Record an opening.
+
+        Raises:
+            ToolFailed: ``mcp.start``: there were too many.
+        """
+        now = monotonic()
+        if len(self._times) == MAX_OPENINGS and now - self._times[0] < OPENINGS_PERIOD_SECONDS:
+            starts = f"{MAX_OPENINGS} times within {OPENINGS_PERIOD_SECONDS:g} s"
+            text = f"the server was started {starts}; it is not restarted for a while"
+            raise ToolFailed(text, code="mcp.start", retry="later")
+        self._times.append(now)
+
+    def opened(self) -> None:
+        """Do nothing, because only openings count."""
+
+    def ended(self, error: ToolFailed | None) -> None:
+        """Do nothing, because only openings count."""
+
+
 class OpenConnection:
     """A connection from opening to closing.
 
@@ -48,12 +87,14 @@ class OpenConnection:
         is_over: Whether it accepts no more requests.
     """
 
-    def __init__(self, dial: Connect, seconds: float) -> None:
+    def __init__(self, dial: Connect, seconds: float, openings: Openings | None = None) -> None:
         self.opened: Future[Any] = Future()
         self.opened.set_running_or_notify_cancel()  # so that a cancelled caller does not cancel it for the others
         self.is_over = False
         self._dial = dial
         self._seconds = seconds
+        self._openings = openings or OpeningLimit()
+        self._is_reported = False
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None
@@ -97,6 +138,16 @@ class OpenConnection:
             self.is_over = True
             if self._loop is not None and not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(self._end)
+        if self.opened.done():  # otherwise the reason is not known yet
+            self._report_end()
+
+    def _report_end(self) -> None:
+        """Report the end once, before anything opens the next connection."""
+        with self._lock:
+            is_reported, self._is_reported = self._is_reported, True
+        if not is_reported:
+            error = self.opened.exception()
+            self._openings.ended(error if isinstance(error, ToolFailed) else None)
 
     def _end(self) -> None:
         if self._ending is not None:
@@ -118,6 +169,7 @@ class OpenConnection:
         finally:
             self.is_over = True
             self._fail(connection_closed_error())
+            self._report_end()
             atexit.unregister(self.close)
 
     def _fail(self, error: BaseException) -> None:
@@ -135,6 +187,7 @@ class OpenConnection:
             async with asyncio.timeout(self._seconds) as clock, dialled as dialogue:
                 clock.reschedule(None)
                 self.opened.set_result(dialogue)
+                self._openings.opened()
                 await self._ending.wait()
         except BaseException as error:
             self._fail(error)  # now, because the loop may have to wait for a thread that resolves a name
@@ -142,6 +195,7 @@ class OpenConnection:
         finally:
             with self._lock:
                 self.is_over = True
+            self._report_end()
             await asyncio.sleep(0)  # start what was submitted until now, so that it is cancelled below
             asking = {each for each in self._asking if each.cancel()}
             if asking:
@@ -211,14 +265,15 @@ class Connection:
     Args:
         dial: Opens a connection.
         seconds: Timeout for opening, and for a response outside a call, in seconds.
+        openings: Decides when the connection may be opened again; by default an `OpeningLimit`.
     """
 
-    def __init__(self, dial: Connect, seconds: float) -> None:
+    def __init__(self, dial: Connect, seconds: float, openings: Openings | None = None) -> None:
         self.seconds = seconds
         self._dial = dial
         self._lock = threading.Lock()
         self._life: OpenConnection | None = None
-        self._openings: deque[float] = deque(maxlen=MAX_OPENINGS)
+        self._openings = openings or OpeningLimit()
         self._is_closed = False
 
     async def request(self, work: Callable[[Any], Awaitable[T]]) -> T:
@@ -244,6 +299,14 @@ class Connection:
         finally:
             future.cancel()
 
+    def open(self) -> None:
+        """Start to open the connection if it is not open, without waiting for it.
+
+        Raises:
+            ToolFailed: It must not be opened now.
+        """
+        self._living()
+
     def _living(self) -> OpenConnection:
         """Return a connection that is open or opening."""
         with self._lock:
@@ -254,13 +317,8 @@ class Connection:
             return self._life
 
     def _start_connection(self) -> OpenConnection:
-        now = monotonic()
-        if len(self._openings) == MAX_OPENINGS and now - self._openings[0] < OPENINGS_PERIOD_SECONDS:
-            starts = f"{MAX_OPENINGS} times within {OPENINGS_PERIOD_SECONDS:g} s"
-            text = f"the server was started {starts}; it is not restarted for a while"
-            raise ToolFailed(text, code="mcp.start", retry="later")
-        self._openings.append(now)
-        life = OpenConnection(self._dial, self.seconds)
+        self._openings.begin()
+        life = OpenConnection(self._dial, self.seconds, self._openings)
         weakref.finalize(self, life.end).atexit = False
         return life
 

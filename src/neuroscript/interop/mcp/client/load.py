@@ -16,7 +16,7 @@ from neuroscript.errors import UNSET, PluginError, SpecError, ToolFailed, Unset
 from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS
 from neuroscript.interop.mcp.client import accepted_definitions as file
 from neuroscript.interop.mcp.client.accepted_definitions import Definition, Difference
-from neuroscript.interop.mcp.client.connection import Connection
+from neuroscript.interop.mcp.client.connection import Connection, Openings
 from neuroscript.interop.mcp.client.definition import Trust, tools_of
 from neuroscript.interop.mcp.client.location import (
     Access,
@@ -69,6 +69,14 @@ class McpServer:
             PluginError: ``mcp.start``: it cannot be opened.
         """
         list_definitions(self._connection, self.toolset.name)
+
+    def start(self) -> None:
+        """Start to open the connection if it is not open, without waiting for it.
+
+        Raises:
+            ToolFailed: It must not be opened now.
+        """
+        self._connection.open()
 
     @property
     def offered(self) -> file.Definitions:
@@ -156,6 +164,7 @@ def from_mcp(
     oauth: OAuth | bool = False,
     resources: Literal["tools"] | None = None,
     description_chars: int | Unset | None = UNSET,
+    openings: Openings | None = None,
 ) -> McpServer:
     """Return the tools of an MCP server, which is started as a program or reached over HTTP.
 
@@ -197,6 +206,7 @@ def from_mcp(
             They need ``mcp:read:GROUP/resources`` or ``mcp:read:GROUP/prompts``.
         description_chars: The maximum length of a description that models read, in characters; it is then on one line.
             None for complete descriptions with their lines. The default is None with *accepted*, and 1,000 without it.
+        openings: Decides when the server may be started or reached again; by default five times a minute.
 
     Raises:
         SpecError: With every problem found in the arguments, or in the tools. A server whose definitions contain a
@@ -238,7 +248,7 @@ def from_mcp(
         auth,
         settings,
     )
-    connection = Connection(place.dialogue, timeout)
+    connection = Connection(place.dialogue, timeout, openings)
     if description_chars is UNSET:
         description_chars = MAX_DESCRIPTION_CHARS if accepted is None else None
     trust = Trust(trusted, trust_annotations, formats, sampling, description_chars)

@@ -15,6 +15,7 @@ from neuroscript.config.policy_file import load_servers
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import MAX_LISTED_PROBLEMS, PluginError, RegistryError, SpecError
 from neuroscript.interop.mcp.client import accepted_definitions as file
+from neuroscript.interop.mcp.client.connection import Openings
 from neuroscript.interop.mcp.client.load import McpServer, from_mcp
 from neuroscript.io.text import first, quote_path
 
@@ -42,9 +43,25 @@ def add_servers(engine: Engine, path: str | os.PathLike[str]) -> tuple[PluginErr
 
 def add_server(engine: Engine, table: ServerTable) -> PluginError | None:
     """Add the tools of one server, with the secrets of the engine's host; return why some or all cannot be used."""
+    _, problem = try_server(engine, table)
+    if problem is not None:
+        engine.add_plugin_errors(problem)
+    return problem
+
+
+def try_server(
+    engine: Engine, table: ServerTable, openings: Openings | None = None
+) -> tuple[McpServer | None, PluginError | None]:
+    """Add the tools of one server; return it, or None, and why some or all of its tools cannot be used.
+
+    Args:
+        openings: Decides when the server may be started or reached again.
+    """
     subject = f"mcp.{table.name}"
+    server: McpServer | None = None
     try:
-        skipped = _added(engine, table)
+        server = _added(engine, table, openings)
+        skipped = [] if table.skip else first(server.skipped, MAX_LISTED_PROBLEMS)
         problem = PluginError(subject, "; ".join(skipped), code="plugin.spec") if skipped else None
     except SpecError as error:
         place = f"{error.subject}: " if error.subject == quote_path(table.accepted) else ""
@@ -56,30 +73,28 @@ def add_server(engine: Engine, table: ServerTable) -> PluginError | None:
     except Exception as error:  # caused by the server; it must not stop a command that does not need its tools
         problem = PluginError(subject, f"cannot be used ({type_name(error)})", code="plugin.broken")
         problem.__cause__ = error
-    if problem is not None:
-        engine.add_plugin_errors(problem)
-    return problem
+    return server, problem
 
 
-def _added(engine: Engine, table: ServerTable) -> list[str]:
-    """Add the usable tools of one server, and return why others cannot be used."""
-    server = _accepted_server(table, engine.host.secrets)
+def _added(engine: Engine, table: ServerTable, openings: Openings | None) -> McpServer:
+    """Return a server, after its usable tools were added."""
+    server = _accepted_server(table, engine.host.secrets, openings)
     try:
         engine.add_hooks(server)
     except BaseException:
         server.close()
         raise
-    return [] if table.skip else first(server.skipped, MAX_LISTED_PROBLEMS)
+    return server
 
 
-def _accepted_server(table: ServerTable, secrets: Mapping[str, str]) -> McpServer:
+def _accepted_server(table: ServerTable, secrets: Mapping[str, str], openings: Openings | None) -> McpServer:
     """Return a server with its accepted tools; a new server gets the tools it has now."""
     if os.path.lexists(table.accepted):
-        return _server(table, secrets, table.accepted, table.select)
-    server = _server(table, secrets, None, table.select)
+        return _server(table, secrets, table.accepted, table.select, openings)
+    server = _server(table, secrets, None, table.select, openings)
     if os.path.lexists(table.accepted):  # another process has accepted it meanwhile; its definitions apply
         server.close()
-        return _accepted_server(table, secrets)
+        return _accepted_server(table, secrets, openings)
     try:
         file.write(table.accepted, server.definitions)
     except OSError as error:
@@ -103,7 +118,11 @@ def inspect_server(table: ServerTable, secrets: Mapping[str, str]) -> McpServer:
 
 
 def _server(
-    table: ServerTable, secrets: Mapping[str, str], accepted: str | None, select: Iterable[str] | None
+    table: ServerTable,
+    secrets: Mapping[str, str],
+    accepted: str | None,
+    select: Iterable[str] | None,
+    openings: Openings | None = None,
 ) -> McpServer:
     return from_mcp(
         table.command,
@@ -129,4 +148,5 @@ def _server(
         resources=table.resources,
         description_chars=table.description_chars,
         oauth=table.oauth or False,
+        openings=openings,
     )

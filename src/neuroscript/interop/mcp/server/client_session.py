@@ -6,6 +6,7 @@ own; see `http_server.request_session`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from neuroscript.interop.mcp.server.elicitation import ClientPrompter
 from neuroscript.interop.mcp.server.logs import LEVELS
 from neuroscript.interop.mcp.server.request import CURRENT
 from neuroscript.llm.offered_tools import offered_infos
+from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.runtime.host import Host, Progress
 from neuroscript.runtime.wire_names import NameStyle, WireNames
 
@@ -39,6 +41,7 @@ class Client:
         is_lasting: Whether the session lasts for more than one request.
         is_task: Whether a task uses the session, which then ends with the task.
         style: How its tools are named.
+        name: The name under which the host knows it, or ``""``.
     """
 
     connection: Any
@@ -47,6 +50,7 @@ class Client:
     is_lasting: bool = True
     is_task: bool = False
     style: NameStyle = "grouped"
+    name: str = ""
     _known: Any = attrs.field(default=attrs.Factory(lambda self: self.session.infos, takes_self=True))
     _names: tuple[Mapping[str, Any], WireNames] | None = None
 
@@ -84,20 +88,59 @@ class Client:
         Args:
             level: The minimum level of the log messages that it receives; None means none.
         """
-        session = request_session(self.session, NO_SESSION)
+        session = request_session(self.session, NO_SESSION, session_id(self.name))
         known = self.session.infos, self.names
-        return Client(connection, session, level, is_lasting=False, style=self.style, names=known)
+        return Client(connection, session, level, is_lasting=False, style=self.style, name=self.name, names=known)
 
 
-def open_client(engine: Engine, tools: tuple[str, ...], connection: Any, style: NameStyle = "grouped") -> Client:
-    """Return a client with its own session.
+def session_id(name: str) -> str:
+    """Return the id of a new session of a named client, such as ``alice/3f9a1c2b``, or ``""`` for a random one."""
+    return f"{name}/{os.urandom(8).hex()}" if name else ""
 
-    Args:
-        tools: Patterns of the tools that it may call, among those that the engine permits.
-        style: How its tools are named.
+
+@attrs.frozen(eq=False)
+class Access:
+    """What the clients of one server may do.
+
+    Attributes:
+        engine: The engine whose tools are served.
+        policy: What is permitted, inside what the engine permits.
+        style: How tools are named.
+        name: The name of the client if all connections come from the same one, otherwise ``""``. Such connections have
+            their own sessions, and share the limits of the policy.
     """
-    policy = engine.policy if tools == ("*",) else engine.policy.narrowed(allow=tools, otherwise="refuse")
-    return Client(connection, engine.session(policy=policy, host=_host(engine.host)), style=style)
+
+    engine: Engine
+    policy: ExecutionPolicy
+    style: NameStyle
+    name: str
+    _shared: Session | None
+
+    @classmethod
+    def of(
+        cls,
+        engine: Engine,
+        tools: tuple[str, ...],
+        style: NameStyle = "grouped",
+        policy: ExecutionPolicy | None = None,
+        name: str = "",
+    ) -> Access:
+        """Return the access to the tools that match patterns, among those that a policy and the engine permit."""
+        permitted = engine.policy if policy is None else policy
+        if tools != ("*",):
+            permitted = permitted.narrowed(allow=tools, otherwise="refuse")
+        shared = engine.session(policy=permitted, id=name) if name else None
+        return cls(engine, permitted, style, name, shared)
+
+    def open(self, connection: Any) -> Client:
+        """Return a client with its own session."""
+        host = _host(self.engine.host)
+        if self._shared is None:
+            session = self.engine.session(policy=self.policy, host=host)
+        else:
+            counted = self._shared.ledger
+            session = Session(self._shared._entries, session_id(self.name), host=host, ledger=counted)
+        return Client(connection, session, style=self.style, name=self.name)
 
 
 def _host(host: Host) -> Host:

@@ -19,7 +19,7 @@ from neuroscript import __version__
 from neuroscript._imports import missing_extra
 from neuroscript.calls.steps import GRACE_SECONDS, CallFrame
 from neuroscript.coercion.context import type_name
-from neuroscript.coercion.parameters import Form, instance, is_number, optional, require
+from neuroscript.coercion.parameters import STRING, Form, instance, is_number, optional, require
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import CallError, PolicyError, SpecError, ToolFailed
 from neuroscript.io.text import sendable
@@ -27,6 +27,7 @@ from neuroscript.io.user_cache import APPLICATION
 from neuroscript.llm.offered_tools import refuse_unoffered
 from neuroscript.llm.wire.tools import input_schema
 from neuroscript.names import canonical
+from neuroscript.policy.execution_policy import POLICY, ExecutionPolicy
 from neuroscript.policy.scopes import tool_matcher
 from neuroscript.runtime.interfaces import ToolCall, ToolResult
 from neuroscript.runtime.result_text import result_text
@@ -55,7 +56,7 @@ except ImportError as error:
     raise missing_extra("serving over MCP needs its SDK", "mcp", error) from None
 
 from neuroscript.interop.http_server.request_session import uses_handles
-from neuroscript.interop.mcp.server.client_session import NO_SESSION, Client, open_client
+from neuroscript.interop.mcp.server.client_session import NO_SESSION, Access, Client
 from neuroscript.interop.mcp.server.files import ServedFiles
 from neuroscript.interop.mcp.server.logs import forward_logs
 from neuroscript.interop.mcp.server.prompts import Prompts
@@ -101,6 +102,9 @@ def serve(
     cache_seconds: float = DEFAULT_CACHE_SECONDS,
     tasks: str | Iterable[str] = (),
     resources: str | Iterable[str] = (),
+    policy: ExecutionPolicy | None = None,
+    client: str = "",
+    instructions: str = "",
 ) -> Service:
     """Return a service that offers an engine's tools, resources and prompts to MCP clients, under the engine's policy.
 
@@ -117,6 +121,10 @@ def serve(
         resources: Patterns of files of the sandbox that are served as resources, such as ``docs/**``. The policy must
             grant ``fs:read`` for them. This adds the tools ``resources.read_file`` and ``resources.list_files`` to the
             engine, which read and list the files.
+        policy: What the clients of this service may do; it can only narrow what the engine permits.
+        client: The name of the client, if all connections come from the same one. The ids of its sessions begin with
+            it, as in ``alice/3f9a1c2b``, and all its connections share the limits of *policy*.
+        instructions: What a client learns about the server; most pass it to their model.
 
     Raises:
         SpecError: One of *tools*, *tasks* or *resources* is not a pattern, or a parameter has the wrong type. *states*
@@ -125,7 +133,9 @@ def serve(
         ModuleNotFoundError: The extra ``mcp`` is not installed.
     """
     require("serve", names=(names, NAMES), states=(states, optional(STATES)), cache_seconds=(cache_seconds, CACHE))
-    if states is not None and states.keys and engine.policy.has_flow_rules:
+    require("serve", policy=(policy, optional(POLICY)), client=(client, STRING), instructions=(instructions, STRING))
+    permitted = engine.policy if policy is None else policy.inside(engine.policy)
+    if states is not None and states.keys and permitted.has_flow_rules:
         raise SpecError("serve", [f"states: {ONE_PROCESS}"])
     return Service(
         engine,
@@ -136,6 +146,9 @@ def serve(
         cache_seconds,
         _patterns(tasks),
         _patterns(resources),
+        permitted,
+        client,
+        instructions,
     )
 
 
@@ -171,6 +184,9 @@ class Service:
         cache_seconds: float = DEFAULT_CACHE_SECONDS,
         tasks: tuple[str, ...] = (),
         resources: tuple[str, ...] = (),
+        policy: ExecutionPolicy | None = None,
+        client: str = "",
+        instructions: str = "",
     ) -> None:
         engine.policy.narrowed(allow=(*tools, *tasks))  # raise an error for invalid patterns now
         files = ServedFiles(resources)
@@ -178,8 +194,7 @@ class Service:
             added = files.add_tools(engine)
             tools = tools if tools == ("*",) else (*tools, *added)
         self._engine = engine
-        self._tools = tools
-        self._names = names
+        self._access = Access.of(engine, tools, names, policy, client)
         self._states = states
         self._is_task = [tool_matcher(pattern) for pattern in tasks]
         self._common: Client | None = None
@@ -191,6 +206,7 @@ class Service:
         self.server: Server[Any] = Server(
             name,
             version=__version__,
+            instructions=instructions or None,
             lifespan=self._lifespan,
             cache_hints=dict.fromkeys(LISTS, CacheHint(ttl_ms=round(cache_seconds * 1_000))),
             get_tool_input_schema=self._input_schema,
@@ -421,7 +437,7 @@ class Service:
             if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
                 client = self._common_client().for_request(connection, (context.meta or {}).get(LOG_LEVEL_META_KEY))
             else:
-                client = open_client(self._engine, self._tools, connection, self._names)
+                client = self._access.open(connection)
                 self.clients.add(client)
             connection.state[CLIENT] = client
             connection.exit_stack.callback(self._close_client, client)
@@ -430,7 +446,7 @@ class Service:
     def _common_client(self) -> Client:
         """Return what the clients without a handshake have in common, which makes no calls itself."""
         if self._common is None:
-            self._common = open_client(self._engine, self._tools, None, self._names)
+            self._common = self._access.open(None)
         return self._common
 
     def _close_client(self, client: Client) -> None:
