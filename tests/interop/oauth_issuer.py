@@ -10,12 +10,14 @@ import asyncio
 import contextlib
 import threading
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import attrs
+import joserfc.errors
 import uvicorn
 from authlib.common.security import generate_token
 from authlib.integrations.sqla_oauth2.client_mixin import OAuth2ClientMixin
@@ -392,7 +394,10 @@ class Issuer:
             found.pop(name, None)
         key = key or self.key
         head = {"alg": self.alg, "typ": "at+jwt", "kid": key.kid, **(header or {})}
-        return jwt.encode({k: v for k, v in head.items() if v is not None}, found, key, algorithms=[str(head["alg"])])
+        head = {name: value for name, value in head.items() if value is not None}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", joserfc.errors.SecurityWarning)  # EdDSA has a new name
+            return jwt.encode(head, found, key, algorithms=[str(head["alg"])])
 
     def app(self) -> Starlette:
         """Return its endpoints."""
@@ -420,7 +425,7 @@ class Issuer:
         self._count(request)
         if self.jwks_body is not None:
             return Response(self.jwks_body, media_type="application/json")
-        keys = [each if isinstance(each, dict) else each.as_dict(private=False) for each in self.published]
+        keys = [each.as_dict(private=False) if hasattr(each, "as_dict") else each for each in self.published]
         return JSONResponse({"keys": keys})
 
     async def _register(self, request: Request) -> Any:
@@ -475,7 +480,14 @@ def issuing(path: str = "", alg: str = "ES256") -> Iterator[Issuer]:
 @contextlib.contextmanager
 def serving(application: Any, listening: Any) -> Iterator[None]:
     """Serve an ASGI application in a thread, on a socket that is bound."""
-    server = uvicorn.Server(uvicorn.Config(application, log_level="error", lifespan="off", timeout_graceful_shutdown=1))
+    config = uvicorn.Config(application, log_level="error", lifespan="off", timeout_graceful_shutdown=1)
+    with serving_with(uvicorn.Server(config), listening):
+        yield
+
+
+@contextlib.contextmanager
+def serving_with(server: uvicorn.Server, listening: Any) -> Iterator[None]:
+    """Run a server in a thread, on a socket that is bound."""
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])))
     thread.start()
     try:
@@ -484,6 +496,7 @@ def serving(application: Any, listening: Any) -> Iterator[None]:
     finally:
         server.should_exit = True
         thread.join(10)
+        assert not thread.is_alive()
 
 
 def approve(url: str) -> tuple[int, str]:

@@ -15,8 +15,8 @@ from neuroscript.interop.http_server.issuer_keys import KINDS, IssuerKeys, KeysU
 from neuroscript.interop.http_server.principals import Principal, Refusal
 from neuroscript.interop.http_server.protected_resource import (
     RESOURCE_URL,
-    SCOPE,
     ProtectedResource,
+    scope_problems,
     secure_url_problems,
 )
 from neuroscript.io.text import quote_untrusted
@@ -220,12 +220,6 @@ def _scopes(claims: Mapping[str, Any]) -> frozenset[str] | None:
     if not isinstance(found, list) or len(found) > MAX_SCOPES or not all(isinstance(each, str) for each in found):
         return None
     return frozenset(each for each in found if each)
-
-
-def scope_problems(scopes: Iterable[object]) -> list[str]:
-    """Return the problems of names of scopes."""
-    invalid = (each for each in scopes if not isinstance(each, str) or not SCOPE.fullmatch(each))
-    return [f"scopes: {quote_untrusted(str(each))} is not a scope" for each in invalid]
 
 
 def _audience_problems(audience: object, resource: object) -> Iterable[str]:

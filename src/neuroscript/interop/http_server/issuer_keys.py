@@ -23,7 +23,7 @@ from neuroscript.io.text import type_name
 try:
     import httpx2
     from jwt import PyJWK
-    from jwt.exceptions import PyJWKError
+    from jwt.exceptions import PyJWTError
 except ImportError as error:
     raise missing_extra("verifying access tokens needs PyJWT and HTTPX", "mcp", error) from None
 
@@ -241,7 +241,7 @@ def _keys_in(listed: list[Any]) -> Iterator[IssuerKey]:
             continue
         try:
             key = PyJWK(each, algorithm=min(algorithms)).key
-        except (PyJWKError, ValueError, TypeError, KeyError):
+        except (PyJWTError, ValueError, TypeError, KeyError):
             continue
         if getattr(key, "key_size", MIN_RSA_BITS) >= MIN_RSA_BITS or each.get("kty") != "RSA":
             yield IssuerKey(id, algorithms, key)

@@ -6,13 +6,14 @@ See RFC 9728, RFC 6750, and "Authorization" in MCP 2025-11-25 and 2026-07-28.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
 import attrs
 
 from neuroscript.interop.http_server.addresses import host_of, is_loopback
 from neuroscript.interop.http_server.principals import Refusal
+from neuroscript.io.text import quote_untrusted
 
 RESOURCE_URL: Final = re.compile(r"(https?)://([^/?#@\\\s\"]+)((?:/[!$-;=@-Z_a-z~%]*)?)", re.IGNORECASE)
 """A URL without user name, query and fragment: its scheme, authority and path."""
@@ -112,3 +113,9 @@ class ProtectedResource:
             "resource_metadata": self.metadata_url,
         }
         return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in parts.items() if value)
+
+
+def scope_problems(scopes: Iterable[object]) -> list[str]:
+    """Return the problems of names of scopes."""
+    invalid = (each for each in scopes if not isinstance(each, str) or not SCOPE.fullmatch(each))
+    return [f"scopes: {quote_untrusted(str(each))} is not a scope" for each in invalid]

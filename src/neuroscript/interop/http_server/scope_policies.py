@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from neuroscript.errors import SpecError
-from neuroscript.interop.http_server.access_tokens import scope_problems
+from neuroscript.interop.http_server.protected_resource import scope_problems
 from neuroscript.io.text import quote_untrusted
 from neuroscript.policy.execution_policy import ExecutionPolicy
 

@@ -24,6 +24,9 @@ except ImportError:  # Windows, where several processes may refresh one token
 DIRECTORY: Final = "oauth"
 """The directory of the files, in the user's data."""
 
+SUBJECT: Final = "the file with the tokens"
+"""The name of a file in errors."""
+
 MAX_FILE_BYTES: Final = 1024 * 1024
 """Maximum size of a file, in bytes."""
 
@@ -71,11 +74,13 @@ class TokenFile:
             SpecError: Other users can access the file, or it cannot be read.
         """
         try:
-            found = json.loads(read_private(self.path, "the file with the tokens", MAX_FILE_BYTES))
+            data = read_private(self.path, SUBJECT, MAX_FILE_BYTES)
         except FileNotFoundError:
             return {}
         except OSError as error:
-            raise SpecError("the file with the tokens", [f"cannot be read ({type(error).__name__})"]) from None
+            raise SpecError(SUBJECT, [f"cannot be read ({type(error).__name__})"]) from None
+        try:
+            found = json.loads(data)
         except ValueError:
             return {}
         return found if isinstance(found, dict) and found.get("server") == self._server else {}
