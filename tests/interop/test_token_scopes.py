@@ -233,7 +233,8 @@ def test_a_token_is_not_passed_on() -> None:
     headers: list[dict[str, str]] = []
 
     async def listening(scope: Any, receive: Any, send: Any) -> None:
-        headers.append({name.decode(): value.decode() for name, value in scope["headers"]})
+        if scope["type"] == "http":
+            headers.append({name.decode(): value.decode() for name, value in scope["headers"]})
         await upstream(scope, receive, send)
 
     with Engine(toolsets=notes(), plugins="none") as engine, bound() as (socket, port):

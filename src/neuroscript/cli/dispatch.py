@@ -43,6 +43,8 @@ MODULES: Final = {
     "mcp serve": "mcp.serve",
     "mcp config": "mcp.config",
     "mcp tools": "mcp.tools",
+    "mcp login": "mcp.login",
+    "mcp logout": "mcp.login",
     "worker": "plans.worker",
     **{f"runs {action}": "plans.durable_runs" for action in ("list", "show", "resume", "cancel")},
     "completion": "completion",

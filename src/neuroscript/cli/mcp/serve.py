@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from argparse import Namespace
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Thread, Timer, current_thread, main_thread
@@ -15,6 +16,7 @@ from types import FrameType
 from typing import Any, Final
 
 from neuroscript.cli.env.engine import MakeEngine, open_engine
+from neuroscript.cli.mcp.authorization import authenticator, check_options, scope_tables
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, require_extra
 from neuroscript.cli.terminal.output import Output
 from neuroscript.engine.engine import Engine
@@ -37,7 +39,9 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     with require_extra():
         from neuroscript.interop.mcp import ask_client, serve
         from neuroscript.interop.mcp.server.serve import Service  # noqa: F401
+    check_options(options)
     token, states = _token(options), _states(options)
+    scopes, access_tokens = scope_tables(options, make_engine is None), authenticator(options)
     asking = ask_client if options.suspend is None else None
     output.serve()
     with open_engine(make_engine, output, options, asking) as engine:
@@ -50,11 +54,12 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
             states=states,
             tasks=options.tasks,
             resources=options.resources,
+            scopes=scopes,
         )
         if options.http is None:
             _over_streams(service, engine)
         else:
-            _over_http(service, engine, options, token, output)
+            _over_http(service, engine, options, {"token": token, "authenticator": access_tokens}, output)
     return OK
 
 
@@ -71,7 +76,7 @@ def _token(options: Namespace) -> str:
         raise UsageError("the variable in --token-env is not set, or is empty")
     if token and not TOKEN.fullmatch(token):
         raise UsageError(BEARER_RULE)
-    if not token and not is_loopback(options.http[0]):
+    if not token and options.issuer is None and not is_loopback(options.http[0]):
         raise UsageError("an address that other machines can reach requires a token; add --token-env VARIABLE")
     return token
 
@@ -144,13 +149,15 @@ def _exit_process(engine: Engine, code: int) -> None:
     os._exit(code)
 
 
-def _over_http(service: Any, engine: Engine, options: Namespace, token: str, output: Output) -> None:
+def _over_http(
+    service: Any, engine: Engine, options: Namespace, credentials: Mapping[str, Any], output: Output
+) -> None:
     from neuroscript.interop.http_server.listener import server
     from neuroscript.interop.mcp.server.http import PATH, app
 
     host = options.http[0]
     with _bound(host, options.http[1]) as bound:
-        application = app(service, token=token, origins=options.origin, is_local=is_loopback(host))
+        application = app(service, **credentials, origins=options.origin, is_local=is_loopback(host))
         shown_host = f"[{host}]" if ":" in host else host
         output.say(f"serving at http://{shown_host}:{bound.getsockname()[1]}{PATH}")
         _exit_on_signals(engine)
