@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from neuroscript.tools.from_code import from_code
     from neuroscript.tools.hookspecs import hookimpl
     from neuroscript.tools.injection_sources import Resolver, Secret, State, Value, Variable
+    from neuroscript.tools.search import ToolIndex
     from neuroscript.tools.serialization import (
         policy_from_data,
         policy_to_data,
@@ -173,6 +174,7 @@ __all__ = [
     "ToolFacts",
     "ToolFailed",
     "ToolImplementation",
+    "ToolIndex",
     "ToolInfo",
     "ToolNotFound",
     "ToolPolicy",
@@ -258,6 +260,7 @@ _HOMES = {
     "tools.from_code": "from_code",
     "tools.hookspecs": "hookimpl",
     "tools.injection_sources": "Resolver Secret State Value Variable",
+    "tools.search": "ToolIndex",
     "tools.serialization": "policy_from_data policy_to_data result_to_data spec_from_data spec_to_data",
     "tools.tool": "ToolImplementation from_function tool",
     "tools.toolset": "Toolset",

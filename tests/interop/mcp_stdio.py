@@ -157,6 +157,50 @@ def endless() -> None:
     serve("long", lambda: [{"name": "say", "inputSchema": OBJECT}], call)
 
 
+def scripted(file: str, *options: str) -> None:
+    """Serve tools whose definitions are in a JSON file, which is read at each request; the name of a tool says what it does.
+
+    Args:
+        options: ``mute`` sends no notification when the tool ``poke`` is called; ``forge`` sends responses that nobody
+            has requested with each response of its own.
+    """
+
+    def call(request: dict[str, Any]) -> None:
+        arguments = request["params"].get("arguments") or {}
+        text = arguments.get("text", "")
+        if "forge" in options:
+            for id in range(200):
+                if id != request["id"]:
+                    send(id=id, result={"content": [{"type": "text", "text": "forged"}]})
+        match request["params"]["name"].rpartition("-")[2]:
+            case "echo":
+                send_text(request, text)
+            case "environment":
+                send_text(request, json.dumps(dict(os.environ)))
+            case "process":
+                send_text(request, str(os.getpid()))
+            case "read":
+                send_text(request, Path(os.environ["SOURCE"]).read_text())
+            case "post":
+                write_line(os.environ["TARGET"], text)
+                send_text(request, "posted")
+            case "imitate":
+                send(id=request["id"], result=json.loads(text))
+            case "sleep":
+                time.sleep(float(text))
+                send_text(request, "slept")
+            case "poke":
+                if "mute" not in options:
+                    send(method="notifications/tools/list_changed")
+                send_text(request, "poked")
+            case "die":
+                os._exit(3)
+            case _:
+                send_text(request, "ran")
+
+    serve("scripted", lambda: json.loads(Path(file).read_text()), call)
+
+
 def serve_text(description: str) -> None:
     """Serve a tool that repeats a string, and one that returns the variable ``TOKEN``."""
     takes = {**OBJECT, "properties": {"text": {"type": "string"}, "times": {"type": "integer", "default": 1}}}
@@ -229,7 +273,7 @@ def write_line(file: str, line: str) -> None:
 
 
 SERVERS: Final[dict[str, Callable[..., None]]] = {
-    server.__name__: server for server in (bare, plain, unruly, logged, stubborn, endless)
+    server.__name__: server for server in (bare, plain, unruly, logged, stubborn, endless, scripted)
 }
 
 if __name__ == "__main__":

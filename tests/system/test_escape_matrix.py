@@ -116,7 +116,20 @@ RUNTIME_QUIET = {
 }  # fmt: skip
 """Names that run no tool; ``tools`` returns no functions, and ``update_var`` calls a function of the tool itself."""
 
-COMMAND_WAYS = {"call", "execute", "run", "approve", "ask", "chat", "mcp", "mcp serve", "worker", "runs", "runs resume"}
+COMMAND_WAYS = {
+    "call",
+    "execute",
+    "run",
+    "approve",
+    "ask",
+    "chat",
+    "mcp",
+    "mcp serve",
+    "gateway",
+    "worker",
+    "runs",
+    "runs resume",
+}
 COMMAND_QUIET = {
     *(
         "list",
@@ -151,7 +164,8 @@ PACKAGE_WAYS = {
     "neuroscript.interop.mcp.server.serve.Service.__init__": "aexecute",
     "neuroscript.interop.mcp.server.files.ServedFiles.found": "aexecute",
     "neuroscript.interop.mcp.server.resources.Watch.__init__": "aexecute",
-    "neuroscript.interop.mcp.server.client_session.open_client": "aexecute",
+    "neuroscript.interop.mcp.server.client_session.Access.__init__": "aexecute",
+    "neuroscript.interop.mcp.server.client_session.Access.of": "aexecute",
     "neuroscript.interop.mcp.server.client_session.Client.__init__": "aexecute",
     "neuroscript.interop.fastmcp.export.to_fastmcp": "aexecute",
     "neuroscript.interop.agentheaven.mcp.fastmcp_tool": "aexecute",
@@ -199,6 +213,7 @@ PACKAGE_QUIET = {
     "neuroscript.engine.client.Client.__init__", "neuroscript.workflow.plan.validation.check",
     "neuroscript.workflow.plan.planner.make_plan", "neuroscript.workflow.plan.planner.amake_plan",
     "neuroscript.workflow.synthesis.add_answer", "neuroscript.workflow.durable.validation.check_durable",
+    "neuroscript.gateway.servers.Servers.__init__", "neuroscript.interop.mcp.client.servers.try_server",
     "neuroscript.interop.mcp.client.servers.add_server", "neuroscript.interop.mcp.client.servers.add_servers",
     "neuroscript.calls.spill_writer.ResultFile.__init__", "neuroscript.calls.spill_writer.SpillingCollector.__init__", "neuroscript.calls.spill_writer.spill_result",
 }  # fmt: skip

@@ -25,6 +25,9 @@ TAKING: Final = "loading LangChain tools needs langchain-core"
 MODULES: Final = {
     "neuroscript.cli.chat.llm_toolbox": (f"the toolbox for llm {LLM}", "llm"),
     "neuroscript.cli.terminal.rich_pages": ("coloured pages need rich", "cli"),
+    "neuroscript.gateway.gateway": ("a gateway needs the SDK of MCP", "gateway"),
+    "neuroscript.gateway.http": ("a gateway needs the SDK of MCP", "gateway"),
+    "neuroscript.gateway.metrics": ("metrics of a gateway need prometheus-client", "gateway"),
     "neuroscript.interop.fastmcp.export": ("tools for FastMCP need it", "fastmcp"),
     "neuroscript.interop.fastmcp.load": ("tools of FastMCP need it", "fastmcp"),
     "neuroscript.interop.http_server.guard": (SERVING_HTTP, "serve"),

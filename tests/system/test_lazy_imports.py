@@ -48,6 +48,10 @@ LAZY_IMPORTS: Final = {
         "cli.env.engine cli.terminal.tool_hints discovery.catalog policy.tool_policy runtime.interfaces "
         "tools.serialization"
     ),
+    "cli.gateway.command": (
+        "cli.mcp.tools gateway.gateway gateway.http interop.http_server.listener interop.mcp.server.client_config "
+        "interop.mcp.server.http"
+    ),
     "cli.isolation.command": "cli.isolation.probe isolation.check",
     "cli.mcp.serve": (
         "interop.http_server.listener interop.http_server.principals interop.mcp interop.mcp.server.http "
@@ -73,7 +77,7 @@ LAZY_IMPORTS: Final = {
     "coercion.rule_text": "coercion.string_formats",
     "coercion.schema_inspection": "coercion.schema_coverage",
     "coercion.values": "coercion.content",
-    "config.policy_file": "policy.isolation",
+    "config.policy_file": "config.gateway_file policy.isolation",
     "discovery.catalog": "discovery.bundles discovery.probe",
     "discovery.entry_points": "tools.hookspecs",
     "discovery.index_builder": "tools.hookspecs",
@@ -95,6 +99,8 @@ LAZY_IMPORTS: Final = {
     "engine.shared": (
         "calls.hooks calls.observers calls.threads flow.state isolation.pool runtime.engine_secrets sandbox"
     ),
+    "gateway.gateway": "gateway.metrics",
+    "gateway.http": "gateway.metrics",
     "interop.agentheaven.handle": "llm.wire.sdk_data",
     "interop.agentheaven.mcp": "interop.fastmcp interop.fastmcp.export",
     "interop.mcp.client.host_services": "interop.mcp.client.sdk",

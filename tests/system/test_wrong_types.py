@@ -292,6 +292,8 @@ TOOLS = {
     "ToolImplementation": lambda s: (ns.ToolImplementation, {"spec": s.spec, "func": added}),
     "ToolImplementation.with_injected": lambda s: (s.tool.with_injected, {"sources": {"a": ns.Value(1)}}),
     "ToolImplementation.with_exposed": lambda s: (s.tool.with_injected(a=ns.Value(1)).with_exposed, {"names": ["a"]}),
+    "ToolIndex": lambda s: (ns.ToolIndex, {"tools": [s.spec]}),
+    "ToolIndex.search": lambda s: (ns.ToolIndex([s.spec]).search, {"query": "add"}),
     "ToolInfo": lambda s: (ns.ToolInfo, {"spec": s.spec, "policy": ns.ToolPolicy(), "origin": "host"}),
     "ToolPolicy": lambda s: (ns.ToolPolicy, {}),
     "Toolset": lambda s: (ns.Toolset, {"name": "demo"}),

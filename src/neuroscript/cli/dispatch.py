@@ -45,6 +45,7 @@ MODULES: Final = {
     "mcp tools": "mcp.tools",
     "mcp login": "mcp.login",
     "mcp logout": "mcp.login",
+    "gateway": "gateway.command",
     "worker": "plans.worker",
     **{f"runs {action}": "plans.durable_runs" for action in ("list", "show", "resume", "cancel")},
     "completion": "completion",

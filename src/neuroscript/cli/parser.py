@@ -244,6 +244,7 @@ def _add_list(commands: Any, *_: Completer | None) -> None:
     parser.add_argument(
         "pattern", nargs="?", metavar="PATTERN", help="list only matching names, such as 'math.*'; * also matches dots"
     )
+    parser.add_argument("--search", metavar="WORDS", help="list the tools that fit these words best, at most 10")
     add_tools(parser)
     add_servers(parser)
 
@@ -414,6 +415,7 @@ COMMANDS: Final[Mapping[str, str | Callable[[Any, Completer | None, Completer | 
     "plan": "plans.options:add_plan",
     "models": "chat.models:add_models",
     "mcp": "mcp.options:add_mcp",
+    "gateway": "gateway.options:add_gateway",
     "worker": "plans.durable_options:add_worker",
     "runs": "plans.durable_options:add_runs",
     "completion": _add_completion,

@@ -56,7 +56,9 @@ class GatewaySettings:
         audit: The path of the audit log, or ``""``.
         sandbox: The directory for the files of toolsets, or ``""``.
         toolsets: Patterns of the installed entry points whose tools are served too.
-        instructions: A text for the models of clients.
+        instructions: What clients pass to their models.
+        accept: When the tools of a server are accepted: ``first`` when it is first started, or ``review`` only by
+            ``neuroscript gateway FILE --accept``.
     """
 
     name: str = "neuroscript"
@@ -68,6 +70,7 @@ class GatewaySettings:
     sandbox: str = ""
     toolsets: tuple[str, ...] = ()
     instructions: str = ""
+    accept: Literal["first", "review"] = "first"
 
 
 @attrs.frozen
@@ -238,6 +241,7 @@ CHECKS: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "metrics": (lambda value: isinstance(value, bool), "must be true or false"),
     "audit": (_is_line, "must be the path of a file, in quotes"),
     "sandbox": (_is_line, "must be the path of a directory, in quotes"),
+    "accept": (lambda value: value in ("first", "review"), 'must be "first" or "review"'),
     "instructions": (_is_text, "must be a string, in quotes"),
 }
 """A predicate for valid values and the message for invalid ones."""

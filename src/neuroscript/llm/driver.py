@@ -30,6 +30,7 @@ from neuroscript.llm.events import (
 )
 from neuroscript.llm.offered_tools import refuse_unoffered
 from neuroscript.llm.steps import AskStep, CallStep
+from neuroscript.llm.tool_search import FoundTools
 from neuroscript.runtime.interfaces import AnyModel, ToolCall, ToolResult, Turn
 from neuroscript.runtime.redacting_proxies import redacted_call
 from neuroscript.runtime.replies import Reply, RetriedRequest, reply_of, turn_of
@@ -136,12 +137,14 @@ class ConversationDriver:
         session: The session that runs the tool calls.
         model: The model.
         listener: Receives events, or None.
+        search: The search that the model is offered, or None.
         is_over: Whether the conversation has ended. The listener receives no events after that.
     """
 
     session: Session
     model: AnyModel | Model
     listener: Listener | None
+    search: FoundTools | None = None
     is_over: bool = False
     _has_listener_failed: bool = attrs.field(default=False, init=False)
 
@@ -198,17 +201,22 @@ class ConversationDriver:
 
     def _called(self, call: ToolCall, step: CallStep) -> ToolResult:
         self.tell(CallStarted(call))
-        result = refuse_unoffered(self.session, call)
+        result = self._without_tool(call)
         if result is None:
             result = self.session.execute(call, step.seconds, on_item=self._item_callback(call))
         return self._report_end(call, result)
 
     async def _acalled(self, call: ToolCall, step: CallStep) -> ToolResult:
         self.tell(CallStarted(call))
-        result = refuse_unoffered(self.session, call)
+        result = self._without_tool(call)
         if result is None:
             result = await self.session.aexecute(call, step.seconds, on_item=self._item_callback(call))
         return self._report_end(call, result)
+
+    def _without_tool(self, call: ToolCall) -> ToolResult | None:
+        """Return the result of a call for which no tool runs: a search, or a tool that is not offered."""
+        result = None if self.search is None else self.search.result(call)
+        return refuse_unoffered(self.session, call) if result is None else result
 
     def _item_callback(self, call: ToolCall) -> Callable[[Any], object] | None:
         """Return a function that reports each stream item, or None without a listener."""

@@ -14,6 +14,7 @@ from neuroscript.coercion.parameters import (
     FUNCTION,
     SECONDS,
     STRING,
+    WHOLE,
     as_tuple,
     collection,
     instance,
@@ -26,9 +27,10 @@ from neuroscript.errors import LLMError
 from neuroscript.llm.driver import ConversationDriver, Listener
 from neuroscript.llm.events import Conversation, ConversationError
 from neuroscript.llm.offered_tools import narrow_session, offered_infos
-from neuroscript.llm.plan_first import planned_steps
+from neuroscript.llm.plan_first import name_tools
 from neuroscript.llm.steps import AskStep, CallStep, ConversationState, Steps
 from neuroscript.llm.structured_output import ANSWER, answer_spec, instruction
+from neuroscript.llm.tool_search import FoundTools
 from neuroscript.runtime.host import MODEL
 from neuroscript.runtime.interfaces import AnyModel, Turn
 from neuroscript.spec.tool_spec import ToolSpec
@@ -60,6 +62,7 @@ def converse(
     seconds: float | None = None,
     chars: int = DEFAULT_MAX_CHARS,
     plan_first: bool = False,
+    search_above: int | None = None,
     on_event: Listener | None = None,
 ) -> Conversation:
     """Ask a model, run the tool calls it requests, and return the conversation when it has answered.
@@ -87,6 +90,8 @@ def converse(
         chars: Maximum characters of one result that the model reads.
         plan_first: Whether the model first names the tools that it will need, before it has read any result. Each call
             of another tool then needs an approval; without an approver, such tools are not offered.
+        search_above: The number of tools above which the model is offered a search, and then also the tools that it has
+            found, instead of all tools. None always offers all tools.
         on_event: Receives every piece of text, reply, retry and call. Its exceptions are logged, and the conversation
             continues.
 
@@ -96,7 +101,10 @@ def converse(
         LLMError: ``llm.no_model``, if neither *model* nor the host provides a model.
     """
     limits = ConversationLimits(turns, calls, seconds, chars)
-    with _start(engine, prompt, tools, model, system, history, answer, limits, plan_first, on_event) as (steps, driver):
+    with _start(engine, prompt, tools, model, system, history, answer, limits, plan_first, search_above, on_event) as (
+        steps,
+        driver,
+    ):
         return drive(steps, lambda step: driver.ask(step) if isinstance(step, AskStep) else driver.run(step))
 
 
@@ -114,6 +122,7 @@ async def aconverse(
     seconds: float | None = None,
     chars: int = DEFAULT_MAX_CHARS,
     plan_first: bool = False,
+    search_above: int | None = None,
     on_event: Listener | None = None,
 ) -> Conversation:
     """Return what `converse` returns, without blocking the event loop.
@@ -122,7 +131,10 @@ async def aconverse(
     the next piece of its reply. *on_event* is called on the event loop.
     """
     limits = ConversationLimits(turns, calls, seconds, chars)
-    with _start(engine, prompt, tools, model, system, history, answer, limits, plan_first, on_event) as (steps, driver):
+    with _start(engine, prompt, tools, model, system, history, answer, limits, plan_first, search_above, on_event) as (
+        steps,
+        driver,
+    ):
         return await adrive(steps, lambda step: driver.aask(step) if isinstance(step, AskStep) else driver.arun(step))
 
 
@@ -164,6 +176,7 @@ def _start(
     answer: Any,
     limits: ConversationLimits,
     plan_first: bool,
+    search_above: int | None,
     on_event: Listener | None,
 ) -> Iterator[tuple[Steps, ConversationDriver]]:
     """Check the arguments, and provide the steps of a conversation and the driver that carries them out.
@@ -171,7 +184,13 @@ def _start(
     An error that ends the conversation receives the conversation so far. The listener is not called afterwards.
     """
     parts = {"engine": engine, "prompt": prompt, "system": system, "model": model, "on_event": on_event}
-    parts |= {**limits._asdict(), "history": history, "answer": answer, "plan_first": plan_first}
+    parts |= {
+        **limits._asdict(),
+        "history": history,
+        "answer": answer,
+        "plan_first": plan_first,
+        "search_above": search_above,
+    }
     tools = (tools,) if isinstance(tools, str) else as_tuple(tools)
     require("converse", tools=(tools, FORMS["tools"]), **{name: (each, FORMS[name]) for name, each in parts.items()})
     session = narrow_session(engine, tools, "converse")
@@ -180,9 +199,18 @@ def _start(
     driver = ConversationDriver(session, _model(engine, model), on_event)
     try:
         with conversation_in_errors(state):
-            yield planned_steps(state, driver) if plan_first else state.steps(), driver
+            yield _steps(state, driver, plan_first, search_above), driver
     finally:
         driver.is_over = True
+
+
+def _steps(state: ConversationState, driver: ConversationDriver, plan_first: bool, search_above: int | None) -> Steps:
+    """Yield the steps of a conversation, the first of which may name its tools, and return the conversation."""
+    if plan_first:
+        yield from name_tools(state, driver)
+    if search_above is not None and len(state.tools) > search_above:
+        state.search = driver.search = FoundTools.of(state.tools, state.turns)
+    return (yield from state.steps())
 
 
 @contextmanager
@@ -279,5 +307,6 @@ FORMS: Final = {
     "seconds": optional(SECONDS),
     "chars": COUNT,
     "plan_first": FLAG,
+    "search_above": optional(WHOLE),
     "on_event": optional(FUNCTION),
 }

@@ -12,7 +12,7 @@ from neuroscript.coercion.types import ArgType
 from neuroscript.errors import ArgumentError
 from neuroscript.llm.driver import ConversationDriver
 from neuroscript.llm.offered_tools import offered_infos
-from neuroscript.llm.steps import AskStep, CallStep, ConversationState, Steps
+from neuroscript.llm.steps import AskStep, CallStep, ConversationState
 from neuroscript.llm.structured_output import exact_answer, instruction
 from neuroscript.names import canonical, from_wire
 from neuroscript.runtime.interfaces import Turn
@@ -23,14 +23,13 @@ TOOL_NAMES: Final = ToolSpec("answer", "model", (ArgSpec("answer", ArgType.SLICE
 """The answer that is asked for."""
 
 
-def planned_steps(state: ConversationState, driver: ConversationDriver) -> Steps:
-    """Ask the model which tools it will need, and continue with a session in which all others ask."""
+def name_tools(state: ConversationState, driver: ConversationDriver) -> Generator[AskStep | CallStep, Any, None]:
+    """Ask the model which tools it will need, and give the conversation a session in which all others ask."""
     names = yield from _named_tools(state)
     assert state.session is not None  # converse has one
     session = state.session.narrowed(allow=names, otherwise="ask")
     state.session = driver.session = session
     state.tools = tuple(info.spec for info in offered_infos(session))
-    return (yield from state.steps())
 
 
 def _named_tools(state: ConversationState) -> Generator[AskStep | CallStep, Any, tuple[str, ...]]:

@@ -12,6 +12,7 @@ from neuroscript.engine.session import Session
 from neuroscript.errors import ArgumentError, CallError, LLMError, Retry
 from neuroscript.llm.events import Conversation
 from neuroscript.llm.structured_output import answer_instance, correction_request, exact_answer
+from neuroscript.llm.tool_search import FoundTools
 from neuroscript.names import from_wire
 from neuroscript.runtime.interfaces import ToolCall, ToolInfo, ToolResult, Turn
 from neuroscript.runtime.masking import secret_values
@@ -67,6 +68,7 @@ class ConversationState:
         answer: The spec of the final answer, or None if any text is accepted.
         made: The number of calls requested so far.
         is_secret: Whether the answer is or contains a secret according to its spec.
+        search: What the model is offered instead of *tools*, or None.
     """
 
     session: Session | None
@@ -80,6 +82,7 @@ class ConversationState:
     replies: list[Reply] = attrs.Factory(list)
     made: int = 0
     is_secret: bool = False
+    search: FoundTools | None = None
 
     def conversation(self, answer: Any = None) -> Conversation:
         """Return the conversation so far, with secrets redacted except those in the answer.
@@ -109,7 +112,7 @@ class ConversationState:
         while True:
             self._require_open()
             self.require_turn(fault)
-            reply: Reply = yield AskStep(self.turns_to_send(), self.tools)
+            reply: Reply = yield AskStep(self.turns_to_send(), self._offered)
             self.replies.append(reply)
             self.turns.append(reply.turn)
             complete_turn(reply)
@@ -125,6 +128,10 @@ class ConversationState:
             except ArgumentError as error:
                 fault = str(error)
                 self.turns.append(Turn("user", correction_request(error)))
+
+    @property
+    def _offered(self) -> tuple[ToolSpec, ...]:
+        return self.tools if self.search is None else self.search.offered
 
     @property
     def _secrets(self) -> Redactor | None:

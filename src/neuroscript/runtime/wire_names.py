@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
 
@@ -67,12 +67,15 @@ class WireNames:
     keys: Mapping[str, Mapping[str, str]] = attrs.field(factory=dict)
 
     @classmethod
-    def of(cls, tools: Iterable[HasSpec | ToolSpec], style: NameStyle = "grouped") -> WireNames:
+    def of(
+        cls, tools: Iterable[HasSpec | ToolSpec], style: NameStyle = "grouped", reserved: Collection[str] = ()
+    ) -> WireNames:
         """Return the names of *tools*, each a `ToolImplementation`, a `ToolInfo` or a `ToolSpec`.
 
         Args:
             style: With ``bare``, a name is ``add`` instead of ``math__add``, and a tool of an MCP server has the name
                 that it has there. Tools whose bare names are equal have their groups.
+            reserved: Names without ``__`` that no tool may have; a tool with such a bare name has its group.
 
         Raises:
             RegistryError: If two of them would have the same name. The error names both.
@@ -86,7 +89,7 @@ class WireNames:
         specs = [spec_of(tool) for tool in tools]
         keys = {spec.full_name: odd for spec in specs if (odd := argument_replacements(spec))}
         wires = {spec.full_name: truncate(wire_name(spec.full_name)) for spec in specs}
-        return cls.under(wires if style == "grouped" else _without_groups(specs, wires), keys)
+        return cls.under(wires if style == "grouped" else _without_groups(specs, wires, reserved), keys)
 
     @classmethod
     def under(cls, wires: Mapping[str, str], keys: Mapping[str, Mapping[str, str]] | None = None) -> WireNames:
@@ -121,10 +124,10 @@ class WireNames:
         return self.tools.get(wire) or from_wire(wire)
 
 
-def _without_groups(specs: Sequence[ToolSpec], wires: Mapping[str, str]) -> dict[str, str]:
-    """Return the bare name of each tool, or its name in *wires* if another tool has the bare one."""
+def _without_groups(specs: Sequence[ToolSpec], wires: Mapping[str, str], reserved: Collection[str]) -> dict[str, str]:
+    """Return the bare name of each tool, or its name in *wires* if another tool has the bare one, or it is reserved."""
     bare = {spec.full_name: _bare_name(spec) for spec in specs}
-    taken = Counter([*bare.values(), *(wire for name, wire in wires.items() if wire != bare[name])])
+    taken = Counter([*bare.values(), *reserved, *(wire for name, wire in wires.items() if wire != bare[name])])
     return {name: each if taken[each] == 1 else wires[name] for name, each in bare.items()}
 
 

@@ -106,6 +106,7 @@ def answer(
                 turns=options.max_turns,
                 calls=options.max_calls,
                 seconds=options.timeout,
+                search_above=options.search_above,
                 on_event=hearing,
             )
     finally:

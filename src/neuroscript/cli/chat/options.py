@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from neuroscript.cli.chat.models import APIS, KEYS, MODEL, address
 from neuroscript.cli.env.options import add_environment, add_recording
-from neuroscript.cli.terminal.argument_parser import add_subparser, seconds
+from neuroscript.cli.terminal.argument_parser import add_subparser, seconds, whole
 
 ASK: Final = f"""\
 The answer is printed to stdout as it arrives. Tool calls, their results and retries are printed to
@@ -55,6 +55,7 @@ def _add_talk(parser: Any) -> None:
     option("--answer-type", metavar="TYPE", type=answer, help="require an answer of this type, such as list[int]")
     option("--max-turns", metavar="N", type=count, default=16, help="maximum replies of the model; default 16")
     option("--max-calls", metavar="N", type=count, default=64, help="maximum tool calls; default 64")
+    option("--search-above", metavar="N", type=whole, help="if there are more tools, let the model search for them")
     option("--timeout", metavar="S", type=seconds, help="time limit of an answer with all its calls, in seconds")
     option("--no-stream", action="store_true", help="request whole replies instead of a stream")
     option("--transcript", metavar="FILE", help="write the transcript to a file, even if the command fails")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from neuroscript.cli.env.options import add_environment, add_recording
 from neuroscript.cli.mcp.authorization import add_authorization
-from neuroscript.cli.terminal.argument_parser import add_subparser, seconds
+from neuroscript.cli.terminal.argument_parser import add_subparser, seconds, whole
 
 NAME: Final = "neuroscript"
 """The default name of the server."""
@@ -16,7 +16,7 @@ NAME: Final = "neuroscript"
 ADDRESS: Final = "127.0.0.1:8000"
 """The default address of ``--http``."""
 
-CLIENTS: Final = ("claude", "cursor", "gemini", "vscode", "windsurf", "zed")
+CLIENTS: Final = ("claude", "claude-code", "claude-desktop", "cursor", "gemini", "vscode", "windsurf", "zed")
 """The clients of ``config``; repeated here so that the help does not import the module that configures them."""
 
 SERVE: Final = """\
@@ -98,6 +98,12 @@ def _add_serve(actions: Any, layout: Any) -> None:
         action="append",
         default=[],
         help="let clients poll the calls of matching tools, if they support tasks",
+    )
+    parser.add_argument(
+        "--search-above",
+        metavar="N",
+        type=whole,
+        help="if there are more tools, list only search_tools and call_tool, with which clients find and call them",
     )
     parser.add_argument("--used-states", metavar="FILE", help="record the used states in this file (SQLite)")
     parser.add_argument("--strict", action="store_true", help="accept only exact types; convert nothing")

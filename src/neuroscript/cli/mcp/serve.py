@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
-import socket
-import sys
 from argparse import Namespace
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
-from threading import Thread, Timer, current_thread, main_thread
-from types import FrameType
 from typing import Any, Final
 
 from neuroscript.cli.env.engine import MakeEngine, open_engine
+from neuroscript.cli.env.serving import bind, exit_on_signals, http_url, serve_streams
 from neuroscript.cli.mcp.authorization import authenticator, check_options, scope_tables
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, require_extra
 from neuroscript.cli.terminal.output import Output
 from neuroscript.engine.engine import Engine
 from neuroscript.interop.http_server.addresses import is_loopback
-
-CLOSE_TIMEOUT_SECONDS: Final = 10.0
-"""Seconds for the engine and its MCP servers to close when the process receives a signal, and for the calls of a client
-over stdio to end when it has disconnected."""
 
 MAX_KEY_FILE_BYTES: Final = 64 * 1024
 """Maximum size of a file with keys, in bytes."""
@@ -55,9 +45,10 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
             tasks=options.tasks,
             resources=options.resources,
             scopes=scopes,
+            search_above=options.search_above,
         )
         if options.http is None:
-            _over_streams(service, engine)
+            serve_streams(service, engine)
         else:
             _over_http(service, engine, options, {"token": token, "authenticator": access_tokens}, output)
     return OK
@@ -112,43 +103,6 @@ def _keys_of_file(name: str | None) -> list[str]:
     return keys
 
 
-def _over_streams(service: Any, engine: Engine) -> None:
-    _exit_on_signals(engine)
-    overdue = Timer(CLOSE_TIMEOUT_SECONDS, _exit_process, (engine, OK))
-    overdue.daemon = True
-
-    async def served() -> None:
-        await service.stdio()
-        overdue.start()  # the loop does not end before each coroutine, and a tool can ignore its cancellation
-
-    asyncio.run(served())
-    overdue.cancel()
-
-
-def _exit_on_signals(engine: Engine) -> None:
-    """Close the engine and exit the process when it receives a signal, whatever its tools do."""
-    leaving: list[Thread] = []
-
-    def ended(number: int, frame: FrameType | None) -> None:
-        if leaving:  # a second signal: exit without waiting
-            os._exit(128 + number)
-        leaving.append(Thread(target=_exit_process, args=(engine, 128 + number)))
-        leaving[0].start()
-
-    if current_thread() is main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, ended)
-
-
-def _exit_process(engine: Engine, code: int) -> None:
-    """Close the engine and exit the process, because some tools, and the thread that reads stdin, cannot be stopped."""
-    closing = Thread(target=engine.close, daemon=True)
-    closing.start()
-    closing.join(CLOSE_TIMEOUT_SECONDS)
-    sys.stderr.flush()
-    os._exit(code)
-
-
 def _over_http(
     service: Any, engine: Engine, options: Namespace, credentials: Mapping[str, Any], output: Output
 ) -> None:
@@ -156,23 +110,8 @@ def _over_http(
     from neuroscript.interop.mcp.server.http import PATH, app
 
     host = options.http[0]
-    with _bound(host, options.http[1]) as bound:
+    with bind(host, options.http[1]) as bound:
         application = app(service, **credentials, origins=options.origin, is_local=is_loopback(host))
-        shown_host = f"[{host}]" if ":" in host else host
-        output.say(f"serving at http://{shown_host}:{bound.getsockname()[1]}{PATH}")
-        _exit_on_signals(engine)
+        output.say(f"serving at {http_url(host, bound)}{PATH}")
+        exit_on_signals(engine)
         server(application).run(sockets=[bound])  # on a signal, it stops, and raises the signal again
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with ExitStack() as opened:
-            bound = opened.enter_context(socket.socket(family, kind))
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind(address)
-            bound.listen()  # clients that connect before the server runs wait instead of being refused
-            opened.pop_all()
-    except OSError as error:
-        raise UsageError(f"cannot serve at that address ({type(error).__name__})") from None
-    return bound

@@ -18,6 +18,7 @@ from neuroscript.config.mcp_servers import ServerTable
 from neuroscript.errors import MAX_LISTED_PROBLEMS
 from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS
 from neuroscript.interop.mcp.client.accepted_definitions import Definition, Difference, differences, read, write
+from neuroscript.interop.mcp.client.definition_diff import diff_lines
 from neuroscript.interop.mcp.client.servers import inspect_server
 from neuroscript.io.near_names import did_you_mean
 from neuroscript.io.text import first, one_line, quote_path, quote_untrusted
@@ -46,19 +47,34 @@ def run(options: Namespace, output: Output, make_engine: Any = None) -> int:
     table = _table(options, make_engine is None, output)
     if options.accept and not table.accepted:
         raise UsageError("--accept needs a file to write; add --file FILE")
+    return review(table, output, accept=options.accept, json=options.json)
+
+
+def review(table: ServerTable, output: Output, *, accept: bool, json: bool = False) -> int:
+    """Print the tools of a server and how they differ from the accepted ones, and return the exit code.
+
+    Args:
+        accept: Whether to accept the current tools.
+        json: Whether to print a JSON object.
+
+    Raises:
+        UsageError: The file with the accepted tools cannot be written.
+        SpecError: That file cannot be read.
+        PluginError: The server cannot be reached.
+    """
     old = read(table.accepted) if table.accepted and os.path.lexists(table.accepted) else {}
     with inspect_server(table, secrets_of([table])) as server:
         now, skipped = server.definitions, server.skipped
     found = differences(old, now) if table.accepted else ()
-    if options.accept:
+    if accept:
         _write(table.accepted, now)
-    ok = options.accept or not found
-    if options.json:
+    ok = accept or not found
+    if json:
         output.json(
             {"ok": ok, "tools": _data(now, found, table.group), "removed": _removed(found), "skipped": [*skipped]}
         )
     else:
-        show(_blocks(now, found, skipped, table, options.accept), output)
+        show(_blocks(old, now, found, skipped, table, accept), output)
     return OK if ok else FAILED
 
 
@@ -116,6 +132,7 @@ def _annotations(definition: Definition) -> list[str]:
 
 
 def _blocks(
+    old: Mapping[str, Definition],
     now: Mapping[str, Definition],
     found: Sequence[Difference],
     skipped: Sequence[str],
@@ -134,7 +151,10 @@ def _blocks(
         yield from (line(f"cannot be used: {each}", "bad") for each in first(skipped, MAX_LISTED_PROBLEMS))
     if found:
         yield EMPTY
-        yield from (line(str(each), "bad" if each.kind == "changed" else "mended") for each in found)
+        for each in found:
+            yield line(str(each), "bad" if each.kind == "changed" else "mended")
+            if each.kind == "changed":
+                yield from (line(f"  {text}", "dim") for text in diff_lines(old[each.name], now[each.name]))
     yield EMPTY
     yield line(_summary(len(now), len(found), table.accepted, accepts))
     if found and not accepts:

@@ -120,6 +120,17 @@ def seconds(text: str) -> float:
     return number
 
 
+def whole(text: str) -> int:
+    """Return a string as an integer, 0 or more.
+
+    Raises:
+        argparse.ArgumentTypeError: It is not such a number.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise argparse.ArgumentTypeError("expected a non-negative integer")
+    return int(text)
+
+
 def unknown_command(word: str, commands: Collection[str], todo: str = "call") -> UsageError:
     """Return the error for an unknown command.
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
 
 from neuroscript.cli.env.choices import isolation_in_use
 from neuroscript.cli.env.tools import is_indexed, iter_indexed_tools, matches, no_match_message
@@ -15,9 +16,12 @@ from neuroscript.cli.terminal.exit_codes import OK
 from neuroscript.cli.terminal.output import Output, Rows, cell
 from neuroscript.cli.terminal.printing import show
 
+MAX_FOUND: Final = 10
+"""Maximum number of tools that a search lists."""
+
 
 class ListedTool(NamedTuple):
-    """A listed tool."""
+    """A listed tool; *spec* is its `ToolSpec`, or the data of one."""
 
     name: str
     signature: str
@@ -25,6 +29,7 @@ class ListedTool(NamedTuple):
     deprecated: str
     aliases: list[str]
     isolated: str = ""
+    spec: Any = None
 
     @property
     def text(self) -> str:
@@ -41,15 +46,24 @@ class ListedTool(NamedTuple):
     def data(self) -> dict[str, Any]:
         """The tool as plain data."""
         data = self._asdict()
+        del data["spec"]
         return {key: value for key, value in data.items() if value or key not in ("deprecated", "aliases", "isolated")}
 
 
 def run(options: Namespace, output: Output, make_engine: Any) -> int:
-    """List the tools whose canonical names match the pattern, or all without one, and return the exit code."""
+    """List the tools whose canonical names match the pattern, or all without one, and return the exit code.
+
+    With ``--search``, these are only the tools that fit the words best, the best one first.
+    """
     is_installed = is_indexed(options, make_engine)
-    found = sorted(_indexed(vars(options), output) if is_installed else _registered(options, output, make_engine))
+    listed = _indexed(vars(options), output) if is_installed else _registered(options, output, make_engine)
+    found = sorted(listed, key=lambda tool: tool[:-1])
     tools = [tool for tool in found if matches(tool.name, options.pattern)]
-    if not tools:
+    if tools and options.search is not None:
+        tools = _search(tools, options.search)
+        if not tools:
+            output.say("no tool contains any of these words")
+    elif not tools:
         output.say(no_match_message(options.pattern, [tool.name for tool in found]))
     if options.json:
         output.json([tool.data for tool in tools])
@@ -59,13 +73,30 @@ def run(options: Namespace, output: Output, make_engine: Any) -> int:
     return OK
 
 
+def _search(tools: list[ListedTool], words: str) -> list[ListedTool]:
+    """Return the tools that fit the words best, the best one first; tools with an invalid index are not found."""
+    from neuroscript.errors import SpecError
+    from neuroscript.spec.tool_spec import ToolSpec
+    from neuroscript.tools.search import ToolIndex
+    from neuroscript.tools.serialization import spec_from_data
+
+    by_name: dict[str, ListedTool] = {}
+    specs: list[ToolSpec] = []
+    for tool in tools:
+        with suppress(SpecError):
+            spec = tool.spec if isinstance(tool.spec, ToolSpec) else spec_from_data(tool.spec)
+            specs.append(spec)
+            by_name[spec.full_name] = tool
+    return [by_name[spec.full_name] for spec in ToolIndex(specs).search(words, MAX_FOUND)]
+
+
 def _indexed(settings: Mapping[str, Any], output: Output) -> Iterator[ListedTool]:
     """Yield the tools of installed distributions, from their indexes."""
     isolation = isolation_in_use(settings)
     for tool, origin, entry, aliases in iter_indexed_tools(settings, output):
         description, deprecated = (str(tool.spec.get(key, "")) for key in ("description", "deprecated"))
         isolated = "" if isolation is None else _isolated(isolation, tool.name, (origin, entry, tuple(aliases)))
-        yield ListedTool(tool.name, tool.signature, description, deprecated, aliases, isolated)
+        yield ListedTool(tool.name, tool.signature, description, deprecated, aliases, isolated, tool.spec)
 
 
 def _isolated(isolation: Any, tool: str, source: tuple[str, str, tuple[str, ...]]) -> str:
@@ -88,4 +119,4 @@ def _registered(options: Namespace, output: Output, make_engine: Any) -> Iterato
             spec = tool.spec
             isolated = "" if isolation is None else _isolated(isolation, tool.name, source_of(engine, tool.name))
             aliases = aliases_of(engine, tool)
-            yield ListedTool(tool.name, signature(spec), spec.description, spec.deprecated, aliases, isolated)
+            yield ListedTool(tool.name, signature(spec), spec.description, spec.deprecated, aliases, isolated, spec)

@@ -7,7 +7,7 @@ own; see `http_server.request_session`.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import attrs
@@ -19,9 +19,11 @@ from neuroscript.interop.mcp.schema import to_mcp
 from neuroscript.interop.mcp.server.elicitation import ClientPrompter
 from neuroscript.interop.mcp.server.logs import LEVELS
 from neuroscript.interop.mcp.server.request import CURRENT
+from neuroscript.interop.mcp.server.tool_search import OWN_SPECS, ToolSearch
 from neuroscript.llm.offered_tools import offered_infos
 from neuroscript.policy.execution_policy import ExecutionPolicy
 from neuroscript.runtime.host import Host, Progress
+from neuroscript.runtime.interfaces import ToolInfo
 from neuroscript.runtime.wire_names import NameStyle, WireNames
 
 NO_SESSION: Final = Stateless(
@@ -42,6 +44,7 @@ class Client:
         is_task: Whether a task uses the session, which then ends with the task.
         style: How its tools are named.
         name: The name under which the host knows it, or ``""``.
+        search: What replaces a long list of tools, or None.
     """
 
     connection: Any
@@ -51,6 +54,7 @@ class Client:
     is_task: bool = False
     style: NameStyle = "grouped"
     name: str = ""
+    search: ToolSearch | None = None
     _known: Any = attrs.field(default=attrs.Factory(lambda self: self.session.infos, takes_self=True))
     _names: tuple[Mapping[str, Any], WireNames] | None = None
 
@@ -63,14 +67,25 @@ class Client:
         """The client's names for the current tools."""
         infos = self.session.infos
         if self._names is None or self._names[0] is not infos:
-            self._names = infos, WireNames.of(infos.values(), self.style)
+            reserved = () if self.search is None else OWN_SPECS
+            self._names = infos, WireNames.of(infos.values(), self.style, reserved)
         return self._names[1]
 
     def tools(self) -> list[dict[str, Any]]:
-        """Return the tools that it may call, in the wire format of MCP."""
+        """Return the tools that it may call, or those that find and call them, in the wire format of MCP."""
         self._known = self.session.infos
-        listed = [each for each in offered_infos(self.session) if self.is_lasting or not uses_handles(each.spec)]
-        return to_mcp(listed, names=self.names, structured=not self.session.spills)
+        listed = self.listed()
+        if self.search is not None and self.search.replaces(listed):
+            return self.search.definitions(listed)
+        return self.definitions(listed)
+
+    def listed(self) -> list[ToolInfo]:
+        """Return the tools that it may call."""
+        return [each for each in offered_infos(self.session) if self.is_lasting or not uses_handles(each.spec)]
+
+    def definitions(self, tools: Iterable[ToolInfo]) -> list[dict[str, Any]]:
+        """Return tools in the wire format of MCP."""
+        return to_mcp(tools, names=self.names, structured=not self.session.spills)
 
     def spec(self, tool: str) -> Any:
         """Return the spec of a tool that it may call, or None; also None if results have no schemas."""
@@ -89,8 +104,16 @@ class Client:
             level: The minimum level of the log messages that it receives; None means none.
         """
         session = request_session(self.session, NO_SESSION, session_id(self.name))
-        known = self.session.infos, self.names
-        return Client(connection, session, level, is_lasting=False, style=self.style, name=self.name, names=known)
+        return Client(
+            connection,
+            session,
+            level,
+            is_lasting=False,
+            style=self.style,
+            name=self.name,
+            search=self.search,
+            names=(self.session.infos, self.names),
+        )
 
 
 def session_id(name: str) -> str:
@@ -108,12 +131,14 @@ class Access:
         style: How tools are named.
         name: The name of the client if all connections come from the same one, otherwise ``""``. Such connections have
             their own sessions, and share the limits of the policy.
+        search: What replaces a long list of tools, or None.
     """
 
     engine: Engine
     policy: ExecutionPolicy
     style: NameStyle
     name: str
+    search: ToolSearch | None
     _shared: Session | None
 
     @classmethod
@@ -124,13 +149,14 @@ class Access:
         style: NameStyle = "grouped",
         policy: ExecutionPolicy | None = None,
         name: str = "",
+        search: ToolSearch | None = None,
     ) -> Access:
         """Return the access to the tools that match patterns, among those that a policy and the engine permit."""
         permitted = engine.policy if policy is None else policy
         if tools != ("*",):
             permitted = permitted.narrowed(allow=tools, otherwise="refuse")
         shared = engine.session(policy=permitted, id=name) if name else None
-        return cls(engine, permitted, style, name, shared)
+        return cls(engine, permitted, style, name, search, shared)
 
     def open(self, connection: Any) -> Client:
         """Return a client with its own session."""
@@ -140,7 +166,7 @@ class Access:
         else:
             counted = self._shared.ledger
             session = Session(self._shared._entries, session_id(self.name), host=host, ledger=counted)
-        return Client(connection, session, style=self.style, name=self.name)
+        return Client(connection, session, style=self.style, name=self.name, search=self.search)
 
 
 def _host(host: Host) -> Host:

@@ -10,6 +10,7 @@ from neuroscript.interop.http_server.principals import Principal
 from neuroscript.interop.http_server.scope_policies import ScopePolicies
 from neuroscript.interop.mcp.server.client_session import Access, Client
 from neuroscript.interop.mcp.server.request_states import principal_key
+from neuroscript.interop.mcp.server.tool_search import ToolSearch
 
 MAX_PRINCIPALS: Final = 10_000
 """Maximum number of principals, with different scopes each, whose shared state is stored."""
@@ -83,7 +84,8 @@ class Principals:
     def _new_access(self, principal: Principal) -> Access:
         base = self._access
         policy = base.policy if self.scopes is None else self.scopes.policy(principal.scopes, base.policy)
-        return Access.of(base.engine, ("*",), base.style, policy, base.name or principal.name)
+        search = None if base.search is None else ToolSearch(base.search.above)  # its index has the tools of one policy
+        return Access.of(base.engine, ("*",), base.style, policy, base.name or principal.name, search)
 
     def _make_room(self) -> None:
         """Forget the principal that came first if there are too many.

@@ -19,7 +19,7 @@ from neuroscript import __version__
 from neuroscript._imports import missing_extra
 from neuroscript.calls.steps import GRACE_SECONDS, CallFrame
 from neuroscript.coercion.context import type_name
-from neuroscript.coercion.parameters import STRING, Form, instance, is_number, optional, require
+from neuroscript.coercion.parameters import STRING, WHOLE, Form, instance, is_number, optional, require
 from neuroscript.engine.engine import Engine
 from neuroscript.errors import CallError, PolicyError, SpecError, ToolFailed
 from neuroscript.io.text import sendable
@@ -71,6 +71,7 @@ from neuroscript.interop.mcp.server.rounds import Round
 from neuroscript.interop.mcp.server.served_calls import COMPLETE
 from neuroscript.interop.mcp.server.standard_input import protocol_input
 from neuroscript.interop.mcp.server.tasks import Task, Tasks, supports_tasks
+from neuroscript.interop.mcp.server.tool_search import OWN_SPECS, ToolSearch
 
 CLIENT: Final = "neuroscript.client"
 """The key for the client in the state of an SDK connection."""
@@ -105,6 +106,7 @@ def serve(
     cache_seconds: float = DEFAULT_CACHE_SECONDS,
     tasks: str | Iterable[str] = (),
     resources: str | Iterable[str] = (),
+    search_above: int | None = None,
     policy: ExecutionPolicy | None = None,
     client: str = "",
     instructions: str = "",
@@ -125,6 +127,9 @@ def serve(
         resources: Patterns of files of the sandbox that are served as resources, such as ``docs/**``. The policy must
             grant ``fs:read`` for them. This adds the tools ``resources.read_file`` and ``resources.list_files`` to the
             engine, which read and list the files.
+        search_above: The number of tools above which ``tools/list`` contains ``search_tools`` and ``call_tool`` instead
+            of the tools; clients can also still call each tool by its own name. None always lists the tools. With a
+            number, no other tool has one of these two names, so a tool with such a bare name has its group.
         policy: What the clients of this service may do; it can only narrow what the engine permits.
         client: The name of the client, if all connections come from the same one. The ids of its sessions begin with
             it, as in ``alice/3f9a1c2b``, and all its connections share the limits of *policy*.
@@ -140,6 +145,7 @@ def serve(
     """
     require("serve", names=(names, NAMES), states=(states, optional(STATES)), cache_seconds=(cache_seconds, CACHE))
     require("serve", policy=(policy, optional(POLICY)), client=(client, STRING), instructions=(instructions, STRING))
+    require("serve", search_above=(search_above, optional(WHOLE)))
     permitted = engine.policy if policy is None else policy.inside(engine.policy)
     if states is not None and states.keys and permitted.has_flow_rules:
         raise SpecError("serve", [f"states: {ONE_PROCESS}"])
@@ -152,6 +158,7 @@ def serve(
         cache_seconds,
         _patterns(tasks),
         _patterns(resources),
+        search_above,
         permitted,
         client,
         instructions,
@@ -192,6 +199,7 @@ class Service:
         cache_seconds: float = DEFAULT_CACHE_SECONDS,
         tasks: tuple[str, ...] = (),
         resources: tuple[str, ...] = (),
+        search_above: int | None = None,
         policy: ExecutionPolicy | None = None,
         client: str = "",
         instructions: str = "",
@@ -203,9 +211,10 @@ class Service:
             added = files.add_tools(engine)
             tools = tools if tools == ("*",) else (*tools, *added)
         self._engine = engine
-        self._access = Access.of(engine, tools, names, policy, client)
-        self.principals = Principals(self._access, scopes)
         self._states = states
+        self._search = None if search_above is None else ToolSearch(search_above)
+        self._access = Access.of(engine, tools, names, policy, client, self._search)
+        self.principals = Principals(self._access, scopes)
         self._is_task = [tool_matcher(pattern) for pattern in tasks]
         self._common: Client | None = None
         self._stopping: set[asyncio.Task[None]] = set()
@@ -275,6 +284,8 @@ class Service:
 
     def _input_schema(self, name: str) -> Any:
         """Return the schema of a tool's arguments, with which the SDK checks the headers of a request."""
+        if self._search is not None and name in OWN_SPECS:
+            return input_schema(OWN_SPECS[name])
         common = self._common_client()
         info = common.session.infos.get(common.names.tool(name))
         return None if info is None else input_schema(info.spec)
@@ -282,7 +293,13 @@ class Service:
     async def _call(self, context: Any, params: CallToolRequestParams) -> dict[str, Any]:
         client = self._client(context)
         names = client.names
-        call = ToolCall(names.tool(params.name), params.arguments or {}, id=str(context.request_id))
+        name, arguments = params.name, params.arguments or {}
+        if self._search is not None and name in OWN_SPECS:
+            found = self._search.respond(client, name, arguments)
+            if isinstance(found, dict):
+                return {**COMPLETE, **found}
+            name, arguments = found
+        call = ToolCall(names.tool(name), arguments, id=str(context.request_id))
         refused = refuse_unoffered(client.session, call)  # otherwise the patterns of served files would not apply
         result = await self.execute(context, params, call) if refused is None else refused
         if isinstance(result, dict):
@@ -466,7 +483,9 @@ class Service:
 
     def missing_scopes(self, name: str, principal: Principal) -> tuple[str, ...]:
         """Return the scope that a principal needs for a tool, by its name on the wire; see `Principals`."""
-        return self.principals.missing_scopes(self._common_client().names.tool(name), principal)
+        common = self._common_client()
+        tool = common.names.tool(name)
+        return self.principals.missing_scopes(tool, principal) if tool in common.session.infos else ()
 
     def _close_client(self, client: Client) -> None:
         self.clients.discard(client)

@@ -1,0 +1,1 @@
+"""``neuroscript gateway``: one MCP endpoint in front of many servers."""
