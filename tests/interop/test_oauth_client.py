@@ -566,7 +566,7 @@ def test_every_problem_of_the_settings_is_listed() -> None:
             "url": "",
         },
     ],
-    ids=str,
+    ids=["command", "auth", "header", "plain http", "word", "program"],
 )
 def test_oauth_needs_a_safe_url_of_its_own(words: dict[str, Any]) -> None:
     """And no other authorization."""
