@@ -125,7 +125,7 @@ def test_the_tokens_are_private(place: Protected, data: Path) -> None:
 
 
 def test_a_call_without_a_token_names_the_command(place: Protected) -> None:
-    """It asks nobody, registers nothing and opens no browser."""
+    """It asks no user, registers nothing and opens no browser."""
     with pytest.raises(PluginError) as raised:
         opened(place)
 
@@ -388,7 +388,7 @@ def test_metadata_of_an_issuer_is_checked(place: Protected, changed: dict[str, A
 
 
 class Server:
-    """A server that answers each request as it is told to."""
+    """A server that answers each request as its attributes say."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}/mcp"
