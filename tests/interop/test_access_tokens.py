@@ -354,7 +354,7 @@ def test_keys_are_used_for_a_while_if_the_issuer_is_down(monkeypatch: pytest.Mon
     [
         ({"issuer": "https://evil.example"}, None, "its metadata names another issuer"),
         ({"jwks_uri": 7}, None, "its metadata has no jwks_uri"),
-        ({"jwks_uri": "file:///etc/passwd"}, None, "a URL in its metadata is invalid"),
+        ({"jwks_uri": "gopher://id.example.com/keys"}, None, "a URL in its metadata is invalid"),
         ({"jwks_uri": "http://169.254.169.254/keys"}, None, "not https"),
         ({"jwks_uri": "http://id.example.com/keys"}, None, "not https"),
         ({"jwks_uri": "https://user:password@id.example.com/keys"}, None, "a URL in its metadata is invalid"),

@@ -19,7 +19,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
-from tests.interop.mcp_place import bound
+from tests.interop.mcp_place import bound, served
 from tests.interop.oauth_issuer import approve, serving
 from tests.interop.oauth_place import Protected, protected
 
@@ -164,6 +164,44 @@ def test_a_registered_client_needs_no_registration(place: Protected) -> None:
     with opened(place, settings) as server:
         assert read(server) == "empty"
     assert not place.issuer.asked["/register"]
+
+
+def test_a_metadata_document_replaces_the_registration(place: Protected) -> None:
+    """The URL of the document is the client id, if the issuer supports that."""
+    with bound() as (_, port):
+        pass
+    document = "https://example.com/neuroscript.json"
+    place.issuer.changed = {"client_id_metadata_document_supported": True}
+    place.issuer.add_client(
+        document,
+        "",
+        grant_types=["authorization_code", "refresh_token"],
+        response_types=["code"],
+        redirect_uris=[f"http://127.0.0.1:{port}/callback"],
+        token_endpoint_auth_method="none",
+    )
+    browser = Browser()
+    login(place.url, OAuth(client_metadata_url=document, redirect_port=port), show=browser)
+
+    assert parse_qs(urlsplit(browser.urls[0]).query)["client_id"] == [document]
+    assert not place.issuer.asked["/register"]
+
+
+def test_a_server_without_authorization_needs_no_login() -> None:
+    """And says so."""
+    with served() as open_place:
+        assert problem_of(lambda: login(open_place.url, show=Browser())) == (
+            "the server requires no login; it responded with the status 200"
+        )
+
+
+def test_a_port_that_is_in_use_is_reported(place: Protected) -> None:
+    """If no other port can be used."""
+    with bound() as (listening, port):
+        listening.listen()
+        found = problem_of(lambda: login(place.url, OAuth(redirect_port=port), show=Browser()))
+
+    assert found == f"the port {port} of redirect_port is in use"
 
 
 def test_an_expired_token_is_refreshed(place: Protected, data: Path) -> None:
@@ -438,7 +476,7 @@ def hostile() -> Iterator[Server]:
             "the server names metadata on another host",
         ),
         ("", 'Bearer resource_metadata="http://127.0.0.1:1/x"', "the server names metadata on another host"),
-        ("", 'Bearer resource_metadata="file:///etc/passwd"', "the server names metadata on another host"),
+        ("", 'Bearer resource_metadata="ftp://127.0.0.1/x"', "the server names metadata on another host"),
     ],
 )
 def test_a_server_cannot_name_the_resource_of_another(

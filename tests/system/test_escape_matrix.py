@@ -145,6 +145,7 @@ COMMAND_QUIET = {
         "trace",
     ),
     *("new", "lint", "index", "doctor", "export", "stubs", "docs", "plan", "models", "mcp config", "mcp tools"),
+    *("mcp login", "mcp logout"),
     *("isolation", "isolation check", "runs list", "runs show", "runs cancel"),
 }
 """Names that run no tool. ``replay`` uses ``execute`` of an engine and only tools without effects."""

@@ -53,6 +53,8 @@ LAZY_IMPORTS: Final = {
         "interop.mcp.server.http"
     ),
     "cli.isolation.command": "cli.isolation.probe isolation.check",
+    "cli.mcp.authorization": "config.policy_file interop.http_server.access_tokens",
+    "cli.mcp.login": "interop.mcp interop.mcp.client.location interop.mcp.client.login",
     "cli.mcp.serve": (
         "interop.http_server.listener interop.http_server.principals interop.mcp interop.mcp.server.http "
         "interop.mcp.server.serve io.private_files"
@@ -105,6 +107,7 @@ LAZY_IMPORTS: Final = {
     "interop.agentheaven.mcp": "interop.fastmcp interop.fastmcp.export",
     "interop.mcp.client.host_services": "interop.mcp.client.sdk",
     "interop.mcp.client.location": "interop.mcp.client.sdk",
+    "interop.mcp.client.sdk": "interop.mcp.client.oauth",
     "interop.mcp.client.transports": "interop.mcp.client.confined_server",
     "isolation.program": "isolation.confinement isolation.namespaces isolation.system_calls",
     "isolation.spawned": "isolation.frames isolation.zygote",

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from neuroscript._imports import lazy_getattr
 
 if TYPE_CHECKING:
-    from neuroscript.config.oauth import OAuth
     from neuroscript.interop.mcp.client.accepted_definitions import Definition, Difference
-    from neuroscript.interop.mcp.client.load import McpServer, from_mcp
+    from neuroscript.interop.mcp.client.load import McpServer, OAuth, from_mcp
     from neuroscript.interop.mcp.client.login import login, logout
     from neuroscript.interop.mcp.client.resources import (
         RemoteArgument,

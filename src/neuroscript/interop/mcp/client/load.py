@@ -11,7 +11,7 @@ from typing import Final, Literal, Self
 
 from neuroscript._imports import install_hint
 from neuroscript.config.mcp_servers import SECONDS, access_problems, is_count, is_group, is_seconds
-from neuroscript.config.oauth import OAuth
+from neuroscript.config.oauth import OAuth as OAuth  # for the public names of the package
 from neuroscript.errors import UNSET, PluginError, SpecError, ToolFailed, Unset
 from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS
 from neuroscript.interop.mcp.client import accepted_definitions as file
