@@ -280,7 +280,10 @@ class Connection:
         """Run *work* with the dialogue and return its result; cancelling this cancels it in the server's loop too."""
         life = self._living()
         try:
-            await asyncio.wrap_future(life.opened)
+            if life.opened.done():  # waiting for it would wake this loop through a socket
+                life.opened.result()
+            else:
+                await asyncio.wrap_future(life.opened)
         except ToolFailed as error:
             raise copy_error(error) from error.__cause__
         return await asyncio.wrap_future(life.submit(work))

@@ -130,6 +130,7 @@ class Dialogue:
         self._is_ours = settings is not None
         self.answers = Answers(settings or AnswerSettings(""))
         self._need_tasks: set[str] = set()
+        self._matching: dict[str, tuple[Definition, Definition]] = {}
         self._listed: Listing | None = None
         self._listing = asyncio.Lock()
         self._garbage = 0
@@ -239,7 +240,7 @@ class Dialogue:
             Exception: Raised by the host's prompter, sandbox or model for a question.
         """
         now = (await self.definitions()).get(definition.name)
-        if now is None or not definition.accepts(now):
+        if now is None or not self._is_accepted(definition, now):
             what = "is no longer on the server" if now is None else "differs from its accepted definition"
             raise ToolFailed(f"the tool {what}; review and accept it again", code="mcp.changed", retry="host")
         params = types.CallToolRequestParams(name=definition.name, arguments=arguments)
@@ -255,6 +256,16 @@ class Dialogue:
             if error.code == "mcp.closed":
                 self._end()
             raise
+
+    def _is_accepted(self, definition: Definition, now: Definition) -> bool:
+        """Return whether a definition is the accepted one; the same two objects are compared once."""
+        known = self._matching.get(definition.name)
+        if known is not None and known[0] is definition and known[1] is now:
+            return True
+        is_accepted = definition.accepts(now)
+        if is_accepted:
+            self._matching[definition.name] = definition, now
+        return is_accepted
 
     @property
     def _runs_tasks(self) -> bool:

@@ -217,6 +217,11 @@ class Request:
             return is_begun
         return self._begun()
 
+    @property
+    def may_become_task(self) -> bool:
+        """Whether the client supports tasks, so that the call can continue as one."""
+        return self._begin_task is not None
+
     def require_tasks(self) -> None:
         """Record that the call needs a client with tasks."""
         if self._begin_task is None:

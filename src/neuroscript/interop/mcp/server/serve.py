@@ -387,7 +387,9 @@ class Service:
     ) -> ToolResult:
         """Return the result of a call; it ends early if its client cancels it or disconnects."""
         running = asyncio.create_task(client.session.aexecute(call, on_item=on_item))
-        events = [request.has_become_task, *filter(None, [request.disconnection])]
+        events = [*filter(None, [request.disconnection])]
+        if request.may_become_task:
+            events.append(request.has_become_task)
         waiting = [asyncio.create_task(event.wait()) for event in events]
         try:
             await asyncio.wait({running, *waiting}, return_when=asyncio.FIRST_COMPLETED)
