@@ -184,7 +184,9 @@ def main() -> int:
     if options.program:
         asyncio.run(serve(options.program, options.port))
         return 0
-    print("| transport of the client | direct | bare proxy | gateway | proxy / direct | gateway / direct | gateway / proxy |")
+    print(
+        "| transport of the client | direct | bare proxy | gateway | proxy / direct | gateway / direct | gateway / proxy |"
+    )
     print("|---|---|---|---|---|---|---|")
     for transport in ("stdio", "HTTP"):
         direct, bare, ours = asyncio.run(measure(transport, options.rounds)).values()

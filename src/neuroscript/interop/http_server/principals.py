@@ -101,3 +101,23 @@ class StaticTokens:
             if hmac.compare_digest(sent, token):
                 found = principal
         return TOKEN_REQUIRED if found is None or scheme.lower() != "bearer" else found
+
+
+class FirstOf:
+    """Accepts what one of several authenticators accepts; otherwise, the response is that of the last one.
+
+    Args:
+        authenticators: The authenticators, in order.
+    """
+
+    def __init__(self, *authenticators: Authenticator) -> None:
+        self._authenticators = authenticators
+
+    async def authenticate(self, authorization: list[str]) -> Principal | Refusal:
+        """Return the principal that the first of them finds."""
+        answer: Principal | Refusal = TOKEN_REQUIRED
+        for each in self._authenticators:
+            answer = await each.authenticate(authorization)
+            if isinstance(answer, Principal):
+                break
+        return answer

@@ -24,7 +24,7 @@ class ScopePolicies:
     and ``limits``, all apply.
 
     Args:
-        tables: What each scope permits.
+        tables: What each scope permits, as a mapping or as pairs, in which a scope can occur several times.
 
     Raises:
         SpecError: A scope or a policy is invalid; each problem is listed.
@@ -34,10 +34,11 @@ class ScopePolicies:
     ('notes.read_*',)
     """
 
-    def __init__(self, tables: Mapping[str, ScopeTable]) -> None:
-        self._tables = {scope: _fields(table) for scope, table in tables.items()}
-        faults = scope_problems(tables)
-        for scope, table in self._tables.items():
+    def __init__(self, tables: Mapping[str, ScopeTable] | Iterable[tuple[str, ScopeTable]]) -> None:
+        pairs = tables.items() if isinstance(tables, Mapping) else tables
+        self._tables = [(scope, _fields(table)) for scope, table in pairs]
+        faults = scope_problems(self.names)
+        for scope, table in self._tables:
             try:
                 combined(ExecutionPolicy(), [table])
             except SpecError as error:
@@ -48,15 +49,15 @@ class ScopePolicies:
     @property
     def names(self) -> tuple[str, ...]:
         """The scopes, in order."""
-        return tuple(self._tables)
+        return tuple(dict.fromkeys(scope for scope, _ in self._tables))
 
     def permits(self, scopes: Collection[str]) -> bool:
         """Return whether one of these scopes permits anything."""
-        return any(scope in self._tables for scope in scopes)
+        return any(scope in self.names for scope in scopes)
 
     def policy(self, scopes: Collection[str], within: ExecutionPolicy) -> ExecutionPolicy:
         """Return what these scopes permit together, within the policy of a service."""
-        return combined(within, [table for scope, table in self._tables.items() if scope in scopes])
+        return combined(within, [table for scope, table in self._tables if scope in scopes])
 
     def needed(self, tool: str, within: ExecutionPolicy) -> tuple[str, ...]:
         """Return the first scope that permits a tool that the service permits, as a tuple; empty if none does.
@@ -66,7 +67,7 @@ class ScopePolicies:
         """
         if not within.allowing(tool):
             return ()
-        found = (scope for scope in self._tables if self.policy([scope], within).allowing(tool))
+        found = (scope for scope in self.names if self.policy([scope], within).allowing(tool))
         return tuple(scope for scope, _ in zip(found, range(1)))  # noqa: B905
 
 

@@ -102,11 +102,11 @@ def app(
     )
     routes = [Route(PATH, endpoint=guard)]
     if resource is not None:
-        routes.append(Route(resource.path, endpoint=_metadata(resource), methods=["GET"]))
+        routes.append(Route(resource.path, endpoint=metadata_endpoint(resource), methods=["GET"]))
     return Starlette(routes=routes, lifespan=lifespan)
 
 
-def _metadata(resource: ProtectedResource) -> Callable[..., Any]:
+def metadata_endpoint(resource: ProtectedResource) -> Callable[..., Any]:
     """Return the endpoint of the metadata, which every client and every page may read."""
 
     async def metadata(request: Any) -> Response:

@@ -110,7 +110,7 @@ def serve(
     policy: ExecutionPolicy | None = None,
     client: str = "",
     instructions: str = "",
-    scopes: Mapping[str, ScopeTable] | None = None,
+    scopes: Mapping[str, ScopeTable] | Iterable[tuple[str, ScopeTable]] | None = None,
 ) -> Service:
     """Return a service that offers an engine's tools, resources and prompts to MCP clients, under the engine's policy.
 
@@ -135,7 +135,8 @@ def serve(
             it, as in ``alice/3f9a1c2b``, and all its connections share the limits of *policy*.
         instructions: What a client learns about the server; most pass it to their model.
         scopes: What each scope of an access token permits, inside what the service permits: patterns of tools, or
-            fields of an `ExecutionPolicy` by name. A client has the sum of its scopes; see `http.app`.
+            fields of an `ExecutionPolicy` by name. A client has the sum of its scopes; see `http.app`. Pairs instead of
+            a mapping can contain a scope several times.
 
     Raises:
         SpecError: One of *tools*, *tasks* or *resources* is not a pattern, or a parameter has the wrong type. *states*
