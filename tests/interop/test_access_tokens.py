@@ -379,10 +379,10 @@ def test_metadata_leads_nowhere_else(
 @pytest.mark.parametrize("host", ["127.0.0.1", "10.1.2.3", "[::1]", "localhost", "2130706433", "169.254.169.254"])
 def test_the_metadata_of_a_remote_issuer_cannot_name_this_network(host: str) -> None:
     """Otherwise an issuer could make the server request addresses that it cannot reach itself."""
-    keys = issuer_keys.IssuerKeys("https://id.example.com")
+    documents = issuer_keys.IssuerDocuments("https://id.example.com")
 
-    assert keys._url_problem(f"https://{host}/keys")
-    assert not keys._url_problem("https://keys.example.com/v1?a=b")
+    assert documents.url_problem(f"https://{host}/keys")
+    assert not documents.url_problem("https://keys.example.com/v1?a=b")
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ MODULES: Final = {
     "neuroscript.interop.llm.load": (f"loading tools of llm {LLM}", "llm"),
     "neuroscript.interop.mcp.server.elicitation": (SERVING, "mcp"),
     "neuroscript.interop.http_server.access_tokens": ("verifying access tokens needs PyJWT and HTTPX", "mcp"),
+    "neuroscript.interop.http_server.introspection": ("verifying access tokens needs PyJWT and HTTPX", "mcp"),
     "neuroscript.interop.http_server.issuer_keys": ("verifying access tokens needs PyJWT and HTTPX", "mcp"),
     "neuroscript.interop.mcp.client.login": ("reaching an MCP server needs the SDK of MCP", "mcp"),
     "neuroscript.interop.mcp.client.oauth": ("reaching an MCP server needs the SDK of MCP", "mcp"),

@@ -103,7 +103,7 @@ class JWTAuthenticator:
         leeway: float = LEEWAY_SECONDS,
     ) -> None:
         required, others, names = tuple(required_scopes), tuple(scopes), tuple(algorithms)
-        faults = [*secure_url_problems("issuer", issuer), *_audience_problems(audience, resource)]
+        faults = [*secure_url_problems("issuer", issuer), *audience_problems(audience, resource)]
         faults += [*secure_url_problems("jwks_url", jwks_url)] if jwks_url else []
         faults += [f"algorithms: {quote_untrusted(str(each))} is not accepted" for each in names if each not in KINDS]
         faults += [] if names else ["algorithms: expected at least one"]
@@ -222,7 +222,8 @@ def _scopes(claims: Mapping[str, Any]) -> frozenset[str] | None:
     return frozenset(each for each in found if each)
 
 
-def _audience_problems(audience: object, resource: object) -> Iterable[str]:
+def audience_problems(audience: object, resource: object) -> Iterable[str]:
+    """Yield the problems of an audience, and of the URL of the server if the audience is not this URL."""
     if not isinstance(audience, str) or not audience:
         yield "audience: expected the URL of this server, as its clients know it"
     elif resource or not RESOURCE_URL.fullmatch(audience):

@@ -60,7 +60,7 @@ LOGGER: Final = logging.getLogger("neuroscript.http")
 
 
 class KeysUnavailable(Exception):
-    """The keys of the issuer cannot be fetched; the message says why."""
+    """A document of the issuer cannot be used; the message says why."""
 
 
 @attrs.frozen
@@ -78,6 +78,97 @@ class IssuerKey:
     value: Any = attrs.field(repr=False)
 
 
+class IssuerDocuments:
+    """Fetches the documents of an issuer, within limits; redirects are not followed.
+
+    Args:
+        issuer: The identifier of the issuer, a URL.
+    """
+
+    def __init__(self, issuer: str) -> None:
+        self._issuer = issuer
+        found = RESOURCE_URL.fullmatch(issuer)
+        self._is_local = found is not None and is_loopback(host_of(found[2]))
+
+    def warn(self, reason: str) -> None:
+        """Log that the issuer cannot be used; the reason contains nothing of a token."""
+        LOGGER.warning("cannot use the issuer of access tokens: %s", reason)
+
+    async def endpoint(self, name: str) -> str:
+        """Return a URL from the metadata of the issuer, which must name the issuer exactly.
+
+        Args:
+            name: Its key in the metadata, such as ``jwks_uri``.
+
+        Raises:
+            KeysUnavailable: There is none.
+        """
+        reason = KeysUnavailable("it serves no metadata")
+        for url in metadata_urls(self._issuer):
+            try:
+                document = await self.fetch(url)
+            except KeysUnavailable as error:
+                reason = error
+                continue
+            if document.get("issuer") != self._issuer:
+                raise KeysUnavailable("its metadata names another issuer")
+            found = document.get(name)
+            if not isinstance(found, str):
+                raise KeysUnavailable(f"its metadata has no {name}")
+            return found
+        raise reason
+
+    async def fetch(self, url: str, form: Mapping[str, str] | None = None, auth: Any = None) -> dict[str, Any]:
+        """Return a JSON object.
+
+        Args:
+            form: What is posted, or None.
+            auth: An ``httpx2.Auth``, or None.
+
+        Raises:
+            KeysUnavailable: The response is not usable.
+            Exception: The network failed.
+        """
+        problem = self.url_problem(url)
+        if problem:
+            raise KeysUnavailable(problem)
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        method = "GET" if form is None else "POST"
+        async with (
+            asyncio.timeout(FETCH_SECONDS),
+            httpx2.AsyncClient(follow_redirects=False, trust_env=not self._is_local, timeout=FETCH_SECONDS) as client,
+            client.stream(method, url, headers=headers, data=form, auth=auth) as response,
+        ):
+            if response.status_code != 200:
+                raise KeysUnavailable(f"a document has the status {response.status_code}")
+            if response.headers.get("content-encoding", "identity") != "identity":
+                raise KeysUnavailable("a document is compressed, although no compression was requested")
+            data = bytearray()
+            async for chunk in response.aiter_raw():
+                data += chunk
+                if len(data) > MAX_DOCUMENT_BYTES:
+                    raise KeysUnavailable(f"a document has more than {MAX_DOCUMENT_BYTES} bytes")
+        try:
+            found = json.loads(data)
+        except (ValueError, RecursionError):
+            raise KeysUnavailable("a document is not JSON") from None
+        if not isinstance(found, dict):
+            raise KeysUnavailable("a document is not a JSON object")
+        return found
+
+    def url_problem(self, url: str) -> str:
+        """Return why a URL must not be requested, or ``""``: the metadata must not lead into another network."""
+        found = re_url(url)
+        if found is None:
+            return "a URL in its metadata is invalid"
+        scheme, host = found
+        if self._is_local:
+            is_allowed = scheme == "https" or is_loopback(host)
+        else:
+            is_allowed = scheme == "https" and not is_private(host)
+        return "" if is_allowed else "a URL in its metadata is not https, or names an address of a private network"
+
+
 class IssuerKeys:
     """Finds the keys of an issuer. All methods must be called on one event loop.
 
@@ -87,14 +178,12 @@ class IssuerKeys:
     """
 
     def __init__(self, issuer: str, jwks_url: str = "") -> None:
-        self._issuer = issuer
+        self._documents = IssuerDocuments(issuer)
         self._jwks_url = jwks_url
         self._keys: tuple[IssuerKey, ...] = ()
         self._fetched = -inf
         self._tried = -inf
         self._fetching: asyncio.Task[None] | None = None
-        found = RESOURCE_URL.fullmatch(issuer)
-        self._is_local = found is not None and is_loopback(host_of(found[2]))
 
     async def find(self, id: str, algorithm: str) -> tuple[IssuerKey, ...]:
         """Return the keys that can verify a token; the keys are fetched again if none has its id.
@@ -133,74 +222,17 @@ class IssuerKeys:
 
     async def _fetch_now(self) -> None:
         try:
-            url = self._jwks_url or await self._discover()
-            document = await self._document(url)
+            url = self._jwks_url or await self._documents.endpoint("jwks_uri")
+            document = await self._documents.fetch(url)
             listed = document.get("keys")
             if not isinstance(listed, list):
                 raise KeysUnavailable("the key set has no list of keys")
             self._keys = tuple(_keys_in(listed[:MAX_KEYS]))
             self._fetched = monotonic()
         except KeysUnavailable as error:
-            LOGGER.warning("cannot fetch the keys of the issuer: %s", error)
+            self._documents.warn(str(error))
         except Exception as error:  # of the network, of TLS, or of the parser
-            LOGGER.warning("cannot fetch the keys of the issuer: %s", type_name(error))
-
-    async def _discover(self) -> str:
-        """Return the URL of the keys from the metadata of the issuer, which must name the issuer exactly."""
-        reason = KeysUnavailable("it serves no metadata")
-        for url in metadata_urls(self._issuer):
-            try:
-                document = await self._document(url)
-            except KeysUnavailable as error:
-                reason = error
-                continue
-            if document.get("issuer") != self._issuer:
-                raise KeysUnavailable("its metadata names another issuer")
-            found = document.get("jwks_uri")
-            if not isinstance(found, str):
-                raise KeysUnavailable("its metadata has no jwks_uri")
-            return found
-        raise reason
-
-    async def _document(self, url: str) -> dict[str, Any]:
-        """Return a JSON object; redirects are not followed."""
-        problem = self._url_problem(url)
-        if problem:
-            raise KeysUnavailable(problem)
-        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
-        async with (
-            asyncio.timeout(FETCH_SECONDS),
-            httpx2.AsyncClient(follow_redirects=False, trust_env=not self._is_local, timeout=FETCH_SECONDS) as client,
-            client.stream("GET", url, headers=headers) as response,
-        ):
-            if response.status_code != 200:
-                raise KeysUnavailable(f"a document has the status {response.status_code}")
-            if response.headers.get("content-encoding", "identity") != "identity":
-                raise KeysUnavailable("a document is compressed, although no compression was requested")
-            data = bytearray()
-            async for chunk in response.aiter_raw():
-                data += chunk
-                if len(data) > MAX_DOCUMENT_BYTES:
-                    raise KeysUnavailable(f"a document has more than {MAX_DOCUMENT_BYTES} bytes")
-        try:
-            found = json.loads(data)
-        except (ValueError, RecursionError):
-            raise KeysUnavailable("a document is not JSON") from None
-        if not isinstance(found, dict):
-            raise KeysUnavailable("a document is not a JSON object")
-        return found
-
-    def _url_problem(self, url: str) -> str:
-        """Return why a URL must not be requested, or ``""``: the metadata must not lead into another network."""
-        found = re_url(url)
-        if found is None:
-            return "a URL in its metadata is invalid"
-        scheme, host = found
-        if self._is_local:
-            is_allowed = scheme == "https" or is_loopback(host)
-        else:
-            is_allowed = scheme == "https" and not is_private(host)
-        return "" if is_allowed else "a URL in its metadata is not https, or names an address of a private network"
+            self._documents.warn(type_name(error))
 
 
 def re_url(url: str) -> tuple[str, str | None] | None:
