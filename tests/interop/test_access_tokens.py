@@ -72,6 +72,8 @@ def test_a_request_without_a_token_learns_where_to_get_one(place: Protected) -> 
     assert answer.headers["www-authenticate"] == (
         f'Bearer scope="notes:read notes:write", resource_metadata="{metadata}"'
     )
+    asked = httpx2.options(metadata, headers={"Origin": "https://inspector.example"}, trust_env=False)
+    assert (asked.status_code, asked.headers["access-control-allow-headers"]) == (204, "mcp-protocol-version")
     found = httpx2.get(metadata, trust_env=False)
     assert found.headers["access-control-allow-origin"] == "*"
     assert found.json() == {
@@ -186,6 +188,10 @@ def forged(issuer: Issuer, kind: str) -> str:
             return f"{head}.{body}.{signature}"
         case "no subject":
             return issuer.token(AUDIENCE, without=("sub", "client_id"))
+        case "a subject with a line end":
+            return issuer.token(AUDIENCE, sub="ada\nroot")
+        case "a long subject":
+            return issuer.token(AUDIENCE, sub="a" * 300)
         case "a subject that is no string":
             return issuer.token(AUDIENCE, sub={"a": 1})
         case "scopes that are no strings":
@@ -227,6 +233,8 @@ FORGED = {
     "a logout token": "the token is not an access token",
     "a changed payload": "the signature of the access token is invalid",
     "no subject": "the access token has no valid subject",
+    "a subject with a line end": "the access token has no valid subject",
+    "a long subject": "the access token has no valid subject",
     "a subject that is no string": "the access token is malformed",
     "scopes that are no strings": "the access token has invalid scopes",
     "a huge token": "the access token has more than 16384 characters",
@@ -269,14 +277,25 @@ def test_an_algorithm_that_is_not_configured_is_refused(issuer: Issuer) -> None:
 def test_every_problem_of_an_authenticator_is_listed() -> None:
     """At once, and without values."""
     with pytest.raises(SpecError) as raised:
-        JWTAuthenticator(issuer="http://id.example.com", audience="", scopes=['a"b'], algorithms=(), leeway=1_000)
+        JWTAuthenticator(issuer="http://id.example.com", audience="", scopes=['a"b'], algorithms=())
 
     assert raised.value.problems == (
         "issuer: expected https; http is accepted for this machine only",
         "audience: expected the URL of this server, as its clients know it",
         "algorithms: expected at least one",
         'scopes: a"b is not a scope',
-        "leeway: expected a number of seconds from 0 to 300",
+    )
+
+
+def test_wrong_types_are_refused_at_once() -> None:
+    """Each with the name of the parameter."""
+    with pytest.raises(SpecError) as raised:
+        JWTAuthenticator(issuer=AUDIENCE, audience=AUDIENCE, scopes="a", required_scopes=None, leeway=1_000)  # type: ignore[arg-type]
+
+    assert raised.value.problems == (
+        "leeway must be a number of seconds from 0 to 300",
+        "required_scopes must be a collection of strings, not None",
+        "scopes must be a collection of strings, not str",
     )
 
 

@@ -147,10 +147,30 @@ def test_a_second_login_uses_the_same_registration(place: Protected) -> None:
     assert place.issuer.asked["/register"] == 1
 
 
+@pytest.mark.parametrize("keeps_port", [True, False])
+def test_a_failed_login_loses_nothing(place: Protected, data: Path, keeps_port: bool) -> None:
+    """The tokens of the last one are still used, also after a new registration."""
+    login(place.url, show=Browser())
+    (file,) = data.glob("*.json")
+    before = file.read_text()
+    place.issuer.redirected = lambda params: {"error": "access_denied", "state": params["state"]}
+    settings = OAuth() if keeps_port else OAuth(redirect_port=unused_port())
+    problem_of(lambda: login(place.url, settings, show=Browser()))
+
+    assert file.read_text() == before
+    with opened(place) as server:
+        assert read(server) == "empty"
+
+
+def unused_port() -> int:
+    """Return a port that is free now."""
+    with bound() as (_, port):
+        return port
+
+
 def test_a_registered_client_needs_no_registration(place: Protected) -> None:
     """With a secret of the host, and on the port that is registered."""
-    with bound() as (_, port):
-        pass
+    port = unused_port()
     place.issuer.add_client(
         "app",
         "s3cret",
@@ -168,8 +188,7 @@ def test_a_registered_client_needs_no_registration(place: Protected) -> None:
 
 def test_a_metadata_document_replaces_the_registration(place: Protected) -> None:
     """The URL of the document is the client id, if the issuer supports that."""
-    with bound() as (_, port):
-        pass
+    port = unused_port()
     document = "https://example.com/neuroscript.json"
     place.issuer.changed = {"client_id_metadata_document_supported": True}
     place.issuer.add_client(
@@ -588,6 +607,13 @@ def test_every_problem_of_the_settings_is_listed() -> None:
         "client_metadata_url: must be an https address with a path, such as https://example.com/client.json",
         "client_secret needs client_id",
     )
+
+
+@pytest.mark.parametrize("words", [{"url": None}, {"oauth": True}, {"timeout": "1"}], ids=str)
+def test_wrong_types_are_refused(words: dict[str, Any]) -> None:
+    """Before anything is opened."""
+    with pytest.raises(SpecError):
+        login(**{"url": "https://tools.example.com/mcp", "show": Browser(), **words})
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def app(gateway: Gateway, *, authenticator: Authenticator | None = None, origins
         Route(f"{HEALTH}/servers", endpoint=guard(operator.servers)),
     ]
     if resource is not None:
-        routes.append(Route(resource.path, endpoint=metadata_endpoint(resource), methods=["GET"]))
+        routes.append(Route(resource.path, endpoint=metadata_endpoint(resource), methods=["GET", "OPTIONS"]))
     if gateway.metrics is not None:
         routes.append(Route(METRICS, endpoint=guard(operator.metrics)))
     return Starlette(routes=routes, lifespan=lifespan)

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from neuroscript._imports import missing_extra
+from neuroscript.coercion.parameters import STRINGS, Form, is_number, require
 from neuroscript.errors import SpecError
 from neuroscript.interop.http_server.issuer_keys import KINDS, IssuerKeys, KeysUnavailable
 from neuroscript.interop.http_server.principals import Principal, Refusal
@@ -53,6 +54,8 @@ ALGORITHMS: Final = tuple(KINDS)
 TOKEN_TYPES: Final = ("at+jwt", "jwt", "")
 """The values of the header ``typ`` that access tokens have; many issuers do not use ``at+jwt``."""
 
+LEEWAY: Final = Form("a number of seconds from 0 to 300", is_number, lambda value: 0 <= value <= 300)
+
 BEARER: Final = re.compile(r"bearer +([A-Za-z0-9_~+/=.-]+) *", re.IGNORECASE)
 """An Authorization header with a token."""
 
@@ -95,21 +98,21 @@ class JWTAuthenticator:
         *,
         issuer: str,
         audience: str,
-        required_scopes: Iterable[str] = (),
-        scopes: Iterable[str] = (),
+        required_scopes: Collection[str] = (),
+        scopes: Collection[str] = (),
         resource: str = "",
-        algorithms: Iterable[str] = ALGORITHMS,
+        algorithms: Collection[str] = ALGORITHMS,
         jwks_url: str = "",
         leeway: float = LEEWAY_SECONDS,
     ) -> None:
+        lists = {"required_scopes": required_scopes, "scopes": scopes, "algorithms": algorithms}
+        require("access tokens", leeway=(leeway, LEEWAY), **{name: (each, STRINGS) for name, each in lists.items()})
         required, others, names = tuple(required_scopes), tuple(scopes), tuple(algorithms)
         faults = [*secure_url_problems("issuer", issuer), *audience_problems(audience, resource)]
         faults += [*secure_url_problems("jwks_url", jwks_url)] if jwks_url else []
         faults += [f"algorithms: {quote_untrusted(str(each))} is not accepted" for each in names if each not in KINDS]
         faults += [] if names else ["algorithms: expected at least one"]
         faults += scope_problems((*required, *others))
-        if not 0 <= leeway <= 300:
-            faults.append("leeway: expected a number of seconds from 0 to 300")
         if faults:
             raise SpecError("access tokens", faults)
         self.protected_resource = ProtectedResource(
@@ -204,13 +207,18 @@ def principal_of_claims(
     client = claims.get("client_id", claims.get("azp", ""))
     subject = claims.get("sub", client)
     scopes = _scopes(claims)
-    if not all(isinstance(each, str) and len(each) <= MAX_NAME_CHARS for each in (client, subject)) or not subject:
+    if not subject or not all(map(_is_name, (client, subject))):
         return resource.invalid_token("the access token has no valid subject")
     if scopes is None:
         return resource.invalid_token("the access token has invalid scopes")
     if not scopes.issuperset(required):
         return resource.insufficient_scope(sorted(required))
     return Principal(f"{issuer}#{subject}", scopes, client=client, expires=float(claims["exp"]))
+
+
+def _is_name(value: object) -> bool:
+    """Return whether a value can be part of a principal's name, which audit records and logs contain."""
+    return isinstance(value, str) and len(value) <= MAX_NAME_CHARS and value.isprintable()
 
 
 def _scopes(claims: Mapping[str, Any]) -> frozenset[str] | None:

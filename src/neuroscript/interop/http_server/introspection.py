@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from hashlib import sha256
 from time import monotonic, time
 from typing import Any, Final
 
 from neuroscript._imports import missing_extra
+from neuroscript.coercion.parameters import STRINGS, require
 from neuroscript.errors import SpecError
 from neuroscript.interop.http_server.access_tokens import audience_problems, bearer_token, principal_of_claims
 from neuroscript.interop.http_server.issuer_keys import IssuerDocuments, KeysUnavailable
@@ -64,10 +65,11 @@ class IntrospectionAuthenticator:
         audience: str,
         client_id: str,
         client_secret: str,
-        required_scopes: Iterable[str] = (),
-        scopes: Iterable[str] = (),
+        required_scopes: Collection[str] = (),
+        scopes: Collection[str] = (),
         resource: str = "",
     ) -> None:
+        require("access tokens", required_scopes=(required_scopes, STRINGS), scopes=(scopes, STRINGS))
         required, others = tuple(required_scopes), tuple(scopes)
         faults = [*secure_url_problems("issuer", issuer), *audience_problems(audience, resource)]
         faults += [] if client_id and client_secret else ["client_id and client_secret: expected both"]

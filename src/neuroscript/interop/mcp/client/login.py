@@ -13,6 +13,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from neuroscript._imports import missing_extra
+from neuroscript.coercion.parameters import SECONDS, STRING, instance, optional, require
 from neuroscript.config.oauth import OAuth
 from neuroscript.errors import PluginError, SpecError
 from neuroscript.interop.http_server.addresses import is_local_url, url_faults
@@ -60,6 +61,11 @@ HEADERS: Final = {
     "MCP-Protocol-Version": PROTOCOL_VERSION,
 }
 
+SUBJECT: Final = "mcp login"
+"""The subject of errors."""
+
+SETTINGS: Final = optional(instance(OAuth))
+
 ERROR: Final = re.compile(r"[a-z_]{1,40}")
 """An error code of an issuer, which can be shown."""
 
@@ -83,6 +89,7 @@ def login(
         SpecError: The URL is invalid, or *oauth* needs no login.
         PluginError: ``mcp.login``: there is no token. The message says why.
     """
+    require(SUBJECT, url=(url, STRING), oauth=(oauth, SETTINGS), timeout=(timeout, SECONDS))
     asyncio.run(login_async(url, oauth or OAuth(), show or open_browser, timeout))
 
 
@@ -91,6 +98,7 @@ def logout(url: str, oauth: OAuth | None = None) -> bool:
 
     The tokens are not revoked at the issuer.
     """
+    require("mcp logout", url=(url, STRING), oauth=(oauth, SETTINGS))
     settings = oauth or OAuth()
     return TokenFile.of(url, settings.issuer, settings.client_id).delete()
 
@@ -108,7 +116,7 @@ async def login_async(url: str, settings: OAuth, show: Callable[[str], object], 
     if settings.is_machine:
         faults.append("oauth: client_credentials needs no login")
     if faults:
-        raise SpecError("mcp login", faults)
+        raise SpecError(SUBJECT, faults)
     install_filter()
     file = TokenFile.of(url, settings.issuer, settings.client_id)
     try:
@@ -124,7 +132,7 @@ async def login_async(url: str, settings: OAuth, show: Callable[[str], object], 
 
 
 def _failed(text: str) -> PluginError:
-    return PluginError("mcp login", text, code="mcp.login")
+    return PluginError(SUBJECT, text, code="mcp.login")
 
 
 def _port(file: TokenFile, settings: OAuth) -> int:
@@ -139,12 +147,6 @@ def _port(file: TokenFile, settings: OAuth) -> int:
 async def _log_in(
     url: str, settings: OAuth, file: TokenFile, redirects: Redirects, show: Callable[[str], object]
 ) -> None:
-    stored = file.read()
-    registered = (stored.get("client") or {}).get("redirect_uris") or []
-    keeps = redirects.uri in registered or bool(settings.client_id)
-    if stored:
-        file.write({"client": stored.get("client") if keeps else None})
-
     async def shown(page: str) -> None:
         metadata = auth.context.oauth_metadata
         redirects.issuer = "" if metadata is None else str(metadata.issuer)
@@ -162,7 +164,7 @@ async def _log_in(
         status = response.status_code
     if status in (401, 403):
         raise LoginError("the server does not accept the new token")
-    if not file.read().get("tokens"):
+    if not auth.storage.has_new_tokens:
         raise LoginError(f"the server requires no login; it responded with the status {status}")
 
 

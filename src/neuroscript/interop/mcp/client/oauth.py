@@ -58,11 +58,16 @@ class Storage:
 
     Args:
         file: The file.
+
+    Attributes:
+        has_new_tokens: Whether tokens have been stored.
     """
 
     def __init__(self, file: TokenFile) -> None:
         self.file = file
         self.context: Any = None
+        self.has_new_tokens = False
+        self._registered: OAuthClientInformationFull | None = None
 
     async def get_tokens(self) -> OAuthToken | None:
         """Return the stored tokens."""
@@ -77,7 +82,9 @@ class Storage:
     async def set_tokens(self, tokens: OAuthToken) -> None:
         """Store tokens, with the time of their end and the metadata of their issuer."""
         lifetime = tokens.expires_in
+        self.has_new_tokens = True
         self._update(
+            **({} if self._registered is None else {"client": _data(self._registered)}),
             tokens=_data(tokens),
             expires=None if lifetime is None else time.time() + lifetime,
             issuer=_data(self.context.oauth_metadata),
@@ -85,8 +92,8 @@ class Storage:
         )
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Store a registration; tokens of an earlier one are removed."""
-        self._update(client=_data(client_info), tokens=None)
+        """Store a registration together with its first tokens, so that a failed login changes nothing."""
+        self._registered = client_info
 
     def forget_tokens(self) -> None:
         """Remove the tokens, and leave the registration."""
@@ -330,6 +337,14 @@ class Login(StoredTokens):
     """
 
     is_interactive = True
+
+    async def _initialize(self) -> None:
+        """Load what is stored, without the tokens, and without a registration for another redirect."""
+        await super()._initialize()
+        self.context.clear_tokens()
+        registered, wanted = self.context.client_info, self.context.client_metadata.redirect_uris
+        if registered is not None and not self.settings.client_id and registered.redirect_uris != wanted:
+            self.context.client_info = None
 
     def __init__(
         self,

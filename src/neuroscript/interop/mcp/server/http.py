@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 from neuroscript._imports import missing_extra
@@ -102,7 +102,7 @@ def app(
     )
     routes = [Route(PATH, endpoint=guard)]
     if resource is not None:
-        routes.append(Route(resource.path, endpoint=metadata_endpoint(resource), methods=["GET"]))
+        routes.append(Route(resource.path, endpoint=metadata_endpoint(resource), methods=["GET", "OPTIONS"]))
     return Starlette(routes=routes, lifespan=lifespan)
 
 
@@ -111,6 +111,10 @@ def metadata_endpoint(resource: ProtectedResource) -> Callable[..., Any]:
 
     async def metadata(request: Any) -> Response:
         headers = {"access-control-allow-origin": "*", "cache-control": "max-age=300"}
+        if request.method == "OPTIONS":  # browsers ask before they send the protocol version
+            return Response(
+                status_code=204, headers={**headers, "access-control-allow-headers": "mcp-protocol-version"}
+            )
         return JSONResponse(resource.metadata, headers=headers)
 
     return metadata
@@ -153,7 +157,9 @@ class PrincipalCheck:
                 await self._inside(scope, receive, send)
         except TimeoutError:
             if not clock.expired():
-                raise  # the client repeats the request with a new token
+                raise
+            with suppress(Exception):  # the stream ends; its client opens it again with a new token
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _refusal(self, principal: Principal, headers: Headers) -> Refusal | None:
         """Return the response to a request whose scopes do not suffice, or None.

@@ -77,9 +77,11 @@ class Principals:
         Args:
             tool: The canonical name of the tool.
         """
-        if self.scopes is None or self.scopes.policy(principal.scopes, self._access.policy).allowing(tool):
+        if self.scopes is None:
             return ()
-        return self.scopes.needed(tool, self._access.policy)
+        known = self._accesses.get((principal_key(principal), principal.scopes))
+        policy = self.scopes.policy(principal.scopes, self._access.policy) if known is None else known.policy
+        return () if policy.allowing(tool) else self.scopes.needed(tool, self._access.policy)
 
     def _new_access(self, principal: Principal) -> Access:
         base = self._access
