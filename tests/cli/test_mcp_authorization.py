@@ -28,14 +28,6 @@ allow = ["str.toupper", "fs.*"]
 """
 
 
-def neuroscript(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
-    command = [sys.executable, "-m", "neuroscript", *words]
-    return subprocess.run(
-        command, capture_output=True, text=True, cwd=ROOT, env={**os.environ, **environment}, timeout=60, check=False
-    )
-
-
 @contextmanager
 def started(words: Sequence[str], pattern: str, **environment: str) -> Iterator[tuple[Any, str]]:
     """Run a command until it writes a line with a pattern, and yield it with the first group."""
@@ -85,33 +77,33 @@ def test_a_server_permits_what_the_scopes_of_a_token_permit(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_login_call_and_logout(tmp_path: Path) -> None:
+def test_login_call_and_logout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The user logs in once; then other processes use the token, until it is removed."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     with protected() as place:
         policy = tmp_path / "policy.toml"
         policy.write_text(f'[mcp.notes]\nurl = "{place.url}"\noauth = {{scopes = ["notes:read"]}}\ntrusted = true\n')
-        data = {"XDG_DATA_HOME": str(tmp_path)}
         server = ["--policy", str(policy), "notes"]
 
-        before = neuroscript("mcp", "tools", *server, **data)
-        with started(["mcp", "login", "--no-browser", *server], r"log in at (\S+)", **data) as (running, page):
+        before = run_installed("mcp", "tools", *server)
+        with started(["mcp", "login", "--no-browser", *server], r"log in at (\S+)") as (running, page):
             assert approve(page)[0] == 200
             out, err = running.communicate(timeout=20)
             assert (running.returncode, out, err) == (0, "", "neuroscript: notes: logged in\n")
-        after = neuroscript("mcp", "tools", *server, **data)
-        first, second = (neuroscript("mcp", "logout", *server, **data) for _ in range(2))
-        end = neuroscript("mcp", "tools", *server, **data)
+        after = run_installed("mcp", "tools", *server)
+        first, second = (run_installed("mcp", "logout", *server) for _ in range(2))
+        end = run_installed("mcp", "tools", *server)
 
-    assert before.returncode == 2
-    assert "log in with 'neuroscript mcp login NAME'" in before.stderr
-    assert "notes.notes_read_note" in after.stdout
-    assert "write_note" not in after.stdout
-    assert (first.returncode, second.returncode) == (0, 1)
-    assert second.stderr == "neuroscript: notes: there are no access tokens\n"
-    assert end.returncode == 2
+    assert before.code == 2
+    assert "log in with 'neuroscript mcp login NAME'" in before.err
+    assert "notes.notes_read_note" in after.out
+    assert "write_note" not in after.out
+    assert (first.code, second.code) == (0, 1)
+    assert second.err == "neuroscript: notes: there are no access tokens\n"
+    assert end.code == 2
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_broken_login_has_an_exit_code(tmp_path: Path) -> None:
     """And says why."""
     with protected() as place:
