@@ -48,7 +48,7 @@ PAGES: Final[Mapping[str, tuple[str, str]]] = {
     "runtime": ("Runtime, host and sandbox", "runtime sandbox _version"),
     "errors": ("Errors", "errors"),
     "audit": ("Audit log and recordings", "audit"),
-    "formats": ("Schemas and prompts", "formats interop.functions"),
+    "formats": ("Schemas and prompts", "formats interop.functions interop.openapi.export"),
     "models": ("Models and conversations", "llm"),
     "model-formats": ("Formats of model APIs", "llm.wire"),
     "plans": ("Plans and traces", "workflow"),

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from neuroscript.formats.json_schema import result_schema, spec_from_schema, spec_to_schema
     from neuroscript.formats.prompt import to_prompt
     from neuroscript.interop.functions import to_function
+    from neuroscript.interop.openapi.export import to_openapi
     from neuroscript.isolation.pool import WorkerInfo
     from neuroscript.llm.typed_answers import aask, ask
     from neuroscript.policy.capabilities import Capability, Grant
@@ -207,6 +208,7 @@ __all__ = [
     "spec_to_data",
     "spec_to_schema",
     "to_function",
+    "to_openapi",
     "to_prompt",
     "tool",
 ]
@@ -241,6 +243,7 @@ _HOMES = {
     "formats.json_schema": "result_schema spec_from_schema spec_to_schema",
     "formats.prompt": "to_prompt",
     "interop.functions": "to_function",
+    "interop.openapi.export": "to_openapi",
     "isolation.pool": "WorkerInfo",
     "llm.typed_answers": "aask ask",
     "policy.capabilities": "Capability Grant",

@@ -98,6 +98,23 @@ def test_no_tool_is_offered_without_the_option(server: ModelServer) -> None:
     assert "tools" not in server.requests[0].body
 
 
+@pytest.mark.parametrize("api", APIS)
+def test_model_searches_for_tools_above_the_number(api: str, server: ModelServer) -> None:
+    """With all three APIs; the tools that it finds are in its next request."""
+    search = call("tools__search", {"query": "add two numbers", "limit": 1})
+    server.script(asks(search), asks(ADD), says("five"))
+
+    result = ask(server, "--tools", "math.*", "--search-above", "5", "How much is it?", api=api)
+
+    assert (result.code, result.out) == (0, "five\n")
+    assert "neuroscript: tools.search: You can now call: math__add\n" in result.err
+    assert result.err.endswith(ADDED)
+    bodies = [json.dumps(request.body["tools"]) for request in server.requests]
+    assert [("tools__search" in body, "math__add" in body, "math__sqrt" in body) for body in bodies] == [
+        (True, False, False), (True, True, False), (True, True, False),
+    ]  # fmt: skip
+
+
 def test_only_matching_tools_are_offered(server: ModelServer) -> None:
     """The option can be repeated."""
     server.script(says("ok"))
@@ -328,6 +345,7 @@ def test_unusable_model_is_a_usage_error(words: list[str], message: str) -> None
         (["--base-url", "nowhere", "hi"], "argument --base-url: expected a URL such as http://127.0.0.1:8080/v1"),
         (["--base-url", "http://[", "hi"], "argument --base-url: expected a URL such as http://127.0.0.1:8080/v1"),
         (["--max-turns", "0", "hi"], "argument --max-turns: expected a positive integer"),
+        (["--search-above", "-1", "hi"], "argument --search-above: expected a non-negative integer"),
         (["--timeout", "nan", "hi"], "argument --timeout: expected a number of seconds above 0"),
         *((["--answer-type", text, "hi"], f"argument --answer-type: {EXPECTED}") for text in UNREADABLE),
         (["--answer-type", "complex:x", "hi"], "argument --answer-type: cannot import complex (ModuleNotFoundError)"),

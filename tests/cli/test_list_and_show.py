@@ -97,6 +97,35 @@ def test_list_without_a_pattern_shows_every_tool() -> None:
     assert sorted(tool.name for tool in probe) == [line.split()[0] for line in result.out.splitlines()]
 
 
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["probe.s*", "--search", "print a string"], ["probe.said"]),
+        (["probe.s*", "--search", "probe.slow"], ["probe.slow"]),
+    ],
+    ids=["words", "name"],
+)
+def test_search_lists_the_best_tools_first(words: list[str], names: list[str]) -> None:
+    """At most 10; a pattern narrows them before."""
+    found = [tool["name"] for tool in json.loads(command("list", *words, "--json").out)]
+
+    assert len(found) <= 10
+    assert found[: len(names)] == names
+
+
+def test_search_reads_the_indexes_of_installed_toolsets() -> None:
+    """Without importing them."""
+    result = run_installed("list", "--search", "add two numbers", "--json")
+
+    assert json.loads(result.out)[0]["name"] == "math.add"
+
+
+def test_search_without_results_says_so() -> None:
+    assert command("list", "--search", "zebra") == CommandResult(
+        0, "", "neuroscript: no tool contains any of these words\n"
+    )
+
+
 def test_empty_list_says_what_to_install() -> None:
     result = command("list", make_engine=functools.partial(Engine, plugins="none"))
 

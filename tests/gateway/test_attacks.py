@@ -179,7 +179,7 @@ def test_confused_deputy_across_servers(tmp_path: Path) -> None:
         POLICY
         + server_table("bank", bank, env={"KEY": {"secret": "BANK_KEY"}})
         + server_table("shop", shop, env={"KEY": {"secret": "SHOP_KEY"}})
-        + f'[mcp.far]\nurl = "{recorder.url}"\nheaders = {{Authorization = {{secret = "SHOP_KEY"}}}}\ntrusted = true\n'
+        + f'[mcp.far]\nurl = "{recorder.url}"\nheaders = {{Authorization = {{secret = "SHOP_KEY"}}}}\ntrusted = true\ntimeout = 1\n'
         + CLIENTS
     )
 

@@ -135,6 +135,25 @@ def test_bare_names_are_served_where_they_are_unique(tmp_path: Path) -> None:
         assert sorted(place.tools()) == ["a-echo", "a__echo", "b-echo", "b__echo"]
 
 
+def test_client_with_many_tools_searches_among_those_that_it_may_call(tmp_path: Path) -> None:
+    """Another client, which may call fewer, gets the list."""
+    tools = [tool("echo", "Repeat a text."), tool("process", "Return the number of the process."), tool("slow-sleep")]
+    text = POLICY + "search_above = 1\n" + server_table("notes", scripted(tmp_path, "notes", tools)) + CLIENTS
+    text = text.replace('"ALICE"}', '"ALICE"}\ndeny = ["notes.process"]') + 'allow = ["notes.process"]\n'
+
+    with running(tmp_path, text) as place:
+        names = {name: place.tools(name) for name in ("alice", "bob")}
+        found = place.call("alice", "search_tools", {"query": "number of the process, or repeat a text"})
+        called = place.call("alice", "call_tool", {"name": "notes__echo", "arguments": {"text": "hi"}})
+        refused = place.call("alice", "call_tool", {"name": "notes__process", "arguments": {}})
+
+    assert names == {"alice": ["search_tools", "call_tool"], "bob": ["notes__process"]}
+    assert "notes__echo" in text_of(found)
+    assert "notes__process" not in text_of(found)
+    assert text_of(called) == "hi"
+    assert "policy.denied" in text_of(refused)
+
+
 def test_call_that_needs_approval_asks_the_user_of_the_client_that_makes_it(tmp_path: Path) -> None:
     from mcp_types import ElicitResult
 

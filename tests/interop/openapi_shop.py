@@ -99,6 +99,18 @@ def opened(server: HTTPServer) -> Shop:
     return shop
 
 
+def received(request: Request) -> Response:
+    """Respond with what werkzeug read from the form or the body; an answer of `Shop`."""
+    files = {
+        name: [[each.filename, each.mimetype, each.read().hex()] for each in request.files.getlist(name)]
+        for name in request.files
+    }
+    fields = {name: request.form.getlist(name) for name in request.form}
+    body = "" if files or fields else request.get_data().hex()
+    said = {"type": request.mimetype, "files": files, "fields": fields, "body": body, "query": request.args.to_dict()}
+    return Response(json.dumps(said), content_type="application/json")
+
+
 def ok(schema: Any) -> dict[str, Any]:
     """Return responses with one successful JSON response."""
     return {"200": {"description": "Fine.", "content": {"application/json": {"schema": schema}}}}

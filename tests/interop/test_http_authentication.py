@@ -82,7 +82,7 @@ def test_invalid_tokens(tokens: dict[str, Principal], text: str) -> None:
 
 
 def test_guard_stores_the_principal() -> None:
-    """Without an authenticator there is none."""
+    """Without an authenticator, no principal is known."""
     assert answer(RequestGuard(show_principal, authenticator=TOKENS), ("authorization", "Bearer b-token"))[2] == '"bob"'
     assert answer(RequestGuard(show_principal))[2] == "null"
 

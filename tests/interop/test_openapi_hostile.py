@@ -71,7 +71,7 @@ BAD: Final[dict[str, tuple[Any, str]]] = {
         '{"a": 1, "a": 2}',
         "the JSON text contains a duplicate key; parse a YAML description first and pass the resulting mapping",
     ),
-    "version 2": ({"swagger": "2.0"}, "openapi: expected version 3.1 or 3.0"),
+    "version 2": ({"swagger": "1.2"}, "openapi: expected version 3.1 or 3.0, or swagger: expected version 2.0"),
     "dialect": (
         got({}, jsonSchemaDialect="https://other.example/"),
         "jsonSchemaDialect: expected the dialect of OpenAPI or JSON Schema 2020-12",
@@ -152,10 +152,10 @@ BAD: Final[dict[str, tuple[Any, str]]] = {
         got({"requestBody": {"content": {"text/plain": {}}}}),
         f"{A}.requestBody: a GET request cannot have a body",
     ),
-    "multipart": (
-        posting({"multipart/form-data": {}}),
-        "paths['/a'].post.requestBody.content: expected JSON, application/x-www-form-urlencoded or text/plain, "
-        "got multipart/form-data",
+    "xml": (
+        posting({"application/xml": {}}),
+        "paths['/a'].post.requestBody.content: expected JSON, application/x-www-form-urlencoded, "
+        "multipart/form-data, text or bytes, got application/xml",
     ),
     "trace": (
         got({}) | {"paths": {"/a": {"trace": {"responses": NOTHING}}}},
@@ -289,6 +289,48 @@ def test_header_names_ignore_case() -> None:
 
     assert [("x-a", "int")] == [(arg.name, str(arg.type)) for arg in tool.spec.args]
     assert [f"{A}.parameters[1]: the same parameter is listed twice"] == problems(twice)
+
+
+def with_facts(root: Any, facts: Any) -> dict[str, Any]:
+    """Return a description whose body has our keyword at its root and at a property."""
+    properties = {"a": {"type": "string", "x-neuroscript": facts}, "b": {"type": "integer", "default": 1}}
+    schema = {"type": "object", "required": ["a"], "properties": properties, "x-neuroscript": root}
+    document = posting({"application/json": {"schema": schema}})
+    document["paths"]["/a"]["post"]["requestBody"]["required"] = True
+    return document
+
+
+def test_body_can_say_only_the_types_of_its_arguments() -> None:
+    """Our keyword is read in the body of `to_openapi`, and no fact that changes more than that is."""
+    spec = {"name": "x", "group": "fs", "args": []}
+    more = {"spec": spec, "returns": {"type": "string"}, "validate": False, "stream": True, "deprecated": "x"}
+    document = with_facts({"arguments": True, **more}, {"type": "blob", **more})
+
+    [tool] = from_openapi(document, base_url=URL)
+
+    assert [(arg.name, str(arg.type)) for arg in tool.spec.args] == [("a", "blob"), ("b", "int")]
+    assert (tool.spec.full_name, tool.spec.stream, tool.spec.deprecated) == ("t.post_a", False, "")
+    assert str(tool.spec.return_type) in ("nil", "any")
+
+
+FACTS: Final = ("type", "nullable", "default", "format", "minimum", "minLength", "propertyNames", "order", "arguments")
+
+
+@pytest.mark.parametrize("word", FACTS)
+def test_invalid_facts_are_reported(word: str) -> None:
+    """They raise nothing but a `SpecError`."""
+    values: list[Any] = [None, 7, "x", [7], [{}], {"a": None}, {"$ref": "#/x"}, True, {"x-neuroscript": 7}]
+    for value in values:
+        for document in (
+            with_facts({"arguments": True}, {word: value}),
+            with_facts({"arguments": True, word: value, "variadic": True}, {}),
+            with_facts({"arguments": value}, {word: value}),
+            with_facts(value, {word: value}),
+        ):
+            try:
+                from_openapi(document, base_url=URL)
+            except SpecError as error:
+                assert error.problems
 
 
 def test_internal_keywords_are_ignored() -> None:

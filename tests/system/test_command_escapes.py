@@ -197,26 +197,28 @@ def test_model_runs_no_tool_that_it_is_not_offered(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*COMMANDED, "permitted"])
 def test_mcp_client_runs_no_refused_tool(tmp_path: Path, kind: str) -> None:
-    """The spelling of names does not matter; a permitted tool does run."""
+    """Neither by its name, however it is spelled, nor through ``call_tool``; a permitted tool does run."""
     refusal = REFUSALS.get(kind, Refusal("", words=()))
     file = plugin(tmp_path, kind if kind in REFUSALS else "denied")
-    words = ("mcp", "serve", "-p", str(file), "--sandbox", str(tmp_path), *refusal.words)
+    words = ("mcp", "serve", "--search-above", "0", "-p", str(file), "--sandbox", str(tmp_path), *refusal.words)
     parameters = StdioServerParameters(command=sys.executable, args=["-m", "neuroscript", *words], env={**os.environ})
 
     async def talk() -> list[str]:
         async with MCPClient(stdio_client(parameters)) as served:
-            return [await _error(served, name) for name in ("g__t", "g__outer", "g__odeep", "tool.G.T")]
+            names = ("g__t", "g__outer", "g__odeep", "tool.G.T")
+            calls = [*((name, {}) for name in names), *(("call_tool", {"name": name}) for name in names)]
+            return [await _error(served, *call) for call in calls]
 
     code = "policy.rejected" if kind == "unapproved" else refusal.code
-    assert asyncio.run(talk()) == [f"error {code}" if code else ""] * 4
+    assert asyncio.run(talk()) == [f"error {code}" if code else ""] * 8
     assert (tmp_path / "mark").exists() is (kind == "permitted")
     assert (tmp_path / "outer").exists()
 
 
-async def _error(served: MCPClient, name: str) -> str:
+async def _error(served: MCPClient, name: str, arguments: dict[str, str]) -> str:
     """Return the code of the error of a call, or an empty string."""
     try:
-        answer = await served.call_tool(name, {})
+        answer = await served.call_tool(name, arguments)
     except MCPError as error:  # the client would need a capability to be asked
         return error.message.split(":")[0]
     return str(answer.content[0].text.split(":")[0]) if answer.is_error else ""

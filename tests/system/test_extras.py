@@ -62,6 +62,7 @@ MODULES: Final = {
     "neuroscript.interop.mcp.server.standard_input": (SERVING, "mcp"),
     "neuroscript.interop.mcp.server.tasks": (SERVING, "mcp"),
     "neuroscript.interop.mcp.client.transports": ("reaching an MCP server needs the SDK of MCP", "mcp"),
+    "neuroscript.interop.openapi.serve": (SERVING_HTTP, "serve"),
     "neuroscript.interop.openai_agents": ("tools for the OpenAI Agents SDK need it", "openai-agents"),
     "neuroscript.interop.opentelemetry": ("tracing needs OpenTelemetry", "otel"),
     "neuroscript.interop.pydantic_ai": ("a toolset for Pydantic AI needs it", "pydantic-ai"),

@@ -41,6 +41,7 @@ LAZY_IMPORTS: Final = {
         "policy.execution_policy policy.isolation"
     ),
     "cli.env.engine": "calls.spill cli.env.approvers cli.env.audit cli.terminal.tool_hints config.lock_file",
+    "cli.env.http_service": "interop.http_server.listener interop.http_server.principals",
     "cli.env.isolation": "policy.isolation",
     "cli.env.mcp_servers": "config.policy_file interop.mcp.client.servers io.private_files runtime.secret_forms",
     "cli.env.policy": "cli.env.isolation config.policy_file",
@@ -49,16 +50,13 @@ LAZY_IMPORTS: Final = {
         "tools.serialization"
     ),
     "cli.gateway.command": (
-        "cli.mcp.tools gateway.gateway gateway.http interop.http_server.listener interop.mcp.server.client_config "
-        "interop.mcp.server.http"
+        "cli.mcp.tools gateway.gateway gateway.http interop.mcp.server.client_config interop.mcp.server.http"
     ),
     "cli.isolation.command": "cli.isolation.probe isolation.check",
     "cli.mcp.authorization": "config.policy_file interop.http_server.access_tokens",
     "cli.mcp.login": "interop.mcp interop.mcp.client.location interop.mcp.client.login",
-    "cli.mcp.serve": (
-        "interop.http_server.listener interop.http_server.principals interop.mcp interop.mcp.server.http "
-        "interop.mcp.server.serve io.private_files"
-    ),
+    "cli.mcp.serve": ("interop.mcp interop.mcp.server.http interop.mcp.server.serve io.private_files"),
+    "cli.openapi.serve": "interop.openapi.serve",
     "cli.parser": "cli.error_help",
     "cli.plans.durable_runs": "workflow.durable workflow.durable.inspection",
     "cli.plans.run_plan": "cli.chat.conversation cli.env.approvers workflow.durable workflow.trace.file",
@@ -72,7 +70,9 @@ LAZY_IMPORTS: Final = {
     "cli.terminal.output": "cli.error_help io.tracebacks",
     "cli.terminal.printing": "cli.terminal.rich_pages",
     "cli.tools.export": "formats.json_schema formats.prompt",
-    "cli.tools.list": "cli.env.engine cli.env.isolation formats.one_line policy.isolation",
+    "cli.tools.list": (
+        "cli.env.engine cli.env.isolation formats.one_line policy.isolation tools.search tools.serialization"
+    ),
     "coercion.constraints": "coercion.problems coercion.refinements coercion.rule_text",
     "coercion.plain_data": "coercion.content",
     "coercion.refinements": "coercion.rule_text coercion.unions",
@@ -109,6 +109,7 @@ LAZY_IMPORTS: Final = {
     "interop.mcp.client.location": "interop.mcp.client.sdk",
     "interop.mcp.client.sdk": "interop.mcp.client.oauth",
     "interop.mcp.client.transports": "interop.mcp.client.confined_server",
+    "interop.openapi.document": "interop.openapi.swagger",
     "isolation.program": "isolation.confinement isolation.namespaces isolation.system_calls",
     "isolation.spawned": "isolation.frames isolation.zygote",
     "isolation.tool_source": "discovery.entry_points discovery.installed discovery.local_plugins tools.fingerprints",

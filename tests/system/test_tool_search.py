@@ -19,7 +19,7 @@ from typing import Final
 
 import pytest
 
-from neuroscript import Engine
+from neuroscript import Engine, ToolIndex
 
 FIRST_PARTY: Final = ("neuroscript-fs", "neuroscript-git", "neuroscript-http", "neuroscript-shell", "neuroscript-std")
 REQUESTS: Final[Mapping[str, list[str]]] = json.loads(Path(__file__).with_name("tool_requests.json").read_text())
@@ -84,3 +84,17 @@ def test_plain_requests_find_their_tool(descriptions: Mapping[str, str]) -> None
 
     assert first >= MIN_FIRST
     assert first_three >= MIN_FIRST_THREE
+
+
+def test_index_finds_the_tool_of_a_plain_request() -> None:
+    """The index of the engine, which also reads names and arguments, finds it as often."""
+    with Engine(plugins=FIRST_PARTY) as engine:
+        index = ToolIndex(engine.tools.values())
+    places = []
+    for request in (request for requests in REQUESTS.values() for request in requests):
+        right = {name for name, requests in REQUESTS.items() if request in requests}
+        found = [tool.name for tool in index.search(request, 3)]
+        places.append(next((place for place, name in enumerate(found) if name in right), 3))
+
+    assert places.count(0) / len(places) >= MIN_FIRST
+    assert sum(place < 3 for place in places) / len(places) >= MIN_FIRST_THREE

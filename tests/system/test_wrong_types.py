@@ -260,6 +260,7 @@ SPECS = {
     "spec_from_schema": lambda s: (ns.spec_from_schema, {"name": "demo.add", "schema": {"type": "object"}}),
     "spec_to_data": lambda s: (ns.spec_to_data, {"spec": s.spec}),
     "spec_to_schema": lambda s: (ns.spec_to_schema, {"spec": s.spec}),
+    "to_openapi": lambda s: (ns.to_openapi, {"tools": s.engine}),
     "to_prompt": lambda s: (ns.to_prompt, {"specs": s.spec}),
     "Arg": lambda s: (ns.Arg, {}),
     "ArgSpec": lambda s: (ns.ArgSpec, {"name": "a", "type": "slice_int"}),

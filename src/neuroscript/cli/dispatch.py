@@ -46,6 +46,7 @@ MODULES: Final = {
     "mcp login": "mcp.login",
     "mcp logout": "mcp.login",
     "gateway": "gateway.command",
+    "openapi serve": "openapi.serve",
     "worker": "plans.worker",
     **{f"runs {action}": "plans.durable_runs" for action in ("list", "show", "resume", "cancel")},
     "completion": "completion",
@@ -91,7 +92,7 @@ def _carried_out(argv: Sequence[str], output: Output, make_engine: Callable[...,
     if options.version:
         output.write(f"neuroscript {__version__}\n")
         return OK
-    part = {"policy": "question", "mcp": "action", "runs": "action"}.get(options.command)
+    part = {"policy": "question", "mcp": "action", "openapi": "action", "runs": "action"}.get(options.command)
     name = f"{options.command} {getattr(options, part)}" if part else options.command
     command = import_module(f"neuroscript.cli.{MODULES[name]}")
     code: int = command.run(options, output, make_engine)

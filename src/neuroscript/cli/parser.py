@@ -152,7 +152,7 @@ def _without_tool_words(argv: Sequence[str]) -> argparse.Namespace:
         raise UsageError(f"expected a command: {', '.join(COMMANDS)} (see neuroscript --help)")
     if namespace.command == "policy" and namespace.question is None:
         raise UsageError(f"expected an action: {', '.join(POLICY_ACTIONS)} (see neuroscript policy --help)")
-    if namespace.command in ("mcp", "runs") and namespace.action is None:
+    if namespace.command in ("mcp", "openapi", "runs") and namespace.action is None:
         module = str(COMMANDS[namespace.command]).partition(":")[0]
         words = import_module(f"neuroscript.cli.{module}").ACTIONS
         raise UsageError(f"expected an action: {', '.join(words)} (see neuroscript {namespace.command} --help)")
@@ -416,6 +416,7 @@ COMMANDS: Final[Mapping[str, str | Callable[[Any, Completer | None, Completer | 
     "models": "chat.models:add_models",
     "mcp": "mcp.options:add_mcp",
     "gateway": "gateway.options:add_gateway",
+    "openapi": "openapi.options:add_openapi",
     "worker": "plans.durable_options:add_worker",
     "runs": "plans.durable_options:add_runs",
     "completion": _add_completion,

@@ -14,7 +14,7 @@ from math import log
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from unicodedata import combining, normalize
 
-from neuroscript.coercion.parameters import COUNT, STRING, Form, as_tuple, require
+from neuroscript.coercion.parameters import COUNT, STRING, Form, as_tuple, collection, require
 from neuroscript.names import HUMP, canonical, from_wire
 from neuroscript.runtime.interfaces import ToolInfo
 from neuroscript.runtime.wire_names import spec_of
@@ -33,6 +33,7 @@ WEIGHTS: Final = {
     "name": 3.0,
     "group": 1.0,
     "description": 2.0,
+    "when to use": 0.5,
     "arguments": 1.0,
     "argument descriptions": 0.5,
     "choices": 2.0,
@@ -67,6 +68,7 @@ STOP_WORDS: Final = frozenset(UNSPECIFIC.split())
 
 SEARCHED: Final = (ToolSpec, ToolInfo, ToolImplementation)
 TOOL: Final = Form("a ToolSpec, ToolInfo or ToolImplementation", lambda value: isinstance(value, SEARCHED))
+TOOLS: Final = collection(TOOL, "tools")
 
 
 class ToolIndex(Generic[T]):
@@ -86,7 +88,7 @@ class ToolIndex(Generic[T]):
 
     def __init__(self, tools: Iterable[T]) -> None:
         self._tools: tuple[T, ...] = as_tuple(tools)
-        require("tool index", **{f"tools[{at}]": (each, TOOL) for at, each in enumerate(self._tools)})
+        require("tool index", tools=(self._tools, TOOLS))
         specs = [spec_of(each) for each in self._tools]
         self._by_name = {spec.full_name: at for at, spec in enumerate(specs)}
         self._names = [spec.full_name for spec in specs]
@@ -156,7 +158,8 @@ def _fields(spec: ToolSpec) -> Iterator[list[str]]:
     arguments = list(_arguments(spec))
     yield _words(spec.name)
     yield _words(spec.group)
-    yield _text_words((spec.description, spec.when_to_use))
+    yield _text_words((spec.description,))
+    yield _text_words((spec.when_to_use,))
     yield _words(_joined(arg.name for arg in arguments))
     yield _text_words(arg.description for arg in arguments)
     yield _text_words(each for arg in arguments for each in arg.choices if isinstance(each, str))
@@ -171,7 +174,7 @@ def _arguments(spec: ToolSpec) -> Iterator[ArgSpec]:
 
 
 def _joined(texts: Iterable[str]) -> str:
-    """Return texts as one, which is hardly longer than the index reads."""
+    """Return strings joined to one, as far as the index reads them."""
     parts, chars = [], 0
     for text in texts:
         parts.append(text[:MAX_FIELD_CHARS])
@@ -191,7 +194,7 @@ def _query_words(query: str) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text, split at punctuation and within camelCase, without accents and plural endings.
+    """Return the words of a string, split at punctuation and within camelCase, without accents and plural endings.
 
     >>> _words("listPullRequests of queries, by café")
     ['list', 'pull', 'request', 'listpullrequest', 'of', 'query', 'by', 'cafe']
@@ -203,7 +206,7 @@ def _words(text: str) -> list[str]:
 
 
 def _humps(text: str) -> Iterator[str]:
-    """Yield the words of a text in which some are camelCase: their parts, and also the whole."""
+    """Yield the words of a string in which some are camelCase: their parts, and also the whole."""
     for word in WORD.findall(text):
         parts = HUMP.sub(" ", word).casefold().split()
         yield from parts
@@ -224,7 +227,7 @@ def _pairs(word: str) -> Iterator[str]:
 
 
 def _singular(word: str) -> str:
-    """Return a word that ends in "s" without its plural ending; other such words are changed alike in all texts."""
+    """Return a word that ends in "s" without its plural ending; other such words are changed alike everywhere."""
     if len(word) <= 3 or word.endswith(("ss", "us", "is")):
         return word
     return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]

@@ -32,7 +32,18 @@ Mode = Literal["lax", "strict"]
 MAX_SIZE_DIGITS: Final = 19
 """Digits from which a number of bytes is rejected."""
 
-COMMANDS_THAT_RUN_TOOLS: Final = ("call", "execute", "run", "approve", "ask", "chat", "mcp", "worker", "runs")
+COMMANDS_THAT_RUN_TOOLS: Final = (
+    "call",
+    "execute",
+    "run",
+    "approve",
+    "ask",
+    "chat",
+    "mcp",
+    "openapi",
+    "worker",
+    "runs",
+)
 """The commands that run tools as far as the options permit it."""
 
 

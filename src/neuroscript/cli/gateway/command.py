@@ -7,19 +7,17 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from neuroscript.cli.env.http_service import serve_http
 from neuroscript.cli.env.mcp_servers import secrets_of
-from neuroscript.cli.env.serving import bind, exit_on_signals, http_url, serve_streams
+from neuroscript.cli.env.stdio_service import serve_stdio
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, require_extra
 from neuroscript.cli.terminal.logger import logger_for
 from neuroscript.cli.terminal.output import Output
 from neuroscript.config.gateway_file import ClientTable, GatewayFile, load_gateway
 from neuroscript.io.near_names import did_you_mean
 from neuroscript.io.text import quote_untrusted
-
-if TYPE_CHECKING:
-    from neuroscript.gateway.gateway import Gateway
 
 Named = TypeVar("Named")
 
@@ -43,21 +41,13 @@ def run(options: Namespace, output: Output, make_engine: Any = None) -> int:
     with require_extra(), Gateway(file, os.environ, logger_for(output)) as gateway:
         if file.settings.listen is None:
             chosen = next(iter(gateway.clients.values())) if client is None else gateway.clients[client.name]
-            serve_streams(chosen.service, gateway)
+            serve_stdio(chosen.service, gateway)
         else:
-            _serve_http(gateway, file.settings.listen, output)
+            from neuroscript.gateway.http import app
+            from neuroscript.interop.mcp.server.http import PATH
+
+            serve_http(app(gateway), gateway, file.settings.listen, output, PATH)
     return OK
-
-
-def _serve_http(gateway: Gateway, listen: tuple[str, int], output: Output) -> None:
-    from neuroscript.gateway.http import app
-    from neuroscript.interop.http_server.listener import server
-    from neuroscript.interop.mcp.server.http import PATH
-
-    with bind(*listen) as bound:
-        output.say(f"serving at {http_url(listen[0], bound)}{PATH}")
-        exit_on_signals(gateway)
-        server(app(gateway)).run(sockets=[bound])  # on a signal, it stops, and raises the signal again
 
 
 def _review(file: GatewayFile, options: Namespace, output: Output) -> int:

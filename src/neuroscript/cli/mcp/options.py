@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from neuroscript.cli.env.http_options import ADDRESS, add_access, address
 from neuroscript.cli.env.options import add_environment, add_recording
 from neuroscript.cli.mcp.authorization import add_authorization
 from neuroscript.cli.terminal.argument_parser import add_subparser, seconds, whole
 
 NAME: Final = "neuroscript"
 """The default name of the server."""
-
-ADDRESS: Final = "127.0.0.1:8000"
-"""The default address of ``--http``."""
 
 CLIENTS: Final = ("claude", "claude-code", "claude-desktop", "cursor", "gemini", "vscode", "windsurf", "zed")
 """The clients of ``config``; repeated here so that the help does not import the module that configures them."""
@@ -82,10 +79,7 @@ def _add_serve(actions: Any, layout: Any) -> None:
         type=address,
         help=f"serve over HTTP; default address {ADDRESS}",
     )
-    parser.add_argument("--token-env", metavar="VARIABLE", help="require the token in this environment variable (HTTP)")
-    parser.add_argument(
-        "--origin", metavar="ORIGIN", action="append", default=[], help="accept web pages of this origin too (HTTP)"
-    )
+    add_access(parser, " (HTTP)")
     parser.add_argument(
         "--state-key-env", metavar="VARIABLE", help="encrypt states with the keys in this environment variable"
     )
@@ -168,18 +162,3 @@ ACTIONS: Final[Mapping[str, Callable[[Any, Any], None]]] = {
     "logout": _add_logout,
 }
 """The functions that add the actions."""
-
-
-def address(text: str) -> tuple[str, int]:
-    """Return the host and the port of an address.
-
-    Raises:
-        argparse.ArgumentTypeError: It is not a valid address.
-
-    >>> address("[::1]:8000")
-    ('::1', 8000)
-    """
-    host, _, port = text.rpartition(":")
-    if not host or not (port.isascii() and port.isdecimal()) or int(port) > 65_535:
-        raise argparse.ArgumentTypeError(f"expected an address such as {ADDRESS}")
-    return host.removeprefix("[").removesuffix("]"), int(port)

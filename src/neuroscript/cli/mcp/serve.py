@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from neuroscript.cli.env.engine import MakeEngine, open_engine
-from neuroscript.cli.env.serving import bind, exit_on_signals, http_url, serve_streams
+from neuroscript.cli.env.http_service import serve_http, token_of
+from neuroscript.cli.env.stdio_service import serve_stdio
 from neuroscript.cli.mcp.authorization import authenticator, check_options, scope_tables
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, require_extra
 from neuroscript.cli.terminal.output import Output
@@ -30,7 +31,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         from neuroscript.interop.mcp import ask_client, serve
         from neuroscript.interop.mcp.server.serve import Service  # noqa: F401
     check_options(options)
-    token, states = _token(options), _states(options)
+    token, states = token_of(options) if options.issuer is None else "", _states(options)
     scopes, access_tokens = scope_tables(options, make_engine is None), authenticator(options)
     asking = ask_client if options.suspend is None else None
     output.serve()
@@ -48,28 +49,10 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
             search_above=options.search_above,
         )
         if options.http is None:
-            serve_streams(service, engine)
+            serve_stdio(service, engine)
         else:
             _over_http(service, engine, options, {"token": token, "authenticator": access_tokens}, output)
     return OK
-
-
-def _token(options: Namespace) -> str:
-    """Return the token that clients must send, or ``""``."""
-    if options.http is None:
-        if options.token_env is not None or options.origin:
-            raise UsageError("--token-env and --origin need HTTP; add --http")
-        return ""
-    from neuroscript.interop.http_server.principals import BEARER_RULE, TOKEN
-
-    token = os.environ.get(options.token_env, "").strip() if options.token_env is not None else ""
-    if options.token_env is not None and not token:
-        raise UsageError("the variable in --token-env is not set, or is empty")
-    if token and not TOKEN.fullmatch(token):
-        raise UsageError(BEARER_RULE)
-    if not token and options.issuer is None and not is_loopback(options.http[0]):
-        raise UsageError("an address that other machines can reach requires a token; add --token-env VARIABLE")
-    return token
 
 
 def _states(options: Namespace) -> Any:
@@ -106,12 +89,7 @@ def _keys_of_file(name: str | None) -> list[str]:
 def _over_http(
     service: Any, engine: Engine, options: Namespace, credentials: Mapping[str, Any], output: Output
 ) -> None:
-    from neuroscript.interop.http_server.listener import server
     from neuroscript.interop.mcp.server.http import PATH, app
 
-    host = options.http[0]
-    with bind(host, options.http[1]) as bound:
-        application = app(service, **credentials, origins=options.origin, is_local=is_loopback(host))
-        output.say(f"serving at {http_url(host, bound)}{PATH}")
-        exit_on_signals(engine)
-        server(application).run(sockets=[bound])  # on a signal, it stops, and raises the signal again
+    application = app(service, **credentials, origins=options.origin, is_local=is_loopback(options.http[0]))
+    serve_http(application, engine, options.http, output, PATH)

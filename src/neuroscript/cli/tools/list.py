@@ -15,6 +15,7 @@ from neuroscript.cli.env.tools import is_indexed, iter_indexed_tools, matches, n
 from neuroscript.cli.terminal.exit_codes import OK
 from neuroscript.cli.terminal.output import Output, Rows, cell
 from neuroscript.cli.terminal.printing import show
+from neuroscript.errors import SpecError
 
 MAX_FOUND: Final = 10
 """Maximum number of tools that a search lists."""
@@ -75,16 +76,14 @@ def run(options: Namespace, output: Output, make_engine: Any) -> int:
 
 def _search(tools: list[ListedTool], words: str) -> list[ListedTool]:
     """Return the tools that fit the words best, the best one first; tools with an invalid index are not found."""
-    from neuroscript.errors import SpecError
-    from neuroscript.spec.tool_spec import ToolSpec
     from neuroscript.tools.search import ToolIndex
     from neuroscript.tools.serialization import spec_from_data
 
     by_name: dict[str, ListedTool] = {}
-    specs: list[ToolSpec] = []
+    specs: list[Any] = []
     for tool in tools:
         with suppress(SpecError):
-            spec = tool.spec if isinstance(tool.spec, ToolSpec) else spec_from_data(tool.spec)
+            spec = spec_from_data(tool.spec) if isinstance(tool.spec, Mapping) else tool.spec
             specs.append(spec)
             by_name[spec.full_name] = tool
     return [by_name[spec.full_name] for spec in ToolIndex(specs).search(words, MAX_FOUND)]

@@ -27,6 +27,9 @@ BODY_TIMEOUT_SECONDS: Final = 30.0
 """Timeout for receiving a whole request body, in seconds."""
 
 
+Respond = Callable[[str, int, Mapping[str, str] | None], Response]
+
+
 def check_access(*, is_local: bool, authenticator: Authenticator | None) -> None:
     """Check that a service that other machines can reach authenticates its clients.
 
@@ -50,6 +53,7 @@ class RequestGuard:
         is_local: Whether only this machine may access the service; requests must then name a local host.
         slowest: Timeout for receiving a whole request body, in seconds.
         single_headers: Headers that may occur only once, in lower case, and what to respond otherwise.
+        respond: Returns the response to a request that is refused, from its text, status and headers.
     """
 
     def __init__(
@@ -61,6 +65,7 @@ class RequestGuard:
         is_local: bool = True,
         slowest: float = BODY_TIMEOUT_SECONDS,
         single_headers: Mapping[str, str] | None = None,
+        respond: Respond = Response,
     ) -> None:
         self._inside = inside
         self._authenticator = authenticator
@@ -68,6 +73,7 @@ class RequestGuard:
         self._is_local = is_local
         self._slowest = slowest
         self._single_headers = single_headers or {}
+        self._respond = respond
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Respond to one request."""
@@ -103,24 +109,24 @@ class RequestGuard:
         except TimeoutError:
             if not clock.expired():
                 raise
-            await Response("the body did not arrive in time", 408, {"connection": "close"})(scope, receive, send)
+            await self._respond("the body did not arrive in time", 408, {"connection": "close"})(scope, receive, send)
 
     async def _refusal(self, scope: Any) -> Response | None:
         """Return the response to an invalid request, or None; every occurrence of a repeated header must be valid."""
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         if self._is_local and not (hosts and all(is_loopback(host_of(each)) for each in hosts)):
-            return Response("this server only accepts requests from its own machine", 421)
+            return self._respond("this server only accepts requests from its own machine", 421, None)
         if not all(map(self._is_origin, headers.getlist("origin"))):
-            return Response("pages of this origin may not access this server", 403)
+            return self._respond("pages of this origin may not access this server", 403, None)
         if self._authenticator is not None:
             sender = await self._authenticator.authenticate(headers.getlist("authorization"))
             if isinstance(sender, Refusal):
                 challenge = {"www-authenticate": sender.www_authenticate} if sender.www_authenticate else None
-                return Response(sender.text, sender.status, challenge)
+                return self._respond(sender.text, sender.status, challenge)
             scope[PRINCIPAL] = sender
         repeated = [text for name, text in self._single_headers.items() if len(headers.getlist(name)) > 1]
-        return Response(repeated[0], 400) if repeated else None
+        return self._respond(repeated[0], 400, None) if repeated else None
 
     def _is_origin(self, origin: str) -> bool:
         scheme, _, host = origin.partition("://")

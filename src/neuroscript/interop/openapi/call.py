@@ -98,6 +98,9 @@ class OperationCall:
 
     def __call__(self, rt: Runtime, *values: Any) -> Any:
         """Make the request and return the value of the response."""
+        if self.content is not None and self.content.is_variadic:
+            fixed = len(self.args) - 1
+            values = (*values[:fixed], [*values[fixed:]])
         arguments = dict(zip(self.args, values, strict=True))
         request = Request()
         self._put_credentials(rt, request)
@@ -128,7 +131,7 @@ class OperationCall:
             if names and (not segment or has_dots(segment)):
                 raise value_error(names[0], "expected a path segment other than . or ..")
 
-    def _http_arguments(self, request: Request, body: bytes | None) -> dict[str, Any]:
+    def _http_arguments(self, request: Request, body: tuple[bytes, str] | None) -> dict[str, Any]:
         query = join_pairs(request.query)
         headers = {"Accept": self.promise.accept, **request.headers}
         if request.cookies:
@@ -137,9 +140,8 @@ class OperationCall:
             "url": f"{self.url}{request.path}{f'?{query}' if query else ''}",
             "headers": headers,
         }
-        if body is not None and self.content is not None:
-            headers["Content-Type"] = self.content.media_type
-            arguments["body"] = body
+        if body is not None:
+            arguments["body"], headers["Content-Type"] = body
         if self.method != "GET":
             arguments["method"] = self.method
         return arguments

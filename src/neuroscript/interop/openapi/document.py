@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -39,6 +39,10 @@ DIALECTS: Final = (
     "https://spec.openapis.org/oas/3.1/dialect/base",
 )
 """The supported schema dialects; formats and other additions of the second one do not restrict values."""
+
+
+MOVED: Final[dict[str, Any]] = {}
+"""Replaces a parameter of version 2.0 that describes the body, so that the others keep their indexes."""
 
 
 class InvalidPart(Exception):
@@ -84,13 +88,15 @@ class Document:
 
     Attributes:
         root: The whole description.
-        is_old: Whether it is version 3.0, which writes null and exclusive bounds in its own way.
+        is_old: Whether it is version 3.0 or 2.0, which write null and exclusive bounds in their own way.
+        problems: What is wrong with operations of version 2.0, by their paths.
         read: Schemas already read through a reference, for requests and for responses, shared by the operations.
         results: The specs of results, by the JSON text of their schema in the description.
     """
 
     root: dict[str, Any]
     is_old: bool
+    problems: Mapping[str, Sequence[str]] = attrs.field(factory=dict)
     read: dict[tuple[str, bool], Any] = attrs.field(factory=dict, repr=False)
     results: dict[str, Any] = attrs.field(factory=dict, repr=False)
 
@@ -135,15 +141,20 @@ def document_of(source: object) -> Document:
     """Return a description from a mapping or from JSON text.
 
     Raises:
-        SpecError: It is neither of them, it is too large, or its version is not 3.0 or 3.1.
+        SpecError: It is neither of them, it is too large, or its version is not 2.0, 3.0 or 3.1.
     """
     root = _Copying().copied(_data(source), 1)
     if not isinstance(root, dict):
         raise SpecError(SUBJECT, [f"expected an object, got {type_name(root)}"])
+    if root.get("swagger") == "2.0" and "openapi" not in root:
+        from neuroscript.interop.openapi.swagger import upgrade  # which imports this module
+
+        root, problems = upgrade(root)
+        return Document(root, True, problems)
     version = root.get("openapi")
     found = VERSION.fullmatch(version) if isinstance(version, str) else None
     if found is None:
-        raise SpecError(SUBJECT, ["openapi: expected version 3.1 or 3.0"])
+        raise SpecError(SUBJECT, ["openapi: expected version 3.1 or 3.0, or swagger: expected version 2.0"])
     dialect = root.get("jsonSchemaDialect", DIALECTS[0])
     if dialect not in DIALECTS:
         raise SpecError(SUBJECT, ["jsonSchemaDialect: expected the dialect of OpenAPI or JSON Schema 2020-12"])

@@ -99,7 +99,7 @@ def from_openapi(
     skip: bool = False,
     formats: bool = False,
 ) -> Toolset | LoadResult:
-    """Return the operations of an OpenAPI 3.0 or 3.1 description as tools.
+    """Return the operations of a description as tools: OpenAPI 3.1 or 3.0, or Swagger 2.0.
 
     Each tool makes one request through ``http.get`` or ``http.request``, so the engine needs the http toolset too. Each
     tool needs the capability for the host of its server: ``net:read:HOST:PORT``, and also ``net:write`` for every

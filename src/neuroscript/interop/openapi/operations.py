@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import attrs
 
+from neuroscript.coercion.schema_inspection import MARK
 from neuroscript.errors import SpecError
 from neuroscript.formats.json_schema import spec_from_schema
 from neuroscript.interop.openapi.call import OperationCall, RequestSettings
@@ -70,6 +71,8 @@ def tool_of(document: Document, operation: Operation, host: HostSettings, notes:
     before = len(notes.texts)
     schemas = Schemas(document)
     path, data = operation.path, operation.data
+    for text in document.problems.get(path, ()):
+        notes.add(path, text)
     levels = (
         (at(path, "servers"), data.get("servers")),
         (at(path.rpartition(".")[0], "servers"), operation.item.get("servers")),
@@ -115,6 +118,8 @@ def _spec(
     schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
     if needed:
         schema["required"] = needed
+    if content is not None and content.is_variadic:
+        schema[MARK] = {"variadic": True}
     if schemas.definitions:
         schema["$defs"] = schemas.definitions
     spec = spec_from_schema(

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 import attrs
 
-from neuroscript.interop.openapi.document import Document, InvalidPart, Problems, at
+from neuroscript.interop.openapi.document import MOVED, Document, InvalidPart, Problems, at
 from neuroscript.interop.openapi.names import Operation, argument_name
 from neuroscript.interop.openapi.parameter_styles import STYLES, Style, Where
 from neuroscript.interop.openapi.schemas import MAX_DESCRIPTION_CHARS, Schemas, kinds_of
@@ -88,6 +88,8 @@ def _merged(document: Document, operation: Operation, notes: Problems) -> Iterat
             continue
         seen = set()
         for index, each in enumerate(listed):
+            if each is MOVED:
+                continue
             place = at(path, "parameters", index)
             try:
                 data = document.followed(each, place)

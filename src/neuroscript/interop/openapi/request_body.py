@@ -4,18 +4,24 @@ The properties of an object become separate arguments. There is one argument ``b
 properties, if a name collides, or if an optional property may be null, because only a map distinguishes null from a
 missing key.
 
+A file is an argument of type ``blob``.
+
 See the OpenAPI Specification 3.1.1, "Request Body Object", "Media Type Object" and "Encoding Object".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal
+from urllib.parse import unquote
 
 import attrs
 
+from neuroscript.coercion.schema_inspection import MARK
+from neuroscript.interop.media import media_type
 from neuroscript.interop.openapi.document import Document, InvalidPart, at
+from neuroscript.interop.openapi.multipart import Part, join_parts
 from neuroscript.interop.openapi.names import argument_name
 from neuroscript.interop.openapi.parameter_styles import (
     Style,
@@ -26,20 +32,23 @@ from neuroscript.interop.openapi.parameter_styles import (
     serialize_query,
     value_error,
 )
-from neuroscript.interop.openapi.schemas import MAX_DESCRIPTION_CHARS, Schemas
+from neuroscript.interop.openapi.schemas import BLOB, MAX_DESCRIPTION_CHARS, Schemas, is_binary
 from neuroscript.io.text import one_line, quote_untrusted
 
-Kind = Literal["json", "form", "text"]
+Kind = Literal["json", "form", "multipart", "text", "bytes"]
 
 MEDIA: Final = re.compile(r"[a-z0-9!#$&^_.+-]{1,64}/[a-z0-9!#$&^_.+-]{1,64}")
 JSON: Final = re.compile(r"application/(?:[a-z0-9!#$&^_.-]+\+)?json")
 FORM: Final = "application/x-www-form-urlencoded"
-TEXT: Final = "text/plain"
+MULTIPART: Final = "multipart/form-data"
+TEXT: Final = re.compile(r"text/(?!.*\*)(?!xml$)[^/]+")
+BINARY: Final = re.compile(r"(?:image|audio|video|font)/.*|application/(?:octet-stream|pdf|zip|gzip)")
+WILDCARD: Final = re.compile(r"\*/\*|[a-z]+/\*")
+OCTETS: Final = "application/octet-stream"
 
-KINDS: Final[tuple[Kind, ...]] = ("json", "form", "text")
-WORDS: Final[Mapping[str, Kind]] = {FORM: "form", TEXT: "text"}
+KINDS: Final[tuple[Kind, ...]] = ("json", "form", "multipart", "text", "bytes")
 
-PLAIN: Final = frozenset({"type", "properties", "required", "additionalProperties", "description", "deprecated"})
+PLAIN: Final = frozenset({"type", "properties", "required", "additionalProperties", "description", "deprecated", MARK})
 """The keywords allowed in the schema of an object whose properties become arguments."""
 
 
@@ -48,13 +57,16 @@ class RequestBody:
     """The body of a request.
 
     Attributes:
-        media_type: The value of the header ``RequestBody-Type``.
+        media_type: Its media type; one with ``*`` stands for that of the bytes that are sent.
         kind: How it is serialized.
         required: Whether a body is always sent.
         arg: The argument that is the whole body; ``""`` if the properties are arguments.
         schemas: The schema of each argument.
         needed: The required arguments.
         styles: The styles of the form properties that have one.
+        types: The media types of the parts of a multipart form that have one.
+        nulls: The optional arguments for which null is sent.
+        is_variadic: Whether the last argument is a list of the further values of a tool.
     """
 
     media_type: str
@@ -64,9 +76,12 @@ class RequestBody:
     schemas: Mapping[str, Any]
     needed: tuple[str, ...]
     styles: Mapping[str, Style]
+    types: Mapping[str, str] = attrs.field(factory=dict)
+    nulls: frozenset[str] = frozenset()
+    is_variadic: bool = False
 
-    def written(self, arguments: Mapping[str, Any], always: Collection[str]) -> bytes | None:
-        """Return the body as bytes, or None for a request without a body.
+    def written(self, arguments: Mapping[str, Any], always: Collection[str]) -> tuple[bytes, str] | None:
+        """Return the body as bytes and its media type, or None for a request without a body.
 
         Args:
             arguments: The value of each argument, None for an omitted one.
@@ -78,17 +93,41 @@ class RequestBody:
         if self.arg:
             value = arguments[self.arg]
             return None if value is None and self.arg not in always else self._bytes(value)
-        properties = {name: arguments[name] for name in self.schemas if arguments[name] is not None or name in always}
+        sent = {*always, *self.nulls}
+        properties = {name: arguments[name] for name in self.schemas if arguments[name] is not None or name in sent}
         return self._bytes(properties) if properties or self.required else None
 
-    def _bytes(self, value: Any) -> bytes:
+    def _bytes(self, value: Any) -> tuple[bytes, str]:
         match self.kind:
             case "json":
-                return json_text(value).encode()
+                return json_text(value).encode(), self.media_type
             case "text":
-                return scalar(value, self.arg).encode()
+                return scalar(value, self.arg).encode(), self.media_type
             case "form":
-                return self._form(value).encode("ascii")
+                return self._form(value).encode("ascii"), self.media_type
+            case "multipart":
+                return join_parts(self._parts(value))
+            case "bytes":
+                return value, _media_type_of(self.media_type, value)
+
+    def _parts(self, value: Any) -> Iterator[Part]:
+        if not isinstance(value, dict):
+            raise value_error(self.arg, "expected a map")
+        for name, each in value.items():
+            if name in self.styles:
+                for key, text in serialize_query(self.styles[name], each):
+                    yield Part(key, unquote(text).encode())
+            elif each is not None:
+                for item in each if isinstance(each, list) else [each]:
+                    yield self._part(name, item)
+
+    def _part(self, name: str, value: Any) -> Part:
+        kind = self.types.get(name, "")
+        if isinstance(value, bytes):
+            return Part(name, value, _media_type_of(kind or "*/*", value), is_file=True)
+        if isinstance(value, (dict, list)) or value is None:
+            return Part(name, json_text(value).encode(), kind or "application/json")
+        return Part(name, scalar(value, name).encode(), kind)
 
     def _form(self, value: Any) -> str:
         if not isinstance(value, dict):
@@ -101,6 +140,11 @@ class RequestBody:
         if isinstance(value, list):
             return [(name, percent_encode(_field_text(name, each))) for each in value]
         return [(name, percent_encode(_field_text(name, value)))]
+
+
+def _media_type_of(declared: str, value: bytes) -> str:
+    """Return a declared media type, or that of the bytes if it contains ``*``."""
+    return (media_type(value) or OCTETS) if "*" in declared else declared
 
 
 def _field_text(name: str, value: Any) -> str:
@@ -123,23 +167,30 @@ def content_of(
     if data is None:
         return None
     body = document.followed(data, path)
-    media_type, kind = _preferred_media_type(body.get("content"), at(path, "content"))
-    word = _bare_media_type(media_type)
-    place = at(path, "content", media_type)
-    media = document.followed(body["content"][media_type], place)
+    spelling, kind = _preferred_media_type(document, body.get("content"), at(path, "content"))
+    word = _bare_media_type(spelling)
+    place = at(path, "content", spelling)
+    media = document.followed(body["content"][spelling], place)
     declared = media.get("schema", {})
-    schema = schemas.taken(declared, at(place, "schema"))
+    schema = BLOB if kind == "bytes" else schemas.arguments(declared, at(place, "schema"))
+    if kind == "multipart":
+        schema = _with_files(document, declared, schema, at(place, "schema"))
     required = body.get("required") is True
-    spread = _spread(schema, required, used_names) if kind != "text" else None
-    styles = _styles(document, media.get("encoding", {}), at(place, "encoding")) if kind == "form" else {}
+    spread = _spread(schema, required, used_names) if kind not in ("text", "bytes") else None
+    encoding = _encoding(document, media, at(place, "encoding")) if kind in ("form", "multipart") else {}
+    styles = _styles(encoding, at(place, "encoding"))
+    types = {name: each["contentType"] for name, each in encoding.items() if _is_one_type(each.get("contentType"))}
     if spread is not None:
         needed = tuple(name for name in schema.get("required", ()) if name in spread)
-        return RequestBody(word, kind, required, "", spread, needed, styles)
+        facts = schema.get(MARK, {})
+        nulls = frozenset(name for name, each in spread.items() if name not in needed and _is_other_than_missing(each))
+        is_variadic = facts.get("variadic") is True
+        return RequestBody(word, kind, required, "", spread, needed, styles, types, nulls, is_variadic)
     name = next((name for name in ("body", "request_body") if name not in used_names), "")
     if not name:
         raise InvalidPart(path, "cannot name the body argument: parameters already use both body and request_body")
     whole = _body_schema(schema, kind, one_line(body.get("description"), MAX_DESCRIPTION_CHARS))
-    return RequestBody(word, kind, required, name, {name: whole}, (name,) if required else (), styles)
+    return RequestBody(word, kind, required, name, {name: whole}, (name,) if required else (), styles, types)
 
 
 def _body_schema(schema: Any, kind: Kind, text: str) -> Any:
@@ -149,26 +200,75 @@ def _body_schema(schema: Any, kind: Kind, text: str) -> Any:
         return schema
     if kind == "text" and "type" not in schema and not schema.keys() - {"description"}:
         schema = {**schema, "type": "string"}
-    if kind == "form" and "type" not in schema and not schema.keys() & {"allOf", "anyOf", "oneOf", "$ref"}:
+    if (
+        kind in ("form", "multipart")
+        and "type" not in schema
+        and not schema.keys() & {"allOf", "anyOf", "oneOf", "$ref"}
+    ):
         schema = {**schema, "type": "object"}
     return {"description": text, **schema} if text else schema
 
 
-def _preferred_media_type(content: Any, path: str) -> tuple[str, Kind]:
+def _with_files(document: Document, declared: Any, schema: Any, path: str) -> Any:
+    """Return the schema of a multipart form with blobs for its files."""
+    head = document.followed(declared, path) if isinstance(declared, dict) else {}
+    properties = head.get("properties")
+    if not isinstance(properties, dict) or not isinstance(schema, dict):
+        return schema
+    converted = {**schema, "properties": {**schema.get("properties", {})}}
+    for name, each in properties.items():
+        note = {word: text for word, text in _said(converted["properties"].get(name)) if word == "description"}
+        inner = document.followed(each, at(path, name)) if isinstance(each, dict) else {}
+        if is_binary(document, each, path):
+            converted["properties"][name] = {**BLOB, **note}
+        elif inner.get("type") == "array" and is_binary(document, inner.get("items"), path):
+            converted["properties"][name] = {**converted["properties"][name], "items": BLOB}
+    return converted
+
+
+def _said(schema: Any) -> Iterable[tuple[str, Any]]:
+    return schema.items() if isinstance(schema, dict) else ()
+
+
+def _has_files(document: Document, media: Any, path: str) -> bool:
+    schema = media.get("schema") if isinstance(media, dict) else None
+    head = document.followed(schema, path) if isinstance(schema, dict) else {}
+    properties = head.get("properties")
+    return isinstance(properties, dict) and any(is_binary(document, each, path) for each in properties.values())
+
+
+def _preferred_media_type(document: Document, content: Any, path: str) -> tuple[str, Kind]:
     """Return the preferred media type as the document spells it, and its kind."""
     if not isinstance(content, dict) or not content:
         raise InvalidPart(path, "expected an object with media types as keys")
     known: dict[Kind, str] = {}
     for spelling in content:
-        word = _bare_media_type(spelling)
-        kind: Kind | None = "json" if JSON.fullmatch(word) else WORDS.get(word)
+        kind = _kind(document, _bare_media_type(spelling), content[spelling], path)
         if kind is not None:
             known.setdefault(kind, spelling)
+    if "multipart" in known and _has_files(document, content[known["multipart"]], path):
+        return known["multipart"], "multipart"
     for best in KINDS:
         if best in known:
             return known[best], best
     listed = ", ".join(map(quote_untrusted, [*content][:3]))
-    raise InvalidPart(path, f"expected JSON, {FORM} or {TEXT}, got {listed}")
+    raise InvalidPart(path, f"expected JSON, {FORM}, {MULTIPART}, text or bytes, got {listed}")
+
+
+def _kind(document: Document, word: str, media: Any, path: str) -> Kind | None:
+    """Return how a body of a media type is serialized, or None if the type is not supported."""
+    schema = media.get("schema") if isinstance(media, dict) else None
+    if JSON.fullmatch(word):
+        return "json"
+    if word in (FORM, MULTIPART):
+        return "form" if word == FORM else "multipart"
+    if BINARY.fullmatch(word) or WILDCARD.fullmatch(word) or is_binary(document, schema, path):
+        return "bytes"
+    return "text" if TEXT.fullmatch(word) else None
+
+
+def _is_one_type(word: Any) -> bool:
+    return isinstance(word, str) and MEDIA.fullmatch(word) is not None and "*" not in word
 
 
 def _bare_media_type(spelling: str) -> str:
@@ -180,6 +280,7 @@ def _spread(schema: Any, required: bool, used_names: Collection[str]) -> dict[st
     """Return the properties that become arguments, or None if the body is one argument."""
     if not isinstance(schema, dict) or schema.get("type") != "object" or schema.keys() - PLAIN:
         return None
+    is_exact = schema.get(MARK, {}).get("arguments") is True
     properties, needed = schema.get("properties"), schema.get("required", [])
     if not isinstance(properties, dict) or not properties or schema.get("additionalProperties", False) is not False:
         return None
@@ -189,7 +290,11 @@ def _spread(schema: Any, required: bool, used_names: Collection[str]) -> dict[st
         return None
     must = {*needed}
     for name, each in properties.items():
-        if name in used_names or argument_name(name) != name or (name not in must and _may_be_null(each)):
+        if (
+            name in used_names
+            or argument_name(name) != name
+            or (name not in must and not is_exact and _may_be_null(each))
+        ):
             return None
     return properties
 
@@ -201,11 +306,23 @@ def _may_be_null(schema: Any) -> bool:
     return words == "null" or (isinstance(words, list) and "null" in words)
 
 
-def _styles(document: Document, encoding: Any, path: str) -> dict[str, Style]:
+def _is_other_than_missing(schema: Any) -> bool:
+    """Return whether null differs from a missing argument, which then has its default."""
+    if not isinstance(schema, dict) or schema.get("default") is None:
+        return False
+    return schema.get(MARK, {}).get("nullable") is not False
+
+
+def _encoding(document: Document, media: dict[str, Any], path: str) -> dict[str, dict[str, Any]]:
+    encoding = media.get("encoding")
+    pairs = encoding.items() if isinstance(encoding, dict) else ()
+    return {name: document.followed(each, at(path, name)) for name, each in pairs}
+
+
+def _styles(encoding: Mapping[str, dict[str, Any]], path: str) -> dict[str, Style]:
     """Return the styles of the form fields that have one."""
     found = {}
-    for name, each in (encoding if isinstance(encoding, dict) else {}).items():
-        said = document.followed(each, at(path, name))
+    for name, said in encoding.items():
         if not said.keys() & {"style", "explode"}:
             continue
         style = said.get("style", "form")

@@ -21,7 +21,7 @@ from neuroscript.coercion.types import ArgType
 from neuroscript.errors import SpecError, ToolFailed
 from neuroscript.formats.json_schema import result_from_schema
 from neuroscript.interop.openapi.document import Document, InvalidPart, at
-from neuroscript.interop.openapi.request_body import JSON, MEDIA
+from neuroscript.interop.openapi.request_body import BINARY, JSON, MEDIA
 from neuroscript.interop.openapi.schemas import MAX_DESCRIPTION_CHARS, Schemas, kinds_of
 from neuroscript.io.text import NotJSON, one_line, parse_json
 from neuroscript.spec.tool_spec import ArgSpec
@@ -40,8 +40,6 @@ PYTHON_TYPES: Final = dict(KINDS.values())
 
 EMPTY_STATUSES: Final = frozenset({"204", "205"})
 """Statuses whose responses have no body."""
-
-BINARY: Final = re.compile(r"(?:image|audio|video|font)/.*|application/(?:octet-stream|pdf|zip|gzip)")
 
 RETRY_LATER_STATUSES: Final = frozenset({408, 423, 425, 429})
 RETRY_MODEL_STATUSES: Final = frozenset({400, 404, 409, 410, 412, 413, 414, 416, 422, 428})

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import attrs
 
-from neuroscript.coercion.schema_inspection import DEFINITION_KEYWORDS, MANY, NAMED, ONE
+from neuroscript.coercion.schema_inspection import DEFINITION_KEYWORDS, MANY, MARK, NAMED, ONE
+from neuroscript.coercion.types import TYPES, ArgType
 from neuroscript.interop.openapi.document import Document, InvalidPart
 from neuroscript.io.text import one_line, quote_untrusted
 
@@ -34,6 +35,17 @@ FORMATS: Final = frozenset(
     }
 )
 """The formats of JSON Schema; other formats do not restrict a value."""
+
+RULE_FACTS: Final = frozenset(
+    {
+        *("type", "nullable", "default", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+        *("minLength", "maxLength", "propertyNames", "order", "arguments", "variadic"),
+    }
+)
+"""What a description may say under ``x-neuroscript``, as `to_openapi` does: the exact type of a value, and no more."""
+
+BLOB: Final = {**TYPES[ArgType.BLOB].schema, MARK: {"type": "blob"}}
+"""The schema of an argument that contains bytes."""
 
 MAX_DESCRIPTION_CHARS: Final = 500
 """Maximum length of a description, in characters."""
@@ -78,17 +90,28 @@ class Schemas:
     Attributes:
         document: The description they come from.
         is_response: Whether the server sends the values. Then properties that only a client sends are left out.
+        is_exact: Whether to read the `RULE_FACTS`.
         definitions: The schemas that remain references, by name.
     """
 
     document: Document
     is_response: bool = False
+    is_exact: bool = False
     definitions: dict[str, Any] = attrs.field(factory=dict)
     _names: dict[str, str] = attrs.field(factory=dict)
     _waiting: list[tuple[str, str, Any]] = attrs.field(factory=list)
     _inlined: int = 0
     _count: int = 0
     _left: int = 0
+
+    def arguments(self, schema: Any, path: str) -> Any:
+        """Return what `taken` returns, with the exact types of arguments that `to_openapi` described."""
+        facts = schema.get(MARK) if isinstance(schema, dict) else None
+        self.is_exact = isinstance(facts, dict) and facts.get("arguments") is True
+        try:
+            return self.taken(schema, path)
+        finally:
+            self.is_exact = False
 
     def taken(self, schema: Any, path: str) -> Any:
         """Return the converted schema; the schemas it refers to are added to `definitions`.
@@ -121,6 +144,10 @@ class Schemas:
             elif word in NAMED and word not in DEFINITION_KEYWORDS and isinstance(value, dict):
                 converted[word] = {name: self._convert(each, path, above, depth + 1) for name, each in value.items()}
         self._say(schema, converted)
+        if self.is_exact and schema.get("writeOnly") is True:
+            converted["writeOnly"] = True
+        if self.is_exact and isinstance(schema.get(MARK), dict):
+            converted[MARK] = {word: each for word, each in schema[MARK].items() if word in RULE_FACTS}
         self._remove_others(schema, converted, path)
         if self.is_response:
             converted.pop("required", None)  # servers often omit a key, or send null, that they describe as required
@@ -181,6 +208,8 @@ class Schemas:
 
     def _shared(self, reference: str, target: Any, path: str, above: tuple[str, ...], depth: int) -> Any:
         """Return the target of a reference; reuse the schema another operation read if it would be the same."""
+        if self.is_exact:
+            return self._convert(target, path, (*above, reference), depth + 1)
         known: InlinedSchema | None = self.document.read.get((reference, self.is_response))
         if known is not None and self._fits(known, above, depth):
             self._count += known.count
@@ -239,3 +268,12 @@ def kinds_of(document: Document, schema: Any, path: str) -> tuple[set[str], bool
     words = head.get("type")
     kinds = {word for word in (words if isinstance(words, list) else [words]) if isinstance(word, str)}
     return kinds - {"null"}, "null" in kinds or (document.is_old and head.get("nullable") is True)
+
+
+def is_binary(document: Document, schema: Any, path: str) -> bool:
+    """Return whether a schema describes bytes: ``format: binary``, or in 3.1 a media type without an encoding."""
+    head = document.followed(schema, path) if isinstance(schema, dict) else {}
+    if head.get("type", "string") != "string":
+        return False
+    is_encoded = "contentEncoding" in head
+    return head.get("format") == "binary" or ("contentMediaType" in head and not is_encoded and not document.is_old)

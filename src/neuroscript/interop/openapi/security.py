@@ -163,7 +163,7 @@ def _elsewhere(path: str, names: list[str], server: Server) -> InvalidPart:
 
 
 def _credential(document: Document, name: str, secret: str) -> Credential:
-    path = at(SCHEMES, name)
+    path = at("securityDefinitions" if "swagger" in document.root else SCHEMES, name)
     schemes = document.root.get("components", {})
     schemes = schemes.get("securitySchemes", {}) if isinstance(schemes, dict) else {}
     if not isinstance(schemes, dict) or name not in schemes:

@@ -296,7 +296,7 @@ class Service:
         names = client.names
         name, arguments = params.name, params.arguments or {}
         if self._search is not None and name in OWN_SPECS:
-            found = self._search.respond(client, name, arguments)
+            found = await self._search.respond(client, name, arguments)
             if isinstance(found, dict):
                 return {**COMPLETE, **found}
             name, arguments = found

@@ -6,8 +6,9 @@ becomes the call of that tool before anything else sees it.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -108,7 +109,9 @@ class ToolSearch:
         listed = to_mcp([ToolInfo(spec, LOOKS_UP, "host")], names=OWN_NAMES)
         return [{**listed[0], "title": "Search for tools"}, CALL_DEFINITION]
 
-    def respond(self, client: Client, name: str, arguments: Mapping[str, Any]) -> dict[str, Any] | tuple[str, Any]:
+    async def respond(
+        self, client: Client, name: str, arguments: Mapping[str, Any]
+    ) -> dict[str, Any] | tuple[str, Any]:
         """Return the result of a call of one of the two tools, or the name and arguments of the call it stands for.
 
         Invalid arguments return an error with every problem.
@@ -117,24 +120,26 @@ class ToolSearch:
             name: A key of `OWN_SPECS`.
         """
         try:
-            return _target(arguments) if name == CALL.name else self._found(client, *bind_named(SEARCH, arguments))
+            if name == CALL.name:
+                return _target(arguments)
+            return await self._found(client, *bind_named(SEARCH, arguments))
         except ArgumentError as error:
             return to_result(ToolResult("", OWN_SPECS[name].full_name, error=error))
 
-    def _found(self, client: Client, query: str, limit: int) -> dict[str, Any]:
+    async def _found(self, client: Client, query: str, limit: int) -> dict[str, Any]:
         """Return the found tools: their definitions as structured content, and what a model needs as text."""
-        found = client.definitions(self._index(client).search(query, limit))
-        shown = [{key: each[key] for key in ("name", "description", "inputSchema") if key in each} for each in found]
-        text = json.dumps(shown, ensure_ascii=False, separators=(",", ":")) if shown else NOTHING
-        content = [{"type": "text", "text": sendable(text)}]
+        index = await self._index(client)
+        found = client.definitions(index.search(query, limit))
+        content = [{"type": "text", "text": model_text(found) if found else NOTHING}]
         return {"content": content, "isError": False, "structuredContent": {"tools": found}}
 
-    def _index(self, client: Client) -> ToolIndex[ToolInfo]:
-        """Return the index of the client's tools; it is made once for each set of tools."""
+    async def _index(self, client: Client) -> ToolIndex[ToolInfo]:
+        """Return the index of the client's tools, which is made once for each set of tools, on a thread."""
         infos, kind = client.session.infos, client.is_lasting  # the two kinds of clients have different tools
-        if kind not in self._indexes or not _is_same(self._indexes[kind][0], infos):
-            self._indexes[kind] = infos, ToolIndex(client.listed())
-        return self._indexes[kind][1]
+        known = self._indexes.get(kind)
+        if known is None or not _is_same(known[0], infos):
+            known = self._indexes[kind] = infos, await asyncio.to_thread(ToolIndex, client.listed())
+        return known[1]
 
 
 def _is_same(before: Mapping[str, ToolInfo], now: Mapping[str, ToolInfo]) -> bool:
@@ -153,6 +158,12 @@ def _target(arguments: Mapping[str, Any]) -> tuple[str, Any]:
     is_readable = isinstance(passed, (dict, str))
     name, _ = bind_named(CALL, {**arguments, "arguments": {}} if is_readable else arguments)
     return name, passed if is_readable else {}
+
+
+def model_text(definitions: Sequence[Mapping[str, Any]]) -> str:
+    """Return what a model needs of tool definitions, as JSON text: names, descriptions and schemas of arguments."""
+    shown = [{key: each[key] for key in ("name", "description", "inputSchema") if key in each} for each in definitions]
+    return sendable(json.dumps(shown, ensure_ascii=False, separators=(",", ":")))
 
 
 def _groups(tools: list[ToolInfo]) -> str:

@@ -1,0 +1,140 @@
+"""``neuroscript openapi serve``: errors before serving, and the service in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+import pytest
+from tests.cli.conftest import run_installed
+
+from neuroscript._imports import install_hint
+
+ROOT = Path(__file__).parents[2]
+PLUGIN = '''
+from neuroscript import ToolPolicy, ToolSpec, Toolset
+
+mine = Toolset("mine")
+
+@mine.tool
+def loud() -> int:
+    """Print something."""
+    print("loud")
+    return 7
+
+def careful(rt):
+    return 1
+
+mine.add(ToolSpec("careful", "mine", return_type="int"), careful, ToolPolicy(requires_approval=True))
+'''
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("openapi",), "expected an action: serve (see neuroscript openapi --help)"),
+        (
+            ("openapi", "serve", "--token-env", "NOT_SET_ANYWHERE"),
+            "the variable in --token-env is not set, or is empty",
+        ),
+        (
+            ("openapi", "serve", "--http", "0.0.0.0:0"),
+            "an address that other machines can reach requires a token; add --token-env VARIABLE",
+        ),
+        (
+            ("openapi", "serve", "--http", "192.0.2.1:1", "--token-env", "PATH"),
+            "cannot serve at that address (OSError)",
+        ),
+        (
+            ("openapi", "serve", "--http", "here"),
+            "argument --http: expected an address such as 127.0.0.1:8000 (see neuroscript openapi serve --help)",
+        ),
+        (
+            ("openapi", "serve", "--tools", "nope.*"),
+            "openapi: tools: nope.* matches no tool that may be called here",
+        ),
+    ],
+)
+def test_errors_before_serving(words: tuple[str, ...], sentence: str) -> None:
+    """There is one line and exit code 2."""
+    result = run_installed(*words)
+
+    assert (result.code, result.out, result.err.splitlines()[-1]) == (2, "", f"neuroscript: {sentence}")
+
+
+@pytest.mark.parametrize(
+    ("library", "what"), [("starlette", "Starlette and uvicorn"), ("jsonschema_rs", "jsonschema-rs")]
+)
+def test_missing_extra_is_named(library: str, what: str) -> None:
+    """The message contains the command that installs it."""
+    code = (
+        f"import sys; sys.modules['{library}'] = None; from neuroscript.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "openapi", "serve"], capture_output=True, text=True, cwd=ROOT)
+
+    sentence = f"serving over HTTP needs {what}; install it with: {install_hint('serve')}"
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"neuroscript: {sentence}")
+
+
+@contextmanager
+def serving(*words: str, **environment: str) -> Iterator[tuple[Any, str]]:
+    """Serve in a separate process, and yield it with the URL of the document."""
+    command = [sys.executable, "-m", "neuroscript", "openapi", "serve", "--http", "127.0.0.1:0", *words]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment}, cwd=ROOT
+    ) as running:
+        try:
+            line = running.stderr.readline() if running.stderr else ""
+            found = re.search(r"serving at (\S+)", line)
+            assert found, line
+            yield running, found[1]
+        finally:
+            running.kill()
+
+
+def fetched(url: str, arguments: Any = None, **headers: str) -> tuple[int, Any]:
+    """Return the status and the JSON of a response."""
+    body = None if arguments is None else json.dumps(arguments).encode()
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json", **headers})
+    try:
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return response.status, json.load(response)
+    except HTTPError as error:
+        return error.status or 0, json.load(error)
+
+
+def test_service_in_a_process(tmp_path: Path) -> None:
+    """It has the options of other commands, prints on stderr, and ends with a signal."""
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(PLUGIN)
+    words = ("-p", str(plugin), "--tools", "mine.*", "--title", "Mine", "--token-env", "MINE_TOKEN")
+    known = {"Authorization": "Bearer t-5f1c0e"}
+    with serving(*words, "--audit", str(tmp_path / "log"), MINE_TOKEN="t-5f1c0e") as (running, url):
+        base = url.removesuffix("/openapi.json")
+        refused = fetched(url)
+        document = fetched(url, **known)[1]
+        loud = fetched(f"{base}/mine/loud", {}, **known)
+        careful = fetched(f"{base}/mine/careful", {}, **known)
+        running.send_signal(signal.SIGTERM)
+        out, err = running.communicate(timeout=20)
+
+    assert (refused[0], document["info"]["title"], [*document["paths"]]) == (
+        401,
+        "Mine",
+        ["/mine/careful", "/mine/loud"],
+    )
+    assert loud == (200, 7)
+    assert (careful[0], careful[1]["code"], careful[1]["retry"]) == (403, "policy.rejected", "never")
+    assert (out, "loud" in err) == ("", True)
+    assert running.returncode in (-signal.SIGTERM, 128 + signal.SIGTERM)
+    assert "mine.loud" in (tmp_path / "log").read_text()
