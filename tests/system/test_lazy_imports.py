@@ -101,7 +101,7 @@ LAZY_IMPORTS: Final = {
     "engine.shared": (
         "calls.hooks calls.observers calls.threads flow.state isolation.pool runtime.engine_secrets sandbox"
     ),
-    "gateway.gateway": "gateway.metrics",
+    "gateway.gateway": "gateway.metrics interop.http_server.access_tokens",
     "gateway.http": "gateway.metrics",
     "interop.agentheaven.handle": "llm.wire.sdk_data",
     "interop.agentheaven.mcp": "interop.fastmcp interop.fastmcp.export",
