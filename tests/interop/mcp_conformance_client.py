@@ -6,23 +6,27 @@ JSON in ``MCP_CONFORMANCE_CONTEXT``.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
-from mcp.client.auth import OAuthClientProvider
-from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
-from pydantic import AnyUrl
+from mcp.shared.auth import AuthorizationCodeResult
 
 from neuroscript import Engine, ExecutionPolicy, Host, ToolCall, Turn
-from neuroscript.interop.mcp import McpServer, from_mcp
+from neuroscript.interop.mcp import McpServer, OAuth, from_mcp
+from neuroscript.interop.mcp.client.oauth import StoredTokens
+from neuroscript.interop.mcp.client.token_file import TokenFile
 
 POLICY: Final = ExecutionPolicy(grants=("mcp:call:suite/*", "model:use:*"))
-REDIRECT: Final = AnyUrl("http://localhost:3000/callback")
+REDIRECT: Final = "http://localhost:3000/callback"
 STUBS: Final = {"string": "x", "integer": 0, "number": 0, "boolean": False, "object": {}, "array": []}
 CALLS: Final[Mapping[str, tuple[ToolCall, ...]]] = {
     "initialize": (),
@@ -55,63 +59,35 @@ class Echo:
         return Turn("assistant", turns[-1].content)
 
 
-class Memory:
-    """Tokens and the registration of a client, for one run."""
+class Consenting(StoredTokens):
+    """Our authorization, whose user consents at once: the server redirects with the code."""
 
-    def __init__(self, client: OAuthClientInformationFull | None) -> None:
-        self._client = client
-        self._tokens: OAuthToken | None = None
+    is_interactive = True
 
-    async def get_tokens(self) -> OAuthToken | None:
-        return self._tokens
+    def __init__(self, url: str, settings: OAuth, directory: str) -> None:
+        super().__init__(url, settings, TokenFile(Path(directory) / "tokens.json", url), REDIRECT)
+        self.context.redirect_handler = self._open
+        self.context.callback_handler = self._found
+        self._results: list[AuthorizationCodeResult] = []
 
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        self._tokens = tokens
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        return self._client
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        self._client = client_info
-
-
-def authorization(url: str, context: Mapping[str, Any]) -> OAuthClientProvider:
-    """Return the SDK's authorization, whose user consents at once: the server redirects with the code."""
-    found: list[AuthorizationCodeResult] = []
-
-    async def redirect(address: str) -> None:
+    async def _open(self, address: str) -> None:
         async with httpx2.AsyncClient() as client:
             answer = await client.get(address, follow_redirects=False)
         query = parse_qs(urlsplit(answer.headers["location"]).query)
         code, state, issuer = (query.get(key, [None])[0] for key in ("code", "state", "iss"))
-        found.append(AuthorizationCodeResult(code=code, state=state, iss=issuer))
+        self._results.append(AuthorizationCodeResult(code=code or "", state=state, iss=issuer))
 
-    async def callback() -> AuthorizationCodeResult:
-        return found.pop()
+    async def _found(self) -> AuthorizationCodeResult:
+        return self._results.pop()
 
-    known = None
+
+def authorization(url: str, context: Mapping[str, Any], directory: str) -> Consenting:
+    """Return what authorizes the requests of a scenario."""
     if context.get("client_id"):
-        secret = context.get("client_secret")
-        known = OAuthClientInformationFull(
-            client_id=context["client_id"],
-            client_secret=secret,
-            redirect_uris=[REDIRECT],
-            token_endpoint_auth_method="client_secret_basic" if secret else "none",
-        )
-    metadata = OAuthClientMetadata(
-        client_name="neuroscript",
-        redirect_uris=[REDIRECT],
-        grant_types=["authorization_code", "refresh_token"],
-        response_types=["code"],
-    )
-    return OAuthClientProvider(
-        server_url=url,
-        client_metadata=metadata,
-        storage=Memory(known),
-        redirect_handler=redirect,
-        callback_handler=callback,
-        client_metadata_url="https://conformance-test.local/client-metadata.json",
-    )
+        settings = OAuth(client_id=context["client_id"], client_secret=context.get("client_secret") or "")
+    else:
+        settings = OAuth(client_metadata_url="https://conformance-test.local/client-metadata.json")
+    return Consenting(url, settings, directory)
 
 
 def calls(engine: Engine, server: McpServer, scenario: str, context: Mapping[str, Any]) -> list[ToolCall]:
@@ -133,7 +109,9 @@ def main() -> None:
     """Run the scenario."""
     url, scenario = sys.argv[-1], os.environ["MCP_CONFORMANCE_SCENARIO"]
     context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
-    auth = authorization(url, context) if scenario.startswith("auth/") else None
+    directory = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, directory)
+    auth = authorization(url, context, directory) if scenario.startswith("auth/") else None
     options: dict[str, Any] = {"skip": True, "roots": True, "sampling": True, "auth": auth, "timeout": 240}
     server = from_mcp(url=url, group="suite", trusted=True, **options)
     with Engine(plugins="none", hooks=[server], policy=POLICY, host=Host(prompter=Agreeing(), llm=Echo())) as engine:

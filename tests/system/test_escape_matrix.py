@@ -148,6 +148,7 @@ COMMAND_QUIET = {
         "trace",
     ),
     *("new", "lint", "index", "doctor", "export", "stubs", "docs", "plan", "models", "mcp config", "mcp tools"),
+    *("mcp login", "mcp logout"),
     *("isolation", "isolation check", "runs list", "runs show", "runs cancel"),
 }
 """Names that run no tool. ``replay`` uses ``execute`` of an engine and only tools without effects."""
@@ -215,7 +216,7 @@ PACKAGE_QUIET = {
     "neuroscript.testing.plugin.Distribution.__init__", "neuroscript.testing.plugin.pytest_collection_modifyitems",
     "neuroscript.testing.checks.setup.World.__init__", "neuroscript.calls.steps.CallFrame.__init__",
     "neuroscript.interop.mcp.server.files.ServedFiles.add_tools", "neuroscript.interop.mcp.server.files.ServedFiles.entries",
-    "neuroscript.interop.mcp.server.resources.Resources.call", "neuroscript.interop.mcp.server.resources.Resources.found_files", "neuroscript.interop.mcp.server.resources.prompt_infos",
+    "neuroscript.interop.mcp.server.resources.Resources.call", "neuroscript.interop.mcp.server.resources.Resources.found_files", "neuroscript.interop.mcp.server.resources.Resources.subscribable", "neuroscript.interop.mcp.server.resources.prompt_infos",
     "neuroscript.interop.mcp.server.resources.resource_infos", "neuroscript.llm.offered_tools.offered_infos", "neuroscript.llm.offered_tools.refuse_unoffered",
     "neuroscript.llm.offered_tools.narrow_session", "neuroscript.llm.offered_tools.unmatched_patterns", "neuroscript.engine.shared.Shared.join",
     "neuroscript.engine.client.Client.__init__", "neuroscript.workflow.plan.validation.check",
