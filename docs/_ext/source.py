@@ -48,7 +48,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Use models": ("how-to/talk-to-a-model", "how-to/expose-tools-to-a-model", "how-to/run-a-models-tool-calls"),
     "Connect": (
-        *("how-to/serve-over-mcp", "how-to/offer-many-tools", "how-to/run-a-gateway"),
+        *("how-to/serve-over-mcp", "how-to/offer-many-tools", "how-to/run-a-gateway", "how-to/authorize-clients"),
         *("how-to/serve-resources-and-prompts", "how-to/use-an-mcp-servers-tools"),
         *("how-to/tools-from-openapi", "how-to/serve-as-openapi"),
         *("how-to/use-our-tools-in-any-framework", "how-to/use-our-tools-in-*", "how-to/coming-from-*"),

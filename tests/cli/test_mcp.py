@@ -52,7 +52,7 @@ def register(registrar):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("mcp",), "expected an action: serve, config, tools (see neuroscript mcp --help)"),
+        (("mcp",), "expected an action: serve, config, tools, login, logout (see neuroscript mcp --help)"),
         (("mcp", "serve", "--origin", "x"), "--token-env and --origin need HTTP; add --http"),
         (("mcp", "serve", "--token-env", "X"), "--token-env and --origin need HTTP; add --http"),
         (

@@ -53,6 +53,8 @@ LAZY_IMPORTS: Final = {
         "cli.mcp.tools gateway.gateway gateway.http interop.mcp.server.client_config interop.mcp.server.http"
     ),
     "cli.isolation.command": "cli.isolation.probe isolation.check",
+    "cli.mcp.authorization": "config.policy_file interop.http_server.access_tokens",
+    "cli.mcp.login": "interop.mcp interop.mcp.client.location interop.mcp.client.login",
     "cli.mcp.serve": ("interop.mcp interop.mcp.server.http interop.mcp.server.serve io.private_files"),
     "cli.openapi.serve": "interop.openapi.serve",
     "cli.parser": "cli.error_help",
@@ -99,12 +101,13 @@ LAZY_IMPORTS: Final = {
     "engine.shared": (
         "calls.hooks calls.observers calls.threads flow.state isolation.pool runtime.engine_secrets sandbox"
     ),
-    "gateway.gateway": "gateway.metrics",
+    "gateway.gateway": "gateway.metrics interop.http_server.access_tokens",
     "gateway.http": "gateway.metrics",
     "interop.agentheaven.handle": "llm.wire.sdk_data",
     "interop.agentheaven.mcp": "interop.fastmcp interop.fastmcp.export",
     "interop.mcp.client.host_services": "interop.mcp.client.sdk",
     "interop.mcp.client.location": "interop.mcp.client.sdk",
+    "interop.mcp.client.sdk": "interop.mcp.client.oauth",
     "interop.mcp.client.transports": "interop.mcp.client.confined_server",
     "interop.openapi.document": "interop.openapi.swagger",
     "isolation.program": "isolation.confinement isolation.namespaces isolation.system_calls",

@@ -43,6 +43,8 @@ MODULES: Final = {
     "mcp serve": "mcp.serve",
     "mcp config": "mcp.config",
     "mcp tools": "mcp.tools",
+    "mcp login": "mcp.login",
+    "mcp logout": "mcp.login",
     "gateway": "gateway.command",
     "openapi serve": "openapi.serve",
     "worker": "plans.worker",

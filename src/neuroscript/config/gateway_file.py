@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import attrs
 
 from neuroscript.coercion.parameters import PATH, STRING, optional, require
-from neuroscript.config.mcp_servers import NAME, ServerTable, is_count, is_line
+from neuroscript.config.mcp_servers import NAME, ServerTable, is_count, is_line, is_url
 from neuroscript.config.policy_file import (
     KEYS,
     MAX_FILE_BYTES,
@@ -57,6 +57,8 @@ class GatewaySettings:
         sandbox: The directory for the files of toolsets, or ``""``.
         toolsets: Patterns of the installed entry points whose tools are served too.
         instructions: What clients pass to their models.
+        issuer: The issuer of access tokens, or ``""``.
+        audience: The audience of these tokens: the URL of the gateway, as its clients know it.
         accept: When the tools of a server are accepted: ``first`` when it is first started, or ``review`` only by
             ``neuroscript gateway FILE --accept``.
     """
@@ -70,6 +72,8 @@ class GatewaySettings:
     sandbox: str = ""
     toolsets: tuple[str, ...] = ()
     instructions: str = ""
+    issuer: str = ""
+    audience: str = ""
     accept: Literal["first", "review"] = "first"
 
 
@@ -214,10 +218,25 @@ def _problems(settings: GatewaySettings, clients: tuple[ClientTable, ...]) -> It
         place = ("client", each.name, "token")
         if each.token is not None and secrets.setdefault(each.token, each.name) != each.name:
             yield place, f"is also the token of {quote_untrusted(secrets[each.token])}; each client needs its own"
+    yield from _token_problems(settings, clients)
     if settings.metrics and settings.listen is None:
         yield ("gateway", "metrics"), "is served over HTTP; set listen"
     elif settings.metrics and not any(each.monitor for each in clients):
         yield ("gateway", "metrics"), "no client may read them; set monitor = true in a table [client.NAME]"
+
+
+def _token_problems(settings: GatewaySettings, clients: tuple[ClientTable, ...]) -> Iterator[tuple[Place, str]]:
+    """Yield the problems of the settings about access tokens."""
+    if not settings.issuer:
+        if settings.audience:
+            yield ("gateway", "audience"), "needs issuer, the issuer of the access tokens"
+        return
+    if settings.listen is None:
+        yield ("gateway", "issuer"), "access tokens are sent over HTTP; set listen"
+    if not settings.audience:
+        yield ("gateway", "issuer"), "needs audience, the URL of the gateway as its clients know it"
+    if not any(each.scopes for each in clients):
+        yield ("gateway", "issuer"), "permits nothing; set scopes in a table [client.NAME]"
 
 
 def _is_address(value: object) -> bool:
@@ -243,5 +262,7 @@ CHECKS: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "sandbox": (_is_line, "must be the path of a directory, in quotes"),
     "accept": (lambda value: value in ("first", "review"), 'must be "first" or "review"'),
     "instructions": (_is_text, "must be a string, in quotes"),
+    "issuer": (is_url, "must be an address such as https://id.example.com"),
+    "audience": (_is_line, "must be a URL, in quotes"),
 }
 """A predicate for valid values and the message for invalid ones."""

@@ -12,6 +12,8 @@ from typing import Any, Final, Literal
 
 import attrs
 
+from neuroscript.config import oauth as oauth_fields
+from neuroscript.config.oauth import OAuth
 from neuroscript.errors import SpecError
 from neuroscript.io.text import quote_untrusted
 from neuroscript.io.toml import Place
@@ -62,6 +64,7 @@ class ServerTable:
         sampling: Whether the server may use the host's model.
         resources: ``"tools"`` to add tools for the resources and prompts of the server, or None.
         description_chars: The maximum length of a description that models read; None for complete descriptions.
+        oauth: How to get access tokens for the server, or None if it needs none.
     """
 
     name: str
@@ -86,11 +89,12 @@ class ServerTable:
     sampling: bool = False
     resources: Literal["tools"] | None = None
     description_chars: int | None = None
+    oauth: OAuth | None = None
 
     @property
     def secrets(self) -> frozenset[str]:
         """The names of the secrets that it uses."""
-        values = (*self.env.values(), *self.headers.values())
+        values = (*self.env.values(), *self.headers.values(), self.oauth and self.oauth.client_secret)
         return frozenset(each.name for each in values if isinstance(each, Secret))
 
 
@@ -147,11 +151,17 @@ def _problems(name: str, table: Mapping[str, Any]) -> Iterator[str]:
         yield "set either command or url"
     elif "url" in table:
         yield from (f"{key} cannot be used with url" for key in ("env", "cwd") if key in table)
-    elif "headers" in table:
-        yield "headers cannot be used with command"
+    else:
+        yield from (f"{key} cannot be used with command" for key in ("headers", "oauth") if key in table)
+    if "oauth" in table and any(name.lower() == "authorization" for name in _names(table.get("headers"))):
+        yield "oauth cannot be used with the header Authorization"
     yield from access_problems("url" in table, table)
     if NAME.fullmatch(name) and "group" not in table and not is_group(name.replace("-", "_")):
         yield "is not a valid name of a group; set group"
+
+
+def _names(headers: object) -> list[str]:
+    return [name for name in headers if isinstance(name, str)] if isinstance(headers, dict) else []
 
 
 def access_problems(has_url: object, given: Mapping[str, Any]) -> Iterator[str]:
@@ -294,12 +304,33 @@ def _files(faults: Faults, place: Place, value: object) -> tuple[str, ...]:
     return tuple(paths)
 
 
+def _oauth(faults: Faults, place: Place, value: object) -> OAuth | None:
+    """Return how to get access tokens; ``true`` stands for the defaults. Messages contain no values."""
+    if value is True:
+        return OAuth()
+    if not isinstance(value, dict):
+        faults.note(place, 'must be true, or a table such as {scopes = ["notes:read"]}')
+        return None
+    given: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in value.items()}
+    if "client_secret" in given:
+        given["client_secret"] = _secret(given["client_secret"]) or given["client_secret"]
+    unknown = [name for name in given if name not in oauth_fields.FIELDS]
+    for name in unknown:
+        faults.unknown((*place, name), oauth_fields.FIELDS)
+    known = {name: each for name, each in given.items() if name not in unknown}
+    found = [*oauth_fields.problems(known)]
+    for name, problem in found:
+        faults.note((*place, name) if name else place, problem)
+    return None if found else OAuth(**known)
+
+
 TAKERS: Final[Mapping[str, Callable[[Faults, Place, object], Any]]] = {
     "env": _texts,
     "headers": _texts,
     "select": _patterns,
     "read": _files,
     "write": _files,
+    "oauth": _oauth,
 }
 """Parsers of values that contain other values."""
 

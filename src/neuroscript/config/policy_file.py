@@ -71,6 +71,20 @@ def load_policy(path: str | os.PathLike[str], *, profile: str | None = None) -> 
     return policy_of_toml(read_text_file(path, quote_untrusted(name), MAX_FILE_BYTES), source=name, profile=profile)
 
 
+def load_profile(path: str | os.PathLike[str], profile: str) -> dict[str, Any]:
+    """Load what a profile of a file permits, as keyword arguments of an `ExecutionPolicy`.
+
+    Args:
+        path: As for `load_policy`.
+
+    Raises:
+        SpecError: As for `load_policy`, or if the profile is unknown.
+    """
+    name = Path(path).name or str(path)
+    text = read_text_file(path, quote_untrusted(name), MAX_FILE_BYTES)
+    return policy_fields(_looked_at(text, name, profile, "")[0])
+
+
 def load_servers(path: str | os.PathLike[str]) -> tuple[ServerTable, ...]:
     """Load the MCP servers from a policy file, in order. No server is started or reached.
 

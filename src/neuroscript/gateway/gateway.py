@@ -20,7 +20,14 @@ from neuroscript.engine.engine import Engine
 from neuroscript.errors import SpecError
 from neuroscript.gateway.servers import Servers
 from neuroscript.interop.http_server.addresses import is_loopback
-from neuroscript.interop.http_server.principals import BEARER_RULE, TOKEN, Principal, StaticTokens
+from neuroscript.interop.http_server.principals import (
+    BEARER_RULE,
+    TOKEN,
+    Authenticator,
+    FirstOf,
+    Principal,
+    StaticTokens,
+)
 from neuroscript.io.near_names import did_you_mean
 from neuroscript.io.text import quote_untrusted
 from neuroscript.runtime.host import Host
@@ -34,12 +41,16 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from neuroscript.gateway.metrics import Metrics
+    from neuroscript.interop.http_server.access_tokens import JWTAuthenticator
 
 SUBJECT: Final = "gateway"
 """The subject of errors."""
 
 DEFAULT_CLIENT: Final = "client"
 """The name of the only client if a file has no table for it."""
+
+USERS: Final = "users"
+"""The name of what users with access tokens are served."""
 
 MIN_TOKEN_CHARS: Final = 16
 """Minimum length of a client's token, in characters, because it must not be guessed."""
@@ -72,7 +83,9 @@ class Gateway:
         servers: The servers.
         clients: The clients, by name.
         metrics: The metrics, or None.
-        tokens: Finds out which client sends a request; None if no client has a token.
+        tokens: Finds out who sends a request; None if no client has a token.
+        users: The users with access tokens together, each with what the scopes of its token permit; None without an
+            issuer.
 
     Raises:
         SpecError: With every problem found in the settings.
@@ -91,7 +104,11 @@ class Gateway:
         plugins = _plugins(file.settings.toolsets, problems)
         if problems:
             raise SpecError(SUBJECT, problems)
-        self.tokens = StaticTokens(tokens) if tokens else None
+        access_tokens = _access_tokens(file)
+        self.protected_resource = None if access_tokens is None else access_tokens.protected_resource
+        static: Authenticator | None = StaticTokens(tokens) if tokens else None
+        accepted: list[Authenticator] = [each for each in (static, access_tokens) if each is not None]
+        self.tokens = FirstOf(*accepted) if len(accepted) > 1 else next(iter(accepted), None)
         self.metrics: Metrics | None = None
         with ExitStack() as opened:
             self.engine = opened.enter_context(self._engine(environ, logger, plugins))
@@ -107,7 +124,9 @@ class Gateway:
                 self.engine.add_hooks(self.metrics)
             self.servers.start()
             opened.callback(self.servers.close)
-            self.clients = {each.name: GatewayClient(each, self._service(each)) for each in tables}
+            named = [each for each in tables if each.token is not None or not each.scopes or access_tokens is None]
+            self.clients = {each.name: GatewayClient(each, self._service(each)) for each in named}
+            self.users = None if access_tokens is None else GatewayClient(ClientTable(USERS), self._users_service())
             self._opened = opened.pop_all()
 
     def _engine(self, environ: Mapping[str, str], logger: Logger | None, plugins: Mapping[str, Any]) -> Engine:
@@ -130,6 +149,21 @@ class Gateway:
             search_above=settings.search_above,
         )
 
+    def _users_service(self) -> Service:
+        """Return what users with access tokens are served; what one does is unknown to the others."""
+        settings = self.file.settings
+        service = serve(
+            self.engine,
+            name=settings.name,
+            names=settings.names,
+            instructions=settings.instructions,
+            search_above=settings.search_above,
+            scopes=[(scope, each.changes) for each in self.file.clients for scope in each.scopes],
+        )
+        if self.protected_resource is not None and service.principals.scopes is not None:
+            self.protected_resource = self.protected_resource.with_scopes(service.principals.scopes.names)
+        return service
+
     def client_of(self, principal: Principal | None) -> GatewayClient | None:
         """Return the client that sent a request, or None.
 
@@ -138,7 +172,7 @@ class Gateway:
         """
         if principal is None:
             return next(iter(self.clients.values())) if self.tokens is None and len(self.clients) == 1 else None
-        return self.clients.get(principal.name)
+        return self.clients.get(principal.name, self.users)
 
     def close(self) -> None:
         """End the servers, and close the engine."""
@@ -164,8 +198,20 @@ def _address_problems(file: GatewayFile) -> Iterator[str]:
     if not file.clients and not is_loopback(listen[0]):
         yield "gateway.listen: other machines can reach this address; add a table [client.NAME] with a token"
     for each in file.clients:
-        if each.token is None and (len(file.clients) > 1 or not is_loopback(listen[0])):
+        is_known = each.token is not None or (each.scopes and file.settings.issuer)
+        if not is_known and (len(file.clients) > 1 or not is_loopback(listen[0])):
             yield f"client.{each.name}: needs a token, because other clients or machines can reach the gateway"
+
+
+def _access_tokens(file: GatewayFile) -> JWTAuthenticator | None:
+    """Return what verifies the access tokens of an issuer, or None."""
+    settings = file.settings
+    if not settings.issuer:
+        return None
+    from neuroscript.interop.http_server.access_tokens import JWTAuthenticator
+
+    scopes = [scope for each in file.clients for scope in each.scopes]
+    return JWTAuthenticator(issuer=settings.issuer, audience=settings.audience, scopes=scopes)
 
 
 def _tokens(

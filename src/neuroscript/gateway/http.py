@@ -26,7 +26,14 @@ from neuroscript.interop.http_server import PRINCIPAL
 from neuroscript.interop.http_server.addresses import is_loopback
 from neuroscript.interop.http_server.guard import MAX_BODY_BYTES, RequestGuard, check_access
 from neuroscript.interop.http_server.principals import Authenticator
-from neuroscript.interop.mcp.server.http import IDLE_SECONDS, MAX_CLIENTS, PATH, SINGLE_HEADERS
+from neuroscript.interop.mcp.server.http import (
+    IDLE_SECONDS,
+    MAX_CLIENTS,
+    PATH,
+    SINGLE_HEADERS,
+    PrincipalCheck,
+    metadata_endpoint,
+)
 
 HEALTH: Final = "/health"
 METRICS: Final = "/metrics"
@@ -47,15 +54,18 @@ def app(gateway: Gateway, *, authenticator: Authenticator | None = None, origins
     is_local = listen is None or is_loopback(listen[0])
     authenticator = gateway.tokens if authenticator is None else authenticator
     check_access(is_local=is_local, authenticator=authenticator)
+    clients = [*gateway.clients.values(), *([gateway.users] if gateway.users is not None else [])]
     managers = {
-        name: StreamableHTTPSessionManager(
+        client: StreamableHTTPSessionManager(
             client.service.server,
             max_request_body_size=MAX_BODY_BYTES,
             session_idle_timeout=IDLE_SECONDS,
             max_sessions=MAX_CLIENTS,
         )
-        for name, client in gateway.clients.items()
+        for client in clients
     }
+    resource = gateway.protected_resource
+    inside = {each: PrincipalCheck(managers[each].handle_request, each.service, resource) for each in clients}
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -69,7 +79,7 @@ def app(gateway: Gateway, *, authenticator: Authenticator | None = None, origins
         if client is None:
             await Response("this token belongs to no client", 403)(scope, receive, send)
         else:
-            await managers[client.table.name].handle_request(scope, receive, send)
+            await inside[client](scope, receive, send)
 
     def guard(inside: Any, **words: Any) -> RequestGuard:
         return RequestGuard(inside, authenticator=authenticator, origins=origins, is_local=is_local, **words)
@@ -81,6 +91,8 @@ def app(gateway: Gateway, *, authenticator: Authenticator | None = None, origins
         Route(HEALTH, endpoint=is_open),
         Route(f"{HEALTH}/servers", endpoint=guard(operator.servers)),
     ]
+    if resource is not None:
+        routes.append(Route(resource.path, endpoint=metadata_endpoint(resource), methods=["GET", "OPTIONS"]))
     if gateway.metrics is not None:
         routes.append(Route(METRICS, endpoint=guard(operator.metrics)))
     return Starlette(routes=routes, lifespan=lifespan)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from neuroscript.cli.env.http_options import ADDRESS, add_access, address
 from neuroscript.cli.env.options import add_environment, add_recording
+from neuroscript.cli.mcp.authorization import add_authorization
 from neuroscript.cli.terminal.argument_parser import add_subparser, seconds, whole
 
 NAME: Final = "neuroscript"
@@ -25,7 +26,16 @@ A client of 2026-07-28 returns an encrypted state with the answer of its user. O
 and only once. For several processes that answer for each other, pass the same keys and the same record.
 
 By default, HTTP is reachable only from this machine. Any other address requires a token. Requests from
-web pages of other origins are refused."""
+web pages of other origins are refused. With --issuer, each client needs an access token for --audience, and
+may do what the scopes of its token permit."""
+
+LOGIN: Final = """\
+Opens the login page of the issuer of a server in the browser, and stores the access tokens in a private
+file. NAME is a server in your policy file, a table [mcp.NAME] with oauth."""
+
+LOGOUT: Final = """\
+Removes the access tokens for a server, and the registration of this client. The issuer may accept the
+tokens until they expire."""
 
 CONFIG: Final = """\
 Prints the JSON with which a client starts this server. Arguments after -- are passed to mcp serve; use
@@ -91,6 +101,7 @@ def _add_serve(actions: Any, layout: Any) -> None:
     )
     parser.add_argument("--used-states", metavar="FILE", help="record the used states in this file (SQLite)")
     parser.add_argument("--strict", action="store_true", help="accept only exact types; convert nothing")
+    add_authorization(parser)
     add_environment(parser, None)
     add_recording(parser)
 
@@ -124,9 +135,30 @@ def _add_tools(actions: Any, layout: Any) -> None:
     parser.set_defaults(server=[])
 
 
+def _add_login(actions: Any, layout: Any) -> None:
+    parser = add_subparser(actions, layout, "login", "log in to an MCP server", description=LOGIN)
+    _add_server(parser)
+    parser.add_argument(
+        "--no-browser", dest="browser", action="store_false", help="only print the address of the login page"
+    )
+    parser.add_argument("--timeout", metavar="S", type=seconds, help="time limit in seconds; default 300")
+
+
+def _add_logout(actions: Any, layout: Any) -> None:
+    _add_server(add_subparser(actions, layout, "logout", "remove the access tokens for a server", description=LOGOUT))
+
+
+def _add_server(parser: Any) -> None:
+    parser.add_argument("--policy", metavar="FILE", help="policy file that defines the server; default: your own file")
+    parser.add_argument("--url", metavar="URL", default="", help="URL of a server that no policy file defines")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a server in the policy file")
+
+
 ACTIONS: Final[Mapping[str, Callable[[Any, Any], None]]] = {
     "serve": _add_serve,
     "config": _add_config,
     "tools": _add_tools,
+    "login": _add_login,
+    "logout": _add_logout,
 }
 """The functions that add the actions."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from neuroscript.cli.env.engine import MakeEngine, open_engine
 from neuroscript.cli.env.http_service import serve_http, token_of
 from neuroscript.cli.env.stdio_service import serve_stdio
+from neuroscript.cli.mcp.authorization import authenticator, check_options, scope_tables
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, require_extra
 from neuroscript.cli.terminal.output import Output
 from neuroscript.engine.engine import Engine
@@ -28,7 +30,9 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
     with require_extra():
         from neuroscript.interop.mcp import ask_client, serve
         from neuroscript.interop.mcp.server.serve import Service  # noqa: F401
+    check_options(options)
     token, states = token_of(options), _states(options)
+    scopes, access_tokens = scope_tables(options, make_engine is None), authenticator(options)
     asking = ask_client if options.suspend is None else None
     output.serve()
     with open_engine(make_engine, output, options, asking) as engine:
@@ -41,12 +45,13 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
             states=states,
             tasks=options.tasks,
             resources=options.resources,
+            scopes=scopes,
             search_above=options.search_above,
         )
         if options.http is None:
             serve_stdio(service, engine)
         else:
-            _over_http(service, engine, options, token, output)
+            _over_http(service, engine, options, {"token": token, "authenticator": access_tokens}, output)
     return OK
 
 
@@ -81,8 +86,10 @@ def _keys_of_file(name: str | None) -> list[str]:
     return keys
 
 
-def _over_http(service: Any, engine: Engine, options: Namespace, token: str, output: Output) -> None:
+def _over_http(
+    service: Any, engine: Engine, options: Namespace, credentials: Mapping[str, Any], output: Output
+) -> None:
     from neuroscript.interop.mcp.server.http import PATH, app
 
-    application = app(service, token=token, origins=options.origin, is_local=is_loopback(options.http[0]))
+    application = app(service, **credentials, origins=options.origin, is_local=is_loopback(options.http[0]))
     serve_http(application, engine, options.http, output, PATH)

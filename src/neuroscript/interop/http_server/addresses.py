@@ -34,6 +34,23 @@ def is_loopback(host: str | None) -> bool:
         return False
 
 
+def is_private(host: str | None) -> bool:
+    """Return whether a name or an address may refer to a machine that the internet cannot reach.
+
+    Names are not resolved. A name whose last part is a number is an address in a form that resolvers accept.
+
+    >>> is_private("10.0.0.1"), is_private("2130706433"), is_private("id.example.com")
+    (True, True, False)
+    """
+    if host is None or not host.strip("."):
+        return True
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        last = host.rstrip(".").rpartition(".")[2]
+        return last == "localhost" or bool(re.fullmatch(r"[0-9]+|0x[0-9a-f]*", last, re.IGNORECASE))
+
+
 def host_of(authority: str) -> str | None:
     """Return the host of a Host header, or of the authority of a URL; None if it is invalid.
 

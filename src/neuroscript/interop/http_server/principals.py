@@ -26,10 +26,14 @@ class Principal:
     Attributes:
         name: A stable name that is not a secret, because audit records and request states contain it.
         scopes: What the credentials permit.
+        client: The program that the credentials were issued to, or ``""``.
+        expires: When the credentials expire, in seconds since 1970, or None.
     """
 
     name: str
     scopes: frozenset[str] = frozenset()
+    client: str = ""
+    expires: float | None = None
 
 
 @attrs.frozen
@@ -97,3 +101,23 @@ class StaticTokens:
             if hmac.compare_digest(sent, token):
                 found = principal
         return TOKEN_REQUIRED if found is None or scheme.lower() != "bearer" else found
+
+
+class FirstOf:
+    """Accepts what one of several authenticators accepts; otherwise, the response is that of the last one.
+
+    Args:
+        authenticators: The authenticators, in order.
+    """
+
+    def __init__(self, *authenticators: Authenticator) -> None:
+        self._authenticators = authenticators
+
+    async def authenticate(self, authorization: list[str]) -> Principal | Refusal:
+        """Return the principal that the first of them finds."""
+        answer: Principal | Refusal = TOKEN_REQUIRED
+        for each in self._authenticators:
+            answer = await each.authenticate(authorization)
+            if isinstance(answer, Principal):
+                break
+        return answer

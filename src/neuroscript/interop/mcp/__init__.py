@@ -12,7 +12,8 @@ from neuroscript._imports import lazy_getattr
 
 if TYPE_CHECKING:
     from neuroscript.interop.mcp.client.accepted_definitions import Definition, Difference
-    from neuroscript.interop.mcp.client.load import McpServer, from_mcp
+    from neuroscript.interop.mcp.client.load import McpServer, OAuth, from_mcp
+    from neuroscript.interop.mcp.client.login import login, logout
     from neuroscript.interop.mcp.client.resources import (
         RemoteArgument,
         RemoteContent,
@@ -41,6 +42,7 @@ __all__ = [
     "Definition",
     "Difference",
     "McpServer",
+    "OAuth",
     "RemoteArgument",
     "RemoteContent",
     "RemoteMessage",
@@ -58,6 +60,8 @@ __all__ = [
     "can_request",
     "continue_as_task",
     "from_mcp",
+    "login",
+    "logout",
     "request_input",
     "serve",
     "snippet",
@@ -69,7 +73,8 @@ __getattr__ = lazy_getattr(
     __name__,
     {
         "client.accepted_definitions": "Definition Difference",
-        "client.load": "McpServer from_mcp",
+        "client.load": "McpServer OAuth from_mcp",
+        "client.login": "login logout",
         "client.resources": """
             RemoteArgument RemoteContent RemoteMessage RemotePrompt RemotePrompts RemoteResource RemoteResources
         """,

@@ -11,6 +11,7 @@ from typing import Final, Literal, Self
 
 from neuroscript._imports import install_hint
 from neuroscript.config.mcp_servers import SECONDS, access_problems, is_count, is_group, is_seconds
+from neuroscript.config.oauth import OAuth as OAuth  # for the public names of the package
 from neuroscript.errors import UNSET, PluginError, SpecError, ToolFailed, Unset
 from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS
 from neuroscript.interop.mcp.client import accepted_definitions as file
@@ -22,6 +23,8 @@ from neuroscript.interop.mcp.client.location import (
     AnswerSettings,
     Location,
     location_problems,
+    oauth_problems,
+    resolve_client_secret,
     resolve_secrets,
     secret_headers,
 )
@@ -158,6 +161,7 @@ def from_mcp(
     roots: bool = False,
     sampling: bool = False,
     auth: object | None = None,
+    oauth: OAuth | bool = False,
     resources: Literal["tools"] | None = None,
     description_chars: int | Unset | None = UNSET,
     openings: Openings | None = None,
@@ -195,6 +199,8 @@ def from_mcp(
         roots: Send the server the directory of the sandbox when it asks for it during a call.
         sampling: Let the server use the host's model during a call; the tools then need ``model:use``.
         auth: An ``httpx2.Auth`` that authorizes each request to the URL, such as the SDK's ``OAuthClientProvider``.
+        oauth: Authorize each request to the URL with the access token of an earlier `login`, or with one for a machine;
+            True stands for ``OAuth()``. A `Secret` in it is replaced by the value in *secrets*.
         resources: ``"tools"`` adds tools that list and read the resources and prompts of the server:
             ``list_resources``, ``list_resource_templates``, ``read_resource``, ``list_prompts`` and ``get_prompt``.
             They need ``mcp:read:GROUP/resources`` or ``mcp:read:GROUP/prompts``.
@@ -206,13 +212,16 @@ def from_mcp(
         SpecError: With every problem found in the arguments, or in the tools. A server whose definitions contain a
             secret it received is rejected.
         PluginError: ``mcp.start``: the server cannot be reached, or its tools cannot be read within *timeout*.
+            ``mcp.login``: it requires a login.
     """
     word = canonical(group)
-    exposed = [] if plain_http else [*secret_headers(headers or {}), *(["Authorization"] if auth else [])]
+    exposed = [] if plain_http else [*secret_headers(headers or {}), *(["Authorization"] if auth or oauth else [])]
     access = Access(tuple(os.fspath(each) for each in read), tuple(os.fspath(each) for each in write), network)
     faults = [*location_problems(command, url, exposed), *_group_faults(word, timeout)]
     if auth is not None and (command or not callable(getattr(auth, "async_auth_flow", None))):
         faults.append("auth: expected an httpx2.Auth, with a url")
+    settings = OAuth() if oauth is True else oauth or None
+    faults += oauth_problems(settings, url, headers or {}, auth)
     if resources not in (None, "tools"):
         faults.append("resources: expected 'tools' or None")
     if description_chars not in (None, UNSET) and not is_count(description_chars):
@@ -222,6 +231,8 @@ def from_mcp(
         resolve_secrets(name, settings or {}, secrets or {}, faults)
         for name, settings in (("env", env), ("headers", headers))
     )
+    if settings is not None:
+        settings = resolve_client_secret(settings, secrets or {}, faults)
     if faults:
         raise SpecError(SUBJECT, faults)
     if not _is_installed():
@@ -235,16 +246,17 @@ def from_mcp(
         AnswerSettings(word, roots, sampling),
         access if confine else None,
         auth,
+        settings,
     )
     connection = Connection(place.dialogue, timeout, openings)
     if description_chars is UNSET:
         description_chars = MAX_DESCRIPTION_CHARS if accepted is None else None
     trust = Trust(trusted, trust_annotations, formats, sampling, description_chars)
     server = load_tools(connection, word, trust, accepted, select, skip, resources == "tools")
-    settings = (*(env or {}).values(), *(headers or {}).values())
+    values = (*(env or {}).values(), *(headers or {}).values())
     told = [
         *_definitions_with_secrets(
-            server.definitions, [(secrets or {})[each.name] for each in settings if isinstance(each, Secret)]
+            server.definitions, [(secrets or {})[each.name] for each in values if isinstance(each, Secret)]
         )
     ]
     if told:

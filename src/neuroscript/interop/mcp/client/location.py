@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 
 from neuroscript.config.mcp_servers import is_command, is_line
+from neuroscript.config.oauth import OAuth
 from neuroscript.interop.http_server.addresses import SECRET, url_faults
 from neuroscript.io.text import quote_untrusted
 from neuroscript.tools.injection_sources import Secret
@@ -60,6 +61,7 @@ class Location:
         answers: What the server may ask.
         access: What the program can use if it runs confined, or None if it does not.
         auth: An ``httpx2.Auth`` that authorizes each request, or None.
+        oauth: How to get access tokens, or None.
     """
 
     command: tuple[str, ...]
@@ -70,6 +72,7 @@ class Location:
     answers: AnswerSettings
     access: Access | None = None
     auth: Any = attrs.field(default=None, repr=False)
+    oauth: OAuth | None = None
 
     def dialogue(self, ended: Callable[[], None]) -> AbstractAsyncContextManager[Any]:
         """Return a context manager that opens a `Dialogue`; *ended* is called if the other side closes it."""
@@ -113,3 +116,24 @@ def resolve_secrets(
             continue
         found[name] = each
     return found
+
+
+def oauth_problems(oauth: object, url: str, headers: Mapping[str, str | Secret], auth: object | None) -> Iterator[str]:
+    """Yield the problems of a parameter ``oauth`` next to the other parameters."""
+    if oauth is None:
+        return
+    if not isinstance(oauth, OAuth):
+        yield "oauth: expected True or an OAuth"
+    elif not url or auth is not None or any(name.lower() == "authorization" for name in headers):
+        yield "oauth: expected a url, and neither auth nor the header Authorization"
+
+
+def resolve_client_secret(oauth: OAuth, secrets: Mapping[str, str], faults: list[str]) -> OAuth:
+    """Return settings in which the client secret is a string; record a secret that the host does not provide."""
+    secret = getattr(oauth, "client_secret", "")
+    if not isinstance(secret, Secret):
+        return oauth
+    if secret.name not in secrets:
+        faults.append(f"oauth: the host provides no secret named {quote_untrusted(secret.name)}")
+        return oauth
+    return attrs.evolve(oauth, client_secret=secrets[secret.name])

@@ -15,12 +15,13 @@ from functools import partial
 from typing import Any, Final
 
 from neuroscript._imports import missing_extra
+from neuroscript.config.oauth import OAuth
 from neuroscript.errors import Retry, SpecError, ToolFailed
 from neuroscript.interop.foreign import MAX_DESCRIPTION_CHARS
 from neuroscript.interop.mcp.client.accepted_definitions import Definition, Listing
 from neuroscript.interop.mcp.client.answers import Answers, Questions, as_data
 from neuroscript.interop.mcp.client.call import Caller
-from neuroscript.interop.mcp.client.connection import connection_closed_error
+from neuroscript.interop.mcp.client.connection import connection_closed_error, copy_error
 from neuroscript.interop.mcp.client.location import AnswerSettings, Location
 from neuroscript.interop.mcp.client.pending_requests import MAX_TOOLS
 from neuroscript.interop.mcp.client.results import Unusable, response_error
@@ -76,15 +77,25 @@ CLOSED: Final = ("Connection closed", "SSE stream ended", "SSE stream failed")
 async def open_dialogue(place: Location, ended: Callable[[], None]) -> AsyncIterator[Dialogue]:
     """Open a connection and close it at the end; *ended* is called if the other side closes it."""
     async with AsyncExitStack() as stack:
-        made = Dialogue(ended, place.answers)
-        transport = await open_transport(place, ended, stack)
+        auth = place.auth if place.oauth is None else _stored_tokens(place.url, place.oauth)
+        made = Dialogue(ended, place.answers, auth)
+        transport = await open_transport(place, ended, stack, auth)
         asked = {**made.answers.callbacks(), "extensions": [advertise(EXTENSION)]}
-        made.client = await stack.enter_async_context(
-            Client(transport, client_info=CLIENT, message_handler=made.heard, cache=None, **asked)
-        )
+        try:
+            made.client = await stack.enter_async_context(
+                Client(transport, client_info=CLIENT, message_handler=made.heard, cache=None, **asked)
+            )
+        except Exception as error:
+            raise made.problem or error from None
         listening = asyncio.create_task(made.listen())
         stack.push_async_callback(_cancel_task, listening)
         yield made
+
+
+def _stored_tokens(url: str, oauth: OAuth) -> Any:
+    from neuroscript.interop.mcp.client.oauth import stored_tokens  # most servers need no token
+
+    return stored_tokens(url, oauth)
 
 
 CLIENT: Final = types.Implementation(name="neuroscript", version="1")
@@ -104,6 +115,7 @@ class Dialogue:
     Args:
         ended: Called if the connection has to be closed.
         settings: What the server may ask, if the client is ours.
+        auth: What authorizes the requests, if the client is ours.
 
     Attributes:
         client: The SDK client, or another client with a ``session`` of the SDK.
@@ -112,8 +124,9 @@ class Dialogue:
 
     client: Any
 
-    def __init__(self, ended: Callable[[], None], settings: AnswerSettings | None = None) -> None:
+    def __init__(self, ended: Callable[[], None], settings: AnswerSettings | None = None, auth: Any = None) -> None:
         self._end = ended
+        self._auth = auth
         self._is_ours = settings is not None
         self.answers = Answers(settings or AnswerSettings(""))
         self._need_tasks: set[str] = set()
@@ -122,6 +135,21 @@ class Dialogue:
         self._listing = asyncio.Lock()
         self._garbage = 0
         self._unasked = 0
+
+    @property
+    def problem(self) -> ToolFailed | None:
+        """The error of a request that got no access token, or None."""
+        found: ToolFailed | None = getattr(self._auth, "problem", None)
+        return None if found is None else copy_error(found)
+
+    async def _answer(self, request: Awaitable[Any]) -> Any:
+        """Return a response; raise any error as a `ToolFailed`, and a missing access token as the reason."""
+        try:
+            return await _response(request)
+        except ToolFailed:
+            if self.problem is None:
+                raise
+            raise self.problem from None
 
     async def heard(self, message: Any) -> None:
         """Handle an unsolicited message; a changed tool list is requested again before its next use."""
@@ -164,7 +192,7 @@ class Dialogue:
             for _ in range(MAX_LIST_ATTEMPTS):
                 self._listed = Listing()
                 try:
-                    found: Listing = await _response(self._pages())
+                    found: Listing = await self._answer(self._pages())
                 except BaseException:  # the list is still unknown
                     self._listed = None
                     raise
@@ -278,7 +306,7 @@ class Dialogue:
             raise response_error("does not conform to the protocol") from None
 
     async def _send(self, request: Any, on_progress: ProgressFnT | None = None) -> Any:
-        return await _response(self._sent(request, on_progress))
+        return await self._answer(self._sent(request, on_progress))
 
     async def _sent(self, request: Any, on_progress: ProgressFnT | None) -> Any:
         try:
@@ -311,7 +339,7 @@ class Dialogue:
         """
         request, result = REQUESTS[method]
         message = request.model_validate({"method": method, "params": params})
-        return _complete(_data_of(await _response(self.client.session.send_request(message, result))))
+        return _complete(_data_of(await self._answer(self.client.session.send_request(message, result))))
 
 
 REQUESTS: Final[Mapping[str, tuple[Any, Any]]] = {

@@ -147,5 +147,6 @@ def _server(
         sampling=table.sampling,
         resources=table.resources,
         description_chars=table.description_chars,
+        oauth=table.oauth or False,
         openings=openings,
     )

@@ -29,25 +29,26 @@ READ_TIMEOUT_SECONDS: Final = 300.0
 """Timeout between two pieces of an HTTP response, in seconds; the call has its own timeout."""
 
 
-async def open_transport(place: Location, ended: Callable[[], None], stack: AsyncExitStack) -> Any:
+async def open_transport(place: Location, ended: Callable[[], None], stack: AsyncExitStack, auth: Any = None) -> Any:
     """Return a transport of the SDK; its resources are released with *stack*.
 
     Args:
+        auth: Authorizes each HTTP request, or None.
         ended: Called when the other side closes the connection or exceeds a size limit.
     """
     bounds.OVERLONG.set(ended)  # for this task and the tasks that the SDK starts
     install_filter()
-    return _Watched(await _transport(place, stack), ended)
+    return _Watched(await _transport(place, stack, auth), ended)
 
 
-async def _transport(place: Location, stack: AsyncExitStack) -> Any:
+async def _transport(place: Location, stack: AsyncExitStack, auth: Any) -> Any:
     if place.url:
         timeout = httpx2.Timeout(30.0, read=READ_TIMEOUT_SECONDS)
         headers = {**place.headers, "Accept-Encoding": "identity"}
         hooks = {"response": [bounds.limit_response]}
         is_here = is_local_url(place.url)  # no proxy from the environment for local addresses
         client = httpx2.AsyncClient(
-            headers=headers, timeout=timeout, event_hooks=hooks, trust_env=not is_here, auth=place.auth
+            headers=headers, timeout=timeout, event_hooks=hooks, trust_env=not is_here, auth=auth
         )
         http_client = await stack.enter_async_context(client)
         return streamable_http_client(place.url, http_client=http_client, max_sse_event_size=bounds.MAX_MESSAGE_SIZE)

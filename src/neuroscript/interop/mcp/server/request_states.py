@@ -20,6 +20,7 @@ from neuroscript._imports import missing_extra
 from neuroscript.coercion.parameters import SECONDS, Form, as_tuple, object_form, optional, require_fields
 from neuroscript.errors import SpecError
 from neuroscript.interop.http_server import PRINCIPAL
+from neuroscript.interop.http_server.principals import Principal
 from neuroscript.interop.mcp.server.rounds import Round, State, may_repeat
 from neuroscript.interop.mcp.server.used_states import UsedStates, UsedStatesInMemory
 
@@ -124,8 +125,13 @@ def changed(state: State, subject: Mapping[str, str]) -> str:
 
 
 def principal_of(context: Any) -> str | None:
-    """Return who sent a request: the principal of the SDK's authentication, or the name of the guard's principal."""
+    """Return what the states and tasks of a request are bound to: the guard's principal, or that of the SDK."""
     if context.request is None:
         return None
     principal = context.request.scope.get(PRINCIPAL)
-    return authenticated_principal(context) or (None if principal is None else principal.name)
+    return authenticated_principal(context) if principal is None else principal_key(principal)
+
+
+def principal_key(principal: Principal) -> str:
+    """Return a string that differs for each user, and for each program that has credentials of a user."""
+    return f"{principal.name}\n{principal.client}"

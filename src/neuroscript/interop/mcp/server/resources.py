@@ -199,7 +199,7 @@ class Resources:
             client: What the clients without a handshake have in common.
         """
         watch = self._watch_of(client)
-        watched = [uri for uri in dict.fromkeys(uris) if self._is_subscribable(client.session, uri)][:MAX_SUBSCRIPTIONS]
+        watched = self.subscribable(client.session, uris)
         self._listened.update(watched)
         try:
             for uri in watched:
@@ -211,6 +211,10 @@ class Resources:
                 if self._listened[uri] <= 0:
                     del self._listened[uri]
                     watch.remove(uri)
+
+    def subscribable(self, session: Session, uris: Iterable[str]) -> list[str]:
+        """Return the resources that a session may watch, at most `MAX_SUBSCRIPTIONS`."""
+        return [uri for uri in dict.fromkeys(uris) if self._is_subscribable(session, uri)][:MAX_SUBSCRIPTIONS]
 
     def _is_subscribable(self, session: Session, uri: str) -> bool:
         """Return whether the resource may be read again and again: permitted, and without an approval of each call."""

@@ -9,7 +9,7 @@ See MCP 2025-11-25, "Lifecycle", "Tools" and "Cancellation", and MCP 2026-07-28,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from logging import getLogger
@@ -55,10 +55,13 @@ try:
 except ImportError as error:
     raise missing_extra("serving over MCP needs its SDK", "mcp", error) from None
 
+from neuroscript.interop.http_server.principals import Principal
 from neuroscript.interop.http_server.request_session import uses_handles
+from neuroscript.interop.http_server.scope_policies import ScopePolicies, ScopeTable
 from neuroscript.interop.mcp.server.client_session import NO_SESSION, Access, Client
 from neuroscript.interop.mcp.server.files import ServedFiles
 from neuroscript.interop.mcp.server.logs import forward_logs
+from neuroscript.interop.mcp.server.principals import Principals
 from neuroscript.interop.mcp.server.prompts import Prompts
 from neuroscript.interop.mcp.server.request import CURRENT, Request, message
 from neuroscript.interop.mcp.server.request_states import RequestStates, changed
@@ -107,6 +110,7 @@ def serve(
     policy: ExecutionPolicy | None = None,
     client: str = "",
     instructions: str = "",
+    scopes: Mapping[str, ScopeTable] | Iterable[tuple[str, ScopeTable]] | None = None,
 ) -> Service:
     """Return a service that offers an engine's tools, resources and prompts to MCP clients, under the engine's policy.
 
@@ -130,6 +134,9 @@ def serve(
         client: The name of the client, if all connections come from the same one. The ids of its sessions begin with
             it, as in ``alice/3f9a1c2b``, and all its connections share the limits of *policy*.
         instructions: What a client learns about the server; most pass it to their model.
+        scopes: What each scope of an access token permits, inside what the service permits: patterns of tools, or
+            fields of an `ExecutionPolicy` by name. A client has the sum of its scopes; see `http.app`. Pairs instead of
+            a mapping can contain a scope several times.
 
     Raises:
         SpecError: One of *tools*, *tasks* or *resources* is not a pattern, or a parameter has the wrong type. *states*
@@ -156,6 +163,7 @@ def serve(
         permitted,
         client,
         instructions,
+        None if scopes is None else ScopePolicies(scopes),
     )
 
 
@@ -179,6 +187,7 @@ class Service:
         changes: The bus for changes that clients of protocol 2026-07-28 subscribe to, a ``SubscriptionBus`` of the SDK.
         tasks: The calls that continue after the response to their request.
         resources: The resources, and what has changed in them.
+        principals: What each principal may do.
     """
 
     def __init__(
@@ -195,6 +204,7 @@ class Service:
         policy: ExecutionPolicy | None = None,
         client: str = "",
         instructions: str = "",
+        scopes: ScopePolicies | None = None,
     ) -> None:
         engine.policy.narrowed(allow=(*tools, *tasks))  # raise an error for invalid patterns now
         files = ServedFiles(resources)
@@ -205,6 +215,7 @@ class Service:
         self._states = states
         self._search = None if search_above is None else ToolSearch(search_above)
         self._access = Access.of(engine, tools, names, policy, client, self._search)
+        self.principals = Principals(self._access, scopes)
         self._is_task = [tool_matcher(pattern) for pattern in tasks]
         self._common: Client | None = None
         self._stopping: set[asyncio.Task[None]] = set()
@@ -261,9 +272,13 @@ class Service:
 
     async def _listen(self, context: Any, params: SubscriptionsListenRequestParams) -> Any:
         common = self._common_client()  # from now on, what it has is compared with what there is
+        own = self.principals.common(context) or common
+        asked = params.notifications.resource_subscriptions
+        if asked is not None:  # the bus publishes what another principal listens to
+            asked = params.notifications.resource_subscriptions = self.resources.subscribable(own.session, asked)
         self._streams += 1
         try:
-            async with self.resources.listening(common, params.notifications.resource_subscriptions or ()):
+            async with self.resources.listening(common, asked or ()):
                 return await self._listening(context, params)
         finally:
             self._streams -= 1
@@ -454,9 +469,10 @@ class Service:
         client: Client | None = connection.state.get(CLIENT)
         if client is None:
             if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
-                client = self._common_client().for_request(connection, (context.meta or {}).get(LOG_LEVEL_META_KEY))
+                shared = self.principals.common(context) or self._common_client()
+                client = shared.for_request(connection, (context.meta or {}).get(LOG_LEVEL_META_KEY))
             else:
-                client = self._access.open(connection)
+                client = self.principals.access(context).open(connection)
                 self.clients.add(client)
             connection.state[CLIENT] = client
             connection.exit_stack.callback(self._close_client, client)
@@ -467,6 +483,12 @@ class Service:
         if self._common is None:
             self._common = self._access.open(None)
         return self._common
+
+    def missing_scopes(self, name: str, principal: Principal) -> tuple[str, ...]:
+        """Return the scope that a principal needs for a tool, by its name on the wire; see `Principals`."""
+        common = self._common_client()
+        tool = common.names.tool(name)
+        return self.principals.missing_scopes(tool, principal) if tool in common.session.infos else ()
 
     def _close_client(self, client: Client) -> None:
         self.clients.discard(client)

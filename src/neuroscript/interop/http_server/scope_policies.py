@@ -1,0 +1,107 @@
+"""What the scopes of an access token permit: a policy for each scope, and their sum for a token with several."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from neuroscript.errors import SpecError
+from neuroscript.interop.http_server.protected_resource import scope_problems
+from neuroscript.io.text import quote_untrusted
+from neuroscript.policy.execution_policy import ExecutionPolicy
+
+SUMMED: Final = ("allow", "grants", "preapproved")
+"""The fields of a policy that only permit; the sum of several policies has the items of each."""
+
+ScopeTable = Mapping[str, Any] | str | Iterable[str]
+"""What a scope permits: fields of an `ExecutionPolicy` by name, or one pattern or several of tools."""
+
+
+class ScopePolicies:
+    """What each scope permits, always within the policy of the service.
+
+    The sum of several scopes permits the tools of each, with the grants of each. Fields that restrict, such as ``deny``
+    and ``limits``, all apply.
+
+    Args:
+        tables: What each scope permits, as a mapping or as pairs, in which a scope can occur several times.
+
+    Raises:
+        SpecError: A scope or a policy is invalid; each problem is listed.
+
+    >>> scopes = ScopePolicies({"notes:read": "notes.read_*", "notes:write": "notes.*"})
+    >>> scopes.policy(["notes:read"], ExecutionPolicy()).allow
+    ('notes.read_*',)
+    """
+
+    def __init__(self, tables: Mapping[str, ScopeTable] | Iterable[tuple[str, ScopeTable]]) -> None:
+        pairs = tables.items() if isinstance(tables, Mapping) else tables
+        self._tables = [(scope, _fields(table)) for scope, table in pairs]
+        faults = scope_problems(self.names)
+        for scope, table in self._tables:
+            try:
+                combined(ExecutionPolicy(), [table])
+            except SpecError as error:
+                faults += [f"{quote_untrusted(str(scope))}: {problem}" for problem in error.problems]
+        if faults:
+            raise SpecError("scopes", faults)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The scopes, in order."""
+        return tuple(dict.fromkeys(scope for scope, _ in self._tables))
+
+    def permits(self, scopes: Collection[str]) -> bool:
+        """Return whether one of these scopes permits anything."""
+        return any(scope in self.names for scope in scopes)
+
+    def policy(self, scopes: Collection[str], within: ExecutionPolicy) -> ExecutionPolicy:
+        """Return what these scopes permit together, within the policy of a service."""
+        return combined(within, [table for scope, table in self._tables if scope in scopes])
+
+    def needed(self, tool: str, within: ExecutionPolicy) -> tuple[str, ...]:
+        """Return the first scope that permits a tool that the service permits, as a tuple; empty if none does.
+
+        Args:
+            tool: Its canonical name.
+        """
+        if not within.allowing(tool):
+            return ()
+        found = (scope for scope in self.names if self.policy([scope], within).allowing(tool))
+        return tuple(scope for scope, _ in zip(found, range(1)))  # noqa: B905
+
+
+def _fields(table: ScopeTable) -> Mapping[str, Any]:
+    """Return the fields of a policy; patterns of tools stand for ``allow``."""
+    if isinstance(table, Mapping):
+        return table
+    return {"allow": (table,) if isinstance(table, str) else tuple(table)}
+
+
+def combined(policy: ExecutionPolicy, tables: Sequence[Mapping[str, Any]]) -> ExecutionPolicy:
+    """Return the sum of some tables within a policy; without a table, nothing is permitted.
+
+    Args:
+        tables: Fields of an `ExecutionPolicy` by name. What a table does not have is as in *policy*; a table without
+            ``allow`` permits all tools.
+
+    Raises:
+        SpecError: A field is invalid.
+    """
+    if not tables:
+        return policy.narrowed(allow=(), otherwise="refuse")
+    summed = {field: _sum(field, policy, tables) for field in SUMMED}
+    trusted = any(table.get("trusted", policy.trusted) for table in tables)
+    asks = any(table.get("otherwise") == "ask" for table in tables)
+    found = policy.narrowed(**summed, trusted=trusted, otherwise="ask" if asks else "refuse")
+    for table in tables:
+        restricting = {name: each for name, each in table.items() if name not in (*SUMMED, "trusted", "otherwise")}
+        if restricting:
+            found = found.narrowed(**restricting)
+    return found
+
+
+def _sum(field: str, policy: ExecutionPolicy, tables: Sequence[Mapping[str, Any]]) -> tuple[Any, ...]:
+    default = ("*",) if field == "allow" else getattr(policy, field)
+    given = (table.get(field, default) for table in tables)
+    return tuple(dict.fromkeys(each for items in given for each in ((items,) if isinstance(items, str) else items)))
