@@ -94,11 +94,17 @@ def file_of(directory: Path, text: str) -> Path:
 
 
 @contextmanager
-def running(directory: Path, text: str, environ: Mapping[str, str] | None = None) -> Iterator[Place]:
-    """Run a gateway with the settings in *text*."""
+def running(
+    directory: Path, text: str, environ: Mapping[str, str] | None = None, bounds: Mapping[str, Any] | None = None
+) -> Iterator[Place]:
+    """Run a gateway with the settings in *text*.
+
+    Args:
+        bounds: Keyword arguments of the HTTP server.
+    """
     file = load_gateway(file_of(directory, text))
     with Gateway(file, {**TOKENS, **(environ or {})}) as gateway, bound() as (listening, port):
-        server = http_server(app(gateway))
+        server = http_server(app(gateway), **(bounds or {}))
         thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])))
         thread.start()
         try:

@@ -54,6 +54,26 @@ def test_requests_without_the_token_of_a_client_are_refused(tmp_path: Path) -> N
     }
 
 
+def test_requests_for_the_health_do_not_displace_clients(tmp_path: Path) -> None:
+    """If there are too many connections, those without a token are closed before those of clients."""
+    import httpx2
+
+    def is_open(http: httpx2.Client) -> bool:
+        """Return whether a request is answered on the connection that is already open."""
+        (connection,) = http._transport._pool.connections  # type: ignore[attr-defined]
+        return not connection.has_expired()
+
+    with running(tmp_path, POLICY + CLIENTS, bounds={"max_connections": 2}) as place:
+        base = place.url.removesuffix("/mcp")
+        with httpx2.Client() as client, httpx2.Client() as stranger, httpx2.Client() as newcomer:
+            client.get(f"{base}/health/servers", headers=headers("alice"))
+            stranger.get(f"{base}/health")
+            newcomer.get(f"{base}/health/servers", headers=headers("bob"))
+            until(lambda: not is_open(stranger))
+
+            assert is_open(client)
+
+
 def test_limits_count_all_connections_of_a_client_and_no_others(tmp_path: Path) -> None:
     text = POLICY + server_table("notes", scripted(tmp_path, "notes", NOTES)) + CLIENTS + "limits = {calls = 2}\n"
 

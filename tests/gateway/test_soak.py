@@ -54,6 +54,13 @@ class Page(BaseHTTPRequestHandler):
         pass
 
 
+class Pages(ThreadingHTTPServer):
+    """A server that ignores clients that disconnect, because their server was killed."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        pass
+
+
 class Soak:
     """The clients, and what they have seen."""
 
@@ -70,6 +77,7 @@ class Soak:
         while monotonic() < self.end:
             mode, is_leaving = random_.choice(["auto", "legacy"]), False
             try:
+                await asyncio.sleep(0.05)
                 async with httpx2.AsyncClient(headers=headers(name), timeout=CALL_SECONDS * 2) as http:
                     async with Client(streamable_http_client(self.url, http_client=http), mode=mode) as client:
                         for _ in range(random_.randint(1, 4)):
@@ -150,15 +158,17 @@ def test_twelve_servers_and_three_clients_with_kills(tmp_path: Path) -> None:
         path = file_of(tmp_path, settings(tmp_path))
     except OSError:
         pytest.skip("the public MCP servers could not be installed")
-    page = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    page = Pages(("127.0.0.1", 0), Page)
     threading.Thread(target=page.serve_forever, daemon=True).start()
     command = [sys.executable, "-m", "neuroscript", "gateway", str(path)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **TOKENS}, cwd=ROOT)
+    assert process.stderr is not None
+    reading: threading.Thread | None = None
     try:
-        assert process.stderr is not None
         while not (found := re.search(r"serving at (\S+)", process.stderr.readline())):
             assert process.poll() is None
-        threading.Thread(target=process.stderr.read, daemon=True).start()
+        reading = threading.Thread(target=process.stderr.read, daemon=True)
+        reading.start()
         soak = Soak(found[1], f"http://127.0.0.1:{page.server_port}", tmp_path, monotonic() + SECONDS)
         asyncio.run(soak.run(process.pid))
         states = httpx2.get(found[1].replace("/mcp", "/health/servers"), headers=headers("carol")).json()["servers"]
@@ -167,6 +177,9 @@ def test_twelve_servers_and_three_clients_with_kills(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.wait()
+        if reading is not None:
+            reading.join(10)
+        process.stderr.close()
         page.shutdown()
         page.server_close()
 

@@ -22,7 +22,7 @@ except ImportError as error:
     raise missing_extra("a gateway needs the SDK of MCP", "gateway", error) from None
 
 from neuroscript.gateway.gateway import Gateway, GatewayClient
-from neuroscript.interop.http_server import PRINCIPAL
+from neuroscript.interop.http_server import CONNECTION, PRINCIPAL
 from neuroscript.interop.http_server.addresses import is_loopback
 from neuroscript.interop.http_server.guard import MAX_BODY_BYTES, RequestGuard, check_access
 from neuroscript.interop.http_server.principals import Authenticator
@@ -85,7 +85,7 @@ def app(gateway: Gateway, *, authenticator: Authenticator | None = None, origins
         return RequestGuard(inside, authenticator=authenticator, origins=origins, is_local=is_local, **words)
 
     operator = Operator(gateway)
-    is_open = RequestGuard(operator.live, is_local=is_local, origins=origins)
+    is_open = Unprotected(RequestGuard(operator.live, is_local=is_local, origins=origins))
     routes = [
         Route(PATH, endpoint=guard(serve, single_headers=SINGLE_HEADERS)),
         Route(HEALTH, endpoint=is_open),
@@ -96,6 +96,22 @@ def app(gateway: Gateway, *, authenticator: Authenticator | None = None, origins
     if gateway.metrics is not None:
         routes.append(Route(METRICS, endpoint=guard(operator.metrics)))
     return Starlette(routes=routes, lifespan=lifespan)
+
+
+class Unprotected:
+    """Passes requests on, and leaves their connections first in the order in which the listener closes connections.
+
+    A guard protects the connection of each request that it admits. Requests without a token must not have that, because
+    they could fill the listener with protected connections.
+    """
+
+    def __init__(self, inside: RequestGuard) -> None:
+        self._inside = inside
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Respond to one request."""
+        state = {key: each for key, each in scope.get("state", {}).items() if key != CONNECTION}
+        await self._inside({**scope, "state": state}, receive, send)
 
 
 class Operator:

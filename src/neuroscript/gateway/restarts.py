@@ -16,7 +16,7 @@ FIRST_DELAY_SECONDS: Final = 0.5
 MAX_DELAY_SECONDS: Final = 60.0
 """Maximum delay between two starts, in seconds."""
 
-STABLE_SECONDS: Final = 60.0
+STABLE_SECONDS: Final = 10.0
 """Time that a server must run to count as working, in seconds; its next end causes no delay."""
 
 Status = Literal["idle", "starting", "running", "waiting"]
