@@ -31,7 +31,7 @@ def run(options: Namespace, output: Output, make_engine: MakeEngine | None) -> i
         from neuroscript.interop.mcp import ask_client, serve
         from neuroscript.interop.mcp.server.serve import Service  # noqa: F401
     check_options(options)
-    token, states = token_of(options) if options.issuer is None else "", _states(options)
+    token, states = token_of(options), _states(options)
     scopes, access_tokens = scope_tables(options, make_engine is None), authenticator(options)
     asking = ask_client if options.suspend is None else None
     output.serve()
