@@ -36,8 +36,8 @@ EXAMPLES = [
     (f"{page.name} {index}", text)
     for page in PAGES
     for index, text in enumerate(re.findall(r"^```toml\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL))
-    if not text.startswith(("[project", "[build-system"))  # for the pyproject.toml of a publisher
-] + [(path.name, path.read_text()) for path in sorted(DOCS.glob("examples/*.toml"))]
+    if not text.startswith(("[project", "[build-system", "[checks"))  # for pyproject.toml and for Schemathesis
+] + [(path.name, path.read_text()) for path in sorted(DOCS.glob("examples/*.toml")) if path.name != "schemathesis.toml"]
 
 WHOLE = """\
 [policy]

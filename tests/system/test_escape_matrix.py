@@ -222,7 +222,7 @@ PACKAGE_QUIET = {
     "neuroscript.engine.client.Client.__init__", "neuroscript.workflow.plan.validation.check",
     "neuroscript.workflow.plan.planner.make_plan", "neuroscript.workflow.plan.planner.amake_plan",
     "neuroscript.workflow.synthesis.add_answer", "neuroscript.workflow.durable.validation.check_durable",
-    "neuroscript.gateway.servers.Servers.__init__", "neuroscript.interop.mcp.server.resources.Resources.subscribable", "neuroscript.interop.mcp.client.servers.try_server",
+    "neuroscript.gateway.servers.Servers.__init__", "neuroscript.interop.mcp.client.servers.try_server",
     "neuroscript.interop.mcp.client.servers.add_server", "neuroscript.interop.mcp.client.servers.add_servers",
     "neuroscript.calls.spill_writer.ResultFile.__init__", "neuroscript.calls.spill_writer.SpillingCollector.__init__", "neuroscript.calls.spill_writer.spill_result",
 }  # fmt: skip
