@@ -53,6 +53,14 @@ def run_console(example: Example) -> str | None:
     return None
 
 
+def end_programs(namespace: dict[str, object]) -> None:
+    """End the programs that a page has started, if another worker runs the block that would end them."""
+    for value in namespace.values():
+        if isinstance(value, subprocess.Popen) and value.poll() is None:
+            value.terminate()
+            value.wait()
+
+
 def place_of(example: Example) -> Path:
     """Return the directory in which the commands of a page are run."""
     if Path(example.path).name not in APART:
@@ -73,6 +81,7 @@ pytest_collect_file = (
             CodeBlockParser(language="console", evaluator=run_console),
             SkipParser(),
         ],
+        teardown=end_programs,
         patterns=["*.md"],
         excludes=["CHANGELOG.md", "sandbox/**"],
     )
