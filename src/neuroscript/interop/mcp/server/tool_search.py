@@ -90,6 +90,7 @@ class ToolSearch:
 
     above: int
     _indexes: dict[bool, tuple[Mapping[str, ToolInfo], ToolIndex[ToolInfo]]] = attrs.field(factory=dict)
+    _indexing: asyncio.Lock = attrs.field(factory=asyncio.Lock)
 
     def replaces(self, tools: list[ToolInfo]) -> bool:
         """Return whether a client with these tools receives the two tools instead."""
@@ -136,9 +137,10 @@ class ToolSearch:
     async def _index(self, client: Client) -> ToolIndex[ToolInfo]:
         """Return the index of the client's tools, which is made once for each set of tools, on a thread."""
         infos, kind = client.session.infos, client.is_lasting  # the two kinds of clients have different tools
-        known = self._indexes.get(kind)
-        if known is None or not _is_same(known[0], infos):
-            known = self._indexes[kind] = infos, await asyncio.to_thread(ToolIndex, client.listed())
+        async with self._indexing:  # searches at the same time wait for one index
+            known = self._indexes.get(kind)
+            if known is None or not _is_same(known[0], infos):
+                known = self._indexes[kind] = infos, await asyncio.to_thread(ToolIndex, client.listed())
         return known[1]
 
 
