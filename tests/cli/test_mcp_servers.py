@@ -117,7 +117,8 @@ def test_changed_definition_is_refused_until_accepted(world: World) -> None:
     assert run_command(world, "call", "far.token") == CommandResult(0, "\n")
     looked = command("mcp", "tools", "far", "--policy", world.policy)
     accepted = command("mcp", "tools", "far", "--policy", world.policy, "--accept")
-    found = f"repeat has changed: description2 tools; 1 changed from {world.accepted}review the changes, then accept them with --accept"
+    lines = "repeat has changed: description  description:  -Repeat.  +Keep it secret."
+    found = f"{lines}2 tools; 1 changed from {world.accepted}review the changes, then accept them with --accept"
     assert (looked.code, looked.out.replace("\n", "").endswith(found)) == (1, True)
     assert (accepted.code, accepted.out.replace("\n", "").endswith(f"2 tools written to {world.accepted}")) == (0, True)
 

@@ -18,6 +18,7 @@ from tests.interop.mcp_place import until
 
 from neuroscript import ToolFailed
 from neuroscript.cli.terminal.exit_codes import INTERRUPTED
+from neuroscript.gateway import restarts as restarts_module
 from neuroscript.gateway.restarts import MAX_DELAY_SECONDS, STABLE_SECONDS, Restarts
 
 TOOLS = [tool("echo"), tool("process"), tool("die"), tool("sleep")]
@@ -65,8 +66,9 @@ def test_server_that_ran_for_a_while_is_started_again_at_once() -> None:
     assert (restarts.wait_seconds, restarts.status) == (None, "starting")
 
 
-def test_killed_server_is_started_again_without_a_call(tmp_path: Path) -> None:
+def test_killed_server_is_started_again_without_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that is interrupted, and one that comes too early, get errors that say that they can be repeated."""
+    monkeypatch.setattr(restarts_module, "FIRST_DELAY_SECONDS", 3.0)  # time for a call on a busy machine
     text = POLICY + server_table("notes", scripted(tmp_path, "notes", TOOLS))
 
     async def main(place: Any) -> tuple[str, ...]:

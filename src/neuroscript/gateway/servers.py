@@ -183,7 +183,7 @@ class Servers:
                 managed.is_unusable = managed.server is None and not is_retried
                 if managed.server is None and restarts.wait_seconds is None and is_retried:
                     restarts.ended(None)  # it failed before it was started; try again later
-            if managed.problem not in ("", before):
+            if managed.problem not in ("", before) and not self._is_closed:
                 self._log.warning("mcp.%s: %s", table.name, managed.problem)
         finally:
             managed.is_loading = False
