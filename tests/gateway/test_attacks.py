@@ -235,7 +235,7 @@ def test_name_that_shadows_the_tool_of_another_server(tmp_path: Path) -> None:
 
     async def merged() -> dict[str, str]:
         """Return the tools of both servers by name, as programs with several servers store them."""
-        found = {}
+        found: dict[str, Any] = {}
         for command in (notes, evil):
             async with direct(command) as client:
                 found |= {each.name: str(each.description) for each in (await client.list_tools()).tools}

@@ -15,6 +15,7 @@ from tests.interop.mcp_place import until
 from neuroscript import Runtime, SpecError, Toolset
 from neuroscript.audit import verify
 from neuroscript.interop.mcp.server import tool_search
+from neuroscript.tools.search import ToolIndex
 
 NOTES = [tool("echo"), tool("process"), tool("slow-sleep")]
 
@@ -251,7 +252,7 @@ def test_log_message_is_sent_once_although_each_client_has_a_service(tmp_path: P
 def test_searches_at_the_same_time_share_one_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
 
-    class Counted(tool_search.ToolIndex[Any]):
+    class Counted(ToolIndex[Any]):
         def __init__(self, tools: Any) -> None:
             made.append(len(tools))
             super().__init__(tools)
