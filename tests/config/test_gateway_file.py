@@ -151,3 +151,18 @@ def test_settings_that_do_not_belong_together_are_refused(text: str, problem: st
         load_gateway(written(tmp_path, text))
 
     assert error.value.problems == (problem,)
+
+
+@pytest.mark.parametrize("sandbox", [".", "..", "link"])
+def test_sandbox_does_not_contain_what_decides_about_calls(sandbox: str, tmp_path: Path) -> None:
+    """A client with a tool that writes files could otherwise change its own policy, or accept tools."""
+    (tmp_path / "link").symlink_to(tmp_path)
+    text = f'[mcp.files]\ncommand = ["serve"]\n[gateway]\naudit = "a.jsonl"\nsandbox = "{sandbox}"\n'
+
+    with pytest.raises(SpecError) as error:
+        load_gateway(written(tmp_path, text))
+
+    assert error.value.problems == tuple(
+        f"gateway.sandbox: contains {what}, which tools could change; use another directory"
+        for what in ("this file", "the audit log", "the accepted tools of files")
+    )

@@ -12,8 +12,10 @@ from mcp.shared.exceptions import MCPError
 from tests.gateway.place import CLIENTS, HANDSHAKE, POLICY, headers, running, scripted, server_table, text_of, tool
 from tests.interop.mcp_place import until
 
-from neuroscript import SpecError
+from neuroscript import Runtime, SpecError, Toolset
 from neuroscript.audit import verify
+from neuroscript.interop.mcp.server import tool_search
+from neuroscript.tools.search import ToolIndex
 
 NOTES = [tool("echo"), tool("process"), tool("slow-sleep")]
 
@@ -241,3 +243,48 @@ def test_server_cannot_take_the_group_of_a_toolset(tmp_path: Path) -> None:
         pass
 
     assert error.value.problems == ("mcp.math: math is the group of an installed toolset; set another group",)
+
+
+def test_log_message_is_sent_once_although_each_client_has_a_service(tmp_path: Path) -> None:
+    tools = Toolset("noisy")
+
+    @tools.tool()
+    def say(rt: Runtime) -> None:
+        """Log a message."""
+        rt.logger.info("hello")
+
+    async def main(place: Any) -> list[Any]:
+        received = []
+
+        async def log(params: Any) -> None:
+            received.append(params.data)
+
+        async with place.client("alice", mode="legacy", logging_callback=log) as client:
+            await client.call_tool("noisy__say", {})
+            await client.call_tool("noisy__say", {})
+        return received
+
+    with running(tmp_path, POLICY + CLIENTS) as place:
+        place.gateway.engine.register(tools)
+        assert asyncio.run(main(place)) == ["hello", "hello"]
+
+
+def test_searches_at_the_same_time_share_one_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    class Counted(ToolIndex[Any]):
+        def __init__(self, tools: Any) -> None:
+            made.append(len(tools))
+            super().__init__(tools)
+
+    monkeypatch.setattr(tool_search, "ToolIndex", Counted)
+    tools = [tool(f"echo-{at}") for at in range(300)]
+    text = POLICY + "search_above = 5\n" + server_table("notes", scripted(tmp_path, "notes", tools))
+
+    async def main(place: Any) -> None:
+        async with place.client() as client:
+            await asyncio.gather(*(client.call_tool("search_tools", {"query": "echo"}) for _ in range(10)))
+
+    with running(tmp_path, text) as place:
+        asyncio.run(main(place))
+    assert made == [300]

@@ -27,13 +27,13 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_gateway_over_standard_streams_serves_one_client(tmp_path: Path) -> None:
-    """Without a token, under the table of the client."""
+    """Without tokens, which are not even set, under the table of the client."""
     table = server_table("notes", scripted(tmp_path, "notes", [tool("echo"), tool("process")]))
     path = file_of(tmp_path, STDIO + table + CLIENTS + 'deny = ["notes.process"]\n')
 
     async def main() -> tuple[Any, ...]:
         words = ["-m", "neuroscript", "gateway", str(path), "--client", "bob"]
-        where = StdioServerParameters(command=sys.executable, args=words, env={**os.environ, **TOKENS}, cwd=ROOT)
+        where = StdioServerParameters(command=sys.executable, args=words, env={**os.environ}, cwd=ROOT)
         async with Client(stdio_client(where)) as client:
             tools = [each.name for each in (await client.list_tools()).tools]
             return tools, text_of(await client.call_tool("notes__echo", {"text": "hi"})), client.instructions

@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.gateway.place import POLICY, running, scripted, server_table, text_of, tool
+from tests.gateway.place import POLICY, file_of, running, scripted, server_table, text_of, tool
 from tests.interop.mcp_place import until
 
 from neuroscript import ToolFailed
+from neuroscript.cli.terminal.exit_codes import INTERRUPTED
+from neuroscript.gateway import restarts as restarts_module
 from neuroscript.gateway.restarts import MAX_DELAY_SECONDS, STABLE_SECONDS, Restarts
 
 TOOLS = [tool("echo"), tool("process"), tool("die"), tool("sleep")]
@@ -34,11 +39,11 @@ def test_delay_doubles_up_to_a_maximum_and_calls_meanwhile_are_refused() -> None
     delays = []
 
     for _ in range(10):
-        restarts.begin()
+        restarts.begin(lambda: None)
         restarts.ended(ToolFailed("cannot start", code="mcp.start", retry="later"))
         delays.append(restarts.wait_seconds)
         with pytest.raises(ToolFailed) as refused:
-            restarts.begin()
+            restarts.begin(lambda: None)
         clock.now += delays[-1] or 0
 
     assert delays == [0.5, 1, 2, 4, 8, 16, 32, MAX_DELAY_SECONDS, MAX_DELAY_SECONDS, MAX_DELAY_SECONDS]
@@ -51,18 +56,19 @@ def test_server_that_ran_for_a_while_is_started_again_at_once() -> None:
     clock = Clock()
     restarts = Restarts(lambda: None, clock)
 
-    restarts.begin()
+    restarts.begin(lambda: None)
     restarts.opened()
     clock.now += STABLE_SECONDS
     restarts.ended(None)
 
     assert (restarts.wait_seconds, restarts.status) == (0.0, "waiting")
-    restarts.begin()
+    restarts.begin(lambda: None)
     assert (restarts.wait_seconds, restarts.status) == (None, "starting")
 
 
-def test_killed_server_is_started_again_without_a_call(tmp_path: Path) -> None:
+def test_killed_server_is_started_again_without_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that is interrupted, and one that comes too early, get errors that say that they can be repeated."""
+    monkeypatch.setattr(restarts_module, "FIRST_DELAY_SECONDS", 3.0)  # time for a call on a busy machine
     text = POLICY + server_table("notes", scripted(tmp_path, "notes", TOOLS))
 
     async def main(place: Any) -> tuple[str, ...]:
@@ -87,6 +93,56 @@ def test_killed_server_is_started_again_without_a_call(tmp_path: Path) -> None:
     assert later.isdecimal()
     assert later != first
     assert (state.restarts, state.is_healthy) == (1, True)
+
+
+def test_servers_end_at_once_with_the_gateway_even_while_they_start(tmp_path: Path) -> None:
+    """They ignore SIGTERM and the end of stdin; one after the other, they would take several times as long."""
+    ignore = "import os, signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+    wait = "open(sys.argv[1], 'w').write(f'{os.getpid()}\\n'); time.sleep(120)"
+    logs = [tmp_path / f"{at}.log" for at in range(4)]
+    tables = [
+        server_table(f"s{at}", [sys.executable, "-c", ignore + wait, str(log)], timeout=60)
+        for at, log in enumerate(logs)
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "neuroscript", "gateway", file_of(tmp_path, POLICY + "".join(tables))]
+    )
+    try:
+        until(lambda: all(log.exists() and log.read_text().endswith("\n") for log in logs), 60)
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(60)
+    finally:
+        process.kill()
+
+    assert code == INTERRUPTED
+    for log in logs:
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(log.read_text()), 0)
+
+
+def test_close_is_noticed_while_servers_are_looked_at(tmp_path: Path) -> None:
+    """A gateway that is closed at any moment of the round of its thread does not wait for ever."""
+    with running(tmp_path, POLICY) as place:
+        servers = place.gateway.servers
+        reached, go_on = threading.Event(), threading.Event()
+
+        class Wake(threading.Event):
+            def clear(self) -> None:
+                reached.set()
+                go_on.wait(20)
+                super().clear()
+
+        before, servers._wake = servers._wake, Wake()
+        before.set()
+        servers._wake.set()
+        assert reached.wait(20)
+        closing = threading.Thread(target=servers.close, daemon=True)
+        closing.start()
+        until(lambda: servers._is_closed)
+        time.sleep(0.05)
+        go_on.set()
+        closing.join(20)
+        assert not closing.is_alive()
 
 
 def test_server_that_cannot_be_used_does_not_affect_the_others(tmp_path: Path) -> None:

@@ -143,6 +143,8 @@ def read_gateway(
     clients = tuple(_clients(faults, ("client",), faults.table(("client",), values.get("client", {}))))
     for place, problem in _problems(settings, clients):
         faults.note(place, problem)
+    for what in _writable(settings, servers, directory):
+        faults.note(("gateway", "sandbox"), f"contains {what}, which tools could change; use another directory")
     return settings, clients
 
 
@@ -237,6 +239,18 @@ def _token_problems(settings: GatewaySettings, clients: tuple[ClientTable, ...])
         yield ("gateway", "issuer"), "needs audience, the URL of the gateway as its clients know it"
     if not any(each.scopes for each in clients):
         yield ("gateway", "issuer"), "permits nothing; set scopes in a table [client.NAME]"
+
+
+def _writable(settings: GatewaySettings, servers: tuple[ServerTable, ...], directory: str) -> Iterator[str]:
+    """Yield what decides about calls, or records them, and is inside the sandbox."""
+    if not settings.sandbox:
+        return
+    sandbox = os.path.realpath(settings.sandbox)
+    paths = {"this file": directory, "the audit log": settings.audit}
+    paths |= {f"the accepted tools of {quote_untrusted(each.name)}": each.accepted for each in servers}
+    for what, path in paths.items():
+        if path and Path(os.path.realpath(path)).is_relative_to(sandbox):
+            yield what
 
 
 def _is_address(value: object) -> bool:

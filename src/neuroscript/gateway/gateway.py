@@ -98,9 +98,7 @@ class Gateway:
         self.file = file
         tables = file.clients or (ClientTable(DEFAULT_CLIENT),)
         problems = [*_address_problems(file)]
-        tokens = dict(_tokens(tables, environ, problems))
-        if file.settings.listen is None:
-            tokens = {}
+        tokens = {} if file.settings.listen is None else dict(_tokens(tables, environ, problems))
         plugins = _plugins(file.settings.toolsets, problems)
         if problems:
             raise SpecError(SUBJECT, problems)
@@ -122,11 +120,11 @@ class Gateway:
 
                 self.metrics = Metrics(lambda: self.servers.states)
                 self.engine.add_hooks(self.metrics)
-            self.servers.start()
-            opened.callback(self.servers.close)
             named = [each for each in tables if each.token is not None or not each.scopes or access_tokens is None]
             self.clients = {each.name: GatewayClient(each, self._service(each)) for each in named}
             self.users = None if access_tokens is None else GatewayClient(ClientTable(USERS), self._users_service())
+            opened.callback(self.servers.close)
+            self.servers.start()
             self._opened = opened.pop_all()
 
     def _engine(self, environ: Mapping[str, str], logger: Logger | None, plugins: Mapping[str, Any]) -> Engine:

@@ -9,6 +9,7 @@ from time import monotonic
 from typing import Final, Literal
 
 from neuroscript.errors import ToolFailed
+from neuroscript.interop.mcp.client.connection import closed_by_host_error
 
 FIRST_DELAY_SECONDS: Final = 0.5
 """Delay after the first failure, in seconds; each further failure doubles it."""
@@ -46,6 +47,8 @@ class Restarts:
         self._failures = 0
         self._opened_at: float | None = None
         self._due: float | None = None
+        self._end: Callable[[], None] | None = None
+        self._is_closed = False
 
     @property
     def restarts(self) -> int:
@@ -58,19 +61,25 @@ class Restarts:
         with self._lock:
             return None if self._due is None else max(0.0, self._due - self._clock())
 
-    def begin(self) -> None:
+    def begin(self, end: Callable[[], None]) -> None:
         """Record that the server is started now.
 
+        Args:
+            end: Ends it permanently, without waiting.
+
         Raises:
-            ToolFailed: ``mcp.restarting``: its last start is too recent.
+            ToolFailed: ``mcp.restarting``: its last start is too recent. ``mcp.closed``: `end` was called.
         """
         with self._lock:
+            if self._is_closed:
+                raise closed_by_host_error()
             wait = 0.0 if self._due is None else self._due - self._clock()
             if wait > 0:
                 text = f"the server has ended; it is started again in {ceil(wait)} s"
                 raise ToolFailed(text, code="mcp.restarting", retry="later")
             self.status, self._due, self._opened_at = "starting", None, None
             self.starts += 1
+            self._end = end
 
     def opened(self) -> None:
         """Record that the server runs."""
@@ -87,6 +96,13 @@ class Restarts:
             self.status, self.error = "waiting", "" if error is None else error.text
             self._due = now + _delay(self._failures)
         self._changed()
+
+    def end(self) -> None:
+        """End the server permanently, without waiting; also one that is just being started."""
+        with self._lock:
+            self._is_closed = True
+        if self._end is not None:
+            self._end()
 
 
 def _delay(failures: int) -> float:

@@ -20,9 +20,11 @@ from neuroscript.engine.engine import Engine
 from neuroscript.errors import CallError, NeuroScriptError
 from neuroscript.gateway.restarts import Restarts
 from neuroscript.interop.mcp.client.accepted_definitions import Difference
+from neuroscript.interop.mcp.client.connection import CLOSE_TIMEOUT_SECONDS
 from neuroscript.interop.mcp.client.load import McpServer
 from neuroscript.interop.mcp.client.servers import try_server
 from neuroscript.runtime.interfaces import Logger
+from neuroscript.tools.hookspecs import hookimpl
 
 START_WAIT_SECONDS: Final = 10.0
 """Maximum time that a gateway waits for the tools of new servers before it serves, in seconds."""
@@ -69,6 +71,7 @@ class _Managed:
     server: McpServer | None = None
     problem: str = ""
     changes: tuple[Difference, ...] = ()
+    thread: threading.Thread | None = None
     is_loading: bool = False
     is_unusable: bool = False
     compared: int = 0
@@ -88,7 +91,7 @@ class _Managed:
 
 
 class Servers:
-    """The servers of a gateway.
+    """The servers of a gateway; a plugin of its engine.
 
     Args:
         engine: The engine that gets their tools.
@@ -117,14 +120,20 @@ class Servers:
         Args:
             wait: The maximum time to wait for servers that are started now, in seconds.
         """
+        self._engine.add_hooks(self)
         loading = [self._in_thread(self._load, each) for each in self._managed]
-        end = monotonic() + wait
-        for each in loading:
-            each.join(max(0.0, end - monotonic()))
+        _join(loading, wait)
         self._thread.start()
 
+    @hookimpl(tryfirst=True)
+    def neuroscript_engine_closed(self) -> None:
+        """End all servers at the same time, also those that are just being started."""
+        for each in self._managed:
+            each.restarts.end()
+        _join([each.thread for each in self._managed if each.thread is not None], CLOSE_TIMEOUT_SECONDS)
+
     def close(self) -> None:
-        """Start no server again; the engine ends those that run."""
+        """Start no server again; those that run end with the engine."""
         self._is_closed = True
         self._wake.set()
         if self._thread.ident is not None:
@@ -134,13 +143,14 @@ class Servers:
         managed.is_loading = True
         thread = threading.Thread(target=work, args=(managed,), name="neuroscript-gateway-server", daemon=True)
         thread.start()
+        managed.thread = thread
         return thread
 
     def _run(self) -> None:
         while not self._is_closed:
-            self._wake.clear()
             waits = [self._attend(each) for each in self._managed]
             self._wake.wait(min((each for each in waits if each is not None), default=None))
+            self._wake.clear()  # before everything is looked at again; later, it could drop the call of `close`
 
     def _attend(self, managed: _Managed) -> float | None:
         """Do what is due for a server, and return the seconds until something is."""
@@ -173,7 +183,7 @@ class Servers:
                 managed.is_unusable = managed.server is None and not is_retried
                 if managed.server is None and restarts.wait_seconds is None and is_retried:
                     restarts.ended(None)  # it failed before it was started; try again later
-            if managed.problem not in ("", before):
+            if managed.problem not in ("", before) and not self._is_closed:
                 self._log.warning("mcp.%s: %s", table.name, managed.problem)
         finally:
             managed.is_loading = False
@@ -192,3 +202,10 @@ class Servers:
             self._wake.set()
         for each in managed.changes:
             self._log.warning("mcp.%s: %s; the tool is refused until it is accepted", managed.table.name, each)
+
+
+def _join(threads: Iterable[threading.Thread], seconds: float) -> None:
+    """Wait until threads have ended, at most *seconds* for all of them."""
+    end = monotonic() + seconds
+    for each in threads:
+        each.join(max(0.0, end - monotonic()))

@@ -67,8 +67,8 @@ def serve_http(application: Any, closing: Closing, address: tuple[str, int], out
     host, port = address
     with _bound(host, port) as bound:
         shown_host = f"[{host}]" if ":" in host else host
+        exit_on_signals(closing)  # before the address is printed, because the process may then be ended
         output.say(f"serving at http://{shown_host}:{bound.getsockname()[1]}{path}")
-        exit_on_signals(closing)
         server(application).run(sockets=[bound])  # on a signal, it stops, and raises the signal again
 
 
@@ -84,6 +84,12 @@ def _bound(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise UsageError(f"cannot serve at that address ({type(error).__name__})") from None
     return bound
+
+
+def interrupt_on_sigterm() -> None:
+    """Let SIGTERM interrupt like Ctrl-C, so that what was opened is closed; until `exit_on_signals` is called."""
+    if current_thread() is main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def exit_on_signals(closing: Closing) -> None:

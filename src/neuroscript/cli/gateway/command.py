@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from neuroscript.cli.env.http_service import serve_http
+from neuroscript.cli.env.http_service import interrupt_on_sigterm, serve_http
 from neuroscript.cli.env.mcp_servers import secrets_of
 from neuroscript.cli.env.stdio_service import serve_stdio
 from neuroscript.cli.terminal.exit_codes import OK, UsageError, require_extra
@@ -38,6 +38,7 @@ def run(options: Namespace, output: Output, make_engine: Any = None) -> int:
     with require_extra():
         from neuroscript.gateway.gateway import Gateway
     output.serve()
+    interrupt_on_sigterm()  # servers are started before the gateway serves
     with require_extra(), Gateway(file, os.environ, logger_for(output)) as gateway:
         if file.settings.listen is None:
             chosen = next(iter(gateway.clients.values())) if client is None else gateway.clients[client.name]

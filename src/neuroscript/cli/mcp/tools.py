@@ -153,8 +153,9 @@ def _blocks(
         yield EMPTY
         for each in found:
             yield line(str(each), "bad" if each.kind == "changed" else "mended")
-            if each.kind == "changed":
-                yield from (line(f"  {text}", "dim") for text in diff_lines(old[each.name], now[each.name]))
+            if each.kind != "removed":
+                before = old.get(each.name, Definition(each.name, {}))
+                yield from (line(f"  {text}", "dim") for text in diff_lines(before, now[each.name]))
     yield EMPTY
     yield line(_summary(len(now), len(found), table.accepted, accepts))
     if found and not accepts:

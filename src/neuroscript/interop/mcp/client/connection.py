@@ -40,11 +40,20 @@ def connection_closed_error() -> ToolFailed:
     return ToolFailed(text, code="mcp.closed", retry="later")
 
 
+def closed_by_host_error() -> ToolFailed:
+    """Return the error for a call of a server whose connection the host has closed permanently."""
+    return ToolFailed("the connection to the server was closed by the host", code="mcp.closed", retry="host")
+
+
 class Openings(Protocol):
     """Decides when a connection may be opened, and learns when it is open and when it ends. Any thread may call it."""
 
-    def begin(self) -> None:
-        """Record that the connection is opened now, or raise a `ToolFailed` if it must not be."""
+    def begin(self, end: Callable[[], None]) -> None:
+        """Record that the connection is opened now, or raise a `ToolFailed` if it must not be.
+
+        Args:
+            end: Ends the connection permanently, without waiting for it.
+        """
 
     def opened(self) -> None:
         """Record that the connection is open."""
@@ -59,7 +68,7 @@ class OpeningLimit:
     def __init__(self) -> None:
         self._times: deque[float] = deque(maxlen=MAX_OPENINGS)
 
-    def begin(self) -> None:
+    def begin(self, end: Callable[[], None]) -> None:
         """Record an opening.
 
         Raises:
@@ -314,21 +323,26 @@ class Connection:
         """Return a connection that is open or opening."""
         with self._lock:
             if self._is_closed:
-                raise ToolFailed("the connection to the server was closed by the host", code="mcp.closed", retry="host")
+                raise closed_by_host_error()
             if self._life is None or self._life.is_over:
                 self._life = self._start_connection()
             return self._life
 
     def _start_connection(self) -> OpenConnection:
-        self._openings.begin()
+        self._openings.begin(self.end)
         life = OpenConnection(self._dial, self.seconds, self._openings)
         weakref.finalize(self, life.end).atexit = False
         return life
 
-    def close(self) -> None:
-        """Close it permanently; the child process, the thread and all descriptors are gone when this returns."""
+    def end(self) -> None:
+        """Request its permanent end, from any thread, without waiting for it."""
         with self._lock:
             self._is_closed = True
-            life = self._life
-        if life is not None:
-            life.close()
+        if self._life is not None:
+            self._life.end()
+
+    def close(self) -> None:
+        """Close it permanently; the child process, the thread and all descriptors are gone when this returns."""
+        self.end()
+        if self._life is not None:
+            self._life.close()

@@ -22,8 +22,10 @@ from neuroscript.interop.mcp.client.call import RemoteCall
 from neuroscript.interop.mcp.client.connection import RequestSender, Unconnected
 from neuroscript.interop.mcp.client.results import promise_of
 from neuroscript.io.text import quote_untrusted
+from neuroscript.names import wire_name
 from neuroscript.policy.labels import ALL_SINKS, ALL_SOURCES
 from neuroscript.policy.tool_policy import ToolPolicy
+from neuroscript.runtime.wire_names import truncate
 from neuroscript.tools.tool import ToolImplementation
 
 
@@ -51,6 +53,21 @@ def definitions_by_name(definitions: Iterable[Definition], faults: list[str]) ->
     """Return definitions by tool name; record the ones without a valid or unique name."""
     things = ((each.name, each) for each in definitions)
     return tools_by_name(things, faults, "leave out all but one with select")
+
+
+def _without_equal_wire_names(found: dict[str, Definition], group: str, faults: list[str]) -> dict[str, Definition]:
+    """Leave out tools whose names would be equal for models after truncation, and record them.
+
+    A server can choose such names on purpose, and the list of all tools would then fail.
+    """
+    words: dict[str, list[str]] = {}
+    for word in found:
+        words.setdefault(truncate(wire_name(f"{group}.{word}")), []).append(word)
+    for several in words.values():
+        if len(several) > 1:
+            names = " and ".join(quote_untrusted(found.pop(word).name) for word in several)
+            faults.append(f"{names} have the same name for models; leave out all but one with select")
+    return found
 
 
 def tool_of(
@@ -149,7 +166,7 @@ def tools_of(
         TimeoutError: The deadline has passed.
     """
     found: list[ToolImplementation] = []
-    for word, each in definitions_by_name(definitions, faults).items():
+    for word, each in _without_equal_wire_names(definitions_by_name(definitions, faults), group, faults).items():
         if deadline is not None and monotonic() > deadline:
             raise TimeoutError
         try:

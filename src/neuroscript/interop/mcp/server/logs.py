@@ -17,6 +17,9 @@ from neuroscript.policy import refusals
 LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 """The log levels of MCP, from lowest to highest."""
 
+FORWARDED: Final = "neuroscript_forwarded"
+"""The attribute of a record with the handler that sends it to the client."""
+
 WORDS: Final = ((logging.CRITICAL, "critical"), (logging.ERROR, "error"), (logging.WARNING, "warning"))
 
 
@@ -34,7 +37,9 @@ class ClientHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Send a message if it belongs to the call of a client."""
         current = CURRENT.get()
-        if current is not None and record.name not in self._for_the_host:
+        if current is None or record.name in self._for_the_host:
+            return
+        if record.__dict__.setdefault(FORWARDED, self) is self:  # each service of a process has such a handler
             current.log(word_of(record.levelno), record.name, record.getMessage())
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -90,6 +91,7 @@ class ToolSearch:
 
     above: int
     _indexes: dict[bool, tuple[Mapping[str, ToolInfo], ToolIndex[ToolInfo]]] = attrs.field(factory=dict)
+    _lock: Lock = attrs.field(factory=Lock)
 
     def replaces(self, tools: list[ToolInfo]) -> bool:
         """Return whether a client with these tools receives the two tools instead."""
@@ -137,9 +139,16 @@ class ToolSearch:
         """Return the index of the client's tools, which is made once for each set of tools, on a thread."""
         infos, kind = client.session.infos, client.is_lasting  # the two kinds of clients have different tools
         known = self._indexes.get(kind)
-        if known is None or not _is_same(known[0], infos):
-            known = self._indexes[kind] = infos, await asyncio.to_thread(ToolIndex, client.listed())
-        return known[1]
+        if known is not None and _is_same(known[0], infos):
+            return known[1]
+        return await asyncio.to_thread(self._made, kind, infos, client.listed())
+
+    def _made(self, kind: bool, infos: Mapping[str, ToolInfo], tools: list[ToolInfo]) -> ToolIndex[ToolInfo]:
+        with self._lock:  # searches at the same time wait for one index
+            known = self._indexes.get(kind)
+            if known is None or not _is_same(known[0], infos):
+                known = self._indexes[kind] = infos, ToolIndex(tools)
+            return known[1]
 
 
 def _is_same(before: Mapping[str, ToolInfo], now: Mapping[str, ToolInfo]) -> bool:
