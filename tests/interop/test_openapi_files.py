@@ -181,3 +181,20 @@ def test_boundary_is_in_no_part() -> None:
     assert join_parts(parts) == (body, media_type)
     assert body.count(boundary.encode()) == len(parts) + 1
     assert b'name="b%22%0D%0A"; filename="b%22%0D%0A"' in body
+
+
+def test_files_that_only_the_server_sends_are_no_arguments(shop: Shop) -> None:
+    """As for all other properties."""
+    hidden = {"seen": {**BINARY, "readOnly": True}, "all": {"type": "array", "items": BINARY, "readOnly": True}}
+    [tool] = from_openapi(posting(form({"photo": BINARY, **hidden})), group="t", base_url=shop.url)
+
+    assert [arg.name for arg in tool.spec.args] == ["photo"]
+
+
+def test_file_that_may_be_null_is_bytes(shop: Shop) -> None:
+    """Version 3.1 writes this as a second type."""
+    document = posting(form({"photo": {"type": ["string", "null"], "format": "binary"}}))
+
+    got = sent(shop, document, {"photo": PNG})
+
+    assert got["files"] == {"photo": [["photo", "image/png", PNG.hex()]]}

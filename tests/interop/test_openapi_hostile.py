@@ -426,3 +426,30 @@ def test_errors_contain_no_values(shop: Shop) -> None:
             with pytest.raises(CallError) as caught:
                 engine.call_named("t.get_a", {"x": value})
             assert "k8Zq" not in str(caught.value)
+
+
+def test_description_cannot_ask_for_handles() -> None:
+    """Handles refer to objects of this process, and mean nothing to a server."""
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string", "x-neuroscript": {"type": "handle"}}},
+        "x-neuroscript": {"arguments": True},
+    }
+    post = {"operationId": "send", "requestBody": {"content": {"application/json": {"schema": schema}}}}
+    servers = [{"url": "https://a.example"}]
+    document = {"openapi": "3.1.0", "info": {"title": "t"}, "servers": servers, "paths": {"/s": {"post": post}}}
+
+    [tool] = from_openapi(document)
+
+    assert [str(arg.type) for arg in tool.spec.args] == ["string"]
+
+
+def test_form_field_of_swagger_needs_a_name() -> None:
+    """It is not sent as ``None``."""
+    post = {"parameters": [{"in": "formData", "type": "string"}]}
+    document = {"swagger": "2.0", "info": {"title": "t"}, "host": "a.example", "paths": {"/s": {"post": post}}}
+
+    with pytest.raises(SpecError) as caught:
+        from_openapi(document)
+
+    assert list(caught.value.problems) == ["paths['/s'].post: parameters: a form field has no name"]

@@ -21,11 +21,13 @@ from neuroscript import (
     Engine,
     ExecutionPolicy,
     Handle,
+    Host,
     Image,
     Limits,
     MemoryAudit,
     Runtime,
     SpecError,
+    Spill,
     ToolFailed,
     ToolPolicy,
     Toolset,
@@ -530,3 +532,85 @@ def test_examples_return_the_same_through_the_loop() -> None:
 
     assert differ == []
     assert count > 50
+
+
+# Hostile requests
+
+
+def test_host_header_selects_no_tool() -> None:
+    """The URL of a request is made of this header and the path, so only the path may be read."""
+    with Engine(plugins="none", toolsets=[t]) as engine, serving(engine, token=TOKEN, is_local=False) as place:
+        answers = []
+        for host in (b"a/t/shout?", b"["):
+            with socket.create_connection(("127.0.0.1", place.port), timeout=10) as client:
+                lines = (b"POST /nope HTTP/1.1", b"Host: " + host, b"Authorization: Bearer " + TOKEN.encode())
+                client.sendall(b"\r\n".join((*lines, b"Content-Length: 0", b"Connection: close", b"", b"")))
+                answers.append(client.recv(100).partition(b"\r\n")[0])
+
+    assert answers == [b"HTTP/1.1 404 Not Found"] * 2
+
+
+def test_query_is_not_read() -> None:
+    """It may be any bytes."""
+    with Engine(plugins="none", toolsets=[t]) as engine:
+        assert asyncio.run(status_of(app(engine), "/t/nothing", b"\xff")) == 204
+
+
+async def status_of(service: Any, path: str, query: bytes) -> int:
+    """Return the status of a request that is passed by hand."""
+    headers = [(b"host", b"localhost")]
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": query, "headers": headers}
+    messages = [{"type": "http.request", "body": b"", "more_body": False}]
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return messages.pop() if messages else await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await service(scope, receive, send)
+    return int(sent[0]["status"])
+
+
+def test_lone_surrogates_are_invalid(place: Place) -> None:
+    """JSON can contain them, but UTF-8 cannot."""
+    for body in (b'{"\\ud800": 1}', b'{"text": "\\ud800", "times": "x"}'):
+        answer = place.send("POST", "/t/shout", body, content_type="application/json")
+
+        assert answer.status in (400, 422)
+        assert answer.json["retry"] == "model"
+
+
+def test_title_is_sendable() -> None:
+    """A terminal may pass bytes that are no text."""
+    with Engine(plugins="none", toolsets=[t]) as engine, serving(engine, title="\udcff") as place:
+        assert place.send("GET", "/openapi.json").json["info"]["title"] == "\\udcff"
+
+
+def test_many_invalid_values_are_reported_by_the_first(place: Place) -> None:
+    """Collecting the problems of each would take seconds, in which no other request is answered."""
+    answer = place.call("/t/gather", {"first": "a", "rest": ["x"] * 150_000})
+
+    assert answer.status == 400
+    assert [each["where"] for each in answer.json["problems"]] == ["rest[0]"]
+
+
+def test_body_has_a_maximum_number_of_values(place: Place) -> None:
+    """It is that of the engine, which is checked before the JSON is read."""
+    answer = place.call("/t/gather", {"first": "a", "rest": [1] * 200_000})
+
+    assert answer.problem == (400, "openapi.request", "model", "the JSON text has more than 200000 values")
+
+
+def test_tools_without_result_stay_so_if_results_are_written_to_files(tmp_path: Path) -> None:
+    """The document says what the service responds."""
+    with (
+        Engine(plugins="none", toolsets=[t], host=Host(sandbox_dir=tmp_path), spill=Spill()) as engine,
+        serving(engine) as place,
+    ):
+        document = place.send("GET", "/openapi.json").json
+        answer = place.call("/t/nothing", {})
+
+    assert answer.status == 204
+    assert "204" in document["paths"]["/t/nothing"]["post"]["responses"]

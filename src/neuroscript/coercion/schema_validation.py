@@ -31,6 +31,10 @@ ALL_PATTERN_BYTES: Final = 2**28
 MAX_COUNTED_PROBLEMS: Final = 1000
 """The maximum number of problems that are counted."""
 
+MAX_EXPLAINED_VALUES: Final = 1000
+"""The maximum number of values of which all problems are collected. The library collects all of them before it returns
+the first, with copies of the values, and that takes seconds for large values."""
+
 DRAFT2020: Final = "https://json-schema.org/draft/2020-12/schema"
 DRAFT7: Final = "http://json-schema.org/draft-07/schema#"
 MISSING: Final = "the schema has constraints that a spec cannot express; install the validator with: "
@@ -52,6 +56,8 @@ class SchemaValidator:
     def problems(self, values: Mapping[str, Any]) -> list[Problem]:
         """Return the problems of arguments that are JSON data, at most `MAX_COUNTED_PROBLEMS`.
 
+        Of more than `MAX_EXPLAINED_VALUES` values, only the first problem is returned.
+
         Args:
             values: The arguments by name, without missing ones.
         """
@@ -59,12 +65,37 @@ class SchemaValidator:
             return []
         if self.is_recursive:
             return [Problem("", "schema.invalid", "a value that matches the schema", type_name(values))]
+        if has_more_values(values, MAX_EXPLAINED_VALUES):
+            return [self._first_problem(values)]
         found: list[Problem] = []
         for error in self.validator.iter_errors(values):
             found.append(_problem(error))
             if len(found) == MAX_COUNTED_PROBLEMS:
                 break
         return found or [Problem("", "schema.invalid", "a value that matches the schema", type_name(values))]
+
+    def _first_problem(self, values: Mapping[str, Any]) -> Problem:
+        from jsonschema_rs import ValidationError
+
+        try:
+            self.validator.validate(values)
+        except ValidationError as error:
+            return _problem(error)
+        return Problem("", "schema.invalid", "a value that matches the schema", type_name(values))
+
+
+def has_more_values(values: Mapping[str, Any], most: int) -> bool:
+    """Return whether JSON data contains more than *most* values; the time depends on *most* alone."""
+    rest: list[Any] = [values]
+    count = 1
+    while rest:
+        each = rest.pop()
+        if isinstance(each, (Mapping, list)):
+            count += len(each)
+            if count > most:
+                return True
+            rest.extend(each.values() if isinstance(each, Mapping) else each)
+    return False
 
 
 def _problem(error: Any) -> Problem:

@@ -17,6 +17,7 @@ from neuroscript.formats.json_schema import result_schema, spec_to_schema
 from neuroscript.interop.http_server.request_session import uses_handles
 from neuroscript.interop.media import BEGINNINGS, RIFF
 from neuroscript.interop.openapi.schemas import RULE_FACTS
+from neuroscript.io.text import sendable
 from neuroscript.llm.offered_tools import offered_infos
 from neuroscript.llm.wire.tools import tool_description
 from neuroscript.names import wire_name
@@ -137,8 +138,8 @@ def to_openapi(
     }
     document: dict[str, Any] = {
         "openapi": VERSION,
-        "info": {"title": title, "version": version},
-        "servers": [{"url": url}],
+        "info": {"title": sendable(title), "version": sendable(version)},
+        "servers": [{"url": sendable(url)}],
         "paths": {path_of(spec): {"post": _operation(spec, sorted(statuses))} for spec in specs},
         "components": components,
     }

@@ -217,7 +217,9 @@ def _with_files(document: Document, declared: Any, schema: Any, path: str) -> An
         return schema
     converted = {**schema, "properties": {**schema.get("properties", {})}}
     for name, each in properties.items():
-        note = {word: text for word, text in _said(converted["properties"].get(name)) if word == "description"}
+        if name not in converted["properties"]:  # only the server sends it
+            continue
+        note = {word: text for word, text in _said(converted["properties"][name]) if word == "description"}
         inner = document.followed(each, at(path, name)) if isinstance(each, dict) else {}
         if is_binary(document, each, path):
             converted["properties"][name] = {**BLOB, **note}

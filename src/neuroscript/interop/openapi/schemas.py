@@ -147,7 +147,8 @@ class Schemas:
         if self.is_exact and schema.get("writeOnly") is True:
             converted["writeOnly"] = True
         if self.is_exact and isinstance(schema.get(MARK), dict):
-            converted[MARK] = {word: each for word, each in schema[MARK].items() if word in RULE_FACTS}
+            facts = {word: each for word, each in schema[MARK].items() if word in RULE_FACTS}
+            converted[MARK] = {word: each for word, each in facts.items() if (word, each) != ("type", "handle")}
         self._remove_others(schema, converted, path)
         if self.is_response:
             converted.pop("required", None)  # servers often omit a key, or send null, that they describe as required
@@ -273,7 +274,8 @@ def kinds_of(document: Document, schema: Any, path: str) -> tuple[set[str], bool
 def is_binary(document: Document, schema: Any, path: str) -> bool:
     """Return whether a schema describes bytes: ``format: binary``, or in 3.1 a media type without an encoding."""
     head = document.followed(schema, path) if isinstance(schema, dict) else {}
-    if head.get("type", "string") != "string":
+    kinds = kinds_of(document, schema, path)[0]
+    if kinds - {"string"} or (not kinds and "type" in head):
         return False
     is_encoded = "contentEncoding" in head
     return head.get("format") == "binary" or ("contentMediaType" in head and not is_encoded and not document.is_old)

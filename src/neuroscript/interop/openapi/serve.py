@@ -166,10 +166,12 @@ class Service:
         infos = self._shared.infos
         if self._known is None or self._known.infos is not infos:
             specs = {path_of(spec): spec for spec in described_specs(self._shared)}
+            described = list(specs.values())
             if self._shared.spills:  # a large result is then replaced by a string
-                described = [attrs.evolve(spec, return_type="any", returns=None) for spec in specs.values()]
-            else:
-                described = list(specs.values())
+                described = [
+                    spec if is_empty(spec) else attrs.evolve(spec, return_type="any", returns=None)
+                    for spec in described
+                ]
             document = to_openapi(described, title=self._title, token=self._has_token)
             self._known = Offer(infos, specs, json.dumps(document, ensure_ascii=False).encode())
         return self._known
@@ -185,7 +187,7 @@ class Service:
 
     async def _response(self, request: Request) -> Response:
         offer = self.offer()
-        path = request.url.path
+        path = request.scope["path"]  # the path of the URL of a request also depends on its Host header
         if path == DOCUMENT_PATH:
             if request.method not in ("GET", "HEAD"):
                 return _not_allowed("GET, HEAD")
@@ -198,7 +200,7 @@ class Service:
         body = await self._body(request)
         if isinstance(body, Response):
             return body
-        arguments = _arguments(body)
+        arguments = _arguments(body, self._shared._shared.coercion.sizes.nodes)
         if isinstance(arguments, Response):
             return arguments
         return await self._call(request, spec, arguments)
@@ -233,7 +235,10 @@ class Service:
         """Return the result of a call, which ends early if its client disconnects."""
         session = request_session(self._shared, STATELESS)
         try:
-            problems = _validator(spec).problems(arguments)
+            try:
+                problems = _validator(spec).problems(arguments)
+            except UnicodeEncodeError:
+                return _invalid(400, "expected strings of valid Unicode, without lone surrogates")
             if problems:
                 error = ArgumentError(problems, spec.full_name)
                 return _failed(session._refused(CallFrame(session, spec.full_name), error), 400)
@@ -268,12 +273,12 @@ async def _disconnected(request: Request) -> None:
         pass
 
 
-def _arguments(body: bytes) -> dict[str, Any] | Response:
-    """Return the arguments in a body, or the response to an invalid one."""
+def _arguments(body: bytes, most: int) -> dict[str, Any] | Response:
+    """Return the arguments in a body, or the response to an invalid one; they have at most *most* values."""
     if not body:
         return {}
     try:
-        found = parse_json(body.decode())
+        found = parse_json(body.decode(), most)
     except UnicodeDecodeError:
         return _invalid(400, "expected UTF-8")
     except NotJSON as error:

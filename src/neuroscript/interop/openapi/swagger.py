@@ -118,7 +118,9 @@ class _Item:
         sent = list(_sent([*shared, *own]))
         bodies = [each for each in sent if each["in"] == "body"]
         fields = [each for each in sent if each["in"] == "formData"]
-        if len(bodies) > 1 or (bodies and fields):
+        if not all(isinstance(each.get("name"), str) for each in fields):
+            self._problems[path] = ["parameters: a form field has no name"]
+        elif len(bodies) > 1 or (bodies and fields):
             both = "a body and form fields" if fields else "two bodies"
             self._problems[path] = [f"parameters: describe {both}, but a request has one body"]
         elif bodies:
@@ -213,12 +215,12 @@ def _form(fields: list[Parts], types: list[str]) -> Parts:
     is_multipart = has_file or (MULTIPART in types and FORM not in types)
     properties, encoding = {}, {}
     for each in fields:
-        name = str(each.get("name"))
+        name = each["name"]
         note = {"description": each["description"]} if "description" in each else {}
         properties[name] = {**(FILE if each.get("type") == "file" else _schema(each)), **note}
         if style := _style(each):
             encoding[name] = style
-    required = [str(each.get("name")) for each in fields if each.get("required") is True]
+    required = [each["name"] for each in fields if each.get("required") is True]
     schema: Parts = {"type": "object", "properties": properties}
     if required:
         schema["required"] = required
