@@ -24,6 +24,20 @@ GROUP: Final = "tools"
 NAME: Final = "search"
 
 NOTHING: Final = "No tool contains any of these words. Search with other words for what the tool does."
+"""What a model reads if a search finds nothing."""
+
+SEARCH_ARGS: Final = (
+    ArgSpec("query", ArgType.STRING, description="Words for what the tool does, in English, or its name."),
+    ArgSpec(
+        "limit",
+        ArgType.INT,
+        default=DEFAULT_LIMIT,
+        minimum=1,
+        maximum=MAX_RESULTS,
+        description="Maximum number of tools.",
+    ),
+)
+"""The arguments of a search."""
 
 
 @attrs.define(eq=False, repr=False)
@@ -81,19 +95,10 @@ def _search_spec(taken: Iterable[str], count: int) -> ToolSpec:
     names, name = {*taken}, NAME
     while f"{GROUP}.{name}" in names:
         name = f"{name}_tools"
-    query = "Words for what the tool does, in English, or its name."
-    limit = ArgSpec(
-        "limit",
-        ArgType.INT,
-        default=DEFAULT_LIMIT,
-        minimum=1,
-        maximum=MAX_RESULTS,
-        description="Maximum number of tools.",
-    )
     return ToolSpec(
         name,
         GROUP,
-        (ArgSpec("query", ArgType.STRING, description=query), limit),
+        SEARCH_ARGS,
         return_type=ArgType.STRING,
         description=f"Search {count} more tools. You can call those that it finds.",
     )

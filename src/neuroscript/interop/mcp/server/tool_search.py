@@ -19,46 +19,26 @@ from neuroscript.errors import ArgumentError
 from neuroscript.interop.mcp.schema import to_mcp
 from neuroscript.interop.mcp.server.results import to_result
 from neuroscript.io.text import sendable
+from neuroscript.llm.tool_search import NOTHING, SEARCH_ARGS
 from neuroscript.policy.tool_policy import ToolPolicy
 from neuroscript.runtime.interfaces import ToolInfo, ToolResult
 from neuroscript.runtime.wire_names import WireNames
 from neuroscript.spec.binding import bind_named
 from neuroscript.spec.tool_spec import ArgSpec, ToolSpec
-from neuroscript.tools.search import DEFAULT_LIMIT, ToolIndex
+from neuroscript.tools.search import ToolIndex
 
 if TYPE_CHECKING:
     from neuroscript.interop.mcp.server.client_session import Client
 
-MAX_RESULTS: Final = 20
-"""Maximum number of tools that one search returns."""
-
 MAX_GROUPS_CHARS: Final = 500
 """Maximum length of the list of groups in the description of ``search_tools``, in characters."""
-
-NOTHING: Final = "No tool contains any of these words. Search with other words for what the tool does."
-"""What a model reads if a search finds nothing."""
 
 FOUND: Final = ArgSpec(
     "result",
     ArgType.MAP,
     keys=(ArgSpec("tools", ArgType.SLICE_MAP, description="The tools, best first, as in tools/list."),),
 )
-SEARCH: Final = ToolSpec(
-    "search_tools",
-    "catalog",
-    (
-        ArgSpec("query", ArgType.STRING, description="Words for what the tool does, in English, or its name."),
-        ArgSpec(
-            "limit",
-            ArgType.INT,
-            default=DEFAULT_LIMIT,
-            minimum=1,
-            maximum=MAX_RESULTS,
-            description="Maximum number of tools.",
-        ),
-    ),
-    returns=FOUND,
-)
+SEARCH: Final = ToolSpec("search_tools", "catalog", SEARCH_ARGS, returns=FOUND)
 CALL: Final = ToolSpec(
     "call_tool",
     "catalog",
