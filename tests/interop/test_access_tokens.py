@@ -160,7 +160,7 @@ def forged(issuer: Issuer, kind: str) -> str:
             token = unsigned({"alg": "HS256", "typ": "at+jwt"}, claims).removesuffix(".")
             digest = hmac.digest(public, token.encode(), "sha256")  # libraries refuse to do that
             return f"{token}.{base64.urlsafe_b64encode(digest).decode().rstrip('=')}"
-        case "the key of somebody else":
+        case "the key of another issuer":
             return jwt.encode({"alg": "ES256", "typ": "at+jwt", "kid": issuer.key.kid}, claims, other)
         case "an embedded key":
             head = {"alg": "ES256", "typ": "at+jwt", "jwk": other.as_dict(private=False)}
@@ -172,7 +172,7 @@ def forged(issuer: Issuer, kind: str) -> str:
             return jwt.encode({"alg": "ES256", "typ": "at+jwt", "kid": "../../dev/null"}, claims, other)
         case "a kid that is SQL":
             return jwt.encode({"alg": "ES256", "typ": "at+jwt", "kid": "' OR 1=1 --"}, claims, other)
-        case "a kid that is no string":
+        case "a kid that is not a string":
             return unsigned({"alg": "ES256", "typ": "at+jwt", "kid": ["a"]}, claims, "AA")
         case "a long kid":
             return unsigned({"alg": "ES256", "typ": "at+jwt", "kid": "k" * 300}, claims, "AA")
@@ -192,7 +192,7 @@ def forged(issuer: Issuer, kind: str) -> str:
             return issuer.token(AUDIENCE, sub="ada\nroot")
         case "a long subject":
             return issuer.token(AUDIENCE, sub="a" * 300)
-        case "a subject that is no string":
+        case "a subject that is not a string":
             return issuer.token(AUDIENCE, sub={"a": 1})
         case "scopes that are no strings":
             return issuer.token(AUDIENCE, scope=[1])
@@ -221,12 +221,12 @@ FORGED = {
     "alg nOnE": "the access token has an algorithm that is not accepted",
     "no signature": "the signature of the access token is invalid",
     "HS256 with the public key": "the access token has an algorithm that is not accepted",
-    "the key of somebody else": "the signature of the access token is invalid",
+    "the key of another issuer": "the signature of the access token is invalid",
     "an embedded key": "the signature of the access token is invalid",
     "a key at a URL": "the access token is signed with an unknown key",
     "a kid that is a path": "the access token is signed with an unknown key",
     "a kid that is SQL": "the access token is signed with an unknown key",
-    "a kid that is no string": "the access token is malformed",
+    "a kid that is not a string": "the access token is malformed",
     "a long kid": "the access token has an invalid key id",
     "a critical extension": "the access token is malformed",
     "an extension": "the access token has an extension that is not supported",
@@ -235,7 +235,7 @@ FORGED = {
     "no subject": "the access token has no valid subject",
     "a subject with a line end": "the access token has no valid subject",
     "a long subject": "the access token has no valid subject",
-    "a subject that is no string": "the access token is malformed",
+    "a subject that is not a string": "the access token is malformed",
     "scopes that are no strings": "the access token has invalid scopes",
     "a huge token": "the access token has more than 16384 characters",
     "nested JSON": "the access token is malformed",
@@ -495,7 +495,7 @@ def test_a_token_appears_in_no_log_and_no_result(place: Protected, caplog: pytes
 
 
 def test_scopes_without_an_authenticator_are_an_error(place: Protected) -> None:
-    """Otherwise nobody would have a scope."""
+    """Otherwise no principal would have a scope."""
     service = serve(place.engine, scopes={"a": "*"})
 
     with pytest.raises(ValueError, match=r"^scopes need an authenticator, such as JWTAuthenticator$"):

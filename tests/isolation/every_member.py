@@ -29,7 +29,7 @@ class Point:
 
 
 class Counter:
-    """An object that is no plain data."""
+    """An object that is not plain data."""
 
     def __init__(self) -> None:
         self.value = 0
@@ -74,7 +74,7 @@ def set_var(rt: Runtime) -> dict[str, Any]:
 
 @members.tool
 def set_no_data(rt: Runtime) -> int:
-    """Set a variable to what is no plain data."""
+    """Set a variable to something that is not plain data."""
     rt.set_var("made", {"a": Counter()})
     return 0
 

@@ -101,7 +101,7 @@ class IssuerDocuments:
             name: Its key in the metadata, such as ``jwks_uri``.
 
         Raises:
-            KeysUnavailable: There is none.
+            KeysUnavailable: They cannot be read.
         """
         reason = KeysUnavailable("it serves no metadata")
         for url in metadata_urls(self._issuer):
