@@ -101,7 +101,7 @@ class IssuerDocuments:
             name: Its key in the metadata, such as ``jwks_uri``.
 
         Raises:
-            KeysUnavailable: They cannot be read.
+            KeysUnavailable: The metadata cannot be read, or does not contain the URL.
         """
         reason = KeysUnavailable("it serves no metadata")
         for url in metadata_urls(self._issuer):
