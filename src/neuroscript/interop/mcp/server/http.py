@@ -59,7 +59,7 @@ def app(
 
     Args:
         token: The token that clients must send as ``Authorization: Bearer TOKEN``; ``""`` requires none.
-        authenticator: Finds out who sent a request, in place of *token*, such as a `JWTAuthenticator`. With access
+        authenticator: Finds out who sent a request, in place of *token*, such as a ``JWTAuthenticator``. With access
             tokens, the metadata of the server is served too, as RFC 9728 specifies.
         origins: Origins of web pages that may access the server, in addition to those of this machine.
         is_local: Whether only this machine may access the server; requests must then name a local host.
