@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import stat
@@ -21,10 +22,11 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from tests.interop.mcp_place import bound, served
 from tests.interop.oauth_issuer import approve, serving
-from tests.interop.oauth_place import Protected, protected
+from tests.interop.oauth_place import MODERN_META, Protected, protected
 
 from neuroscript import Engine, ExecutionPolicy, PluginError, SpecError, ToolFailed
 from neuroscript.interop.mcp import McpServer, OAuth, from_mcp, login, logout
+from neuroscript.interop.mcp.client.oauth import stored_tokens
 from neuroscript.interop.mcp.client.token_file import TokenFile
 
 READING = OAuth(scopes=("notes:read",))
@@ -533,6 +535,37 @@ def test_only_the_configured_issuer_is_used(hostile: Server, place: Protected) -
     assert not any("s3cret" in each for each in place.issuer.seen)
 
 
+def test_a_secret_needs_the_issuer_that_knows_it() -> None:
+    """Otherwise a server could name an issuer of its own, to which the login would send the secret."""
+    with pytest.raises(SpecError) as raised:
+        OAuth(client_id="app", client_secret="s3cret")
+
+    assert raised.value.problems == ("client_secret needs client_id and issuer",)
+
+
+def test_a_token_that_lacks_a_scope_is_not_refreshed(place: Protected) -> None:
+    """A refresh adds no scopes, so a tool of another scope would cost one for each call."""
+    login(place.url, READING, show=Browser())
+    before = place.issuer.asked["/token"]
+
+    async def call() -> int:
+        auth = stored_tokens(place.url, READING)
+        name = "notes__write_note"
+        params = {"name": name, "arguments": {"text": "x"}, "_meta": MODERN_META}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        headers = {
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": "2026-07-28",
+            "Mcp-Method": "tools/call",
+            "Mcp-Name": name,
+        }
+        async with httpx2.AsyncClient(auth=auth, trust_env=False) as client:
+            return (await client.post(place.url, json=body, headers=headers)).status_code
+
+    assert asyncio.run(call()) == 403
+    assert place.issuer.asked["/token"] == before
+
+
 def test_tokens_are_not_used_for_another_server(hostile: Server, place: Protected) -> None:
     """Not even on the same host: each URL has a file of its own."""
     login(place.url, show=Browser())
@@ -605,7 +638,7 @@ def test_every_problem_of_the_settings_is_listed() -> None:
         'grant: must be "authorization_code" or "client_credentials"',
         "redirect_port: must be a port from 0 to 65535",
         "client_metadata_url: must be an https address with a path, such as https://example.com/client.json",
-        "client_secret needs client_id",
+        "client_secret needs client_id and issuer",
     )
 
 

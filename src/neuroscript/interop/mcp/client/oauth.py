@@ -198,7 +198,8 @@ class _Stored(OAuthClientProvider):
                 return
         async with self._replacing, self.storage.file.locked():
             await self._initialize()  # another request or process may have replaced the token
-            if not self._may_use(used) and self._can_refresh():
+            may_help = response is None or response.status_code == 401  # a refresh adds no scopes
+            if may_help and not self._may_use(used) and self._can_refresh():
                 refresh = await self._refresh_token()
                 self._check_address(refresh.url)
                 await self._take_refreshed((yield refresh))
