@@ -434,6 +434,17 @@ def test_the_metadata_of_a_remote_issuer_cannot_name_this_network(host: str) -> 
     assert not documents.url_problem("https://keys.example.com/v1?a=b")
 
 
+@pytest.mark.parametrize("host", ["10.1.2.3", "[fd00::1]", "192.168.1.1:8443"])
+def test_a_host_can_configure_an_issuer_of_a_private_network(host: str) -> None:
+    """Only the metadata must not lead there."""
+    documents = issuer_keys.IssuerDocuments(f"https://{host}/realm", "http://127.0.0.1:9000/keys")
+
+    assert not documents.url_problem(f"https://{host}/.well-known/openid-configuration/realm")
+    assert not documents.url_problem("http://127.0.0.1:9000/keys")
+    assert documents.url_problem(f"http://{host}/keys")
+    assert documents.url_problem("https://10.9.9.9/keys")
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

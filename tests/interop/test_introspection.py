@@ -108,6 +108,16 @@ def test_an_issuer_that_does_not_answer_is_an_error(
     assert "s3cret" not in caplog.text
 
 
+def test_an_issuer_that_does_not_answer_is_logged_seldom(caplog: pytest.LogCaptureFixture) -> None:
+    """Anyone can send tokens that the issuer must be asked about."""
+    authenticator = IntrospectionAuthenticator(
+        issuer="http://127.0.0.1:1", audience=AUDIENCE, client_id="server", client_secret="s3cret"
+    )
+    asyncio.run(answers(authenticator, "a", "b", "c"))
+
+    assert [each.name for each in caplog.records].count("neuroscript.http") == 1
+
+
 def test_a_token_is_sent_to_the_issuer_alone(issuer: Issuer) -> None:
     """Metadata that names an address in another network is not used."""
     issuer.changed = {"introspection_endpoint": "http://192.0.2.1/introspect"}

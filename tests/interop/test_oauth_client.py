@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import stat
@@ -26,7 +27,8 @@ from tests.interop.oauth_place import MODERN_META, Protected, protected
 
 from neuroscript import Engine, ExecutionPolicy, PluginError, SpecError, ToolFailed
 from neuroscript.interop.mcp import McpServer, OAuth, from_mcp, login, logout
-from neuroscript.interop.mcp.client.oauth import stored_tokens
+from neuroscript.interop.mcp.client import token_file
+from neuroscript.interop.mcp.client.oauth import LoginError, stored_tokens
 from neuroscript.interop.mcp.client.token_file import TokenFile
 
 READING = OAuth(scopes=("notes:read",))
@@ -564,6 +566,77 @@ def test_a_token_that_lacks_a_scope_is_not_refreshed(place: Protected) -> None:
 
     assert asyncio.run(call()) == 403
     assert place.issuer.asked["/token"] == before
+
+
+def test_a_logout_waits_for_a_process_that_refreshes(place: Protected, data: Path) -> None:
+    """Otherwise the refreshed tokens would be stored after the logout."""
+    login(place.url, show=Browser())
+    file = TokenFile.of(place.url)
+    is_locked, is_free = threading.Event(), threading.Event()
+
+    async def refresh() -> None:
+        async with file.locked():
+            content = file.read()
+            is_locked.set()
+            await asyncio.to_thread(is_free.wait, 20)
+            file.write(content)
+
+    with ThreadPoolExecutor() as threads:
+        refreshing = threads.submit(asyncio.run, refresh())
+        assert is_locked.wait(20)
+        leaving = threads.submit(logout, place.url)
+        with pytest.raises(TimeoutError):
+            leaving.result(0.2)
+        is_free.set()
+        refreshing.result(20)
+        assert leaving.result(20)
+
+    assert not [*data.glob("*.json")]
+
+
+def test_a_logout_that_waits_too_long_says_so(place: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And removes nothing."""
+    monkeypatch.setattr(token_file, "LOCK_SECONDS", 0.1)
+    login(place.url, show=Browser())
+
+    async def hold() -> str:
+        async with TokenFile.of(place.url).locked():
+            return await asyncio.to_thread(problem_of, lambda: logout(place.url))
+
+    assert asyncio.run(hold()) == "another process is getting an access token for the server"
+    assert TokenFile.of(place.url).read()
+
+
+def test_an_issuer_that_fails_during_a_login_leaves_nothing_running(
+    hostile: Server, place: Protected, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Otherwise the event loop logs a traceback when it collects what the SDK was doing."""
+    hostile.metadata = {"resource": hostile.url, "authorization_servers": [f"http://127.0.0.1:{unused_port()}"]}
+
+    assert problem_of(lambda: login(hostile.url, show=Browser())).startswith("the server or the issuer cannot be")
+    gc.collect()
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("url", "is_refused"),
+    [
+        ("https://10.0.0.5:9000/token", False),
+        ("https://10.0.0.9/token", False),
+        ("https://id.example.com/token", False),
+        ("https://10.0.0.7/token", True),
+        ("http://10.0.0.5/token", True),
+        ("https://user@10.0.0.5/token", True),
+    ],
+)
+def test_a_server_of_a_private_network_can_be_used(url: str, is_refused: bool) -> None:
+    """With its own machine and that of the configured issuer, which the user has chosen, and no other one."""
+    auth = stored_tokens("https://10.0.0.5/mcp", OAuth(issuer="https://10.0.0.9"))
+    if is_refused:
+        with pytest.raises(LoginError):
+            auth._check_address(url)
+    else:
+        auth._check_address(url)
 
 
 def test_tokens_are_not_used_for_another_server(hostile: Server, place: Protected) -> None:

@@ -47,7 +47,8 @@ REFRESH_SECONDS: Final = 1.0
 """Maximum time that a request waits for newer keys if there are usable ones, in seconds."""
 
 PAUSE_SECONDS: Final = 10.0
-"""Minimum time between two attempts to fetch the keys, in seconds, because tokens with unknown keys cost nothing."""
+"""Minimum time between two attempts to fetch the keys, and between two warnings, in seconds. Anyone can cause both with
+tokens that cost nothing."""
 
 MIN_RSA_BITS: Final = 2_048
 """Minimum size of an RSA key, in bits."""
@@ -87,16 +88,27 @@ class IssuerDocuments:
 
     Args:
         issuer: The identifier of the issuer, a URL.
+        others: Other URLs that the host has configured, whose machines may also be in a private network.
     """
 
-    def __init__(self, issuer: str) -> None:
+    def __init__(self, issuer: str, *others: str) -> None:
         self._issuer = issuer
-        found = RESOURCE_URL.fullmatch(issuer)
-        self._is_local = found is not None and is_loopback(host_of(found[2]))
+        self._known = {found[1] for found in map(re_url, (issuer, *others)) if found is not None}
+        found = re_url(issuer)
+        self._is_local = found is not None and is_loopback(found[1])
         self._tls: ssl.SSLContext | None = None  # loading the certificates takes tens of milliseconds
+        self._warned = -inf
 
     def warn(self, reason: str) -> None:
-        """Log that the issuer cannot be used; the reason contains nothing of a token."""
+        """Log that the issuer cannot be used, but seldom, because any client can cause it.
+
+        Args:
+            reason: Why, without any part of a token.
+        """
+        now = monotonic()
+        if now - self._warned < PAUSE_SECONDS:
+            return
+        self._warned = now
         LOGGER.warning("cannot use the issuer of access tokens: %s", reason)
 
     async def endpoint(self, name: str) -> str:
@@ -171,7 +183,8 @@ class IssuerDocuments:
         if found is None:
             return "a URL in its metadata is invalid"
         scheme, host = found
-        if self._is_local:
+        is_known = host in self._known
+        if self._is_local or is_known:
             is_allowed = scheme == "https" or is_loopback(host)
         else:
             is_allowed = scheme == "https" and not is_private(host)
@@ -187,7 +200,7 @@ class IssuerKeys:
     """
 
     def __init__(self, issuer: str, jwks_url: str = "") -> None:
-        self._documents = IssuerDocuments(issuer)
+        self._documents = IssuerDocuments(issuer, jwks_url)
         self._jwks_url = jwks_url
         self._keys: tuple[IssuerKey, ...] = ()
         self._fetched = -inf

@@ -233,10 +233,10 @@ class _Server(uvicorn.Server):
 class RateLimitFilter(logging.Filter):
     """Passes one record per `LOG_SECONDS` for each warning, and for connections that cannot be accepted.
 
-    The SDK of MCP logs why it rejects a request state, and our authenticators log that an issuer does not respond.
+    The SDK of MCP logs why it rejects a request state.
     """
 
-    LOGGERS: Final = ("uvicorn.error", "asyncio", "mcp.server.request_state", "neuroscript.http")
+    LOGGERS: Final = ("uvicorn.error", "asyncio", "mcp.server.request_state")
     UNACCEPTED: Final = "socket.accept() out of system resource"
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 from neuroscript._imports import missing_extra
 from neuroscript.coercion.parameters import SECONDS, STRING, instance, optional, require
 from neuroscript.config.oauth import OAuth
-from neuroscript.errors import PluginError, SpecError
+from neuroscript.errors import PluginError, SpecError, ToolFailed
 from neuroscript.interop.http_server.addresses import is_local_url, url_faults
 from neuroscript.interop.mcp.client import size_limits
 from neuroscript.interop.mcp.client.log_filter import install_filter
@@ -97,10 +97,25 @@ def logout(url: str, oauth: OAuth | None = None) -> bool:
     """Remove the tokens for a server, and the registration of this client, and return whether there were any.
 
     The tokens are not revoked at the issuer.
+
+    Raises:
+        SpecError: A parameter has the wrong type.
+        PluginError: ``mcp.login``: another process is getting a token, and does not finish.
     """
     require("mcp logout", url=(url, STRING), oauth=(oauth, SETTINGS))
     settings = oauth or OAuth()
-    return TokenFile.of(url, settings.issuer, settings.client_id).delete()
+    return asyncio.run(_delete(TokenFile.of(url, settings.issuer, settings.client_id)))
+
+
+async def _delete(file: TokenFile) -> bool:
+    """Remove a file after any process that is about to store a new token in it."""
+    if not file.path.exists():
+        return False
+    try:
+        async with file.locked():
+            return file.delete()
+    except ToolFailed as error:
+        raise _failed(error.text) from None
 
 
 def open_browser(url: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -206,13 +207,13 @@ class _Stored(OAuthClientProvider):
             if not self._may_use(used) and (self.settings.is_machine or self.is_interactive):
                 if response is None:
                     response = yield self._without_token(request)
-                flow = self._obtain(request, response)
-                try:
+                async with aclosing(self._obtain(request, response)) as flow:  # also if the network fails
                     outgoing = await anext(flow, None)
                     while outgoing is not None:
-                        outgoing = await flow.asend((yield outgoing))
-                except StopAsyncIteration:
-                    pass
+                        try:
+                            outgoing = await flow.asend((yield outgoing))
+                        except StopAsyncIteration:
+                            break
         if response is None or self._may_use(used):
             self._authorize(request)
             response = yield request
@@ -285,8 +286,11 @@ class _Stored(OAuthClientProvider):
     def _check_address(self, url: object) -> None:
         """Check that a request for a token leads neither into another network nor over an unencrypted connection."""
         scheme, host = _origin(str(url))[:2]
-        is_local = is_loopback(_origin(self.context.server_url)[1])
-        if not ((scheme == "https" and (is_local or not is_private(host))) or (is_local and is_loopback(host))):
+        server = _origin(self.context.server_url)[1]
+        is_local = is_loopback(server)
+        known = (server, _origin(self.settings.issuer)[1])  # the user has chosen these
+        is_elsewhere = is_private(host) and not is_local and (host is None or host not in known)
+        if not ((scheme == "https" and not is_elsewhere) or (is_local and is_loopback(host))):
             raise LoginError("an address of the issuer is not https, or is in a private network")
 
 
