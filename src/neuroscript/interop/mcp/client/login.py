@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
@@ -104,7 +105,9 @@ def logout(url: str, oauth: OAuth | None = None) -> bool:
     """
     require("mcp logout", url=(url, STRING), oauth=(oauth, SETTINGS))
     settings = oauth or OAuth()
-    return asyncio.run(_delete(TokenFile.of(url, settings.issuer, settings.client_id)))
+    deleting = _delete(TokenFile.of(url, settings.issuer, settings.client_id))
+    with ThreadPoolExecutor(1) as thread:  # this thread may run a loop already, as in a notebook
+        return thread.submit(asyncio.run, deleting).result()
 
 
 async def _delete(file: TokenFile) -> bool:
