@@ -316,6 +316,38 @@ def test_no_scope_permits_nothing() -> None:
     assert (policy.allow, policy.otherwise) == ((), "refuse")
 
 
+@pytest.mark.parametrize(
+    ("table", "field"),
+    [
+        (5, "allow"),
+        (None, "allow"),
+        ({"allow": 5}, "allow"),
+        ({"grants": None}, "grants"),
+        ({"preapproved": 7}, "preapproved"),
+        ({"trusted": "false"}, "trusted"),
+        ({"trusted": 1}, "trusted"),
+        ({"otherwise": "allowed"}, "otherwise"),
+    ],
+    ids=str,
+)
+def test_a_field_of_the_wrong_type_is_an_error(table: Any, field: str) -> None:
+    """The text "false" must not count as true."""
+    with pytest.raises(SpecError) as raised:
+        ScopePolicies({"a": table})
+
+    (problem,) = raised.value.problems
+    assert problem.startswith(f"a: {field} ")
+
+
+@pytest.mark.parametrize("tables", [5, "ab", [("a",)], [("a", "x", "y")], ["ab"]], ids=str)
+def test_scopes_are_a_mapping_or_pairs(tables: Any) -> None:
+    """Anything else is an error."""
+    with pytest.raises(SpecError) as raised:
+        ScopePolicies(tables)
+
+    assert raised.value.problems == ("expected a mapping, or pairs of a scope and what it permits",)
+
+
 def test_every_problem_of_scopes_is_listed() -> None:
     """With the scope that it belongs to."""
     with pytest.raises(SpecError) as raised:
