@@ -413,6 +413,28 @@ def test_a_code_is_used_once(place: Protected) -> None:
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
 
 
+def test_a_browser_that_does_not_return_is_not_waited_for(place: Protected) -> None:
+    """A browser in the terminal runs until its user leaves it, which may be after the time for the login."""
+    is_closed = threading.Event()
+    began = time.monotonic()
+    try:
+        reason = problem_of(lambda: login(place.url, show=lambda _: is_closed.wait(20), timeout=1))
+        assert time.monotonic() - began < 15
+    finally:
+        is_closed.set()
+
+    assert reason == "the login was not finished in time"
+
+
+def test_a_browser_that_fails_ends_the_login(place: Protected) -> None:
+    """Without the address of the page, which contains the state."""
+
+    def fail(url: str) -> None:
+        raise RuntimeError(url)
+
+    assert problem_of(lambda: login(place.url, show=fail)) == "it cannot be obtained (RuntimeError)"
+
+
 def test_a_login_without_an_answer_ends(place: Protected) -> None:
     """At its timeout; the port is free again."""
     shown: list[str] = []

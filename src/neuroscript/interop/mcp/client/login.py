@@ -9,7 +9,8 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from threading import Thread
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
@@ -169,7 +170,7 @@ async def _log_in(
         metadata = auth.context.oauth_metadata
         redirects.issuer = "" if metadata is None else str(metadata.issuer)
         redirects.state = dict(parse_qsl(urlsplit(page).query)).get("state", "")
-        await asyncio.to_thread(show, page)
+        await _call_apart(show, page)
 
     auth = Login(url, settings, file, redirects.uri, shown, redirects.wait)
     hooks = {"response": [size_limits.limit_response]}
@@ -184,6 +185,32 @@ async def _log_in(
         raise LoginError("the server does not accept the new token")
     if not auth.storage.has_new_tokens:
         raise LoginError(f"the server requires no login; it responded with the status {status}")
+
+
+async def _call_apart(show: Callable[[str], object], page: str) -> None:
+    """Call *show* in a thread that the end of the login does not wait for, such as of a browser in the terminal."""
+    loop = asyncio.get_running_loop()
+    shown: asyncio.Future[None] = loop.create_future()
+
+    def end(error: Exception | None) -> None:
+        if shown.done():
+            return
+        if error is None:
+            shown.set_result(None)
+        else:
+            shown.set_exception(error)
+
+    def call() -> None:
+        problem: Exception | None = None
+        try:
+            show(page)
+        except Exception as error:
+            problem = error
+        with suppress(RuntimeError):  # the login has ended
+            loop.call_soon_threadsafe(end, problem)
+
+    Thread(target=call, name="neuroscript-login", daemon=True).start()
+    await shown
 
 
 class Redirects:
