@@ -9,6 +9,7 @@ import logging
 import stat
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -411,6 +412,33 @@ def test_a_code_is_used_once(place: Protected) -> None:
         )
 
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+
+
+@pytest.mark.parametrize("name", ["access_token", "refresh_token"])
+@pytest.mark.parametrize(
+    "token", ["sEcReT\r\nX: 1", "sEcReT ", "sEcReTö", "sEcReT" * 200_000], ids=["line", "space", "ö", "long"]
+)
+def test_a_token_that_cannot_be_sent_is_not_stored(
+    place: Protected, monkeypatch: pytest.MonkeyPatch, name: str, token: str
+) -> None:
+    """The error of the HTTP library would contain it; the tokens of the last login remain."""
+    login(place.url, show=Browser())
+    answer = place.issuer.server.create_token_response
+
+    def change(request: Any) -> Response:
+        found = answer(request)
+        return JSONResponse({**json.loads(found.body), name: token}, found.status_code)
+
+    with monkeypatch.context() as changed:
+        changed.setattr(place.issuer.server, "create_token_response", change)
+        with pytest.raises(PluginError) as raised:
+            login(place.url, show=Browser())
+
+    assert raised.value.code == "mcp.login"
+    assert raised.value.reason == "the issuer sent a token with invalid characters, or one that is too long"
+    assert "sEcReT" not in "".join(traceback.format_exception(raised.value))
+    with opened(place) as server:
+        assert read(server) == "empty"
 
 
 def test_a_browser_that_does_not_return_is_not_waited_for(place: Protected) -> None:

@@ -18,6 +18,7 @@ from neuroscript._imports import missing_extra
 from neuroscript.config.oauth import OAuth
 from neuroscript.errors import SpecError, ToolFailed
 from neuroscript.interop.http_server.addresses import host_of, is_loopback, is_private
+from neuroscript.interop.http_server.principals import TOKEN
 from neuroscript.interop.mcp.client.token_file import TokenFile
 
 try:
@@ -39,6 +40,9 @@ except ImportError as error:
 
 EARLY_SECONDS: Final = 10.0
 """Time before its end at which a token counts as expired, in seconds."""
+
+MAX_TOKEN_CHARS: Final = 64 * 1024
+"""Maximum length of a token, in characters."""
 
 PROTOCOL_VERSION: Final = "2025-11-25"
 """The protocol version of requests without one; since 2025-06-18, the resource is named in token requests."""
@@ -81,7 +85,14 @@ class Storage:
         return found
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Store tokens, with the time of their end and the metadata of their issuer."""
+        """Store tokens, with the time of their end and the metadata of their issuer.
+
+        Raises:
+            LoginError: They cannot be stored, or cannot be sent: the error of such a request would contain them.
+        """
+        if not all(map(_is_sendable, (tokens.access_token, tokens.refresh_token or "x"))):
+            self.context.clear_tokens()
+            raise LoginError("the issuer sent a token with invalid characters, or one that is too long")
         lifetime = tokens.expires_in
         self.has_new_tokens = True
         self._update(
@@ -106,6 +117,10 @@ class Storage:
             self.file.write({**self.file.read(), **changes})
         except OSError as error:
             raise LoginError(f"the tokens cannot be stored ({type(error).__name__})") from None
+
+
+def _is_sendable(token: str) -> bool:
+    return len(token) <= MAX_TOKEN_CHARS and TOKEN.fullmatch(token) is not None
 
 
 def _data(model: Any) -> Any:
