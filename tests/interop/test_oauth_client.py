@@ -63,14 +63,23 @@ class Browser:
 
     def __init__(self) -> None:
         self.urls: list[str] = []
-        self.pages: list[tuple[int, str]] = []
+        self.shown: list[tuple[int, str]] = []
+        self._threads: list[threading.Thread] = []
 
     def __call__(self, url: str) -> None:
         self.urls.append(url)
-        threading.Thread(target=self._open, args=(url,)).start()
+        self._threads.append(threading.Thread(target=self._open, args=(url,)))
+        self._threads[-1].start()
+
+    @property
+    def pages(self) -> list[tuple[int, str]]:
+        """What it showed; a login can end before its page is shown."""
+        for each in self._threads:
+            each.join(20)
+        return self.shown
 
     def _open(self, url: str) -> None:
-        self.pages.append(approve(url))
+        self.shown.append(approve(url))
 
 
 def read(server: McpServer) -> Any:
@@ -367,8 +376,8 @@ def test_a_redirect_with_another_state_is_ignored(place: Protected) -> None:
         def _open(self, url: str) -> None:
             where = parse_qs(urlsplit(url).query)["redirect_uri"][0]
             for query in ("?code=evil&state=evil", "?code=evil", "", "?state=a&state=b&code=x"):
-                self.pages.append((httpx2.get(where + query, trust_env=False).status_code, query))
-            self.pages.append((httpx2.get(where.replace("/callback", "/"), trust_env=False).status_code, "/"))
+                self.shown.append((httpx2.get(where + query, trust_env=False).status_code, query))
+            self.shown.append((httpx2.get(where.replace("/callback", "/"), trust_env=False).status_code, "/"))
             super()._open(url)
 
     browser = Attacked()
