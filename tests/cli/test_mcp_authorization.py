@@ -151,7 +151,7 @@ def test_wrong_options_say_what_to_do(words: tuple[str, ...], message: str, tmp_
     file = tmp_path / "policy.toml"
     file.write_text(
         '[mcp.plain]\nurl = "https://tools.example.com/mcp"\n\n[mcp.robot]\nurl = "https://tools.example.com/mcp"\n'
-        'oauth = {client_id = "a", client_secret = {secret = "NOT_SET"}}\n'
+        'oauth = {client_id = "a", client_secret = {secret = "NOT_SET"}, issuer = "https://i.example"}\n'
     )
     found = run_installed(*(str(file) if word == "FILE" else word for word in words))
 

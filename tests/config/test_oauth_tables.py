@@ -29,8 +29,8 @@ def loaded(tmp_path: Path, *lines: str) -> OAuth | None:
         ("oauth = true", OAuth()),
         ('oauth = {scopes = ["a", "b"]}', OAuth(scopes=("a", "b"))),
         (
-            'oauth = {client_id = "x", client_secret = {secret = "S"}, redirect_port = 8_123}',
-            OAuth(client_id="x", client_secret=Secret("S"), redirect_port=8_123),
+            'oauth = {client_id = "x", client_secret = {secret = "S"}, issuer = "https://i.example", redirect_port = 8_123}',
+            OAuth(client_id="x", client_secret=Secret("S"), issuer="https://i.example", redirect_port=8_123),
         ),
     ],
 )
@@ -42,7 +42,9 @@ def test_settings_are_read(tmp_path: Path, line: str, expected: OAuth | None) ->
 def test_the_secret_of_a_client_is_a_secret_of_the_server(tmp_path: Path) -> None:
     """So that the command line reads it from the environment, and redacts it."""
     file = tmp_path / "policy.toml"
-    file.write_text(f'[mcp.notes]\n{URL}\noauth = {{client_id = "x", client_secret = {{secret = "S"}}}}\n')
+    file.write_text(
+        f'[mcp.notes]\n{URL}\noauth = {{client_id = "x", client_secret = {{secret = "S"}}, issuer = "https://i.example"}}\n'
+    )
 
     assert load_servers(file)[0].secrets == {"S"}
 
@@ -60,7 +62,7 @@ def test_the_secret_of_a_client_is_a_secret_of_the_server(tmp_path: Path) -> Non
                 "mcp.notes.oauth.scope: unknown key; did you mean scopes?",
                 "mcp.notes.oauth.scopes: must be an array of scopes, in brackets",
                 "mcp.notes.oauth.redirect_port: must be a port from 0 to 65535",
-                "mcp.notes.oauth: client_secret needs client_id",
+                "mcp.notes.oauth: client_secret needs client_id and issuer",
             ),
         ),
         (

@@ -84,10 +84,19 @@ class Consenting(StoredTokens):
 def authorization(url: str, context: Mapping[str, Any], directory: str) -> Consenting:
     """Return what authorizes the requests of a scenario."""
     if context.get("client_id"):
-        settings = OAuth(client_id=context["client_id"], client_secret=context.get("client_secret") or "")
+        secret = context.get("client_secret") or ""
+        settings = OAuth(client_id=context["client_id"], client_secret=secret, issuer=issuer_of(url) if secret else "")
     else:
         settings = OAuth(client_metadata_url="https://conformance-test.local/client-metadata.json")
     return Consenting(url, settings, directory)
+
+
+def issuer_of(url: str) -> str:
+    """Return the issuer of a server, which a user with a secret would know."""
+    with httpx2.Client(trust_env=False) as client:
+        challenge = client.post(url).headers["www-authenticate"]
+        metadata = challenge.partition('resource_metadata="')[2].partition('"')[0]
+        return str(client.get(metadata).json()["authorization_servers"][0])
 
 
 def calls(engine: Engine, server: McpServer, scenario: str, context: Mapping[str, Any]) -> list[ToolCall]:

@@ -16,6 +16,7 @@ import httpx2
 import pytest
 from joserfc import jwt
 from joserfc.jwk import ECKey, OctKey, RSAKey
+from tests.interop.mcp_place import bound
 from tests.interop.oauth_issuer import Issuer, issuing, signing_key
 from tests.interop.oauth_place import Protected, names, protected, result
 
@@ -146,6 +147,10 @@ def forged(issuer: Issuer, kind: str) -> str:
             return issuer.token(AUDIENCE, without=("exp",))
         case "an infinite expiry":
             return issuer.token(AUDIENCE, exp=float("inf"))
+        case "an expiry without end":
+            return issuer.token(AUDIENCE, exp=10**400)
+        case "an expiry that is a string":
+            return issuer.token(AUDIENCE, exp="9999999999")
         case "not valid yet":
             return issuer.token(AUDIENCE, nbf=now + 120)
         case "issued in the future":
@@ -215,6 +220,8 @@ FORGED = {
     "expired": "the access token has expired",
     "no expiry": "the access token lacks a claim that is required",
     "an infinite expiry": "the access token is malformed",
+    "an expiry without end": "the access token has no valid time at which it expires",
+    "an expiry that is a string": "the access token has no valid time at which it expires",
     "not valid yet": "the access token is not valid yet",
     "issued in the future": "the access token is not valid yet",
     "alg none": "the access token has an algorithm that is not accepted",
@@ -310,6 +317,8 @@ def test_wrong_types_are_refused_at_once() -> None:
         lambda: OctKey.generate_key(256).as_dict(private=True),
         lambda: {"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"},
         lambda: {"kty": ["EC"]},
+        lambda: {**ECKey.generate_key("P-256").as_dict(private=False), "key_ops": None},
+        lambda: {**ECKey.generate_key("P-256").as_dict(private=False), "key_ops": 1},
         lambda: "a string",
         lambda: None,
     ],
@@ -346,6 +355,27 @@ def test_keys_are_fetched_once_and_again_for_an_unknown_key(monkeypatch: pytest.
             assert issuer.asked["/jwks"] == 2
             (removed,) = await ask(issuer.token(AUDIENCE, key=signing_key("ES256")))
             assert removed.text == "the access token is signed with an unknown key"
+
+        asyncio.run(talk())
+
+
+def test_an_issuer_that_does_not_respond_delays_no_valid_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One request waits a moment for newer keys; the stored ones are usable for an hour."""
+    monkeypatch.setattr(issuer_keys, "REFRESH_SECONDS", 0.2)
+    with issuing() as issuer, bound() as (silent, port):
+        silent.listen()
+        authenticator = JWTAuthenticator(issuer=issuer.url, audience=AUDIENCE)
+        sent = [f"Bearer {issuer.token(AUDIENCE)}"]
+
+        async def talk() -> None:
+            assert isinstance(await authenticator.authenticate(sent), Principal)
+            monkeypatch.setattr(issuer_keys, "FRESH_SECONDS", 0.0)
+            monkeypatch.setattr(issuer_keys, "PAUSE_SECONDS", 0.0)
+            issuer.changed = {"jwks_uri": f"http://127.0.0.1:{port}/keys"}
+            began = time.monotonic()
+            found = await asyncio.gather(*[authenticator.authenticate(sent) for _ in range(20)])
+            assert all(isinstance(each, Principal) for each in found)
+            assert time.monotonic() - began < issuer_keys.FETCH_SECONDS / 2
 
         asyncio.run(talk())
 
@@ -402,6 +432,17 @@ def test_the_metadata_of_a_remote_issuer_cannot_name_this_network(host: str) -> 
 
     assert documents.url_problem(f"https://{host}/keys")
     assert not documents.url_problem("https://keys.example.com/v1?a=b")
+
+
+@pytest.mark.parametrize("host", ["10.1.2.3", "[fd00::1]", "192.168.1.1:8443"])
+def test_a_host_can_configure_an_issuer_of_a_private_network(host: str) -> None:
+    """Only the metadata must not lead there."""
+    documents = issuer_keys.IssuerDocuments(f"https://{host}/realm", "http://127.0.0.1:9000/keys")
+
+    assert not documents.url_problem(f"https://{host}/.well-known/openid-configuration/realm")
+    assert not documents.url_problem("http://127.0.0.1:9000/keys")
+    assert documents.url_problem(f"http://{host}/keys")
+    assert documents.url_problem("https://10.9.9.9/keys")
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.interop.mcp_place import bound
 from tests.interop.oauth_issuer import Issuer, Token, User, issuing
 
 from neuroscript import SpecError
-from neuroscript.interop.http_server import introspection
+from neuroscript.interop.http_server import introspection, issuer_keys
 from neuroscript.interop.http_server.introspection import IntrospectionAuthenticator
 from neuroscript.interop.http_server.principals import Principal, Refusal
 
@@ -107,6 +108,16 @@ def test_an_issuer_that_does_not_answer_is_an_error(
     assert "s3cret" not in caplog.text
 
 
+def test_an_issuer_that_does_not_answer_is_logged_seldom(caplog: pytest.LogCaptureFixture) -> None:
+    """Anyone can send tokens that the issuer must be asked about."""
+    authenticator = IntrospectionAuthenticator(
+        issuer="http://127.0.0.1:1", audience=AUDIENCE, client_id="server", client_secret="s3cret"
+    )
+    asyncio.run(answers(authenticator, "a", "b", "c"))
+
+    assert [each.name for each in caplog.records].count("neuroscript.http") == 1
+
+
 def test_a_token_is_sent_to_the_issuer_alone(issuer: Issuer) -> None:
     """Metadata that names an address in another network is not used."""
     issuer.changed = {"introspection_endpoint": "http://192.0.2.1/introspect"}
@@ -114,6 +125,54 @@ def test_a_token_is_sent_to_the_issuer_alone(issuer: Issuer) -> None:
 
     assert isinstance(found, Refusal)
     assert found.status == 503
+
+
+def test_the_credentials_may_contain_any_character(issuer: Issuer) -> None:
+    """They are encoded before they are sent, as RFC 6749 specifies."""
+    issuer.add_client("a:b c", "50%25+/=&")
+    (found,) = asyncio.run(answers(asking(issuer, client_id="a:b c", client_secret="50%25+/=&"), issued(issuer)))
+
+    assert isinstance(found, Principal)
+
+
+def test_unknown_tokens_displace_no_answers(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anyone can send them."""
+    monkeypatch.setattr(introspection, "MAX_REMEMBERED", 2)
+    token, authenticator = issued(issuer), asking(issuer)
+    asyncio.run(answers(authenticator, token, "a", "b", "c"))
+    before = issuer.asked["/introspect"]
+    (found,) = asyncio.run(answers(authenticator, token))
+
+    assert isinstance(found, Principal)
+    assert issuer.asked["/introspect"] == before
+
+
+def test_few_requests_wait_for_an_issuer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Further ones are refused at once, because clients that disconnect would leave any number behind."""
+    monkeypatch.setattr(introspection, "MAX_WAITING", 3)
+    monkeypatch.setattr(issuer_keys, "FETCH_SECONDS", 1.0)
+    with bound() as (silent, port):
+        silent.listen()
+        authenticator = IntrospectionAuthenticator(
+            issuer=f"http://127.0.0.1:{port}", audience=AUDIENCE, client_id="server", client_secret="s3cret"
+        )
+
+        async def talk() -> tuple[int, int]:
+            asked = [asyncio.create_task(authenticator.authenticate([f"Bearer {each}"])) for each in range(20)]
+            done, waiting = await asyncio.wait(asked, timeout=0.1)
+            await asyncio.gather(*waiting)
+            return len(done), len(waiting)
+
+        assert asyncio.run(talk()) == (17, 3)
+
+
+@pytest.mark.parametrize("expires", [float("nan"), 10**400, "9999999999", None], ids=["NaN", "huge", "string", "none"])
+def test_a_time_must_be_a_usable_number(issuer: Issuer, expires: Any) -> None:
+    """Otherwise a token would never expire."""
+    answer = asking(issuer)._answer({"active": True, "aud": AUDIENCE, "sub": "ada", "exp": expires})
+
+    assert isinstance(answer, Refusal)
+    assert (answer.status, answer.text) == (401, "the access token has no valid time at which it expires")
 
 
 def test_every_problem_is_listed() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import logging
 import stat
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,10 +24,12 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 from tests.interop.mcp_place import bound, served
 from tests.interop.oauth_issuer import approve, serving
-from tests.interop.oauth_place import Protected, protected
+from tests.interop.oauth_place import MODERN_META, Protected, protected
 
 from neuroscript import Engine, ExecutionPolicy, PluginError, SpecError, ToolFailed
 from neuroscript.interop.mcp import McpServer, OAuth, from_mcp, login, logout
+from neuroscript.interop.mcp.client import token_file
+from neuroscript.interop.mcp.client.oauth import LoginError, stored_tokens
 from neuroscript.interop.mcp.client.token_file import TokenFile
 
 READING = OAuth(scopes=("notes:read",))
@@ -58,14 +63,23 @@ class Browser:
 
     def __init__(self) -> None:
         self.urls: list[str] = []
-        self.pages: list[tuple[int, str]] = []
+        self.shown: list[tuple[int, str]] = []
+        self._threads: list[threading.Thread] = []
 
     def __call__(self, url: str) -> None:
         self.urls.append(url)
-        threading.Thread(target=self._open, args=(url,)).start()
+        self._threads.append(threading.Thread(target=self._open, args=(url,)))
+        self._threads[-1].start()
+
+    @property
+    def pages(self) -> list[tuple[int, str]]:
+        """What it showed; a login can end before its page is shown."""
+        for each in self._threads:
+            each.join(20)
+        return self.shown
 
     def _open(self, url: str) -> None:
-        self.pages.append(approve(url))
+        self.shown.append(approve(url))
 
 
 def read(server: McpServer) -> Any:
@@ -310,7 +324,10 @@ def test_logout_removes_everything(place: Protected, data: Path) -> None:
     """The tokens and the registration."""
     login(place.url, show=Browser())
 
-    assert logout(place.url)
+    async def leave() -> bool:
+        return logout(place.url)
+
+    assert asyncio.run(leave())  # as in a notebook, where a loop runs
     assert not logout(place.url)
     assert not [*data.glob("*.json")]
 
@@ -359,8 +376,8 @@ def test_a_redirect_with_another_state_is_ignored(place: Protected) -> None:
         def _open(self, url: str) -> None:
             where = parse_qs(urlsplit(url).query)["redirect_uri"][0]
             for query in ("?code=evil&state=evil", "?code=evil", "", "?state=a&state=b&code=x"):
-                self.pages.append((httpx2.get(where + query, trust_env=False).status_code, query))
-            self.pages.append((httpx2.get(where.replace("/callback", "/"), trust_env=False).status_code, "/"))
+                self.shown.append((httpx2.get(where + query, trust_env=False).status_code, query))
+            self.shown.append((httpx2.get(where.replace("/callback", "/"), trust_env=False).status_code, "/"))
             super()._open(url)
 
     browser = Attacked()
@@ -404,6 +421,55 @@ def test_a_code_is_used_once(place: Protected) -> None:
         )
 
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+
+
+@pytest.mark.parametrize("name", ["access_token", "refresh_token"])
+@pytest.mark.parametrize(
+    "token", ["sEcReT\r\nX: 1", "sEcReT ", "sEcReTö", "sEcReT" * 200_000], ids=["line", "space", "ö", "long"]
+)
+def test_a_token_that_cannot_be_sent_is_not_stored(
+    place: Protected, monkeypatch: pytest.MonkeyPatch, name: str, token: str
+) -> None:
+    """The error of the HTTP library would contain it; the tokens of the last login remain."""
+    login(place.url, show=Browser())
+    answer = place.issuer.server.create_token_response
+
+    def change(request: Any) -> Response:
+        found = answer(request)
+        return JSONResponse({**json.loads(found.body), name: token}, found.status_code)
+
+    with monkeypatch.context() as changed:
+        changed.setattr(place.issuer.server, "create_token_response", change)
+        with pytest.raises(PluginError) as raised:
+            login(place.url, show=Browser())
+
+    assert raised.value.code == "mcp.login"
+    assert raised.value.reason == "the issuer sent a token with invalid characters, or one that is too long"
+    assert "sEcReT" not in "".join(traceback.format_exception(raised.value))
+    with opened(place) as server:
+        assert read(server) == "empty"
+
+
+def test_a_browser_that_does_not_return_is_not_waited_for(place: Protected) -> None:
+    """A browser in the terminal runs until its user leaves it, which may be after the time for the login."""
+    is_closed = threading.Event()
+    began = time.monotonic()
+    try:
+        reason = problem_of(lambda: login(place.url, show=lambda _: is_closed.wait(20), timeout=1))
+        assert time.monotonic() - began < 15
+    finally:
+        is_closed.set()
+
+    assert reason == "the login was not finished in time"
+
+
+def test_a_browser_that_fails_ends_the_login(place: Protected) -> None:
+    """Without the address of the page, which contains the state."""
+
+    def fail(url: str) -> None:
+        raise RuntimeError(url)
+
+    assert problem_of(lambda: login(place.url, show=fail)) == "it cannot be obtained (RuntimeError)"
 
 
 def test_a_login_without_an_answer_ends(place: Protected) -> None:
@@ -533,6 +599,108 @@ def test_only_the_configured_issuer_is_used(hostile: Server, place: Protected) -
     assert not any("s3cret" in each for each in place.issuer.seen)
 
 
+def test_a_secret_needs_the_issuer_that_knows_it() -> None:
+    """Otherwise a server could name an issuer of its own, to which the login would send the secret."""
+    with pytest.raises(SpecError) as raised:
+        OAuth(client_id="app", client_secret="s3cret")
+
+    assert raised.value.problems == ("client_secret needs client_id and issuer",)
+
+
+def test_a_token_that_lacks_a_scope_is_not_refreshed(place: Protected) -> None:
+    """A refresh adds no scopes, so a tool of another scope would cost one for each call."""
+    login(place.url, READING, show=Browser())
+    before = place.issuer.asked["/token"]
+
+    async def call() -> int:
+        auth = stored_tokens(place.url, READING)
+        name = "notes__write_note"
+        params = {"name": name, "arguments": {"text": "x"}, "_meta": MODERN_META}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        headers = {
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": "2026-07-28",
+            "Mcp-Method": "tools/call",
+            "Mcp-Name": name,
+        }
+        async with httpx2.AsyncClient(auth=auth, trust_env=False) as client:
+            return (await client.post(place.url, json=body, headers=headers)).status_code
+
+    assert asyncio.run(call()) == 403
+    assert place.issuer.asked["/token"] == before
+
+
+def test_a_logout_waits_for_a_process_that_refreshes(place: Protected, data: Path) -> None:
+    """Otherwise the refreshed tokens would be stored after the logout."""
+    login(place.url, show=Browser())
+    file = TokenFile.of(place.url)
+    is_locked, is_free = threading.Event(), threading.Event()
+
+    async def refresh() -> None:
+        async with file.locked():
+            content = file.read()
+            is_locked.set()
+            await asyncio.to_thread(is_free.wait, 20)
+            file.write(content)
+
+    with ThreadPoolExecutor() as threads:
+        refreshing = threads.submit(asyncio.run, refresh())
+        assert is_locked.wait(20)
+        leaving = threads.submit(logout, place.url)
+        with pytest.raises(TimeoutError):
+            leaving.result(0.2)
+        is_free.set()
+        refreshing.result(20)
+        assert leaving.result(20)
+
+    assert not [*data.glob("*.json")]
+
+
+def test_a_logout_that_waits_too_long_says_so(place: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And removes nothing."""
+    monkeypatch.setattr(token_file, "LOCK_SECONDS", 0.1)
+    login(place.url, show=Browser())
+
+    async def hold() -> str:
+        async with TokenFile.of(place.url).locked():
+            return await asyncio.to_thread(problem_of, lambda: logout(place.url))
+
+    assert asyncio.run(hold()) == "another process is getting an access token for the server"
+    assert TokenFile.of(place.url).read()
+
+
+def test_an_issuer_that_fails_during_a_login_leaves_nothing_running(
+    hostile: Server, place: Protected, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Otherwise the event loop logs a traceback when it collects what the SDK was doing."""
+    hostile.metadata = {"resource": hostile.url, "authorization_servers": [f"http://127.0.0.1:{unused_port()}"]}
+
+    assert problem_of(lambda: login(hostile.url, show=Browser())).startswith("the server or the issuer cannot be")
+    gc.collect()
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("url", "is_refused"),
+    [
+        ("https://10.0.0.5:9000/token", False),
+        ("https://10.0.0.9/token", False),
+        ("https://id.example.com/token", False),
+        ("https://10.0.0.7/token", True),
+        ("http://10.0.0.5/token", True),
+        ("https://user@10.0.0.5/token", True),
+    ],
+)
+def test_a_server_of_a_private_network_can_be_used(url: str, is_refused: bool) -> None:
+    """With its own machine and that of the configured issuer, which the user has chosen, and no other one."""
+    auth = stored_tokens("https://10.0.0.5/mcp", OAuth(issuer="https://10.0.0.9"))
+    if is_refused:
+        with pytest.raises(LoginError):
+            auth._check_address(url)
+    else:
+        auth._check_address(url)
+
+
 def test_tokens_are_not_used_for_another_server(hostile: Server, place: Protected) -> None:
     """Not even on the same host: each URL has a file of its own."""
     login(place.url, show=Browser())
@@ -605,7 +773,7 @@ def test_every_problem_of_the_settings_is_listed() -> None:
         'grant: must be "authorization_code" or "client_credentials"',
         "redirect_port: must be a port from 0 to 65535",
         "client_metadata_url: must be an https address with a path, such as https://example.com/client.json",
-        "client_secret needs client_id",
+        "client_secret needs client_id and issuer",
     )
 
 

@@ -168,6 +168,37 @@ def test_a_task_belongs_to_its_principal() -> None:
     assert result(own)["status"] in ("working", "completed")
 
 
+@pytest.mark.parametrize(("scope", "is_found"), [("notes:read", False), ("notes:read notes:write other", True)])
+def test_a_task_needs_the_scopes_with_which_it_began(scope: str, is_found: bool) -> None:
+    """A token of the same user that permits less cannot read the result of what it could not call."""
+    with protected(tasks=("notes.*",)) as place:
+        begun = place.token(scope="notes:read notes:write")
+        task = result(call(place, begun, WRITE, TASKS, arguments={"text": "x"}))
+        params = {"taskId": task["taskId"], "_meta": {**MODERN_META, **TASKS}}
+        answer = place.post(place.token(scope=scope), "tasks/get", params, **{"Mcp-Name": task["taskId"]})
+
+    assert ("there is no task with this id" not in answer.text) is is_found
+
+
+def test_a_scope_with_a_line_break_is_not_two_scopes() -> None:
+    """Otherwise a token could take over the session of a token with both scopes."""
+    with protected() as place:
+        session = place.session(place.token(scope=["notes:read", "notes:write", "x"]))
+        answer = place.legacy(place.token(scope=["notes:read", "notes:write\nx"]), "tools/list", {}, session)
+
+    assert answer.status_code == 404
+
+
+def test_scopes_that_permit_nothing_do_not_multiply_limits() -> None:
+    """A user could otherwise request a token with another useless scope when a limit is reached."""
+    scopes = {"notes:read": {"allow": ("notes.read_*",), "limits": Limits(calls=2)}}
+    with protected(scopes=scopes) as place:
+        tokens = [place.token(scope=f"notes:read{more}") for more in ("", " openid", " email")]
+        found = [result(call(place, each, READ)).get("isError", False) for each in tokens]
+
+    assert found == [False, False, True]
+
+
 def test_what_one_principal_reads_does_not_restrict_another() -> None:
     """Rules about information flow apply to each principal, whatever the scopes of its tokens are."""
     policy = ExecutionPolicy(
@@ -215,8 +246,8 @@ def test_limits_count_for_each_principal() -> None:
 
 
 def test_a_stream_ends_with_its_token(place: Protected) -> None:
-    """Its client opens it again with a new token."""
-    token = place.token(exp=int(time.time()) + 2)
+    """Not before the tolerance for clocks is over; its client then opens it again with a new token."""
+    token = place.token(exp=int(time.time()) - 26)  # it is accepted for 30 seconds
     session = place.session(token)
     headers = {"Authorization": f"Bearer {token}", "Accept": "text/event-stream", "Mcp-Session-Id": session}
     began = time.monotonic()
@@ -225,7 +256,7 @@ def test_a_stream_ends_with_its_token(place: Protected) -> None:
         with suppress(httpx2.HTTPError):
             got.read()
 
-    assert time.monotonic() - began < 10
+    assert 0.5 < time.monotonic() - began < 20
 
 
 def test_a_token_is_not_passed_on() -> None:
@@ -283,6 +314,38 @@ def test_no_scope_permits_nothing() -> None:
     policy = ScopePolicies({"read": "*"}).policy([], ExecutionPolicy(otherwise="ask", approver=ask_client))
 
     assert (policy.allow, policy.otherwise) == ((), "refuse")
+
+
+@pytest.mark.parametrize(
+    ("table", "field"),
+    [
+        (5, "allow"),
+        (None, "allow"),
+        ({"allow": 5}, "allow"),
+        ({"grants": None}, "grants"),
+        ({"preapproved": 7}, "preapproved"),
+        ({"trusted": "false"}, "trusted"),
+        ({"trusted": 1}, "trusted"),
+        ({"otherwise": "allowed"}, "otherwise"),
+    ],
+    ids=str,
+)
+def test_a_field_of_the_wrong_type_is_an_error(table: Any, field: str) -> None:
+    """The text "false" must not count as true."""
+    with pytest.raises(SpecError) as raised:
+        ScopePolicies({"a": table})
+
+    (problem,) = raised.value.problems
+    assert problem.startswith(f"a: {field} ")
+
+
+@pytest.mark.parametrize("tables", [5, "ab", [("a",)], [("a", "x", "y")], ["ab"]], ids=str)
+def test_scopes_are_a_mapping_or_pairs(tables: Any) -> None:
+    """Anything else is an error."""
+    with pytest.raises(SpecError) as raised:
+        ScopePolicies(tables)
+
+    assert raised.value.problems == ("expected a mapping, or pairs of a scope and what it permits",)
 
 
 def test_every_problem_of_scopes_is_listed() -> None:

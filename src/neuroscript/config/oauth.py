@@ -34,7 +34,8 @@ class OAuth:
         client_id: The client id, if you have registered a client at the issuer.
         client_secret: The secret of this client, if it has one: a string, or a `Secret` of the host.
         scopes: The scopes to request; a string with spaces, or a sequence. Without them, the server says which.
-        issuer: The only issuer to use. Required with ``client_credentials``; otherwise the server names it.
+        issuer: The only issuer to use. Required with a secret, which no other issuer may receive; otherwise the server
+            names it.
         grant: ``"authorization_code"`` if a user logs in, or ``"client_credentials"`` for a machine.
         redirect_port: The port on which a login waits for the browser; 0 uses a free one. Set it if the registration
             of your client contains a port.
@@ -78,8 +79,8 @@ def problems(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     grant, id, secret = (given.get(name, "") for name in ("grant", "client_id", "client_secret"))
     if grant == "client_credentials" and not (id and secret and given.get("issuer")):
         yield "", "client_credentials needs client_id, client_secret and issuer"
-    elif secret and not id:
-        yield "", "client_secret needs client_id"
+    elif secret and not (id and given.get("issuer")):  # otherwise the server could name an issuer that collects it
+        yield "", "client_secret needs client_id and issuer"
     if id and given.get("client_metadata_url"):
         yield "", "set client_id or client_metadata_url, not both"
 

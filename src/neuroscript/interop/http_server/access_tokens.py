@@ -16,6 +16,7 @@ from neuroscript.interop.http_server.issuer_keys import KINDS, IssuerKeys, KeysU
 from neuroscript.interop.http_server.principals import Principal, Refusal
 from neuroscript.interop.http_server.protected_resource import (
     RESOURCE_URL,
+    SCOPE,
     ProtectedResource,
     scope_problems,
     secure_url_problems,
@@ -41,6 +42,9 @@ MAX_TOKEN_CHARS: Final = 16 * 1024
 
 MAX_NAME_CHARS: Final = 256
 """Maximum length of a key id, a subject and a client id, in characters."""
+
+MAX_TIME: Final = 1e12
+"""Maximum time in a claim, in seconds since 1970."""
 
 MAX_SCOPES: Final = 200
 """Maximum number of scopes of a token."""
@@ -138,7 +142,7 @@ class JWTAuthenticator:
             return self.protected_resource.invalid_token(str(error))
         except (PyJWTError, ValueError, TypeError, OverflowError, RecursionError) as error:
             return self.protected_resource.invalid_token(REASONS.get(type(error), "the access token is malformed"))
-        return principal_of_claims(claims, self._issuer, self._required, self.protected_resource)
+        return principal_of_claims(claims, self._issuer, self._required, self.protected_resource, self._leeway)
 
     async def _claims(self, token: str) -> Mapping[str, Any]:
         """Return the claims of a token after verifying it."""
@@ -197,12 +201,17 @@ def bearer_token(authorization: list[str], resource: ProtectedResource) -> str |
 
 
 def principal_of_claims(
-    claims: Mapping[str, Any], issuer: str, required: Collection[str], resource: ProtectedResource
+    claims: Mapping[str, Any],
+    issuer: str,
+    required: Collection[str],
+    resource: ProtectedResource,
+    leeway: float = 0.0,
 ) -> Principal | Refusal:
     """Return the principal that verified claims describe, or why they are not accepted.
 
     Args:
         required: The scopes that they must have.
+        leeway: How long they are accepted after they have expired, in seconds.
     """
     client = claims.get("client_id", claims.get("azp", ""))
     subject = claims.get("sub", client)
@@ -211,9 +220,12 @@ def principal_of_claims(
         return resource.invalid_token("the access token has no valid subject")
     if scopes is None:
         return resource.invalid_token("the access token has invalid scopes")
+    expires = claims.get("exp")
+    if not isinstance(expires, (int, float)) or not abs(expires) < MAX_TIME:  # NaN is not less
+        return resource.invalid_token("the access token has no valid time at which it expires")
     if not scopes.issuperset(required):
         return resource.insufficient_scope(sorted(required))
-    return Principal(f"{issuer}#{subject}", scopes, client=client, expires=float(claims["exp"]))
+    return Principal(f"{issuer}#{subject}", scopes, client=client, expires=expires + leeway)
 
 
 def _is_name(value: object) -> bool:
@@ -222,12 +234,15 @@ def _is_name(value: object) -> bool:
 
 
 def _scopes(claims: Mapping[str, Any]) -> frozenset[str] | None:
-    """Return the scopes of a token: a string with spaces or a list, in ``scope`` or ``scp``; None if invalid."""
+    """Return the scopes of a token: a string with spaces or a list, in ``scope`` or ``scp``; None if invalid.
+
+    Strings that cannot be a scope are left out: one with a line break could otherwise pass for two scopes.
+    """
     given = claims.get("scope", claims.get("scp", ""))
     found = given.split(" ") if isinstance(given, str) else given
     if not isinstance(found, list) or len(found) > MAX_SCOPES or not all(isinstance(each, str) for each in found):
         return None
-    return frozenset(each for each in found if each)
+    return frozenset(filter(SCOPE.fullmatch, found))
 
 
 def audience_problems(audience: object, resource: object) -> Iterable[str]:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from hashlib import sha256
 from time import monotonic, time
 from typing import Any, Final
+from urllib.parse import quote
 
 from neuroscript._imports import missing_extra
 from neuroscript.coercion.parameters import STRINGS, require
@@ -30,10 +31,16 @@ REMEMBER_SECONDS: Final = 30.0
 """Time for which the answer about a token is used, in seconds. A token that is revoked is accepted until then."""
 
 MAX_REMEMBERED: Final = 1_000
-"""Maximum number of tokens whose answers are stored."""
+"""Maximum number of accepted tokens whose answers are stored, and of refused ones."""
 
 MAX_QUESTIONS: Final = 20
 """Maximum number of requests to the issuer at the same time."""
+
+MAX_WAITING: Final = 200
+"""Maximum number of requests that ask the issuer or wait to ask it; further ones are refused with the status 503."""
+
+Answers = OrderedDict[bytes, tuple[float, Principal | Refusal]]
+"""When the issuer was asked about a token, and its answer, by the digest of the token."""
 
 LOST: Final = Refusal(503, "the issuer cannot be asked about the access token")
 """The response if the issuer does not answer."""
@@ -82,11 +89,13 @@ class IntrospectionAuthenticator:
         self._issuer = issuer
         self._audience = audience
         self._required = frozenset(required)
-        self._credentials = (client_id, client_secret)
+        self._credentials = (quote(client_id, safe=""), quote(client_secret, safe=""))  # RFC 6749, section 2.3.1
         self._documents = IssuerDocuments(issuer)
         self._endpoint = ""
-        self._answers: OrderedDict[bytes, tuple[float, Principal | Refusal]] = OrderedDict()
+        self._accepted: Answers = OrderedDict()
+        self._refused: Answers = OrderedDict()  # anyone can send such tokens, so they displace no other answers
         self._asking = asyncio.Semaphore(MAX_QUESTIONS)
+        self._waiting = 0
 
     async def authenticate(self, authorization: list[str]) -> Principal | Refusal:
         """Return the principal of the token in the only header, or why it is not accepted."""
@@ -94,14 +103,17 @@ class IntrospectionAuthenticator:
         if isinstance(token, Refusal):
             return token
         key = sha256(token.encode()).digest()  # the token itself is not stored
-        asked, answer = self._answers.get(key, (0.0, LOST))
+        asked, answer = self._accepted.get(key) or self._refused.get(key, (0.0, LOST))
         if answer is LOST or monotonic() - asked > REMEMBER_SECONDS or _has_expired(answer):
             answer = await self._ask(token)
             self._remember(key, answer)
         return answer
 
     async def _ask(self, token: str) -> Principal | Refusal:
-        """Ask the issuer about a token."""
+        """Ask the issuer about a token, unless too many requests wait for it."""
+        if self._waiting >= MAX_WAITING:
+            return LOST
+        self._waiting += 1
         try:
             async with self._asking:
                 self._endpoint = self._endpoint or await self._documents.endpoint("introspection_endpoint")
@@ -114,10 +126,12 @@ class IntrospectionAuthenticator:
         except Exception as error:  # of the network, of TLS, or of the parser
             self._documents.warn(type_name(error))
             return LOST
+        finally:
+            self._waiting -= 1
         return self._answer(claims)
 
     def _answer(self, claims: Mapping[str, Any]) -> Principal | Refusal:
-        resource, expires = self.protected_resource, claims.get("exp")
+        resource = self.protected_resource
         if claims.get("active") is not True:
             return resource.invalid_token("the access token is not active")
         if claims.get("iss", self._issuer) != self._issuer:
@@ -125,17 +139,18 @@ class IntrospectionAuthenticator:
         audiences = claims.get("aud")
         if self._audience not in (audiences if isinstance(audiences, list) else [audiences]):
             return resource.invalid_token("the access token was issued for another resource")
-        if not isinstance(expires, (int, float)) or expires < time():
-            return resource.invalid_token("the access token has expired")
-        return principal_of_claims(claims, self._issuer, self._required, resource)
+        answer = principal_of_claims(claims, self._issuer, self._required, resource)
+        return resource.invalid_token("the access token has expired") if _has_expired(answer) else answer
 
     def _remember(self, key: bytes, answer: Principal | Refusal) -> None:
         if answer is LOST:
             return
-        self._answers[key] = monotonic(), answer
-        self._answers.move_to_end(key)
-        while len(self._answers) > MAX_REMEMBERED:
-            self._answers.popitem(last=False)
+        for each in (self._accepted, self._refused):
+            each.pop(key, None)
+        answers = self._accepted if isinstance(answer, Principal) else self._refused
+        answers[key] = monotonic(), answer
+        while len(answers) > MAX_REMEMBERED:
+            answers.popitem(last=False)
 
 
 def _has_expired(answer: Principal | Refusal) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import ssl
 from collections.abc import Iterator, Mapping
 from math import inf
 from time import monotonic
@@ -42,8 +43,12 @@ FRESH_SECONDS: Final = 600.0
 USABLE_SECONDS: Final = 3_600.0
 """Time for which the keys are used if the issuer cannot be reached, in seconds."""
 
+REFRESH_SECONDS: Final = 1.0
+"""Maximum time that a request waits for newer keys if there are usable ones, in seconds."""
+
 PAUSE_SECONDS: Final = 10.0
-"""Minimum time between two attempts to fetch the keys, in seconds, because tokens with unknown keys cost nothing."""
+"""Minimum time between two attempts to fetch the keys, and between two warnings, in seconds. Anyone can cause both with
+tokens that cost nothing."""
 
 MIN_RSA_BITS: Final = 2_048
 """Minimum size of an RSA key, in bits."""
@@ -83,15 +88,27 @@ class IssuerDocuments:
 
     Args:
         issuer: The identifier of the issuer, a URL.
+        others: Other URLs that the host has configured, whose machines may also be in a private network.
     """
 
-    def __init__(self, issuer: str) -> None:
+    def __init__(self, issuer: str, *others: str) -> None:
         self._issuer = issuer
-        found = RESOURCE_URL.fullmatch(issuer)
-        self._is_local = found is not None and is_loopback(host_of(found[2]))
+        self._known = {found[1] for found in map(re_url, (issuer, *others)) if found is not None}
+        found = re_url(issuer)
+        self._is_local = found is not None and is_loopback(found[1])
+        self._tls: ssl.SSLContext | None = None  # loading the certificates takes tens of milliseconds
+        self._warned = -inf
 
     def warn(self, reason: str) -> None:
-        """Log that the issuer cannot be used; the reason contains nothing of a token."""
+        """Log that the issuer cannot be used, but seldom, because any client can cause it.
+
+        Args:
+            reason: Why, without any part of a token.
+        """
+        now = monotonic()
+        if now - self._warned < PAUSE_SECONDS:
+            return
+        self._warned = now
         LOGGER.warning("cannot use the issuer of access tokens: %s", reason)
 
     async def endpoint(self, name: str) -> str:
@@ -132,11 +149,15 @@ class IssuerDocuments:
         problem = self.url_problem(url)
         if problem:
             raise KeysUnavailable(problem)
+        trusts = not self._is_local
+        self._tls = self._tls or httpx2.create_ssl_context(trust_env=trusts)
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         method = "GET" if form is None else "POST"
         async with (
             asyncio.timeout(FETCH_SECONDS),
-            httpx2.AsyncClient(follow_redirects=False, trust_env=not self._is_local, timeout=FETCH_SECONDS) as client,
+            httpx2.AsyncClient(
+                follow_redirects=False, trust_env=trusts, timeout=FETCH_SECONDS, verify=self._tls
+            ) as client,
             client.stream(method, url, headers=headers, data=form, auth=auth) as response,
         ):
             if response.status_code != 200:
@@ -162,7 +183,8 @@ class IssuerDocuments:
         if found is None:
             return "a URL in its metadata is invalid"
         scheme, host = found
-        if self._is_local:
+        is_known = host in self._known
+        if self._is_local or is_known:
             is_allowed = scheme == "https" or is_loopback(host)
         else:
             is_allowed = scheme == "https" and not is_private(host)
@@ -178,7 +200,7 @@ class IssuerKeys:
     """
 
     def __init__(self, issuer: str, jwks_url: str = "") -> None:
-        self._documents = IssuerDocuments(issuer)
+        self._documents = IssuerDocuments(issuer, jwks_url)
         self._jwks_url = jwks_url
         self._keys: tuple[IssuerKey, ...] = ()
         self._fetched = -inf
@@ -198,8 +220,13 @@ class IssuerKeys:
         now = monotonic()
         found = self._matching(id, algorithm)
         is_due = not found or now - self._fetched > FRESH_SECONDS
-        if is_due and (self._fetching is not None or now - self._tried > PAUSE_SECONDS):
-            await self._fetch()
+        is_new = is_due and self._fetching is None and now - self._tried > PAUSE_SECONDS
+        if is_new:
+            self._start_fetching()
+        if is_due and self._fetching is not None:
+            is_usable = found and now - self._fetched <= USABLE_SECONDS
+            patience = None if not is_usable else REFRESH_SECONDS if is_new else 0  # the issuer may not respond
+            await asyncio.wait({self._fetching}, timeout=patience)
             found = self._matching(id, algorithm)
         if monotonic() - self._fetched > USABLE_SECONDS:
             raise KeysUnavailable("the keys of the issuer cannot be fetched")
@@ -209,13 +236,11 @@ class IssuerKeys:
         suitable = (each for each in self._keys if algorithm in each.algorithms)
         return tuple(each for each in suitable if not id or each.id == id)
 
-    async def _fetch(self) -> None:
+    def _start_fetching(self) -> None:
         """Fetch the keys, once for all requests that wait; keep the old ones if that fails."""
-        if self._fetching is None:
-            self._tried = monotonic()
-            self._fetching = asyncio.create_task(self._fetch_now())
-            self._fetching.add_done_callback(self._end)
-        await asyncio.shield(self._fetching)
+        self._tried = monotonic()
+        self._fetching = asyncio.create_task(self._fetch_now())
+        self._fetching.add_done_callback(self._end)
 
     def _end(self, task: asyncio.Task[None]) -> None:
         self._fetching = None
@@ -263,7 +288,8 @@ def _keys_in(listed: list[Any]) -> Iterator[IssuerKey]:
     for each in listed:
         if not isinstance(each, dict) or each.get("use", "sig") != "sig" or "d" in each or "k" in each:
             continue
-        if "verify" not in each.get("key_ops", ["verify"]):
+        uses = each.get("key_ops", ["verify"])
+        if not isinstance(uses, list) or "verify" not in uses:
             continue
         stated = each.get("alg")
         kind = (each.get("kty"), "" if each.get("kty") == "RSA" else each.get("crv"))

@@ -27,7 +27,7 @@ class Principal:
         name: A stable name that is not a secret, because audit records and request states contain it.
         scopes: What the credentials permit.
         client: The program that the credentials were issued to, or ``""``.
-        expires: When the credentials expire, in seconds since 1970, or None.
+        expires: When the credentials are no longer accepted, in seconds since 1970, or None.
     """
 
     name: str

@@ -36,11 +36,14 @@ class ScopePolicies:
 
     def __init__(self, tables: Mapping[str, ScopeTable] | Iterable[tuple[str, ScopeTable]]) -> None:
         pairs = tables.items() if isinstance(tables, Mapping) else tables
+        pairs = [*pairs] if isinstance(pairs, Iterable) else [pairs]
+        if not all(isinstance(each, tuple) and len(each) == 2 for each in pairs):
+            raise SpecError("scopes", ["expected a mapping, or pairs of a scope and what it permits"])
         self._tables = [(scope, _fields(table)) for scope, table in pairs]
         faults = scope_problems(self.names)
         for scope, table in self._tables:
             try:
-                combined(ExecutionPolicy(), [table])
+                ExecutionPolicy().narrowed(**table)  # each field by itself; sums would hide wrong types
             except SpecError as error:
                 faults += [f"{quote_untrusted(str(scope))}: {problem}" for problem in error.problems]
         if faults:
@@ -73,9 +76,15 @@ class ScopePolicies:
 
 def _fields(table: ScopeTable) -> Mapping[str, Any]:
     """Return the fields of a policy; patterns of tools stand for ``allow``."""
-    if isinstance(table, Mapping):
-        return table
-    return {"allow": (table,) if isinstance(table, str) else tuple(table)}
+    fields = table if isinstance(table, Mapping) else {"allow": table}
+    return {name: _items(each) if name in SUMMED else each for name, each in fields.items()}
+
+
+def _items(value: object) -> object:
+    """Return a string, or what can be iterated, as a tuple; another value is an error of the policy."""
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, Iterable) else value
 
 
 def combined(policy: ExecutionPolicy, tables: Sequence[Mapping[str, Any]]) -> ExecutionPolicy:
@@ -104,4 +113,4 @@ def combined(policy: ExecutionPolicy, tables: Sequence[Mapping[str, Any]]) -> Ex
 def _sum(field: str, policy: ExecutionPolicy, tables: Sequence[Mapping[str, Any]]) -> tuple[Any, ...]:
     default = ("*",) if field == "allow" else getattr(policy, field)
     given = (table.get(field, default) for table in tables)
-    return tuple(dict.fromkeys(each for items in given for each in ((items,) if isinstance(items, str) else items)))
+    return tuple(dict.fromkeys(each for items in given for each in items))

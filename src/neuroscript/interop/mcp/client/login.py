@@ -8,14 +8,16 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from threading import Thread
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from neuroscript._imports import missing_extra
 from neuroscript.coercion.parameters import SECONDS, STRING, instance, optional, require
 from neuroscript.config.oauth import OAuth
-from neuroscript.errors import PluginError, SpecError
+from neuroscript.errors import PluginError, SpecError, ToolFailed
 from neuroscript.interop.http_server.addresses import is_local_url, url_faults
 from neuroscript.interop.mcp.client import size_limits
 from neuroscript.interop.mcp.client.log_filter import install_filter
@@ -97,10 +99,27 @@ def logout(url: str, oauth: OAuth | None = None) -> bool:
     """Remove the tokens for a server, and the registration of this client, and return whether there were any.
 
     The tokens are not revoked at the issuer.
+
+    Raises:
+        SpecError: A parameter has the wrong type.
+        PluginError: ``mcp.login``: another process is getting a token, and does not finish.
     """
     require("mcp logout", url=(url, STRING), oauth=(oauth, SETTINGS))
     settings = oauth or OAuth()
-    return TokenFile.of(url, settings.issuer, settings.client_id).delete()
+    deleting = _delete(TokenFile.of(url, settings.issuer, settings.client_id))
+    with ThreadPoolExecutor(1) as thread:  # this thread may run a loop already, as in a notebook
+        return thread.submit(asyncio.run, deleting).result()
+
+
+async def _delete(file: TokenFile) -> bool:
+    """Remove a file after any process that is about to store a new token in it."""
+    if not file.path.exists():
+        return False
+    try:
+        async with file.locked():
+            return file.delete()
+    except ToolFailed as error:
+        raise _failed(error.text) from None
 
 
 def open_browser(url: str) -> None:
@@ -151,7 +170,7 @@ async def _log_in(
         metadata = auth.context.oauth_metadata
         redirects.issuer = "" if metadata is None else str(metadata.issuer)
         redirects.state = dict(parse_qsl(urlsplit(page).query)).get("state", "")
-        await asyncio.to_thread(show, page)
+        await _call_apart(show, page)
 
     auth = Login(url, settings, file, redirects.uri, shown, redirects.wait)
     hooks = {"response": [size_limits.limit_response]}
@@ -166,6 +185,32 @@ async def _log_in(
         raise LoginError("the server does not accept the new token")
     if not auth.storage.has_new_tokens:
         raise LoginError(f"the server requires no login; it responded with the status {status}")
+
+
+async def _call_apart(show: Callable[[str], object], page: str) -> None:
+    """Call *show* in a thread that the end of the login does not wait for, such as of a browser in the terminal."""
+    loop = asyncio.get_running_loop()
+    shown: asyncio.Future[None] = loop.create_future()
+
+    def end(error: Exception | None) -> None:
+        if shown.done():
+            return
+        if error is None:
+            shown.set_result(None)
+        else:
+            shown.set_exception(error)
+
+    def call() -> None:
+        problem: Exception | None = None
+        try:
+            show(page)
+        except Exception as error:
+            problem = error
+        with suppress(RuntimeError):  # the login has ended
+            loop.call_soon_threadsafe(end, problem)
+
+    Thread(target=call, name="neuroscript-login", daemon=True).start()
+    await shown
 
 
 class Redirects:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -17,6 +18,7 @@ from neuroscript._imports import missing_extra
 from neuroscript.config.oauth import OAuth
 from neuroscript.errors import SpecError, ToolFailed
 from neuroscript.interop.http_server.addresses import host_of, is_loopback, is_private
+from neuroscript.interop.http_server.principals import TOKEN
 from neuroscript.interop.mcp.client.token_file import TokenFile
 
 try:
@@ -38,6 +40,9 @@ except ImportError as error:
 
 EARLY_SECONDS: Final = 10.0
 """Time before its end at which a token counts as expired, in seconds."""
+
+MAX_TOKEN_CHARS: Final = 64 * 1024
+"""Maximum length of a token, in characters."""
 
 PROTOCOL_VERSION: Final = "2025-11-25"
 """The protocol version of requests without one; since 2025-06-18, the resource is named in token requests."""
@@ -80,7 +85,14 @@ class Storage:
         return found
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
-        """Store tokens, with the time of their end and the metadata of their issuer."""
+        """Store tokens, with the time of their end and the metadata of their issuer.
+
+        Raises:
+            LoginError: They cannot be stored, or cannot be sent: the error of such a request would contain them.
+        """
+        if not all(map(_is_sendable, (tokens.access_token, tokens.refresh_token or "x"))):
+            self.context.clear_tokens()
+            raise LoginError("the issuer sent a token with invalid characters, or one that is too long")
         lifetime = tokens.expires_in
         self.has_new_tokens = True
         self._update(
@@ -105,6 +117,10 @@ class Storage:
             self.file.write({**self.file.read(), **changes})
         except OSError as error:
             raise LoginError(f"the tokens cannot be stored ({type(error).__name__})") from None
+
+
+def _is_sendable(token: str) -> bool:
+    return len(token) <= MAX_TOKEN_CHARS and TOKEN.fullmatch(token) is not None
 
 
 def _data(model: Any) -> Any:
@@ -198,20 +214,21 @@ class _Stored(OAuthClientProvider):
                 return
         async with self._replacing, self.storage.file.locked():
             await self._initialize()  # another request or process may have replaced the token
-            if not self._may_use(used) and self._can_refresh():
+            may_help = response is None or response.status_code == 401  # a refresh adds no scopes
+            if may_help and not self._may_use(used) and self._can_refresh():
                 refresh = await self._refresh_token()
                 self._check_address(refresh.url)
                 await self._take_refreshed((yield refresh))
             if not self._may_use(used) and (self.settings.is_machine or self.is_interactive):
                 if response is None:
                     response = yield self._without_token(request)
-                flow = self._obtain(request, response)
-                try:
+                async with aclosing(self._obtain(request, response)) as flow:  # also if the network fails
                     outgoing = await anext(flow, None)
                     while outgoing is not None:
-                        outgoing = await flow.asend((yield outgoing))
-                except StopAsyncIteration:
-                    pass
+                        try:
+                            outgoing = await flow.asend((yield outgoing))
+                        except StopAsyncIteration:
+                            break
         if response is None or self._may_use(used):
             self._authorize(request)
             response = yield request
@@ -284,8 +301,11 @@ class _Stored(OAuthClientProvider):
     def _check_address(self, url: object) -> None:
         """Check that a request for a token leads neither into another network nor over an unencrypted connection."""
         scheme, host = _origin(str(url))[:2]
-        is_local = is_loopback(_origin(self.context.server_url)[1])
-        if not ((scheme == "https" and (is_local or not is_private(host))) or (is_local and is_loopback(host))):
+        server = _origin(self.context.server_url)[1]
+        is_local = is_loopback(server)
+        known = (server, _origin(self.settings.issuer)[1])  # the user has chosen these
+        is_elsewhere = is_private(host) and not is_local and (host is None or host not in known)
+        if not ((scheme == "https" and not is_elsewhere) or (is_local and is_loopback(host))):
             raise LoginError("an address of the issuer is not https, or is in a private network")
 
 

@@ -16,7 +16,7 @@ MAX_PRINCIPALS: Final = 10_000
 """Maximum number of principals, with different scopes each, whose shared state is stored."""
 
 Key = tuple[str, frozenset[str]]
-"""A principal, and the scopes of its token."""
+"""A principal, and those scopes of its token that permit something."""
 
 
 class Principals:
@@ -49,7 +49,7 @@ class Principals:
         if not self.are_separate or (principal is None and self.scopes is None):
             return self._access
         principal = principal or Principal("")
-        key = principal_key(principal), principal.scopes
+        key = self._key(principal)
         if key not in self._accesses:
             self._make_room()
             self._accesses[key] = self._new_access(principal)
@@ -64,11 +64,11 @@ class Principals:
         if access is self._access:
             return None
         principal = _principal(context) or Principal("")
-        name, scopes = principal_key(principal), principal.scopes
-        client = self._common.get((name, scopes))
+        key = self._key(principal)
+        client = self._common.get(key)
         if client is None:
-            client = self._common[name, scopes] = access.open(None)
-            client.session.memory.flow = self._flows.setdefault(name, client.session.memory.flow)
+            client = self._common[key] = access.open(None)
+            client.session.memory.flow = self._flows.setdefault(key[0], client.session.memory.flow)
         return client
 
     def missing_scopes(self, tool: str, principal: Principal) -> tuple[str, ...]:
@@ -79,9 +79,14 @@ class Principals:
         """
         if self.scopes is None:
             return ()
-        known = self._accesses.get((principal_key(principal), principal.scopes))
+        known = self._accesses.get(self._key(principal))
         policy = self.scopes.policy(principal.scopes, self._access.policy) if known is None else known.policy
         return () if policy.allowing(tool) else self.scopes.needed(tool, self._access.policy)
+
+    def _key(self, principal: Principal) -> Key:
+        """Return what a principal shares; other scopes change nothing, and would multiply its limits."""
+        known = () if self.scopes is None else self.scopes.names
+        return principal_key(principal), principal.scopes.intersection(known)
 
     def _new_access(self, principal: Principal) -> Access:
         base = self._access

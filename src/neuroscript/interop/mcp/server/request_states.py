@@ -132,6 +132,12 @@ def principal_of(context: Any) -> str | None:
     return authenticated_principal(context) if principal is None else principal_key(principal)
 
 
+def scopes_of(context: Any) -> frozenset[str]:
+    """Return the scopes of the token of a request; empty without one."""
+    principal = None if context.request is None else context.request.scope.get(PRINCIPAL)
+    return frozenset() if principal is None else principal.scopes
+
+
 def principal_key(principal: Principal) -> str:
     """Return a string that differs for each user, and for each program that has credentials of a user."""
     return f"{principal.name}\n{principal.client}"

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 import attrs
 
 from neuroscript._imports import missing_extra
-from neuroscript.interop.mcp.server.request_states import principal_of
+from neuroscript.interop.mcp.server.request_states import principal_of, scopes_of
 from neuroscript.interop.mcp.server.rounds import ELICITATION, ROOTS, SAMPLING, TASKS
 
 try:
@@ -75,6 +75,7 @@ class Task:
 
     Attributes:
         principal: Who made the call; other clients cannot find the task.
+        scopes: The scopes of the token with which it was made; tokens without one of them cannot find the task.
         id: A random id.
         began: When it began, in seconds since 1970.
         changed: When its state changed last.
@@ -86,6 +87,7 @@ class Task:
     """
 
     principal: str | None
+    scopes: frozenset[str] = frozenset()
     id: str = attrs.field(factory=lambda: os.urandom(16).hex())
     began: float = attrs.field(factory=time.time)
     changed: float = attrs.field(factory=time.time)
@@ -191,7 +193,7 @@ class Tasks:
         self.expire()
         if len(self._tasks) >= MAX_TASKS:
             return None
-        task = Task(principal_of(context))
+        task = Task(principal_of(context), scopes_of(context))
         self._tasks[task.id] = task
         return task
 
@@ -236,7 +238,7 @@ class Tasks:
         if context.request is not None and context.request.headers.get("mcp-name", id) != id:
             raise MCPError(HEADER_MISMATCH, "the header Mcp-Name must be the id of the task")
         task = self._tasks.get(id)
-        if task is None or task.principal != principal_of(context):
+        if task is None or task.principal != principal_of(context) or not task.scopes <= scopes_of(context):
             raise MCPError(INVALID_PARAMS, "there is no task with this id")
         return task
 
