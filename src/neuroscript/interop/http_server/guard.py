@@ -122,8 +122,7 @@ class RequestGuard:
         if self._authenticator is not None:
             sender = await self._authenticator.authenticate(headers.getlist("authorization"))
             if isinstance(sender, Refusal):
-                challenge = {"www-authenticate": sender.www_authenticate} if sender.www_authenticate else None
-                return self._respond(sender.text, sender.status, challenge)
+                return self._respond(sender.text, sender.status, sender.headers)
             scope[PRINCIPAL] = sender
         repeated = [text for name, text in self._single_headers.items() if len(headers.getlist(name)) > 1]
         return self._respond(repeated[0], 400, None) if repeated else None

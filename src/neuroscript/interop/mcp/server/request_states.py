@@ -20,7 +20,7 @@ from neuroscript._imports import missing_extra
 from neuroscript.coercion.parameters import SECONDS, Form, as_tuple, object_form, optional, require_fields
 from neuroscript.errors import SpecError
 from neuroscript.interop.http_server import PRINCIPAL
-from neuroscript.interop.http_server.principals import Principal
+from neuroscript.interop.http_server.principals import principal_key
 from neuroscript.interop.mcp.server.rounds import Round, State, may_repeat
 from neuroscript.interop.mcp.server.used_states import UsedStates, UsedStatesInMemory
 
@@ -130,8 +130,3 @@ def principal_of(context: Any) -> str | None:
         return None
     principal = context.request.scope.get(PRINCIPAL)
     return authenticated_principal(context) if principal is None else principal_key(principal)
-
-
-def principal_key(principal: Principal) -> str:
-    """Return a string that differs for each user, and for each program that has credentials of a user."""
-    return f"{principal.name}\n{principal.client}"
