@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.interop.oauth_issuer import issuing
+import uvicorn
+from tests.interop.mcp_place import bound
+from tests.interop.oauth_issuer import issuing, serving_with
 from tests.interop.openapi_place import Answer, Place, serving
 
 from neuroscript import Engine, ExecutionPolicy, FlowLabels, FlowRule, Limits, MemoryAudit, SpecError, Toolset
@@ -197,6 +199,42 @@ def test_invalid_scopes_are_refused(words: dict[str, Any], error: type[Exception
         app(engine, **words)
 
     assert str(caught.value) == text
+
+
+class Broken:
+    """Fails with the credentials in its error."""
+
+    async def authenticate(self, authorization: list[str]) -> Principal:
+        """Raise an error."""
+        raise KeyError(authorization[0])
+
+
+def test_broken_authenticator_is_a_problem() -> None:
+    """Nothing of its error is in the response, and nothing runs."""
+    log = MemoryAudit()
+    with served(audit=[log], authenticator=Broken()) as place:
+        answer = called(place, "t-billing")
+
+    assert answer.problem == (500, "openapi.request", "host", "the server could not authenticate the client")
+    assert not log.records
+
+
+# Other servers
+
+
+def test_server_with_a_lifespan_and_websockets() -> None:
+    """A server that requires a lifespan serves the application, and a WebSocket is refused."""
+    with Engine(plugins="none", toolsets=[notes]) as engine, bound() as (listening, port):
+        config = uvicorn.Config(app(engine), log_level="error", lifespan="on", ws="auto")
+        with serving_with(uvicorn.Server(config), listening):
+            place = Place(engine, port)
+            upgrade = {"connection": "Upgrade", "upgrade": "websocket"}
+            key = {"sec_websocket_key": "dGhlIHNhbXBsZSBub25jZQ==", "sec_websocket_version": "13"}
+            refused = place.send("GET", "/notes/read", None, **upgrade, **key)
+            answer = place.call("/notes/read", {})
+
+    without_library = 405  # the server then passes the request on as any other GET
+    assert (refused.status, answer.json) == (403 if config.ws_protocol_class else without_library, "buy tea")
 
 
 # Access tokens
